@@ -1,0 +1,237 @@
+#include "runtime/base/file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+
+namespace tessera {
+namespace {
+
+absl::Status ErrnoStatus(int error, absl::string_view action, const std::string& path) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", action, " '", path, "'"));
+}
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+absl::Status DirectoryError(absl::string_view action, const std::string& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", action, " '", path, "': it is a directory"));
+}
+
+// The directory that holds `path`, for syncing a rename.
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// A rename survives a crash only once the directory is on the disk, too.
+void SyncDirectory(const std::string& path) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  if (fd.get() >= 0) ::fsync(fd.get());
+}
+
+absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
+  while (!data.empty()) {
+    const ssize_t n = ::write(fd, data.data(), data.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, "write", path);
+    }
+    data.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
+  // O_NONBLOCK: a FIFO in a file's place must not hang the caller.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return ErrnoStatus(errno, "open", path);
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "stat", path);
+  if (S_ISDIR(info.st_mode)) return DirectoryError("map", path);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot map '", path, "': it is not a regular file"));
+  }
+  const auto size = static_cast<size_t>(info.st_size);
+  static char empty[1];
+  char* data = empty;
+  if (size > 0) {
+    void* map = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    if (map == MAP_FAILED) return ErrnoStatus(errno, "map", path);
+    data = static_cast<char*>(map);
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
+}
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(data_, size_);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoStatus(errno, "open", path);
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "stat", path);
+  if (S_ISDIR(info.st_mode)) return DirectoryError("read", path);
+
+  // The size is a hint: files of /proc say 0, and a file may grow meanwhile.
+  std::string contents;
+  size_t filled = 0;
+  contents.resize(std::max<size_t>(static_cast<size_t>(info.st_size) + 1, 4096));
+  while (true) {
+    if (filled == contents.size()) contents.resize(contents.size() * 2);
+    const ssize_t n = ::read(fd.get(), contents.data() + filled, contents.size() - filled);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, "read", path);
+    }
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  contents.resize(filled);
+  return contents;
+}
+
+absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
+  static std::atomic<uint64_t> counter{0};
+  // Beside the target, so that the rename stays within one file system; a name of its own for each
+  // process and call, so that writers of one path do not mix.
+  std::string temporary =
+      absl::StrCat(path, ".tmp.", ::getpid(), ".", counter.fetch_add(1, std::memory_order_relaxed));
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, "create", temporary);
+  return AtomicFile(path, std::move(temporary), fd);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      buffer_(std::move(other.buffer_)),
+      size_(other.size_),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+absl::Status AtomicFile::Append(absl::string_view data) {
+  constexpr size_t kBufferSize = 1 << 16;
+  size_ += data.size();
+  if (buffer_.size() + data.size() <= kBufferSize) {
+    buffer_.append(data.data(), data.size());
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(WriteAll(fd_, buffer_, temporary_));
+  buffer_.clear();
+  return WriteAll(fd_, data, temporary_);
+}
+
+absl::Status AtomicFile::Commit() {
+  RETURN_IF_ERROR(WriteAll(fd_, buffer_, temporary_));
+  buffer_.clear();
+  if (::fsync(fd_) != 0) return ErrnoStatus(errno, "sync", temporary_);
+  if (::close(std::exchange(fd_, -1)) != 0) {
+    const int error = errno;
+    ::unlink(temporary_.c_str());
+    return ErrnoStatus(error, "close", temporary_);
+  }
+  if (absl::Status status = RenameFile(temporary_, path_); !status.ok()) {
+    ::unlink(temporary_.c_str());
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view contents) {
+  ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  RETURN_IF_ERROR(file.Append(contents));
+  return file.Commit();
+}
+
+absl::Status RenameFile(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("rename '", from, "' to"), to);
+  }
+  SyncDirectory(ParentOf(to));
+  return absl::OkStatus();
+}
+
+absl::Status RemoveFile(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) return ErrnoStatus(errno, "remove", path);
+  return absl::OkStatus();
+}
+
+absl::Status CreateDirectories(const std::string& path) {
+  for (size_t end = 0; end != std::string::npos;) {
+    end = path.find('/', end + 1);
+    const std::string prefix = path.substr(0, end);
+    if (prefix.empty() || ::mkdir(prefix.c_str(), 0755) == 0) continue;
+    const int error = errno;
+    if (!IsDirectory(prefix)) return ErrnoStatus(error, "create directory", prefix);
+  }
+  return absl::OkStatus();
+}
+
+bool FileExists(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+bool IsDirectory(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
+  if (!directory) return ErrnoStatus(errno, "list", path);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const absl::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return ErrnoStatus(errno, "list", path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string JoinPath(absl::string_view a, absl::string_view b) {
+  if (a.empty()) return std::string(b);
+  while (!b.empty() && b.front() == '/') b.remove_prefix(1);
+  if (b.empty()) return std::string(a);
+  while (!a.empty() && a.back() == '/') a.remove_suffix(1);
+  return absl::StrCat(a, "/", b);
+}
+
+}  // namespace tessera

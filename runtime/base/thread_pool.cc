@@ -1,0 +1,173 @@
+#include "runtime/base/thread_pool.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#define EIGEN_USE_THREADS
+#include "unsupported/Eigen/CXX11/ThreadPool"
+
+namespace tessera {
+namespace {
+
+// A share of work below this is not worth waking a thread for: a wake-up costs some microseconds.
+constexpr double kMinNanosPerShare = 10e3;
+// Blocks a thread claims in a loop: enough that a thread which started late, or lost its core, does
+// not hold up the end.
+constexpr int64_t kBlocksPerThread = 4;
+// Turns of looking before a waiting caller goes to sleep; about the length of a wake-up.
+constexpr int kSpinTurns = 256;
+
+// How Eigen's pool makes its threads: named, and at their nice value.
+struct ThreadEnvironment {
+  struct Task {
+    std::function<void()> f;
+  };
+
+  class EnvThread {
+   public:
+    explicit EnvThread(std::function<void()> body) : thread_(std::move(body)) {}
+    ~EnvThread() { thread_.join(); }
+    void OnCancel() {}
+
+   private:
+    std::thread thread_;
+  };
+
+  EnvThread* CreateThread(std::function<void()> body) {
+    return new EnvThread([name = name, nice = nice, body = std::move(body)] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      if (nice != 0) {
+        // On Linux this is the thread's own value, not the process's.
+        const auto tid = static_cast<id_t>(syscall(SYS_gettid));
+        setpriority(PRIO_PROCESS, tid, getpriority(PRIO_PROCESS, tid) + nice);
+      }
+      body();
+    });
+  }
+  Task CreateTask(std::function<void()> f) { return Task{std::move(f)}; }
+  void ExecuteTask(const Task& task) { task.f(); }
+
+  std::string name;
+  int nice = 0;
+};
+
+using EigenPool = Eigen::ThreadPoolTempl<ThreadEnvironment>;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// One ParallelFor in progress. Counted, because a helper that starts late finds no block left and
+// must still be able to see that, after the caller has returned.
+class Loop {
+ public:
+  using Body = absl::FunctionRef<void(int64_t, int64_t)>;
+
+  Loop(int64_t total, int64_t block, int64_t num_blocks, int owners, Body body)
+      : total_(total), block_(block), num_blocks_(num_blocks), owners_(owners), body_(body) {}
+
+  // Runs blocks until none is unclaimed. `body_` refers to the caller's frame, which lives until
+  // all claimed blocks are done: it is touched after a successful claim only.
+  void RunBlocks() {
+    int64_t finished = 0;
+    for (int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < num_blocks_;) {
+      const int64_t begin = i * block_;
+      body_(begin, std::min(begin + block_, total_));
+      ++finished;
+    }
+    if (finished > 0 && unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) {
+      done_.store(1, std::memory_order_release);
+      done_.notify_one();
+    }
+  }
+
+  void Wait() {
+    for (int turn = 0; turn < kSpinTurns; ++turn) {
+      if (done_.load(std::memory_order_acquire)) return;
+      Pause();
+    }
+    done_.wait(0, std::memory_order_acquire);
+  }
+
+  void Release() {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  const int64_t total_;
+  const int64_t block_;
+  const int64_t num_blocks_;
+  std::atomic<int> owners_;
+  std::atomic<int> done_{0};
+  Body body_;
+  alignas(64) std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> unfinished_{num_blocks_};
+};
+
+int NumThreads(int asked) {
+  if (asked > 0) return asked;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+class ThreadPool::Impl {
+ public:
+  explicit Impl(const Options& options)
+      // A pool that yields to others must not spin while it has nothing to do.
+      : pool(NumThreads(options.num_threads), /*allow_spinning=*/options.nice == 0,
+             ThreadEnvironment{options.name.substr(0, 15), options.nice}) {}
+
+  EigenPool pool;
+};
+
+ThreadPool::ThreadPool(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::num_threads() const { return impl_->pool.NumThreads(); }
+
+void ThreadPool::Schedule(std::function<void()> closure) {
+  impl_->pool.Schedule(std::move(closure));
+}
+
+void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
+                             absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
+  if (total <= 0) return;
+  const double shares = static_cast<double>(total) * cost_per_item / kMinNanosPerShare;
+  // Written so that a cost that is no number runs on the caller.
+  const int64_t threads =
+      shares >= 2
+          ? std::min<int64_t>({static_cast<int64_t>(std::min(shares, 1e6)), num_threads(), total})
+          : 1;
+  if (threads <= 1) {
+    body(0, total);
+    return;
+  }
+  const int64_t wanted_blocks =
+      std::min<int64_t>({total, threads * kBlocksPerThread,
+                         std::max<int64_t>(threads, static_cast<int64_t>(std::min(shares, 1e6)))});
+  const int64_t block = (total + wanted_blocks - 1) / wanted_blocks;
+  const int64_t num_blocks = (total + block - 1) / block;
+
+  Loop* loop = new Loop(total, block, num_blocks, static_cast<int>(threads), body);
+  for (int64_t i = 1; i < threads; ++i) {
+    impl_->pool.Schedule([loop] {
+      loop->RunBlocks();
+      loop->Release();
+    });
+  }
+  loop->RunBlocks();
+  loop->Wait();
+  loop->Release();
+}
+
+}  // namespace tessera

@@ -1,0 +1,153 @@
+#include "runtime/base/thread_pool.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+void* operator new(size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(size);
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace tessera {
+namespace {
+
+constexpr double kExpensive = 1e6;  // nanoseconds an item: worth a thread each
+
+TEST(ThreadPoolTest, LoopsCoverEachItemOnce) {
+  ThreadPool pool({.num_threads = 4});
+  for (const int64_t total : {1, 2, 3, 7, 64, 1000, 99991}) {
+    for (const double cost : {0.0, 1.0, 100.0, kExpensive}) {
+      std::vector<std::atomic<int>> seen(total);
+      pool.ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
+        ASSERT_LE(0, begin);
+        ASSERT_LT(begin, end);
+        ASSERT_LE(end, total);
+        for (int64_t i = begin; i < end; ++i) seen[i].fetch_add(1);
+      });
+      for (const auto& count : seen) ASSERT_EQ(count.load(), 1) << total << " at " << cost;
+    }
+  }
+}
+
+TEST(ThreadPoolTest, EmptyLoopsCallNothing) {
+  ThreadPool pool({.num_threads = 2});
+  for (const int64_t total : {int64_t{0}, int64_t{-1}}) {
+    pool.ParallelFor(total, kExpensive, [](int64_t, int64_t) { FAIL(); });
+    ParallelFor(nullptr, total, kExpensive, [](int64_t, int64_t) { FAIL(); });
+  }
+}
+
+TEST(ThreadPoolTest, CheapLoopsStayOnTheCallerAndAllocateNothing) {
+  ThreadPool pool({.num_threads = 4});
+  const auto caller = std::this_thread::get_id();
+  const int64_t before = allocations.load();
+  int calls = 0;
+  pool.ParallelFor(1000, /*cost_per_item=*/1, [&](int64_t begin, int64_t end) {
+    ++calls;
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(end - begin, 1000);
+  });
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(allocations.load(), before);
+}
+
+TEST(ThreadPoolTest, ExpensiveLoopsUseSeveralThreads) {
+  ThreadPool pool({.num_threads = 3});
+  // Three items that each wait for the others: they end only if three threads take part.
+  std::atomic<int> arrived{0};
+  pool.ParallelFor(3, kExpensive, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      ++arrived;
+      while (arrived.load() < 3) std::this_thread::yield();
+    }
+  });
+}
+
+TEST(ThreadPoolTest, LoopsNestWithoutDeadlock) {
+  ThreadPool pool({.num_threads = 2});
+  std::atomic<int64_t> sum{0};
+  pool.ParallelFor(8, kExpensive, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      pool.ParallelFor(8, kExpensive, [&](int64_t b, int64_t e) {
+        pool.ParallelFor(e - b, kExpensive, [&](int64_t bb, int64_t ee) { sum += ee - bb; });
+      });
+    }
+  });
+  EXPECT_EQ(sum.load(), 64);
+}
+
+TEST(ThreadPoolTest, LoopsEndWhileEveryThreadIsBusy) {
+  std::atomic<bool> released{false};
+  ThreadPool pool({.num_threads = 2});
+  for (int i = 0; i < 2; ++i) pool.Schedule([&] { released.wait(false); });
+  std::atomic<int64_t> sum{0};
+  // Helpers are queued behind the closures; the caller does the work alone and does not wait.
+  pool.ParallelFor(100, kExpensive, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  EXPECT_EQ(sum.load(), 100);
+  released = true;
+  released.notify_all();
+}
+
+TEST(ThreadPoolTest, ManyCallersShareThePool) {
+  ThreadPool pool({.num_threads = 2});
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        pool.ParallelFor(16, kExpensive, [&](int64_t begin, int64_t end) { sum += end - begin; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum.load(), 4 * 500 * 16);
+}
+
+TEST(ThreadPoolTest, DestructorWaitsForClosures) {
+  std::atomic<int> done{0};
+  {
+    ThreadPool pool({.num_threads = 2});
+    for (int i = 0; i < 100; ++i) pool.Schedule([&] { ++done; });
+  }
+  EXPECT_EQ(done.load(), 100);
+}
+
+TEST(ThreadPoolTest, ThreadsAreNamedAndNice) {
+  std::atomic<bool> done{false};
+  ThreadPool pool({.name = "a_name_that_is_too_long", .num_threads = 1, .nice = 3});
+  EXPECT_EQ(pool.num_threads(), 1);
+  const int own = getpriority(PRIO_PROCESS, 0);
+  char name[32] = "";
+  int nice = 0;
+  pool.Schedule([&] {
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    nice = getpriority(PRIO_PROCESS, 0);
+    done = true;
+    done.notify_one();
+  });
+  done.wait(false);
+  EXPECT_STREQ(name, "a_name_that_is_");
+  EXPECT_EQ(nice, std::min(own + 3, 19));
+}
+
+TEST(ThreadPoolTest, DefaultIsAThreadACore) {
+  ThreadPool pool({});
+  EXPECT_EQ(pool.num_threads(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+}  // namespace tessera

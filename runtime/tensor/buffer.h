@@ -1,0 +1,61 @@
+// Memory behind tensors, and who provides it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/ref_count.h"
+
+namespace tessera {
+
+// Alignment of every allocated buffer: a cache line, and the widest vector register.
+inline constexpr size_t kBufferAlignment = 64;
+
+// A block of bytes shared by tensors. Where the bytes live is the subclass's matter: heap, an
+// arena, a mapped file, a request's own memory. The count is thread-safe, the bytes are the owners'
+// matter.
+class Buffer : public RefCounted {
+ public:
+  char* data() const { return data_; }
+  size_t size() const { return size_; }
+  // False for memory nobody may write (a mapped checkpoint): kernels then copy instead of
+  // working in place.
+  bool writable() const { return writable_; }
+
+ protected:
+  Buffer(char* data, size_t size, bool writable) : data_(data), size_(size), writable_(writable) {}
+
+  char* data_;
+  size_t size_;
+
+ private:
+  const bool writable_;
+};
+
+// Provides buffers. Thread-safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // Uninitialised memory, aligned to kBufferAlignment. size 0 is fine.
+  // Errors: RESOURCE_EXHAUSTED.
+  virtual absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) = 0;
+};
+
+// The process's heap: header and bytes in one block. Blocks of a mebibyte and more go back to the
+// system soon after they are freed (runtime/tensor/large_blocks.h).
+Allocator* HeapAllocator();
+
+// HeapAllocator()->Allocate() without the virtual call; null if memory is out.
+IntrusivePtr<Buffer> AllocateHeapBuffer(size_t size);
+
+// `size` bytes at `offset` of a mapped file, read-only. Keeps the map alive.
+// Requires offset + size <= file->size().
+IntrusivePtr<Buffer> MapBuffer(std::shared_ptr<const MappedFile> file, size_t offset, size_t size);
+
+// Bytes that belong to `owner`, which is kept alive: a request's payload, a numpy array.
+IntrusivePtr<Buffer> WrapBuffer(std::shared_ptr<const void> owner, char* data, size_t size,
+                                bool writable);
+
+}  // namespace tessera
