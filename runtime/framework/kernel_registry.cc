@@ -1,0 +1,176 @@
+#include "runtime/framework/kernel_registry.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+
+namespace tessera {
+namespace {
+
+bool Allows(const TypeConstraint& constraint, DType type) {
+  return std::find(constraint.allowed.begin(), constraint.allowed.end(), RemoveRef(type)) !=
+         constraint.allowed.end();
+}
+
+// Whether the node's attributes fit. Errors: NOT_FOUND if it lacks the constrained attribute.
+absl::StatusOr<bool> Fits(const KernelDef& kernel, const AttrMap& attrs) {
+  for (const TypeConstraint& constraint : kernel.constraints) {
+    auto it = attrs.find(constraint.attr);
+    if (it == attrs.end()) {
+      return absl::NotFoundError(absl::StrCat("a kernel of ", kernel.op, " asks for attribute '",
+                                              constraint.attr, "', which the node lacks"));
+    }
+    if (const DType* type = it->second.get<DType>()) {
+      if (!Allows(constraint, *type)) return false;
+    } else if (const auto* types = it->second.get<std::vector<DType>>()) {
+      for (DType t : *types) {
+        if (!Allows(constraint, t)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::string Describe(const KernelDef& kernel) {
+  std::string text = kernel.device_type;
+  for (const TypeConstraint& constraint : kernel.constraints) {
+    absl::StrAppend(&text, " ", constraint.attr, " in {",
+                    absl::StrJoin(constraint.allowed, ", ",
+                                  [](std::string* out, DType t) {
+                                    absl::StrAppend(out, DTypeName(t));
+                                  }),
+                    "}");
+  }
+  return text;
+}
+
+// The values of the attributes that some kernel constrains.
+std::string DescribeTypes(const std::vector<const KernelDef*>& kernels, const AttrMap& attrs) {
+  std::string text;
+  for (const KernelDef* kernel : kernels) {
+    for (const TypeConstraint& constraint : kernel->constraints) {
+      auto it = attrs.find(constraint.attr);
+      const std::string item =
+          absl::StrCat(constraint.attr, "=", it == attrs.end() ? "?" : it->second.ToString());
+      if (text.find(item) == std::string::npos) {
+        absl::StrAppend(&text, text.empty() ? "" : ", ", item);
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+struct KernelRegistry::State {
+  mutable absl::Mutex mu;
+  absl::flat_hash_map<std::string, std::vector<std::unique_ptr<KernelDef>>> kernels
+      ABSL_GUARDED_BY(mu);  // by op
+};
+
+KernelRegistry::KernelRegistry() : state_(std::make_unique<State>()) {}
+
+KernelRegistry& KernelRegistry::Global() {
+  static KernelRegistry* const registry = new KernelRegistry;
+  return *registry;
+}
+
+void KernelRegistry::Register(std::unique_ptr<KernelDef> kernel) {
+  absl::MutexLock lock(&state_->mu);
+  state_->kernels[kernel->op].push_back(std::move(kernel));
+}
+
+absl::StatusOr<const KernelDef*> KernelRegistry::Find(absl::string_view op,
+                                                      absl::string_view device_type,
+                                                      const AttrMap& attrs) const {
+  std::string label;
+  if (auto it = attrs.find("_kernel"); it != attrs.end()) {
+    if (const std::string* text = it->second.get<std::string>()) label = *text;
+  }
+  absl::ReaderMutexLock lock(&state_->mu);
+  std::vector<const KernelDef*> on_device;
+  const KernelDef* best = nullptr;
+  if (auto it = state_->kernels.find(op); it != state_->kernels.end()) {
+    for (const auto& kernel : it->second) {
+      if (kernel->device_type != device_type || kernel->label != label) continue;
+      on_device.push_back(kernel.get());
+      absl::StatusOr<bool> fits = Fits(*kernel, attrs);
+      if (!fits.ok()) return fits.status();
+      if (*fits && (best == nullptr || kernel->priority > best->priority)) best = kernel.get();
+    }
+  }
+  if (best != nullptr) return best;
+  if (on_device.empty()) {
+    return absl::NotFoundError(absl::StrCat("op ", op, " has no kernel on ", device_type,
+                                            label.empty() ? "" : " labelled '", label,
+                                            label.empty() ? "" : "'"));
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "op ", op, " has no kernel for ", DescribeTypes(on_device, attrs), " on ", device_type,
+      "; there are: ",
+      absl::StrJoin(on_device, "; ", [](std::string* out, const KernelDef* kernel) {
+        absl::StrAppend(out, Describe(*kernel));
+      })));
+}
+
+bool KernelRegistry::HasKernel(absl::string_view op) const {
+  absl::ReaderMutexLock lock(&state_->mu);
+  return state_->kernels.contains(op);
+}
+
+std::vector<const KernelDef*> KernelRegistry::All() const {
+  absl::ReaderMutexLock lock(&state_->mu);
+  std::vector<const KernelDef*> all;
+  for (const auto& [op, kernels] : state_->kernels) {
+    for (const auto& kernel : kernels) all.push_back(kernel.get());
+  }
+  return all;
+}
+
+absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel(const KernelBuild& build) {
+  const absl::string_view device_type =
+      build.device() == nullptr ? kCpu : build.device()->type();
+  ASSIGN_OR_RETURN(const KernelDef* def, KernelRegistry::Global().Find(
+                                             build.op().name, device_type, build.attrs()));
+  std::unique_ptr<OpKernel> kernel = def->create(build);
+  RETURN_IF_ERROR(build.status());
+  return kernel;
+}
+
+KernelBuilder::KernelBuilder(absl::string_view op, absl::string_view device_type, Create create)
+    : def_(std::make_unique<KernelDef>()) {
+  def_->op = std::string(op);
+  def_->device_type = std::string(device_type);
+  def_->create = create;
+}
+
+KernelBuilder::~KernelBuilder() = default;
+
+KernelBuilder& KernelBuilder::TypeConstraint(absl::string_view attr, std::vector<DType> allowed) {
+  def_->constraints.push_back({std::string(attr), std::move(allowed)});
+  return *this;
+}
+
+KernelBuilder& KernelBuilder::HostMemory(absl::string_view arg) {
+  def_->host_memory_args.emplace_back(arg);
+  return *this;
+}
+
+KernelBuilder& KernelBuilder::Label(absl::string_view label) {
+  def_->label = std::string(label);
+  return *this;
+}
+
+KernelBuilder& KernelBuilder::Priority(int priority) {
+  def_->priority = priority;
+  return *this;
+}
+
+KernelRegistration::KernelRegistration(KernelBuilder& builder) {
+  KernelRegistry::Global().Register(std::move(builder.def_));
+}
+
+}  // namespace tessera

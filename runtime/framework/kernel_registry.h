@@ -1,0 +1,93 @@
+// Which kernels exist: by op, device, type constraints, label, priority.
+#pragma once
+
+#include <memory>
+#include <string>
+#include "absl/strings/string_view.h"
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
+
+namespace tessera {
+
+struct TypeConstraint {
+  std::string attr;            // a type or list(type) attribute
+  std::vector<DType> allowed;  // every type of the attribute must be one of these
+};
+
+// One registered kernel. Immutable.
+struct KernelDef {
+  std::string op;
+  std::string device_type;
+  std::vector<TypeConstraint> constraints;
+  std::vector<std::string> host_memory_args;  // arguments that stay in host memory on a device
+  std::string label;                          // matched against the node's `_kernel` attribute
+  int priority = 0;                           // among several that fit the highest wins
+  std::unique_ptr<OpKernel> (*create)(const KernelBuild&) = nullptr;
+};
+
+// The process's kernels. Filled before main by REGISTER_KERNEL and by op libraries; thread-safe;
+// entries live for ever.
+class KernelRegistry {
+ public:
+  static KernelRegistry& Global();
+  void Register(std::unique_ptr<KernelDef> kernel);
+
+  // The kernel for a node with complete attributes.
+  // Errors: NOT_FOUND naming what is missing: the op on this device, or the dtype (with the
+  // dtypes there are).
+  absl::StatusOr<const KernelDef*> Find(absl::string_view op, absl::string_view device_type,
+                                        const AttrMap& attrs) const;
+  // True if the op has any kernel on any device.
+  bool HasKernel(absl::string_view op) const;
+  std::vector<const KernelDef*> All() const;
+
+ private:
+  struct State;
+  KernelRegistry();
+  std::unique_ptr<State> state_;
+};
+
+// Builds the kernel of a node.
+// Errors: those of Find() and those its constructor recorded.
+absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel(const KernelBuild& build);
+
+// See REGISTER_KERNEL.
+class KernelBuilder {
+ public:
+  using Create = std::unique_ptr<OpKernel> (*)(const KernelBuild&);
+  KernelBuilder(absl::string_view op, absl::string_view device_type, Create create);
+  ~KernelBuilder();  // out of line: there are a thousand registrations
+  KernelBuilder& TypeConstraint(absl::string_view attr, std::vector<DType> allowed);
+  template <typename T>
+  KernelBuilder& TypeConstraint(absl::string_view attr) {
+    return TypeConstraint(attr, {DTypeOf<T>});
+  }
+  KernelBuilder& HostMemory(absl::string_view arg);
+  KernelBuilder& Label(absl::string_view label);
+  KernelBuilder& Priority(int priority);
+
+ private:
+  friend struct KernelRegistration;
+  std::unique_ptr<KernelDef> def_;
+};
+
+// Registers at static initialisation; `kernel` is a class with a constructor from KernelBuild:
+//   REGISTER_KERNEL("GatherV2", kCpu, GatherKernel).TypeConstraint("Tindices", {...});
+struct KernelRegistration {
+  KernelRegistration(KernelBuilder& builder);                                    // NOLINT
+  KernelRegistration(KernelBuilder&& builder) : KernelRegistration(builder) {}  // NOLINT
+};
+#define REGISTER_KERNEL(op, device, ...) TESSERA_REGISTER_KERNEL(__COUNTER__, op, device, __VA_ARGS__)
+#define TESSERA_REGISTER_KERNEL(counter, op, device, ...) \
+  TESSERA_REGISTER_KERNEL_INNER(counter, op, device, __VA_ARGS__)
+#define TESSERA_REGISTER_KERNEL_INNER(counter, op, device, ...)                                  \
+  static const ::tessera::KernelRegistration kernel_registration_##counter [[maybe_unused]] =  \
+      ::tessera::KernelBuilder(                                                                  \
+          op, device,                                                                            \
+          [](const ::tessera::KernelBuild& build) -> std::unique_ptr<::tessera::OpKernel> {      \
+            return std::make_unique<__VA_ARGS__>(build);                                         \
+          })
+
+}  // namespace tessera

@@ -1,0 +1,205 @@
+// Parses the short specifications of REGISTER_OP.
+
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/logging.h"
+#include "runtime/framework/op.h"
+
+namespace tessera {
+namespace {
+
+absl::string_view Trim(absl::string_view s) { return absl::StripAsciiWhitespace(s); }
+
+// "x: T" -> {"x", "T"}. Aborts on anything else, with `spec`.
+std::pair<absl::string_view, absl::string_view> SplitAtColon(absl::string_view spec) {
+  size_t colon = spec.find(':');
+  CHECK(colon != absl::string_view::npos) << "no ':' in op specification \"" << spec << "\"";
+  return {Trim(spec.substr(0, colon)), Trim(spec.substr(colon + 1))};
+}
+
+ArgDef ParseArg(const OpDef& op, absl::string_view spec) {
+  ArgDef arg;
+  auto [name, type] = SplitAtColon(spec);
+  arg.name = std::string(name);
+  if (absl::ConsumePrefix(&type, "Ref(")) {
+    CHECK(absl::ConsumeSuffix(&type, ")")) << "unclosed Ref( in \"" << spec << "\"";
+    arg.is_ref = true;
+  }
+  if (size_t star = type.find('*'); star != absl::string_view::npos) {
+    arg.number_attr = std::string(Trim(type.substr(0, star)));
+    type = Trim(type.substr(star + 1));
+  }
+  if (const AttrDef* attr = op.FindAttr(type)) {
+    (attr->type == "list(type)" ? arg.type_list_attr : arg.type_attr) = attr->name;
+  } else {
+    arg.type = DTypeFromName(type);
+    CHECK(arg.type != DType::kInvalid)
+        << "op " << op.name << ": \"" << spec << "\" names neither a dtype nor an attribute";
+  }
+  return arg;
+}
+
+std::string Unquote(absl::string_view s) {
+  s = Trim(s);
+  CHECK(s.size() >= 2 && (s.front() == '\'' || s.front() == '"') && s.back() == s.front())
+      << "not a quoted string: " << s;
+  return std::string(s.substr(1, s.size() - 2));
+}
+
+template <typename T>
+T ParseNumber(absl::string_view text);
+template <>
+int64_t ParseNumber<int64_t>(absl::string_view text) {
+  int64_t v = 0;
+  CHECK(absl::SimpleAtoi(text, &v)) << "not an integer: " << text;
+  return v;
+}
+template <>
+float ParseNumber<float>(absl::string_view text) {
+  float v = 0;
+  CHECK(absl::SimpleAtof(text, &v)) << "not a number: " << text;
+  return v;
+}
+
+// "[1, 2]" for shapes, "<unknown>" or "{ unknown_rank: true }" for unknown rank.
+PartialShape ParseShape(absl::string_view text) {
+  text = Trim(text);
+  if (!absl::ConsumePrefix(&text, "[")) return PartialShape();
+  absl::ConsumeSuffix(&text, "]");
+  PartialShape shape(absl::Span<const int64_t>{});
+  for (absl::string_view dim : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    shape.AddDim(ParseNumber<int64_t>(dim));
+  }
+  return shape;
+}
+
+AttrValue ParseDefault(absl::string_view type, absl::string_view text) {
+  text = Trim(text);
+  if (type == "int") return ParseNumber<int64_t>(text);
+  if (type == "float") return ParseNumber<float>(text);
+  if (type == "bool") return text == "true";
+  if (type == "string") return Unquote(text);
+  if (type == "type") return DTypeFromName(text);
+  if (type == "shape") return ParseShape(text);
+  if (type == "func") return FunctionRef{Unquote(text), {}};
+  CHECK(absl::ConsumePrefix(&text, "[") && absl::ConsumeSuffix(&text, "]"))
+      << "default of a " << type << " must stand in brackets";
+  std::vector<absl::string_view> items = absl::StrSplit(text, ',', absl::SkipWhitespace());
+  auto all = [&](auto parse) {
+    std::vector<decltype(parse(text))> values;
+    for (absl::string_view item : items) values.push_back(parse(Trim(item)));
+    return AttrValue(std::move(values));
+  };
+  if (type == "list(int)") return all(ParseNumber<int64_t>);
+  if (type == "list(float)") return all(ParseNumber<float>);
+  if (type == "list(bool)") return all([](absl::string_view s) { return s == "true"; });
+  if (type == "list(string)") return all(Unquote);
+  if (type == "list(type)") return all(DTypeFromName);
+  CHECK(items.empty()) << "defaults of " << type << " must be empty";
+  return EmptyList{};
+}
+
+// Splits "{a, b} rest" into the items and the rest; no braces: no items.
+std::vector<absl::string_view> TakeBraces(absl::string_view* text) {
+  if (!absl::ConsumePrefix(text, "{")) return {};
+  size_t close = text->find('}');
+  CHECK(close != absl::string_view::npos) << "unclosed { in attribute specification";
+  std::vector<absl::string_view> items =
+      absl::StrSplit(text->substr(0, close), ',', absl::SkipWhitespace());
+  *text = Trim(text->substr(close + 1));
+  return items;
+}
+
+AttrDef ParseAttr(absl::string_view spec) {
+  AttrDef attr;
+  auto [name, rest] = SplitAtColon(spec);
+  attr.name = std::string(name);
+  const bool is_list = absl::ConsumePrefix(&rest, "list(");
+  std::vector<absl::string_view> allowed = TakeBraces(&rest);
+  std::string element;
+  if (!allowed.empty()) {
+    const bool strings = Trim(allowed[0]).front() == '\'' || Trim(allowed[0]).front() == '"';
+    element = strings ? "string" : "type";
+    for (absl::string_view item : allowed) {
+      if (strings) {
+        attr.allowed_strings.push_back(Unquote(item));
+      } else {
+        attr.allowed_types.push_back(DTypeFromName(Trim(item)));
+        CHECK(attr.allowed_types.back() != DType::kInvalid) << "unknown dtype in " << spec;
+      }
+    }
+  } else {
+    size_t end = rest.find_first_of(" )>=");
+    element = std::string(rest.substr(0, end));
+    rest = end == absl::string_view::npos ? "" : Trim(rest.substr(end));
+  }
+  if (is_list) {
+    CHECK(absl::ConsumePrefix(&rest, ")")) << "unclosed list( in " << spec;
+    rest = Trim(rest);
+  }
+  attr.type = is_list ? absl::StrCat("list(", element, ")") : element;
+  if (absl::ConsumePrefix(&rest, ">=")) {
+    rest = Trim(rest);
+    size_t end = rest.find_first_of(" =");
+    attr.minimum = ParseNumber<int64_t>(rest.substr(0, end));
+    rest = end == absl::string_view::npos ? "" : Trim(rest.substr(end));
+  }
+  if (absl::ConsumePrefix(&rest, "=")) attr.default_value = ParseDefault(attr.type, rest);
+  return attr;
+}
+
+}  // namespace
+
+OpBuilder::OpBuilder(absl::string_view name) : op_(std::make_unique<OpDef>()) {
+  op_->name = std::string(name);
+}
+OpBuilder::~OpBuilder() = default;
+OpBuilder& OpBuilder::Input(absl::string_view spec) {
+  inputs_.emplace_back(spec);
+  return *this;
+}
+OpBuilder& OpBuilder::Output(absl::string_view spec) {
+  outputs_.emplace_back(spec);
+  return *this;
+}
+OpBuilder& OpBuilder::Attr(absl::string_view spec) {
+  attrs_.emplace_back(spec);
+  return *this;
+}
+OpBuilder& OpBuilder::Stateful() {
+  op_->is_stateful = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Commutative() {
+  op_->is_commutative = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Aggregate() {
+  op_->is_aggregate = true;
+  return *this;
+}
+OpBuilder& OpBuilder::AllowsUninitializedInput() {
+  op_->allows_uninitialized_input = true;
+  return *this;
+}
+OpBuilder& OpBuilder::Deprecated(int producer) {
+  op_->deprecated_at = producer;
+  return *this;
+}
+OpBuilder& OpBuilder::ShapeFn(tessera::ShapeFn fn) {
+  op_->shape_fn = fn;
+  return *this;
+}
+
+std::unique_ptr<OpDef> OpBuilder::Build() && {
+  for (const std::string& spec : attrs_) op_->attrs.push_back(ParseAttr(spec));
+  for (const std::string& spec : inputs_) op_->inputs.push_back(ParseArg(*op_, spec));
+  for (const std::string& spec : outputs_) op_->outputs.push_back(ParseArg(*op_, spec));
+  return std::move(op_);
+}
+
+}  // namespace tessera

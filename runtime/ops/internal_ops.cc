@@ -1,0 +1,114 @@
+// Ops that graphs as users write them do not have: the runtime, and TensorFlow's optimizer, put
+// them in.
+#include "runtime/framework/op.h"
+
+namespace tessera {
+
+// Ends of a function body or of a pruned graph.
+REGISTER_OP("_Arg").Output("output: T").Attr("T: type").Attr("index: int >= 0").Stateful();
+REGISTER_OP("_DeviceArg").Output("output: T").Attr("T: type").Attr("index: int >= 0").Stateful();
+REGISTER_OP("_Retval").Input("input: T").Attr("T: type").Attr("index: int >= 0").Stateful();
+REGISTER_OP("_DeviceRetval").Input("input: T").Attr("T: type").Attr("index: int >= 0").Stateful();
+REGISTER_OP("_ListToArray")
+    .Input("input: Tin").Output("output: N * T").Attr("Tin: list(type) >= 1").Attr("T: type")
+    .Attr("N: int >= 1");
+REGISTER_OP("_ArrayToList")
+    .Input("input: N * T").Output("output: out_types").Attr("T: type").Attr("N: int >= 1")
+    .Attr("out_types: list(type) >= 1");
+
+// Stands for a node of an op that nobody has declared; `_op` names it.
+REGISTER_OP("_Unsupported")
+    .Input("inputs: _inputs").Output("outputs: _outputs").Attr("_op: string")
+    .Attr("_inputs: list(type)").Attr("_outputs: list(type)");
+
+// Edges between devices.
+REGISTER_OP("_Send")
+    .Input("tensor: T").Attr("T: type").Attr("tensor_name: string").Attr("send_device: string")
+    .Attr("send_device_incarnation: int").Attr("recv_device: string")
+    .Attr("client_terminated: bool = false").Stateful();
+REGISTER_OP("_Recv")
+    .Output("tensor: tensor_type").Attr("tensor_type: type").Attr("tensor_name: string")
+    .Attr("send_device: string").Attr("send_device_incarnation: int").Attr("recv_device: string")
+    .Attr("client_terminated: bool = false").Stateful();
+REGISTER_OP("_HostSend")
+    .Input("tensor: T").Attr("T: type").Attr("tensor_name: string").Attr("send_device: string")
+    .Attr("send_device_incarnation: int").Attr("recv_device: string")
+    .Attr("client_terminated: bool = false").Stateful();
+REGISTER_OP("_HostRecv")
+    .Output("tensor: tensor_type").Attr("tensor_type: type").Attr("tensor_name: string")
+    .Attr("send_device: string").Attr("send_device_incarnation: int").Attr("recv_device: string")
+    .Attr("client_terminated: bool = false").Stateful();
+
+// Control flow.
+REGISTER_OP("_SwitchN")
+    .Input("data: T").Input("output_index: int32").Output("outputs: num_outs * T")
+    .Attr("num_outs: int >= 1").Attr("T: type");
+REGISTER_OP("_If")
+    .Input("cond: Tcond").Input("input: Tin").Output("output: Tout").Attr("Tcond: type")
+    .Attr("Tin: list(type) >= 1").Attr("Tout: list(type) >= 1").Attr("then_branch: func")
+    .Attr("else_branch: func").Stateful();
+REGISTER_OP("_While")
+    .Input("input: T").Output("output: T").Attr("T: list(type) >= 0").Attr("cond: func")
+    .Attr("body: func").Stateful();
+
+// Several variables at once.
+REGISTER_OP("_VarHandlesOp")
+    .Output("resources: N * resource").Attr("containers: list(string)")
+    .Attr("shared_names: list(string)").Attr("N: int >= 0").Attr("dtypes: list(type)")
+    .Attr("shapes: list(shape)").Stateful();
+REGISTER_OP("_ReadVariablesOp")
+    .Input("resources: N * resource").Output("values: dtypes").Attr("N: int >= 0")
+    .Attr("dtypes: list(type) >= 1").Stateful();
+
+// One op with what follows it. `fused_ops` says what: "BiasAdd", "FusedBatchNorm", and an
+// activation such as "Relu"; `args` are bias, or scale, offset, mean and variance.
+REGISTER_OP("_FusedMatMul")
+    .Input("a: T").Input("b: T").Input("args: num_args * T").Output("product: T")
+    .Attr("transpose_a: bool = false").Attr("transpose_b: bool = false")
+    .Attr("T: {bfloat16, half, float}").Attr("num_args: int >= 0")
+    .Attr("fused_ops: list(string) = []").Attr("epsilon: float = 0.0001")
+    .Attr("leakyrelu_alpha: float = 0.2");
+REGISTER_OP("_FusedConv2D")
+    .Input("input: T").Input("filter: T").Input("args: TArgs")
+    .Input("host_args: num_host_args * float").Output("output: T")
+    .Attr("T: {half, float, double, int8, qint8}").Attr("TArgs: list(type) >= 1")
+    .Attr("num_args: int >= 0").Attr("num_host_args: int >= 0 = 0").Attr("strides: list(int)")
+    .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}").Attr("explicit_paddings: list(int) = []")
+    .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
+    .Attr("filter_format: {'HWIO', 'OIHW', 'OIHW_VECT_I'} = 'HWIO'")
+    .Attr("dilations: list(int) = [1, 1, 1, 1]").Attr("use_cudnn_on_gpu: bool = true")
+    .Attr("fused_ops: list(string) = []").Attr("epsilon: float = 0.0001")
+    .Attr("leakyrelu_alpha: float = 0.2");
+REGISTER_OP("_FusedDepthwiseConv2dNative")
+    .Input("input: T").Input("filter: T").Input("args: num_args * T").Output("output: T")
+    .Attr("T: {half, bfloat16, float, double}").Attr("num_args: int >= 0")
+    .Attr("strides: list(int)").Attr("padding: {'SAME', 'VALID'}")
+    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'").Attr("dilations: list(int) = [1, 1, 1, 1]")
+    .Attr("fused_ops: list(string) = []").Attr("epsilon: float = 0.0001")
+    .Attr("leakyrelu_alpha: float = 0.2");
+REGISTER_OP("_FusedBatchNormEx")
+    .Input("x: T").Input("scale: U").Input("offset: U").Input("mean: U").Input("variance: U")
+    .Input("side_input: num_side_inputs * T").Output("y: T").Output("batch_mean: U")
+    .Output("batch_variance: U").Output("reserve_space_1: U").Output("reserve_space_2: U")
+    .Output("reserve_space_3: U").Attr("T: {half, float, bfloat16}").Attr("U: {float}")
+    .Attr("epsilon: float = 0.0001").Attr("exponential_avg_factor: float = 1.0")
+    .Attr("num_side_inputs: int >= 0 = 0").Attr("activation_mode: string = 'Identity'")
+    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'").Attr("is_training: bool = true");
+
+// Left in graphs that TensorFlow's optimizer has written.
+REGISTER_OP("_UnaryOpsComposition")
+    .Input("x: T").Output("y: T").Attr("T: {float, half, double}").Attr("op_names: list(string)");
+REGISTER_OP("_TensorToHashBucketFast")
+    .Input("input: T").Output("output: int64")
+    .Attr("T: {int8, uint8, int16, uint16, int32, uint32, int64, uint64}")
+    .Attr("num_buckets: int >= 1");
+REGISTER_OP("_HostCast")
+    .Input("x: SrcT").Output("y: DstT").Attr("SrcT: type").Attr("DstT: type")
+    .Attr("Truncate: bool = false");
+REGISTER_OP("_EagerConst").Input("input: T").Output("output: T").Attr("T: type");
+REGISTER_OP("_ParallelConcatStart")
+    .Output("output: dtype").Attr("shape: shape").Attr("dtype: type").Stateful();
+REGISTER_OP("_ParallelConcatUpdate")
+    .Input("value: T").Input("update: T").Output("output: T").Attr("T: type").Attr("loc: int");
+
+}  // namespace tessera

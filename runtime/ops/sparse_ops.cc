@@ -1,0 +1,357 @@
+// Sparse and ragged tensors.
+#include "runtime/framework/op.h"
+
+namespace tessera {
+
+REGISTER_OP("AddManySparseToTensorsMap")
+    .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
+    .Output("sparse_handles: int64").Attr("T: type").Attr("container: string = ''")
+    .Attr("shared_name: string = ''").Stateful();
+REGISTER_OP("CSRSparseMatrixToDense")
+    .Input("sparse_input: variant").Output("dense_output: type")
+    .Attr("type: {float, double, complex64, complex128}");
+REGISTER_OP("CSRSparseMatrixToSparseTensor")
+    .Input("sparse_matrix: variant").Output("indices: int64").Output("values: type")
+    .Output("dense_shape: int64").Attr("type: {float, double, complex64, complex128}");
+REGISTER_OP("DenseCountSparseOutput")
+    .Input("values: T").Input("weights: output_type").Output("output_indices: int64")
+    .Output("output_values: output_type").Output("output_dense_shape: int64")
+    .Attr("T: {int32, int64}").Attr("minlength: int >= -1 = -1").Attr("maxlength: int >= -1 = -1")
+    .Attr("binary_output: bool").Attr("output_type: {int32, int64, float, double}");
+REGISTER_OP("DenseToCSRSparseMatrix")
+    .Input("dense_input: T").Input("indices: int64").Output("sparse_output: variant")
+    .Attr("T: {float, double, complex64, complex128}");
+REGISTER_OP("DenseToDenseSetOperation")
+    .Input("set1: T").Input("set2: T").Output("result_indices: int64").Output("result_values: T")
+    .Output("result_shape: int64").Attr("set_operation: string")
+    .Attr("validate_indices: bool = true")
+    .Attr("T: {int8, int16, int32, int64, uint8, uint16, string}");
+REGISTER_OP("DenseToSparseSetOperation")
+    .Input("set1: T").Input("set2_indices: int64").Input("set2_values: T")
+    .Input("set2_shape: int64").Output("result_indices: int64").Output("result_values: T")
+    .Output("result_shape: int64").Attr("set_operation: string")
+    .Attr("validate_indices: bool = true")
+    .Attr("T: {int8, int16, int32, int64, uint8, uint16, string}");
+REGISTER_OP("DeserializeManySparse")
+    .Input("serialized_sparse: string").Output("sparse_indices: int64")
+    .Output("sparse_values: dtype").Output("sparse_shape: int64").Attr("dtype: type");
+REGISTER_OP("DeserializeSparse")
+    .Input("serialized_sparse: Tserialized").Output("sparse_indices: int64")
+    .Output("sparse_values: dtype").Output("sparse_shape: int64").Attr("dtype: type")
+    .Attr("Tserialized: {string, variant} = string");
+REGISTER_OP("EditDistance")
+    .Input("hypothesis_indices: int64").Input("hypothesis_values: T")
+    .Input("hypothesis_shape: int64").Input("truth_indices: int64").Input("truth_values: T")
+    .Input("truth_shape: int64").Output("output: float").Attr("normalize: bool = true")
+    .Attr("T: type");
+REGISTER_OP("RaggedBincount")
+    .Input("splits: int64").Input("values: Tidx").Input("size: Tidx").Input("weights: T")
+    .Output("output: T").Attr("Tidx: {int32, int64}").Attr("T: {int32, int64, float, double}")
+    .Attr("binary_output: bool = false");
+REGISTER_OP("RaggedCountSparseOutput")
+    .Input("splits: int64").Input("values: T").Input("weights: output_type")
+    .Output("output_indices: int64").Output("output_values: output_type")
+    .Output("output_dense_shape: int64").Attr("T: {int32, int64}")
+    .Attr("minlength: int >= -1 = -1").Attr("maxlength: int >= -1 = -1")
+    .Attr("binary_output: bool").Attr("output_type: {int32, int64, float, double}");
+REGISTER_OP("RaggedCross")
+    .Input("ragged_values: ragged_values_types").Input("ragged_row_splits: ragged_splits_types")
+    .Input("sparse_indices: Nsparse * int64").Input("sparse_values: sparse_values_types")
+    .Input("sparse_shape: Nsparse * int64").Input("dense_inputs: dense_types")
+    .Output("output_values: out_values_type").Output("output_row_splits: out_row_splits_type")
+    .Attr("Nsparse: int >= 0").Attr("input_order: string").Attr("hashed_output: bool")
+    .Attr("num_buckets: int >= 0").Attr("hash_key: int")
+    .Attr("ragged_values_types: list({int64, string}) >= 0")
+    .Attr("ragged_splits_types: list({int32, int64}) >= 0")
+    .Attr("sparse_values_types: list({int64, string}) >= 0")
+    .Attr("dense_types: list({int64, string}) >= 0").Attr("out_values_type: {int64, string}")
+    .Attr("out_row_splits_type: {int32, int64}");
+REGISTER_OP("RaggedFillEmptyRows")
+    .Input("value_rowids: int64").Input("values: T").Input("nrows: int64")
+    .Input("default_value: T").Output("output_value_rowids: int64").Output("output_values: T")
+    .Output("empty_row_indicator: bool").Output("reverse_index_map: int64").Attr("T: type");
+REGISTER_OP("RaggedFillEmptyRowsGrad")
+    .Input("reverse_index_map: int64").Input("grad_values: T").Output("d_values: T")
+    .Output("d_default_value: T").Attr("T: type");
+REGISTER_OP("RaggedGather")
+    .Input("params_nested_splits: PARAMS_RAGGED_RANK * Tsplits")
+    .Input("params_dense_values: Tvalues").Input("indices: Tindices")
+    .Output("output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits")
+    .Output("output_dense_values: Tvalues").Attr("Tvalues: type").Attr("Tindices: {int32, int64}")
+    .Attr("Tsplits: {int32, int64} = int64").Attr("PARAMS_RAGGED_RANK: int >= 1")
+    .Attr("OUTPUT_RAGGED_RANK: int >= 0");
+REGISTER_OP("RaggedRange")
+    .Input("starts: T").Input("limits: T").Input("deltas: T").Output("rt_nested_splits: Tsplits")
+    .Output("rt_dense_values: T").Attr("T: {bfloat16, float, double, int32, int64} = int32")
+    .Attr("Tsplits: {int32, int64} = int64");
+REGISTER_OP("RaggedTensorFromVariant")
+    .Input("encoded_ragged: variant").Output("output_nested_splits: output_ragged_rank * Tsplits")
+    .Output("output_dense_values: Tvalues").Attr("input_ragged_rank: int >= -1")
+    .Attr("output_ragged_rank: int >= 0").Attr("Tvalues: type")
+    .Attr("Tsplits: {int32, int64} = int64");
+REGISTER_OP("RaggedTensorToSparse")
+    .Input("rt_nested_splits: RAGGED_RANK * Tsplits").Input("rt_dense_values: T")
+    .Output("sparse_indices: int64").Output("sparse_values: T")
+    .Output("sparse_dense_shape: int64").Attr("RAGGED_RANK: int >= 1").Attr("T: type")
+    .Attr("Tsplits: {int32, int64} = int64");
+REGISTER_OP("RaggedTensorToTensor")
+    .Input("shape: Tshape").Input("values: T").Input("default_value: T")
+    .Input("row_partition_tensors: num_row_partition_tensors * Tindex").Output("result: T")
+    .Attr("T: type").Attr("Tindex: {int64, int32}").Attr("Tshape: {int64, int32}")
+    .Attr("num_row_partition_tensors: int >= 1").Attr("row_partition_types: list(string)");
+REGISTER_OP("RaggedTensorToVariant")
+    .Input("rt_nested_splits: RAGGED_RANK * Tsplits").Input("rt_dense_values: Tvalues")
+    .Output("encoded_ragged: variant").Attr("RAGGED_RANK: int >= 0").Attr("Tvalues: type")
+    .Attr("Tsplits: {int32, int64} = int64").Attr("batched_input: bool");
+REGISTER_OP("SdcaFprint")
+    .Input("input: string").Output("output: int64");
+REGISTER_OP("SerializeManySparse")
+    .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
+    .Output("serialized_sparse: out_type").Attr("T: type")
+    .Attr("out_type: {string, variant} = string");
+REGISTER_OP("SerializeSparse")
+    .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
+    .Output("serialized_sparse: out_type").Attr("T: type")
+    .Attr("out_type: {string, variant} = string");
+REGISTER_OP("SetSize")
+    .Input("set_indices: int64").Input("set_values: T").Input("set_shape: int64")
+    .Output("size: int32").Attr("validate_indices: bool = true")
+    .Attr("T: {int8, int16, int32, int64, uint8, uint16, string}");
+REGISTER_OP("SparseAdd")
+    .Input("a_indices: int64").Input("a_values: T").Input("a_shape: int64")
+    .Input("b_indices: int64").Input("b_values: T").Input("b_shape: int64").Input("thresh: Treal")
+    .Output("sum_indices: int64").Output("sum_values: T").Output("sum_shape: int64")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Attr("Treal: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
+        "uint32, uint64}");
+REGISTER_OP("SparseAddGrad")
+    .Input("backprop_val_grad: T").Input("a_indices: int64").Input("b_indices: int64")
+    .Input("sum_indices: int64").Output("a_val_grad: T").Output("b_val_grad: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseBincount")
+    .Input("indices: int64").Input("values: Tidx").Input("dense_shape: int64").Input("size: Tidx")
+    .Input("weights: T").Output("output: T").Attr("Tidx: {int32, int64}")
+    .Attr("T: {int32, int64, float, double}").Attr("binary_output: bool = false");
+REGISTER_OP("SparseConcat")
+    .Input("indices: N * int64").Input("values: N * T").Input("shapes: N * int64")
+    .Output("output_indices: int64").Output("output_values: T").Output("output_shape: int64")
+    .Attr("concat_dim: int").Attr("N: int >= 2").Attr("T: type");
+REGISTER_OP("SparseCountSparseOutput")
+    .Input("indices: int64").Input("values: T").Input("dense_shape: int64")
+    .Input("weights: output_type").Output("output_indices: int64")
+    .Output("output_values: output_type").Output("output_dense_shape: int64")
+    .Attr("T: {int32, int64}").Attr("minlength: int >= -1 = -1").Attr("maxlength: int >= -1 = -1")
+    .Attr("binary_output: bool").Attr("output_type: {int32, int64, float, double}");
+REGISTER_OP("SparseCross")
+    .Input("indices: N * int64").Input("values: sparse_types").Input("shapes: N * int64")
+    .Input("dense_inputs: dense_types").Output("output_indices: int64")
+    .Output("output_values: out_type").Output("output_shape: int64").Attr("N: int >= 0")
+    .Attr("hashed_output: bool").Attr("num_buckets: int >= 0").Attr("hash_key: int")
+    .Attr("sparse_types: list({int64, string}) >= 0")
+    .Attr("dense_types: list({int64, string}) >= 0").Attr("out_type: {int64, string}")
+    .Attr("internal_type: {int64, string}");
+REGISTER_OP("SparseCrossHashed")
+    .Input("indices: N * int64").Input("values: sparse_types").Input("shapes: N * int64")
+    .Input("dense_inputs: dense_types").Input("num_buckets: int64").Input("strong_hash: bool")
+    .Input("salt: int64").Output("output_indices: int64").Output("output_values: int64")
+    .Output("output_shape: int64").Attr("N: int >= 0")
+    .Attr("sparse_types: list({int64, string}) >= 0")
+    .Attr("dense_types: list({int64, string}) >= 0");
+REGISTER_OP("SparseCrossV2")
+    .Input("indices: N * int64").Input("values: sparse_types").Input("shapes: N * int64")
+    .Input("dense_inputs: dense_types").Input("sep: string").Output("output_indices: int64")
+    .Output("output_values: string").Output("output_shape: int64").Attr("N: int >= 0")
+    .Attr("sparse_types: list({int64, string}) >= 0")
+    .Attr("dense_types: list({int64, string}) >= 0");
+REGISTER_OP("SparseDenseCwiseAdd")
+    .Input("sp_indices: int64").Input("sp_values: T").Input("sp_shape: int64").Input("dense: T")
+    .Output("output: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseDenseCwiseDiv")
+    .Input("sp_indices: int64").Input("sp_values: T").Input("sp_shape: int64").Input("dense: T")
+    .Output("output: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseDenseCwiseMul")
+    .Input("sp_indices: int64").Input("sp_values: T").Input("sp_shape: int64").Input("dense: T")
+    .Output("output: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseFillEmptyRows")
+    .Input("indices: int64").Input("values: T").Input("dense_shape: int64")
+    .Input("default_value: T").Output("output_indices: int64").Output("output_values: T")
+    .Output("empty_row_indicator: bool").Output("reverse_index_map: int64").Attr("T: type");
+REGISTER_OP("SparseFillEmptyRowsGrad")
+    .Input("reverse_index_map: int64").Input("grad_values: T").Output("d_values: T")
+    .Output("d_default_value: T").Attr("T: type");
+REGISTER_OP("SparseMatMul")
+    .Input("a: Ta").Input("b: Tb").Output("product: float").Attr("transpose_a: bool = false")
+    .Attr("transpose_b: bool = false").Attr("a_is_sparse: bool = false")
+    .Attr("b_is_sparse: bool = false").Attr("Ta: {float, bfloat16} = float")
+    .Attr("Tb: {float, bfloat16} = float");
+REGISTER_OP("SparseMatrixMatMul")
+    .Input("a: variant").Input("b: T").Output("output: T").Attr("T: type")
+    .Attr("transpose_a: bool = false").Attr("transpose_b: bool = false")
+    .Attr("adjoint_a: bool = false").Attr("adjoint_b: bool = false")
+    .Attr("transpose_output: bool = false").Attr("conjugate_output: bool = false");
+REGISTER_OP("SparseMatrixNNZ")
+    .Input("sparse_matrix: variant").Output("nnz: int32");
+REGISTER_OP("SparseMatrixSparseMatMul")
+    .Input("a: variant").Input("b: variant").Output("c: variant")
+    .Attr("type: {float, double, complex64, complex128}").Attr("transpose_a: bool = false")
+    .Attr("transpose_b: bool = false").Attr("adjoint_a: bool = false")
+    .Attr("adjoint_b: bool = false");
+REGISTER_OP("SparseMatrixTranspose")
+    .Input("input: variant").Output("output: variant").Attr("conjugate: bool = false")
+    .Attr("type: {float, double, complex64, complex128}");
+REGISTER_OP("SparseReduceMax")
+    .Input("input_indices: int64").Input("input_values: T").Input("input_shape: int64")
+    .Input("reduction_axes: int32").Output("output: T").Attr("keep_dims: bool = false")
+    .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
+        "uint64}");
+REGISTER_OP("SparseReduceMaxSparse")
+    .Input("input_indices: int64").Input("input_values: T").Input("input_shape: int64")
+    .Input("reduction_axes: int32").Output("output_indices: int64").Output("output_values: T")
+    .Output("output_shape: int64").Attr("keep_dims: bool = false")
+    .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
+        "uint64}");
+REGISTER_OP("SparseReduceSum")
+    .Input("input_indices: int64").Input("input_values: T").Input("input_shape: int64")
+    .Input("reduction_axes: int32").Output("output: T").Attr("keep_dims: bool = false")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseReduceSumSparse")
+    .Input("input_indices: int64").Input("input_values: T").Input("input_shape: int64")
+    .Input("reduction_axes: int32").Output("output_indices: int64").Output("output_values: T")
+    .Output("output_shape: int64").Attr("keep_dims: bool = false")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseReorder")
+    .Input("input_indices: int64").Input("input_values: T").Input("input_shape: int64")
+    .Output("output_indices: int64").Output("output_values: T").Attr("T: type");
+REGISTER_OP("SparseReshape")
+    .Input("input_indices: int64").Input("input_shape: int64").Input("new_shape: int64")
+    .Output("output_indices: int64").Output("output_shape: int64");
+REGISTER_OP("SparseSegmentMean")
+    .Input("data: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids").Output("output: T")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tsegmentids: {int32, int64} = int32").Attr("sparse_gradient: bool = false");
+REGISTER_OP("SparseSegmentMeanGrad")
+    .Input("grad: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("output_dim0: int32").Output("output: T").Attr("T: {bfloat16, half, float, double}")
+    .Attr("Tidx: {int32, int64} = int32").Attr("Tsegmentids: {int32, int64} = int32");
+REGISTER_OP("SparseSegmentMeanGradV2")
+    .Input("grad: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("dense_output_dim0: int32").Output("output: T").Output("sorted_unique_indices: Tidx")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tsegmentids: {int32, int64} = int32");
+REGISTER_OP("SparseSegmentMeanWithNumSegments")
+    .Input("data: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("num_segments: Tnumsegments").Output("output: T")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tnumsegments: {int32, int64} = int32").Attr("Tsegmentids: {int32, int64} = int32")
+    .Attr("sparse_gradient: bool = false");
+REGISTER_OP("SparseSegmentSqrtN")
+    .Input("data: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids").Output("output: T")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tsegmentids: {int32, int64} = int32").Attr("sparse_gradient: bool = false");
+REGISTER_OP("SparseSegmentSqrtNGrad")
+    .Input("grad: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("output_dim0: int32").Output("output: T").Attr("T: {bfloat16, half, float, double}")
+    .Attr("Tidx: {int32, int64} = int32").Attr("Tsegmentids: {int32, int64} = int32");
+REGISTER_OP("SparseSegmentSqrtNGradV2")
+    .Input("grad: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("dense_output_dim0: int32").Output("output: T").Output("sorted_unique_indices: Tidx")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tsegmentids: {int32, int64} = int32");
+REGISTER_OP("SparseSegmentSqrtNWithNumSegments")
+    .Input("data: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("num_segments: Tnumsegments").Output("output: T")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tnumsegments: {int32, int64} = int32").Attr("Tsegmentids: {int32, int64} = int32")
+    .Attr("sparse_gradient: bool = false");
+REGISTER_OP("SparseSegmentSum")
+    .Input("data: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids").Output("output: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
+        "uint64}")
+    .Attr("Tidx: {int32, int64} = int32").Attr("Tsegmentids: {int32, int64} = int32")
+    .Attr("sparse_gradient: bool = false");
+REGISTER_OP("SparseSegmentSumGrad")
+    .Input("grad: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("output_dim0: int32").Output("output: T").Attr("T: {bfloat16, half, float, double}")
+    .Attr("Tidx: {int32, int64} = int32").Attr("Tsegmentids: {int32, int64} = int32");
+REGISTER_OP("SparseSegmentSumGradV2")
+    .Input("grad: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("dense_output_dim0: int32").Output("output: T").Output("sorted_unique_indices: Tidx")
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .Attr("Tsegmentids: {int32, int64} = int32");
+REGISTER_OP("SparseSegmentSumWithNumSegments")
+    .Input("data: T").Input("indices: Tidx").Input("segment_ids: Tsegmentids")
+    .Input("num_segments: Tnumsegments").Output("output: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
+        "uint64}")
+    .Attr("Tidx: {int32, int64} = int32").Attr("Tnumsegments: {int32, int64} = int32")
+    .Attr("Tsegmentids: {int32, int64} = int32").Attr("sparse_gradient: bool = false");
+REGISTER_OP("SparseSlice")
+    .Input("indices: int64").Input("values: T").Input("shape: int64").Input("start: int64")
+    .Input("size: int64").Output("output_indices: int64").Output("output_values: T")
+    .Output("output_shape: int64").Attr("T: type");
+REGISTER_OP("SparseSliceGrad")
+    .Input("backprop_val_grad: T").Input("input_indices: int64").Input("input_start: int64")
+    .Input("output_indices: int64").Output("val_grad: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseSoftmax")
+    .Input("sp_indices: int64").Input("sp_values: T").Input("sp_shape: int64").Output("output: T")
+    .Attr("T: {half, float, double}");
+REGISTER_OP("SparseSoftmaxCrossEntropyWithLogits")
+    .Input("features: T").Input("labels: Tlabels").Output("loss: T").Output("backprop: T")
+    .Attr("T: {half, bfloat16, float, double}").Attr("Tlabels: {int32, int64} = int64");
+REGISTER_OP("SparseSparseMaximum")
+    .Input("a_indices: int64").Input("a_values: T").Input("a_shape: int64")
+    .Input("b_indices: int64").Input("b_values: T").Input("b_shape: int64")
+    .Output("output_indices: int64").Output("output_values: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
+        "uint64}");
+REGISTER_OP("SparseSparseMinimum")
+    .Input("a_indices: int64").Input("a_values: T").Input("a_shape: int64")
+    .Input("b_indices: int64").Input("b_values: T").Input("b_shape: int64")
+    .Output("output_indices: int64").Output("output_values: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+REGISTER_OP("SparseSplit")
+    .Input("split_dim: int64").Input("indices: int64").Input("values: T").Input("shape: int64")
+    .Output("output_indices: num_split * int64").Output("output_values: num_split * T")
+    .Output("output_shape: num_split * int64").Attr("num_split: int >= 1").Attr("T: type");
+REGISTER_OP("SparseTensorDenseAdd")
+    .Input("a_indices: Tindices").Input("a_values: T").Input("a_shape: Tindices").Input("b: T")
+    .Output("output: T")
+    .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Attr("Tindices: {int32, int64}");
+REGISTER_OP("SparseTensorDenseMatMul")
+    .Input("a_indices: Tindices").Input("a_values: T").Input("a_shape: int64").Input("b: T")
+    .Output("product: T").Attr("T: type").Attr("Tindices: {int32, int64} = int64")
+    .Attr("adjoint_a: bool = false").Attr("adjoint_b: bool = false");
+REGISTER_OP("SparseTensorToCSRSparseMatrix")
+    .Input("indices: int64").Input("values: T").Input("dense_shape: int64")
+    .Output("sparse_matrix: variant").Attr("T: {float, double, complex64, complex128}");
+REGISTER_OP("SparseToDense")
+    .Input("sparse_indices: Tindices").Input("output_shape: Tindices").Input("sparse_values: T")
+    .Input("default_value: T").Output("dense: T").Attr("validate_indices: bool = true")
+    .Attr("T: type").Attr("Tindices: {int32, int64}");
+REGISTER_OP("SparseToSparseSetOperation")
+    .Input("set1_indices: int64").Input("set1_values: T").Input("set1_shape: int64")
+    .Input("set2_indices: int64").Input("set2_values: T").Input("set2_shape: int64")
+    .Output("result_indices: int64").Output("result_values: T").Output("result_shape: int64")
+    .Attr("set_operation: string").Attr("validate_indices: bool = true")
+    .Attr("T: {int8, int16, int32, int64, uint8, uint16, string}");
+REGISTER_OP("TakeManySparseFromTensorsMap")
+    .Input("sparse_handles: int64").Output("sparse_indices: int64").Output("sparse_values: dtype")
+    .Output("sparse_shape: int64").Attr("dtype: type").Attr("container: string = ''")
+    .Attr("shared_name: string = ''").Stateful();
+
+}  // namespace tessera
