@@ -1,0 +1,44 @@
+#include "runtime/graph/side_effects.h"
+
+#include "gtest/gtest.h"
+
+namespace tessera {
+namespace {
+
+TEST(SideEffectsTest, TellsWritesFromReads) {
+  Graph graph;
+  const AttrMap dtype = {{"dtype", DType::kFloat}};
+  const AttrMap t = {{"T", DType::kFloat}};
+  const AttrMap variable = {{"dtype", DType::kFloat}, {"shape", PartialShape({})}};
+  const struct {
+    const char* op;
+    AttrMap attrs;
+    bool side_effect;
+    bool pure;
+  } kCases[] = {
+      {"Neg", t, false, true},
+      {"NoOp", {}, false, true},
+      {"ReadVariableOp", dtype, false, false},
+      {"AssignVariableOp", dtype, true, false},
+      {"VarHandleOp", variable, false, false},
+      {"VariableV2", variable, false, false},
+      {"Assign", t, true, false},  // not declared stateful: its reference input tells
+      {"RefIdentity", t, false, false},
+      {"RandomUniform", {{"T", DType::kInt32}, {"dtype", DType::kFloat}}, false, false},
+      {"CheckNumerics", {{"T", DType::kFloat}, {"message", ""}}, true, false},
+      {"Switch", t, false, false},
+      {"Placeholder", dtype, false, false},
+      {"PartitionedCall",
+       {{"Tin", EmptyList{}}, {"Tout", EmptyList{}}, {"f", FunctionRef{"f", {}}}},
+       false,
+       false},
+  };
+  for (const auto& c : kCases) {
+    const Node* node = graph.AddNode(c.op, c.op, c.attrs).value();
+    EXPECT_EQ(HasSideEffect(*node), c.side_effect) << c.op;
+    EXPECT_EQ(IsPure(*node), c.pure) << c.op;
+  }
+}
+
+}  // namespace
+}  // namespace tessera

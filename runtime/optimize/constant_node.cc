@@ -1,0 +1,21 @@
+#include "runtime/optimize/constant_node.h"
+
+#include <utility>
+
+namespace tessera {
+
+const Tensor* ConstantValue(const Endpoint& endpoint) {
+  const Node* node = endpoint.node;
+  if (node == nullptr || !node->IsOp("Const") || !node->control_inputs().empty()) return nullptr;
+  auto value = node->attrs().find("value");
+  return value == node->attrs().end() ? nullptr : value->second.get<Tensor>();
+}
+
+absl::StatusOr<Node*> AddConstant(Graph* graph, absl::string_view name, Tensor value,
+                                  absl::string_view device) {
+  const DType dtype = value.dtype();
+  return graph->AddNode(graph->UniqueName(name), "Const",
+                        {{"dtype", dtype}, {"value", std::move(value)}}, device);
+}
+
+}  // namespace tessera

@@ -1,0 +1,77 @@
+#include "runtime/optimize/fold_constants.h"
+
+#include "gtest/gtest.h"
+#include "runtime/optimize/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+TEST(FoldConstantsTest, ComputesChainsOfConstants) {
+  PassTestGraph g;
+  const Endpoint two = g.Const(Tensor::Vector<float>({2, 3}));
+  const Endpoint sum = g.Op("AddV2", {two, two});
+  const Endpoint product = g.Op("Mul", {sum, two});
+  g.Result(g.Op("AddV2", {g.Arg(DType::kFloat), product}));
+  EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {Tensor::Vector<float>({1, 1})}));
+  EXPECT_EQ(g.CountOf("Mul"), 0);
+  EXPECT_EQ(g.CountOf("AddV2"), 1);
+  EXPECT_FALSE(g.Apply(FoldConstantsPass()));
+}
+
+TEST(FoldConstantsTest, AllOutputsOfANodeAreReplaced) {
+  PassTestGraph g;
+  Node* split = g.OpNode("Split", {g.Const(Tensor::Scalar(0)), g.Const(Ramp({4}, 1))},
+                         {{"T", DType::kFloat}, {"num_split", 2}});
+  g.Result({split, 1});
+  g.Result({split, 0});
+  EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {}));
+  EXPECT_EQ(g.CountOf("Split"), 0);
+}
+
+TEST(FoldConstantsTest, LeavesWhatVariesOrWaits) {
+  PassTestGraph g;
+  const Endpoint one = g.Const(Tensor::Scalar(1.0f));
+  const Endpoint waiting = g.Op("Neg", {one});
+  g.graph.AddControlEdge(g.Arg(DType::kFloat).node, waiting.node);
+  const Endpoint shape = g.Const(Tensor::Vector<int32_t>({2}));
+  const Endpoint random = g.Op("RandomUniform", {shape}, {{"dtype", DType::kFloat}});
+  g.Result(waiting);
+  g.Result(random);
+  EXPECT_FALSE(g.Apply(FoldConstantsPass()));
+  EXPECT_EQ(g.CountOf("Neg"), 1);
+  EXPECT_EQ(g.CountOf("RandomUniform"), 1);
+}
+
+TEST(FoldConstantsTest, AConstantOfABranchIsNone) {
+  PassTestGraph g;
+  Node* branch = g.OpNode("Switch", {g.Arg(DType::kFloat), g.Arg(DType::kBool)});
+  const Endpoint one = g.Const(Tensor::Scalar(1.0f));
+  g.graph.AddControlEdge(branch, one.node);
+  g.Result(g.Op("Neg", {one}));
+  EXPECT_FALSE(g.Apply(FoldConstantsPass()));
+  EXPECT_EQ(g.CountOf("Neg"), 1);
+}
+
+TEST(FoldConstantsTest, AFailingKernelFailsInTheRunOnly) {
+  PassTestGraph g;
+  g.Result(g.Op("MatMul", {g.Const(Ramp({2, 3}, 1)), g.Const(Ramp({2, 3}, 1))}));
+  EXPECT_FALSE(g.Apply(FoldConstantsPass()));
+  EXPECT_EQ(g.Run({}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FoldConstantsTest, ResultsThatAreLargeForWhatTheyComeFromAreNotKept) {
+  PassTestGraph g;
+  auto fill = [&](int32_t size) {
+    return g.Op("Fill", {g.Const(Tensor::Vector<int32_t>({size})), g.Const(Tensor::Scalar(1.0f))},
+                {{"T", DType::kFloat}});
+  };
+  g.Result(fill(1000));
+  g.Result(fill(1 << 16));
+  g.Result(g.Op("Neg", {g.Const(Ramp({1 << 16}, 1))}));
+  EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {}));
+  EXPECT_EQ(g.CountOf("Fill"), 1);
+  EXPECT_EQ(g.CountOf("Neg"), 0);
+}
+
+}  // namespace
+}  // namespace tessera

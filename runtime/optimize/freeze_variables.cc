@@ -1,0 +1,68 @@
+#include "runtime/optimize/freeze_variables.h"
+
+#include "runtime/base/status.h"
+#include "runtime/optimize/constant_node.h"
+
+namespace tessera {
+namespace {
+
+bool IsRefVariable(const Node& node) { return node.IsOp("VariableV2") || node.IsOp("Variable"); }
+
+// The value that the kernels of this node read; none if the variable does not exist or is empty.
+Tensor PresentValue(const ResourceManager& resources, const Node& node) {
+  const auto container = node.attr<std::string>("container");
+  auto name = node.attr<std::string>("shared_name");
+  if (!container.ok() || !name.ok()) return Tensor();
+  if (name->empty()) name = node.name();
+  const absl::string_view type = IsRefVariable(node) ? Variable::kRefTypeName : Variable::kTypeName;
+  const auto resource = resources.Lookup(*container, type, *name);
+  if (!resource.ok()) return Tensor();
+  const auto* variable = dynamic_cast<const Variable*>(resource->get());
+  return variable == nullptr ? Tensor() : variable->Read();
+}
+
+bool OnlyRead(const Node& variable) {
+  for (const Use& use : variable.uses(0)) {
+    if (IsRefVariable(variable)) {
+      if (IsRef(use.node->input_type(use.index))) return false;
+    } else if (!use.node->IsOp("ReadVariableOp") && !use.node->IsOp("DisableCopyOnRead") &&
+               !use.node->IsOp("VariableShape") && !use.node->IsOp("VarIsInitializedOp") &&
+               !use.node->IsOp("ResourceGather") && !use.node->IsOp("ResourceGatherNd")) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) const {
+  if (item.resources == nullptr || item.is_frozen == nullptr) return absl::OkStatus();
+  Graph& graph = *item.graph;
+  for (Node* variable : graph.nodes()) {
+    const bool is_ref = IsRefVariable(*variable);
+    if (!is_ref && !variable->IsOp("VarHandleOp")) continue;
+    if (!OnlyRead(*variable) || !item.is_frozen(*variable)) continue;
+    Tensor value = PresentValue(*item.resources, *variable);
+    if (!value.has_value()) continue;
+    Node* constant = nullptr;
+    const std::vector<Use> uses = variable->uses(0);
+    for (const Use& use : uses) {
+      Node* reader = use.node;
+      if (!is_ref && (!reader->IsOp("ReadVariableOp") || reader->uses(0).empty() ||
+                      reader->output_type(0) != value.dtype())) {
+        continue;
+      }
+      if (constant == nullptr) {
+        ASSIGN_OR_RETURN(
+            constant, AddConstant(&graph, variable->name() + "/value", value, variable->device()));
+      }
+      RETURN_IF_ERROR(is_ref ? graph.Connect({constant, 0}, reader, use.index)
+                             : graph.ReplaceUses({reader, 0}, {constant, 0}));
+      *changed = true;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

@@ -1,0 +1,129 @@
+#include "runtime/optimize/fuse_post_ops.h"
+
+#include <iterator>
+#include <utility>
+
+#include "runtime/base/status.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/optimize/linear_op.h"
+
+namespace tessera {
+namespace {
+
+bool IsActivation(const Node& node) {
+  static constexpr absl::string_view kActivations[] = {"Relu",      "Relu6", "Elu",
+                                                       "LeakyRelu", "Tanh",  "Sigmoid"};
+  return std::find(std::begin(kActivations), std::end(kActivations), node.op_name()) !=
+         std::end(kActivations);
+}
+
+// What is to become one node.
+struct Chain {
+  Node* linear = nullptr;
+  Node* bias_add = nullptr;
+  Endpoint bias;
+  Node* activation = nullptr;  // may be null
+
+  Node* last() const { return activation != nullptr ? activation : bias_add; }
+  std::vector<Node*> nodes() const {
+    std::vector<Node*> all = {linear, bias_add};
+    if (activation != nullptr) all.push_back(activation);
+    return all;
+  }
+};
+
+AttrMap FusedAttrs(const Chain& chain, const OpDef& fused) {
+  AttrMap attrs;
+  for (const auto& [name, value] : chain.linear->attrs()) {
+    if (fused.FindAttr(name) != nullptr) attrs.emplace(name, value);
+  }
+  std::vector<std::string> ops = {"BiasAdd"};
+  if (chain.activation != nullptr) {
+    ops.push_back(chain.activation->op_name());
+    if (auto alpha = chain.activation->attr<float>("alpha"); alpha.ok()) {
+      attrs.insert_or_assign("leakyrelu_alpha", *alpha);
+    }
+  }
+  attrs.insert_or_assign("fused_ops", std::move(ops));
+  attrs.insert_or_assign("num_args", 1);
+  if (fused.FindAttr("TArgs") != nullptr) {
+    attrs.insert_or_assign("TArgs", std::vector<DType>{chain.linear->output_type(0)});
+  }
+  return attrs;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(const OptimizationItem& item) : item_(item), graph_(*item.graph) {}
+
+  // False if the chain stays as it is.
+  absl::StatusOr<bool> Fuse(const Chain& chain) {
+    const std::string op = "_Fused" + chain.linear->op_name();
+    const OpDef* def = graph_.FindOp(op);
+    if (def == nullptr) return false;
+    AttrMap attrs = FusedAttrs(chain, *def);
+    // The fused op takes fewer dtypes and paddings.
+    if (AttrMap complete = attrs;
+        !CompleteAttrs(*def, &complete).ok() ||
+        !KernelRegistry::Global().Find(op, item_.device->type(), complete).ok()) {
+      return false;
+    }
+    ASSIGN_OR_RETURN(
+        Node * fused,
+        graph_.AddNode(graph_.UniqueName(chain.last()->name() + "/fused"), op, std::move(attrs),
+                       {chain.linear->input(0), chain.linear->input(1), chain.bias},
+                       chain.linear->device()));
+    RETURN_IF_ERROR(graph_.ReplaceUses({chain.last(), 0}, {fused, 0}));
+    const std::vector<Node*> nodes = chain.nodes();
+    for (Node* node : nodes) {
+      for (Node* control : node->control_inputs()) {
+        if (std::find(nodes.begin(), nodes.end(), control) == nodes.end()) {
+          graph_.AddControlEdge(control, fused);
+        }
+      }
+    }
+    for (Node* node : nodes) graph_.MoveControlOutputs(node, fused);
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) graph_.Remove(*it);
+    return true;
+  }
+
+  std::optional<Chain> Match(Node* bias_add) const {
+    const auto bias = AsChannelBias(bias_add);
+    if (!bias.has_value()) return std::nullopt;
+    Node* linear = bias->linear.node;
+    if (!HasOneUse(*linear) || !MayGo(*linear, *linear) || !MayGo(*bias_add, *linear) ||
+        linear->output_type(0) != bias->bias.node->output_type(bias->bias.index)) {
+      return std::nullopt;
+    }
+    Chain chain{.linear = linear, .bias_add = bias_add, .bias = bias->bias};
+    if (HasOneUse(*bias_add)) {
+      Node* next = bias_add->uses(0)[0].node;
+      if (IsActivation(*next) && MayGo(*next, *linear)) chain.activation = next;
+    }
+    return chain;
+  }
+
+ private:
+  bool MayGo(const Node& node, const Node& first) const {
+    return !item_.IsPreserved(&node) && node.device() == first.device();
+  }
+
+  const OptimizationItem& item_;
+  Graph& graph_;
+};
+
+}  // namespace
+
+absl::Status FusePostOpsPass::Run(OptimizationItem& item, bool* changed) const {
+  Fuser fuser(item);
+  for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
+    if (item.graph->node(id) == nullptr) continue;
+    const std::optional<Chain> chain = fuser.Match(item.graph->node(id));
+    if (!chain.has_value()) continue;
+    ASSIGN_OR_RETURN(const bool fused, fuser.Fuse(*chain));
+    *changed |= fused;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

@@ -1,0 +1,308 @@
+#include "runtime/optimize/inline_functions.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/optimize/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+
+const InlineFunctionsPass kInline;
+
+// twice(x) = x + x; four_times calls it twice; count_up(v, by) adds to a variable and returns
+// what it holds; bump calls count_up for its effect only.
+constexpr char kFunctions[] = R"pb(
+  function {
+    signature {
+      name: "twice"
+      input_arg { name: "x" type: DT_FLOAT }
+      output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def {
+      name: "sum"
+      op: "AddV2"
+      input: "x"
+      input: "x"
+      attr {
+        key: "T"
+        value { type: DT_FLOAT }
+      }
+    }
+    ret { key: "y" value: "sum:z:0" }
+  }
+  function {
+    signature {
+      name: "four_times"
+      input_arg { name: "x" type: DT_FLOAT }
+      output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def {
+      name: "first"
+      op: "PartitionedCall"
+      input: "x"
+      attr {
+        key: "Tin"
+        value { list { type: DT_FLOAT } }
+      }
+      attr {
+        key: "Tout"
+        value { list { type: DT_FLOAT } }
+      }
+      attr {
+        key: "f"
+        value { func { name: "twice" } }
+      }
+    }
+    node_def { name: "second" op: "twice" input: "first:output:0" }
+    ret { key: "y" value: "second:y:0" }
+  }
+  function {
+    signature {
+      name: "count_up"
+      input_arg { name: "v" type: DT_RESOURCE }
+      input_arg { name: "by" type: DT_FLOAT }
+      output_arg { name: "now" type: DT_FLOAT }
+      output_arg { name: "given" type: DT_FLOAT }
+      is_stateful: true
+      control_output: "add"
+    }
+    node_def {
+      name: "add"
+      op: "AssignAddVariableOp"
+      input: "v"
+      input: "by"
+      attr {
+        key: "dtype"
+        value { type: DT_FLOAT }
+      }
+    }
+    node_def {
+      name: "read"
+      op: "ReadVariableOp"
+      input: "v"
+      input: "^add"
+      attr {
+        key: "dtype"
+        value { type: DT_FLOAT }
+      }
+    }
+    ret { key: "now" value: "read:value:0" }
+    ret { key: "given" value: "by" }
+    control_ret { key: "add" value: "add" }
+  }
+  function {
+    signature {
+      name: "bump"
+      input_arg { name: "v" type: DT_RESOURCE }
+      input_arg { name: "by" type: DT_FLOAT }
+      is_stateful: true
+      control_output: "call"
+    }
+    node_def {
+      name: "call"
+      op: "StatefulPartitionedCall"
+      input: "v"
+      input: "by"
+      attr {
+        key: "Tin"
+        value { list { type: DT_RESOURCE type: DT_FLOAT } }
+      }
+      attr {
+        key: "Tout"
+        value { list { type: DT_FLOAT type: DT_FLOAT } }
+      }
+      attr {
+        key: "f"
+        value { func { name: "count_up" } }
+      }
+    }
+    control_ret { key: "call" value: "call" }
+  }
+  function {
+    signature {
+      name: "peek"
+      input_arg { name: "v" type: DT_RESOURCE }
+      output_arg { name: "now" type: DT_FLOAT }
+      is_stateful: true
+    }
+    node_def {
+      name: "read"
+      op: "ReadVariableOp"
+      input: "v"
+      attr {
+        key: "dtype"
+        value { type: DT_FLOAT }
+      }
+    }
+    ret { key: "now" value: "read:value:0" }
+  }
+  function {
+    signature {
+      name: "apart"
+      input_arg { name: "x" type: DT_FLOAT }
+      output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def { name: "call" op: "twice" input: "x" }
+    ret { key: "y" value: "call:y:0" }
+    attr {
+      key: "_noinline"
+      value { b: true }
+    }
+  }
+  function {
+    signature {
+      name: "endless"
+      input_arg { name: "x" type: DT_FLOAT }
+      output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def { name: "call" op: "endless" input: "x" }
+    ret { key: "y" value: "call:y:0" }
+  }
+  function {
+    signature {
+      name: "own_variable"
+      output_arg { name: "v" type: DT_RESOURCE }
+      is_stateful: true
+    }
+    node_def {
+      name: "v"
+      op: "VarHandleOp"
+      attr {
+        key: "dtype"
+        value { type: DT_FLOAT }
+      }
+      attr {
+        key: "shape"
+        value { shape {} }
+      }
+    }
+    ret { key: "v" value: "v:resource:0" }
+  })pb";
+
+class InlineFunctionsTest : public ::testing::Test {
+ protected:
+  InlineFunctionsTest() : g_(kFunctions) {}
+
+  Node* Call(const std::string& function, const std::vector<Endpoint>& inputs, DType result,
+             int num_results = 1) {
+    std::vector<DType> types;
+    for (const Endpoint& input : inputs) types.push_back(input.node->output_type(input.index));
+    return g_.OpNode("StatefulPartitionedCall", inputs,
+                     {{"Tin", std::move(types)},
+                      {"Tout", std::vector<DType>(num_results, result)},
+                      {"f", FunctionRef{function, {}}}},
+                     "call_" + function);
+  }
+  // A variable that holds 10.
+  Endpoint AddVariable() {
+    auto variable = MakeRefCounted<Variable>(DType::kFloat, PartialShape({}));
+    variable->Assign(Tensor::Scalar(10.0f));
+    EXPECT_TRUE(g_.resources.Create("", Variable::kTypeName, "v", variable).ok());
+    return g_.Op("VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape({})}}, "v");
+  }
+  Endpoint Read(const Endpoint& handle) {
+    return g_.Op("ReadVariableOp", {handle}, {{"dtype", DType::kFloat}});
+  }
+  float RunForOne(const std::vector<Tensor>& args) {
+    const auto results = g_.Run(args);
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? (*results)[0].scalar<float>() : 0;
+  }
+
+  PassTestGraph g_;
+};
+
+TEST_F(InlineFunctionsTest, NestedCallsBecomeNodes) {
+  g_.Result({Call("four_times", {g_.Arg(DType::kFloat)}, DType::kFloat), 0});
+  EXPECT_TRUE(g_.ExpectSameResults(kInline, {Tensor::Scalar(3.0f)}));
+  EXPECT_EQ(g_.CountOf("AddV2"), 2);
+  EXPECT_EQ(g_.graph.num_nodes(), 4);
+  EXPECT_NE(g_.graph.FindNode("call_four_times/first/sum"), nullptr);
+}
+
+TEST_F(InlineFunctionsTest, ResultsWaitForSideEffects) {
+  const Endpoint v = AddVariable();
+  Node* call = Call("count_up", {v, g_.Arg(DType::kFloat)}, DType::kFloat, 2);
+  // Not after the call by a control edge, but by what the call gives.
+  const Endpoint after = Read(v);
+  const Endpoint given = g_.Op("Identity", {{call, 1}});
+  g_.graph.AddControlEdge(given.node, after.node);
+  g_.Result(after);
+  EXPECT_EQ(RunForOne({Tensor::Scalar(1.0f)}), 11);
+  EXPECT_TRUE(g_.Apply(kInline));
+  EXPECT_EQ(g_.CountOf("StatefulPartitionedCall"), 0);
+  EXPECT_EQ(RunForOne({Tensor::Scalar(1.0f)}), 12) << "the addition ran, and before the read";
+}
+
+TEST_F(InlineFunctionsTest, ReadsWaitForTheCallsControlInputs) {
+  const Endpoint v = AddVariable();
+  Node* assign =
+      g_.OpNode("AssignVariableOp", {v, g_.Arg(DType::kFloat)}, {{"dtype", DType::kFloat}});
+  Node* call = Call("peek", {v}, DType::kFloat);
+  g_.graph.AddControlEdge(assign, call);
+  g_.Result({call, 0});
+  EXPECT_TRUE(g_.ExpectSameResults(kInline, {Tensor::Scalar(5.0f)}));
+  EXPECT_EQ(RunForOne({Tensor::Scalar(7.0f)}), 7);
+  EXPECT_THAT(g_.graph.FindNode("call_peek/read")->control_inputs(), ElementsAre(assign));
+  EXPECT_EQ(g_.CountOf("Identity"), 0) << "reading has no side effect to wait for";
+}
+
+TEST_F(InlineFunctionsTest, KeptCallsBecomeNoOpsOfTheirName) {
+  const Endpoint v = AddVariable();
+  Node* call = Call("bump", {v, g_.Arg(DType::kFloat)}, DType::kFloat, 0);
+  g_.Keep(call);
+  EXPECT_TRUE(g_.Apply(kInline));
+  Node* done = g_.graph.FindNode("call_bump");
+  ASSERT_NE(done, nullptr);
+  EXPECT_TRUE(done->IsOp("NoOp"));
+  EXPECT_TRUE(g_.item.IsPreserved(done));
+  EXPECT_EQ(g_.CountOf("AssignAddVariableOp"), 1);
+  g_.Result(Read(v));
+  g_.graph.AddControlEdge(done, g_.Only("ReadVariableOp"));
+  EXPECT_EQ(RunForOne({Tensor::Scalar(4.0f)}), 14);
+}
+
+TEST_F(InlineFunctionsTest, WhoWaitsForACallWaitsForWhatItWaitedFor) {
+  const Endpoint v = AddVariable();
+  Node* assign =
+      g_.OpNode("AssignVariableOp", {v, g_.Arg(DType::kFloat)}, {{"dtype", DType::kFloat}});
+  Node* call = Call("twice", {g_.Const(Tensor::Scalar(1.0f))}, DType::kFloat);
+  g_.graph.AddControlEdge(assign, call);
+  const Endpoint after = Read(v);
+  g_.graph.AddControlEdge(call, after.node);
+  g_.Result(after);
+  EXPECT_TRUE(g_.ExpectSameResults(kInline, {Tensor::Scalar(6.0f)}));
+  EXPECT_EQ(g_.CountOf("AssignVariableOp"), 1);
+}
+
+TEST_F(InlineFunctionsTest, SomeCallsStay) {
+  const Endpoint x = g_.Arg(DType::kFloat);
+  g_.Result({Call("apart", {x}, DType::kFloat), 0});
+  g_.Result({Call("endless", {x}, DType::kFloat), 0});
+  g_.Apply(kInline);
+  EXPECT_NE(g_.graph.FindNode("call_apart"), nullptr);
+  EXPECT_EQ(g_.CountOf("endless"), 1) << "one level is unrolled, the recursion stays";
+}
+
+TEST_F(InlineFunctionsTest, CallsThatDoNotFitTheFunctionStay) {
+  g_.Result({Call("twice", {g_.Arg(DType::kInt32)}, DType::kInt32), 0});
+  EXPECT_FALSE(g_.Apply(kInline));
+}
+
+TEST_F(InlineFunctionsTest, GraphsWithControlFlowAreLeftAlone) {
+  Node* branch = g_.OpNode("Switch", {g_.Arg(DType::kFloat), g_.Arg(DType::kBool)});
+  g_.Result({Call("twice", {{branch, 1}}, DType::kFloat), 0});
+  EXPECT_FALSE(g_.Apply(kInline));
+}
+
+TEST_F(InlineFunctionsTest, ResourcesNamedAfterTheirNodeKeepTheirName) {
+  AddVariable();
+  g_.Result(Read({Call("own_variable", {}, DType::kResource), 0}));
+  EXPECT_TRUE(g_.ExpectSameResults(kInline, {}));
+  EXPECT_EQ(g_.Only("VarHandleOp")->attr<std::string>("shared_name").value(), "v");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,94 @@
+#include "runtime/optimize/linear_op.h"
+
+#include "runtime/optimize/constant_node.h"
+
+namespace tessera {
+namespace {
+
+int64_t DimOrUnknown(const PartialShape& shape, int rank, int i) {
+  return shape.rank() == rank ? shape.dim(i) : -1;
+}
+
+bool AttrIs(const Node& node, absl::string_view name, bool value) {
+  const auto attr = node.attr<bool>(name);
+  return attr.ok() && *attr == value;
+}
+
+bool IsChannelsLast(const Node& node) {
+  const auto format = node.attr<std::string>("data_format");
+  return format.ok() && *format == "NHWC";
+}
+
+}  // namespace
+
+PartialShape KnownShape(const Endpoint& endpoint) {
+  const Node* node = endpoint.node;
+  if (node == nullptr) return PartialShape();
+  if (node->IsOp("Const")) {
+    const auto value = node->attrs().find("value");
+    const Tensor* tensor = value == node->attrs().end() ? nullptr : value->second.get<Tensor>();
+    return tensor == nullptr ? PartialShape() : PartialShape(tensor->shape());
+  }
+  if (node->IsOp("Identity")) return KnownShape(node->input(0));
+  if (node->IsOp("ReadVariableOp")) {
+    const Node* handle = node->input(0).node;
+    if (handle != nullptr && handle->IsOp("VarHandleOp")) {
+      if (auto shape = handle->attr<PartialShape>("shape"); shape.ok()) return *std::move(shape);
+    }
+  }
+  return PartialShape();
+}
+
+std::optional<LinearOp> AsLinearOp(Node* node) {
+  if (node == nullptr) return std::nullopt;
+  LinearOp linear{.node = node};
+  if (node->IsOp("MatMul")) {
+    linear.channels =
+        DimOrUnknown(KnownShape(node->input(1)), 2, AttrIs(*node, "transpose_b", true) ? 0 : 1);
+    return linear;
+  }
+  if (node->IsOp("Conv2D")) {
+    linear.channels = DimOrUnknown(KnownShape(node->input(1)), 4, 3);
+  } else if (node->IsOp("DepthwiseConv2dNative")) {
+    const PartialShape filter = KnownShape(node->input(1));
+    const int64_t in = DimOrUnknown(filter, 4, 2), multiplier = DimOrUnknown(filter, 4, 3);
+    linear.channels = in < 0 || multiplier < 0 ? -1 : in * multiplier;
+  } else {
+    return std::nullopt;
+  }
+  linear.channels_last = IsChannelsLast(*node);
+  return linear;
+}
+
+bool IsPerChannel(const LinearOp& linear, const PartialShape& shape) {
+  const int output_rank = linear.node->IsOp("MatMul") ? 2 : 4;
+  if (!linear.channels_last || linear.channels < 0 || shape.rank() < 1 ||
+      shape.rank() > output_rank || shape.dim(shape.rank() - 1) != linear.channels) {
+    return false;
+  }
+  for (int i = 0; i + 1 < shape.rank(); ++i) {
+    if (shape.dim(i) != 1) return false;
+  }
+  return true;
+}
+
+std::optional<ChannelBias> AsChannelBias(Node* node) {
+  if (node == nullptr) return std::nullopt;
+  if (node->IsOp("BiasAdd")) {
+    auto linear = AsLinearOp(node->input(0).node);
+    if (!linear.has_value() || IsChannelsLast(*node) != linear->channels_last) return std::nullopt;
+    return ChannelBias{*linear, node, node->input(1)};
+  }
+  if (!node->IsOp("Add") && !node->IsOp("AddV2")) return std::nullopt;
+  for (int side : {0, 1}) {
+    auto linear = AsLinearOp(node->input(side).node);
+    if (linear.has_value() && IsPerChannel(*linear, KnownShape(node->input(1 - side)))) {
+      return ChannelBias{*linear, node, node->input(1 - side)};
+    }
+  }
+  return std::nullopt;
+}
+
+bool HasOneUse(const Node& node) { return node.num_outputs() == 1 && node.uses(0).size() == 1; }
+
+}  // namespace tessera

@@ -1,0 +1,66 @@
+#include "runtime/optimize/prune_control_edges.h"
+
+#include "gtest/gtest.h"
+#include "runtime/optimize/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+class PruneControlEdgesTest : public ::testing::Test {
+ protected:
+  PruneControlEdgesTest() {
+    x_ = g_.Arg(DType::kFloat);
+    handle_ = g_.Op("VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape({})}});
+    pure_ = g_.Op("Neg", {x_}).node;
+    read_ = g_.Op("ReadVariableOp", {handle_}, {{"dtype", DType::kFloat}}).node;
+    write_ = g_.OpNode("AssignVariableOp", {handle_, x_}, {{"dtype", DType::kFloat}});
+    after_ = g_.Op("Abs", {x_}).node;
+    g_.Result({after_, 0});
+    g_.Result({read_, 0});
+    g_.Result({pure_, 0});
+    g_.Keep(write_);
+  }
+  // Whether an edge between these survives.
+  bool Survives(Node* from, Node* to) {
+    g_.graph.AddControlEdge(from, to);
+    g_.Apply(PruneControlEdgesPass());
+    const auto& controls = to->control_inputs();
+    const bool survives = std::find(controls.begin(), controls.end(), from) != controls.end();
+    g_.graph.RemoveControlEdge(from, to);
+    return survives;
+  }
+
+  PassTestGraph g_;
+  Endpoint x_, handle_;
+  Node *pure_, *read_, *write_, *after_;
+};
+
+TEST_F(PruneControlEdgesTest, OnlyEffectsAreOrdered) {
+  EXPECT_FALSE(Survives(pure_, after_));
+  EXPECT_FALSE(Survives(pure_, read_));
+  EXPECT_FALSE(Survives(read_, after_));
+  EXPECT_TRUE(Survives(write_, after_));
+  EXPECT_TRUE(Survives(write_, read_));
+}
+
+TEST_F(PruneControlEdgesTest, AReadStaysBeforeAWriteFurtherDown) {
+  Node* last = g_.OpNode("AssignVariableOp", {handle_, {after_, 0}}, {{"dtype", DType::kFloat}});
+  g_.Keep(last);
+  EXPECT_TRUE(Survives(read_, after_));
+  EXPECT_FALSE(Survives(pure_, after_));
+}
+
+TEST_F(PruneControlEdgesTest, EdgesIntoPreservedNodesStay) {
+  Node* target = g_.OpNode("NoOp", {});
+  g_.Keep(target);
+  EXPECT_TRUE(Survives(pure_, target));
+}
+
+TEST_F(PruneControlEdgesTest, ControlFlowIsLeftAlone) {
+  Node* branch = g_.OpNode("Switch", {x_, g_.Arg(DType::kBool)});
+  g_.Result({branch, 0});
+  EXPECT_TRUE(Survives(pure_, after_));
+}
+
+}  // namespace
+}  // namespace tessera
