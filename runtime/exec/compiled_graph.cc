@@ -1,0 +1,216 @@
+#include "runtime/exec/compiled_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/exec/kernel_store.h"
+#include "runtime/exec/missing_kernels.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/graph/function.h"
+#include "runtime/graph/graph_algorithms.h"
+#include "runtime/kernels/function_call.h"
+
+namespace tessera {
+namespace {
+
+// Stands for a node whose op was unknown when the graph was imported; see GraphImportOptions.
+constexpr absl::string_view kUnsupportedOp = "_Unsupported";
+
+bool NeedsDataflow(const CompiledNode& compiled) {
+  switch (compiled.role) {
+    case NodeRole::kMerge:
+    case NodeRole::kEnter:
+    case NodeRole::kExit:
+    case NodeRole::kNextIteration:
+      return true;
+    case NodeRole::kKernel:
+    case NodeRole::kTransfer:
+      break;
+    default:
+      return false;
+  }
+  const Node& node = *compiled.node;
+  return compiled.kernel->IsAsync() || node.IsOp("Switch") || node.IsOp("RefSwitch") ||
+         node.IsOp("_SwitchN");
+}
+
+absl::Status CheckConnected(const Node& node) {
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    if (node.input(i).node == nullptr) {
+      return AtNode(node.name(),
+                    absl::InvalidArgumentError(absl::StrCat("input ", i, " of op ", node.op_name(),
+                                                            " is not connected to any output")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A node whose op is a function: the op's attributes are the function's.
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeFunctionKernel(const Node& node,
+                                                             const CompileOptions& options) {
+  if (options.functions == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "function '", node.op_name(), "' cannot be called without a function runtime"));
+  }
+  FunctionRef ref{.name = node.op_name(), .attrs = {}};
+  for (const AttrDef& attr : node.op().attrs) {
+    auto it = node.attrs().find(attr.name);
+    if (it != node.attrs().end()) ref.attrs.emplace(it->first, it->second);
+  }
+  ASSIGN_OR_RETURN(const CallableFunction* function, options.functions->Instantiate(ref));
+  return MakeCallKernel(function);
+}
+
+absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(const Graph& graph, const Node& node,
+                                                     const CompileOptions& options) {
+  auto make = [&]() -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+    if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) {
+      return MakeFunctionKernel(node, options);
+    }
+    const KernelBuild build(node.op(), node.name(), node.attrs(), node.input_types(),
+                            node.output_types(), options.device, options.functions);
+    return CreateKernel(build);
+  };
+  if (options.kernels != nullptr && node.is_stateful()) {
+    return options.kernels->FindOrMake(node, make);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, make());
+  return std::shared_ptr<OpKernel>(std::move(kernel));
+}
+
+// Notes a node that has no kernel in `missing`. False if it has one.
+bool NoteIfMissing(const Graph& graph, const Node& node, absl::string_view device_type,
+                   MissingKernels* missing) {
+  if (node.IsOp(kUnsupportedOp)) {
+    absl::StatusOr<std::string> op = node.attr<std::string>("_op");
+    missing->Add(op.ok() ? *op : std::string(kUnsupportedOp), node.name());
+    return true;
+  }
+  if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) return false;
+  const KernelRegistry& registry = KernelRegistry::Global();
+  absl::StatusOr<const KernelDef*> kernel =
+      registry.Find(node.op_name(), device_type, node.attrs());
+  if (kernel.ok()) return false;
+  missing->Add(node.op_name(), node.name(),
+               registry.HasKernel(node.op_name()) ? kernel.status().message() : "");
+  return true;
+}
+
+absl::Status ReadConst(const Node& node, CompiledNode* compiled) {
+  ASSIGN_OR_RETURN(compiled->value, node.attr<Tensor>("value"));
+  if (compiled->value.dtype() != node.output_type(0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute dtype is ", DTypeName(node.output_type(0)), " but the value is ",
+                     DTypeName(compiled->value.dtype())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadIndex(const Node& node, int* index, int* count) {
+  ASSIGN_OR_RETURN(const int64_t value, node.attr<int64_t>("index"));
+  // Far beyond any real graph; keeps a hostile one from asking for a huge vector.
+  constexpr int64_t kMaxIndex = 1 << 20;
+  if (value < 0 || value > kMaxIndex) {
+    return absl::InvalidArgumentError(absl::StrCat("attribute index is ", value));
+  }
+  *index = static_cast<int>(value);
+  *count = std::max(*count, *index + 1);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+NodeRole RoleOf(const Node& node) {
+  static const auto* const kRoles = new absl::flat_hash_map<absl::string_view, NodeRole>{
+      {"Const", NodeRole::kConst},
+      {"HostConst", NodeRole::kConst},
+      {"_Arg", NodeRole::kArg},
+      {"_DeviceArg", NodeRole::kArg},
+      {"_Retval", NodeRole::kRetval},
+      {"_DeviceRetval", NodeRole::kRetval},
+      {"NoOp", NodeRole::kNoOp},
+      {"Merge", NodeRole::kMerge},
+      {"RefMerge", NodeRole::kMerge},
+      {"Enter", NodeRole::kEnter},
+      {"RefEnter", NodeRole::kEnter},
+      {"Exit", NodeRole::kExit},
+      {"RefExit", NodeRole::kExit},
+      {"NextIteration", NodeRole::kNextIteration},
+      {"RefNextIteration", NodeRole::kNextIteration},
+      {"ControlTrigger", NodeRole::kControlTrigger},
+      {"_Send", NodeRole::kTransfer},
+      {"_Recv", NodeRole::kTransfer},
+      {"_HostSend", NodeRole::kTransfer},
+      {"_HostRecv", NodeRole::kTransfer},
+  };
+  auto it = kRoles->find(node.op_name());
+  return it == kRoles->end() ? NodeRole::kKernel : it->second;
+}
+
+absl::StatusOr<CompiledGraph> CreateKernels(const Graph& graph, const CompileOptions& options) {
+  const absl::string_view device_type = options.device == nullptr ? kCpu : options.device->type();
+  ASSIGN_OR_RETURN(std::vector<Node*> order, TopologicalOrder(graph));
+  CompiledGraph result;
+  result.nodes.reserve(order.size());
+  MissingKernels missing;
+  for (const Node* node : order) {
+    RETURN_IF_ERROR(CheckConnected(*node));
+    CompiledNode compiled;
+    compiled.node = node;
+    compiled.role = RoleOf(*node);
+    absl::Status status;
+    switch (compiled.role) {
+      case NodeRole::kConst:
+        status = ReadConst(*node, &compiled);
+        break;
+      case NodeRole::kArg:
+        status = ReadIndex(*node, &compiled.index, &result.num_args);
+        break;
+      case NodeRole::kRetval:
+        status = ReadIndex(*node, &compiled.index, &result.num_results);
+        break;
+      case NodeRole::kNoOp:
+      case NodeRole::kControlTrigger:
+        break;
+      default: {
+        if (NoteIfMissing(graph, *node, device_type, &missing)) continue;
+        absl::StatusOr<std::shared_ptr<OpKernel>> kernel = MakeKernel(graph, *node, options);
+        if (!kernel.ok()) {
+          // A function it calls may lack kernels: go on and report all of them together.
+          if (missing.Merge(kernel.status())) continue;
+          status = kernel.status();
+        } else {
+          compiled.kernel = *std::move(kernel);
+        }
+      }
+    }
+    RETURN_IF_ERROR(AtNode(node->name(), status));
+    if (compiled.kernel != nullptr && compiled.kernel->IsAsync()) result.may_wait = true;
+    if (result.needs_dataflow.empty() && NeedsDataflow(compiled)) {
+      result.needs_dataflow = node->name();
+    }
+    result.nodes.push_back(std::move(compiled));
+  }
+  RETURN_IF_ERROR(missing.ToStatus());
+  return result;
+}
+
+absl::Status AtNode(absl::string_view node_name, const absl::Status& status) {
+  if (status.ok()) return status;
+  // Calls put their node before that of the body. What goes deeper than this is a recursion, and
+  // its innermost calls tell enough.
+  constexpr int kMaxNodesNamed = 8;
+  int named = 0;
+  absl::string_view rest = status.message();
+  while (absl::StartsWith(rest, "{{node ") && rest.find("}} ") != rest.npos) {
+    rest.remove_prefix(rest.find("}} ") + 3);
+    if (++named == kMaxNodesNamed) return status;
+  }
+  return Annotate(status, absl::StrCat("{{node ", node_name, "}} "));
+}
+
+}  // namespace tessera

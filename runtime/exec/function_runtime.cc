@@ -1,0 +1,180 @@
+#include "runtime/exec/function_runtime.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "runtime/exec/missing_kernels.h"
+
+namespace tessera {
+
+// A function of the runtime. Handed out while it still compiles to functions that call it in turn;
+// called only after that.
+class LocalFunctionRuntime::Function final : public CallableFunction {
+ public:
+  explicit Function(std::string name) : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  const absl::Status& status() const { return status_; }
+  void SetArity(int num_args, int num_results) {
+    num_args_ = num_args;
+    num_results_ = num_results;
+  }
+  void Finish(absl::StatusOr<std::unique_ptr<Executor>> executor) {
+    status_ = executor.status();
+    if (executor.ok()) executor_ = *std::move(executor);
+  }
+
+  int num_args() const override { return num_args_; }
+  int num_results() const override { return num_results_; }
+  bool may_wait() const override { return executor_ != nullptr && executor_->may_wait(); }
+
+  absl::Status Call(StepContext& step, absl::Span<const Tensor> args,
+                    std::vector<Tensor>* results) const override {
+    RunArgs run;
+    run.args = args;
+    return Run(step, args.size(), run, results);
+  }
+
+  absl::Status CallConsuming(StepContext& step, absl::Span<Tensor> args,
+                             std::vector<Tensor>* results) const override {
+    RunArgs run;
+    run.consumed_args = args;
+    return Run(step, args.size(), run, results);
+  }
+
+  void CallAsync(StepContext& step, absl::Span<Tensor> args, std::vector<Tensor>* results,
+                 std::function<void(absl::Status)> done) const override {
+    absl::Status status = CheckCall(step, args.size());
+    if (!status.ok()) {
+      done(std::move(status));
+      return;
+    }
+    results->clear();
+    results->resize(num_results_);
+    auto inner = std::make_shared<StepContext>(step);
+    ++inner->call_depth;
+    RunArgs run;
+    run.consumed_args = args;
+    run.results = results;
+    executor_->RunAsync(*inner, run, [inner, done = std::move(done)](absl::Status status) {
+      done(std::move(status));
+    });
+  }
+
+ private:
+  absl::Status Run(StepContext& step, size_t num_args, RunArgs& run,
+                   std::vector<Tensor>* results) const {
+    if (absl::Status status = CheckCall(step, num_args); !status.ok()) [[unlikely]]
+      return status;
+    results->clear();
+    results->resize(num_results_);
+    run.results = results;
+    StepContext inner = step;
+    ++inner.call_depth;
+    return executor_->Run(inner, run);
+  }
+
+  absl::Status CheckCall(const StepContext& step, size_t num_args) const {
+    if (executor_ == nullptr) {
+      return status_.ok() ? absl::InternalError(
+                                absl::StrCat("function '", name_, "' is called while it compiles"))
+                          : status_;
+    }
+    if (static_cast<int>(num_args) != num_args_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("function '", name_, "' takes ", num_args_, " arguments, got ", num_args));
+    }
+    if (step.call_depth >= kMaxCallDepth) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("function '", name_, "' is called at depth ", step.call_depth,
+                       ", the most that is allowed: does its recursion end?"));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string name_;
+  int num_args_ = 0;
+  int num_results_ = 0;
+  absl::Status status_;
+  std::unique_ptr<Executor> executor_;
+};
+
+LocalFunctionRuntime::LocalFunctionRuntime(Options options) : options_(std::move(options)) {}
+LocalFunctionRuntime::~LocalFunctionRuntime() = default;
+
+// Attributes that the signature does not declare (of the system, or left over from a call) do not
+// make another function.
+std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const OpDef& signature) const {
+  std::string key = ref.name;
+  for (const AttrDef& attr : signature.attrs) {
+    auto it = ref.attrs.find(attr.name);
+    if (it != ref.attrs.end()) absl::StrAppend(&key, "\n", attr.name, "=", it->second.ToString());
+  }
+  return key;
+}
+
+absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(const FunctionRef& ref) {
+  const OpDef* const signature =
+      options_.library == nullptr ? nullptr : options_.library->FindSignature(ref.name);
+  if (signature == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("function '", ref.name, "' is not in the graph's library"));
+  }
+  const std::string key = KeyOf(ref, *signature);
+  std::lock_guard<std::recursive_mutex> lock(mu_);
+  auto it = functions_.find(key);
+  if (it != functions_.end()) {
+    RETURN_IF_ERROR(it->second->status());
+    return it->second.get();
+  }
+  Function* const function =
+      functions_.emplace(key, std::make_unique<Function>(ref.name)).first->second.get();
+  RETURN_IF_ERROR(Build(ref, function));
+  return function;
+}
+
+namespace {
+
+absl::Status InFunction(const std::string& name, const absl::Status& status) {
+  MissingKernels missing;
+  if (missing.Merge(status, absl::StrCat(name, "/"))) return missing.ToStatus();
+  return Annotate(status, absl::StrCat("in function '", name, "': "));
+}
+
+}  // namespace
+
+absl::Status LocalFunctionRuntime::Build(const FunctionRef& ref, Function* function) {
+  auto build = [&]() -> absl::StatusOr<std::unique_ptr<Executor>> {
+    ASSIGN_OR_RETURN(FunctionBody body, options_.library->Instantiate(ref));
+    function->SetArity(static_cast<int>(body.args.size()), static_cast<int>(body.results.size()));
+    if (options_.optimize) {
+      OptimizationItem item;
+      item.graph = body.graph.get();
+      for (const auto* nodes : {&body.args, &body.results, &body.control_results}) {
+        item.preserved.insert(item.preserved.end(), nodes->begin(), nodes->end());
+      }
+      item.device = options_.device;
+      item.resources = options_.resources;
+      item.is_frozen = options_.is_frozen;
+      if (absl::Status status = Optimize(item, options_.optimizer); !status.ok()) {
+        LOG(WARNING) << "function '" << ref.name
+                     << "' runs less optimised than it could: " << status.ToString();
+      }
+    }
+    CompileOptions options;
+    options.kind = options_.executor == ExecutorKind::kDataflow ? ExecutorKind::kDataflow
+                                                                : ExecutorKind::kAuto;
+    options.device = options_.device;
+    options.functions = this;
+    return Compile(*body.graph, options);
+  };
+  absl::StatusOr<std::unique_ptr<Executor>> executor = build();
+  if (!executor.ok()) executor = InFunction(ref.name, executor.status());
+  function->Finish(std::move(executor));
+  return function->status();
+}
+
+}  // namespace tessera

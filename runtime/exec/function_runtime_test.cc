@@ -1,0 +1,279 @@
+#include "runtime/exec/function_runtime.h"
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "runtime/base/logging.h"
+#include "runtime/exec/executor_test_ops.h"
+#include "runtime/exec/missing_kernels.h"
+#include "tensorflow/core/framework/function.pb.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+// double: x + x. count: counts x down to 0 by calling itself. forever: calls itself without end.
+// waits, fails: what their names say. lacks: an op without kernel.
+constexpr char kLibrary[] = R"pb(
+  function {
+    signature {
+      name: "double"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def { name: "sum" op: "TestAdd" input: "x" input: "x" }
+    ret { key: "y" value: "sum:z:0" }
+  }
+  function {
+    signature {
+      name: "to_zero"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def {
+      name: "minus_one"
+      op: "Const"
+      attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: -1 } } }
+    }
+    node_def { name: "less" op: "TestAdd" input: "x" input: "minus_one:output:0" }
+    node_def {
+      name: "if"
+      op: "If"
+      input: "x"
+      input: "less:z:0"
+      attr { key: "Tcond" value { type: DT_INT32 } }
+      attr { key: "Tin" value { list { type: DT_INT32 } } }
+      attr { key: "Tout" value { list { type: DT_INT32 } } }
+      attr { key: "then_branch" value { func { name: "to_zero" } } }
+      attr { key: "else_branch" value { func { name: "same" } } }
+    }
+    ret { key: "y" value: "if:output:0" }
+  }
+  function {
+    signature {
+      name: "same"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    ret { key: "y" value: "x" }
+  }
+  function {
+    signature {
+      name: "forever"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def { name: "again" op: "forever" input: "x" }
+    ret { key: "y" value: "again:y:0" }
+  }
+  function {
+    signature {
+      name: "waits"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def { name: "later" op: "TestLater" input: "x" }
+    ret { key: "y" value: "later:z:0" }
+  }
+  function {
+    signature {
+      name: "fails"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def { name: "inner" op: "TestFail" input: "x" }
+    ret { key: "y" value: "inner:z:0" }
+  }
+  function {
+    signature {
+      name: "lacks"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def { name: "lost" op: "TestNoKernel" input: "x" }
+    ret { key: "y" value: "lost:z:0" }
+  }
+  function {
+    signature {
+      name: "below_ten"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_BOOL }
+    }
+    node_def {
+      name: "ten"
+      op: "Const"
+      attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: 10 } } }
+    }
+    node_def { name: "less" op: "TestLess" input: "x" input: "ten:output:0" }
+    ret { key: "y" value: "less:z:0" }
+  }
+  function {
+    signature {
+      name: "identity"
+      input_arg { name: "x" type_attr: "T" }
+      output_arg { name: "y" type_attr: "T" }
+      attr { name: "T" type: "type" }
+    }
+    node_def {
+      name: "id"
+      op: "Identity"
+      input: "x"
+      attr { key: "T" value { placeholder: "T" } }
+    }
+    ret { key: "y" value: "id:output:0" }
+  }
+)pb";
+
+Tensor Int(int32_t value) { return Tensor::Scalar<int32_t>(value); }
+
+class FunctionRuntimeTest : public ::testing::Test {
+ protected:
+  FunctionRuntimeTest() {
+    tensorflow::FunctionDefLibrary proto;
+    CHECK(google::protobuf::TextFormat::ParseFromString(kLibrary, &proto));
+    library_ = *FunctionLibrary::Create(proto);
+    DeviceName name = *DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0");
+    device_ = std::make_unique<Device>(std::move(name), HeapAllocator());
+    LocalFunctionRuntime::Options options;
+    options.library = library_;
+    options.device = device_.get();
+    runtime_ = std::make_unique<LocalFunctionRuntime>(std::move(options));
+  }
+
+  absl::StatusOr<std::vector<Tensor>> Call(const std::string& function, Tensor x) {
+    auto callable = runtime_->Instantiate({function, {}});
+    if (!callable.ok()) return callable.status();
+    TestStep step;
+    std::vector<Tensor> results;
+    const absl::Status status = (*callable)->Call(step.context, {x}, &results);
+    if (!status.ok()) return status;
+    return results;
+  }
+
+  // Runs a graph of one node that calls functions.
+  absl::StatusOr<std::vector<Tensor>> RunNode(TestGraph& g, const std::vector<Tensor>& args) {
+    CompileOptions options;
+    options.device = device_.get();
+    options.functions = runtime_.get();
+    absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, options);
+    if (!executor.ok()) return executor.status();
+    TestStep step;
+    std::vector<Tensor> results;
+    RunArgs run;
+    run.args = args;
+    run.results = &results;
+    const absl::Status status = (*executor)->Run(step.context, run);
+    if (!status.ok()) return status;
+    return results;
+  }
+
+  std::shared_ptr<const FunctionLibrary> library_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<LocalFunctionRuntime> runtime_;
+};
+
+TEST_F(FunctionRuntimeTest, CallsABody) {
+  absl::StatusOr<std::vector<Tensor>> results = Call("double", Int(21));
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<int32_t>(), 42);
+}
+
+TEST_F(FunctionRuntimeTest, CompilesOncePerAttributes) {
+  auto a = runtime_->Instantiate({"identity", {{"T", DType::kInt32}}});
+  auto b = runtime_->Instantiate({"identity", {{"T", DType::kInt32}, {"_noise", int64_t{1}}}});
+  auto c = runtime_->Instantiate({"identity", {{"T", DType::kFloat}}});
+  ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+  EXPECT_EQ(*a, *b);
+  EXPECT_NE(*a, *c);
+}
+
+TEST_F(FunctionRuntimeTest, UnknownFunctionIsNotFound) {
+  EXPECT_EQ(runtime_->Instantiate({"nobody", {}}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(FunctionRuntimeTest, RecursionEnds) {
+  absl::StatusOr<std::vector<Tensor>> results = Call("to_zero", Int(300));
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<int32_t>(), -1);
+}
+
+TEST_F(FunctionRuntimeTest, EndlessRecursionIsAnError) {
+  const absl::Status status = Call("forever", Int(1)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'forever'"));
+  EXPECT_LT(status.message().size(), 1000u) << "one frame of the recursion is enough";
+}
+
+TEST_F(FunctionRuntimeTest, ErrorNamesCallerAndNode) {
+  TestGraph g;
+  g.Result(0, g.Op("PartitionedCall", {g.Arg(0, DType::kInt32)},
+                   {{"Tin", std::vector<DType>{DType::kInt32}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"f", FunctionRef{"fails", {}}}},
+                   "outer"));
+  EXPECT_EQ(RunNode(g, {Int(1)}).status().message(),
+            "{{node outer}} {{node inner}} told to fail");
+}
+
+TEST_F(FunctionRuntimeTest, MissingKernelsInFunctionsAreListedWithThoseOutside) {
+  TestGraph g;
+  const Endpoint x = g.Arg(0, DType::kInt32);
+  g.Result(0, g.Op("PartitionedCall", {x},
+                   {{"Tin", std::vector<DType>{DType::kInt32}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"f", FunctionRef{"lacks", {}}}}));
+  g.Result(1, g.Op("TestNoKernel", {x}, {}, "outside"));
+  const absl::Status status = RunNode(g, {Int(1)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("TestNoKernel (nodes 'lacks/lost', 'outside')"));
+}
+
+TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {
+  TestGraph g;
+  g.Result(0, g.Op("While", {g.Arg(0, DType::kInt32)},
+                   {{"T", std::vector<DType>{DType::kInt32}},
+                    {"cond", FunctionRef{"below_ten", {}}},
+                    {"body", FunctionRef{"double", {}}}}));
+  absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(3)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<int32_t>(), 12);
+}
+
+TEST_F(FunctionRuntimeTest, BodyThatWaitsMakesItsCallerWaitWithoutAThread) {
+  ASSERT_TRUE((*runtime_->Instantiate({"waits", {}}))->may_wait());
+  TestGraph g;
+  const Endpoint x = g.Arg(0, DType::kInt32);
+  g.Result(0, g.Op("PartitionedCall", {x},
+                   {{"Tin", std::vector<DType>{DType::kInt32}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"f", FunctionRef{"waits", {}}}}));
+  CompileOptions options;
+  options.device = device_.get();
+  options.functions = runtime_.get();
+  absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, options);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  EXPECT_TRUE((*executor)->may_wait());
+  absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(8)});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].scalar<int32_t>(), 8);
+}
+
+TEST_F(FunctionRuntimeTest, WrongNumberOfArgumentsIsRefusedWhenCompiled) {
+  TestGraph g;
+  const Endpoint x = g.Arg(0, DType::kInt32);
+  g.Result(0, g.Op("PartitionedCall", {x, x},
+                   {{"Tin", std::vector<DType>{DType::kInt32, DType::kInt32}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"f", FunctionRef{"double", {}}}},
+                   "call"));
+  const absl::Status status = RunNode(g, {Int(1)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("{{node call}}"));
+}
+
+}  // namespace
+}  // namespace tessera

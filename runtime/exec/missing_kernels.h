@@ -1,0 +1,39 @@
+// Ops that cannot run here, gathered over a graph and the functions it calls.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tessera {
+
+// Collects what has no kernel, and makes one error of it:
+//
+//   UNIMPLEMENTED: 2 ops have no kernel: CTCLoss (node 'loss/ctc'), Foo (nodes 'a', 'b'); custom
+//   ops load with --op_library=FILE.so
+//
+// The error carries the list, so that errors of several graphs can be merged into one.
+class MissingKernels {
+ public:
+  // `detail` says more than "no kernel at all": the dtypes asked for and those there are.
+  void Add(absl::string_view op, absl::string_view node, absl::string_view detail = "");
+  // Takes over the list that ToStatus() put into `status`, with `prefix` before each node's name.
+  // False if it carries none.
+  bool Merge(const absl::Status& status, absl::string_view prefix = "");
+  bool empty() const { return ops_.empty(); }
+  std::vector<std::string> OpNames() const;
+  // OK if nothing is missing.
+  absl::Status ToStatus() const;
+
+ private:
+  struct Op {
+    std::vector<std::string> nodes;
+    std::string detail;
+  };
+  std::map<std::string, Op> ops_;
+};
+
+}  // namespace tessera

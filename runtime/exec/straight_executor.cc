@@ -1,0 +1,184 @@
+#include "runtime/exec/straight_executor.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/exec/object_pool.h"
+#include "runtime/exec/run_state.h"
+#include "runtime/exec/step_stats.h"
+
+namespace tessera {
+namespace {
+
+class StraightExecutor final : public Executor {
+ public:
+  StraightExecutor(StraightProgram program, Device* device)
+      : program_(std::move(program)), device_(device) {}
+
+  void RunAsync(StepContext& step, const RunArgs& run, DoneCallback done) const override {
+    done(Run(step, run));
+  }
+
+  absl::Status Run(StepContext& step, const RunArgs& run) const override {
+    absl::Status status = CheckArgs(run);
+    if (status.ok()) status = CheckGoingOn(step);
+    if (status.ok()) {
+      std::unique_ptr<Slots> slots = TakeSlots();
+      PlaceArgs(run, slots->values.get());
+      status = run.stats == nullptr ? RunNodes<false>(step, run, slots->values.get())
+                                    : RunNodes<true>(step, run, slots->values.get());
+      if (status.ok()) status = HandOutResults(run, slots->values.get());
+      if (!status.ok()) ClearAll(slots->values.get());
+      pool_.Give(std::move(slots));
+    }
+    if (!status.ok()) FailStep(step, status);
+    return status;
+  }
+
+  bool may_wait() const override { return false; }
+  int num_args() const override { return program_.num_args; }
+  int num_results() const override { return program_.num_results; }
+
+ private:
+  // Between runs all slots but those of constants are empty.
+  struct Slots {
+    std::unique_ptr<Value[]> values;
+  };
+
+  absl::Status CheckArgs(const RunArgs& run) const {
+    const size_t given = run.consumed_args.empty() ? run.args.size() : run.consumed_args.size();
+    if (given >= static_cast<size_t>(program_.num_args)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the graph takes ", program_.num_args, " arguments, got ", given));
+  }
+
+  std::unique_ptr<Slots> TakeSlots() const {
+    if (std::unique_ptr<Slots> slots = pool_.Take()) return slots;
+    auto slots = std::make_unique<Slots>();
+    slots->values = std::make_unique<Value[]>(program_.num_slots);
+    for (const StraightProgram::Constant& constant : program_.constants) {
+      slots->values[constant.slot].tensor = constant.value;
+    }
+    return slots;
+  }
+
+  void PlaceArgs(const RunArgs& run, Value* values) const {
+    for (const StraightProgram::Arg& arg : program_.args) {
+      values[arg.slot].tensor =
+          run.consumed_args.empty() ? run.args[arg.index] : std::move(run.consumed_args[arg.index]);
+    }
+  }
+
+  template <bool kWithStats>
+  absl::Status RunNodes(StepContext& step, const RunArgs& run, Value* values) const {
+    KernelContext context(step, device_);
+    const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
+    for (const StraightProgram::Node* node = program_.nodes.data(); node != end; ++node) {
+      if (node->is_expensive) {
+        if (absl::Status status = CheckGoingOn(step); !status.ok()) [[unlikely]]
+          return status;
+      }
+      if (node->num_refs > 0) [[unlikely]] {
+        absl::Status status = PrepareRefs(*node, values);
+        if (!status.ok()) return AtNode(label(node).name, status);
+      }
+      Value* const outputs = values + node->first_output;
+      context.Bind(values, {program_.inputs.data() + node->first_input, node->num_inputs}, outputs,
+                   {node->output_types, node->num_outputs});
+      [[maybe_unused]] const int64_t start = kWithStats ? StepStatsCollector::Now() : 0;
+      absl::Status status = node->kernel->Compute(context);
+      if (!status.ok()) [[unlikely]]
+        return AtNode(label(node).name, status);
+      if constexpr (kWithStats) {
+        run.stats->Record(device_ == nullptr ? "" : device_->name().ToString(), label(node).name,
+                          label(node).op, start, start, StepStatsCollector::Now(),
+                          {outputs, node->num_outputs});
+      }
+      for (int i = 0; i < node->num_outputs; ++i) {
+        if (!HasValue(outputs[i])) [[unlikely]] {
+          absl::Status unset = CheckUnset(*node, i);
+          if (!unset.ok()) return unset;
+        }
+      }
+      const uint32_t* const releases = program_.releases.data() + node->first_release;
+      for (int i = 0; i < node->num_releases; ++i) Clear(values[releases[i]]);
+      if (node->num_refs > 0) [[unlikely]]
+        DropRefReads(*node, values);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status PrepareRefs(const StraightProgram::Node& node, Value* values) const {
+    for (int i = 0; i < node.num_refs; ++i) {
+      const StraightProgram::RefInput& ref = program_.refs[node.first_ref + i];
+      absl::Status status = PrepareRefInput(values[ref.slot], ref.read, ref.may_be_uninitialized);
+      if (!status.ok()) return Annotate(status, absl::StrCat("input ", ref.input, ": "));
+    }
+    return absl::OkStatus();
+  }
+
+  // The share in a variable's value that a read took would make the next write copy it.
+  void DropRefReads(const StraightProgram::Node& node, Value* values) const {
+    for (int i = 0; i < node.num_refs; ++i) {
+      const StraightProgram::RefInput& ref = program_.refs[node.first_ref + i];
+      if (ref.read) values[ref.slot].tensor = Tensor();
+    }
+  }
+
+  // An output without a value is an error unless nobody reads it.
+  absl::Status CheckUnset(const StraightProgram::Node& node, int output) const {
+    const uint32_t slot = node.first_output + output;
+    for (int i = 0; i < node.num_releases; ++i) {
+      if (program_.releases[node.first_release + i] == slot) return absl::OkStatus();
+    }
+    return AtNode(label(&node).name,
+                  absl::InternalError(absl::StrCat("the kernel of op ", label(&node).op,
+                                                   " gave no value for output ", output)));
+  }
+
+  absl::Status HandOutResults(const RunArgs& run, Value* values) const {
+    if (program_.results.empty()) return absl::OkStatus();
+    std::vector<Tensor>& results = *run.results;
+    if (results.size() < static_cast<size_t>(program_.num_results)) {
+      results.resize(program_.num_results);
+    }
+    for (const StraightProgram::Result& result : program_.results) {
+      Value& value = values[result.slot];
+      if (result.read_ref) {
+        absl::Status status = PrepareRefInput(value, /*read=*/true, false);
+        if (!status.ok()) return AtNode(result.node_name, status);
+        results[result.index] = std::move(value.tensor);
+        if (result.last_use) Clear(value);
+      } else if (result.last_use) {
+        results[result.index] = std::move(value.tensor);
+      } else {
+        results[result.index] = value.tensor;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // After an error values are left in slots anywhere.
+  void ClearAll(Value* values) const {
+    for (uint32_t i = static_cast<uint32_t>(program_.constants.size()); i < program_.num_slots;
+         ++i) {
+      Clear(values[i]);
+    }
+  }
+
+  const StraightProgram::Label& label(const StraightProgram::Node* node) const {
+    return program_.labels[node - program_.nodes.data()];
+  }
+
+  const StraightProgram program_;
+  Device* const device_;
+  mutable ObjectPool<Slots> pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> MakeStraightExecutor(StraightProgram program, Device* device) {
+  return std::make_unique<StraightExecutor>(std::move(program), device);
+}
+
+}  // namespace tessera
