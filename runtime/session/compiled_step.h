@@ -1,0 +1,49 @@
+// A graph compiled for one kind of run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/exec/executor.h"
+#include "runtime/graph/graph.h"
+#include "runtime/session/session.h"
+#include "runtime/session/session_state.h"
+
+namespace tessera {
+
+// Immutable; thread-safe. Keeps the session's state alive, not the session.
+class CompiledStep final : public Callable {
+ public:
+  // Prunes, places, optimises, splits by device and compiles.
+  // Errors: those of Prune(), Place() and Compile().
+  static absl::StatusOr<std::shared_ptr<const CompiledStep>> Make(
+      std::shared_ptr<SessionState> state, const Graph& graph, const RunSignature& signature);
+
+  absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
+                   std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override;
+  const RunSignature& signature() const override { return signature_; }
+
+ private:
+  explicit CompiledStep(std::shared_ptr<SessionState> state, RunSignature signature)
+      : state_(std::move(state)), signature_(std::move(signature)) {}
+
+  absl::Status CompileGraph(Graph& graph);
+  absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
+  absl::Status RunParts(StepContext& context, const RunArgs& run) const;
+
+  const std::shared_ptr<SessionState> state_;
+  const RunSignature signature_;
+  std::vector<DType> feed_types_;
+  std::vector<std::unique_ptr<Executor>> parts_;  // one a device that has nodes
+};
+
+// INVALID_ARGUMENT "feed 0: expects x:0 to be float but string is provided".
+absl::Status CheckFeed(int index, const std::string& name, DType expected, const Tensor& given);
+
+// Makes `graph`, which has `_Arg` and `_Retval` nodes, ready to compile: nodes have devices of
+// `state`, and the passes have run if the options say so. `preserved` as in OptimizationItem.
+absl::Status PrepareGraph(SessionState& state, std::vector<Node*> preserved, Graph* graph);
+
+}  // namespace tessera

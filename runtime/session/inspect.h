@@ -1,0 +1,30 @@
+// What is in a model, as text for people.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace tessera {
+
+struct InspectOptions {
+  // Lists every op with its count; without it only those that no kernel runs.
+  bool list_ops = false;
+};
+
+// Describes what lies at `path`: a SavedModel's directory (each meta graph's signatures, ops,
+// variables and assets), a checkpoint (its prefix, or a directory with one: tensors with dtype,
+// shape and bytes), or a file with a GraphDef, binary or text (ops, functions, placeholders).
+// Ops without a kernel are listed with their nodes. Nothing is run.
+//
+//   SavedModel /models/half_plus_two/1
+//     meta graph { serve }, written by TensorFlow 2.21.0
+//     signature serving_default (tensorflow/serving/predict)
+//       input  x   float [?]     x:0
+//       output y   float [?]     y:0
+//   ...
+//
+// Errors: NOT_FOUND if there is nothing there that this can describe; DATA_LOSS for damaged files.
+absl::StatusOr<std::string> Inspect(const std::string& path, const InspectOptions& options);
+
+}  // namespace tessera

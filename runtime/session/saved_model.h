@@ -1,0 +1,60 @@
+// SavedModel directories: reading, restoring, and their signatures.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/session/session.h"
+
+namespace tensorflow {
+class MetaGraphDef;
+class SavedModel;
+}  // namespace tensorflow
+
+namespace tessera {
+
+// One input or output of a signature.
+struct SignatureTensor {
+  std::string tensor_name;  // "node:index" in the graph
+  DType dtype = DType::kInvalid;
+  PartialShape shape;
+};
+
+struct Signature {
+  std::map<std::string, SignatureTensor> inputs;   // by alias
+  std::map<std::string, SignatureTensor> outputs;  // by alias
+  std::string method_name;                         // "tensorflow/serving/predict", ...
+  std::map<std::string, Tensor> defaults;          // values of absent inputs, by alias
+};
+
+// saved_model.pb (or .pbtxt) of a directory, parsed.
+// Errors: NOT_FOUND if there is no such file; UNIMPLEMENTED for a session bundle, which came before
+// SavedModels; DATA_LOSS if it does not parse.
+absl::StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
+    const std::string& directory);
+
+// Of that, the meta graph that has exactly `tags`.
+// Errors: as above; NOT_FOUND if there is no such tag set, listing those there are.
+absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> ReadMetaGraph(
+    const std::string& directory, const std::set<std::string>& tags);
+
+// A loaded model: its session with variables restored and initialised.
+struct SavedModelBundle {
+  std::unique_ptr<Session> session;
+  std::map<std::string, Signature> signatures;
+  std::unique_ptr<tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
+  std::string directory;
+};
+
+// Reads, imports, restores through the graph's own RestoreV2 with a mapped checkpoint, runs the
+// init op with assets fed, and keeps the signatures.
+// Errors: those of ReadMetaGraph(), Session::Extend(), the checkpoint reader (DATA_LOSS with file
+// and tensor), and UNIMPLEMENTED listing all ops without a kernel that some signature needs.
+absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
+                                                const std::set<std::string>& tags,
+                                                const SessionOptions& options);
+
+}  // namespace tessera

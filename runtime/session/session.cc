@@ -1,0 +1,199 @@
+#include "runtime/session/session.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/base/status.h"
+#include "runtime/graph/function.h"
+#include "runtime/graph/graph_import.h"
+#include "runtime/graph/prune.h"
+#include "runtime/session/compiled_step.h"
+#include "runtime/session/partial_step.h"
+#include "runtime/session/session_state.h"
+#include "runtime/session/step_cache.h"
+#include "runtime/session/variable_writes.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace tessera {
+namespace {
+
+// A callable for a caller whose order is not the compiled one.
+class ReorderedCallable final : public Callable {
+ public:
+  ReorderedCallable(std::shared_ptr<const OrderedStep> ordered, RunSignature signature)
+      : ordered_(std::move(ordered)), signature_(std::move(signature)) {}
+
+  absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
+                   std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override {
+    if (feeds.size() != ordered_->feeds.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the run takes ", ordered_->feeds.size(), " feeds, but ", feeds.size(), " are provided"));
+    }
+    absl::InlinedVector<Tensor, 8> sorted(feeds.size());
+    for (size_t i = 0; i < feeds.size(); ++i) sorted[ordered_->feeds[i]] = feeds[i];
+    std::vector<Tensor> results;
+    RETURN_IF_ERROR(ordered_->step->Run(options, sorted, &results, metadata));
+    if (fetches == nullptr) return absl::OkStatus();
+    fetches->clear();
+    for (int position : ordered_->fetches) fetches->push_back(std::move(results[position]));
+    return absl::OkStatus();
+  }
+  const RunSignature& signature() const override { return signature_; }
+
+ private:
+  const std::shared_ptr<const OrderedStep> ordered_;
+  const RunSignature signature_;
+};
+
+class LocalSession final : public Session {
+ public:
+  explicit LocalSession(const SessionOptions& options)
+      : state_(std::make_shared<SessionState>(options)), graph_(std::make_shared<Graph>()) {}
+
+  ~LocalSession() override {
+    // Partial runs end before what they run on.
+    absl::flat_hash_map<std::string, std::shared_ptr<PartialStep>> partial_runs;
+    {
+      absl::MutexLock lock(&mu_);
+      partial_runs.swap(partial_runs_);
+    }
+  }
+
+  absl::Status Extend(const tensorflow::GraphDef& graph_def) override {
+    RETURN_IF_ERROR(CheckOpen());
+    absl::MutexLock extend_lock(&extend_mu_);
+    GraphImportOptions options;
+    options.allow_unknown_ops = state_->options.allow_unknown_ops;
+    // Runs go on with the graph they have; the new one is a copy that has more nodes.
+    std::shared_ptr<const Graph> old = graph();
+    std::unique_ptr<Graph> extended;
+    if (old->num_nodes() == 0 && old->library() == nullptr) {
+      ASSIGN_OR_RETURN(extended, ImportGraph(graph_def, options));
+    } else {
+      extended = old->Clone();
+      RETURN_IF_ERROR(ImportInto(graph_def, options, extended.get()));
+    }
+    absl::MutexLock lock(&mu_);
+    graph_ = std::move(extended);
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(const RunOptions& options, const std::vector<NamedTensor>& feeds,
+                   const std::vector<std::string>& fetches, const std::vector<std::string>& targets,
+                   std::vector<Tensor>* outputs, tensorflow::RunMetadata* metadata) override {
+    RunSignature signature;
+    signature.fetches = fetches;
+    signature.targets = targets;
+    std::vector<Tensor> tensors;
+    tensors.reserve(feeds.size());
+    for (const auto& [name, tensor] : feeds) {
+      signature.feeds.push_back(name);
+      tensors.push_back(tensor);
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Callable> callable, MakeCallable(signature));
+    return callable->Run(options, tensors, outputs, metadata);
+  }
+
+  absl::StatusOr<std::shared_ptr<const Callable>> MakeCallable(
+      const RunSignature& signature) override {
+    RETURN_IF_ERROR(CheckOpen());
+    ASSIGN_OR_RETURN(std::shared_ptr<const OrderedStep> ordered,
+                     steps_.FindOrCompile(signature, [this](const RunSignature& sorted) {
+                       return CompiledStep::Make(state_, *graph(), sorted);
+                     }));
+    if (ordered->same_order) return std::shared_ptr<const Callable>(ordered->step);
+    return std::shared_ptr<const Callable>(
+        std::make_shared<ReorderedCallable>(std::move(ordered), signature));
+  }
+
+  absl::StatusOr<std::string> PartialRunSetup(const RunSignature& signature) override {
+    RETURN_IF_ERROR(CheckOpen());
+    ASSIGN_OR_RETURN(std::shared_ptr<PartialStep> run,
+                     PartialStep::Start(state_, *graph(), signature));
+    absl::MutexLock lock(&mu_);
+    std::string handle = absl::StrCat("partial_run;", ++num_partial_runs_);
+    partial_runs_.emplace(handle, std::move(run));
+    return handle;
+  }
+
+  absl::Status PartialRun(const std::string& handle, const std::vector<NamedTensor>& feeds,
+                          const std::vector<std::string>& fetches,
+                          std::vector<Tensor>* outputs) override {
+    std::shared_ptr<PartialStep> run;
+    {
+      absl::MutexLock lock(&mu_);
+      auto it = partial_runs_.find(handle);
+      if (it == partial_runs_.end()) {
+        return absl::InvalidArgumentError(absl::StrCat("there is no partial run '", handle,
+                                                       "': it was never set up, or is over"));
+      }
+      run = it->second;
+    }
+    absl::Status status = run->Continue(feeds, fetches, outputs);
+    if (run->IsOver()) {
+      absl::MutexLock lock(&mu_);
+      partial_runs_.erase(handle);
+    }
+    return status;
+  }
+
+  absl::Status FreezeVariables(const std::vector<RunSignature>& runs) override {
+    RETURN_IF_ERROR(CheckOpen());
+    auto writes = std::make_shared<VariableWrites>();
+    const std::shared_ptr<const Graph> whole = graph();
+    for (const RunSignature& run : runs) {
+      const absl::StatusOr<PrunedGraph> pruned = Prune(*whole, run);
+      if (pruned.ok()) RETURN_IF_ERROR(writes->Add(*pruned->graph));
+    }
+    return state_->Freeze(std::move(writes));
+  }
+
+  std::vector<const Device*> ListDevices() const override {
+    std::vector<const Device*> devices;
+    for (const auto& device : state_->devices) devices.push_back(device.get());
+    return devices;
+  }
+
+  void ResetContainers(const std::vector<std::string>& containers) override {
+    if (containers.empty()) state_->resources.Clear();
+    for (const std::string& container : containers) state_->resources.ClearContainer(container);
+  }
+
+  ResourceManager& resources() override { return state_->resources; }
+
+  absl::Status Close() override {
+    state_->closed.store(true, std::memory_order_seq_cst);
+    state_->running.CancelAll(absl::CancelledError("the session was closed"));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckOpen() const {
+    if (!state_->closed.load(std::memory_order_acquire)) return absl::OkStatus();
+    return absl::FailedPreconditionError("the session is closed");
+  }
+
+  std::shared_ptr<const Graph> graph() const {
+    absl::MutexLock lock(&mu_);
+    return graph_;
+  }
+
+  const std::shared_ptr<SessionState> state_;
+  StepCache steps_;
+  absl::Mutex extend_mu_ ABSL_ACQUIRED_BEFORE(mu_);
+  mutable absl::Mutex mu_;
+  std::shared_ptr<const Graph> graph_ ABSL_GUARDED_BY(mu_);
+  int64_t num_partial_runs_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::flat_hash_map<std::string, std::shared_ptr<PartialStep>> partial_runs_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const SessionOptions& options) {
+  return std::make_unique<LocalSession>(options);
+}
+
+}  // namespace tessera

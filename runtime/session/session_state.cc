@@ -1,0 +1,135 @@
+#include "runtime/session/session_state.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/time/clock.h"
+
+namespace tessera {
+namespace {
+
+// Sessions that ask for nothing particular share their threads: many models on one machine should
+// not have many times its cores in threads. Never destroyed: threads may outlive main().
+const std::shared_ptr<ThreadPool>& ProcessPool(const char* name) {
+  static auto* const intra = new std::shared_ptr<ThreadPool>(std::make_shared<ThreadPool>(
+      ThreadPool::Options{.name = "intra_op", .num_threads = 0, .nice = 0}));
+  static auto* const inter = new std::shared_ptr<ThreadPool>(std::make_shared<ThreadPool>(
+      ThreadPool::Options{.name = "inter_op", .num_threads = 0, .nice = 0}));
+  return absl::string_view(name) == "intra_op" ? *intra : *inter;
+}
+
+std::shared_ptr<ThreadPool> ChoosePool(const std::shared_ptr<ThreadPool>& given, int num_threads,
+                                       const char* name) {
+  if (given != nullptr) return given;
+  if (num_threads <= 0) return ProcessPool(name);
+  return std::make_shared<ThreadPool>(
+      ThreadPool::Options{.name = name, .num_threads = num_threads, .nice = 0});
+}
+
+std::shared_ptr<ThreadPool> ChooseIntraOpPool(const SessionOptions& options) {
+  if (options.intra_op_pool == nullptr && options.intra_op_threads == 1) return nullptr;
+  std::shared_ptr<ThreadPool> pool =
+      ChoosePool(options.intra_op_pool, options.intra_op_threads, "intra_op");
+  return pool->num_threads() > 1 ? pool : nullptr;
+}
+
+}  // namespace
+
+SessionState::SessionState(const SessionOptions& session_options)
+    : options(session_options),
+      intra_op_pool(ChooseIntraOpPool(session_options)),
+      inter_op_pool(
+          ChoosePool(session_options.inter_op_pool, session_options.inter_op_threads, "inter_op")) {
+  for (int i = 0; i < std::max(1, session_options.num_cpu_devices); ++i) {
+    DeviceName name;
+    name.job = "localhost";
+    name.replica = 0;
+    name.task = 0;
+    name.type = std::string(kCpu);
+    name.id = i;
+    devices.push_back(std::make_unique<Device>(std::move(name), HeapAllocator()));
+  }
+}
+
+LocalFunctionRuntime* SessionState::FunctionsFor(
+    const std::shared_ptr<const FunctionLibrary>& library, Device* device) {
+  absl::MutexLock lock(&mu_);
+  for (const Functions& functions : functions_) {
+    if (functions.library == library && functions.device == device && functions.writes == writes_) {
+      return functions.runtime.get();
+    }
+  }
+  LocalFunctionRuntime::Options runtime_options;
+  runtime_options.library = library;
+  runtime_options.device = device;
+  runtime_options.executor = options.executor;
+  runtime_options.optimize = options.optimize;
+  runtime_options.optimizer = options.optimizer;
+  runtime_options.resources = &resources;
+  runtime_options.is_frozen = IsFrozenLocked();
+  functions_.push_back({library, device, writes_,
+                        std::make_unique<LocalFunctionRuntime>(std::move(runtime_options))});
+  return functions_.back().runtime.get();
+}
+
+absl::Status SessionState::Freeze(std::shared_ptr<const VariableWrites> writes) {
+  absl::MutexLock lock(&mu_);
+  if (writes_ != nullptr) {
+    return absl::FailedPreconditionError("the session's variables were frozen before");
+  }
+  writes_ = std::move(writes);
+  return absl::OkStatus();
+}
+
+std::function<bool(const Node&)> SessionState::IsFrozen() const {
+  absl::MutexLock lock(&mu_);
+  return IsFrozenLocked();
+}
+
+std::function<bool(const Node&)> SessionState::IsFrozenLocked() const {
+  if (writes_ == nullptr) return nullptr;
+  return [writes = writes_](const Node& variable) { return !writes->MayWrite(variable); };
+}
+
+Step::Step(SessionState& state, const RunOptions& options)
+    : state_(state),
+      entry_(state.running, &cancellation_, &rendezvous_),
+      callers_(options.cancellation) {
+  context_.step_id = state.next_step_id.fetch_add(1, std::memory_order_relaxed);
+  context_.resources = &state.resources;
+  context_.step_resources = &resources_;
+  context_.cancellation = &cancellation_;
+  context_.rendezvous = &rendezvous_;
+  context_.intra_op_pool = state.intra_op_pool.get();
+  context_.inter_op_pool = options.run_on_caller ? nullptr : state.inter_op_pool.get();
+  const absl::Duration timeout =
+      options.timeout == absl::InfiniteDuration() ? state.options.default_timeout : options.timeout;
+  if (timeout != absl::InfiniteDuration()) context_.deadline = absl::Now() + timeout;
+  if (callers_ != nullptr) {
+    cancelled_before_start_ = !callers_->Register(
+        [this] { Cancel(absl::CancelledError("the caller cancelled the step")); }, &token_);
+  }
+}
+
+Step::~Step() {
+  if (callers_ != nullptr && !cancelled_before_start_) callers_->Deregister(token_);
+}
+
+absl::Status Step::CheckStart() const {
+  // After the step is in the list of running ones: a step either sees the session closed here, or
+  // is seen by Close().
+  if (state_.closed.load(std::memory_order_seq_cst)) {
+    return absl::FailedPreconditionError("the session is closed");
+  }
+  if (cancelled_before_start_) {
+    return absl::CancelledError("the step was cancelled before it started");
+  }
+  return absl::OkStatus();
+}
+
+void Step::Cancel(const absl::Status& reason) {
+  rendezvous_.Abort(reason);
+  cancellation_.Cancel();
+}
+
+}  // namespace tessera

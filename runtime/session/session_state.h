@@ -1,0 +1,91 @@
+// What the runs of a session share, and what outlives the session as long as callables do.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/types/optional.h"
+#include "runtime/exec/function_runtime.h"
+#include "runtime/exec/kernel_store.h"
+#include "runtime/exec/rendezvous.h"
+#include "runtime/session/running_steps.h"
+#include "runtime/session/session.h"
+#include "runtime/session/variable_writes.h"
+
+namespace tessera {
+
+// Thread-safe. Members are ordered by who refers to whom: resources (iterators, for one) call
+// functions, functions run kernels, kernels run on devices and pools.
+struct SessionState {
+  explicit SessionState(const SessionOptions& options);
+
+  // The function runtime for this library on this device; made once, and once more after Freeze().
+  LocalFunctionRuntime* FunctionsFor(const std::shared_ptr<const FunctionLibrary>& library,
+                                     Device* device);
+
+  // From now on variables that `writes` does not name are constants. Errors: FAILED_PRECONDITION
+  // if there was such a call before.
+  absl::Status Freeze(std::shared_ptr<const VariableWrites> writes);
+  // Whether a variable is one of those. Null before Freeze().
+  std::function<bool(const Node& variable)> IsFrozen() const;
+
+  const SessionOptions options;
+  const std::shared_ptr<ThreadPool> intra_op_pool;  // null where a pool would have one thread
+  const std::shared_ptr<ThreadPool> inter_op_pool;  // never null
+  std::vector<std::unique_ptr<Device>> devices;
+  RunningSteps running;
+  std::atomic<int64_t> next_step_id{1};
+  std::atomic<bool> closed{false};
+
+ private:
+  struct Functions {
+    std::shared_ptr<const FunctionLibrary> library;
+    Device* device;
+    std::shared_ptr<const VariableWrites> writes;
+    std::unique_ptr<LocalFunctionRuntime> runtime;
+  };
+  std::function<bool(const Node& variable)> IsFrozenLocked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable absl::Mutex mu_;
+  std::shared_ptr<const VariableWrites> writes_ ABSL_GUARDED_BY(mu_);
+  std::vector<Functions> functions_ ABSL_GUARDED_BY(mu_);
+
+ public:
+  KernelStore kernels;
+  ResourceManager resources;
+};
+
+// A step from its start to its end: the context that kernels see, and what stands behind it.
+// Not movable: others point into it.
+class Step {
+ public:
+  Step(SessionState& state, const RunOptions& options);
+  ~Step();
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // CANCELLED if the session is closed or the caller has cancelled already.
+  absl::Status CheckStart() const;
+  StepContext& context() { return context_; }
+  Rendezvous& rendezvous() { return rendezvous_; }
+  // Wakes whatever waits in the step.
+  void Cancel(const absl::Status& reason);
+
+ private:
+  SessionState& state_;
+  ResourceManager resources_;
+  CancellationManager cancellation_;
+  LocalRendezvous rendezvous_;
+  StepContext context_;
+  RunningSteps::Entry entry_;
+  CancellationManager* const callers_;  // null: nobody else can cancel
+  CancellationManager::Token token_ = 0;
+  bool cancelled_before_start_ = false;
+};
+
+}  // namespace tessera
