@@ -1,0 +1,176 @@
+#include "runtime/kernels/cpu/convolution.h"
+
+#include <algorithm>
+
+#include "runtime/base/logging.h"
+#include "runtime/kernels/cpu/convolution_layout.h"
+#include "runtime/kernels/numeric_type.h"
+
+namespace tessera {
+
+// What was packed, and the primitive's layout it was packed for. Holding the source's buffer keeps
+// its address from being given to another tensor.
+class PackedFilterCache::Entry {
+ public:
+  IntrusivePtr<Buffer> source;
+  const char* source_data = nullptr;
+  dnnl::memory packed;
+};
+
+PackedFilterCache::PackedFilterCache() = default;
+PackedFilterCache::~PackedFilterCache() = default;
+
+namespace {
+
+using dnnl::memory;
+
+// ---- float, on oneDNN ----
+
+struct ConvolutionPrimitive {
+  dnnl::convolution_forward::primitive_desc desc;
+  dnnl::primitive primitive;
+  memory::desc source, filter, output;  // the caller's layouts
+};
+
+std::shared_ptr<const ConvolutionPrimitive> MakePrimitive(const ConvolutionShape& shape,
+                                                          const PostOps& post_ops) {
+  auto made = std::make_shared<ConvolutionPrimitive>();
+  made->source = DataLayout(shape, shape.in_channels, shape.input);
+  made->filter = FilterLayout(shape);
+  made->output = DataLayout(shape, shape.out_channels, shape.output);
+  const memory::desc any_filter(made->filter.dims(), memory::data_type::f32,
+                                memory::format_tag::any);
+  const memory::desc bias = post_ops.bias
+                                ? memory::desc({shape.out_channels}, memory::data_type::f32,
+                                               memory::format_tag::a)
+                                : memory::desc();
+  const dnnl::convolution_forward::desc desc(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, made->source,
+      any_filter, bias, made->output, Dims(shape.strides), Dims(shape.dilations, -1),
+      Dims(shape.pad_before), Dims(shape.pad_after));
+  made->desc = dnnl::convolution_forward::primitive_desc(desc, onednn::Attributes(post_ops),
+                                                         onednn::Engine());
+  made->primitive = dnnl::convolution_forward(made->desc);
+  return made;
+}
+
+absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
+                           const PostOps& post_ops, const Tensor& input, const Tensor& filter,
+                           const Tensor* bias, PackedFilterCache* cache, Tensor* output) {
+  static auto* const primitives = new onednn::PrimitiveCache<ConvolutionPrimitive>(1024);
+  onednn::ThreadBound bound(ctx.pool());
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<const ConvolutionPrimitive> primitive,
+      primitives->Get(ConvolutionKey(shape, bound.num_threads())
+                          .Add(post_ops.bias)
+                          .Add(post_ops.activation)
+                          .Add(post_ops.alpha),
+                      [&] { return MakePrimitive(shape, post_ops); }));
+  const auto& desc = primitive->desc;
+  try {
+    dnnl::stream& stream = onednn::Stream();
+    std::shared_ptr<const PackedFilterCache::Entry> packed;
+    Tensor packed_memory;
+    memory weights = Wrap(primitive->filter, filter.raw());
+    if (desc.weights_desc() != primitive->filter) {
+      if (cache) packed = cache->Load();
+      if (!packed || packed->source_data != filter.raw() ||
+          packed->packed.get_desc() != desc.weights_desc()) {
+        auto entry = std::make_shared<PackedFilterCache::Entry>();
+        if (cache) {
+          entry->source = filter.buffer();
+          entry->source_data = filter.raw();
+          entry->packed = memory(desc.weights_desc(), onednn::Engine());
+        } else {
+          ASSIGN_OR_RETURN(packed_memory,
+                           ctx.AllocateTemp(DType::kUint8,
+                                            {static_cast<int64_t>(desc.weights_desc().get_size())}));
+          entry->packed = Wrap(desc.weights_desc(), packed_memory.raw());
+        }
+        dnnl::reorder(weights, entry->packed).execute(stream, weights, entry->packed);
+        packed = entry;
+        if (cache) cache->Store(packed);
+      }
+      weights = packed->packed;
+    }
+    ASSIGN_OR_RETURN(Tensor scratch,
+                     ctx.AllocateTemp(DType::kUint8,
+                                      {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
+    std::unordered_map<int, memory> args{
+        {DNNL_ARG_SRC, Wrap(primitive->source, input.raw())},
+        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_DST, Wrap(primitive->output, output->raw())},
+        {DNNL_ARG_SCRATCHPAD, Wrap(desc.scratchpad_desc(), scratch.raw())},
+    };
+    if (bias) args.emplace(DNNL_ARG_BIAS, Wrap(desc.bias_desc(), bias->raw()));
+    primitive->primitive.execute(stream, args);
+    stream.wait();
+  } catch (const dnnl::error& e) {
+    return absl::InternalError(absl::StrCat("oneDNN failed in a convolution: ", e.what()));
+  }
+  return absl::OkStatus();
+}
+
+// ---- every other dtype: a plain loop, accumulating in double or int64 ----
+
+template <typename T>
+void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
+                   const T* input, const T* filter, const T* bias, T* output) {
+  using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  const DataStrides in = StridesOf(shape, shape.in_channels, shape.input);
+  const DataStrides out = StridesOf(shape, shape.out_channels, shape.output);
+  const int64_t group_in = shape.in_channels / shape.groups;
+  const int64_t group_out = shape.out_channels / shape.groups;
+  int64_t points = 1, taps = 1;
+  for (int64_t d : shape.output) points *= d;
+  for (int64_t d : shape.filter) taps *= d;
+  const int64_t point_step = shape.channels_first ? 1 : shape.out_channels;
+  const double cost = 2.0 * taps * group_in * shape.out_channels;
+  ctx.ParallelFor(shape.batch * points, cost, [&](int64_t begin, int64_t end) {
+    std::vector<Sum> sums(shape.out_channels);
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t image = item / points, point = item % points;
+      std::fill(sums.begin(), sums.end(), Sum(0));
+      ForEachTap(shape, in, point, [&](const Tap& tap) {
+        const T* from = input + image * in.batch + tap.input_offset;
+        const T* weights = filter + tap.index * group_in * shape.out_channels;
+        for (int64_t c = 0; c < shape.in_channels; ++c) {
+          const Sum x = static_cast<Sum>(from[c * in.channel]);
+          const int64_t group = c / group_in;
+          const T* row = weights + c % group_in * shape.out_channels + group * group_out;
+          for (int64_t o = 0; o < group_out; ++o) {
+            sums[group * group_out + o] += x * static_cast<Sum>(row[o]);
+          }
+        }
+      });
+      T* to = output + image * out.batch + point * point_step;
+      for (int64_t o = 0; o < shape.out_channels; ++o) {
+        Sum sum = sums[o];
+        if (bias) sum += static_cast<Sum>(bias[o]);
+        if (post_ops.activation != Activation::kNone) {
+          sum = static_cast<Sum>(
+              Apply(post_ops.activation, post_ops.alpha, static_cast<double>(sum)));
+        }
+        to[o * out.channel] = static_cast<T>(sum);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
+                      const Tensor& input, const Tensor& filter, const Tensor* bias,
+                      PackedFilterCache* cache, Tensor* output) {
+  if (output->num_elements() == 0) return absl::OkStatus();
+  if (input.dtype() == DType::kFloat && input.num_elements() > 0 && filter.num_elements() > 0) {
+    return ConvolveFloat(ctx, shape, post_ops, input, filter, bias, cache, output);
+  }
+  return VisitRealType(input.dtype(), [&]<typename T>() {
+    ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.data<T>(),
+                     bias ? bias->data<T>() : nullptr, output->data<T>());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace tessera

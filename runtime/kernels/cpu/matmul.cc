@@ -1,0 +1,246 @@
+#include "runtime/kernels/cpu/matmul.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/kernels/cpu/onednn.h"
+#include "runtime/kernels/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+using dnnl::memory;
+
+// ---- float, on oneDNN ----
+
+// Below this many multiplications oneDNN's call costs more than the product.
+constexpr int64_t kSmallProduct = 4096;
+
+struct Primitive {
+  dnnl::matmul::primitive_desc desc;
+  dnnl::primitive primitive;
+};
+
+// A run of matrices at equal steps: what one primitive computes. A step of 0 broadcasts.
+struct Run {
+  int64_t count = 1, a_step = 0, b_step = 0;
+};
+
+memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims strides{step * rows * columns, transposed ? 1 : columns,
+                             transposed ? rows : 1};
+  return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
+}
+
+std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& run,
+                                               const PostOps& post_ops) {
+  // A single matrix still needs a stride that covers it.
+  const auto count = [&](int64_t step) { return step == 0 ? 1 : run.count; };
+  const auto step = [](int64_t step) { return std::max<int64_t>(step, 1); };
+  const memory::desc a = Layout(count(run.a_step), step(run.a_step), s.m, s.k, s.transpose_a);
+  const memory::desc b = Layout(count(run.b_step), step(run.b_step), s.k, s.n, s.transpose_b);
+  const memory::desc out = Layout(run.count, 1, s.m, s.n, false);
+  const dnnl::primitive_attr attr = onednn::Attributes(post_ops);
+  auto made = std::make_shared<Primitive>();
+  if (post_ops.bias) {
+    const memory::desc bias({1, 1, s.n}, memory::data_type::f32, memory::format_tag::abc);
+    made->desc =
+        dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, bias, out), attr, onednn::Engine());
+  } else {
+    made->desc =
+        dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, out), attr, onednn::Engine());
+  }
+  made->primitive = dnnl::matmul(made->desc);
+  return made;
+}
+
+absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
+                       const PostOps& post_ops, const float* a, const float* b, const float* bias,
+                       float* out) {
+  static auto* const primitives = new onednn::PrimitiveCache<Primitive>(1024);
+  onednn::ThreadBound bound(ctx.pool());
+  onednn::Key key;
+  key.Add(bound.num_threads()).Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
+  key.Add(run.count).Add(run.a_step).Add(run.b_step);
+  key.Add(post_ops.bias).Add(post_ops.activation).Add(post_ops.alpha);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Primitive> primitive,
+                   primitives->Get(key, [&] { return MakePrimitive(s, run, post_ops); }));
+  const auto& desc = primitive->desc;
+  const auto wrap = [](const memory::desc& layout, const float* data) {
+    return memory(layout, onednn::Engine(), const_cast<float*>(data));
+  };
+  try {
+    ASSIGN_OR_RETURN(Tensor scratch,
+                     ctx.AllocateTemp(DType::kUint8,
+                                      {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
+    std::unordered_map<int, memory> args{
+        {DNNL_ARG_SRC, wrap(desc.src_desc(), a)},
+        {DNNL_ARG_WEIGHTS, wrap(desc.weights_desc(), b)},
+        {DNNL_ARG_DST, wrap(desc.dst_desc(), out)},
+        {DNNL_ARG_SCRATCHPAD,
+         memory(desc.scratchpad_desc(), onednn::Engine(), scratch.mutable_raw())},
+    };
+    if (post_ops.bias) args.emplace(DNNL_ARG_BIAS, wrap(desc.bias_desc(), bias));
+    primitive->primitive.execute(onednn::Stream(), args);
+    onednn::Stream().wait();
+  } catch (const dnnl::error& e) {
+    return absl::InternalError(absl::StrCat("oneDNN failed in a matrix product: ", e.what()));
+  }
+  return absl::OkStatus();
+}
+
+// ---- every dtype: a plain loop over one matrix ----
+
+template <typename T>
+using SumOf = std::conditional_t<std::is_same_v<T, Eigen::half> ||
+                                     std::is_same_v<T, Eigen::bfloat16>,
+                                 float, T>;
+
+template <typename T>
+constexpr bool kIsComplex = false;
+template <typename T>
+constexpr bool kIsComplex<std::complex<T>> = true;
+
+template <typename T>
+T Read(T value, bool conjugate) {
+  if constexpr (kIsComplex<T>) {
+    return conjugate ? std::conj(value) : value;
+  } else {
+    return value;
+  }
+}
+
+// Rows [begin, end) of the product.
+template <typename T>
+void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, const T* b,
+                  const T* bias, int64_t begin, int64_t end, T* out) {
+  using Sum = SumOf<T>;
+  const int64_t a_row = s.transpose_a ? 1 : s.k, a_column = s.transpose_a ? s.m : 1;
+  std::vector<Sum> sums(s.n);
+  for (int64_t i = begin; i < end; ++i) {
+    std::fill(sums.begin(), sums.end(), Sum(0));
+    const T* row = a + i * a_row;
+    if (s.transpose_b) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        Sum sum(0);
+        for (int64_t p = 0; p < s.k; ++p) {
+          sum += static_cast<Sum>(Read(row[p * a_column], s.conjugate_a)) *
+                 static_cast<Sum>(Read(b[j * s.k + p], s.conjugate_b));
+        }
+        sums[j] = sum;
+      }
+    } else {
+      for (int64_t p = 0; p < s.k; ++p) {
+        const Sum x = static_cast<Sum>(Read(row[p * a_column], s.conjugate_a));
+        const T* from = b + p * s.n;
+        for (int64_t j = 0; j < s.n; ++j) {
+          sums[j] += x * static_cast<Sum>(Read(from[j], s.conjugate_b));
+        }
+      }
+    }
+    for (int64_t j = 0; j < s.n; ++j) {
+      Sum sum = sums[j];
+      if (bias) sum += static_cast<Sum>(bias[j]);
+      if constexpr (std::is_floating_point_v<Sum>) {
+        if (post_ops.activation != Activation::kNone) {
+          sum = static_cast<Sum>(Apply(post_ops.activation, post_ops.alpha, sum));
+        }
+      }
+      out[i * s.n + j] = static_cast<T>(sum);
+    }
+  }
+}
+
+// Offsets, in matrices, of batch item `index` in a and b.
+std::pair<int64_t, int64_t> Offsets(const MatMulShape& s, int64_t index) {
+  int64_t a = 0, b = 0;
+  for (size_t d = s.batch.size(); d-- > 0;) {
+    const int64_t at = index % s.batch[d];
+    index /= s.batch[d];
+    a += at * s.a_step[d];
+    b += at * s.b_step[d];
+  }
+  return {a, b};
+}
+
+template <typename T>
+void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops, const T* a,
+                 const T* b, const T* bias, T* out) {
+  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) * 0.5 + 1;
+  ctx.ParallelFor(s.batch_size() * s.m, cost, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t item = begin / s.m, first = begin % s.m;
+      const int64_t last = std::min(s.m, first + (end - begin));
+      const auto [a_at, b_at] = Offsets(s, item);
+      MultiplyRows(s, post_ops, a + a_at * s.m * s.k, b + b_at * s.k * s.n, bias, first, last,
+                   out + item * s.m * s.n);
+      begin += last - first;
+    }
+  });
+}
+
+// The batch as equal runs: the innermost dimensions that step evenly in both operands become one
+// run, the others are `outer` runs.
+Run InnerRun(const MatMulShape& s, int64_t* outer) {
+  Run run;
+  size_t d = s.batch.size();
+  while (d > 0) {
+    const size_t next = d - 1;
+    if (s.batch[next] != 1) {
+      const bool first = run.count == 1;
+      if (!first && (s.a_step[next] != run.count * run.a_step ||
+                     s.b_step[next] != run.count * run.b_step)) {
+        break;
+      }
+      if (first) {
+        run.a_step = s.a_step[next];
+        run.b_step = s.b_step[next];
+      }
+      run.count *= s.batch[next];
+    }
+    d = next;
+  }
+  *outer = 1;
+  for (size_t i = 0; i < d; ++i) *outer *= s.batch[i];
+  return run;
+}
+
+absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+                           const float* a, const float* b, const float* bias, float* out) {
+  MatMulShape s = given;
+  int64_t outer = 1;
+  Run run = InnerRun(s, &outer);
+  if (run.count > 1 && run.b_step == 0 && run.a_step == 1 && !s.transpose_a) {
+    // One right-hand side for all: the batch is just more rows.
+    s.m *= run.count;
+    run = Run();
+  }
+  for (int64_t i = 0; i < outer; ++i) {
+    const auto [a_at, b_at] = Offsets(given, i * (given.batch_size() / outer));
+    RETURN_IF_ERROR(RunOneDnn(ctx, s, run, post_ops, a + a_at * given.m * given.k,
+                              b + b_at * given.k * given.n, bias,
+                              out + i * (given.batch_size() / outer) * given.m * given.n));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                    const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
+  if (output->num_elements() == 0) return absl::OkStatus();
+  if (a.dtype() == DType::kFloat && shape.k > 0 &&
+      shape.m * shape.n * shape.k * shape.batch_size() > kSmallProduct) {
+    return MultiplyFloat(ctx, shape, post_ops, a.data<float>(), b.data<float>(),
+                         bias ? bias->data<float>() : nullptr, output->data<float>());
+  }
+  return VisitNumericType(a.dtype(), [&]<typename T>() {
+    MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(),
+                   bias ? bias->data<T>() : nullptr, output->data<T>());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace tessera

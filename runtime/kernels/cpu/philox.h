@@ -1,0 +1,76 @@
+// Philox 4x32-10, the counter-based random number generator behind all random ops: the n-th block of
+// four numbers is a function of n and a key, so that threads can start anywhere.
+//
+// J. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace tessera {
+
+// A value type: copies go on independently.
+//
+//   Philox generator(seed, seed2);
+//   generator.Skip(100);
+//   const Philox::Block four_numbers = generator.Next();
+class Philox {
+ public:
+  using Block = std::array<uint32_t, 4>;
+  static constexpr int kBlockSize = 4;
+
+  // TensorFlow's use of two seeds: the first is the key, the second the counter's upper half.
+  explicit Philox(uint64_t seed, uint64_t seed2 = 0) : Philox(seed, 0, seed2) {}
+  Philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
+      : key_(key), low_(counter_low), high_(counter_high) {}
+
+  uint64_t key() const { return key_; }
+  uint64_t counter_low() const { return low_; }
+  uint64_t counter_high() const { return high_; }
+
+  // Leaves out `blocks` blocks.
+  void Skip(uint64_t blocks) {
+    low_ += blocks;
+    if (low_ < blocks) ++high_;
+  }
+
+  Block Next() {
+    Block c = {static_cast<uint32_t>(low_), static_cast<uint32_t>(low_ >> 32),
+               static_cast<uint32_t>(high_), static_cast<uint32_t>(high_ >> 32)};
+    uint32_t k0 = static_cast<uint32_t>(key_), k1 = static_cast<uint32_t>(key_ >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
+      c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(b),
+           static_cast<uint32_t>(a >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(a)};
+      k0 += 0x9E3779B9;
+      k1 += 0xBB67AE85;
+    }
+    Skip(1);
+    return c;
+  }
+
+ private:
+  uint64_t key_;
+  uint64_t low_, high_;  // the counter
+};
+
+// Single numbers of a generator, in order.
+class PhiloxStream {
+ public:
+  explicit PhiloxStream(const Philox& generator) : generator_(generator) {}
+
+  uint32_t Next() {
+    if (used_ == Philox::kBlockSize) {
+      block_ = generator_.Next();
+      used_ = 0;
+    }
+    return block_[used_++];
+  }
+
+ private:
+  Philox generator_;
+  Philox::Block block_;
+  int used_ = Philox::kBlockSize;
+};
+
+}  // namespace tessera

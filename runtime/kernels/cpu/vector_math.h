@@ -1,0 +1,168 @@
+// Elementary functions for inner loops. Those of float are free of branches and calls, so that a
+// loop over them vectorises; each is within 6 units in the last place of the exact value, for every
+// argument, with the usual infinities and NaNs (denormal results may be 0). Double and complex numbers
+// go to the C++ library.
+//
+// Polynomials are minimax fits; arguments are reduced as each function says.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+
+namespace tessera::math {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// c0 + c1*x + c2*x^2 + ..., by Horner's scheme.
+inline float Polynomial(float, float c0) { return c0; }
+template <typename... C>
+inline float Polynomial(float x, float c0, C... rest) {
+  return c0 + x * Polynomial(x, rest...);
+}
+
+// 2^n for -126 <= n <= 127.
+inline float PowerOfTwo(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
+
+// exp(x) = 2^n exp(r), |r| <= ln(2) / 2.
+inline float Exp(float x) {
+  // Beyond these the result is 0 or infinity anyway; NaN passes through both.
+  const float low = x < -104.0f ? -104.0f : x;
+  const float clamped = low > 89.0f ? 89.0f : low;
+  const float n = std::rint(clamped * 1.44269504f);
+  // ln(2) in two parts, the first of few bits.
+  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
+  const float q = Polynomial(r, 0.5f, 0.166665189f, 0.041666206f, 0.00836888243f, 0.00139504768f);
+  const float exp_r = 1.0f + (r + r * r * q);
+  // 2^n in two steps, since n leaves the range of exponents at both ends.
+  const int32_t k = static_cast<int32_t>(n);
+  const int32_t half = k >> 1;
+  return exp_r * PowerOfTwo(half) * PowerOfTwo(k - half);
+}
+
+// log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)).
+inline float Log(float x) {
+  const bool denormal = x < std::numeric_limits<float>::min();
+  const float scaled = denormal ? x * 8388608.0f : x;
+  const int32_t bits = std::bit_cast<int32_t>(scaled);
+  // Adding what lies between 1 and sqrt(1/2) makes the exponent's step fall at sqrt(1/2).
+  const int32_t shifted = bits + (0x3f800000 - 0x3f3504f3);
+  const float e = static_cast<float>((shifted >> 23) - 127 - (denormal ? 23 : 0));
+  const float m = std::bit_cast<float>((shifted & 0x007fffff) + 0x3f3504f3);
+  const float f = m - 1.0f;
+  const float p = Polynomial(f, 0.333333104f, -0.249999866f, 0.200022267f, -0.166692495f,
+                             0.142186554f, -0.123843703f, 0.118730163f, -0.117896956f,
+                             0.0691514695f);
+  const float f2 = f * f;
+  const float tail = f2 * f * p - e * 2.12194440e-4f;
+  const float result = (f + (tail - 0.5f * f2)) + e * 0.693359375f;
+  const float finite = x < kInf ? result : x;  // infinity and NaN as they are
+  return x > 0.0f ? finite : (x == 0.0f ? -kInf : kNaN);
+}
+
+// expm1(x): a polynomial about 0, exp(x) - 1 beyond.
+inline float Expm1(float x) {
+  const float q = Polynomial(x, 0.5f, 0.16666668f, 0.0416653155f, 0.008333073f, 0.00139974568f,
+                             0.000199928963f);
+  const float near = x + x * x * q;
+  return std::fabs(x) < 0.5f ? near : Exp(x) - 1.0f;
+}
+
+// log1p(x) = log(u) with u = 1 + x rounded, and what the rounding lost.
+inline float Log1p(float x) {
+  const float u = 1.0f + x;
+  const float lost = (x - (u - 1.0f)) / u;
+  return Log(u) + (u > 0.0f && u < kInf ? lost : 0.0f);
+}
+
+// tanh(x): a polynomial about 0, 1 - 2 / (exp(2x) + 1) beyond.
+inline float Tanh(float x) {
+  const float a = std::fabs(x);
+  const float z = x * x;
+  const float near = x + x * z * Polynomial(z, -0.333332721f, 0.133311528f, -0.0537141042f,
+                                            0.0205517107f, -0.00560390547f);
+  const float far = 1.0f - 2.0f / (Exp(2.0f * a) + 1.0f);
+  return a < 0.64f ? near : std::copysign(far, x);
+}
+
+inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
+
+// log(1 + exp(x)), without overflow.
+inline float Softplus(float x) {
+  return (x < 0.0f ? 0.0f : x) + Log1p(Exp(-std::fabs(x)));
+}
+
+// erfc(x) = exp(-x^2) P(u) / (1 + 2x) for x >= 0, u = (x - 2.5) / (x + 2.5); erfc(-x) = 2 - erfc(x).
+inline float Erfc(float x) {
+  const float wide = std::fabs(x);
+  const float a = wide > 10.5f ? 10.5f : wide;  // erfc is 0 from there on
+  const float u = (a - 2.5f) / (a + 2.5f);
+  const float p = Polynomial(u, 1.26483818f, -0.122356701f, -0.0990241455f, 0.157627978f,
+                             -0.102974308f, 0.0327758366f, 0.000982370255f, -0.00441416969f,
+                             0.000341198792f, 0.000605670913f, 7.5312317e-05f);
+  // The square's rounding error matters to the exponential.
+  const float square = a * a;
+  const float lost = std::fma(a, a, -square);
+  const float tail = Exp(-square) * (1.0f - lost) * p / (1.0f + 2.0f * a);
+  const float result = x < 0.0f ? 2.0f - tail : tail;
+  return x == x ? result : x;
+}
+
+// erf(x): a polynomial about 0, 1 - erfc(x) beyond.
+inline float Erf(float x) {
+  const float z = x * x;
+  const float near = x * Polynomial(z, 1.12837917f, -0.376126271f, 0.112836002f, -0.0268544446f,
+                                    0.00518953533f, -0.000802084123f, 7.88911937e-05f);
+  const float far = std::copysign(1.0f - Erfc(std::fabs(x)), x);
+  return std::fabs(x) < 1.0f ? near : far;
+}
+
+inline double Exp(double x) { return std::exp(x); }
+inline double Log(double x) { return std::log(x); }
+inline double Expm1(double x) { return std::expm1(x); }
+inline double Log1p(double x) { return std::log1p(x); }
+inline double Tanh(double x) { return std::tanh(x); }
+inline double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+inline double Softplus(double x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x))); }
+inline double Erfc(double x) { return std::erfc(x); }
+// NaN where the square overflows, as in TensorFlow.
+inline double Erf(double x) {
+  return x * x < std::numeric_limits<double>::infinity() ? std::erf(x) : kNaN;
+}
+
+template <typename T>
+std::complex<T> Exp(std::complex<T> x) {
+  return std::exp(x);
+}
+template <typename T>
+std::complex<T> Log(std::complex<T> x) {
+  return std::log(x);
+}
+template <typename T>
+std::complex<T> Tanh(std::complex<T> x) {
+  return std::tanh(x);
+}
+template <typename T>
+std::complex<T> Sigmoid(std::complex<T> x) {
+  return T{1} / (T{1} + std::exp(-x));
+}
+// Both keep their precision about 0.
+template <typename T>
+std::complex<T> Expm1(std::complex<T> x) {
+  const T s = std::sin(x.imag() / 2);
+  const T e = std::exp(x.real());
+  return {std::expm1(x.real()) * std::cos(x.imag()) - 2 * s * s, e * std::sin(x.imag())};
+}
+template <typename T>
+std::complex<T> Log1p(std::complex<T> x) {
+  const T a = x.real(), b = x.imag();
+  // |1 + x|^2 - 1 = 2a + a^2 + b^2
+  const T square = a * (2 + a) + b * b;
+  const T real = std::abs(square) < T{0.5} ? std::log1p(square) / 2 : std::log(std::abs(T{1} + x));
+  return {real, std::atan2(b, 1 + a)};
+}
+
+}  // namespace tessera::math

@@ -1,0 +1,46 @@
+// Reading serialized tensorflow.Example messages without building them.
+//
+// An Example holds Features, a map from names to a Feature each, which is one of three lists:
+// bytes, floats, or int64s (apis/tensorflow/core/example). A server parses thousands of them a
+// second, of which it often needs a few features only: this reader finds the lists and copies their
+// values straight into tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "runtime/tensor/dtype.h"
+
+namespace tessera {
+
+// One feature's list, still serialized. kInvalid: the feature names no list, which counts as
+// absent.
+struct FeatureView {
+  DType dtype = DType::kInvalid;  // kString, kFloat or kInt64
+  absl::string_view list;         // the serialized BytesList, FloatList or Int64List
+
+  // How many values there are, or -1 if the bytes are malformed.
+  int64_t CountValues() const;
+  // Writes all values. Requires the dtype, room, and that CountValues() was not negative.
+  void CopyTo(std::string* to) const;
+  void CopyTo(float* to) const;
+  void CopyTo(int64_t* to) const;
+};
+
+// Calls `visit` for each feature of a serialized Example; of two of one name the later counts.
+// Errors: INVALID_ARGUMENT if the bytes are not an Example.
+absl::Status ParseExample(absl::string_view serialized,
+                          absl::FunctionRef<void(absl::string_view name, FeatureView)> visit);
+
+// Calls the one for each context feature of a serialized SequenceExample, the other for each
+// feature list, with its features in order. Errors: as above.
+absl::Status ParseSequenceExample(
+    absl::string_view serialized,
+    absl::FunctionRef<void(absl::string_view name, FeatureView)> visit_context,
+    absl::FunctionRef<void(absl::string_view name, std::vector<FeatureView>)> visit_list);
+
+}  // namespace tessera

@@ -1,0 +1,188 @@
+#include "runtime/kernels/fingerprint.h"
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// FarmHash's multipliers.
+constexpr uint64_t kMul0 = 0xc3a5c85c97cb3127;
+constexpr uint64_t kMul1 = 0xb492b66fbe98f273;
+constexpr uint64_t kMul2 = 0x9ae16a3b2f90404f;
+// MurmurHash's.
+constexpr uint64_t kMurmurMul = 0xc6a4a7935bd1e995;
+
+uint64_t Load64(const char* p) {
+  uint64_t value;
+  std::memcpy(&value, p, sizeof(value));
+  return value;
+}
+uint64_t Load32(const char* p) {
+  uint32_t value;
+  std::memcpy(&value, p, sizeof(value));
+  return value;
+}
+uint64_t ShiftMix(uint64_t value) { return value ^ (value >> 47); }
+
+// Folds 128 bits into 64.
+uint64_t Fold(uint64_t u, uint64_t v, uint64_t mul) {
+  const uint64_t a = ShiftMix((u ^ v) * mul);
+  return ShiftMix((v ^ a) * mul) * mul;
+}
+
+uint64_t HashUpTo16(const char* s, uint64_t n) {
+  const uint64_t mul = kMul2 + n * 2;
+  if (n >= 8) {
+    const uint64_t a = Load64(s) + kMul2;
+    const uint64_t b = Load64(s + n - 8);
+    return Fold(std::rotr(b, 37) * mul + a, (std::rotr(a, 25) + b) * mul, mul);
+  }
+  if (n >= 4) return Fold(n + (Load32(s) << 3), Load32(s + n - 4), mul);
+  if (n == 0) return kMul2;
+  const uint64_t first = static_cast<uint8_t>(s[0]);
+  const uint64_t middle = static_cast<uint8_t>(s[n >> 1]);
+  const uint64_t last = static_cast<uint8_t>(s[n - 1]);
+  return ShiftMix(((first + (middle << 8)) * kMul2) ^ ((n + (last << 2)) * kMul0)) * kMul2;
+}
+
+uint64_t HashUpTo32(const char* s, uint64_t n) {
+  const uint64_t mul = kMul2 + n * 2;
+  const uint64_t a = Load64(s) * kMul1;
+  const uint64_t b = Load64(s + 8);
+  const uint64_t c = Load64(s + n - 8) * mul;
+  const uint64_t d = Load64(s + n - 16) * kMul2;
+  return Fold(std::rotr(a + b, 43) + std::rotr(c, 30) + d, a + std::rotr(b + kMul2, 18) + c, mul);
+}
+
+uint64_t HashUpTo64(const char* s, uint64_t n) {
+  const uint64_t mul = kMul2 + n * 2;
+  const uint64_t a = Load64(s) * kMul2;
+  const uint64_t b = Load64(s + 8);
+  const uint64_t c = Load64(s + n - 8) * mul;
+  const uint64_t d = Load64(s + n - 16) * kMul2;
+  const uint64_t y = std::rotr(a + b, 43) + std::rotr(c, 30) + d;
+  const uint64_t z = Fold(y, a + std::rotr(b + kMul2, 18) + c, mul);
+  const uint64_t e = Load64(s + 16) * mul;
+  const uint64_t f = Load64(s + 24);
+  const uint64_t g = (y + Load64(s + n - 32)) * mul;
+  const uint64_t h = (z + Load64(s + n - 24)) * mul;
+  return Fold(std::rotr(e + f, 43) + std::rotr(g, 30) + h, e + std::rotr(f + a, 18) + g, mul);
+}
+
+// Two words of state over blocks of 32 bytes.
+struct Pair {
+  uint64_t first = 0, second = 0;
+};
+Pair MixBlock(const char* s, uint64_t a, uint64_t b) {
+  const uint64_t w = Load64(s), x = Load64(s + 8), y = Load64(s + 16), z = Load64(s + 24);
+  a += w;
+  b = std::rotr(b + a + z, 21);
+  const uint64_t c = a;
+  a += x + y;
+  b += std::rotr(a, 44);
+  return {a + z, b + c};
+}
+
+// State of the long-input hash; Round() takes 64 bytes.
+struct LongState {
+  uint64_t x, y, z;
+  Pair v, w;
+
+  void Round(const char* s, uint64_t mul, uint64_t weight_w, uint64_t weight_v) {
+    x = std::rotr(x + y + v.first + Load64(s + 8), 37) * mul;
+    y = std::rotr(y + v.second + Load64(s + 48), 42) * mul;
+    x ^= w.second * weight_w;
+    y += v.first * weight_v + Load64(s + 40);
+    z = std::rotr(z + w.first, 33) * mul;
+    v = MixBlock(s, v.second * mul, x + w.first);
+    w = MixBlock(s + 32, z + w.second, y + Load64(s + 16));
+    std::swap(z, x);
+  }
+};
+
+}  // namespace
+
+uint64_t Fingerprint64(absl::string_view bytes) {
+  const char* s = bytes.data();
+  const uint64_t n = bytes.size();
+  if (n <= 16) return HashUpTo16(s, n);
+  if (n <= 32) return HashUpTo32(s, n);
+  if (n <= 64) return HashUpTo64(s, n);
+  constexpr uint64_t kSeed = 81;
+  LongState state;
+  state.y = kSeed * kMul1 + 113;
+  state.z = ShiftMix(state.y * kMul2 + 113) * kMul2;
+  state.x = kSeed * kMul2 + Load64(s);
+  // All blocks of 64 bytes but the last one, which may overlap the one before it.
+  for (const char* end = s + (n - 1) / 64 * 64; s != end; s += 64) state.Round(s, kMul1, 1, 1);
+  const uint64_t mul = kMul1 + ((state.z & 0xff) << 1);
+  state.w.first += (n - 1) & 63;
+  state.v.first += state.w.first;
+  state.w.first += state.v.first;
+  state.Round(bytes.data() + n - 64, mul, 9, 9);
+  return Fold(Fold(state.v.first, state.w.first, mul) + ShiftMix(state.y) * kMul0 + state.z,
+              Fold(state.v.second, state.w.second, mul) + state.x, mul);
+}
+
+uint64_t FingerprintCat64(uint64_t head, uint64_t next) {
+  uint64_t result = head ^ kMurmurMul;
+  result ^= ShiftMix(next * kMurmurMul) * kMurmurMul;
+  result *= kMurmurMul;
+  return ShiftMix(ShiftMix(result) * kMurmurMul);
+}
+
+uint64_t LegacyHash64(absl::string_view bytes, uint64_t seed) {
+  const char* s = bytes.data();
+  uint64_t n = bytes.size();
+  uint64_t hash = seed ^ (n * kMurmurMul);
+  for (; n >= 8; n -= 8, s += 8) {
+    hash ^= ShiftMix(Load64(s) * kMurmurMul) * kMurmurMul;
+    hash *= kMurmurMul;
+  }
+  if (n > 0) {
+    uint64_t tail = 0;
+    std::memcpy(&tail, s, n);
+    hash = (hash ^ tail) * kMurmurMul;
+  }
+  return ShiftMix(ShiftMix(hash) * kMurmurMul);
+}
+
+uint64_t SipHash64(uint64_t key0, uint64_t key1, absl::string_view bytes) {
+  uint64_t v0 = key0 ^ 0x736f6d6570736575, v1 = key1 ^ 0x646f72616e646f6d;
+  uint64_t v2 = key0 ^ 0x6c7967656e657261, v3 = key1 ^ 0x7465646279746573;
+  auto round = [&] {
+    v0 += v1;
+    v1 = std::rotl(v1, 13) ^ v0;
+    v0 = std::rotl(v0, 32);
+    v2 += v3;
+    v3 = std::rotl(v3, 16) ^ v2;
+    v0 += v3;
+    v3 = std::rotl(v3, 21) ^ v0;
+    v2 += v1;
+    v1 = std::rotl(v1, 17) ^ v2;
+    v2 = std::rotl(v2, 32);
+  };
+  auto absorb = [&](uint64_t word) {
+    v3 ^= word;
+    round();
+    round();
+    v0 ^= word;
+  };
+  const char* s = bytes.data();
+  size_t n = bytes.size();
+  for (; n >= 8; n -= 8, s += 8) absorb(Load64(s));
+  uint64_t last = static_cast<uint64_t>(bytes.size()) << 56;
+  if (n > 0) {
+    uint64_t tail = 0;
+    std::memcpy(&tail, s, n);
+    last |= tail;
+  }
+  absorb(last);
+  v2 ^= 0xff;
+  for (int i = 0; i < 4; ++i) round();
+  return v0 ^ v1 ^ v2 ^ v3;
+}
+
+}  // namespace tessera

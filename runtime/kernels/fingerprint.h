@@ -1,0 +1,19 @@
+// Hashes whose values are part of a model: they must never change.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace tessera {
+
+// FarmHash's 64-bit fingerprint (github.com/google/farmhash, "na" variant).
+uint64_t Fingerprint64(absl::string_view bytes);
+// The fingerprint of a sequence, from that of its head and of the next element.
+uint64_t FingerprintCat64(uint64_t head, uint64_t next);
+// MurmurHash2 for 64-bit machines (Austin Appleby) with the seed that the legacy ops fixed.
+uint64_t LegacyHash64(absl::string_view bytes, uint64_t seed = 0xDECAFCAFFE);
+// SipHash-2-4 (Aumasson, Bernstein: "SipHash: a fast short-input PRF").
+uint64_t SipHash64(uint64_t key0, uint64_t key1, absl::string_view bytes);
+
+}  // namespace tessera

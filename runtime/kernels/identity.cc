@@ -1,0 +1,65 @@
+// Kernels that hand their inputs on.
+#include "runtime/framework/kernel_registry.h"
+
+namespace tessera {
+namespace {
+
+// Every output is the input of its position; no bytes move.
+class IdentityKernel : public OpKernel {
+ public:
+  explicit IdentityKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    for (int i = 0; i < ctx.num_outputs(); ++i) ctx.set_output(i, ctx.TakeInput(i));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("Identity", kCpu, IdentityKernel);
+REGISTER_KERNEL("IdentityN", kCpu, IdentityKernel);
+REGISTER_KERNEL("Snapshot", kCpu, IdentityKernel);
+REGISTER_KERNEL("StopGradient", kCpu, IdentityKernel);
+REGISTER_KERNEL("PreventGradient", kCpu, IdentityKernel);
+REGISTER_KERNEL("DebugGradientIdentity", kCpu, IdentityKernel);
+REGISTER_KERNEL("GuaranteeConst", kCpu, IdentityKernel);
+REGISTER_KERNEL("PlaceholderWithDefault", kCpu, IdentityKernel);
+REGISTER_KERNEL("_ListToArray", kCpu, IdentityKernel);
+REGISTER_KERNEL("_ArrayToList", kCpu, IdentityKernel);
+REGISTER_KERNEL("Copy", kCpu, IdentityKernel);
+REGISTER_KERNEL("CopyHost", kCpu, IdentityKernel);
+
+// Hands a reference to a variable on.
+class RefIdentityKernel : public OpKernel {
+ public:
+  explicit RefIdentityKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ctx.set_ref_output(0, IntrusivePtr<Variable>(ctx.ref_input(0)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("RefIdentity", kCpu, RefIdentityKernel);
+REGISTER_KERNEL("DebugGradientRefIdentity", kCpu, RefIdentityKernel);
+
+// A copy whose memory is shared with nobody.
+class DeepCopyKernel : public OpKernel {
+ public:
+  explicit DeepCopyKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(Tensor copy, ctx.input(0).DeepCopy(ctx.step().allocator));
+    ctx.set_output(0, std::move(copy));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("DeepCopy", kCpu, DeepCopyKernel);
+
+// Nothing: exists for its control edges.
+class NoOpKernel : public OpKernel {
+ public:
+  explicit NoOpKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
+};
+REGISTER_KERNEL("NoOp", kCpu, NoOpKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,64 @@
+// Reading the small integer inputs of kernels: shapes, axes, begins, sizes.
+//
+//   ASSIGN_OR_RETURN(IndexVector begin, ReadIndexVector(ctx.input(1), "begin"));
+//   ASSIGN_OR_RETURN(int axis, ReadAxis(ctx.input(2), params.rank(), "axis"));
+#pragma once
+
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "runtime/tensor/tensor.h"
+
+namespace tessera {
+
+using IndexVector = absl::InlinedVector<int64_t, 8>;
+
+// Elements of an integer tensor (any width) of rank 0 or 1.
+// Errors: INVALID_ARGUMENT naming `name` for another rank or dtype.
+absl::StatusOr<IndexVector> ReadIndexVector(const Tensor& tensor, absl::string_view name);
+
+// The one element of an integer tensor.
+// Errors: INVALID_ARGUMENT unless there is exactly one.
+absl::StatusOr<int64_t> ReadIndexScalar(const Tensor& tensor, absl::string_view name);
+
+// A shape given as a vector of dimensions.
+// Errors: as above, and INVALID_ARGUMENT for a negative dimension or an overflowing product.
+absl::StatusOr<Shape> ReadShape(const Tensor& tensor, absl::string_view name);
+
+// An axis in [-rank, rank), made non-negative. Errors: INVALID_ARGUMENT.
+absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank, absl::string_view name);
+absl::StatusOr<int> ReadAxis(const Tensor& tensor, int rank, absl::string_view name);
+
+// Calls visit.template operator()<Index>() with int32_t or int64_t (or another integer type that
+// indices may have). Requires IsInteger(dtype).
+template <typename Visitor>
+decltype(auto) VisitIndexType(DType dtype, Visitor&& visit) {
+  switch (dtype) {
+    case DType::kInt16:
+      return visit.template operator()<int16_t>();
+    case DType::kInt32:
+      return visit.template operator()<int32_t>();
+    case DType::kUint8:
+      return visit.template operator()<uint8_t>();
+    case DType::kInt8:
+      return visit.template operator()<int8_t>();
+    case DType::kUint16:
+      return visit.template operator()<uint16_t>();
+    case DType::kUint32:
+      return visit.template operator()<uint32_t>();
+    case DType::kUint64:
+      return visit.template operator()<uint64_t>();
+    default:
+      return visit.template operator()<int64_t>();
+  }
+}
+
+// Product of dims[begin, end).
+inline int64_t DimProduct(const Shape& shape, int begin, int end) {
+  int64_t product = 1;
+  for (int i = begin; i < end; ++i) product *= shape.dim(i);
+  return product;
+}
+
+}  // namespace tessera

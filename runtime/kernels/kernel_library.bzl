@@ -1,0 +1,26 @@
+"""A kernel file as a library."""
+
+# For files whose inner loops are to be vectorised: the compiler weighs each loop, comparisons and
+# roots need not keep errno and traps, and integers wrap.
+LOOP_COPTS = [
+    "-ftree-vectorize",
+    "-fvect-cost-model=dynamic",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fwrapv",
+]
+
+def kernel_library(name, deps = [], copts = [], hdrs = []):
+    """NAME.cc, whose kernels are registered in every binary that links it."""
+    native.cc_library(
+        name = name,
+        srcs = [name + ".cc"],
+        hdrs = hdrs,
+        copts = copts,
+        alwayslink = 1,
+        deps = deps + [
+            "//runtime/base:status",
+            "//runtime/framework:kernel",
+            "//runtime/tensor",
+        ],
+    )

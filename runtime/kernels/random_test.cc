@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/kernel_runner.h"
+
+namespace tessera {
+namespace {
+
+const Tensor kSeed = Tensor::Vector<int64_t>({1, 2});
+
+Tensor ShapeOf(std::initializer_list<int32_t> dims) { return Tensor::Vector<int32_t>(dims); }
+
+TEST(RandomTest, AStatelessOpRepeatsItself) {
+  const AttrMap attrs = {{"dtype", DType::kFloat}};
+  const Tensor a = RunOp("StatelessRandomNormal", {ShapeOf({100}), kSeed}, attrs).value();
+  const Tensor b = RunOp("StatelessRandomNormal", {ShapeOf({100}), kSeed}, attrs).value();
+  EXPECT_TRUE(std::equal(a.flat<float>().begin(), a.flat<float>().end(), b.flat<float>().begin()));
+}
+
+TEST(RandomTest, NumbersDependOnTheirPlaceAlone) {
+  ThreadPool pool({.num_threads = 3});
+  for (const char* op : {"StatelessRandomUniform", "StatelessTruncatedNormal"}) {
+    const AttrMap attrs = {{"dtype", DType::kFloat}};
+    const Tensor some = RunOp(op, {ShapeOf({7}), kSeed}, attrs).value();
+    const Tensor many = RunOp(op, {ShapeOf({50000}), kSeed}, attrs, &pool).value();
+    for (int i = 0; i < 7; ++i) EXPECT_EQ(some.flat<float>()[i], many.flat<float>()[i]) << op;
+  }
+}
+
+TEST(RandomTest, NormalNumbersHaveTheirMoments) {
+  for (DType dtype : {DType::kFloat, DType::kDouble, DType::kHalf}) {
+    const Tensor x =
+        RunOp("StatelessRandomNormal", {ShapeOf({100000}), kSeed}, {{"dtype", dtype}}).value();
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < x.num_elements(); ++i) {
+      const double v = dtype == DType::kFloat    ? x.flat<float>()[i]
+                       : dtype == DType::kDouble ? x.flat<double>()[i]
+                                                 : static_cast<float>(x.flat<Eigen::half>()[i]);
+      sum += v;
+      squares += v * v;
+    }
+    EXPECT_NEAR(sum / 1e5, 0, 0.02);
+    EXPECT_NEAR(squares / 1e5, 1, 0.02);
+  }
+}
+
+TEST(RandomTest, TruncatedNumbersStayWithinTwo) {
+  const Tensor x = RunOp("StatelessTruncatedNormal", {ShapeOf({10000}), kSeed},
+                         {{"dtype", DType::kDouble}})
+                       .value();
+  for (double v : x.flat<double>()) ASSERT_LT(std::abs(v), 2);
+}
+
+TEST(RandomTest, ASeededOpGoesOnFromRunToRun) {
+  const Tensor shape = ShapeOf({4});
+  const AttrMap attrs = {{"dtype", DType::kFloat}, {"seed", 5}, {"seed2", 6}};
+  KernelRunner runner = KernelRunner::Create("RandomUniform", {shape}, attrs).value();
+  const Tensor first = runner.Run({shape}).value()[0], second = runner.Run({shape}).value()[0];
+  EXPECT_NE(first.flat<float>()[0], second.flat<float>()[0]);
+  const Tensor again = RunOp("RandomUniform", {shape}, attrs).value();
+  EXPECT_EQ(first.flat<float>()[3], again.flat<float>()[3]);
+}
+
+TEST(RandomTest, IntegersCoverTheirRangeOnly) {
+  const Tensor x = RunOp("StatelessRandomUniformInt",
+                         {ShapeOf({2000}), kSeed, Tensor::Scalar<int32_t>(-3),
+                          Tensor::Scalar<int32_t>(4)})
+                       .value();
+  const std::set<int32_t> seen(x.flat<int32_t>().begin(), x.flat<int32_t>().end());
+  EXPECT_EQ(seen, (std::set<int32_t>{-3, -2, -1, 0, 1, 2, 3}));
+  EXPECT_EQ(RunOp("StatelessRandomUniformInt", {ShapeOf({2}), kSeed, Tensor::Scalar<int32_t>(4),
+                                                Tensor::Scalar<int32_t>(4)})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(RandomTest, ShufflingKeepsTheRows) {
+  const Tensor rows = Tensor::Vector<std::string>({"a", "b", "c", "d", "e"});
+  const Tensor x = RunOp("RandomShuffle", {rows}, {{"seed", 1}, {"seed2", 2}}).value();
+  const std::multiset<std::string> seen(x.flat<std::string>().begin(), x.flat<std::string>().end());
+  EXPECT_EQ(seen, (std::multiset<std::string>{"a", "b", "c", "d", "e"}));
+}
+
+TEST(RandomTest, DrawsFollowTheLogits) {
+  const Tensor logits = Tensor::Of<float>({1, 3}, {0, -INFINITY, std::log(3.0f)});
+  const Tensor x =
+      RunOp("StatelessMultinomial", {logits, Tensor::Scalar<int32_t>(40000), kSeed}).value();
+  int64_t counts[3] = {};
+  for (int64_t v : x.flat<int64_t>()) ++counts[v];
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_NEAR(counts[0] / 4e4, 0.25, 0.01);
+}
+
+TEST(RandomTest, BadInputsAreRefused) {
+  const AttrMap attrs = {{"dtype", DType::kFloat}};
+  EXPECT_EQ(RunOp("StatelessRandomUniform", {ShapeOf({-1}), kSeed}, attrs).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RunOp("StatelessRandomUniform", {ShapeOf({1}), Tensor::Vector<int64_t>({1})}, attrs)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RunOp("StatelessRandomUniformV2",
+                  {ShapeOf({1}), Tensor::Vector<uint64_t>({1}), Tensor::Vector<uint64_t>({1, 2}),
+                   Tensor::Scalar<int32_t>(2)},
+                  attrs)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,126 @@
+// Stacks: what v1 loops keep values in for their gradients.
+#include <vector>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/resource_handle_kernel.h"
+
+namespace tessera {
+namespace {
+
+// Thread-safe. Lives as long as its handles.
+class TensorStack : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "stack";
+
+  // `max_size` < 0: no limit.
+  TensorStack(DType dtype, int64_t max_size) : dtype_(dtype), max_size_(max_size) {}
+
+  // Errors: INVALID_ARGUMENT for another dtype, a full or a closed stack.
+  absl::Status Push(Tensor value) {
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(CheckOpen());
+    if (value.dtype() != dtype_) {
+      return absl::InvalidArgumentError(absl::StrCat("a stack of ", DTypeName(dtype_),
+                                                     " cannot take ", DTypeName(value.dtype())));
+    }
+    if (max_size_ >= 0 && static_cast<int64_t>(values_.size()) >= max_size_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the stack is full: it may hold ", max_size_, " values"));
+    }
+    values_.push_back(std::move(value));
+    return absl::OkStatus();
+  }
+  // Errors: INVALID_ARGUMENT for an empty or a closed stack.
+  absl::StatusOr<Tensor> Pop() {
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(CheckOpen());
+    if (values_.empty()) return absl::InvalidArgumentError("the stack is empty");
+    Tensor value = std::move(values_.back());
+    values_.pop_back();
+    return value;
+  }
+  void Close() {
+    std::vector<Tensor> doomed;  // dies after the lock is dropped
+    absl::MutexLock lock(&mu_);
+    closed_ = true;
+    doomed.swap(values_);
+  }
+
+  std::string DebugString() const override { return absl::StrCat("stack of ", DTypeName(dtype_)); }
+
+ private:
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!closed_) return absl::OkStatus();
+    return absl::InvalidArgumentError("the stack was closed");
+  }
+
+  const DType dtype_;
+  const int64_t max_size_;
+  absl::Mutex mu_;
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<Tensor> values_ ABSL_GUARDED_BY(mu_);
+};
+
+// A new stack in every run, which its handle owns.
+class StackKernel : public OpKernel {
+ public:
+  explicit StackKernel(const KernelBuild& build)
+      : name_(build.node_name()), dtype_(build.attr<DType>("elem_type")) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const int64_t max_size, ReadIndexScalar(ctx.input(0), "max_size"));
+    ResourceHandle handle;
+    handle.name = name_;
+    handle.type_name = std::string(TensorStack::kTypeName);
+    handle.resource = MakeRefCounted<TensorStack>(dtype_, max_size);
+    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string name_;
+  const DType dtype_;
+};
+REGISTER_KERNEL("StackV2", kCpu, StackKernel).HostMemory("max_size").HostMemory("handle");
+
+class StackPushKernel : public OpKernel {
+ public:
+  explicit StackPushKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto stack, ctx.Resource<TensorStack>(0));
+    RETURN_IF_ERROR(stack->Push(ctx.input(1)));
+    ctx.set_output(0, ctx.TakeInput(1));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StackPushV2", kCpu, StackPushKernel).HostMemory("handle");
+
+class StackPopKernel : public OpKernel {
+ public:
+  explicit StackPopKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto stack, ctx.Resource<TensorStack>(0));
+    ASSIGN_OR_RETURN(Tensor value, stack->Pop());
+    ctx.set_output(0, std::move(value));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StackPopV2", kCpu, StackPopKernel).HostMemory("handle");
+
+class StackCloseKernel : public OpKernel {
+ public:
+  explicit StackCloseKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto stack, ctx.Resource<TensorStack>(0));
+    stack->Close();
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StackCloseV2", kCpu, StackCloseKernel).HostMemory("handle");
+
+}  // namespace
+}  // namespace tessera

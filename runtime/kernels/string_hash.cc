@@ -1,0 +1,100 @@
+// Hashes of strings: StringToHashBucket*, Fingerprint.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/fingerprint.h"
+
+namespace tessera {
+namespace {
+
+// Each string's hash modulo `num_buckets`.
+class StringToHashBucketKernel : public OpKernel {
+ public:
+  explicit StringToHashBucketKernel(const KernelBuild& build)
+      : buckets_(static_cast<uint64_t>(build.attr<int64_t>("num_buckets"))),
+        kind_(build.op().name == "StringToHashBucketFast"     ? Kind::kFast
+              : build.op().name == "StringToHashBucketStrong" ? Kind::kStrong
+                                                              : Kind::kLegacy) {
+    if (kind_ != Kind::kStrong) return;
+    key_ = build.attr<std::vector<int64_t>>("key");
+    if (key_.size() != 2) {
+      build.Fail(
+          absl::InvalidArgumentError(absl::StrCat("key must have 2 elements, has ", key_.size())));
+    }
+  }
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));
+    const auto strings = input.flat<std::string>();
+    auto out = output->flat<int64_t>();
+    ctx.ParallelFor(input.num_elements(), 50, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        out[i] = static_cast<int64_t>(Hash(strings[i]) % buckets_);
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  enum class Kind { kFast, kStrong, kLegacy };
+  uint64_t Hash(const std::string& s) const {
+    switch (kind_) {
+      case Kind::kFast:
+        return Fingerprint64(s);
+      case Kind::kStrong:
+        return SipHash64(static_cast<uint64_t>(key_[0]), static_cast<uint64_t>(key_[1]), s);
+      default:
+        return LegacyHash64(s);
+    }
+  }
+
+  const uint64_t buckets_;
+  const Kind kind_;
+  std::vector<int64_t> key_;
+};
+REGISTER_KERNEL("StringToHashBucketFast", kCpu, StringToHashBucketKernel);
+REGISTER_KERNEL("StringToHashBucketStrong", kCpu, StringToHashBucketKernel);
+REGISTER_KERNEL("StringToHashBucket", kCpu, StringToHashBucketKernel);
+
+// The fingerprint of each row's bytes, as eight bytes. A row of strings is hashed through the
+// fingerprints of its elements.
+class FingerprintKernel : public OpKernel {
+ public:
+  explicit FingerprintKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& data = ctx.input(0);
+    const Tensor& method = ctx.input(1);
+    if (data.rank() < 1) return absl::InvalidArgumentError("data must be at least a vector");
+    if (method.num_elements() != 1 || method.scalar<std::string>() != "farmhash64") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("method must be 'farmhash64', is ", method.ToString()));
+    }
+    const int64_t rows = data.dim(0);
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, Shape{rows, 8}));
+    if (rows == 0) return absl::OkStatus();
+    const int64_t row = data.num_elements() / rows;
+    for (int64_t i = 0; i < rows; ++i) {
+      const uint64_t hash = HashRow(data, i, row);
+      std::memcpy(output->mutable_raw() + i * 8, &hash, 8);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static uint64_t HashRow(const Tensor& data, int64_t i, int64_t row) {
+    if (data.dtype() != DType::kString) {
+      const int64_t bytes = row * static_cast<int64_t>(DTypeSize(data.dtype()));
+      return Fingerprint64({data.raw() + i * bytes, static_cast<size_t>(bytes)});
+    }
+    const auto strings = data.flat<std::string>().subspan(i * row, row);
+    if (data.rank() == 1) return Fingerprint64(strings[0]);
+    std::string hashes;
+    for (const std::string& s : strings) {
+      const uint64_t hash = Fingerprint64(s);
+      hashes.append(reinterpret_cast<const char*>(&hash), sizeof(hash));
+    }
+    return Fingerprint64(hashes);
+  }
+};
+REGISTER_KERNEL("Fingerprint", kCpu, FingerprintKernel);
+
+}  // namespace
+}  // namespace tessera

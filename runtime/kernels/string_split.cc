@@ -1,0 +1,108 @@
+// Splitting strings into sparse tensors of words: StringSplit, StringSplitV2.
+#include "absl/strings/ascii.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+
+namespace tessera {
+namespace {
+
+using Words = std::vector<absl::string_view>;
+
+// Cuts at each character of `delimiters`; with none, into single bytes. An empty text has no words.
+void SplitAtAny(absl::string_view text, absl::string_view delimiters, bool skip_empty,
+                Words* words) {
+  if (text.empty()) return;
+  if (delimiters.empty()) {
+    for (size_t i = 0; i < text.size(); ++i) words->push_back(text.substr(i, 1));
+    return;
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = text.find_first_of(delimiters, begin);
+    if (end == absl::string_view::npos) end = text.size();
+    if (end > begin || !skip_empty) words->push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+// Python's str.split(): cuts at `separator`, or at runs of white space if it is empty, at most
+// `max_split` times (-1: any number).
+void SplitLikePython(absl::string_view text, absl::string_view separator, int64_t max_split,
+                     Words* words) {
+  if (separator.empty()) {
+    text = absl::StripAsciiWhitespace(text);
+    for (int64_t cuts = 0; !text.empty(); ++cuts) {
+      size_t end = 0;
+      while (end < text.size() && !absl::ascii_isspace(text[end])) ++end;
+      if (cuts == max_split) end = text.size();
+      words->push_back(text.substr(0, end));
+      text = absl::StripLeadingAsciiWhitespace(text.substr(end));
+    }
+    return;
+  }
+  for (int64_t cuts = 0;; ++cuts) {
+    const size_t end = cuts == max_split ? absl::string_view::npos : text.find(separator);
+    if (end == absl::string_view::npos) break;
+    words->push_back(text.substr(0, end));
+    text.remove_prefix(end + separator.size());
+  }
+  words->push_back(text);
+}
+
+// Outputs the words of all strings as a sparse [strings, most words] matrix.
+absl::Status SetSparse(KernelContext& ctx, const std::vector<Words>& rows) {
+  int64_t total = 0, widest = 0;
+  for (const Words& row : rows) {
+    total += static_cast<int64_t>(row.size());
+    widest = std::max(widest, static_cast<int64_t>(row.size()));
+  }
+  ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{total, 2}));
+  ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, Shape{total}));
+  int64_t* index = indices->data<int64_t>();
+  std::string* value = values->data<std::string>();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t j = 0; j < rows[i].size(); ++j) {
+      *index++ = static_cast<int64_t>(i);
+      *index++ = static_cast<int64_t>(j);
+      *value++ = std::string(rows[i][j]);
+    }
+  }
+  ctx.set_output(2, Tensor::Vector<int64_t>({static_cast<int64_t>(rows.size()), widest}));
+  return absl::OkStatus();
+}
+
+class StringSplitKernel : public OpKernel {
+ public:
+  explicit StringSplitKernel(const KernelBuild& build)
+      : v2_(build.op().name == "StringSplitV2"),
+        skip_empty_(!v2_ && build.attr<bool>("skip_empty")),
+        max_split_(v2_ ? build.attr<int64_t>("maxsplit") : -1) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    const Tensor& separator = ctx.input(1);
+    if (input.rank() != 1 || separator.rank() != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input must be a vector and the separator a scalar, shapes are ",
+                       input.shape().ToString(), " and ", separator.shape().ToString()));
+    }
+    std::vector<Words> rows(input.num_elements());
+    const auto strings = input.flat<std::string>();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (v2_) {
+        SplitLikePython(strings[i], separator.scalar<std::string>(), max_split_, &rows[i]);
+      } else {
+        SplitAtAny(strings[i], separator.scalar<std::string>(), skip_empty_, &rows[i]);
+      }
+    }
+    return SetSparse(ctx, rows);
+  }
+
+ private:
+  const bool v2_;
+  const bool skip_empty_;
+  const int64_t max_split_;
+};
+REGISTER_KERNEL("StringSplit", kCpu, StringSplitKernel);
+REGISTER_KERNEL("StringSplitV2", kCpu, StringSplitKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// The value behind TensorList ops: what loops and map functions collect their results in.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/tensor/variant.h"
+
+namespace tessera {
+
+// A list of tensors of one dtype, some of which may have no value yet. All fit `element_shape`.
+// Held by a Variant: whoever changes a list that others hold copies it first (the tensors stay
+// shared).
+class TensorList : public VariantValue {
+ public:
+  TensorList(DType dtype, PartialShape shape)
+      : element_dtype(dtype), element_shape(std::move(shape)) {}
+
+  std::string TypeName() const override { return "tensorflow::TensorList"; }
+  std::string DebugString() const override;
+  std::shared_ptr<const EncodedVariant> Encode() const override;
+
+  int64_t size() const { return static_cast<int64_t>(elements.size()); }
+  // Grows with elements without a value, or shrinks.
+  // Errors: INVALID_ARGUMENT for a negative size; RESOURCE_EXHAUSTED for an absurd one.
+  absl::Status Resize(int64_t size);
+  // Errors: INVALID_ARGUMENT unless the tensor has the list's dtype and fits its shape.
+  absl::Status CheckFits(const Tensor& tensor) const;
+  // Errors: INVALID_ARGUMENT unless 0 <= index < size().
+  absl::Status CheckIndex(int64_t index) const;
+  // What is known of the elements' shape: from the list, `hint`, and the elements.
+  // Errors: INVALID_ARGUMENT if they clash.
+  absl::StatusOr<PartialShape> InferShape(const PartialShape& hint) const;
+
+  DType element_dtype;
+  PartialShape element_shape;
+  int64_t max_elements = -1;  // for PushBack; -1: no limit
+  std::vector<Tensor> elements;
+};
+
+// The list in a scalar variant tensor, decoded if it came in a proto.
+// Errors: INVALID_ARGUMENT if there is none.
+absl::StatusOr<std::shared_ptr<const TensorList>> GetTensorList(const Variant& variant);
+// That of input i. As above, and INVALID_ARGUMENT unless the input is a scalar.
+absl::StatusOr<std::shared_ptr<const TensorList>> TensorListInput(const KernelContext& ctx, int i);
+
+// Input i as a list to change: the list itself if nobody else holds it, else a copy. Put it back
+// with SetTensorListOutput(). The input is unspecified afterwards.
+absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorListInput(KernelContext& ctx, int i);
+void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> list);
+
+// A list of zeros of the same shapes.
+absl::StatusOr<Variant> ZerosLikeTensorList(const TensorList& list, Allocator* allocator);
+// Sums element by element; an element without a value counts as zeros.
+// Errors: INVALID_ARGUMENT for different lengths, dtypes or shapes.
+absl::StatusOr<Variant> AddTensorLists(const TensorList& a, const TensorList& b,
+                                       Allocator* allocator);
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "runtime/kernels/tensor_summary.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace tessera {
+namespace {
+
+std::string ElementText(const Tensor& tensor, int64_t i) {
+  switch (tensor.dtype()) {
+    case DType::kFloat:
+      return NumberText(tensor.data<float>()[i]);
+    case DType::kDouble:
+      return NumberText(tensor.data<double>()[i]);
+    case DType::kHalf:
+      return NumberText(static_cast<float>(tensor.data<Eigen::half>()[i]));
+    case DType::kBfloat16:
+      return NumberText(static_cast<float>(tensor.data<Eigen::bfloat16>()[i]));
+    case DType::kBool:
+      return tensor.data<bool>()[i] ? "1" : "0";
+    case DType::kString:
+      return absl::StrCat("\"", absl::CEscape(tensor.data<std::string>()[i]), "\"");
+    default:
+      return ElementToString(tensor, i);
+  }
+}
+
+// Appends the part of the tensor that begins at element `begin`, from dimension `dim` on.
+void AppendPart(const Tensor& tensor, int dim, int64_t begin, int64_t edge, std::string* out) {
+  const int rank = tensor.rank();
+  if (dim == rank) {
+    *out += ElementText(tensor, begin);
+    return;
+  }
+  int64_t step = 1;
+  for (int d = dim + 1; d < rank; ++d) step *= tensor.dim(d);
+  // Entries of the last dimension stand on a line; those of others on lines of their own, indented
+  // below the opening brackets.
+  const std::string separator =
+      dim == rank - 1 ? " " : std::string(rank - dim - 1, '\n') + std::string(dim + 1, ' ');
+  const int64_t size = tensor.dim(dim);
+  const bool cut = edge >= 0 && size > 2 * edge;
+  *out += '[';
+  for (int64_t i = 0; i < size; ++i) {
+    if (i > 0) *out += separator;
+    if (cut && i == edge) {
+      *out += "...";
+      i = size - edge - 1;
+      continue;
+    }
+    AppendPart(tensor, dim + 1, begin + i * step, edge, out);
+  }
+  *out += ']';
+}
+
+}  // namespace
+
+std::string NumberText(float value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", value);
+  if (std::strtof(text, nullptr) != value) std::snprintf(text, sizeof(text), "%.9g", value);
+  return value != value ? "nan" : text;
+}
+std::string NumberText(double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.15g", value);
+  if (std::strtod(text, nullptr) != value) std::snprintf(text, sizeof(text), "%.17g", value);
+  return value != value ? "nan" : text;
+}
+
+std::string SummarizeTensor(const Tensor& tensor, int64_t edge_items) {
+  if (tensor.num_elements() == 0) return "[]";
+  std::string text;
+  AppendPart(tensor, 0, 0, edge_items, &text);
+  return text;
+}
+
+}  // namespace tessera

@@ -1,0 +1,21 @@
+// Tensors as text, for ops that print them.
+#pragma once
+
+#include <string>
+
+#include "runtime/tensor/tensor.h"
+
+namespace tessera {
+
+// In numpy's layout, with the first and last `edge_items` entries of each dimension and "..." for
+// those between; negative: all.
+//
+//   [[0 1 ... 8 9]
+//    [10 11 ... 18 19]]
+std::string SummarizeTensor(const Tensor& tensor, int64_t edge_items);
+
+// A number in as few of 6 or 9 (double: 15 or 17) digits as read back to the same number.
+std::string NumberText(float value);
+std::string NumberText(double value);
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+// What every kernel that writes into a variable does first, whether it holds a reference (v1) or a
+// handle.
+//
+//   ASSIGN_OR_RETURN(IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
+//   RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) { ... value.flat<T>() ...
+//   }));
+#pragma once
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
+
+namespace tessera {
+
+// The variable at input i: that of a reference edge, or the one a handle names.
+// Errors: NOT_FOUND or INVALID_ARGUMENT for a handle that names none.
+absl::StatusOr<IntrusivePtr<Variable>> VariableInput(const KernelContext& ctx, int i);
+
+// The value of that variable, shared.
+// Errors: as above; FAILED_PRECONDITION if it has none yet.
+absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i);
+
+// Replaces *tensor by a copy unless it may be written in place.
+absl::Status MakeWritable(Tensor* tensor, Allocator* allocator);
+
+// Runs `update` under the variable's lock on its value, which is made writable before: readers keep
+// the value they read.
+// Errors: FAILED_PRECONDITION if the variable has no value yet; those of `update`.
+absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
+                            absl::FunctionRef<absl::Status(Tensor& value)> update);
+
+// *value += delta, or -=, element by element. Requires a writable value.
+// Errors: INVALID_ARGUMENT for different shapes or dtypes; UNIMPLEMENTED for a dtype without sums.
+absl::Status AddInPlace(KernelContext& ctx, const Tensor& delta, bool subtract, Tensor* value);
+
+// FAILED_PRECONDITION, saying that the variable must be initialised first.
+absl::Status UninitializedError(const Variable& variable);
+
+}  // namespace tessera

@@ -1,0 +1,102 @@
+#include "runtime/kernels/window.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tessera {
+
+WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank)
+    : spatial_rank_(spatial_rank) {
+  const size_t rank = spatial_rank + 2;
+  const std::string format =
+      build.has_attr("data_format") ? build.attr<std::string>("data_format") : "NHWC";
+  channels_first_ = format == "NCHW" || format == "NCDHW";
+  strides_ = build.attr<std::vector<int64_t>>("strides");
+  dilations_.assign(rank, 1);
+  if (build.has_attr("dilations")) {
+    auto given = build.attr<std::vector<int64_t>>("dilations");
+    if (!given.empty()) dilations_ = given;
+  }
+  const std::string padding = build.attr<std::string>("padding");
+  padding_ = padding == "SAME"       ? Padding::kSame
+             : padding == "EXPLICIT" ? Padding::kExplicit
+                                     : Padding::kValid;
+  if (build.has_attr("explicit_paddings")) {
+    explicit_paddings_ = build.attr<std::vector<int64_t>>("explicit_paddings");
+  }
+  if (!build.status().ok()) return;
+
+  auto check = [&](const char* name, const std::vector<int64_t>& values) {
+    if (values.size() != rank) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat(
+          name, " must have ", rank, " numbers, has [", absl::StrJoin(values, ", "), "]")));
+    } else if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v < 1; })) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat(
+          name, " must be positive, are [", absl::StrJoin(values, ", "), "]")));
+    } else if (values[0] != 1) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat(name, " over the batch are not supported: [", absl::StrJoin(values, ", "),
+                       "]")));
+    }
+  };
+  check("strides", strides_);
+  check("dilations", dilations_);
+  if (padding_ == Padding::kExplicit && explicit_paddings_.size() != 2 * rank) {
+    build.Fail(absl::InvalidArgumentError(
+        absl::StrCat("explicit_paddings must have ", 2 * rank, " numbers, has ",
+                     explicit_paddings_.size())));
+  }
+  for (size_t i = 0; i < explicit_paddings_.size(); ++i) {
+    const int dim = static_cast<int>(i / 2);
+    const bool spatial = dim != 0 && dim != channel_dim();
+    if (explicit_paddings_[i] < 0 || (!spatial && explicit_paddings_[i] != 0)) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("explicit_paddings[", i, "] is ", explicit_paddings_[i],
+                       spatial ? ": it must not be negative"
+                               : ": batch and channels cannot be padded")));
+    }
+  }
+}
+
+absl::StatusOr<WindowExtent> WindowAttrs::Extent(int i, int64_t input, int64_t window) const {
+  const int64_t stride = this->stride(i);
+  const int64_t reach = (window - 1) * dilation(i) + 1;
+  WindowExtent extent;
+  switch (padding_) {
+    case Padding::kValid:
+      extent.output = (input - reach + stride) / stride;
+      break;
+    case Padding::kExplicit:
+      extent.pad_before = explicit_paddings_[2 * spatial_dim(i)];
+      extent.pad_after = explicit_paddings_[2 * spatial_dim(i) + 1];
+      extent.output = (input + extent.pad_before + extent.pad_after - reach + stride) / stride;
+      break;
+    case Padding::kSame: {
+      extent.output = (input + stride - 1) / stride;
+      const int64_t total = std::max<int64_t>(0, (extent.output - 1) * stride + reach - input);
+      extent.pad_before = total / 2;
+      extent.pad_after = total - extent.pad_before;
+      break;
+    }
+  }
+  if (extent.output < 0 || (padding_ != Padding::kSame &&
+                            input + extent.pad_before + extent.pad_after - reach + stride < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a window of ", reach, " does not fit into ", input,
+                     " elements of spatial dimension ", i, " (stride ", stride, ")"));
+  }
+  return extent;
+}
+
+Shape WindowAttrs::MakeShape(int64_t batch, absl::Span<const int64_t> spatial,
+                             int64_t channels) const {
+  Shape shape{batch};
+  if (channels_first_) shape.AddDim(channels);
+  for (int64_t size : spatial) shape.AddDim(size);
+  if (!channels_first_) shape.AddDim(channels);
+  return shape;
+}
+
+}  // namespace tessera
