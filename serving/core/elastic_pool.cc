@@ -1,0 +1,74 @@
+#include "serving/core/elastic_pool.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace tessera::serving {
+
+ElasticPool::ElasticPool(const Options& options) : options_(options) {}
+
+ElasticPool::~ElasticPool() {
+  Threads ended;
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    work_or_stop_.SignalAll();
+    while (!threads_.empty()) thread_ended_.Wait(&mu_);
+    ended.swap(ended_);
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+void ElasticPool::Schedule(std::function<void()> closure) {
+  Threads ended;
+  {
+    absl::MutexLock lock(&mu_);
+    queue_.push_back(std::move(closure));
+    ended.swap(ended_);
+    if (static_cast<size_t>(idle_) >= queue_.size() ||
+        threads_.size() >= static_cast<size_t>(options_.max_threads)) {
+      work_or_stop_.Signal();
+    } else {
+      auto self = threads_.emplace(threads_.end());
+      *self = std::thread([this, self] { RunThread(self); });
+    }
+  }
+  for (std::thread& thread : ended) thread.join();
+}
+
+int ElasticPool::num_threads() const {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int>(threads_.size());
+}
+
+void ElasticPool::RunThread(Threads::iterator self) {
+  pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
+  if (options_.nice != 0) {
+    const id_t thread = static_cast<id_t>(syscall(SYS_gettid));
+    setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + options_.nice);
+  }
+  absl::MutexLock lock(&mu_);
+  while (true) {
+    bool timed_out = false;
+    while (queue_.empty() && !stopping_ && !timed_out) {
+      ++idle_;
+      timed_out = work_or_stop_.WaitWithTimeout(&mu_, options_.idle_timeout);
+      --idle_;
+    }
+    if (queue_.empty()) break;
+    std::function<void()> closure = std::move(queue_.front());
+    queue_.pop_front();
+    mu_.Unlock();
+    closure();
+    closure = nullptr;  // what it holds may die only outside the lock
+    mu_.Lock();
+  }
+  ended_.splice(ended_.end(), threads_, self);
+  thread_ended_.Signal();
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,54 @@
+// ElasticPool: threads that come when there is work and go when there is none.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace tessera::serving {
+
+// Runs closures that may block: loads of models, requests. An idle server has none of its threads,
+// and a closure waits only if `max_threads` are busy already. For computation split over cores, see
+// ThreadPool of the runtime.
+//
+// Thread-safe. The destructor waits for all closures.
+class ElasticPool {
+ public:
+  struct Options {
+    std::string name = "elastic";  // shown by top -H, cut at 15 characters
+    int max_threads = 1;
+    // Added to the nice value of the threads, and of those they start.
+    int nice = 0;
+    // An idle thread ends after this long.
+    absl::Duration idle_timeout = absl::Seconds(10);
+  };
+  explicit ElasticPool(const Options& options);
+  ~ElasticPool();
+  ElasticPool(const ElasticPool&) = delete;
+  ElasticPool& operator=(const ElasticPool&) = delete;
+
+  void Schedule(std::function<void()> closure);
+  int num_threads() const;
+
+ private:
+  using Threads = std::list<std::thread>;
+  void RunThread(Threads::iterator self);
+
+  const Options options_;
+  mutable absl::Mutex mu_;
+  absl::CondVar work_or_stop_;
+  absl::CondVar thread_ended_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mu_);
+  Threads threads_ ABSL_GUARDED_BY(mu_);
+  Threads ended_ ABSL_GUARDED_BY(mu_);  // to be joined by whoever comes by
+  int idle_ ABSL_GUARDED_BY(mu_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace tessera::serving

@@ -1,0 +1,77 @@
+#include "serving/core/elastic_pool.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace tessera::serving {
+namespace {
+
+TEST(ElasticPoolTest, HasNoThreadsWithoutWork) {
+  ElasticPool pool({.max_threads = 4, .idle_timeout = absl::Milliseconds(20)});
+  EXPECT_EQ(pool.num_threads(), 0);
+  absl::Notification done;
+  pool.Schedule([&] { done.Notify(); });
+  done.WaitForNotification();
+  for (int i = 0; i < 500 && pool.num_threads() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(pool.num_threads(), 0);
+}
+
+TEST(ElasticPoolTest, BlockedClosuresDoNotHoldUpOthersBelowTheLimit) {
+  ElasticPool pool({.max_threads = 3});
+  absl::Notification release;
+  absl::BlockingCounter blocked(2);
+  for (int i = 0; i < 2; ++i) {
+    pool.Schedule([&] {
+      blocked.DecrementCount();
+      release.WaitForNotification();
+    });
+  }
+  blocked.Wait();
+  absl::Notification third;
+  pool.Schedule([&] { third.Notify(); });
+  third.WaitForNotification();
+  EXPECT_EQ(pool.num_threads(), 3);
+  release.Notify();
+}
+
+TEST(ElasticPoolTest, NeverExceedsItsLimit) {
+  std::atomic<int> running{0}, most{0};
+  {
+    ElasticPool pool({.max_threads = 2});
+    for (int i = 0; i < 50; ++i) {
+      pool.Schedule([&] {
+        const int now = ++running;
+        int seen = most;
+        while (now > seen && !most.compare_exchange_weak(seen, now)) {
+        }
+        absl::SleepFor(absl::Microseconds(200));
+        --running;
+      });
+    }
+  }
+  EXPECT_LE(most, 2);
+  EXPECT_EQ(running, 0) << "the destructor waits";
+}
+
+TEST(ElasticPoolTest, ThreadsRunAtTheGivenPriority) {
+  const int before = getpriority(PRIO_PROCESS, 0);
+  int inside = 0;
+  {
+    ElasticPool pool({.nice = 5});
+    pool.Schedule(
+        [&] { inside = getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); });
+  }
+  EXPECT_EQ(inside, before + 5);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
+}
+
+}  // namespace
+}  // namespace tessera::serving

@@ -1,0 +1,391 @@
+#include "serving/core/manager.h"
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "serving/core/servable_state_monitor.h"
+
+namespace tessera::serving {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A servable that knows whether it is alive.
+struct Model {
+  explicit Model(int64_t v) : version(v) {}
+  ~Model() { version = -1; }
+  std::atomic<int64_t> version;
+};
+
+struct Faults {
+  absl::Mutex mu;
+  std::map<ServableId, absl::Status> load ABSL_GUARDED_BY(mu);
+  std::map<ServableId, absl::Notification*> hold ABSL_GUARDED_BY(mu);
+  std::map<ServableId, int> tries ABSL_GUARDED_BY(mu);
+  absl::Status estimate ABSL_GUARDED_BY(mu);
+};
+
+class FakeLoader : public Loader {
+ public:
+  FakeLoader(ServableId id, Faults* faults) : id_(std::move(id)), faults_(faults) {}
+  absl::StatusOr<int64_t> EstimateMemory() override {
+    absl::MutexLock lock(&faults_->mu);
+    if (!faults_->estimate.ok()) return faults_->estimate;
+    return 1;
+  }
+  absl::Status Load() override {
+    absl::Notification* hold = nullptr;
+    absl::Status status;
+    {
+      absl::MutexLock lock(&faults_->mu);
+      ++faults_->tries[id_];
+      if (auto it = faults_->load.find(id_); it != faults_->load.end()) status = it->second;
+      if (auto it = faults_->hold.find(id_); it != faults_->hold.end()) hold = it->second;
+    }
+    if (hold != nullptr) hold->WaitForNotification();
+    if (status.ok()) model_ = std::make_unique<Model>(id_.version);
+    return status;
+  }
+  void Unload() override { model_.reset(); }
+  AnyServable servable() override { return AnyServable(model_.get()); }
+
+ private:
+  const ServableId id_;
+  Faults* const faults_;
+  std::unique_ptr<Model> model_;
+};
+
+class Fixture {
+ public:
+  explicit Fixture(AspiredVersionsManager::Options options = {}) : monitor_(&bus_) {
+    options.bus = &bus_;
+    if (options.load_retry_interval == absl::Minutes(1)) {
+      options.load_retry_interval = absl::Milliseconds(1);
+    }
+    manager_ = std::make_unique<AspiredVersionsManager>(options);
+  }
+
+  void Aspire(const std::string& name, std::vector<int64_t> versions) {
+    AspiredVersions<std::unique_ptr<Loader>> data;
+    for (int64_t version : versions) {
+      ServableId id{name, version};
+      data.push_back({id, std::make_unique<FakeLoader>(id, &faults)});
+    }
+    manager_->SetAspiredVersions(name, std::move(data));
+  }
+  bool WaitUntil(const std::string& name, int64_t version, State state) {
+    return monitor_.WaitUntil(
+        [&](const ServableStateMonitor::AllStates& states) {
+          auto it = states.find(name);
+          if (it == states.end()) return false;
+          auto found = it->second.find(version);
+          return found != it->second.end() && found->second.state == state;
+        },
+        absl::Now() + absl::Seconds(20));
+  }
+  absl::StatusOr<ServableHandle<Model>> Acquire(const std::string& name,
+                                                std::optional<int64_t> version = {}) {
+    return manager_->Acquire<Model>({name, version});
+  }
+  State StateOf(const std::string& name, int64_t version) {
+    return monitor_.StatesOf(name).at(version).state;
+  }
+  absl::Status StatusOf(const std::string& name, int64_t version) {
+    return monitor_.StatesOf(name).at(version).health;
+  }
+  void FailLoadsOf(const std::string& name, int64_t version, absl::Status status) {
+    absl::MutexLock lock(&faults.mu);
+    if (status.ok()) {
+      faults.load.erase({name, version});
+    } else {
+      faults.load[{name, version}] = status;
+    }
+  }
+  void HoldLoadsOf(const std::string& name, int64_t version, absl::Notification* until) {
+    absl::MutexLock lock(&faults.mu);
+    faults.hold[{name, version}] = until;
+  }
+  int TriesOf(const std::string& name, int64_t version) {
+    absl::MutexLock lock(&faults.mu);
+    return faults.tries[{name, version}];
+  }
+  // "6 LOADING" and so on, for one name.
+  std::vector<std::string> History(const std::string& name) {
+    std::vector<std::string> events;
+    for (const ServableState& event : monitor_.RecentEvents()) {
+      if (event.id.name != name) continue;
+      events.push_back(absl::StrCat(event.id.version, " ", StateName(event.state)));
+    }
+    return events;
+  }
+  AspiredVersionsManager& manager() { return *manager_; }
+  void DestroyManager() { manager_.reset(); }
+
+  Faults faults;
+
+ private:
+  ServableEventBus bus_;
+  ServableStateMonitor monitor_;
+  std::unique_ptr<AspiredVersionsManager> manager_;
+};
+
+TEST(AspiredVersionsManagerTest, ServesWhatIsAspired) {
+  Fixture f;
+  EXPECT_EQ(f.Acquire("m").status(),
+            absl::NotFoundError("Servable not found for request: Latest(m)"));
+  f.Aspire("m", {1, 2});
+  ASSERT_TRUE(f.WaitUntil("m", 2, State::kAvailable));
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  EXPECT_EQ((*f.Acquire("m"))->version, 2);
+  EXPECT_EQ((*f.Acquire("m", 1))->version, 1);
+  EXPECT_EQ(f.Acquire("m", 7).status(),
+            absl::NotFoundError("Servable not found for request: Specific(m, 7)"));
+  EXPECT_THAT(f.manager().AvailableVersions("m"), ElementsAre(1, 2));
+}
+
+TEST(AspiredVersionsManagerTest, AnotherTypeIsRefusedAndHoldsNothing) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  EXPECT_EQ(f.manager().Acquire<std::string>({"m"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  f.Aspire("m", {});
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+}
+
+TEST(AspiredVersionsManagerTest, FailingNewVersionLeavesOldOneServing) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  f.FailLoadsOf("m", 2, absl::DataLossError("torn checkpoint"));
+
+  f.Aspire("m", {2});
+
+  ASSERT_TRUE(f.WaitUntil("m", 2, State::kEnd));
+  EXPECT_EQ(f.Acquire("m")->version(), 1);
+  EXPECT_EQ(f.StatusOf("m", 2), absl::DataLossError("torn checkpoint"));
+  EXPECT_EQ(f.TriesOf("m", 2), 6);
+}
+
+TEST(AspiredVersionsManagerTest, RetriesUntilALoadSucceeds) {
+  Fixture f({.max_load_retries = 1000000});
+  f.FailLoadsOf("m", 1, absl::UnavailableError("not yet"));
+  f.Aspire("m", {1});
+  while (f.TriesOf("m", 1) < 3) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(f.StateOf("m", 1), State::kLoading);
+  f.FailLoadsOf("m", 1, absl::OkStatus());
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 LOADING", "1 AVAILABLE"));
+}
+
+TEST(AspiredVersionsManagerTest, NegativeRetriesMeanOneTry) {
+  Fixture f({.max_load_retries = -3});
+  f.FailLoadsOf("m", 1, absl::InternalError("x"));
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  EXPECT_EQ(f.TriesOf("m", 1), 1);
+}
+
+TEST(AspiredVersionsManagerTest, VersionInRetryHoldsUpNoOtherName) {
+  Fixture f({.load_retry_interval = absl::Hours(1)});
+  f.FailLoadsOf("broken", 1, absl::InternalError("x"));
+  f.Aspire("broken", {1});
+  while (f.TriesOf("broken", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
+  f.Aspire("good", {1});
+  EXPECT_TRUE(f.WaitUntil("good", 1, State::kAvailable));
+  EXPECT_EQ(f.StateOf("broken", 1), State::kLoading);
+}
+
+TEST(AspiredVersionsManagerTest, UnaspiredRetryEndsAtOnceWithItsOwnError) {
+  Fixture f({.load_retry_interval = absl::Hours(1)});
+  f.FailLoadsOf("m", 1, absl::InternalError("disk on fire"));
+  f.Aspire("m", {1});
+  while (f.TriesOf("m", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
+  f.Aspire("m", {});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  EXPECT_EQ(f.StatusOf("m", 1), absl::InternalError("disk on fire"));
+}
+
+TEST(AspiredVersionsManagerTest, FailureBeforeLoadingGoesFromStartToEnd) {
+  Fixture f({.max_load_retries = 1});
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.estimate = absl::FailedPreconditionError("/m/1; Not a directory");
+  }
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 END"));
+  EXPECT_EQ(f.StatusOf("m", 1).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(f.StatusOf("m", 1).message()),
+              HasSubstr("reserve resources to load servable {name: m version: 1}: /m/1; Not a"));
+}
+
+TEST(AspiredVersionsManagerTest, SwitchOfThreeVersionsFollowsThePolicysOrder) {
+  Fixture f;
+  f.Aspire("m", {1, 2, 3});
+  for (int64_t v : {1, 2, 3}) ASSERT_TRUE(f.WaitUntil("m", v, State::kAvailable));
+  const size_t before = f.History("m").size();
+  f.Aspire("m", {4, 5, 6});
+  for (int64_t v : {4, 5, 6}) ASSERT_TRUE(f.WaitUntil("m", v, State::kAvailable));
+  for (int64_t v : {1, 2, 3}) ASSERT_TRUE(f.WaitUntil("m", v, State::kEnd));
+  std::vector<std::string> moves;
+  const std::vector<std::string> history = f.History("m");
+  for (size_t i = before; i < history.size(); ++i) {
+    if (history[i].find("UNLOADING") != std::string::npos ||
+        history[i].find(" LOADING") != std::string::npos) {
+      moves.push_back(history[i]);
+    }
+  }
+  EXPECT_THAT(moves, ElementsAre("1 UNLOADING", "2 UNLOADING", "6 LOADING", "3 UNLOADING",
+                                 "5 LOADING", "4 LOADING"));
+}
+
+TEST(AspiredVersionsManagerTest, HandleKeepsItsVersionWhileNewRequestsAreRefused) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  auto handle = f.Acquire("m");
+  ASSERT_TRUE(handle.ok());
+  f.Aspire("m", {});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kUnloading));
+  EXPECT_FALSE(f.Acquire("m").ok());
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ((*handle)->version, 1);
+  EXPECT_EQ(f.StateOf("m", 1), State::kUnloading);
+  // Dies on another thread than it was acquired on.
+  std::thread([h = *std::move(handle)] {}).join();
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+}
+
+TEST(AspiredVersionsManagerTest, ReaspiredWhileUnloadingIsLoadedAnew) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  auto handle = f.Acquire("m");
+  f.Aspire("m", {});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kUnloading));
+  f.Aspire("m", {1});
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(f.StateOf("m", 1), State::kUnloading);
+  handle = absl::CancelledError();
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 LOADING", "1 AVAILABLE", "1 UNLOADING",
+                                          "1 END", "1 START", "1 LOADING", "1 AVAILABLE"));
+}
+
+TEST(AspiredVersionsManagerTest, ReadyVersionAspiredAgainStaysWithoutAReload) {
+  Fixture f;
+  f.Aspire("m", {9});
+  ASSERT_TRUE(f.WaitUntil("m", 9, State::kAvailable));
+  f.FailLoadsOf("m", 10, absl::InternalError("broken"));
+  f.Aspire("m", {10});
+  ASSERT_TRUE(f.WaitUntil("m", 10, State::kEnd));
+  f.Aspire("m", {9});  // version 10 was taken away
+  f.FailLoadsOf("m", 10, absl::OkStatus());
+  f.Aspire("m", {10});  // and put back whole
+  ASSERT_TRUE(f.WaitUntil("m", 10, State::kAvailable));
+  ASSERT_TRUE(f.WaitUntil("m", 9, State::kEnd));
+  EXPECT_EQ(f.TriesOf("m", 9), 1);
+}
+
+TEST(AspiredVersionsManagerTest, FailedVersionIsNotRetriedWhileItStaysAspired) {
+  Fixture f({.max_load_retries = 0});
+  f.FailLoadsOf("m", 1, absl::InternalError("x"));
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  f.FailLoadsOf("m", 1, absl::OkStatus());
+  f.Aspire("m", {1});
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(f.TriesOf("m", 1), 1);
+  f.Aspire("m", {});
+  f.Aspire("m", {1});
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, ErrorFromTheSourceIsTheVersionsEnd) {
+  Fixture f;
+  AspiredVersions<std::unique_ptr<Loader>> data;
+  data.push_back({{"m", 3}, absl::PermissionDeniedError("no")});
+  f.manager().SetAspiredVersions("m", std::move(data));
+  ASSERT_TRUE(f.WaitUntil("m", 3, State::kEnd));
+  EXPECT_EQ(f.StatusOf("m", 3).code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST(AspiredVersionsManagerTest, LoadThreadsLoadVersionsOfOneNameTogether) {
+  Fixture f({.num_load_threads = 2});
+  absl::Notification release;
+  f.HoldLoadsOf("m", 2, &release);
+  f.Aspire("m", {1, 2});
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  EXPECT_EQ(f.StateOf("m", 2), State::kLoading);
+  release.Notify();
+  EXPECT_TRUE(f.WaitUntil("m", 2, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, DestructorWaitsForLoadsUnderWay) {
+  Fixture f;
+  absl::Notification release;
+  f.HoldLoadsOf("m", 1, &release);
+  f.Aspire("m", {1});
+  while (f.TriesOf("m", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
+  std::thread releaser([&] {
+    absl::SleepFor(absl::Milliseconds(20));
+    release.Notify();
+  });
+  f.DestroyManager();
+  EXPECT_EQ(f.StateOf("m", 1), State::kEnd);
+  releaser.join();
+}
+
+TEST(AspiredVersionsManagerTest, RequestsNeverFailOrSeeADeadVersionDuringSwitches) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> failed{0}, dead{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      while (!stop) {
+        for (int k = 0; k < 1000; ++k) {
+          auto handle = f.Acquire("m");
+          if (!handle.ok()) {
+            ++failed;
+          } else if ((*handle)->version != handle->version()) {
+            ++dead;
+          }
+        }
+        absl::SleepFor(absl::Microseconds(50));  // the loads run at low priority
+      }
+    });
+  }
+  for (int64_t v = 2; v < 40; ++v) {
+    f.Aspire("m", {v});
+    ASSERT_TRUE(f.WaitUntil("m", v, State::kAvailable));
+  }
+  stop = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(dead, 0);
+}
+
+TEST(AspiredVersionsManagerTest, AvailableInTheEventMeansAcquirable) {
+  Fixture f;
+  for (int64_t v = 1; v < 50; ++v) {
+    f.Aspire("m", {v});
+    ASSERT_TRUE(f.WaitUntil("m", v, State::kAvailable));
+    EXPECT_TRUE(f.Acquire("m", v).ok());
+  }
+}
+
+}  // namespace
+}  // namespace tessera::serving

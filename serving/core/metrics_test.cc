@@ -1,0 +1,101 @@
+#include "serving/core/metrics.h"
+
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tessera::serving {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(MetricsTest, PageHasTensorFlowServingsForm) {
+  MetricsRegistry registry;
+  registry.AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})
+      ->Get({"m\"1\\", "OK"})
+      .Increment(3);
+  registry.AddGauge("/tensorflow/core/session_created", {})->Get({}).Set(1);
+  registry.AddCounter("/tensorflow/serving/request_log_count", {"model_name"});
+
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :tensorflow:core:session_created gauge\n"
+            ":tensorflow:core:session_created{} 1\n"
+            "# TYPE :tensorflow:serving:request_count counter\n"
+            ":tensorflow:serving:request_count{model_name=\"m\\\"1\\\\\",status=\"OK\"} 3\n"
+            "# TYPE :tensorflow:serving:request_log_count counter\n");
+}
+
+TEST(MetricsTest, HistogramBucketsAreCumulativeAndOpenAtTheTop) {
+  MetricsRegistry registry;
+  HistogramFamily* family = registry.AddHistogram("/h", {"model"}, ExponentialBounds(10, 1.8, 3));
+  Histogram& cell = family->Get({"a"});
+  cell.Record(1);
+  cell.Record(18);  // a bound belongs to the bucket above it
+  cell.Record(1e9);
+
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :h histogram\n"
+            ":h_bucket{model=\"a\",le=\"10\"} 1\n"
+            ":h_bucket{model=\"a\",le=\"18\"} 1\n"
+            ":h_bucket{model=\"a\",le=\"32.4\"} 2\n"
+            ":h_bucket{model=\"a\",le=\"+Inf\"} 3\n"
+            ":h_sum{model=\"a\"} 1e+09\n"
+            ":h_count{model=\"a\"} 3\n");
+}
+
+TEST(MetricsTest, HistogramWithoutLabelsHasOnlyTheBound) {
+  MetricsRegistry registry;
+  registry.AddHistogram("/h", {}, {1.0})->Get({}).Record(0.5);
+  EXPECT_THAT(registry.RenderMetrics(), HasSubstr(":h_bucket{le=\"1\"} 1\n"));
+  EXPECT_THAT(registry.RenderMetrics(), HasSubstr(":h_sum{} 0.5\n"));
+}
+
+TEST(MetricsTest, LatencyBoundsPrintAsUpstreams) {
+  MetricsRegistry registry;
+  registry.AddHistogram("/l", {}, ExponentialBounds(10, 1.8, 33))->Get({}).Record(1);
+  const std::string page = registry.RenderMetrics();
+  EXPECT_THAT(page, HasSubstr("le=\"104.976\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("le=\"1.27482e+06\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("le=\"1.47476e+09\"} 1\n"));
+}
+
+TEST(MetricsTest, SameLabelsGiveTheSameCellFromAllThreads) {
+  MetricsRegistry registry;
+  CounterFamily* family = registry.AddCounter("/c", {"k"});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([family] {
+      for (int i = 0; i < 2000; ++i) family->Get({absl::StrCat("v", i % 100)}).Increment();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(family->Cells().size(), 100);
+  for (const auto* node : family->Cells()) EXPECT_EQ(node->cell->value(), 80);
+}
+
+TEST(MetricsTest, EndlessLabelValuesShareOneCell) {
+  MetricsRegistry registry;
+  CounterFamily* family = registry.AddCounter("/c", {"model_name", "status"});
+  for (int i = 0; i < CounterFamily::kMaxCells + 10; ++i) {
+    family->Get({absl::StrCat("nobody", i), "NOT_FOUND"}).Increment();
+  }
+  EXPECT_EQ(family->Cells().size(), CounterFamily::kMaxCells + 1);
+  EXPECT_EQ(family->Get({"other", "other"}).value(), 10);
+}
+
+TEST(MetricsTest, FirstValueGoesByTheRegisteredName) {
+  MetricsRegistry registry;
+  CounterFamily* family = registry.AddCounter("/tensorflow/x", {"k"});
+  EXPECT_EQ(registry.FirstValue("/tensorflow/x"), std::nullopt);
+  family->Get({"b"}).Increment(2);
+  family->Get({"a"}).Increment(1);
+  EXPECT_EQ(registry.FirstValue("/tensorflow/x"), 1);
+  EXPECT_EQ(registry.FirstValue(":tensorflow:x"), std::nullopt);
+  EXPECT_EQ(registry.FirstValue("/unknown"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tessera::serving

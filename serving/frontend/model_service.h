@@ -1,0 +1,30 @@
+// tensorflow.serving.ModelService over gRPC.
+#pragma once
+
+#include "serving/core/elastic_pool.h"
+#include "serving/frontend/request_handler.h"
+#include "tensorflow_serving/apis/model_service.grpc.pb.h"
+
+namespace tessera::serving {
+
+// Thread-safe. Reloads, which wait for models, run on a pool of their own.
+class ModelService final : public tensorflow::serving::ModelService::CallbackService {
+ public:
+  // Must outlive the service.
+  explicit ModelService(RequestHandler* handler) : handler_(handler) {}
+
+  grpc::ServerUnaryReactor* GetModelStatus(
+      grpc::CallbackServerContext* context,
+      const tensorflow::serving::GetModelStatusRequest* request,
+      tensorflow::serving::GetModelStatusResponse* response) override;
+  grpc::ServerUnaryReactor* HandleReloadConfigRequest(
+      grpc::CallbackServerContext* context, const tensorflow::serving::ReloadConfigRequest* request,
+      tensorflow::serving::ReloadConfigResponse* response) override;
+
+ private:
+  RequestHandler* const handler_;
+  // Reloads queue behind each other anyway; further ones than these wait for a thread as well.
+  ElasticPool reload_pool_{{.name = "reload", .max_threads = 4}};
+};
+
+}  // namespace tessera::serving

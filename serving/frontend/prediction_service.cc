@@ -1,0 +1,157 @@
+#include "serving/frontend/prediction_service.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+#include "serving/frontend/grpc_call.h"
+#include "serving/frontend/serving_proto.h"
+
+namespace tessera::serving {
+namespace {
+
+absl::Status MissingModelSpec() { return absl::InvalidArgumentError("Missing ModelSpec"); }
+
+}  // namespace
+
+template <typename Closure>
+void PredictionService::Dispatch(const ModelSpec& spec, Closure closure) {
+  absl::StatusOr<ModelHandle> model = handler_->FindModel(spec);
+  // An error is quick to answer.
+  if (!model.ok() || (*model)->TypicalRunTime(spec.signature_name) < kInlineRunTime) {
+    closure();
+  } else {
+    pool_->Schedule(std::move(closure));
+  }
+}
+
+grpc::ServerUnaryReactor* PredictionService::Predict(
+    grpc::CallbackServerContext* context, const tensorflow::serving::PredictRequest* request,
+    tensorflow::serving::PredictResponse* response) {
+  auto* call = new GrpcCall(context);
+  Dispatch(ViewModelSpec(request->model_spec()), [this, call, request, response] {
+    // gRPC parsed the message for this call alone: its tensors may be taken out of it.
+    auto& own_request = const_cast<tensorflow::serving::PredictRequest&>(*request);
+    const absl::Status status = Answer(own_request, call->options(), response);
+    handler_->RecordRequest(Entrypoint::kGrpc, "Predict", request->model_spec().name(), status,
+                            absl::Now() - call->start());
+    call->End(status);
+  });
+  return call;
+}
+
+absl::Status PredictionService::Answer(tensorflow::serving::PredictRequest& request,
+                                       const CallOptions& options,
+                                       tensorflow::serving::PredictResponse* response) {
+  if (!request.has_model_spec()) return MissingModelSpec();
+  const ProtoPredictRequest inputs(&request);
+  auto input = [&](size_t i) { return inputs.DecodeInput(i); };
+  PredictResponse answer;
+  RETURN_IF_ERROR(
+      handler_->Predict(ViewModelSpec(request.model_spec()), inputs.View(input), options, &answer));
+  FillModelSpec(request.model_spec().name(), answer.model.version(), answer.result.signature_name,
+                response->mutable_model_spec());
+  return FillOutputs(answer.result, options_.output_form, response);
+}
+
+grpc::ServerUnaryReactor* PredictionService::Classify(
+    grpc::CallbackServerContext* context, const tensorflow::serving::ClassificationRequest* request,
+    tensorflow::serving::ClassificationResponse* response) {
+  auto* call = new GrpcCall(context);
+  Dispatch(ViewModelSpec(request->model_spec()), [this, call, request, response] {
+    const absl::Status status = Answer(*request, call->options(), response);
+    handler_->RecordRequest(Entrypoint::kGrpc, "Classify", request->model_spec().name(), status,
+                            absl::Now() - call->start());
+    call->End(status);
+  });
+  return call;
+}
+
+absl::Status PredictionService::Answer(const tensorflow::serving::ClassificationRequest& request,
+                                       const CallOptions& options,
+                                       tensorflow::serving::ClassificationResponse* response) {
+  if (!request.has_model_spec()) return MissingModelSpec();
+  const ModelSpec spec = ViewModelSpec(request.model_spec());
+  auto examples = [&] { return ExamplesFromInput(request.input()); };
+  ClassifyResponse answer;
+  RETURN_IF_ERROR(handler_->Classify(spec, {spec.signature_name, examples}, options, &answer));
+  FillModelSpec(spec.name, answer.model.version(), answer.result.signature_name,
+                response->mutable_model_spec());
+  FillClassification(answer.result, response->mutable_result());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* PredictionService::Regress(
+    grpc::CallbackServerContext* context, const tensorflow::serving::RegressionRequest* request,
+    tensorflow::serving::RegressionResponse* response) {
+  auto* call = new GrpcCall(context);
+  Dispatch(ViewModelSpec(request->model_spec()), [this, call, request, response] {
+    const absl::Status status = Answer(*request, call->options(), response);
+    handler_->RecordRequest(Entrypoint::kGrpc, "Regress", request->model_spec().name(), status,
+                            absl::Now() - call->start());
+    call->End(status);
+  });
+  return call;
+}
+
+absl::Status PredictionService::Answer(const tensorflow::serving::RegressionRequest& request,
+                                       const CallOptions& options,
+                                       tensorflow::serving::RegressionResponse* response) {
+  if (!request.has_model_spec()) return MissingModelSpec();
+  const ModelSpec spec = ViewModelSpec(request.model_spec());
+  auto examples = [&] { return ExamplesFromInput(request.input()); };
+  RegressResponse answer;
+  RETURN_IF_ERROR(handler_->Regress(spec, {spec.signature_name, examples}, options, &answer));
+  FillModelSpec(spec.name, answer.model.version(), answer.result.signature_name,
+                response->mutable_model_spec());
+  FillRegression(answer.result, response->mutable_result());
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* PredictionService::MultiInference(
+    grpc::CallbackServerContext* context, const tensorflow::serving::MultiInferenceRequest* request,
+    tensorflow::serving::MultiInferenceResponse* response) {
+  auto* call = new GrpcCall(context);
+  // Several signatures in one run: how long it takes is not known.
+  pool_->Schedule(
+      [this, call, request, response] { call->End(Answer(*request, call->options(), response)); });
+  return call;
+}
+
+absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,
+                                       const CallOptions& options,
+                                       tensorflow::serving::MultiInferenceResponse* response) {
+  std::vector<InferenceTask> tasks;
+  for (const auto& task : request.tasks()) {
+    tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
+  }
+  auto examples = [&] { return ExamplesFromInput(request.input()); };
+  MultiInferenceResponse answer;
+  RETURN_IF_ERROR(handler_->MultiInference(tasks, examples, options, &answer));
+  for (size_t i = 0; i < answer.results.size(); ++i) {
+    auto* result = response->add_results();
+    absl::string_view signature_name;
+    if (auto* classified = std::get_if<ClassifyResult>(&answer.results[i])) {
+      signature_name = classified->signature_name;
+      FillClassification(*classified, result->mutable_classification_result());
+    } else {
+      const auto& regressed = std::get<RegressResult>(answer.results[i]);
+      signature_name = regressed.signature_name;
+      FillRegression(regressed, result->mutable_regression_result());
+    }
+    FillModelSpec(tasks[i].model.name, answer.model.version(), signature_name,
+                  result->mutable_model_spec());
+  }
+  return absl::OkStatus();
+}
+
+grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(
+    grpc::CallbackServerContext* context,
+    const tensorflow::serving::GetModelMetadataRequest* request,
+    tensorflow::serving::GetModelMetadataResponse* response) {
+  auto* call = new GrpcCall(context);
+  call->End(handler_->GetModelMetadata(*request, response));
+  return call;
+}
+
+}  // namespace tessera::serving

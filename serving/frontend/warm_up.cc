@@ -1,0 +1,170 @@
+#include "serving/frontend/warm_up.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/crc32c.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "serving/frontend/serving_proto.h"
+#include "tensorflow_serving/apis/prediction_log.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+using tensorflow::serving::PredictionLog;
+
+template <typename T>
+T ReadLittleEndian(const char* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(value));
+  return value;
+}
+
+bool ChecksumIsRight(absl::string_view data, const char* stored) {
+  return ChecksumMatches(UnmaskCrc32c(ReadLittleEndian<uint32_t>(stored)), Crc32c(data));
+}
+
+absl::Status ReplayPredict(tensorflow::serving::PredictRequest request,
+                           const SavedModelServable& servable) {
+  const ProtoPredictRequest inputs(&request);
+  auto input = [&](size_t i) { return inputs.DecodeInput(i); };
+  PredictRequest native = inputs.View(input);
+  native.signature_name = request.model_spec().signature_name();
+  PredictResult result;
+  return servable.Predict(native, {}, &result);
+}
+
+absl::Status ReplayMultiInference(const tensorflow::serving::MultiInferenceRequest& request,
+                                  const SavedModelServable& servable) {
+  std::vector<InferenceTask> tasks;
+  for (const auto& task : request.tasks()) {
+    tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
+  }
+  auto examples = [&] { return ExamplesFromInput(request.input()); };
+  std::vector<InferenceResult> results;
+  return servable.MultiInference(tasks, examples, {}, &results);
+}
+
+}  // namespace
+
+absl::Status ForEachRecord(const std::string& path,
+                           absl::FunctionRef<absl::Status(absl::string_view)> visit) {
+  constexpr size_t kChecksum = sizeof(uint32_t);
+  constexpr size_t kLength = sizeof(uint64_t);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  absl::string_view rest = text;
+  while (rest.size() >= kLength + kChecksum) {
+    const size_t offset = text.size() - rest.size();
+    if (!ChecksumIsRight(rest.substr(0, kLength), rest.data() + kLength)) {
+      return absl::DataLossError(absl::StrCat("corrupted record at ", offset, " of ", path));
+    }
+    const uint64_t length = ReadLittleEndian<uint64_t>(rest.data());
+    rest.remove_prefix(kLength + kChecksum);
+    if (rest.size() < kChecksum || rest.size() - kChecksum < length) {
+      return absl::DataLossError(absl::StrCat("truncated record at ", offset, " of ", path));
+    }
+    const absl::string_view record = rest.substr(0, length);
+    if (!ChecksumIsRight(record, rest.data() + length)) {
+      return absl::DataLossError(absl::StrCat("corrupted record at ", offset, " of ", path));
+    }
+    RETURN_IF_ERROR(visit(record));
+    rest.remove_prefix(length + kChecksum);
+  }
+  return absl::OkStatus();
+}
+
+WarmUp::WarmUp(int iterations, MetricsRegistry* metrics)
+    : iterations_(std::max(1, iterations)),
+      warmup_latency_(metrics->AddHistogram("/tensorflow/serving/model_warmup_latency",
+                                            {"model_path", "status"},
+                                            ExponentialBounds(10, 1.8, 33))),
+      runtime_latency_(metrics->AddHistogram("/tensorflow/serving/runtime_latency",
+                                             {"model_name", "API", "runtime"},
+                                             ExponentialBounds(10, 1.8, 33))) {}
+
+absl::Status WarmUp::Run(const std::string& directory, const SavedModelServable& servable) const {
+  const std::string path = JoinPath(directory, kFile);
+  if (!FileExists(path)) return absl::OkStatus();
+  const absl::Time start = absl::Now();
+  int num_records = 0;
+  absl::Status of_request;
+  const absl::Status status = ForEachRecord(path, [&](absl::string_view record) {
+    if (++num_records > kMaxRecords) {
+      of_request = absl::InvalidArgumentError(absl::StrCat(
+          "Number of warmup records exceeds the maximum (", kMaxRecords, ") at ", path));
+      return of_request;
+    }
+    PredictionLog log;
+    if (!log.ParseFromArray(record.data(), static_cast<int>(record.size()))) {
+      of_request = absl::InvalidArgumentError(
+          absl::StrCat("Failed to parse warmup record: number ", num_records, " from ", path));
+      return of_request;
+    }
+    for (int i = 0; i < iterations_ && of_request.ok(); ++i) of_request = Replay(log, servable);
+    return of_request;
+  });
+  RETURN_IF_ERROR(of_request);
+  if (absl::IsDataLoss(status)) {
+    return absl::DataLossError(
+        absl::StrCat(status.message(), ". Please verify your warmup data is in TFRecord format."));
+  }
+  RETURN_IF_ERROR(status);
+  const absl::Duration time = absl::Now() - start;
+  warmup_latency_->Get({directory, "OK"}).Record(absl::ToDoubleMicroseconds(time));
+  LOG(INFO) << "warmed up " << directory << " with " << num_records << " records in "
+            << absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1)));
+  return absl::OkStatus();
+}
+
+absl::Status WarmUp::Replay(const PredictionLog& log, const SavedModelServable& servable) const {
+  absl::string_view model, api;
+  const absl::Time start = absl::Now();
+  switch (log.log_type_case()) {
+    case PredictionLog::kPredictLog: {
+      const auto& request = log.predict_log().request();
+      model = request.model_spec().name();
+      api = "Predict";
+      RETURN_IF_ERROR(ReplayPredict(request, servable));
+      break;
+    }
+    case PredictionLog::kClassifyLog: {
+      const auto& request = log.classify_log().request();
+      model = request.model_spec().name();
+      api = "Classify";
+      auto examples = [&] { return ExamplesFromInput(request.input()); };
+      ClassifyResult result;
+      RETURN_IF_ERROR(
+          servable.Classify({request.model_spec().signature_name(), examples}, {}, &result));
+      break;
+    }
+    case PredictionLog::kRegressLog: {
+      const auto& request = log.regress_log().request();
+      model = request.model_spec().name();
+      api = "Regress";
+      auto examples = [&] { return ExamplesFromInput(request.input()); };
+      RegressResult result;
+      RETURN_IF_ERROR(
+          servable.Regress({request.model_spec().signature_name(), examples}, {}, &result));
+      break;
+    }
+    case PredictionLog::kMultiInferenceLog:
+      return ReplayMultiInference(log.multi_inference_log().request(), servable);
+    case PredictionLog::LOG_TYPE_NOT_SET:
+      return absl::OkStatus();
+    case PredictionLog::kPredictStreamedLog:
+    case PredictionLog::kSessionRunLog:
+      return absl::UnimplementedError(
+          absl::StrCat("Unsupported log_type for warmup: ", static_cast<int>(log.log_type_case())));
+  }
+  runtime_latency_->Get({model, api, "TF1"})
+      .Record(absl::ToDoubleMicroseconds(absl::Now() - start));
+  return absl::OkStatus();
+}
+
+}  // namespace tessera::serving

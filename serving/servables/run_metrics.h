@@ -1,0 +1,35 @@
+// What loads and runs are counted in, under the names TensorFlow's runtime uses.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/session/session.h"
+#include "serving/core/metrics.h"
+
+namespace tessera::serving {
+
+// The metrics of loads and graph runs. Thread-safe; lives as long as its registry.
+class RunMetrics {
+ public:
+  explicit RunMetrics(MetricsRegistry* registry);
+
+  // A callable that counts its runs, their times and the bytes that go in and out. This must
+  // outlive it.
+  std::shared_ptr<const Callable> Meter(std::shared_ptr<const Callable> callable);
+  void RecordLoad(absl::string_view directory, const absl::Status& status, absl::Duration time);
+
+ private:
+  class MeteredCallable;
+
+  Counter* const graph_runs_;
+  Counter* const session_runs_;
+  Counter* const run_time_;
+  Histogram* const run_times_;
+  Histogram* const input_bytes_;
+  Histogram* const output_bytes_;
+  CounterFamily* const load_attempts_;
+  CounterFamily* const load_latency_;
+};
+
+}  // namespace tessera::serving

@@ -1,0 +1,102 @@
+#include "serving/servables/saved_model_loader.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+// What a model takes in memory beyond its files: graph, packed weights, buffers.
+constexpr double kMemoryPerByteOnDisk = 1.2;
+
+absl::Status CheckFormat(const std::string& directory) {
+  if (FileExists(JoinPath(directory, "saved_model.pb")) ||
+      FileExists(JoinPath(directory, "saved_model.pbtxt"))) {
+    return absl::OkStatus();
+  }
+  if (FileExists(JoinPath(directory, "export.meta"))) {
+    return absl::UnimplementedError(
+        absl::StrCat(directory,
+                     " holds a SessionBundle, the format before SavedModel, which is "
+                     "not supported; export the model as a SavedModel"));
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "Specified file path does not appear to contain a SavedModel bundle (should have a file "
+      "called `saved_model.pb`)\nSpecified file path: ",
+      directory));
+}
+
+}  // namespace
+
+SavedModelLoader::SavedModelLoader(std::string directory, std::shared_ptr<const Options> options)
+    : directory_(std::move(directory)), options_(std::move(options)) {}
+
+SavedModelLoader::~SavedModelLoader() = default;
+
+absl::StatusOr<int64_t> SavedModelLoader::EstimateMemory() {
+  namespace fs = std::filesystem;
+  if (!FileExists(directory_)) {
+    return absl::NotFoundError(absl::StrCat(directory_, "; No such file or directory"));
+  }
+  if (!IsDirectory(directory_)) {
+    return absl::FailedPreconditionError(absl::StrCat(directory_, "; Not a directory"));
+  }
+  int64_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(directory_, error), end; it != end && !error;
+       it.increment(error)) {
+    std::error_code size_error;
+    if (!it->is_regular_file(size_error)) continue;
+    const auto size = it->file_size(size_error);
+    if (!size_error) bytes += static_cast<int64_t>(size);
+  }
+  return static_cast<int64_t>(kMemoryPerByteOnDisk * static_cast<double>(bytes));
+}
+
+absl::Status SavedModelLoader::Load() {
+  ASSIGN_OR_RETURN(servable_, LoadServable());
+  if (options_->warm_up == nullptr) return absl::OkStatus();
+  absl::Status status = options_->warm_up(directory_, *servable_);
+  if (!status.ok()) servable_.reset();
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::LoadServable() const {
+  RETURN_IF_ERROR(CheckFormat(directory_));
+  const absl::Time start = absl::Now();
+  absl::StatusOr<SavedModelBundle> bundle =
+      LoadSavedModel(directory_, options_->tags, options_->session);
+  if (options_->metrics != nullptr) {
+    options_->metrics->RecordLoad(directory_, bundle.status(), absl::Now() - start);
+  }
+  RETURN_IF_ERROR(bundle.status());
+
+  SavedModelServable::Options servable_options;
+  servable_options.check_method_names = options_->check_method_names;
+  Options::WrapRun batch;
+  if (options_->make_wrap_run != nullptr) {
+    ASSIGN_OR_RETURN(batch, options_->make_wrap_run(directory_));
+  }
+  // Metered first: a merged run of many requests is one run.
+  servable_options.wrap_run = [metrics = options_->metrics,
+                               batch](std::shared_ptr<const Callable> callable)
+      -> absl::StatusOr<std::shared_ptr<const Callable>> {
+    if (metrics != nullptr) callable = metrics->Meter(std::move(callable));
+    if (batch != nullptr) return batch(std::move(callable));
+    return callable;
+  };
+  return SavedModelServable::Create(*std::move(bundle), servable_options);
+}
+
+void SavedModelLoader::Unload() { servable_.reset(); }
+
+AnyServable SavedModelLoader::servable() { return AnyServable(servable_.get()); }
+
+}  // namespace tessera::serving

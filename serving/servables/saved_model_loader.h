@@ -1,0 +1,57 @@
+// SavedModelLoader: a version directory on disk, loaded into a SavedModelServable.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "runtime/session/saved_model.h"
+#include "serving/core/loader.h"
+#include "serving/core/servable_id.h"
+#include "serving/servables/run_metrics.h"
+#include "serving/servables/saved_model_servable.h"
+
+namespace tessera::serving {
+
+// Its servable is a `const SavedModelServable`.
+class SavedModelLoader : public Loader {
+ public:
+  struct Options {
+    // The meta graph to load: its tags must be exactly these.
+    std::set<std::string> tags = {"serve"};
+    // Thread pools ought to be given: threads that a load starts keep its low priority.
+    SessionOptions session;
+    bool check_method_names = false;
+    // Wraps the compiled runs of the version in this directory; batching. May be empty. Called once
+    // a load; an error fails the load.
+    using WrapRun = decltype(SavedModelServable::Options::wrap_run);
+    std::function<absl::StatusOr<WrapRun>(const std::string& directory)> make_wrap_run;
+    // Runs requests before the version becomes available; an error fails the load. May be empty.
+    std::function<absl::Status(const std::string& directory, const SavedModelServable& servable)>
+        warm_up;
+    // May be null; must outlive the servable.
+    RunMetrics* metrics = nullptr;
+  };
+
+  SavedModelLoader(std::string directory, std::shared_ptr<const Options> options);
+  ~SavedModelLoader() override;
+
+  // 1.2 times the bytes of all files below the directory.
+  // Errors: FAILED_PRECONDITION if it is none, NOT_FOUND if it is not there.
+  absl::StatusOr<int64_t> EstimateMemory() override;
+  // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format
+  // before SavedModel; those of LoadSavedModel(), of warm-up and of batching's configuration.
+  absl::Status Load() override;
+  void Unload() override;
+  AnyServable servable() override;
+
+ private:
+  absl::StatusOr<std::unique_ptr<const SavedModelServable>> LoadServable() const;
+
+  const std::string directory_;
+  const std::shared_ptr<const Options> options_;
+  std::unique_ptr<const SavedModelServable> servable_;
+};
+
+}  // namespace tessera::serving

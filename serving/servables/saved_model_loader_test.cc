@@ -1,0 +1,95 @@
+#include "serving/servables/saved_model_loader.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kHalfPlusTwo[] = "tests/data/tfserving/half_plus_two/00000123";
+
+class SavedModelLoaderTest : public ::testing::Test {
+ protected:
+  SavedModelLoaderTest() {
+    std::string pattern = JoinPath(::testing::TempDir(), "loader_XXXXXX");
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~SavedModelLoaderTest() override { fs::remove_all(directory_); }
+  absl::Status Load(const std::string& directory) {
+    loader_ = std::make_unique<SavedModelLoader>(
+        directory, std::make_shared<SavedModelLoader::Options>(options_));
+    return loader_->Load();
+  }
+
+  SavedModelLoader::Options options_;
+  std::string directory_;
+  std::unique_ptr<SavedModelLoader> loader_;
+};
+
+TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
+  MetricsRegistry registry;
+  RunMetrics metrics(&registry);
+  options_.metrics = &metrics;
+  ASSERT_TRUE(Load(kHalfPlusTwo).ok());
+  const auto* servable = loader_->servable().get<const SavedModelServable>();
+  ASSERT_NE(servable, nullptr);
+  const absl::string_view name = "x";
+  auto input = [](size_t) -> absl::StatusOr<Tensor> { return Tensor::Vector<float>({2, 10}); };
+  PredictResult result;
+  const absl::Status status = servable->Predict({"", {&name, 1}, input, {}}, {}, &result);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(result.outputs[0].name, "y");
+  EXPECT_THAT(result.outputs[0].tensor.flat<float>(), ElementsAre(3, 7));
+  const std::string page = registry.RenderMetrics();
+  EXPECT_THAT(page, HasSubstr(":tensorflow:core:graph_runs{} 1\n"));
+  EXPECT_THAT(page, HasSubstr("load_attempt_count{model_path=\"" + std::string(kHalfPlusTwo) +
+                              "\",status=\"success\"} 1\n"));
+  loader_->Unload();
+}
+
+TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
+  std::ofstream(JoinPath(directory_, "a")) << std::string(1000, 'x');
+  fs::create_directory(JoinPath(directory_, "sub"));
+  std::ofstream(JoinPath(directory_, "sub/b")) << std::string(500, 'x');
+  auto options = std::make_shared<SavedModelLoader::Options>();
+  EXPECT_EQ(*SavedModelLoader(directory_, options).EstimateMemory(), 1800);
+  const std::string file = JoinPath(directory_, "a");
+  EXPECT_EQ(SavedModelLoader(file, options).EstimateMemory().status(),
+            absl::FailedPreconditionError(file + "; Not a directory"));
+  EXPECT_TRUE(absl::IsNotFound(
+      SavedModelLoader(JoinPath(directory_, "absent"), options).EstimateMemory().status()));
+}
+
+TEST_F(SavedModelLoaderTest, DirectoriesWithoutAModel) {
+  const absl::Status missing = Load(directory_);
+  EXPECT_TRUE(absl::IsNotFound(missing));
+  EXPECT_THAT(std::string(missing.message()),
+              HasSubstr("Specified file path does not appear to contain a SavedModel bundle"));
+  std::ofstream(JoinPath(directory_, "export.meta")) << "x";
+  EXPECT_EQ(Load(directory_).code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(SavedModelLoaderTest, TagsMustBeThere) {
+  options_.tags = {"serve", "tpu"};
+  const absl::Status status = Load(kHalfPlusTwo);
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+}
+
+TEST_F(SavedModelLoaderTest, FailedWarmUpFailsTheLoad) {
+  options_.warm_up = [](const std::string&, const SavedModelServable&) {
+    return absl::OutOfRangeError("cold");
+  };
+  EXPECT_EQ(Load(kHalfPlusTwo), absl::OutOfRangeError("cold"));
+}
+
+}  // namespace
+}  // namespace tessera::serving

@@ -1,0 +1,217 @@
+#include "serving/servables/served_models.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "serving/sources/model_config.h"
+
+namespace tessera::serving {
+namespace {
+
+using tensorflow::serving::ModelConfig;
+using tensorflow::serving::ModelServerConfig;
+
+// A wait without limit tells every so often what it waits for.
+constexpr absl::Duration kWaitLogInterval = absl::Seconds(30);
+
+AspiredVersionsManager::Options WithBus(AspiredVersionsManager::Options options,
+                                        ServableEventBus* bus) {
+  options.bus = bus;
+  return options;
+}
+
+std::set<std::string> ModelNames(const ModelServerConfig& config) {
+  std::set<std::string> names;
+  for (const ModelConfig& model : config.model_config_list().config()) names.insert(model.name());
+  return names;
+}
+
+// The first outcome of a model: its highest version that is available or failed after an event.
+// Failures of a model that was configured earlier, and left out since, are none of this one's.
+const ServableState* FirstOutcome(const ServableStateMonitor::AllStates& states,
+                                  const std::string& name, uint64_t after_event) {
+  auto it = states.find(name);
+  if (it == states.end()) return nullptr;
+  for (const auto& [version, state] : it->second) {
+    const bool failed = state.state == State::kEnd && !state.health.ok();
+    if (state.state == State::kAvailable || (failed && state.sequence > after_event)) {
+      return &state;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ServedModels::ServedModels(Options options)
+    : options_(std::move(options)),
+      monitor_(&bus_),
+      manager_(WithBus(options_.manager, &bus_)),
+      adapter_(options_.loader_factory),
+      source_({.poll_interval = options_.poll_interval}) {
+  adapter_.ConnectTo(&manager_);
+  source_.ConnectTo(&adapter_);
+}
+
+ServedModels::~ServedModels() { Stop(); }
+
+void ServedModels::Stop() {
+  stopped_ = true;
+  monitor_.Wake();
+  source_.Stop();
+}
+
+absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
+                                       const CallOptions& options) {
+  {
+    absl::MutexLock lock(&apply_mu_);
+    auto nobody_applies = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(apply_mu_) { return !applying_; };
+    if (!apply_mu_.AwaitWithDeadline(absl::Condition(&nobody_applies), options.deadline)) {
+      return absl::DeadlineExceededError(
+          "an earlier configuration is still waiting for its models; this one was not applied");
+    }
+    applying_ = true;
+  }
+  absl::Cleanup done = [this] {
+    absl::MutexLock lock(&apply_mu_);
+    applying_ = false;
+  };
+
+  std::set<std::string> new_names = ModelNames(config);
+  {
+    absl::MutexLock lock(&config_mu_);
+    RETURN_IF_ERROR(CheckModelServerConfig(config, config_ ? &*config_ : nullptr));
+    if (config_) {
+      for (const std::string& name : ModelNames(*config_)) new_names.erase(name);
+    }
+  }
+  // A file with nothing but comments: leaves what is served, and may be filled later.
+  if (config.config_case() == ModelServerConfig::CONFIG_NOT_SET) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckLabels(config));
+
+  auto labels = std::make_unique<Labels>();
+  for (const ModelConfig& model : config.model_config_list().config()) {
+    auto& of_model = (*labels)[model.name()];
+    for (const auto& [label, version] : model.version_labels()) of_model[label] = version;
+  }
+  labels_.Publish(std::move(labels));
+  {
+    absl::MutexLock lock(&config_mu_);
+    config_ = config;
+  }
+  const uint64_t last_event = monitor_.last_sequence();
+  source_.SetServables(MonitoredServables(config));
+  return AwaitModels(new_names, last_event, options);
+}
+
+absl::Status ServedModels::CheckLabels(const ModelServerConfig& config) const {
+  for (const ModelConfig& model : config.model_config_list().config()) {
+    for (const auto& [label, version] : model.version_labels()) {
+      const absl::StatusOr<int64_t> before = VersionOfLabel(model.name(), label);
+      const bool may_point_anywhere =
+          options_.allow_labels_for_unavailable_models && (!before.ok() || *before == version);
+      if (may_point_anywhere) continue;
+      const std::vector<int64_t> available = manager_.AvailableVersions(model.name());
+      if (std::find(available.begin(), available.end(), version) == available.end()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("Request to assign label to version ", version, " of model ", model.name(),
+                         ", which is not currently available for inference"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint64_t after_event,
+                                       const CallOptions& options) {
+  std::map<std::string, ServableState> outcomes;
+  auto done = [&](const ServableStateMonitor::AllStates& states) {
+    for (const std::string& name : names) {
+      if (outcomes.contains(name)) continue;
+      if (const ServableState* state = FirstOutcome(states, name, after_event)) {
+        outcomes[name] = *state;
+      }
+    }
+    return outcomes.size() == names.size() || stopped_ ||
+           (options.cancellation != nullptr && options.cancellation->IsCancelled());
+  };
+  CancellationManager::Token token;
+  const bool watches_cancellation =
+      options.cancellation != nullptr &&
+      options.cancellation->Register([this] { monitor_.Wake(); }, &token);
+  absl::Time next_log = absl::Now() + kWaitLogInterval;
+  while (!monitor_.WaitUntil(done, std::min(next_log, options.deadline)) &&
+         absl::Now() < options.deadline) {
+    std::vector<std::string> missing;
+    for (const std::string& name : names) {
+      if (!outcomes.contains(name)) missing.push_back(absl::StrCat("'", name, "'"));
+    }
+    LOG(INFO) << "still waiting for a first version of " << absl::StrJoin(missing, ", ");
+    next_log = absl::Now() + kWaitLogInterval;
+  }
+  if (watches_cancellation) options.cancellation->Deregister(token);
+
+  int num_failed = 0;
+  std::string failed;
+  for (const auto& [name, state] : outcomes) {
+    if (state.state == State::kAvailable) continue;
+    ++num_failed;
+    absl::StrAppend(&failed, "{", state.id.ToString(), " due to error: ", state.health.ToString(),
+                    "}, ");
+  }
+  if (num_failed > 0) {
+    return absl::UnknownError(
+        absl::StrCat(num_failed, " servable(s) did not become available: {", failed, "}"));
+  }
+  if (outcomes.size() == names.size()) return absl::OkStatus();
+  if (stopped_) return absl::CancelledError("the server is shutting down");
+  const std::string waiting = absl::StrCat(
+      names.size() - outcomes.size(),
+      " model(s) of the configuration have no version yet; they will be served once they have");
+  return options.cancellation != nullptr && options.cancellation->IsCancelled()
+             ? absl::CancelledError(waiting)
+             : absl::DeadlineExceededError(waiting);
+}
+
+absl::StatusOr<int64_t> ServedModels::VersionOfLabel(absl::string_view model,
+                                                     absl::string_view label) const {
+  return labels_.Read([&](const Labels* labels) -> absl::StatusOr<int64_t> {
+    if (labels == nullptr) {
+      return absl::UnavailableError(absl::StrCat("Model labels does not init yet.", label));
+    }
+    if (auto of_model = labels->find(model); of_model != labels->end()) {
+      if (auto it = of_model->second.find(label); it != of_model->second.end()) return it->second;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("Unrecognized servable version label: ", label));
+  });
+}
+
+absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
+  if (spec.name.empty()) {
+    return absl::InvalidArgumentError("ModelSpec has no name specified.");
+  }
+  ServableRequest request{.name = spec.name, .version = spec.version};
+  if (!request.version && spec.label) {
+    ASSIGN_OR_RETURN(request.version, VersionOfLabel(spec.name, *spec.label));
+  }
+  return manager_.Acquire<const SavedModelServable>(request);
+}
+
+bool ServedModels::IsReady() const {
+  absl::MutexLock lock(&config_mu_);
+  if (!config_) return false;
+  for (const ModelConfig& model : config_->model_config_list().config()) {
+    if (manager_.AvailableVersions(model.name()).empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,220 @@
+#include "serving/servables/served_models.h"
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "serving/servables/linear_session.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class ServedModelsTest : public ::testing::Test {
+ protected:
+  ServedModelsTest() {
+    std::string pattern = ::testing::TempDir() + "/models_XXXXXX";
+    root_ = mkdtemp(pattern.data());
+    Make();
+  }
+  ~ServedModelsTest() override {
+    models_.reset();
+    fs::remove_all(root_);
+  }
+
+  void Make(bool allow_labels = false) {
+    models_.reset();
+    ServedModels::Options options;
+    options.manager.max_load_retries = 0;
+    options.poll_interval = absl::Milliseconds(5);
+    options.allow_labels_for_unavailable_models = allow_labels;
+    options.loader_factory =
+        [this](const ServableId&,
+               const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
+      // A version is broken if it has an entry of that name.
+      const bool broken = fs::exists(fs::path(directory) / "broken");
+      return std::make_unique<LinearLoader>(broken ? directory + "/broken" : directory, &log_);
+    };
+    models_ = std::make_unique<ServedModels>(options);
+  }
+  void AddVersion(const std::string& path) { fs::create_directories(root_ / path); }
+
+  // One model an argument: "name", or "name rest-of-its-config".
+  tensorflow::serving::ModelServerConfig Config(const std::vector<std::string>& models) {
+    std::string text = "model_config_list {";
+    for (const std::string& model : models) {
+      const std::string name = model.substr(0, model.find(' '));
+      absl::StrAppend(&text, " config { name: '", name, "' base_path: '", (root_ / name).string(),
+                      "' model_platform: 'tensorflow' ", model.substr(name.size()), " }");
+    }
+    tensorflow::serving::ModelServerConfig config;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text + "}", &config)) << text;
+    return config;
+  }
+  absl::Status Apply(const std::vector<std::string>& models, const CallOptions& options = {}) {
+    return models_->ApplyConfig(Config(models), options);
+  }
+  int64_t VersionOf(const ModelSpec& spec) {
+    auto handle = models_->Acquire(spec);
+    return handle.ok() ? handle->version() : -1;
+  }
+  bool WaitForVersion(const ModelSpec& spec, int64_t version) {
+    for (int i = 0; i < 4000; ++i) {
+      if (VersionOf(spec) == version) return true;
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    return false;
+  }
+
+  fs::path root_;
+  LinearSessionLog log_;
+  std::unique_ptr<ServedModels> models_;
+};
+
+constexpr char kAll[] = " model_version_policy { all {} }";
+
+TEST_F(ServedModelsTest, ServesTheLatestVersionOnceApplied) {
+  AddVersion("m/1");
+  AddVersion("m/2");
+  EXPECT_FALSE(models_->IsReady());
+  ASSERT_TRUE(Apply({"m"}).ok());
+  EXPECT_TRUE(models_->IsReady());
+  EXPECT_EQ(VersionOf({.name = "m"}), 2);
+  EXPECT_EQ(models_->Acquire({.name = "m", .version = 1}).status(),
+            absl::NotFoundError("Servable not found for request: Specific(m, 1)"));
+  EXPECT_EQ(models_->Acquire({}).status(),
+            absl::InvalidArgumentError("ModelSpec has no name specified."));
+}
+
+TEST_F(ServedModelsTest, NewVersionsArriveByThemselves) {
+  AddVersion("m/1");
+  ASSERT_TRUE(Apply({"m"}).ok());
+  AddVersion("m/2");
+  EXPECT_TRUE(WaitForVersion({.name = "m"}, 2));
+}
+
+TEST_F(ServedModelsTest, FailedModelIsNamedAndTheOthersAreServed) {
+  AddVersion("good/1");
+  AddVersion("bad/3/broken");
+  const absl::Status status = Apply({"good", "bad"});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
+  EXPECT_EQ(status.message(),
+            "1 servable(s) did not become available: {{{name: bad version: 3} due to error: "
+            "DATA_LOSS: torn checkpoint}, }");
+  EXPECT_EQ(VersionOf({.name = "good"}), 1);
+  EXPECT_FALSE(models_->IsReady());
+  EXPECT_TRUE(Apply({"good", "bad"}).ok()) << "it is no new model any more";
+}
+
+TEST_F(ServedModelsTest, BrokenLowerVersionDoesNotCount) {
+  AddVersion("m/1/broken");
+  AddVersion("m/2");
+  EXPECT_TRUE(Apply({std::string("m") + kAll}).ok());
+  AddVersion("n/1");
+  AddVersion("n/2/broken");
+  EXPECT_FALSE(Apply({std::string("m") + kAll, std::string("n") + kAll}).ok());
+}
+
+TEST_F(ServedModelsTest, ModelsLeftOutAreUnloadedAndRemembered) {
+  AddVersion("a/1");
+  AddVersion("b/1");
+  ASSERT_TRUE(Apply({"a", "b"}).ok());
+  ASSERT_TRUE(Apply({"b"}).ok());
+  EXPECT_TRUE(WaitForVersion({.name = "a"}, -1));
+  EXPECT_EQ(VersionOf({.name = "b"}), 1);
+  EXPECT_EQ(models_->states().StatesOf("a").size(), 1);
+  ASSERT_TRUE(Apply({"a", "b"}).ok()) << "an earlier end is no outcome";
+  EXPECT_EQ(VersionOf({.name = "a"}), 1);
+  ASSERT_TRUE(models_->ApplyConfig(Config({})).ok());
+  EXPECT_TRUE(WaitForVersion({.name = "b"}, -1));
+}
+
+TEST_F(ServedModelsTest, EmptyConfigurationLeavesWhatIsServed) {
+  AddVersion("m/1");
+  ASSERT_TRUE(models_->ApplyConfig({}).ok());
+  ASSERT_TRUE(Apply({"m"}).ok());
+  ASSERT_TRUE(models_->ApplyConfig({}).ok());
+  EXPECT_EQ(VersionOf({.name = "m"}), 1);
+}
+
+TEST_F(ServedModelsTest, LabelsPointToAvailableVersionsOnly) {
+  AddVersion("m/1");
+  AddVersion("m/2");
+  EXPECT_EQ(models_->Acquire({.name = "m", .label = "stable"}).status(),
+            absl::UnavailableError("Model labels does not init yet.stable"));
+  const std::string labelled =
+      std::string("m") + kAll + " version_labels { key: 'stable' value: 1 }";
+  EXPECT_THAT(std::string(Apply({labelled}).message()),
+              HasSubstr("Request to assign label to version 1 of model m, which is not currently "
+                        "available for inference"));
+  EXPECT_FALSE(models_->IsReady()) << "a refused configuration changes nothing";
+  ASSERT_TRUE(Apply({std::string("m") + kAll}).ok());
+  ASSERT_TRUE(WaitForVersion({.name = "m", .version = 1}, 1));
+  ASSERT_TRUE(Apply({labelled}).ok());
+  EXPECT_EQ(VersionOf({.name = "m", .label = "stable"}), 1);
+  EXPECT_EQ(VersionOf({.name = "m"}), 2);
+  EXPECT_EQ(models_->Acquire({.name = "m", .label = "zz"}).status(),
+            absl::InvalidArgumentError("Unrecognized servable version label: zz"));
+  ASSERT_TRUE(Apply({std::string("m") + kAll}).ok());
+  EXPECT_FALSE(models_->Acquire({.name = "m", .label = "stable"}).ok())
+      << "labels are replaced as a whole";
+}
+
+TEST_F(ServedModelsTest, FlagLetsNewLabelsPointAnywhereButNotMoveThere) {
+  Make(/*allow_labels=*/true);
+  AddVersion("m/1");
+  auto labelled = [](int version) {
+    return absl::StrCat("m version_labels { key: 'l' value: ", version, " }");
+  };
+  ASSERT_TRUE(Apply({labelled(7)}).ok());
+  EXPECT_EQ(models_->Acquire({.name = "m", .label = "l"}).status(),
+            absl::NotFoundError("Servable not found for request: Specific(m, 7)"));
+  EXPECT_TRUE(Apply({labelled(7)}).ok());
+  EXPECT_EQ(Apply({labelled(8)}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Apply({labelled(1)}).ok());
+  EXPECT_EQ(VersionOf({.name = "m", .label = "l"}), 1);
+}
+
+TEST_F(ServedModelsTest, WaitForAModelWithoutVersionsEndsWithTheDeadline) {
+  AddVersion("m/1");
+  const absl::Status status =
+      Apply({"m", "later"}, {.deadline = absl::Now() + absl::Milliseconds(50)});
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(VersionOf({.name = "m"}), 1);
+  AddVersion("later/4");
+  EXPECT_TRUE(WaitForVersion({.name = "later"}, 4)) << "the configuration stays applied";
+}
+
+TEST_F(ServedModelsTest, CancellationAndStopEndTheWait) {
+  CancellationManager cancellation;
+  std::thread canceller([&] {
+    absl::SleepFor(absl::Milliseconds(30));
+    cancellation.Cancel();
+  });
+  EXPECT_TRUE(absl::IsCancelled(Apply({"absent"}, {.cancellation = &cancellation})));
+  canceller.join();
+  std::thread stopper([&] {
+    absl::SleepFor(absl::Milliseconds(30));
+    models_->Stop();
+  });
+  EXPECT_TRUE(absl::IsCancelled(Apply({"absent", "absent2"})));
+  stopper.join();
+}
+
+TEST_F(ServedModelsTest, LateCallQueuesBehindAWaitingOneNoLongerThanItsDeadline) {
+  std::thread waiting([&] { EXPECT_TRUE(Apply({"later"}).ok()); });
+  absl::SleepFor(absl::Milliseconds(30));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      Apply({"other"}, {.deadline = absl::Now() + absl::Milliseconds(20)})));
+  AddVersion("later/1");
+  waiting.join();
+}
+
+}  // namespace
+}  // namespace tessera::serving

@@ -1,0 +1,86 @@
+// The YAML file of --config. yaml-cpp throws; nothing of that leaves this file.
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
+#include "serving/server/server_options.h"
+#include "serving/server/yaml_proto.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr char kModels[] = "models";
+constexpr char kBatching[] = "batching";
+constexpr char kMonitoring[] = "monitoring";
+constexpr char kSsl[] = "ssl";
+
+absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerOptions* options) {
+  if (!node.IsSequence()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(YamlPlace(path, node), ": models must be a list"));
+  }
+  auto* list = options->models.emplace().mutable_model_config_list();
+  for (size_t i = 0; i < node.size(); ++i) {
+    auto* model = list->add_config();
+    RETURN_IF_ERROR(YamlToProto(path, absl::StrCat(kModels, "[", i, "]"), node[i], model));
+    if (model->model_platform().empty()) model->set_model_platform("tensorflow");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadKey(const std::string& path, const YAML::Node& key, const YAML::Node& value,
+                     FlagParser& flags, ServerOptions* options) {
+  const std::string name = key.Scalar();
+  if (name == kModels) return ReadModels(path, value, options);
+  if (name == kBatching) {
+    options->enable_batching = true;
+    return YamlToProto(path, name, value, &options->batching.emplace());
+  }
+  if (name == kMonitoring) return YamlToProto(path, name, value, &options->monitoring.emplace());
+  if (name == kSsl) return YamlToProto(path, name, value, &options->ssl.emplace());
+
+  std::vector<std::string> known = flags.names();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    known.insert(known.end(), {kModels, kBatching, kMonitoring, kSsl});
+    return UnknownYamlKey(path, key, "the server's configuration", known);
+  }
+  if (!value.IsScalar()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(YamlPlace(path, value), ": ", name, " must be a single value"));
+  }
+  const absl::Status status = flags.Set(name, value.Scalar());
+  if (status.ok()) return status;
+  return Annotate(status, absl::StrCat(YamlPlace(path, value), ": "));
+}
+
+absl::Status ReadDocument(const std::string& path, const std::string& text,
+                          ServerOptions* options) {
+  const YAML::Node root = YAML::Load(text);
+  if (root.IsNull()) return absl::OkStatus();
+  if (!root.IsMap()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(YamlPlace(path, root), ": the file must be a mapping of keys"));
+  }
+  FlagParser flags = options->Flags();
+  for (const auto& item : root) {
+    RETURN_IF_ERROR(ReadKey(path, item.first, item.second, flags, options));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadConfigFile(const std::string& path, ServerOptions* options) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  try {
+    return ReadDocument(path, text, options);
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", error.mark.line + 1, ": no YAML: ", error.msg));
+  }
+}
+
+}  // namespace tessera::serving

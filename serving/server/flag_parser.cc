@@ -1,0 +1,135 @@
+#include "serving/server/flag_parser.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+namespace {
+
+bool ParseValue(const std::string& text, bool* value) {
+  if (text == "1" || absl::EqualsIgnoreCase(text, "true")) {
+    *value = true;
+  } else if (text == "0" || absl::EqualsIgnoreCase(text, "false")) {
+    *value = false;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+template <typename Int>
+bool ParseInt(const std::string& text, Int* value) {
+  char* end = nullptr;
+  errno = 0;
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  if (end == text.c_str() || end != text.c_str() + text.size() || errno == ERANGE ||
+      number < std::numeric_limits<Int>::min() || number > std::numeric_limits<Int>::max()) {
+    return false;
+  }
+  *value = static_cast<Int>(number);
+  return true;
+}
+
+bool ParseValue(const std::string& text, int32_t* value) { return ParseInt(text, value); }
+bool ParseValue(const std::string& text, int64_t* value) { return ParseInt(text, value); }
+
+bool ParseValue(const std::string& text, float* value) {
+  char* end = nullptr;
+  const float number = std::strtof(text.c_str(), &end);
+  if (end == text.c_str() || end != text.c_str() + text.size()) return false;
+  *value = number;
+  return true;
+}
+
+bool ParseValue(const std::string& text, std::string* value) {
+  *value = text;
+  return true;
+}
+
+const char* TypeName(const bool*) { return "bool"; }
+const char* TypeName(const int32_t*) { return "int32"; }
+const char* TypeName(const int64_t*) { return "int64"; }
+const char* TypeName(const float*) { return "float"; }
+const char* TypeName(const std::string*) { return "string"; }
+
+std::string ValueText(const bool* value) { return *value ? "true" : "false"; }
+std::string ValueText(const int32_t* value) { return absl::StrCat(*value); }
+std::string ValueText(const int64_t* value) { return absl::StrCat(*value); }
+std::string ValueText(const float* value) { return absl::StrFormat("%f", *value); }
+std::string ValueText(const std::string* value) { return absl::StrCat("\"", *value, "\""); }
+
+}  // namespace
+
+void FlagParser::Add(std::string name, Variable variable, std::string help) {
+  std::string value = std::visit([](auto* v) { return ValueText(v); }, variable);
+  flags_.push_back({std::move(name), variable, std::move(value), std::move(help)});
+}
+
+const FlagParser::Flag* FlagParser::Find(absl::string_view name) const {
+  for (const Flag& flag : flags_) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+absl::Status FlagParser::Set(absl::string_view name, absl::string_view value) {
+  const Flag* flag = Find(name);
+  if (flag == nullptr) return absl::NotFoundError(absl::StrCat("no flag named ", name));
+  const std::string text(value);
+  if (!std::visit([&](auto* variable) { return ParseValue(text, variable); }, flag->variable)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Couldn't interpret value ", value, " for flag ", name, "."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlagParser::Parse(absl::Span<const std::string> args) {
+  unknown_.clear();
+  for (size_t i = 0; i < args.size(); ++i) {
+    const absl::string_view arg = args[i];
+    if (arg == "--help") return absl::CancelledError("asked for help");
+    if (arg == "--") {
+      unknown_.insert(unknown_.end(), args.begin() + i, args.end());
+      break;
+    }
+    const size_t equals = arg.find('=');
+    const bool is_flag = absl::StartsWith(arg, "--");
+    const Flag* flag =
+        is_flag ? Find(arg.substr(2, equals == arg.npos ? arg.npos : equals - 2)) : nullptr;
+    if (flag != nullptr && equals != arg.npos) {
+      RETURN_IF_ERROR(Set(flag->name, arg.substr(equals + 1)));
+    } else if (flag != nullptr && std::holds_alternative<bool*>(flag->variable)) {
+      *std::get<bool*>(flag->variable) = true;
+    } else {
+      unknown_.emplace_back(arg);
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> FlagParser::names() const {
+  std::vector<std::string> names;
+  for (const Flag& flag : flags_) names.push_back(flag.name);
+  return names;
+}
+
+std::string FlagParser::Usage(absl::string_view program) const {
+  std::string text = absl::StrCat("usage: ", program, "\nFlags:\n");
+  for (const Flag& flag : flags_) {
+    const std::string setting = absl::StrCat("--", flag.name, "=", flag.default_value);
+    absl::StrAppend(&text, "\t", absl::StrFormat("%-40s", setting), "\t",
+                    std::visit([](auto* v) { return TypeName(v); }, flag.variable), "\t", flag.help,
+                    "\n");
+  }
+  return text;
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,15 @@
+// `tessera run`.
+#pragma once
+
+#include <string>
+
+#include "absl/types/span.h"
+
+namespace tessera::serving {
+
+// Loads a SavedModel, runs one signature once and prints its outputs; `args` are without the
+// command. See --help. Returns the exit code: 0, 1 if the model does not load or the run fails, 2
+// for wrong arguments.
+int RunCommand(absl::Span<const std::string> args);
+
+}  // namespace tessera::serving

@@ -1,0 +1,75 @@
+// Server: options made into a running model server.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "serving/core/metrics.h"
+#include "serving/frontend/grpc_server.h"
+#include "serving/frontend/request_handler.h"
+#include "serving/frontend/rest_server.h"
+#include "serving/frontend/warm_up.h"
+#include "serving/servables/run_metrics.h"
+#include "serving/servables/served_models.h"
+#include "serving/server/server_options.h"
+#include "serving/server/server_settings.h"
+
+namespace tessera::serving {
+
+// One model server, in this process.
+//
+//   Server server(options);
+//   RETURN_IF_ERROR(server.Start());      // models are up, then ports are open
+//   ... server.Stop() from a signal ...
+//   server.WaitUntilStopped();
+//   server.Shutdown(absl::Seconds(10));
+//
+// Thread-safe but for Start() and Shutdown(), which one thread calls in turn.
+class Server {
+ public:
+  explicit Server(const ServerOptions& options);
+  // Ends what still runs at once, then unloads the models.
+  ~Server();
+
+  // Reads files, loads models and waits for the first outcome of each, then opens the gRPC port and
+  // the REST port.
+  // Errors: those of ReadSettings(); UNKNOWN if a model failed; INVALID_ARGUMENT if the gRPC port
+  // is taken; CANCELLED if Stop() came first. A REST port that cannot be opened is logged.
+  absl::Status Start();
+
+  // Asks the server to stop; returns at once. Ends a Start() that waits for models.
+  void Stop();
+  void WaitUntilStopped() { stopped_.WaitForNotification(); }
+  // Takes no new requests, and returns when those under way have ended, or after `grace`.
+  void Shutdown(absl::Duration grace);
+
+  int grpc_port() const { return grpc_ == nullptr ? 0 : grpc_->port(); }
+  RequestHandler& handler() { return *handler_; }
+  MetricsRegistry& metrics() { return metrics_; }
+
+ private:
+  void MakeModels(const ServerSettings& settings);
+  absl::Status StartGrpc(const ServerSettings& settings);
+  void StartRest(const ServerSettings& settings);
+  void PollConfigFile();
+
+  const ServerOptions options_;
+  MetricsRegistry metrics_;
+  RunMetrics run_metrics_{&metrics_};
+  absl::Mutex stop_mu_;
+  absl::Notification stopped_;
+  // Made by Start(); models_ under stop_mu_.
+  std::unique_ptr<WarmUp> warm_up_;
+  std::unique_ptr<ServedModels> models_;
+  std::unique_ptr<RequestHandler> handler_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<RestServer> rest_;
+  std::thread config_poller_;
+};
+
+}  // namespace tessera::serving

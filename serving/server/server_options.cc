@@ -1,0 +1,149 @@
+#include "serving/server/server_options.h"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+namespace {
+
+int32_t Cores() { return static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency())); }
+
+// The last value of --config, before anything else is looked at.
+std::string ConfigPath(absl::Span<const std::string> args) {
+  constexpr absl::string_view kPrefix = "--config=";
+  std::string path;
+  for (const std::string& arg : args) {
+    if (arg == "--") break;
+    if (absl::StartsWith(arg, kPrefix)) path = arg.substr(kPrefix.size());
+  }
+  return path;
+}
+
+void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
+  flags.Add("port", &o.port, "TCP port to listen on for gRPC; 0: no TCP");
+  flags.Add("grpc_socket_path", &o.grpc_socket_path,
+            "Unix socket to listen on for gRPC as well; empty: none");
+  flags.Add("grpc_channel_arguments", &o.grpc_channel_arguments,
+            "comma-separated name=value pairs for gRPC's server (grpc.max_connection_age_ms=2000)");
+  flags.Add("grpc_max_threads", &o.grpc_max_threads,
+            "requests that run at once, beside those quick enough for gRPC's own threads");
+  flags.Add("enable_grpc_healthcheck_service", &o.enable_grpc_healthcheck_service,
+            "serve grpc.health.v1.Health");
+  flags.Add("ssl_config_file", &o.ssl_config_file,
+            "text proto SSLConfig with the PEM texts for gRPC; empty: no encryption");
+  flags.Add("use_alts_credentials", &o.use_alts_credentials, "use Google ALTS for gRPC");
+  flags.Add("rest_api_port", &o.rest_api_port, "TCP port to listen on for REST; 0: no REST");
+  flags.Add("rest_api_num_threads", &o.rest_api_num_threads, "threads that answer REST requests");
+  flags.Add("rest_api_timeout_in_ms", &o.rest_api_timeout_in_ms,
+            "limit on the run of a REST request; 0 or less: none");
+  flags.Add("rest_api_enable_cors_support", &o.rest_api_enable_cors_support,
+            "add cross-origin headers to REST replies");
+  flags.Add("monitoring_config_file", &o.monitoring_config_file,
+            "text proto MonitoringConfig: whether and where REST shows metrics");
+}
+
+void AddModelFlags(ServerOptions& o, FlagParser& flags) {
+  flags.Add("model_config_file", &o.model_config_file,
+            "text proto ModelServerConfig with the models to serve; model_name and "
+            "model_base_path then do not count");
+  flags.Add("model_config_file_poll_wait_seconds", &o.model_config_file_poll_wait_seconds,
+            "interval at which model_config_file is read again; 0: never");
+  flags.Add("model_name", &o.model_name, "name of the one model to serve");
+  flags.Add("model_base_path", &o.model_base_path, "directory of the versions of the one model");
+  flags.Add("file_system_poll_wait_seconds", &o.file_system_poll_wait_seconds,
+            "interval at which base paths are looked at for versions; 0: once");
+  flags.Add("allow_version_labels_for_unavailable_models",
+            &o.allow_version_labels_for_unavailable_models,
+            "let new version labels point to versions that are not available");
+}
+
+void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
+  flags.Add("num_load_threads", &o.num_load_threads,
+            "threads that load versions; 0: one version of a model at a time");
+  flags.Add("num_unload_threads", &o.num_unload_threads, "threads that unload versions");
+  flags.Add("max_num_load_retries", &o.max_num_load_retries, "further tries after a failed load");
+  flags.Add("load_retry_interval_micros", &o.load_retry_interval_micros,
+            "pause before each further try, in microseconds");
+  flags.Add("flush_filesystem_caches", &o.flush_filesystem_caches,
+            "accepted and not needed: weights are mapped from their files, which drops nothing");
+  flags.Add("saved_model_tags", &o.saved_model_tags,
+            "comma-separated tags of the meta graph to load from a SavedModel");
+  flags.Add("enable_model_warmup", &o.enable_model_warmup,
+            "run the requests in assets.extra/tf_serving_warmup_requests before a version serves");
+  flags.Add("num_request_iterations_for_warmup", &o.num_request_iterations_for_warmup,
+            "times that each warm-up request runs; 0 or less: once");
+  flags.Add("prefer_tflite_model", &o.prefer_tflite_model,
+            "accepted; the SavedModel is served all the same");
+  flags.Add("num_tflite_pools", &o.num_tflite_pools, "accepted and not used");
+  flags.Add("num_tflite_interpreters_per_pool", &o.num_tflite_interpreters_per_pool,
+            "accepted and not used");
+  flags.Add("remove_unused_fields_from_bundle_metagraph",
+            &o.remove_unused_fields_from_bundle_metagraph,
+            "accepted and not needed: only signatures are kept of a meta graph");
+}
+
+void AddRunFlags(ServerOptions& o, FlagParser& flags) {
+  flags.Add("enable_batching", &o.enable_batching, "run several requests at once as one batch");
+  flags.Add("batching_parameters_file", &o.batching_parameters_file,
+            "text proto BatchingParameters; needs enable_batching");
+  flags.Add("enable_per_model_batching_parameters", &o.enable_per_model_batching_parameters,
+            "take each version's batching parameters from its batching_params.pbtxt");
+  flags.Add("enable_signature_method_name_check", &o.enable_signature_method_name_check,
+            "refuse signatures whose method name is not that of the call");
+  flags.Add("enable_serialization_as_tensor_content", &o.enable_serialization_as_tensor_content,
+            "write outputs of Predict as raw bytes instead of typed fields");
+  flags.Add("tensorflow_session_parallelism", &o.tensorflow_session_parallelism,
+            "threads within an op and threads across ops; 0: one a core");
+  flags.Add("tensorflow_intra_op_parallelism", &o.tensorflow_intra_op_parallelism,
+            "threads within an op; 0: one a core");
+  flags.Add("tensorflow_inter_op_parallelism", &o.tensorflow_inter_op_parallelism,
+            "threads across ops; 0: one a core");
+  flags.Add("tensorflow_session_config_file", &o.tensorflow_session_config_file,
+            "text proto ConfigProto for sessions; parallelism comes from the flags all the same");
+  flags.Add("platform_config_file", &o.platform_config_file,
+            "refused: text proto PlatformConfigMap; use the flags for what it would hold");
+  flags.Add("per_process_gpu_memory_fraction", &o.per_process_gpu_memory_fraction,
+            "share of a GPU's memory to take; has no effect on CPUs");
+  flags.Add("xla_cpu_compilation_enabled", &o.xla_cpu_compilation_enabled, "accepted and not used");
+  flags.Add("xla_gpu_compilation_enabled", &o.xla_gpu_compilation_enabled, "accepted and not used");
+  flags.Add("enable_profiler", &o.enable_profiler, "accepted and not used");
+  flags.Add("thread_pool_factory_config_file", &o.thread_pool_factory_config_file,
+            "accepted and not used");
+  flags.Add("mixed_precision", &o.mixed_precision, "accepted and not used");
+  flags.Add("skip_initialize_tpu", &o.skip_initialize_tpu, "accepted and not used");
+}
+
+}  // namespace
+
+ServerOptions::ServerOptions()
+    : grpc_max_threads(4 * Cores()), rest_api_num_threads(4 * Cores()), num_tflite_pools(Cores()) {}
+
+FlagParser ServerOptions::Flags() {
+  FlagParser flags;
+  AddListeningFlags(*this, flags);
+  AddModelFlags(*this, flags);
+  AddLoadingFlags(*this, flags);
+  AddRunFlags(*this, flags);
+  flags.Add("config", &config, "YAML file with any of these flags, models and more");
+  flags.Add("op_library", &op_library,
+            "comma-separated shared libraries with custom ops and kernels to load first");
+  flags.Add("shutdown_grace_seconds", &shutdown_grace_seconds,
+            "how long SIGTERM lets requests under way finish");
+  flags.Add("version", &version, "print the version and exit");
+  return flags;
+}
+
+absl::Status ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
+                                FlagParser* parser) {
+  const std::string path = ConfigPath(args);
+  if (!path.empty()) RETURN_IF_ERROR(ReadConfigFile(path, options));
+  return parser->Parse(args);
+}
+
+}  // namespace tessera::serving

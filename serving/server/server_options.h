@@ -1,0 +1,114 @@
+// ServerOptions: everything `tessera serve` can be told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "serving/server/flag_parser.h"
+#include "tensorflow_serving/config/model_server_config.pb.h"
+#include "tensorflow_serving/config/monitoring_config.pb.h"
+#include "tensorflow_serving/config/ssl_config.pb.h"
+#include "tensorflow_serving/servables/tensorflow/session_bundle_config.pb.h"
+
+namespace tessera::serving {
+
+// A member is named after its flag; the flag's help, in server_options.cc, says what it does. Those
+// of tensorflow_model_server are all there, with their names, types and defaults.
+struct ServerOptions {
+  ServerOptions();
+
+  // Where to listen.
+  int32_t port = 8500;
+  std::string grpc_socket_path;
+  std::string grpc_channel_arguments;
+  int32_t grpc_max_threads;  // 4 a core
+  bool enable_grpc_healthcheck_service = false;
+  std::string ssl_config_file;
+  bool use_alts_credentials = false;
+  int32_t rest_api_port = 0;
+  int32_t rest_api_num_threads;  // 4 a core
+  int32_t rest_api_timeout_in_ms = 30000;
+  bool rest_api_enable_cors_support = false;
+  std::string monitoring_config_file;
+
+  // Which models.
+  std::string model_config_file;
+  int32_t model_config_file_poll_wait_seconds = 0;
+  std::string model_name = "default";
+  std::string model_base_path;
+  int32_t file_system_poll_wait_seconds = 1;
+  bool allow_version_labels_for_unavailable_models = false;
+
+  // How models are loaded.
+  int32_t num_load_threads = 0;
+  int32_t num_unload_threads = 0;
+  int32_t max_num_load_retries = 5;
+  int64_t load_retry_interval_micros = 60 * 1000 * 1000;
+  bool flush_filesystem_caches = true;
+  std::string saved_model_tags = "serve";
+  bool enable_model_warmup = true;
+  int32_t num_request_iterations_for_warmup = 0;
+  bool prefer_tflite_model = false;
+  int32_t num_tflite_pools;  // 1 a core
+  int32_t num_tflite_interpreters_per_pool = 1;
+  bool remove_unused_fields_from_bundle_metagraph = true;
+
+  // How models run.
+  bool enable_batching = false;
+  std::string batching_parameters_file;
+  bool enable_per_model_batching_parameters = false;
+  bool enable_signature_method_name_check = false;
+  bool enable_serialization_as_tensor_content = false;
+  int64_t tensorflow_session_parallelism = 0;
+  int64_t tensorflow_intra_op_parallelism = 0;
+  int64_t tensorflow_inter_op_parallelism = 0;
+  std::string tensorflow_session_config_file;
+  std::string platform_config_file;
+  float per_process_gpu_memory_fraction = 0;
+  bool xla_cpu_compilation_enabled = false;
+  bool xla_gpu_compilation_enabled = false;
+  bool enable_profiler = true;
+  std::string thread_pool_factory_config_file;
+  std::string mixed_precision;
+  bool skip_initialize_tpu = false;
+
+  // Not in tensorflow_model_server.
+  std::string config;  // a YAML file: see ReadConfigFile()
+  std::string op_library;
+  int32_t shutdown_grace_seconds = 10;
+  bool version = false;
+
+  // From the YAML file, each in place of the text proto file of its flag.
+  std::optional<tensorflow::serving::ModelServerConfig> models;
+  std::optional<tensorflow::serving::BatchingParameters> batching;
+  std::optional<tensorflow::serving::MonitoringConfig> monitoring;
+  std::optional<tensorflow::serving::SSLConfig> ssl;
+
+  // Flags that write into this object, which must outlive the parser.
+  FlagParser Flags();
+};
+
+// Reads a YAML file over `options`. Its keys are the names of flags, and `models`, `batching`,
+// `monitoring` and `ssl`, which hold what the text protos of the flags' files would, field by
+// field:
+//
+//   rest_api_port: 8501
+//   models:
+//     - name: resnet
+//       base_path: /models/resnet
+//       model_version_policy: {latest: {num_versions: 2}}
+//       version_labels: {stable: 3}
+//
+// A model's model_platform is "tensorflow" unless it says otherwise.
+// Errors: NOT_FOUND if there is no such file; INVALID_ARGUMENT "FILE:LINE: ..." for what is no
+// YAML, for unknown keys, with the nearest one there is, and for values that do not fit.
+absl::Status ReadConfigFile(const std::string& path, ServerOptions* options);
+
+// From a command line, without the program's name: the file of --config first, flags over it.
+// Errors: those of FlagParser::Parse() and ReadConfigFile().
+absl::Status ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
+                                FlagParser* parser);
+
+}  // namespace tessera::serving

@@ -1,0 +1,178 @@
+#include "serving/server/server_options.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+
+namespace tessera::serving {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string WriteYaml(const std::string& text) {
+  const std::string path = JoinPath(::testing::TempDir(), "config.yaml");
+  EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+  return path;
+}
+
+absl::Status Read(const std::string& yaml, ServerOptions* options) {
+  return ReadConfigFile(WriteYaml(yaml), options);
+}
+
+// The error for a file, without the path of its folder.
+std::string ErrorOf(const std::string& yaml) {
+  ServerOptions options;
+  const absl::Status status = Read(yaml, &options);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const std::string message(status.message());
+  return message.substr(message.find("config.yaml"));
+}
+
+TEST(ServerOptionsTest, EveryFlagOfTheModelServerIsThere) {
+  ServerOptions options;
+  const std::vector<std::string> names = options.Flags().names();
+  const std::set<std::string> known(names.begin(), names.end());
+  for (const char* flag : {"port",
+                           "grpc_socket_path",
+                           "rest_api_port",
+                           "rest_api_num_threads",
+                           "rest_api_timeout_in_ms",
+                           "rest_api_enable_cors_support",
+                           "enable_batching",
+                           "batching_parameters_file",
+                           "enable_per_model_batching_parameters",
+                           "allow_version_labels_for_unavailable_models",
+                           "model_config_file",
+                           "model_config_file_poll_wait_seconds",
+                           "model_name",
+                           "model_base_path",
+                           "num_load_threads",
+                           "num_unload_threads",
+                           "max_num_load_retries",
+                           "load_retry_interval_micros",
+                           "file_system_poll_wait_seconds",
+                           "flush_filesystem_caches",
+                           "tensorflow_session_parallelism",
+                           "tensorflow_intra_op_parallelism",
+                           "tensorflow_inter_op_parallelism",
+                           "tensorflow_session_config_file",
+                           "per_process_gpu_memory_fraction",
+                           "platform_config_file",
+                           "saved_model_tags",
+                           "use_alts_credentials",
+                           "ssl_config_file",
+                           "grpc_channel_arguments",
+                           "grpc_max_threads",
+                           "enable_model_warmup",
+                           "num_request_iterations_for_warmup",
+                           "version",
+                           "monitoring_config_file",
+                           "remove_unused_fields_from_bundle_metagraph",
+                           "prefer_tflite_model",
+                           "num_tflite_pools",
+                           "num_tflite_interpreters_per_pool",
+                           "enable_signature_method_name_check",
+                           "xla_cpu_compilation_enabled",
+                           "xla_gpu_compilation_enabled",
+                           "enable_profiler",
+                           "thread_pool_factory_config_file",
+                           "mixed_precision",
+                           "skip_initialize_tpu",
+                           "enable_grpc_healthcheck_service",
+                           "enable_serialization_as_tensor_content"}) {
+    EXPECT_TRUE(known.contains(flag)) << flag;
+  }
+  EXPECT_EQ(known.size(), names.size()) << "each once";
+}
+
+TEST(ServerOptionsTest, YamlHoldsFlagsAndModels) {
+  ServerOptions options;
+  ASSERT_TRUE(Read("rest_api_port: 8501\n"
+                   "enable_grpc_healthcheck_service: true\n"
+                   "models:\n"
+                   "  - name: resnet\n"
+                   "    base_path: /models/resnet\n"
+                   "    model_version_policy: {specific: {versions: [3, 5]}}\n"
+                   "    version_labels: {stable: 3, canary: 5}\n"
+                   "  - {name: all, base_path: /models/all, model_version_policy: {all: }}\n"
+                   "batching:\n"
+                   "  max_batch_size: 32\n"
+                   "  allowed_batch_sizes: [8, 32]\n"
+                   "monitoring: {prometheus_config: {enable: true, path: /metrics}}\n",
+                   &options)
+                  .ok());
+  EXPECT_EQ(options.rest_api_port, 8501);
+  EXPECT_TRUE(options.enable_grpc_healthcheck_service);
+  ASSERT_EQ(options.models->model_config_list().config_size(), 2);
+  const auto& resnet = options.models->model_config_list().config(0);
+  EXPECT_EQ(resnet.base_path(), "/models/resnet");
+  EXPECT_EQ(resnet.model_platform(), "tensorflow");
+  EXPECT_EQ(resnet.model_version_policy().specific().versions(1), 5);
+  EXPECT_EQ(resnet.version_labels().at("canary"), 5);
+  EXPECT_TRUE(options.models->model_config_list().config(1).model_version_policy().has_all());
+  EXPECT_TRUE(options.enable_batching);
+  EXPECT_EQ(options.batching->max_batch_size().value(), 32);
+  EXPECT_EQ(options.batching->allowed_batch_sizes(0), 8);
+  EXPECT_EQ(options.monitoring->prometheus_config().path(), "/metrics");
+}
+
+TEST(ServerOptionsTest, UnknownKeysAreRefusedWithLineAndNearestName) {
+  EXPECT_EQ(ErrorOf("port: 1\nrest_api_prot: 2\n"),
+            "config.yaml:2: unknown key 'rest_api_prot' in the server's configuration; did you "
+            "mean 'rest_api_port'?");
+  EXPECT_EQ(ErrorOf("batching:\n  max_batchsize: 2\n"),
+            "config.yaml:2: unknown key 'max_batchsize' in batching; did you mean "
+            "'max_batch_size'?");
+  EXPECT_EQ(ErrorOf("models:\n  - name: a\n    qwertyuiop: 1\n"),
+            "config.yaml:3: unknown key 'qwertyuiop' in models[0]");
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n- name: b\n  model_version_policy:\n    latst: {}\n"),
+            "config.yaml:5: unknown key 'latst' in models[1].model_version_policy; did you mean "
+            "'latest'?");
+}
+
+TEST(ServerOptionsTest, ValuesMustFit) {
+  EXPECT_EQ(ErrorOf("\nport: many\n"),
+            "config.yaml:2: Couldn't interpret value many for flag port.");
+  EXPECT_EQ(ErrorOf("port: [1]\n"), "config.yaml:1: port must be a single value");
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  version_labels: {x: one}\n"),
+            "config.yaml:3: models[0].version_labels.x must be of type int64; 'one' is not");
+  EXPECT_EQ(ErrorOf("models: 5\n"), "config.yaml:1: models must be a list");
+  EXPECT_EQ(ErrorOf("batching: 5\n"), "config.yaml:1: batching must be a mapping");
+  EXPECT_THAT(ErrorOf("models:\n- name: a\n  name: b\n"), HasSubstr("stands twice"));
+  EXPECT_THAT(ErrorOf("models:\n- model_version_policy: {all: {}, latest: {}}\n"),
+              HasSubstr("only one of the keys of 'policy_choice' may stand in"));
+  EXPECT_THAT(ErrorOf("port: {unclosed\n"), HasSubstr(": no YAML: "));
+  EXPECT_THAT(ErrorOf("- a list\n"), HasSubstr("must be a mapping"));
+}
+
+TEST(ServerOptionsTest, FlagsGoOverTheFile) {
+  const std::string path = WriteYaml("port: 1\nrest_api_port: 2\nmodel_name: x\n");
+  ServerOptions options;
+  FlagParser flags = options.Flags();
+  ASSERT_TRUE(
+      ParseServerOptions({{"--port=10", "--config=" + path, "--model_name=y"}}, &options, &flags)
+          .ok());
+  EXPECT_EQ(options.port, 10);
+  EXPECT_EQ(options.rest_api_port, 2);
+  EXPECT_EQ(options.model_name, "y");
+  EXPECT_TRUE(absl::IsNotFound(ReadConfigFile(path + ".absent", &options)));
+}
+
+TEST(ServerOptionsTest, SampleIsRight) {
+  ServerOptions options;
+  const absl::Status status = ReadConfigFile("config/tessera.yaml", &options);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(options.models->model_config_list().config_size(), 2);
+}
+
+TEST(ServerOptionsTest, EmptyFileChangesNothing) {
+  ServerOptions options;
+  EXPECT_TRUE(Read("# nothing\n", &options).ok());
+  EXPECT_EQ(options.port, 8500);
+  EXPECT_FALSE(options.models.has_value());
+}
+
+}  // namespace
+}  // namespace tessera::serving

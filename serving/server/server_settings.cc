@@ -1,0 +1,194 @@
+#include "serving/server/server_settings.h"
+
+#include <grpcpp/security/credentials.h>
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "serving/server/text_proto_file.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+using tensorflow::serving::BatchingParameters;
+using tensorflow::serving::ModelServerConfig;
+using tensorflow::serving::MonitoringConfig;
+using tensorflow::serving::SSLConfig;
+
+absl::StatusOr<ModelServerConfig> ReadModels(const ServerOptions& options) {
+  if (!options.model_config_file.empty()) return ReadModelConfigFile(options.model_config_file);
+  if (options.models) return *options.models;
+  if (options.model_base_path.empty()) {
+    return absl::InvalidArgumentError(
+        "Both server_options.model_base_path and server_options.model_config_file are empty! Name "
+        "a model by --model_base_path=DIR, or a file of models by --model_config_file=FILE");
+  }
+  ModelServerConfig config;
+  auto* model = config.mutable_model_config_list()->add_config();
+  model->set_name(options.model_name);
+  model->set_base_path(options.model_base_path);
+  model->set_model_platform("tensorflow");
+  return config;
+}
+
+absl::StatusOr<std::optional<BatchingParameters>> ReadBatching(const ServerOptions& options) {
+  if (!options.enable_batching) {
+    if (!options.batching_parameters_file.empty()) {
+      return absl::InvalidArgumentError(
+          "server_options.batching_parameters_file is set without setting "
+          "server_options.enable_batching to true; add --enable_batching");
+    }
+    return std::nullopt;
+  }
+  BatchingParameters parameters;
+  if (!options.batching_parameters_file.empty()) {
+    RETURN_IF_ERROR(ReadTextProto(options.batching_parameters_file, &parameters));
+  } else if (options.batching) {
+    parameters = *options.batching;
+  } else {
+    parameters.mutable_thread_pool_name()->set_value("model_server_batch_threads");
+  }
+  return parameters;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ReadCredentials(
+    const ServerOptions& options) {
+  const bool ssl = options.ssl || !options.ssl_config_file.empty();
+  if (options.use_alts_credentials) {
+    if (ssl) {
+      return absl::InvalidArgumentError(
+          "use_alts_credentials and ssl_config_file exclude each other; choose one");
+    }
+    return grpc::experimental::AltsServerCredentials(
+        grpc::experimental::AltsServerCredentialsOptions());
+  }
+  if (!ssl) return grpc::InsecureServerCredentials();
+  SSLConfig config;
+  if (!options.ssl_config_file.empty()) {
+    RETURN_IF_ERROR(ReadTextProto(options.ssl_config_file, &config));
+  } else {
+    config = *options.ssl;
+  }
+  grpc::SslServerCredentialsOptions ssl_options(
+      config.client_verify() ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  ssl_options.pem_root_certs = config.custom_ca();
+  ssl_options.pem_key_cert_pairs.push_back({config.server_key(), config.server_cert()});
+  return grpc::SslServerCredentials(ssl_options);
+}
+
+absl::StatusOr<std::vector<GrpcServer::Options::ChannelArgument>> ParseChannelArguments(
+    const std::string& text) {
+  std::vector<GrpcServer::Options::ChannelArgument> arguments;
+  for (const absl::string_view item : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(item, absl::MaxSplits('=', 1));
+    if (item.find('=') == item.npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("grpc_channel_arguments: '", item, "' has no value; write name=value"));
+    }
+    GrpcServer::Options::ChannelArgument argument{.name = parts.first, .text = parts.second};
+    if (int32_t number; absl::SimpleAtoi(parts.second, &number)) argument.number = number;
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+int Threads(int64_t count) {
+  return static_cast<int>(std::clamp<int64_t>(count, 0, std::numeric_limits<int16_t>::max()));
+}
+
+absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) {
+  SessionOptions session;
+  if (!options.tensorflow_session_config_file.empty()) {
+    tensorflow::ConfigProto config;
+    RETURN_IF_ERROR(ReadTextProto(options.tensorflow_session_config_file, &config));
+    session.allow_soft_placement = config.allow_soft_placement();
+    if (config.operation_timeout_in_ms() > 0) {
+      session.default_timeout = absl::Milliseconds(config.operation_timeout_in_ms());
+    }
+  }
+  const int64_t both = options.tensorflow_session_parallelism;
+  const int64_t intra = options.tensorflow_intra_op_parallelism;
+  const int64_t inter = options.tensorflow_inter_op_parallelism;
+  if (both > 0 && intra > 0 && inter > 0) {
+    return absl::InvalidArgumentError(
+        "Either configure intra/inter_op_parallelism_threads separately or session parallelism, "
+        "not all of tensorflow_session_parallelism, tensorflow_intra_op_parallelism and "
+        "tensorflow_inter_op_parallelism");
+  }
+  const bool separate = intra > 0 || inter > 0;
+  session.intra_op_threads = Threads(separate ? intra : both);
+  session.inter_op_threads = Threads(separate ? inter : both);
+  return session;
+}
+
+std::set<std::string> ReadTags(const std::string& text) {
+  std::set<std::string> tags = absl::StrSplit(text, ',', absl::SkipEmpty());
+  if (tags.empty()) tags.insert("serve");
+  return tags;
+}
+
+void LogOptionsWithoutEffect(const ServerOptions& options) {
+  auto tell = [](bool is_set, absl::string_view flag, absl::string_view what) {
+    if (is_set) LOG(WARNING) << "--" << flag << " has no effect: " << what;
+  };
+  tell(options.prefer_tflite_model, "prefer_tflite_model", "the SavedModel is served");
+  tell(options.xla_cpu_compilation_enabled, "xla_cpu_compilation_enabled",
+       "graphs run on Tessera's own runtime");
+  tell(options.xla_gpu_compilation_enabled, "xla_gpu_compilation_enabled",
+       "graphs run on Tessera's own runtime");
+  tell(!options.mixed_precision.empty(), "mixed_precision", "graphs run in the types they have");
+  tell(!options.thread_pool_factory_config_file.empty(), "thread_pool_factory_config_file",
+       "all models share the server's thread pools");
+  tell(options.per_process_gpu_memory_fraction > 0, "per_process_gpu_memory_fraction",
+       "models run on the CPU");
+}
+
+}  // namespace
+
+absl::StatusOr<ModelServerConfig> ReadModelConfigFile(const std::string& path) {
+  ModelServerConfig config;
+  RETURN_IF_ERROR(ReadTextProto(path, &config));
+  return config;
+}
+
+absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
+  if (options.port == 0 && options.grpc_socket_path.empty()) {
+    return absl::InvalidArgumentError(
+        "nothing to listen on: --port is 0 and --grpc_socket_path is empty; set one of them");
+  }
+  if (options.file_system_poll_wait_seconds < 0) {
+    return absl::InvalidArgumentError(
+        "file_system_poll_wait_seconds is negative: no model would ever be found; use 0 to look "
+        "once, or more to look every so many seconds");
+  }
+  if (!options.platform_config_file.empty()) {
+    return absl::UnimplementedError(
+        "platform_config_file is not supported: use --enable_batching, "
+        "--batching_parameters_file, --saved_model_tags and --enable_model_warmup for what it "
+        "holds");
+  }
+  ServerSettings settings;
+  ASSIGN_OR_RETURN(settings.models, ReadModels(options));
+  ASSIGN_OR_RETURN(settings.batching, ReadBatching(options));
+  ASSIGN_OR_RETURN(settings.credentials, ReadCredentials(options));
+  ASSIGN_OR_RETURN(settings.channel_arguments,
+                   ParseChannelArguments(options.grpc_channel_arguments));
+  ASSIGN_OR_RETURN(settings.session, ReadSessionOptions(options));
+  settings.saved_model_tags = ReadTags(options.saved_model_tags);
+  if (!options.monitoring_config_file.empty()) {
+    RETURN_IF_ERROR(ReadTextProto(options.monitoring_config_file, &settings.monitoring.emplace()));
+  } else {
+    settings.monitoring = options.monitoring;
+  }
+  LogOptionsWithoutEffect(options);
+  return settings;
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,39 @@
+// ServerSettings: what options mean once the files they name are read.
+#pragma once
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/session/session.h"
+#include "serving/frontend/grpc_server.h"
+#include "serving/server/server_options.h"
+
+namespace tessera::serving {
+
+struct ServerSettings {
+  tensorflow::serving::ModelServerConfig models;
+  std::optional<tensorflow::serving::MonitoringConfig> monitoring;
+  // Without a value, requests are not batched.
+  std::optional<tensorflow::serving::BatchingParameters> batching;
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+  std::vector<GrpcServer::Options::ChannelArgument> channel_arguments;
+  std::set<std::string> saved_model_tags;
+  SessionOptions session;  // thread counts, no pools yet
+};
+
+// Reads files, and checks options against each other. Options that are accepted without effect are
+// logged if they were set.
+// Errors: those of ReadTextProto(); INVALID_ARGUMENT for options that contradict each other or have
+// nothing to serve or nowhere to listen; UNIMPLEMENTED for a platform configuration.
+absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
+
+// The models of a file in which a ModelServerConfig stands. Errors: those of ReadTextProto().
+absl::StatusOr<tensorflow::serving::ModelServerConfig> ReadModelConfigFile(const std::string& path);
+
+}  // namespace tessera::serving

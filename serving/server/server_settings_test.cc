@@ -1,0 +1,137 @@
+#include "serving/server/server_settings.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+
+namespace tessera::serving {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ServerSettingsTest : public ::testing::Test {
+ protected:
+  ServerSettingsTest() { options_.model_base_path = "/models/m"; }
+
+  std::string Write(const std::string& text) {
+    const std::string path = JoinPath(::testing::TempDir(), "settings.pbtxt");
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return path;
+  }
+  void ExpectRefused(absl::StatusCode code, const std::string& text) {
+    const auto settings = ReadSettings(options_);
+    EXPECT_EQ(settings.status().code(), code);
+    EXPECT_THAT(std::string(settings.status().message()), HasSubstr(text));
+  }
+
+  ServerOptions options_;
+};
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST_F(ServerSettingsTest, OneModelFromItsFlags) {
+  const auto settings = ReadSettings(options_);
+  ASSERT_TRUE(settings.ok());
+  const auto& model = settings->models.model_config_list().config(0);
+  EXPECT_EQ(model.name(), "default");
+  EXPECT_EQ(model.base_path(), "/models/m");
+  EXPECT_THAT(settings->saved_model_tags, ElementsAre("serve"));
+  EXPECT_FALSE(settings->batching.has_value());
+}
+
+TEST_F(ServerSettingsTest, FileOfModelsGoesFirst) {
+  options_.model_config_file =
+      Write("# comment\nmodel_config_list < config: { name: 'a', base_path: \"/b\" \"ase\" } >");
+  const auto settings = ReadSettings(options_);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->models.model_config_list().config(0).base_path(), "/base");
+}
+
+TEST_F(ServerSettingsTest, ModelFilesThatCannotBeRead) {
+  options_.model_config_file = "/no/such/file";
+  ExpectRefused(absl::StatusCode::kNotFound, "/no/such/file; No such file or directory");
+  options_.model_config_file = Write("");
+  ExpectRefused(kInvalid, "; Invalid argument");
+  options_.model_config_file = Write("nonsense: 1");
+  ExpectRefused(kInvalid, "Invalid protobuf file: '");
+  options_.model_config_file = Write("# only a comment");
+  EXPECT_TRUE(ReadSettings(options_).ok());
+}
+
+TEST_F(ServerSettingsTest, NothingToServeOrToListenOn) {
+  options_.model_base_path = "";
+  ExpectRefused(kInvalid, "model_base_path and server_options.model_config_file are empty");
+  options_.port = 0;
+  ExpectRefused(kInvalid, "nothing to listen on");
+  options_.grpc_socket_path = "/tmp/socket";
+  options_.model_base_path = "/m";
+  EXPECT_TRUE(ReadSettings(options_).ok());
+}
+
+TEST_F(ServerSettingsTest, ContradictionsAreRefused) {
+  options_.batching_parameters_file = Write("max_batch_size { value: 4 }");
+  ExpectRefused(kInvalid, "enable_batching");
+  options_.enable_batching = true;
+  EXPECT_EQ(ReadSettings(options_)->batching->max_batch_size().value(), 4);
+  options_.batching_parameters_file = "";
+  options_.use_alts_credentials = true;
+  options_.ssl_config_file = Write("server_key: 'x'");
+  ExpectRefused(kInvalid, "exclude each other");
+}
+
+TEST_F(ServerSettingsTest, ParallelismComesFromOneOfTwoWays) {
+  options_.tensorflow_session_parallelism = 3;
+  EXPECT_EQ(ReadSettings(options_)->session.intra_op_threads, 3);
+  EXPECT_EQ(ReadSettings(options_)->session.inter_op_threads, 3);
+  options_.tensorflow_intra_op_parallelism = 2;
+  EXPECT_EQ(ReadSettings(options_)->session.intra_op_threads, 2);
+  EXPECT_EQ(ReadSettings(options_)->session.inter_op_threads, 0);
+  options_.tensorflow_inter_op_parallelism = 1;
+  ExpectRefused(kInvalid, "session parallelism");
+}
+
+TEST_F(ServerSettingsTest, TrapsOfUpstreamAreErrorsHere) {
+  options_.file_system_poll_wait_seconds = -1;
+  ExpectRefused(kInvalid, "no model would ever be found");
+  options_.file_system_poll_wait_seconds = 1;
+  options_.ssl_config_file = "/no/such/file";
+  ExpectRefused(absl::StatusCode::kNotFound, "/no/such/file");
+  options_.ssl_config_file = "";
+  options_.grpc_channel_arguments = "a=1,b";
+  ExpectRefused(kInvalid, "'b' has no value");
+  options_.grpc_channel_arguments = "";
+  options_.monitoring_config_file = Write("");
+  ExpectRefused(kInvalid, "Invalid argument");
+}
+
+TEST_F(ServerSettingsTest, ChannelArgumentsAreNumbersOrTexts) {
+  options_.grpc_channel_arguments =
+      "grpc.max_connection_age_ms=2000,grpc.lb_policy_name=pick=first";
+  const auto settings = ReadSettings(options_);
+  ASSERT_EQ(settings->channel_arguments.size(), 2);
+  EXPECT_EQ(settings->channel_arguments[0].number, 2000);
+  EXPECT_EQ(settings->channel_arguments[1].number, absl::nullopt);
+  EXPECT_EQ(settings->channel_arguments[1].text, "pick=first");
+}
+
+TEST_F(ServerSettingsTest, SamplesAreRight) {
+  options_.model_config_file = "config/models.config";
+  options_.enable_batching = true;
+  options_.batching_parameters_file = "config/batching.config";
+  options_.monitoring_config_file = "config/monitoring.config";
+  const auto settings = ReadSettings(options_);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->models.model_config_list().config_size(), 2);
+  EXPECT_TRUE(settings->monitoring->prometheus_config().enable());
+}
+
+TEST_F(ServerSettingsTest, TagsAreAList) {
+  options_.saved_model_tags = "serve,gpu";
+  EXPECT_THAT(ReadSettings(options_)->saved_model_tags, ElementsAre("gpu", "serve"));
+  options_.saved_model_tags = "";
+  EXPECT_THAT(ReadSettings(options_)->saved_model_tags, ElementsAre("serve"));
+}
+
+}  // namespace
+}  // namespace tessera::serving

@@ -1,0 +1,128 @@
+#include "serving/server/server.h"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+#include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerTest() {
+    std::string pattern = JoinPath(::testing::TempDir(), "server_XXXXXX");
+    root_ = mkdtemp(pattern.data());
+    options_.port = 0;
+    options_.grpc_socket_path = JoinPath(root_, "socket");
+    options_.max_num_load_retries = 0;
+  }
+  ~ServerTest() override { fs::remove_all(root_); }
+
+  std::string HalfPlusTwo() const { return fs::absolute("tests/data/tfserving/half_plus_two"); }
+  std::string WriteConfig(const std::vector<std::string>& names) {
+    std::string text = "model_config_list {";
+    for (const std::string& name : names) {
+      absl::StrAppend(&text, " config { name: '", name, "' base_path: '", HalfPlusTwo(),
+                      "' model_platform: 'tensorflow' }");
+    }
+    const std::string path = JoinPath(root_, "models.config");
+    EXPECT_TRUE(WriteFileAtomically(path, text + " }").ok());
+    return path;
+  }
+  // y for x = 2, or the error.
+  absl::StatusOr<float> Ask(const std::string& model) {
+    auto stub = tensorflow::serving::PredictionService::NewStub(grpc::CreateChannel(
+        "unix:" + options_.grpc_socket_path, grpc::InsecureChannelCredentials()));
+    tensorflow::serving::PredictRequest request;
+    request.mutable_model_spec()->set_name(model);
+    auto& x = (*request.mutable_inputs())["x"];
+    x.set_dtype(tensorflow::DT_FLOAT);
+    x.mutable_tensor_shape()->add_dim()->set_size(1);
+    x.add_float_val(2);
+    tensorflow::serving::PredictResponse response;
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(20)));
+    const grpc::Status status = stub->Predict(&context, request, &response);
+    if (!status.ok()) {
+      return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                          status.error_message());
+    }
+    return response.outputs().at("y").float_val(0);
+  }
+
+  std::string root_;
+  ServerOptions options_;
+};
+
+TEST_F(ServerTest, ServesFromFlagsUntilShutDown) {
+  options_.model_name = "m";
+  options_.model_base_path = HalfPlusTwo();
+  Server server(options_);
+  const absl::Status status = server.Start();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(server.handler().IsReady());
+  const auto y = Ask("m");
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(*y, 3);
+  server.Stop();
+  server.WaitUntilStopped();
+  server.Shutdown(absl::Seconds(5));
+  EXPECT_TRUE(absl::IsUnavailable(Ask("m").status()));
+}
+
+TEST_F(ServerTest, FailsToStartWithAModelThatDoesNotLoad) {
+  fs::create_directories(JoinPath(root_, "bad/7"));
+  options_.model_base_path = JoinPath(root_, "bad");
+  Server server(options_);
+  const absl::Status status = server.Start();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("1 servable(s) did not become available: {{{name: default version: 7} due "
+                        "to error: NOT_FOUND: Specified file path does not appear to contain"));
+}
+
+TEST_F(ServerTest, StopEndsAStartThatWaitsForAModel) {
+  options_.model_base_path = JoinPath(root_, "absent");
+  Server server(options_);
+  std::thread stopper([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    server.Stop();
+  });
+  EXPECT_TRUE(absl::IsCancelled(server.Start()));
+  stopper.join();
+}
+
+TEST_F(ServerTest, ConfigFileIsReadAgain) {
+  options_.model_config_file = WriteConfig({"a"});
+  options_.model_config_file_poll_wait_seconds = 1;
+  Server server(options_);
+  ASSERT_TRUE(server.Start().ok());
+  EXPECT_TRUE(absl::IsNotFound(Ask("b").status()));
+  ASSERT_TRUE(WriteFileAtomically(options_.model_config_file, "nonsense").ok());
+  absl::SleepFor(absl::Milliseconds(1200));
+  EXPECT_TRUE(Ask("a").ok()) << "what was served stays";
+  WriteConfig({"b"});
+  for (int i = 0; i < 400 && !Ask("b").ok(); ++i) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(Ask("b").ok());
+  for (int i = 0; i < 400 && Ask("a").ok(); ++i) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_TRUE(absl::IsNotFound(Ask("a").status()));
+}
+
+TEST_F(ServerTest, OpLibraryThatIsNoneStopsTheStart) {
+  options_.model_base_path = HalfPlusTwo();
+  options_.op_library = "/no/such/library.so";
+  EXPECT_TRUE(absl::IsInvalidArgument(Server(options_).Start()));
+}
+
+}  // namespace
+}  // namespace tessera::serving

@@ -1,0 +1,224 @@
+#include "serving/server/yaml_proto.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Levenshtein's: insertions, deletions and replacements from `a` to `b`.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// Writes values into the fields of one message.
+class Converter {
+ public:
+  Converter(const std::string& file, std::string context) : file_(file), context_(context) {}
+
+  absl::Status Fill(const YAML::Node& node, Message* message) {
+    if (!node.IsMap()) return Error(node, absl::StrCat(context_, " must be a mapping"));
+    const auto* descriptor = message->GetDescriptor();
+    std::set<std::string> seen;
+    for (const auto& item : node) {
+      const std::string key = item.first.Scalar();
+      const FieldDescriptor* field = descriptor->FindFieldByName(key);
+      if (field == nullptr) {
+        std::vector<std::string> known;
+        for (int i = 0; i < descriptor->field_count(); ++i) {
+          known.push_back(descriptor->field(i)->name());
+        }
+        return UnknownYamlKey(file_, item.first, context_, known);
+      }
+      if (!seen.insert(key).second) {
+        return Error(item.first, absl::StrCat("key '", key, "' stands twice in ", context_));
+      }
+      const auto* oneof = field->real_containing_oneof();
+      if (oneof != nullptr && message->GetReflection()->HasOneof(*message, oneof)) {
+        return Error(item.first,
+                     absl::StrCat("only one of the keys of '", oneof->name(), "' may stand in ",
+                                  context_, "; '", key, "' is the second"));
+      }
+      RETURN_IF_ERROR(FillField(item.second, field, message));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status FillField(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
+    if (field->is_map()) return FillMap(node, field, message);
+    if (!field->is_repeated()) return FillValue(node, field, message, Name(field));
+    if (!node.IsSequence()) return Error(node, absl::StrCat(Name(field), " must be a list"));
+    for (size_t i = 0; i < node.size(); ++i) {
+      RETURN_IF_ERROR(FillValue(node[i], field, message, absl::StrCat(Name(field), "[", i, "]")));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FillMap(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
+    if (!node.IsMap()) return Error(node, absl::StrCat(Name(field), " must be a mapping"));
+    for (const auto& item : node) {
+      Message* entry = message->GetReflection()->AddMessage(message, field);
+      const auto* type = field->message_type();
+      const std::string name = absl::StrCat(Name(field), ".", item.first.Scalar());
+      RETURN_IF_ERROR(FillValue(item.first, type->FindFieldByNumber(1), entry, name));
+      RETURN_IF_ERROR(FillValue(item.second, type->FindFieldByNumber(2), entry, name));
+    }
+    return absl::OkStatus();
+  }
+
+  // Sets a field, or adds to a repeated one.
+  absl::Status FillValue(const YAML::Node& node, const FieldDescriptor* field, Message* message,
+                         const std::string& name) {
+    const Reflection* reflection = message->GetReflection();
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Message* child = field->is_repeated() ? reflection->AddMessage(message, field)
+                                            : reflection->MutableMessage(message, field);
+      const bool is_wrapper =
+          absl::StartsWith(child->GetDescriptor()->full_name(), "google.protobuf.") &&
+          child->GetDescriptor()->field_count() == 1;
+      if (is_wrapper) return FillValue(node, child->GetDescriptor()->field(0), child, name);
+      if (node.IsNull()) return absl::OkStatus();  // `all:` alone is an empty message
+      return Converter(file_, name).Fill(node, child);
+    }
+    if (!node.IsScalar()) return Error(node, absl::StrCat(name, " must be a single value"));
+    const std::string& text = node.Scalar();
+    bool fits = false;
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_BOOL: {
+        bool value;
+        fits = YAML::convert<bool>::decode(node, value);
+        if (fits) Put(reflection, message, field, value);
+        break;
+      }
+      case FieldDescriptor::CPPTYPE_INT32:
+        fits = PutInt<int32_t>(text, reflection, message, field);
+        break;
+      case FieldDescriptor::CPPTYPE_INT64:
+        fits = PutInt<int64_t>(text, reflection, message, field);
+        break;
+      case FieldDescriptor::CPPTYPE_UINT32:
+        fits = PutInt<uint32_t>(text, reflection, message, field);
+        break;
+      case FieldDescriptor::CPPTYPE_UINT64:
+        fits = PutInt<uint64_t>(text, reflection, message, field);
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE: {
+        double value;
+        fits = absl::SimpleAtod(text, &value);
+        if (fits) Put(reflection, message, field, value);
+        break;
+      }
+      case FieldDescriptor::CPPTYPE_FLOAT: {
+        float value;
+        fits = absl::SimpleAtof(text, &value);
+        if (fits) Put(reflection, message, field, value);
+        break;
+      }
+      case FieldDescriptor::CPPTYPE_STRING:
+        fits = true;
+        Put(reflection, message, field, text);
+        break;
+      case FieldDescriptor::CPPTYPE_ENUM: {
+        const auto* value = field->enum_type()->FindValueByName(text);
+        fits = value != nullptr;
+        if (fits) {
+          field->is_repeated() ? reflection->AddEnum(message, field, value)
+                               : reflection->SetEnum(message, field, value);
+        }
+        break;
+      }
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        break;
+    }
+    if (fits) return absl::OkStatus();
+    return Error(node, absl::StrCat(name, " must be of type ", field->cpp_type_name(), "; '", text,
+                                    "' is not"));
+  }
+
+  template <typename Int>
+  static bool PutInt(const std::string& text, const Reflection* reflection, Message* message,
+                     const FieldDescriptor* field) {
+    Int value;
+    if (!absl::SimpleAtoi(text, &value)) return false;
+    Put(reflection, message, field, value);
+    return true;
+  }
+
+#define TESSERA_PUT(TYPE, NAME)                                                                 \
+  static void Put(const Reflection* reflection, Message* message, const FieldDescriptor* field, \
+                  TYPE value) {                                                                 \
+    field->is_repeated() ? reflection->Add##NAME(message, field, value)                         \
+                         : reflection->Set##NAME(message, field, value);                        \
+  }
+  TESSERA_PUT(bool, Bool)
+  TESSERA_PUT(int32_t, Int32)
+  TESSERA_PUT(int64_t, Int64)
+  TESSERA_PUT(uint32_t, UInt32)
+  TESSERA_PUT(uint64_t, UInt64)
+  TESSERA_PUT(float, Float)
+  TESSERA_PUT(double, Double)
+  TESSERA_PUT(const std::string&, String)
+#undef TESSERA_PUT
+
+  std::string Name(const FieldDescriptor* field) const {
+    return absl::StrCat(context_, ".", field->name());
+  }
+  absl::Status Error(const YAML::Node& node, absl::string_view message) const {
+    return absl::InvalidArgumentError(absl::StrCat(YamlPlace(file_, node), ": ", message));
+  }
+
+  const std::string& file_;
+  const std::string context_;
+};
+
+}  // namespace
+
+std::string YamlPlace(const std::string& file, const YAML::Node& node) {
+  return absl::StrCat(file, ":", node.Mark().line + 1);
+}
+
+absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
+                            const std::string& context, const std::vector<std::string>& known) {
+  const std::string name = key.Scalar();
+  std::string message =
+      absl::StrCat(YamlPlace(file, key), ": unknown key '", name, "' in ", context);
+  const auto nearest = std::min_element(
+      known.begin(), known.end(),
+      [&](const auto& a, const auto& b) { return EditDistance(name, a) < EditDistance(name, b); });
+  // Beyond half of its letters changed, a suggestion only confuses.
+  if (nearest != known.end() && EditDistance(name, *nearest) <= (name.size() + 1) / 2) {
+    absl::StrAppend(&message, "; did you mean '", *nearest, "'?");
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+absl::Status YamlToProto(const std::string& file, const std::string& context,
+                         const YAML::Node& node, Message* message) {
+  return Converter(file, context).Fill(node, message);
+}
+
+}  // namespace tessera::serving

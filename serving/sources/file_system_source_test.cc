@@ -1,0 +1,177 @@
+#include "serving/sources/file_system_source.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class FileSystemSourceTest : public ::testing::Test {
+ protected:
+  FileSystemSourceTest() {
+    std::string pattern = JoinPath(::testing::TempDir(), "source_XXXXXX");
+    root_ = mkdtemp(pattern.data());
+  }
+  ~FileSystemSourceTest() override { fs::remove_all(root_); }
+
+  void MakeVersion(const std::string& path) { fs::create_directories(root_ / path); }
+  std::string Path(const std::string& path) const { return (root_ / path).string(); }
+
+  fs::path root_;
+};
+
+// The versions last told for each name, and how often.
+class Recorder : public Target<std::string> {
+ public:
+  void SetAspiredVersions(absl::string_view name, AspiredVersions<std::string> versions) override {
+    absl::MutexLock lock(&mu_);
+    std::map<int64_t, std::string>& told = told_[std::string(name)];
+    told.clear();
+    for (const auto& version : versions) {
+      told[version.id.version] = fs::path(*version.data).filename();
+    }
+    ++calls_;
+  }
+  std::map<int64_t, std::string> Told(const std::string& name) {
+    absl::MutexLock lock(&mu_);
+    return told_[name];
+  }
+  bool WaitUntil(const std::string& name, size_t count) {
+    for (int i = 0; i < 2000; ++i) {
+      if (Told(name).size() == count) return true;
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    return false;
+  }
+  int calls() {
+    absl::MutexLock lock(&mu_);
+    return calls_;
+  }
+
+ private:
+  absl::Mutex mu_;
+  std::map<std::string, std::map<int64_t, std::string>> told_;
+  int calls_ = 0;
+};
+
+VersionChoice All() { return {.kind = VersionChoice::Kind::kAll}; }
+VersionChoice Latest(int64_t n) { return {.num_latest = n}; }
+VersionChoice Specific(std::vector<int64_t> versions) {
+  return {.kind = VersionChoice::Kind::kSpecific, .specific = std::move(versions)};
+}
+
+TEST_F(FileSystemSourceTest, OnlyNamesThatReadAsNumbersCount) {
+  for (const char* name : {"m/00000123", "m/8.denied", "m/2.tmp", "m/1_0", "m/0x10", "m/-3",
+                           "m/+11", "m/ 9", "m/0", "m/99999999999999999999", "m/model"}) {
+    MakeVersion(name);
+  }
+  std::ofstream(Path("m/77")) << "a file";
+  fs::create_symlink(Path("m/0"), Path("m/5"));
+  auto versions = FindVersions({"m", Path("m"), All()});
+  ASSERT_TRUE(versions.ok());
+  std::vector<int64_t> numbers;
+  for (const auto& [number, path] : *versions) numbers.push_back(number);
+  EXPECT_THAT(numbers, ElementsAre(-3, 0, 5, 9, 11, 77, 123));
+  EXPECT_EQ(versions->at(123), Path("m/00000123"));
+}
+
+TEST_F(FileSystemSourceTest, OfTwoNamesForOneNumberTheLastCounts) {
+  MakeVersion("m/007");
+  MakeVersion("m/7");
+  auto versions = FindVersions({"m", Path("m"), All()});
+  EXPECT_THAT(*versions, ElementsAre(Pair(7, Path("m/7"))));
+}
+
+TEST_F(FileSystemSourceTest, PoliciesChoose) {
+  for (const char* name : {"m/1", "m/2", "m/10", "m/0004"}) MakeVersion(name);
+  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(1)})->size(), 1);
+  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(1)})->begin()->first, 10);
+  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(2)})->begin()->first, 4);
+  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(9)})->size(), 4);
+  EXPECT_THAT(*FindVersions({"m", Path("m"), Specific({4, 2, 3})}),
+              ElementsAre(Pair(2, Path("m/2")), Pair(4, Path("m/0004"))));
+  EXPECT_THAT(*FindVersions({"m", Path("m"), Specific({})}), IsEmpty());
+}
+
+TEST_F(FileSystemSourceTest, MissingBasePathIsAnError) {
+  EXPECT_EQ(FindVersions({"m", Path("nowhere"), Latest(1)}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_FALSE(FindVersions({"m", Path("nowhere"), Specific({1})}).ok());
+}
+
+TEST_F(FileSystemSourceTest, TellsVersionsAsTheyAppearAndVanish) {
+  MakeVersion("m/1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), All()}});
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1"))) << "before SetServables() returns";
+  MakeVersion("m/2");
+  EXPECT_TRUE(recorder.WaitUntil("m", 2));
+  fs::remove_all(Path("m/1"));
+  EXPECT_TRUE(recorder.WaitUntil("m", 1));
+  fs::remove_all(Path("m/2"));
+  EXPECT_TRUE(recorder.WaitUntil("m", 0)) << "an empty base path unloads all";
+}
+
+TEST_F(FileSystemSourceTest, VanishedBasePathAffectsOnlyItsOwnModelAndUnloadsNothing) {
+  MakeVersion("a/1");
+  MakeVersion("b/1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"a", Path("a"), All()}, {"b", Path("b"), All()}});
+  fs::remove_all(Path("a"));
+  MakeVersion("b/2");
+  EXPECT_TRUE(recorder.WaitUntil("b", 2));
+  EXPECT_EQ(recorder.Told("a").size(), 1);
+}
+
+TEST_F(FileSystemSourceTest, ServablesLeftOutAreUnaspiredAtOnce) {
+  MakeVersion("a/1");
+  MakeVersion("b/1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::ZeroDuration()});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"a", Path("a"), All()}, {"b", Path("b"), All()}});
+  source.SetServables({{"b", Path("b"), All()}});
+  EXPECT_THAT(recorder.Told("a"), IsEmpty());
+  EXPECT_EQ(recorder.Told("b").size(), 1);
+}
+
+TEST_F(FileSystemSourceTest, TellsNothingWhileNothingChanges) {
+  MakeVersion("a/1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(1)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"a", Path("a"), All()}});
+  absl::SleepFor(absl::Milliseconds(30));
+  EXPECT_EQ(recorder.calls(), 1);
+}
+
+TEST_F(FileSystemSourceTest, ZeroIntervalLooksOnlyWhenConfigured) {
+  MakeVersion("a/1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::ZeroDuration()});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"a", Path("a"), All()}});
+  MakeVersion("a/2");
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(recorder.Told("a").size(), 1);
+  source.SetServables({{"a", Path("a"), All()}});
+  EXPECT_EQ(recorder.Told("a").size(), 2);
+}
+
+}  // namespace
+}  // namespace tessera::serving
