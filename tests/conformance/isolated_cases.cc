@@ -1,0 +1,147 @@
+#include "tests/conformance/isolated_cases.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/base/logging.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kWords[] = {"PASS", "FAIL", "SKIP"};
+
+// Outcomes travel from child to parent as lines "WORD index text".
+void WriteLine(int fd, std::string line) {
+  for (char& c : line) {
+    if (c == '\n') c = ' ';
+  }
+  line += '\n';
+  size_t written = 0;
+  while (written < line.size()) {
+    const ssize_t n = ::write(fd, line.data() + written, line.size() - written);
+    if (n <= 0) return;
+    written += static_cast<size_t>(n);
+  }
+}
+
+// One child process, and what it has to do.
+struct Child {
+  pid_t pid = -1;
+  int fd = -1;
+  std::vector<int> todo;  // in order; those done are taken off the front
+  std::string unread;
+};
+
+class Runner {
+ public:
+  Runner(int num_cases, absl::FunctionRef<Outcome(int)> check)
+      : check_(check), outcomes_(num_cases) {}
+
+  std::vector<Outcome> Run(int jobs) {
+    std::vector<Child> children(jobs);
+    for (size_t i = 0; i < outcomes_.size(); ++i) {
+      children[i % children.size()].todo.push_back(static_cast<int>(i));
+    }
+    int alive = 0;
+    for (Child& child : children) alive += Start(child) ? 1 : 0;
+    while (alive > 0) {
+      std::vector<pollfd> waits;
+      std::vector<Child*> waiting;
+      for (Child& child : children) {
+        if (child.fd < 0) continue;
+        waits.push_back({child.fd, POLLIN, 0});
+        waiting.push_back(&child);
+      }
+      if (::poll(waits.data(), waits.size(), -1) < 0) continue;
+      for (size_t i = 0; i < waits.size(); ++i) {
+        if (waits[i].revents != 0 && !Read(*waiting[i])) --alive;
+      }
+    }
+    return std::move(outcomes_);
+  }
+
+ private:
+  bool Start(Child& child) {
+    if (child.todo.empty()) return false;
+    int fds[2];
+    CHECK(::pipe(fds) == 0) << std::strerror(errno);
+    child.pid = ::fork();
+    CHECK(child.pid >= 0) << std::strerror(errno);
+    if (child.pid == 0) {
+      ::close(fds[0]);
+      Work(child.todo, fds[1]);
+    }
+    ::close(fds[1]);
+    child.fd = fds[0];
+    return true;
+  }
+
+  [[noreturn]] void Work(const std::vector<int>& todo, int fd) {
+    for (int index : todo) {
+      const Outcome outcome = check_(index);
+      WriteLine(fd, absl::StrCat(kWords[outcome.kind], " ", index, " ", outcome.text));
+    }
+    std::cerr.flush();
+    std::cout.flush();
+    ::_exit(0);  // without destructors: threads of the runtime's pools may still run
+  }
+
+  // False if the child is through with all it has to do.
+  bool Read(Child& child) {
+    char buffer[4096];
+    const ssize_t n = ::read(child.fd, buffer, sizeof(buffer));
+    if (n > 0) {
+      child.unread.append(buffer, static_cast<size_t>(n));
+      size_t end;
+      while ((end = child.unread.find('\n')) != std::string::npos) {
+        Take(child, child.unread.substr(0, end));
+        child.unread.erase(0, end + 1);
+      }
+      return true;
+    }
+    ::close(child.fd);
+    child.fd = -1;
+    child.unread.clear();
+    int status = 0;
+    ::waitpid(child.pid, &status, 0);
+    if (child.todo.empty()) return false;
+    // It died in the first case that it has not reported: another child does the rest.
+    const std::string how = WIFSIGNALED(status)
+                                ? absl::StrCat("crashed: ", strsignal(WTERMSIG(status)))
+                                : absl::StrCat("ended its process with ", WEXITSTATUS(status));
+    outcomes_[child.todo.front()] = {Outcome::kFailed, how};
+    child.todo.erase(child.todo.begin());
+    return Start(child);
+  }
+
+  void Take(Child& child, const std::string& line) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 2));
+    int index;
+    if (parts.size() < 2 || !absl::SimpleAtoi(parts[1], &index)) return;
+    Outcome& outcome = outcomes_[index];
+    for (int kind = 0; kind < 3; ++kind) {
+      if (parts[0] == kWords[kind]) outcome.kind = static_cast<Outcome::Kind>(kind);
+    }
+    if (parts.size() > 2) outcome.text = parts[2];
+    child.todo.erase(child.todo.begin());
+  }
+
+  const absl::FunctionRef<Outcome(int)> check_;
+  std::vector<Outcome> outcomes_;
+};
+
+}  // namespace
+
+std::vector<Outcome> RunIsolated(int num_cases, int jobs, absl::FunctionRef<Outcome(int)> check) {
+  return Runner(num_cases, check).Run(jobs);
+}
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+#include "runtime/framework/op_library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/framework/shape_inference.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kLibrary[] = "tests/custom_op/libzero_out.so";
+
+TEST(OpLibraryTest, AddsAnOpAndItsKernel) {
+  ASSERT_EQ(OpRegistry::Global().Find("ZeroOut"), nullptr);
+  const auto added = LoadOpLibrary(kLibrary);
+  ASSERT_TRUE(added.ok()) << added.status();
+  EXPECT_THAT(*added, ElementsAre("ZeroOut"));
+  EXPECT_THAT(*LoadOpLibrary(kLibrary), IsEmpty()) << "the second time nothing is new";
+
+  const OpDef* const op = OpRegistry::Global().Find("ZeroOut");
+  ASSERT_NE(op, nullptr);
+  ShapeContext shapes(*op, {}, {PartialShape({-1, 2})}, {nullptr}, 1);
+  ASSERT_TRUE(op->shape_fn(shapes).ok());
+  EXPECT_EQ(shapes.outputs()[0], PartialShape({-1, 2}));
+  ASSERT_TRUE(shapes.WithRank(0, 2).ok());
+
+  auto kernel = CreateKernel(
+      KernelBuild(*op, "node", {}, {DType::kFloat}, {DType::kFloat}, nullptr, nullptr));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  Value input{Tensor::Vector<float>({3, 4, 5}), nullptr}, output;
+  const KernelContext::InputSlot slot{0, 1};
+  const DType type = DType::kFloat;
+  ctx.Bind(&input, {&slot, 1}, &output, {&type, 1});
+  ASSERT_TRUE((*kernel)->Compute(ctx).ok());
+  EXPECT_THAT(output.tensor.flat<float>(), ElementsAre(3, 0, 0));
+}
+
+TEST(OpLibraryTest, AFileThatIsNoLibraryIsRefusedWithTheReason) {
+  const auto added = LoadOpLibrary("/nonexistent/ops.so");
+  EXPECT_EQ(added.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(added.status().message()), HasSubstr("/nonexistent/ops.so"));
+}
+
+}  // namespace
+}  // namespace tessera

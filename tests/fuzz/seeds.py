@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes the inputs that a fuzz target starts from.
+
+    tests/fuzz/seeds.py TARGET FOLDER
+"""
+import pathlib
+import struct
+import sys
+
+DATA = pathlib.Path(__file__).parent.parent / "data"
+
+
+def tensor_protos():
+    """A TensorProto of each dtype, by typed field and by content."""
+    shape = bytes([0x12, 0x04, 0x12, 0x02, 0x08, 0x02])  # tensor_shape { dim { size: 2 } }
+    fields = {  # dtype: a field with two values
+        1: b"\x2a\x08" + struct.pack("<2f", 1, 2),
+        2: b"\x32\x10" + struct.pack("<2d", 1, 2),
+        3: b"\x3a\x02\x01\x02",
+        7: b"\x42\x01a\x42\x02bc",
+        8: b"\x4a\x10" + struct.pack("<4f", 1, 2, 3, 4),
+        9: b"\x52\x02\x01\x02",
+        10: b"\x5a\x02\x01\x00",
+        18: b"\x62\x20" + struct.pack("<4d", 1, 2, 3, 4),
+        19: b"\x6a\x04\x80\x78\x80\x78",
+        20: b"\x72\x03\x0a\x01d\x72\x03\x1a\x01n",
+        21: b"\x7a\x0a\x0a\x01t\x12\x01m\x1a\x02\x08\x03",
+        22: b"\x82\x01\x02\x01\x02",
+        23: b"\x8a\x01\x02\x01\x02",
+        24: b"\x92\x01\x02\x3c\x40",
+    }
+    for dtype in range(1, 33):
+        head = bytes([0x08, dtype]) + shape
+        yield head + fields.get(dtype, fields[3])
+        yield head + b"\x22\x08" + bytes(8)  # tensor_content
+    yield bytes([0x08, 7]) + shape + b"\x22\x05\x01\x02abc"
+
+
+def checkpoints():
+    """The index's size, the index, and the data of recorded checkpoints."""
+    for index in sorted(DATA.rglob("variables.index")):
+        data = index.with_name("variables.data-00000-of-00001").read_bytes()
+        if len(data) < 4000:
+            contents = index.read_bytes()
+            yield struct.pack("<I", len(contents)) + contents + data
+
+
+def graphs():
+    """Small recorded graphs: functions, loops, variables."""
+    for path in sorted((DATA / "golden" / "graphs").glob("*.pb")):
+        if path.stat().st_size < 4000:
+            yield path.read_bytes()
+
+
+SEEDS = {
+    "tensor_proto_fuzzer": tensor_protos,
+    "checkpoint_fuzzer": checkpoints,
+    "graph_import_fuzzer": graphs,
+}
+
+
+def main():
+    target, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, seed in enumerate(SEEDS.get(target, list)()):
+        (folder / f"seed{i:03}").write_bytes(seed)
+
+
+if __name__ == "__main__":
+    main()

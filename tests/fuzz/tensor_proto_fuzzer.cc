@@ -1,0 +1,47 @@
+// Any bytes as a TensorProto: decoding fails with a status or gives a tensor that encodes again to
+// what decodes to the same.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "google/protobuf/stubs/logging.h"
+#include "runtime/base/logging.h"
+#include "runtime/tensor/tensor_proto.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+
+namespace tessera {
+namespace {
+
+// More than a request of some kilobytes would ask for in earnest.
+constexpr int64_t kMaxBytes = 1 << 20;
+
+void CheckTensor(const Tensor& tensor) {
+  for (const auto form : {TensorProtoForm::kTypedFields, TensorProtoForm::kTensorContent}) {
+    tensorflow::TensorProto proto;
+    CHECK(TensorToProto(tensor, form, &proto).ok());
+    const auto again = TensorFromProto(proto);
+    CHECK(again.ok()) << again.status();
+    CHECK(again->ToString(100) == tensor.ToString(100))
+        << again->ToString() << " instead of " << tensor.ToString();
+  }
+}
+
+}  // namespace
+}  // namespace tessera
+
+// Texts that are no UTF-8 would fill the log.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  google::protobuf::SetLogHandler(nullptr);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  tensorflow::TensorProto proto;
+  if (!proto.ParseFromArray(data, static_cast<int>(size))) return 0;
+  const auto copied = tessera::TensorFromProto(proto, tessera::kMaxBytes);
+  if (copied.ok()) tessera::CheckTensor(*copied);
+  const auto moved = tessera::TensorFromProto(std::move(proto), tessera::kMaxBytes);
+  CHECK(moved.ok() == copied.ok());
+  if (moved.ok()) CHECK(moved->ToString(100) == copied->ToString(100));
+  return 0;
+}
