@@ -3,6 +3,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <limits>
@@ -13,6 +14,9 @@
 
 namespace tessera::serving {
 namespace {
+
+// Of a Unix socket's path, without the zero at its end.
+constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
 // A server that did not end properly leaves its socket behind, and binding would fail.
 void RemoveStaleSocket(const std::string& path) {
@@ -32,6 +36,12 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   if (options.port == 0 && options.socket_path.empty()) {
     return absl::InvalidArgumentError(
         "nothing to listen on: set --port or --grpc_socket_path to a value that is not 0 or empty");
+  }
+  if (options.socket_path.size() > kMaxSocketPathBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--grpc_socket_path: ", options.socket_path, " has ", options.socket_path.size(),
+        " bytes; a Unix socket's path has at most ", kMaxSocketPathBytes,
+        ": choose a shorter one, under /tmp or /run for example"));
   }
   std::unique_ptr<GrpcServer> result(new GrpcServer(options, handler));
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

@@ -23,7 +23,8 @@ using ::testing::HasSubstr;
 class GrpcServerTest : public ::testing::Test {
  protected:
   GrpcServerTest() {
-    std::string pattern = ::testing::TempDir() + "/grpc_XXXXXX";
+    // Not in TempDir(): a Unix socket's path has 107 bytes, and Bazel's folders can be longer.
+    std::string pattern = "/tmp/grpc_XXXXXX";
     root_ = mkdtemp(pattern.data());
     fs::create_directories(root_ / "m/1");
     fs::create_directories(root_ / "m/2");
@@ -363,6 +364,15 @@ TEST_F(GrpcServerTest, ShutdownLetsRequestsUnderWayFinish) {
   server_->Shutdown(absl::Now() + absl::Seconds(20));
   client.join();
   releaser.join();
+}
+
+TEST_F(GrpcServerTest, SocketPathThatTheSystemCannotHoldIsRefused) {
+  GrpcServer::Options options;
+  options.socket_path = absl::StrCat("/tmp/", std::string(103, 's'));  // 108 bytes
+  const auto server = GrpcServer::Start(options, handler_.get());
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(server.status().message()),
+              HasSubstr("sss has 108 bytes; a Unix socket's path has at most 107"));
 }
 
 TEST_F(GrpcServerTest, NothingToListenOnOrATakenPortIsRefused) {
