@@ -1,0 +1,102 @@
+#include "benchmarks/load/grpc_target.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace tessera::benchmarks {
+namespace {
+
+constexpr char kPredict[] = "/tensorflow.serving.PredictionService/Predict";
+
+class GrpcTarget : public RequestTarget {
+ public:
+  GrpcTarget(const std::string& address, const Options& options,
+             const std::vector<std::string>& requests)
+      : timeout_(options.timeout) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetMaxSendMessageSize(-1);
+    // Without this, channels to one address share one connection.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    for (int i = 0; i < options.channels; ++i) {
+      stubs_.push_back(std::make_unique<grpc::GenericStub>(
+          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
+    }
+    for (const std::string& request : requests) {
+      const grpc::Slice slice(request);
+      requests_.emplace_back(&slice, 1);
+    }
+  }
+
+  // A channel's threads must not be the ones that destroy it: waits until they have let go of all
+  // calls, and with them of the channels.
+  ~GrpcTarget() override {
+    absl::MutexLock lock(&mu_);
+    const auto none = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) { return calls_ == 0; };
+    mu_.Await(absl::Condition(&none));
+  }
+
+  void Send(size_t request, OnReply on_reply) override {
+    {
+      absl::MutexLock lock(&mu_);
+      ++calls_;
+    }
+    auto* call = new Call;
+    call->on_reply = std::move(on_reply);
+    call->context.set_deadline(std::chrono::system_clock::now() +
+                               absl::ToChronoNanoseconds(timeout_));
+    grpc::GenericStub& stub = *stubs_[turn_.fetch_add(1) % stubs_.size()];
+    stub.UnaryCall(&call->context, kPredict, {}, &requests_[request], &call->response,
+                   [this, call](const grpc::Status& status) {
+                     Finish(*call, status);
+                     delete call;
+                     absl::MutexLock lock(&mu_);
+                     --calls_;
+                   });
+  }
+
+ private:
+  struct Call {
+    grpc::ClientContext context;
+    grpc::ByteBuffer response;
+    OnReply on_reply;
+  };
+
+  static void Finish(const Call& call, const grpc::Status& status) {
+    if (!status.ok()) {
+      return call.on_reply(
+          absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()),
+          {});
+    }
+    grpc::Slice bytes;
+    if (!call.response.DumpToSingleSlice(&bytes).ok()) {
+      return call.on_reply(absl::DataLossError("the answer cannot be decompressed"), {});
+    }
+    call.on_reply(absl::OkStatus(), {reinterpret_cast<const char*>(bytes.begin()), bytes.size()});
+  }
+
+  const absl::Duration timeout_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  std::vector<grpc::ByteBuffer> requests_;
+  std::atomic<size_t> turn_{0};
+  absl::Mutex mu_;
+  int64_t calls_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RequestTarget> MakeGrpcTarget(const std::string& address,
+                                              const RequestTarget::Options& options,
+                                              const std::vector<std::string>& requests) {
+  return std::make_unique<GrpcTarget>(address, options, requests);
+}
+
+}  // namespace tessera::benchmarks

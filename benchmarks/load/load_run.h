@@ -1,0 +1,69 @@
+// LoadRun: sends requests at the times that a kind of load wants.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "benchmarks/load/answer_check.h"
+#include "benchmarks/load/load_log.h"
+#include "benchmarks/load/request_target.h"
+
+namespace tessera::benchmarks {
+
+// Open loop: requests come as a Poisson process, whatever becomes of those before. When the target
+// is slow they pile up, as those of many independent clients would. Closed loop: a fixed number is
+// under way at any time; the next one goes when an answer comes.
+//
+//   LoadRun run({.rate = 1000, .duration = absl::Seconds(10)}, target.get(), &check, &log);
+//   run.Run();
+//
+// Run() is called once; the others are thread-safe.
+class LoadRun {
+ public:
+  struct Options {
+    // Requests a second of the open loop; 0: closed loop.
+    double rate = 0;
+    // Requests under way in the closed loop.
+    int in_flight = 1;
+    absl::Duration duration = absl::InfiniteDuration();
+    // Requests of the target that are sent in turn.
+    size_t num_requests = 1;
+    // Of the times between requests. The same seed gives the same times.
+    uint64_t seed = 1;
+  };
+
+  // All must outlive the run.
+  LoadRun(const Options& options, RequestTarget* target, AnswerCheck* check, LoadLog* log);
+
+  // Returns when the duration is over, or after Stop(), and every reply is there. Closes the log.
+  void Run();
+  void Stop() { stopped_ = true; }
+  // Since the run was made: the clock of the records.
+  absl::Duration Elapsed() const;
+  // What Elapsed() counts from.
+  absl::Time start() const { return start_; }
+
+ private:
+  void RunOpen();
+  void RunClosed();
+  void Send(absl::Duration intended);
+  void OnReply(RequestRecord record, const absl::Status& status, absl::string_view answer);
+  bool IsOver() const { return stopped_ || Elapsed() >= options_.duration; }
+
+  const Options options_;
+  RequestTarget* const target_;
+  AnswerCheck* const check_;
+  LoadLog* const log_;
+  const absl::Time start_;
+  const int64_t start_nanos_;  // of the monotonic clock
+  std::atomic<bool> stopped_{false};
+  std::atomic<size_t> turn_{0};
+  absl::Mutex mu_;
+  int64_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace tessera::benchmarks

@@ -1,0 +1,52 @@
+// RequestTarget: a server under load, one way of asking it.
+//
+//   ASSIGN_OR_RETURN(auto target, MakeRequestTarget({.url = "grpc://127.0.0.1:8500"}, requests));
+//   target->Send(0, [](const absl::Status& status, absl::string_view answer) { ... });
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tessera::benchmarks {
+
+// Sends requests that were encoded beforehand, and hands on answers undecoded, so that it costs the
+// machine it shares with the server little. Thread-safe.
+class RequestTarget {
+ public:
+  // The bytes of the answer, which are there during the call only; empty if the status is not OK.
+  using OnReply = std::function<void(const absl::Status& status, absl::string_view answer)>;
+
+  struct Options {
+    // grpc://HOST:PORT asks PredictionService/Predict; rest://HOST:PORT/PATH posts there.
+    std::string url;
+    // gRPC: connections, used in turn.
+    int channels = 4;
+    // REST: connections, opened when all others wait for answers. Beyond them requests queue here.
+    int max_connections = 256;
+    // After which a request counts as not answered.
+    absl::Duration timeout = absl::Seconds(30);
+  };
+
+  // Requires that all replies have come.
+  virtual ~RequestTarget() = default;
+
+  // Sends one of the requests given at the start. Does not wait. `on_reply` is called once, on a
+  // thread of the target's, and must not wait either.
+  // Statuses: of gRPC, the server's; of REST, UNAVAILABLE for a connection that fails, UNKNOWN with
+  // the HTTP status and body if that is not 200; DEADLINE_EXCEEDED of both.
+  virtual void Send(size_t request, OnReply on_reply) = 0;
+};
+
+// `requests`: serialized PredictRequests, or bodies of HTTP requests. Connects with the first
+// requests: a server that is not there shows in their statuses.
+// Errors: INVALID_ARGUMENT for another URL; UNAVAILABLE if its host has no address.
+absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRequestTarget(
+    const RequestTarget::Options& options, const std::vector<std::string>& requests);
+
+}  // namespace tessera::benchmarks

@@ -1,0 +1,180 @@
+#include "benchmarks/load/rest_target.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tessera::benchmarks {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using Error = boost::system::error_code;
+using Endpoint = asio::ip::tcp::endpoint;
+
+struct Pending {
+  const std::string* bytes;
+  RequestTarget::OnReply on_reply;
+};
+
+// One request at a time. Deletes nothing and knows of no others: `on_free` says that it can take
+// the next request.
+class Connection {
+ public:
+  Connection(asio::io_context& io, const Endpoint& endpoint, absl::Duration timeout,
+             std::function<void(Connection*)> on_free)
+      : endpoint_(endpoint), timeout_(timeout), on_free_(std::move(on_free)), stream_(io) {}
+
+  void Send(Pending pending) {
+    pending_ = std::move(pending);
+    stream_.expires_after(absl::ToChronoNanoseconds(timeout_));
+    if (stream_.socket().is_open()) return Write();
+    stream_.async_connect(endpoint_, [this](Error error) {
+      if (error) return Fail("cannot connect", error);
+      stream_.socket().set_option(asio::ip::tcp::no_delay(true), error);
+      Write();
+    });
+  }
+
+ private:
+  void Write() {
+    asio::async_write(stream_, asio::buffer(*pending_.bytes),
+                      [this](Error error, size_t) { error ? Fail("cannot send", error) : Read(); });
+  }
+
+  void Read() {
+    parser_.emplace();
+    parser_->body_limit(std::numeric_limits<uint64_t>::max());
+    http::async_read(stream_, buffer_, *parser_, [this](Error error, size_t) {
+      if (error) return Fail("no answer", error);
+      const auto& answer = parser_->get();
+      if (!answer.keep_alive()) Close();
+      if (answer.result_int() == 200) return Finish(absl::OkStatus(), answer.body());
+      Finish(absl::UnknownError(absl::StrCat("HTTP ", answer.result_int(), ": ", answer.body())),
+             {});
+    });
+  }
+
+  void Fail(const char* what, Error error) {
+    Close();
+    const std::string text = absl::StrCat(what, ": ", error.message());
+    Finish(error == beast::error::timeout ? absl::DeadlineExceededError(text)
+                                          : absl::UnavailableError(text),
+           {});
+  }
+
+  void Finish(const absl::Status& status, absl::string_view answer) {
+    stream_.expires_never();
+    std::exchange(pending_.on_reply, nullptr)(status, answer);
+    on_free_(this);
+  }
+
+  void Close() {
+    stream_.close();
+    buffer_.clear();
+  }
+
+  const Endpoint endpoint_;
+  const absl::Duration timeout_;
+  const std::function<void(Connection*)> on_free_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<http::response_parser<http::string_body>> parser_;
+  Pending pending_;
+};
+
+class RestTarget : public RequestTarget {
+ public:
+  RestTarget(const RestAddress& address, const Options& options,
+             const std::vector<std::string>& requests)
+      : options_(options), work_(asio::make_work_guard(io_)) {
+    for (const std::string& body : requests) {
+      requests_.push_back(absl::StrCat(
+          "POST ", address.path, " HTTP/1.1\r\nHost: ", address.host,
+          "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+    }
+  }
+  ~RestTarget() override {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Start(const RestAddress& address) {
+    Error error;
+    asio::ip::tcp::resolver resolver(io_);
+    const auto found = resolver.resolve(address.host, address.port, error);
+    if (error || found.empty()) {
+      return absl::UnavailableError(
+          absl::StrCat("no address of ", address.host, ":", address.port, ": ", error.message()));
+    }
+    endpoint_ = found.begin()->endpoint();
+    thread_ = std::thread([this] { io_.run(); });
+    return absl::OkStatus();
+  }
+
+  void Send(size_t request, OnReply on_reply) override {
+    asio::post(io_, [this, pending = Pending{&requests_[request], std::move(on_reply)}]() mutable {
+      queue_.push_back(std::move(pending));
+      SendQueued();
+    });
+  }
+
+ private:
+  // What follows runs on thread_.
+  void SendQueued() {
+    if (queue_.empty()) return;
+    if (idle_.empty()) {
+      if (connections_.size() == static_cast<size_t>(options_.max_connections)) return;
+      connections_.push_back(
+          std::make_unique<Connection>(io_, endpoint_, options_.timeout, [this](Connection* free) {
+            idle_.push_back(free);
+            SendQueued();
+          }));
+      idle_.push_back(connections_.back().get());
+    }
+    Connection* const connection = idle_.back();
+    idle_.pop_back();
+    Pending next = std::move(queue_.front());
+    queue_.pop_front();
+    connection->Send(std::move(next));
+  }
+
+  const Options options_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Endpoint endpoint_;
+  std::vector<std::string> requests_;
+  std::deque<Pending> queue_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection*> idle_;  // the last one used is used first
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRestTarget(
+    const RestAddress& address, const RequestTarget::Options& options,
+    const std::vector<std::string>& requests) {
+  auto target = std::make_unique<RestTarget>(address, options, requests);
+  if (absl::Status status = target->Start(address); !status.ok()) return status;
+  return target;
+}
+
+}  // namespace tessera::benchmarks
