@@ -12,13 +12,11 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_algorithms.h"
+#include "runtime/graph/unknown_ops.h"
 #include "runtime/kernels/function_call.h"
 
 namespace tessera {
 namespace {
-
-// Stands for a node whose op was unknown when the graph was imported; see GraphImportOptions.
-constexpr absl::string_view kUnsupportedOp = "_Unsupported";
 
 bool NeedsDataflow(const CompiledNode& compiled) {
   switch (compiled.role) {

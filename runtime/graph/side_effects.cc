@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "runtime/graph/function.h"
+#include "runtime/graph/unknown_ops.h"
 
 namespace tessera {
 namespace {
@@ -115,6 +116,7 @@ bool HasSideEffect(const Node& node, const FunctionLibrary* library) {
 bool IsPure(const Node& node) {
   if (node.is_stateful() || IsControlFlow(node)) return false;
   if (IsGivenFromOutside(node)) return false;
+  if (node.IsOp(kUnsupportedOp)) return false;  // what the real op does is not known
   const auto& inputs = node.input_types();
   const auto& outputs = node.output_types();
   if (std::any_of(inputs.begin(), inputs.end(), IsRef) ||

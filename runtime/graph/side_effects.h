@@ -21,7 +21,7 @@ bool OnlyCallsFunctions(absl::string_view op_name);
 
 // True if the outputs depend on nothing but inputs and attributes: not on state, time, chance, or
 // the frame of a v1 loop. Nodes with reference inputs or outputs are never pure, nor are calls of
-// functions, whose bodies may do anything.
+// functions, whose bodies may do anything, nor stand-ins of unknown ops.
 bool IsPure(const Node& node);
 
 }  // namespace tessera

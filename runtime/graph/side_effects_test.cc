@@ -32,6 +32,10 @@ TEST(SideEffectsTest, TellsWritesFromReads) {
        {{"Tin", EmptyList{}}, {"Tout", EmptyList{}}, {"f", FunctionRef{"f", {}}}},
        false,
        false},
+      {"_Unsupported",
+       {{"_op", "Foo"}, {"_inputs", EmptyList{}}, {"_outputs", std::vector<DType>{DType::kFloat}}},
+       false,
+       false},
   };
   for (const auto& c : kCases) {
     const Node* node = graph.AddNode(c.op, c.op, c.attrs).value();

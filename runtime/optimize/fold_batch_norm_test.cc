@@ -80,6 +80,16 @@ TEST(FoldBatchNormTest, LeavesWhatItCannotFold) {
     EXPECT_FALSE(g.Apply(kFold));
   }
   {
+    PassTestGraph g;  // a node that waits for the product, and for which the factor's user waits
+    const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({2, 3}, 1))});
+    const Endpoint between = g.Op("Neg", {g.Const(Ramp({3}, 1))});
+    g.graph.AddControlEdge(product.node, between.node);
+    const Endpoint scaled = g.Op("Mul", {product, g.Const(Ramp({3}, 1))});
+    g.graph.AddControlEdge(between.node, scaled.node);
+    g.Result(scaled);
+    EXPECT_FALSE(g.Apply(kFold));
+  }
+  {
     PassTestGraph g;  // a factor that is no channel vector
     const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({2, 3}, 1))});
     g.Result(g.Op("Mul", {product, g.Const(Ramp({2, 3}, 1))}));

@@ -8,6 +8,7 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 constexpr double kTolerance = 1e-6;
 const FusePostOpsPass kFuse;
@@ -115,10 +116,48 @@ TEST(FusePostOpsTest, ControlEdgesMoveToTheFusedNode) {
   g.graph.AddControlEdge(g.Arg(DType::kBool).node, biased.node);
   Node* result = g.Result(biased);
   Node* other = g.Result(x);
-  g.graph.AddControlEdge(product.node, other);
+  g.graph.AddControlEdge(biased.node, other);
   EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 3}, 1), Tensor::Scalar(true)}, kTolerance));
   EXPECT_EQ(result->input(0).node->control_inputs().size(), 1u);
   EXPECT_THAT(other->control_inputs(), ElementsAre(g.Only("_FusedMatMul")));
+}
+
+TEST(FusePostOpsTest, NodesThatOthersWaitForStay) {
+  {
+    PassTestGraph g;  // the bias waits for the product
+    const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({3, 4}, 1))});
+    const Endpoint bias = g.Op("Neg", {g.Const(Ramp({4}, 1))});
+    g.graph.AddControlEdge(product.node, bias.node);
+    g.Result(g.Op("BiasAdd", {product, bias}));
+    EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({2, 3}, 1)}));
+  }
+  {
+    PassTestGraph g;  // what the activation waits for waits for the addition
+    const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({3, 4}, 1))});
+    const Endpoint biased = g.Op("BiasAdd", {product, g.Const(Ramp({4}, 1))});
+    const Endpoint between = g.Op("Neg", {g.Const(Ramp({4}, 1))});
+    const Endpoint activated = g.Op("Relu", {biased});
+    g.graph.AddControlEdge(biased.node, between.node);
+    g.graph.AddControlEdge(between.node, activated.node);
+    g.Result(activated);
+    g.ExpectSameResults(kFuse, {Ramp({2, 3}, 1)}, kTolerance);
+    EXPECT_THAT(FusedOps(g.Only("_FusedMatMul")), ElementsAre("BiasAdd"));
+    EXPECT_EQ(g.CountOf("Relu"), 1);
+  }
+}
+
+TEST(FusePostOpsTest, WhatTheNodesInsideAChainWaitForIsAwaitedByTheFusedNode) {
+  PassTestGraph g;
+  const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({3, 4}, 1))});
+  const Endpoint biased = g.Op("BiasAdd", {product, g.Const(Ramp({4}, 1))});
+  Node* const before = g.Arg(DType::kBool).node;
+  Node* const between = g.Arg(DType::kBool).node;
+  g.graph.AddControlEdge(before, product.node);
+  g.graph.AddControlEdge(between, biased.node);
+  g.Result(g.Op("Relu", {biased}));
+  EXPECT_TRUE(g.ExpectSameResults(
+      kFuse, {Ramp({2, 3}, 1), Tensor::Scalar(true), Tensor::Scalar(true)}, kTolerance));
+  EXPECT_THAT(g.Only("_FusedMatMul")->control_inputs(), UnorderedElementsAre(before, between));
 }
 
 }  // namespace

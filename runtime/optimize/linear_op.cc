@@ -89,6 +89,8 @@ std::optional<ChannelBias> AsChannelBias(Node* node) {
   return std::nullopt;
 }
 
-bool HasOneUse(const Node& node) { return node.num_outputs() == 1 && node.uses(0).size() == 1; }
+bool HasOneUse(const Node& node) {
+  return node.num_outputs() == 1 && node.uses(0).size() == 1 && node.control_outputs().empty();
+}
 
 }  // namespace tessera

@@ -31,7 +31,9 @@ PartialShape KnownShape(const Endpoint& endpoint);
 // True if a tensor of this shape, combined with the linear op's output by broadcasting, applies one
 // value to each channel: [channels] or [1, ..., channels] of no higher rank. Channels must be last.
 bool IsPerChannel(const LinearOp& linear, const PartialShape& shape);
-// True if the node's one output goes to one input, and the node may be taken out of the graph.
+// True if the node's one output goes to one input and nothing else waits for the node. A rewrite
+// may then make one node of it and its user: whatever either waits for cannot wait for this node in
+// turn, so that no cycle can close.
 bool HasOneUse(const Node& node);
 
 }  // namespace tessera

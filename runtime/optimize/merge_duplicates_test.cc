@@ -60,6 +60,19 @@ TEST(MergeDuplicatesTest, NodesWithStateStayApart) {
   EXPECT_EQ(g.CountOf("RandomUniform"), 2);
 }
 
+TEST(MergeDuplicatesTest, StandInsOfUnknownOpsStayApart) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  for (const DType output : {DType::kFloat, DType::kInt32, DType::kInt32}) {
+    g.Result(g.Op("_Unsupported", {x},
+                  {{"_op", "Foo"},
+                   {"_inputs", std::vector<DType>{DType::kFloat}},
+                   {"_outputs", std::vector<DType>{output}}}));
+  }
+  EXPECT_FALSE(g.Apply(MergeDuplicatesPass()));
+  EXPECT_EQ(g.CountOf("_Unsupported"), 3);
+}
+
 TEST(MergeDuplicatesTest, LargeConstantsAreTheSameIfTheyShareMemory) {
   PassTestGraph g;
   const Tensor large = Ramp({10000}, 1);
