@@ -60,7 +60,10 @@ TEST_P(LoopTest, CountsToTheLimit) {
   TestGraph g;
   const Loop loop = AddLoop(
       g, "count", g.Arg(0, DType::kInt32), g.Arg(1, DType::kInt32),
-      [&](Endpoint i) { return g.Op("TestAdd", {i, g.Const(1)}); }, GetParam());
+      [&](Endpoint i) {
+        return g.Op("TestAdd", {i, g.Const(1)});
+      },
+      GetParam());
   g.Result(0, loop.exit);
   for (const int limit : {0, 1, 7, 1000}) {
     absl::StatusOr<std::vector<Tensor>> results =
@@ -83,7 +86,10 @@ TEST_P(LoopTest, NestedLoopsMultiply) {
         const Endpoint inner_limit = g.Op("TestAdd", {i, {ten_in_outer, 0}});
         return AddLoop(
                    g, "inner", i, inner_limit,
-                   [&](Endpoint j) { return g.Op("TestAdd", {j, g.Const(1)}); }, GetParam())
+                   [&](Endpoint j) {
+                     return g.Op("TestAdd", {j, g.Const(1)});
+                   },
+                   GetParam())
             .exit;
       },
       GetParam());
@@ -116,6 +122,28 @@ TEST_P(LoopTest, AsynchronousBodyOnAPool) {
     run.results = &results;
     ASSERT_TRUE((*executor)->Run(step.context, run).ok());
     EXPECT_EQ(results[0].scalar<int32_t>(), 50);
+  }
+}
+
+// The threads on which TestLater ends hand nodes to the pool: they must have let go of it when the
+// run is over. ThreadSanitizer sees it if they have not.
+TEST(PoolTest, ThePoolMayGoWhenTheRunIsOver) {
+  TestGraph g;
+  Endpoint x = g.Arg(0, DType::kInt32);
+  g.Result(0, g.Op("TestAdd", {g.Op("TestLater", {x}), g.Op("TestLater", {x})}));
+  absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  for (int i = 0; i < 200; ++i) {
+    ThreadPool pool({.name = "short", .num_threads = 2});
+    TestStep step;
+    step.context.inter_op_pool = &pool;
+    const std::vector<Tensor> args = {Int(i)};
+    std::vector<Tensor> results;
+    RunArgs run;
+    run.args = args;
+    run.results = &results;
+    ASSERT_TRUE((*executor)->Run(step.context, run).ok());
+    ASSERT_EQ(results[0].scalar<int32_t>(), 2 * i);
   }
 }
 
@@ -219,9 +247,8 @@ TEST(ConditionalTest, ConditionalInALoop) {
 
 TEST(LoopErrorTest, ErrorInTheBodyEndsTheLoopAndNamesTheNode) {
   TestGraph g;
-  const Loop loop = AddLoop(g, "loop", g.Arg(0, DType::kInt32), g.Const(1000000), [&](Endpoint i) {
-    return g.Op("TestFail", {i}, {}, "loop/culprit");
-  });
+  const Loop loop = AddLoop(g, "loop", g.Arg(0, DType::kInt32), g.Const(1000000),
+                            [&](Endpoint i) { return g.Op("TestFail", {i}, {}, "loop/culprit"); });
   g.Result(0, loop.exit);
   absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
   ASSERT_TRUE(executor.ok()) << executor.status();
@@ -232,15 +259,15 @@ TEST(LoopErrorTest, ErrorInTheBodyEndsTheLoopAndNamesTheNode) {
     RunArgs run;
     run.args = args;
     run.results = &results;
-    EXPECT_EQ((*executor)->Run(step.context, run).message(),
-              "{{node loop/culprit}} told to fail");
+    EXPECT_EQ((*executor)->Run(step.context, run).message(), "{{node loop/culprit}} told to fail");
   }
 }
 
 TEST(LoopErrorTest, DeadlineEndsAnEndlessLoopOfCheapNodes) {
   TestGraph g;
-  const Loop loop = AddLoop(g, "loop", g.Arg(0, DType::kInt32), g.Const(1),
-                            [&](Endpoint i) { return g.Op("TestAdd", {i, g.Const(0)}); });
+  const Loop loop = AddLoop(g, "loop", g.Arg(0, DType::kInt32), g.Const(1), [&](Endpoint i) {
+    return g.Op("TestAdd", {i, g.Const(0)});
+  });
   g.Result(0, loop.exit);
   absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
   ASSERT_TRUE(executor.ok()) << executor.status();
@@ -272,8 +299,10 @@ TEST(LoopErrorTest, ExitOutsideAnyLoopIsRefused) {
 
 TEST(StressTest, ManyThreadsRunOneLoop) {
   TestGraph g;
-  const Loop loop = AddLoop(g, "count", g.Arg(0, DType::kInt32), g.Arg(1, DType::kInt32),
-                            [&](Endpoint i) { return g.Op("TestAdd", {i, g.Const(1)}); });
+  const Loop loop =
+      AddLoop(g, "count", g.Arg(0, DType::kInt32), g.Arg(1, DType::kInt32), [&](Endpoint i) {
+        return g.Op("TestAdd", {i, g.Const(1)});
+      });
   g.Result(0, loop.exit);
   absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
   ASSERT_TRUE(executor.ok()) << executor.status();

@@ -128,7 +128,11 @@ void DataflowRun::WorkAndEnd(ReadyList ready) {
 
 void DataflowRun::HandOver(ReadyList ready) {
   if (!ready.empty() && step_->inter_op_pool != nullptr) {
+    // This thread takes part until Schedule() is back: with the end of the step its owner may take
+    // the pool away.
+    activities_.fetch_add(1, std::memory_order_relaxed);
     Schedule(std::move(ready));
+    if (EndActivity()) Finish();
   } else if (!ready.empty() && has_waiter_) {
     absl::MutexLock lock(&mu_);
     handed_over_.insert(handed_over_.end(), ready.begin(), ready.end());
