@@ -11,7 +11,6 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMaxTensorBytes = int64_t{2} << 30;
 // Of func attributes within func attributes; real graphs nest two or three.
 constexpr int kMaxNesting = 32;
 
@@ -66,7 +65,7 @@ absl::StatusOr<AttrValue> ListFromProto(const tensorflow::AttrValue::ListValue& 
   if (list.shape_size()) return ConvertAll<PartialShape>(list.shape(), PartialShapeFromProto);
   if (list.tensor_size()) {
     return ConvertAll<Tensor>(list.tensor(), [](const tensorflow::TensorProto& tensor) {
-      return TensorFromProto(tensor, kMaxTensorBytes);
+      return TensorFromProto(tensor);
     });
   }
   if (list.func_size()) {
@@ -97,7 +96,7 @@ absl::StatusOr<AttrValue> FromProto(const tensorflow::AttrValue& proto, int dept
       return AttrValue(std::move(shape));
     }
     case Proto::kTensor: {
-      ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(proto.tensor(), kMaxTensorBytes));
+      ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(proto.tensor()));
       return AttrValue(std::move(tensor));
     }
     case Proto::kFunc: {

@@ -262,6 +262,22 @@ absl::Status FillFromContent(const std::string& content, Tensor& tensor) {
   return absl::OkStatus();
 }
 
+// What the copies of the last value hold beside their elements, where fewer values came than the
+// shape has elements; negative if that does not fit in 64 bits.
+int64_t BytesOfRepeats(const TensorProto& proto, DType dtype, int64_t num_elements) {
+  int64_t given = 0;
+  int64_t bytes = 0;
+  if (dtype == DType::kString && proto.string_val_size() > 0) {
+    given = proto.string_val_size();
+    bytes = static_cast<int64_t>(proto.string_val().rbegin()->size());
+  } else if (dtype == DType::kResource && proto.resource_handle_val_size() > 0) {
+    const tensorflow::ResourceHandleProto& last = *proto.resource_handle_val().rbegin();
+    given = proto.resource_handle_val_size();
+    bytes = static_cast<int64_t>(last.ByteSizeLong());
+  }
+  return given < num_elements ? MultiplyWithoutOverflow(num_elements - given, bytes) : 0;
+}
+
 // What a proto asks for, checked before memory is taken: a shape may want far more than its content
 // took to send.
 struct Layout {
@@ -278,7 +294,8 @@ absl::StatusOr<Layout> CheckLayout(const TensorProto& proto, int64_t max_bytes) 
   ASSIGN_OR_RETURN(Shape shape, ShapeFromProto(proto.tensor_shape()));
   const int64_t bytes =
       MultiplyWithoutOverflow(shape.num_elements(), static_cast<int64_t>(DTypeSize(dtype)));
-  if (bytes < 0 || bytes > max_bytes) {
+  const int64_t repeats = BytesOfRepeats(proto, dtype, shape.num_elements());
+  if (bytes < 0 || bytes > max_bytes || repeats < 0 || repeats > max_bytes - bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a TensorProto of type ", DTypeName(dtype), " and shape ", shape.ToString(),
                      " asks for more than the ", max_bytes, " bytes allowed"));

@@ -146,10 +146,27 @@ TEST(TensorFromProtoTest, AskingForTooMuchIsRefusedBeforeItIsTaken) {
   const auto proto = Parse("dtype: DT_FLOAT tensor_shape { dim { size: 100 } }");
   EXPECT_EQ(TensorFromProto(proto, 399).status().code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(TensorFromProto(proto, 400).ok());
-  // The shape asks for a gigabyte, the content shows that it is not meant.
+  // The shape asks for nearly two gigabytes, the content shows that it is not meant.
   EXPECT_EQ(
-      ErrorOf("dtype: DT_STRING tensor_shape { dim { size: 1000000000 } } tensor_content: 'a'"),
+      ErrorOf("dtype: DT_STRING tensor_shape { dim { size: 60000000 } } tensor_content: 'a'"),
       StatusCode::kInvalidArgument);
+}
+
+TEST(TensorFromProtoTest, RepeatingALongValueCountsTowardsTheLimit) {
+  auto proto = Parse("dtype: DT_STRING tensor_shape { dim { size: 11 } }");
+  proto.add_string_val(std::string(1000, 's'));
+  const int64_t elements = 11 * sizeof(std::string);
+  EXPECT_EQ(TensorFromProto(proto, elements + 9999).status().code(),
+            StatusCode::kResourceExhausted);
+  EXPECT_TRUE(TensorFromProto(proto, elements + 10000).ok());
+  // 32 MiB of elements, of a megabyte each.
+  proto.mutable_tensor_shape()->mutable_dim(0)->set_size(1 << 20);
+  proto.set_string_val(0, std::string(1 << 20, 's'));
+  EXPECT_EQ(TensorFromProto(proto).status().code(), StatusCode::kResourceExhausted);
+
+  auto handles = Parse("dtype: DT_RESOURCE tensor_shape { dim { size: 1048576 } }");
+  handles.add_resource_handle_val()->set_name(std::string(1 << 20, 'n'));
+  EXPECT_EQ(TensorFromProto(handles).status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST(TensorFromProtoTest, ContentOfAMovedProtoIsKeptInPlace) {
