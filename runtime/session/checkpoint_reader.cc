@@ -66,8 +66,9 @@ class CheckpointReader::Impl {
   absl::StatusOr<const Entry*> FindTensor(absl::string_view name) const {
     const Entry* entry = IsSliceKey(name) ? nullptr : Find(name);
     if (entry == nullptr) {
-      return absl::NotFoundError(
-          absl::StrCat("tensor '", name, "' is not in checkpoint '", prefix_, "'"));
+      return absl::NotFoundError(absl::StrCat("tensor '", name, "' is not in checkpoint '", prefix_,
+                                              "'; `tessera inspect ", prefix_,
+                                              "` lists those that are"));
     }
     return entry;
   }

@@ -20,7 +20,8 @@ namespace {
 constexpr size_t kLengthsCrcSize = 4;
 
 absl::Status WrongChecksum() {
-  return absl::DataLossError("its bytes do not match their checksum");
+  return absl::DataLossError(
+      "its bytes do not match their checksum: the file is damaged; copy it anew");
 }
 
 // Bytes that are swapped together between byte orders: a complex number has two parts.

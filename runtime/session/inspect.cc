@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/text_format.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/session/checkpoint_reader.h"
 #include "runtime/session/graph_census.h"
+#include "runtime/session/proto_text.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -142,11 +142,13 @@ absl::Status DescribeCheckpoint(const std::string& prefix, const std::string& in
   return absl::OkStatus();
 }
 
-void DescribeAssets(const tensorflow::MetaGraphDef& meta_graph, std::string* out) {
-  for (const tensorflow::AssetFileDef& asset : meta_graph.asset_file_def()) {
+absl::Status DescribeAssets(const tensorflow::MetaGraphDef& meta_graph, std::string* out) {
+  ASSIGN_OR_RETURN(const std::vector<tensorflow::AssetFileDef> assets, ReadAssets(meta_graph));
+  for (const tensorflow::AssetFileDef& asset : assets) {
     absl::StrAppend(out, "    asset ", asset.filename(), "  fed to ", asset.tensor_info().name(),
                     "\n");
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> DescribeSavedModel(const std::string& directory,
@@ -163,7 +165,7 @@ absl::StatusOr<std::string> DescribeSavedModel(const std::string& directory,
                     "\n");
     DescribeSignatures(meta_graph, &out);
     DescribeOps(TakeCensus(meta_graph.graph_def()), options, &out);
-    DescribeAssets(meta_graph, &out);
+    RETURN_IF_ERROR(DescribeAssets(meta_graph, &out));
   }
   const std::string variables = JoinPath(JoinPath(directory, "variables"), "variables");
   if (FileExists(absl::StrCat(variables, ".index"))) {
@@ -177,9 +179,13 @@ absl::StatusOr<std::string> DescribeGraphFile(const std::string& path,
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   tensorflow::GraphDef graph;
   const bool is_text = absl::EndsWith(path, ".pbtxt") || absl::EndsWith(path, ".textproto");
-  const bool parsed = is_text ? google::protobuf::TextFormat::ParseFromString(bytes, &graph)
-                              : graph.ParseFromString(bytes);
-  if (!parsed) return absl::DataLossError(absl::StrCat(path, " is not a GraphDef"));
+  absl::Status parsed;
+  if (is_text) {
+    parsed = ParseProtoText(bytes, &graph);
+  } else if (!graph.ParseFromString(bytes)) {
+    parsed = absl::DataLossError("it is damaged, or of another kind");
+  }
+  RETURN_IF_ERROR(Annotate(parsed, absl::StrCat(path, " is not a GraphDef: ")));
   std::string out =
       absl::StrCat("GraphDef ", path, ", producer ", graph.versions().producer(), "\n");
   for (const tensorflow::NodeDef& node : graph.node()) {
@@ -228,7 +234,8 @@ absl::StatusOr<std::string> Inspect(const std::string& path, const InspectOption
   return absl::NotFoundError(absl::StrCat(
       path,
       " is neither a SavedModel (a directory with saved_model.pb), nor a checkpoint (PREFIX "
-      "of PREFIX.index), nor a file with a GraphDef"));
+      "of PREFIX.index), nor a file with a GraphDef",
+      HintAtVersions(path)));
 }
 
 }  // namespace tessera

@@ -1,9 +1,10 @@
 #include "runtime/session/saved_model.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -58,19 +59,7 @@ absl::StatusOr<Signature> ReadSignature(const tensorflow::SignatureDef& def) {
 // The tensors that hold paths of the model's assets, with the paths of this directory.
 absl::StatusOr<std::vector<NamedTensor>> AssetFeeds(const tensorflow::MetaGraphDef& meta_graph,
                                                     const std::string& directory) {
-  std::vector<tensorflow::AssetFileDef> assets(meta_graph.asset_file_def().begin(),
-                                               meta_graph.asset_file_def().end());
-  if (const auto* collection = FindCollection(meta_graph, "saved_model_assets");
-      collection != nullptr && assets.empty()) {
-    for (const google::protobuf::Any& any : collection->any_list().value()) {
-      tensorflow::AssetFileDef asset;
-      if (!any.UnpackTo(&asset)) {
-        return absl::DataLossError(
-            absl::StrCat(directory, ": the collection saved_model_assets is damaged"));
-      }
-      assets.push_back(std::move(asset));
-    }
-  }
+  ASSIGN_OR_RETURN(const std::vector<tensorflow::AssetFileDef> assets, ReadAssets(meta_graph));
   std::vector<NamedTensor> feeds;
   for (const tensorflow::AssetFileDef& asset : assets) {
     feeds.emplace_back(asset.tensor_info().name(),
@@ -110,7 +99,8 @@ absl::StatusOr<std::vector<StartRun>> StartRuns(const tensorflow::MetaGraphDef& 
   const tensorflow::SaverDef& saver = meta_graph.saver_def();
   // A model without variables has neither index nor data, though it may have a saver.
   if (!FileExists(absl::StrCat(prefix, ".index"))) {
-    if (auto files = ListDirectory(JoinPath(directory, "variables")); files.ok() && !files->empty()) {
+    if (auto files = ListDirectory(JoinPath(directory, "variables"));
+        files.ok() && !files->empty()) {
       return absl::NotFoundError(absl::StrCat("the checkpoint has data but no index: ", prefix,
                                               ".index is missing; was the model copied whole?"));
     }
@@ -146,8 +136,8 @@ RunSignature SignatureOf(const Signature& signature) {
   return result;
 }
 
-// Nodes of ops that neither the registry nor the graph's library knows: node -> op.
-using UnknownNodes = absl::flat_hash_map<std::string, std::string>;
+// Nodes of ops that neither the registry nor the graph's library knows.
+using UnknownNodes = absl::flat_hash_set<std::string>;
 
 UnknownNodes FindUnknownNodes(const tensorflow::GraphDef& graph) {
   absl::flat_hash_set<absl::string_view> functions;
@@ -157,7 +147,7 @@ UnknownNodes FindUnknownNodes(const tensorflow::GraphDef& graph) {
   UnknownNodes unknown;
   for (const tensorflow::NodeDef& node : graph.node()) {
     if (OpRegistry::Global().Find(node.op()) == nullptr && !functions.contains(node.op())) {
-      unknown.emplace(node.name(), node.op());
+      unknown.insert(node.name());
     }
   }
   return unknown;
@@ -170,14 +160,18 @@ class StepCompiler {
   StepCompiler(Session& session, UnknownNodes unknown)
       : session_(session), unknown_(std::move(unknown)) {}
 
-  void Compile(const RunSignature& signature) {
-    const absl::Status status = session_.MakeCallable(signature).status();
-    if (status.ok() || missing_.Merge(status)) return;
-    // How many outputs a node of an unknown op has is not known if nothing in the graph uses them.
-    for (const std::string& fetch : signature.fetches) {
-      auto it = unknown_.find(NodeOf(fetch));
-      if (it != unknown_.end()) missing_.Add(it->second, it->first);
-    }
+  void Compile(RunSignature signature) {
+    // How many outputs a node of an unknown op has is not known if nothing in the graph uses them:
+    // it cannot be fetched, but as a target it is found with all that it depends on.
+    const auto is_unknown = [&](const std::string& fetch) {
+      return unknown_.contains(NodeOf(fetch));
+    };
+    auto& fetches = signature.fetches;
+    const auto unknown =
+        std::stable_partition(fetches.begin(), fetches.end(), std::not_fn(is_unknown));
+    for (auto it = unknown; it != fetches.end(); ++it) signature.targets.push_back(NodeOf(*it));
+    fetches.erase(unknown, fetches.end());
+    missing_.Merge(session_.MakeCallable(signature).status());
   }
   const MissingKernels& missing() const { return missing_; }
 

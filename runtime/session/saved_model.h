@@ -5,11 +5,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/session/session.h"
 
 namespace tensorflow {
+class AssetFileDef;
 class MetaGraphDef;
 class SavedModel;
 }  // namespace tensorflow
@@ -40,6 +42,15 @@ absl::StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
 // Errors: as above; NOT_FOUND if there is no such tag set, listing those there are.
 absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> ReadMetaGraph(
     const std::string& directory, const std::set<std::string>& tags);
+
+// The files that a meta graph reads, in whichever of the two places it lists them.
+// Errors: DATA_LOSS if the list is damaged.
+absl::StatusOr<std::vector<tensorflow::AssetFileDef>> ReadAssets(
+    const tensorflow::MetaGraphDef& meta_graph);
+
+// For whoever named a model instead of one of its versions: "; name one of its versions: '1', '2'",
+// or nothing if no folder in `directory` holds a SavedModel.
+std::string HintAtVersions(const std::string& directory);
 
 // A loaded model: its session with variables restored and initialised.
 struct SavedModelBundle {

@@ -5,11 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "google/protobuf/text_format.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/session/proto_text.h"
 #include "runtime/session/saved_model.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/protobuf/saved_model.pb.h"
@@ -17,35 +16,25 @@
 namespace tessera {
 namespace {
 
-// Keeps the parser of text quiet: what it has to say goes into the status.
-class ErrorText final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int /*column*/, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 absl::Status ReadBinary(const std::string& path, tensorflow::SavedModel* saved_model) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   google::protobuf::io::ArrayInputStream stream(file->data(), static_cast<int>(file->size()));
   if (file->size() <= INT_MAX && saved_model->ParseFromZeroCopyStream(&stream)) {
     return absl::OkStatus();
   }
-  return absl::DataLossError(
-      absl::StrCat(path, " is not a SavedModel: it is damaged, or was cut short"));
+  return absl::DataLossError(absl::StrCat(
+      path,
+      " is not a SavedModel: it is damaged, or was cut short; copy or export the model anew"));
 }
 
 absl::Status ReadText(const std::string& path, tensorflow::SavedModel* saved_model) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  google::protobuf::TextFormat::Parser parser;
-  ErrorText errors;
-  parser.RecordErrorsTo(&errors);
-  if (parser.ParseFromString(text, saved_model)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, " is not a SavedModel: ", errors.text()));
+  return Annotate(ParseProtoText(text, saved_model), absl::StrCat(path, " is not a SavedModel: "));
+}
+
+bool HoldsSavedModel(const std::string& directory) {
+  return FileExists(JoinPath(directory, "saved_model.pb")) ||
+         FileExists(JoinPath(directory, "saved_model.pbtxt"));
 }
 
 std::string TagsText(const std::set<std::string>& tags) {
@@ -74,7 +63,8 @@ absl::StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
         "model again as a SavedModel"));
   }
   return absl::NotFoundError(absl::StrCat(
-      directory, " does not contain a SavedModel: neither saved_model.pb nor saved_model.pbtxt"));
+      directory, " does not contain a SavedModel: neither saved_model.pb nor saved_model.pbtxt",
+      HintAtVersions(directory)));
 }
 
 absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> ReadMetaGraph(
@@ -96,7 +86,34 @@ absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> ReadMetaGraph(
   return absl::NotFoundError(absl::StrCat(
       directory, " has no meta graph with the tags ", TagsText(tags), " (there ",
       there.size() == 1 ? "is: " : "are: ", there.empty() ? "none" : absl::StrJoin(there, ", "),
-      ")"));
+      "); --saved_model_tags, or --tags of other commands, chooses"));
+}
+
+absl::StatusOr<std::vector<tensorflow::AssetFileDef>> ReadAssets(
+    const tensorflow::MetaGraphDef& meta_graph) {
+  std::vector<tensorflow::AssetFileDef> assets(meta_graph.asset_file_def().begin(),
+                                               meta_graph.asset_file_def().end());
+  // Where writers before TensorFlow 2 list them.
+  constexpr char kCollection[] = "saved_model_assets";
+  auto it = meta_graph.collection_def().find(kCollection);
+  if (!assets.empty() || it == meta_graph.collection_def().end()) return assets;
+  for (const google::protobuf::Any& any : it->second.any_list().value()) {
+    if (!any.UnpackTo(&assets.emplace_back())) {
+      return absl::DataLossError(absl::StrCat("the collection ", kCollection, " is damaged"));
+    }
+  }
+  return assets;
+}
+
+std::string HintAtVersions(const std::string& directory) {
+  const absl::StatusOr<std::vector<std::string>> children = ListDirectory(directory);
+  if (!children.ok()) return "";
+  std::vector<std::string> versions;
+  for (const std::string& child : *children) {
+    if (HoldsSavedModel(JoinPath(directory, child))) versions.push_back(child);
+  }
+  if (versions.empty()) return "";
+  return absl::StrCat("; name one of its versions: '", absl::StrJoin(versions, "', '"), "'");
 }
 
 }  // namespace tessera

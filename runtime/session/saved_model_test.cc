@@ -91,6 +91,32 @@ TEST_F(SavedModelTest, TextFormIsReadToo) {
   EXPECT_EQ(HalfPlusTwo(*bundle, 5), 4.5f);
 }
 
+TEST_F(SavedModelTest, DamagedTextIsDataLossWithTheLine) {
+  Write("saved_model.pbtxt", "meta_graphs {\n  graph: 1 }");
+  absl::Status status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("saved_model.pbtxt"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("line 2: "));
+
+  // The parser works by recursion.
+  std::string text = "meta_graphs { graph_def { node { attr { key: 'a' value ";
+  for (int i = 0; i < 200'000; ++i) text += "{ func { attr { key: 'a' value ";
+  Write("saved_model.pbtxt", text);
+  status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("too deep"));
+}
+
+TEST_F(SavedModelTest, FolderOfVersionsIsNotFoundAndNamesThem) {
+  fs::create_directories(File("7"));
+  EXPECT_EQ(HintAtVersions(directory_), "");
+  Write("7/saved_model.pb", "");
+  Write("12/saved_model.pbtxt", "");
+  const absl::Status status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("; name one of its versions: '12', '7'"));
+}
+
 TEST_F(SavedModelTest, RestoredWeightsAliasTheMappedFile) {
   absl::StatusOr<SavedModelBundle> bundle = LoadSavedModel(kHalfPlusTwo, {"serve"}, {});
   ASSERT_TRUE(bundle.ok()) << bundle.status();
@@ -183,6 +209,20 @@ TEST_F(SavedModelTest, OpsOfSignaturesWithoutKernelsAreListedInOneMessage) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("2 ops have no kernel"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("Custom_first (node 'first')"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("Custom_second (node 'second')"));
+}
+
+TEST_F(SavedModelTest, OpsWithoutKernelsBehindOthersAreListedToo) {
+  CopyHere(kHalfPlusTwo);
+  Edit([](tensorflow::MetaGraphDef* meta_graph) {
+    for (tensorflow::NodeDef& node : *meta_graph->mutable_graph_def()->mutable_node()) {
+      if (node.name() == "Mul") node.set_op("Inner");
+      if (node.name() == "y") node.set_op("Outer");  // which signatures fetch
+    }
+  });
+  const absl::Status status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("2 ops have no kernel: Inner (node 'Mul'), Outer (node 'y')"));
 }
 
 TEST_F(SavedModelTest, OpsThatNoSignatureNeedsMayBeUnknown) {

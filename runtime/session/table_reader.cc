@@ -19,7 +19,8 @@ using table::LoadLittleEndian;
 constexpr size_t kMaxSnappyRatio = 32;
 
 absl::Status Corrupt(uint64_t at, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("table is corrupt at byte ", at, ": ", what));
+  return absl::DataLossError(
+      absl::StrCat("table is corrupt at byte ", at, ": ", what, "; copy the file anew"));
 }
 
 // Where a block lies, without its trailer.
