@@ -199,9 +199,9 @@ absl::Status RestApi::DecodePredict(Call& call) const {
     ASSIGN_OR_RETURN(call.model, handler_->FindModel(spec));
     const Signature* signature = call.model->FindSignature(name);
     if (signature == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("Serving signature name: \"",
-                                                     name.empty() ? kDefaultSignature : name,
-                                                     "\" not found in signature def"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Serving signature name: \"", name.empty() ? kDefaultSignature : name,
+          "\" not found in signature def; the model has: ", call.model->SignatureNames()));
     }
     call.input_types.clear();
     for (const auto& [alias, tensor] : signature->inputs) {

@@ -140,11 +140,6 @@ absl::string_view OrDefault(absl::string_view signature_name) {
   return signature_name.empty() ? kDefaultSignature : signature_name;
 }
 
-absl::Status NoSignature(absl::string_view name) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("No signature was found with the name: ", OrDefault(name)));
-}
-
 }  // namespace
 
 SavedModelServable::SavedModelServable(SavedModelBundle bundle, const Options& options)
@@ -172,6 +167,18 @@ absl::StatusOr<std::unique_ptr<SavedModelServable>> SavedModelServable::Create(
   return std::unique_ptr<SavedModelServable>(new SavedModelServable(std::move(bundle), options));
 }
 
+std::string SavedModelServable::SignatureNames() const {
+  return absl::StrJoin(bundle_.signatures, ", ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.first);
+  });
+}
+
+absl::Status SavedModelServable::NoSignature(absl::string_view name) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat("No signature was found with the name: ", OrDefault(name),
+                   "; the model has: ", SignatureNames()));
+}
+
 SignatureRuns* SavedModelServable::FindRuns(absl::string_view name) const {
   auto it = runs_.find(OrDefault(name));
   return it == runs_.end() ? nullptr : it->second.get();
@@ -191,8 +198,9 @@ absl::Status SavedModelServable::Predict(const PredictRequest& request, const Ca
                                          PredictResult* result) const {
   SignatureRuns* runs = FindRuns(request.signature_name);
   if (runs == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "Serving signature key \"", OrDefault(request.signature_name), "\" not found."));
+    return absl::FailedPreconditionError(
+        absl::StrCat("Serving signature key \"", OrDefault(request.signature_name),
+                     "\" not found. The model has: ", SignatureNames()));
   }
   if (options_.check_method_names) RETURN_IF_ERROR(CheckPredictMethod(*runs));
   ASSIGN_OR_RETURN(const Sources sources, MatchInputs(*runs, request.input_names));
@@ -269,7 +277,8 @@ absl::Status SavedModelServable::MultiInference(
     const SignatureRuns* runs = FindRuns(name);
     if (runs == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Requested signature not found in model graph: ", name));
+          absl::StrCat("Requested signature not found in model graph: ", name,
+                       "; the model has: ", SignatureNames()));
     }
     const bool classify = task.method_name == kClassifyMethod;
     if (!classify && task.method_name != kRegressMethod) {

@@ -47,6 +47,8 @@ class SavedModelServable {
   const std::map<std::string, Signature>& signatures() const { return bundle_.signatures; }
   // Null if there is none of this name; empty asks for "serving_default".
   const Signature* FindSignature(absl::string_view name) const;
+  // "classify, serving_default", for messages.
+  std::string SignatureNames() const;
   // Without its graph. What GetModelMetadata shows.
   const tensorflow::MetaGraphDef& meta_graph() const { return *bundle_.meta_graph; }
   Session& session() const { return *bundle_.session; }
@@ -82,6 +84,7 @@ class SavedModelServable {
   SavedModelServable(SavedModelBundle bundle, const Options& options);
   // Null if there is none; empty is "serving_default".
   SignatureRuns* FindRuns(absl::string_view name) const;
+  absl::Status NoSignature(absl::string_view name) const;
 
   const SavedModelBundle bundle_;
   const Options options_;

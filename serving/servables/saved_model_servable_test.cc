@@ -120,7 +120,7 @@ TEST_F(SavedModelServableTest, RequestsFromAllThreadsShareTheCompiledRuns) {
 
 TEST_F(SavedModelServableTest, SignatureIsCheckedBeforeInputs) {
   ExpectError(Predict("zz", {}), absl::StatusCode::kFailedPrecondition,
-              "Serving signature key \"zz\" not found.");
+              "Serving signature key \"zz\" not found. The model has: classify, ");
 }
 
 TEST_F(SavedModelServableTest, WrongNumberOfInputsNamesExtraAndMissing) {

@@ -181,16 +181,28 @@ absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint6
              : absl::DeadlineExceededError(waiting);
 }
 
+std::string ServedModels::WhatThereIs(absl::string_view model) const {
+  const std::vector<int64_t> ready = manager_.AvailableVersions(model);
+  if (!ready.empty()) return absl::StrCat("ready versions: ", absl::StrJoin(ready, ", "));
+  if (monitor_.StatesOf(model).empty()) return "no version of such a model has been found";
+  return absl::StrCat("no version is ready: the model's status, GET /v1/models/", model,
+                      ", tells why");
+}
+
 absl::StatusOr<int64_t> ServedModels::VersionOfLabel(absl::string_view model,
                                                      absl::string_view label) const {
   return labels_.Read([&](const Labels* labels) -> absl::StatusOr<int64_t> {
     if (labels == nullptr) {
       return absl::UnavailableError(absl::StrCat("Model labels does not init yet.", label));
     }
+    std::set<absl::string_view> there;
     if (auto of_model = labels->find(model); of_model != labels->end()) {
       if (auto it = of_model->second.find(label); it != of_model->second.end()) return it->second;
+      for (const auto& [name, version] : of_model->second) there.insert(name);
     }
-    return absl::InvalidArgumentError(absl::StrCat("Unrecognized servable version label: ", label));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Unrecognized servable version label: ", label,
+        "; labels of the model: ", there.empty() ? "none" : absl::StrJoin(there, ", ")));
   });
 }
 
@@ -202,7 +214,9 @@ absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
   if (!request.version && spec.label) {
     ASSIGN_OR_RETURN(request.version, VersionOfLabel(spec.name, *spec.label));
   }
-  return manager_.Acquire<const SavedModelServable>(request);
+  absl::StatusOr<ModelHandle> model = manager_.Acquire<const SavedModelServable>(request);
+  if (!absl::IsNotFound(model.status())) return model;
+  return absl::NotFoundError(absl::StrCat(model.status().message(), "; ", WhatThereIs(spec.name)));
 }
 
 bool ServedModels::IsReady() const {

@@ -85,6 +85,8 @@ class ServedModels {
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
   absl::Status AwaitModels(const std::set<std::string>& names, uint64_t after_event,
                            const CallOptions& options);
+  // For messages, of a model whose asked version is not there.
+  std::string WhatThereIs(absl::string_view model) const;
   absl::StatusOr<int64_t> VersionOfLabel(absl::string_view model, absl::string_view label) const;
 
   const Options options_;

@@ -86,8 +86,12 @@ TEST_F(ServedModelsTest, ServesTheLatestVersionOnceApplied) {
   ASSERT_TRUE(Apply({"m"}).ok());
   EXPECT_TRUE(models_->IsReady());
   EXPECT_EQ(VersionOf({.name = "m"}), 2);
-  EXPECT_EQ(models_->Acquire({.name = "m", .version = 1}).status(),
-            absl::NotFoundError("Servable not found for request: Specific(m, 1)"));
+  EXPECT_EQ(
+      models_->Acquire({.name = "m", .version = 1}).status(),
+      absl::NotFoundError("Servable not found for request: Specific(m, 1); ready versions: 2"));
+  EXPECT_EQ(models_->Acquire({.name = "zz"}).status(),
+            absl::NotFoundError("Servable not found for request: Latest(zz); no version of such a "
+                                "model has been found"));
   EXPECT_EQ(models_->Acquire({}).status(),
             absl::InvalidArgumentError("ModelSpec has no name specified."));
 }
@@ -159,8 +163,10 @@ TEST_F(ServedModelsTest, LabelsPointToAvailableVersionsOnly) {
   ASSERT_TRUE(Apply({labelled}).ok());
   EXPECT_EQ(VersionOf({.name = "m", .label = "stable"}), 1);
   EXPECT_EQ(VersionOf({.name = "m"}), 2);
-  EXPECT_EQ(models_->Acquire({.name = "m", .label = "zz"}).status(),
-            absl::InvalidArgumentError("Unrecognized servable version label: zz"));
+  EXPECT_EQ(
+      models_->Acquire({.name = "m", .label = "zz"}).status(),
+      absl::InvalidArgumentError("Unrecognized servable version label: zz; labels of the model: "
+                                 "stable"));
   ASSERT_TRUE(Apply({std::string("m") + kAll}).ok());
   EXPECT_FALSE(models_->Acquire({.name = "m", .label = "stable"}).ok())
       << "labels are replaced as a whole";
@@ -173,8 +179,9 @@ TEST_F(ServedModelsTest, FlagLetsNewLabelsPointAnywhereButNotMoveThere) {
     return absl::StrCat("m version_labels { key: 'l' value: ", version, " }");
   };
   ASSERT_TRUE(Apply({labelled(7)}).ok());
-  EXPECT_EQ(models_->Acquire({.name = "m", .label = "l"}).status(),
-            absl::NotFoundError("Servable not found for request: Specific(m, 7)"));
+  EXPECT_EQ(
+      models_->Acquire({.name = "m", .label = "l"}).status(),
+      absl::NotFoundError("Servable not found for request: Specific(m, 7); ready versions: 1"));
   EXPECT_TRUE(Apply({labelled(7)}).ok());
   EXPECT_EQ(Apply({labelled(8)}).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(Apply({labelled(1)}).ok());
