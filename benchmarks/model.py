@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Steps of ResNet-50, MobileNetV2 and BERT-base in process, next to TensorFlow and its peers.
+
+    scripts/bench model [--quick] [--models NAME,...] [--batches 1,8,32] [--threads 1,2]
+                        [--seconds S] [--profile] [--runner FILE]
+
+Peers: TensorFlow 2.21, ONNX Runtime, OpenVINO, each with the same weights, the same input and the
+same number of threads. They take turns, a few steps each, so that what else the machine does meets
+all alike; the first step of a turn is not counted. Outputs must agree with TensorFlow's within 1e-4
+of the largest value. `ratio` is Tessera's time over that of the fastest peer.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks" / "models"))
+import make_models  # noqa: E402
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+STEPS_A_TURN = 3
+TOLERANCE = 1e-4
+PEERS = ("TensorFlow", "ONNX Runtime", "OpenVINO")
+
+
+def inputs_of(name, batch):
+    import numpy as np
+
+    rng = np.random.default_rng(batch)
+    if name != "bert_base":
+        return {"image": rng.standard_normal((batch, 224, 224, 3), dtype=np.float32)}
+    shape = (batch, make_models.BERT_TOKENS)
+    mask = np.ones(shape, np.int32)
+    mask[:, 100:] = 0
+    return {"ids": rng.integers(0, 30522, shape, dtype=np.int32), "mask": mask,
+            "types": np.zeros(shape, np.int32)}
+
+
+class TensorFlow:
+    def __init__(self, directory, name, threads):
+        import tensorflow as tf
+
+        self.tf = tf
+        self.model = tf.saved_model.load(str(directory / name / "1"))
+        self.function = self.model.signatures["serving_default"]
+
+    def feed(self, inputs):
+        self.inputs = {key: self.tf.constant(value) for key, value in inputs.items()}
+
+    def run(self):
+        return self.function(**self.inputs)["output"].numpy()
+
+
+class OnnxRuntime:
+    def __init__(self, directory, name, threads):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Threads that wait for the next step must not take the core from the others' turn.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        self.session = onnxruntime.InferenceSession(
+            str(directory / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+        self.names = {x.name.split(":")[0]: x.name for x in self.session.get_inputs()}
+
+    def feed(self, inputs):
+        self.inputs = {self.names[key]: value for key, value in inputs.items()}
+
+    def run(self):
+        return self.session.run(["output"], self.inputs)[0]
+
+
+class OpenVino:
+    def __init__(self, directory, name, threads):
+        import openvino
+
+        self.core = openvino.Core()
+        self.model = self.core.read_model(str(directory / f"{name}.onnx"))
+        self.threads = threads
+
+    def feed(self, inputs):
+        # Compiled for the shape at hand, which is how it is fastest.
+        by_name = {x.get_any_name().split(":")[0]: x.get_any_name() for x in self.model.inputs}
+        self.model.reshape({by_name[key]: list(value.shape) for key, value in inputs.items()})
+        compiled = self.core.compile_model(self.model, "CPU", {
+            "INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1,
+            "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"})
+        self.request = compiled.create_infer_request()
+        self.output = compiled.output("output")
+        self.inputs = {by_name[key]: value for key, value in inputs.items()}
+
+    def run(self):
+        return self.request.infer(self.inputs, share_inputs=True)[self.output]
+
+
+class Timed:
+    """A peer in this process, with the runner's way of taking turns."""
+
+    def __init__(self, peer):
+        self.peer = peer
+
+    def feed(self, inputs):
+        self.peer.feed(inputs)
+        self.output()
+
+    def output(self):
+        return self.peer.run()
+
+    def steps(self, count):
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            self.peer.run()
+            times.append(time.perf_counter() - start)
+        return times
+
+
+class Tessera:
+    """benchmarks/model_runner, driven over a pipe; it measures its own steps."""
+
+    def __init__(self, runner, directory, name, threads, flags=()):
+        self.process = subprocess.Popen(
+            [runner, str(directory / name / "1"), f"--threads={threads}", *flags],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            sys.exit("model: the runner did not load the model")
+        self.files = tempfile.TemporaryDirectory()
+
+    def ask(self, *words):
+        print(*words, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline().rstrip("\n")
+        if not answer or answer.startswith("error"):
+            sys.exit(f"model: the runner answered '{answer}' to {words}")
+        return answer
+
+    def feed(self, inputs):
+        for key, value in inputs.items():
+            file = f"{self.files.name}/{key}"
+            value.tofile(file)
+            dtype = {"float32": "float", "int32": "int32"}[value.dtype.name]
+            self.ask("input", key, dtype, ",".join(map(str, value.shape)), file)
+
+    def output(self):
+        import numpy as np
+
+        file = f"{self.files.name}/output"
+        shape = self.ask("output", "output", file).split()[1]
+        return np.fromfile(file, np.float32).reshape([int(d) for d in shape.split(",")])
+
+    def steps(self, count):
+        return [int(x) * 1e-9 for x in self.ask("step", count).split()]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def error_of(mine, theirs):
+    import numpy as np
+
+    return float(np.abs(mine - theirs).max() / np.abs(theirs).max())
+
+
+def compare(contestants, inputs, seconds):
+    """name -> (min, median, error against TensorFlow's output), in seconds."""
+    outputs = {}
+    for name, contestant in contestants.items():
+        contestant.feed(inputs)
+        outputs[name] = contestant.output()
+    times = {name: [] for name in contestants}
+    end = time.monotonic() + seconds * len(contestants)
+    while time.monotonic() < end or len(times["Tessera"]) < 2 * STEPS_A_TURN:
+        for name, contestant in contestants.items():
+            times[name] += contestant.steps(1 + STEPS_A_TURN)[1:]
+    return {name: (min(t), sorted(t)[len(t) // 2], error_of(outputs[name], outputs["TensorFlow"]))
+            for name, t in times.items()}
+
+
+def measure(args, threads):
+    """All models at this number of threads, which TensorFlow takes once a process."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    for name in args.models:
+        tessera = Tessera(args.runner, args.directory, name, threads, args.runner_flag)
+        contestants = {"Tessera": tessera}
+        for label, make in zip(PEERS, (TensorFlow, OnnxRuntime, OpenVino)):
+            contestants[label] = Timed(make(args.directory, name, threads))
+        for batch in args.batches:
+            result = compare(contestants, inputs_of(name, batch), args.seconds)
+            profile = tessera.ask("profile", 5) if args.profile else ""
+            print(json.dumps({"model": name, "batch": batch, "threads": threads, "result": result,
+                              "profile": profile}), flush=True)
+        tessera.close()
+
+
+def milliseconds(pair):
+    return f"{pair[0] * 1e3:.2f} / {pair[1] * 1e3:.2f}"
+
+
+def print_row(row):
+    result = row["result"]
+    best = min(result[peer][0] for peer in PEERS)
+    best_median = min(result[peer][1] for peer in PEERS)
+    mine = result["Tessera"]
+    cells = [row["model"], row["batch"], row["threads"], milliseconds(mine)]
+    cells += [milliseconds(result[peer]) for peer in PEERS]
+    cells += [f"{mine[0] / best:.2f}", f"{mine[1] / best_median:.2f}", f"{mine[2]:.0e}"]
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    if row["profile"]:
+        print("  " + row["profile"], flush=True)
+    return mine[2] <= TOLERANCE
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    numbers = lambda text: [int(x) for x in text.split(",")]  # noqa: E731
+    parser.add_argument("--quick", action="store_true", help="batch 1 only")
+    parser.add_argument("--models", type=lambda text: text.split(","),
+                        default=list(make_models.NAMES))
+    parser.add_argument("--batches", type=numbers, default=[1, 8, 32])
+    parser.add_argument("--threads", type=numbers, default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=4.0, help="of measuring, a contestant")
+    parser.add_argument("--profile", action="store_true", help="where Tessera's time goes")
+    parser.add_argument("--runner", help="a model_runner that is built already")
+    parser.add_argument("--runner_flag", action="append", default=[], help="passed on to it")
+    parser.add_argument("--directory", type=pathlib.Path, default=make_models.default_directory())
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.quick:
+        args.batches = [1]
+    if args.worker:
+        measure(args, args.threads[0])
+        return
+    args.directory.mkdir(parents=True, exist_ok=True)
+    for name in args.models:
+        make_models.make(name, args.directory)
+    if args.runner is None:
+        subprocess.run(["bazel", "build", "//benchmarks:model_runner"], cwd=ROOT, check=True)
+        args.runner = str(ROOT / "bazel-bin" / "benchmarks" / "model_runner")
+    print("| model | batch | threads | Tessera | " + " | ".join(PEERS)
+          + " | ratio of min | ratio of median | error |")
+    print("|---" * 10 + "|")
+    agree = True
+    for threads in args.threads:
+        command = [sys.executable, __file__, "--worker", "--threads", str(threads), "--models",
+                   ",".join(args.models), "--batches", ",".join(map(str, args.batches)),
+                   "--seconds", str(args.seconds), "--runner", args.runner, "--directory",
+                   str(args.directory), *(["--profile"] if args.profile else []),
+                   *(f"--runner_flag={flag}" for flag in args.runner_flag)]
+        # TensorFlow takes as many threads as there are cores wherever it is not told otherwise.
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
+                              stderr=subprocess.DEVNULL) as worker:
+            for line in worker.stdout:
+                agree &= print_row(json.loads(line))
+        if worker.returncode:
+            sys.exit(f"model: the measurement with {threads} threads failed")
+    if not agree:
+        sys.exit(f"model: an output is off by more than {TOLERANCE} of TensorFlow's largest value")
+
+
+if __name__ == "__main__":
+    main()
