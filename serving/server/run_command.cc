@@ -1,6 +1,7 @@
 #include "serving/server/run_command.h"
 
 #include <cstdio>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -9,29 +10,28 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/session/saved_model.h"
-#include "serving/frontend/json_predict_request.h"
 #include "serving/frontend/json_response.h"
-#include "serving/frontend/json_writer.h"
-#include "serving/server/npy_file.h"
+#include "serving/server/input_value.h"
+#include "serving/server/op_libraries.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"  // SavedModelBundle owns one
 
 namespace tessera::serving {
 namespace {
 
 constexpr char kHelp[] =
-    "usage: tessera run DIR --input NAME=VALUE... [--signature=NAME] [--tags=TAGS] [--json]\n"
+    "usage: tessera run DIR --input NAME=VALUE... [OPTIONS]\n"
     "\n"
     "Runs a signature of the SavedModel in DIR once, and prints its outputs.\n"
     "\n"
-    "  --input NAME=VALUE  an input of the signature. VALUE is JSON ('[[1, 2]]', '\"text\"',\n"
-    "                      '{\"b64\": \"...\"}' for bytes), @FILE.json, or @FILE.npy\n"
-    "  --signature=NAME    which one (serving_default)\n"
-    "  --tags=A,B          of the meta graph (serve)\n"
-    "  --json              prints {\"outputs\": ...} as the REST API does\n"
-    "  --help              this text\n"
+    "  --input NAME=VALUE      an input of the signature. VALUE is JSON ('[[1, 2]]', '\"text\"',\n"
+    "                          '{\"b64\": \"...\"}' for bytes), @FILE.json, or @FILE.npy\n"
+    "  --signature=NAME        which one (serving_default)\n"
+    "  --tags=A,B              of the meta graph (serve)\n"
+    "  --json                  prints {\"outputs\": ...} as the REST API does\n"
+    "  --op_library=A.so,B.so  shared libraries with custom ops\n"
+    "  --help                  this text\n"
     "\n"
     "`tessera inspect DIR` lists signatures with their inputs.\n";
 
@@ -39,7 +39,8 @@ struct Arguments {
   std::string directory;
   std::string signature = "serving_default";
   std::set<std::string> tags = {"serve"};
-  std::vector<std::pair<std::string, std::string>> inputs;
+  std::map<std::string, std::string> inputs;
+  std::string op_library;
   bool json = false;
   bool help = false;
 };
@@ -56,6 +57,8 @@ absl::StatusOr<Arguments> Parse(absl::Span<const std::string> args) {
       result.json = true;
     } else if (absl::ConsumePrefix(&arg, "--signature=")) {
       result.signature = std::string(arg);
+    } else if (absl::ConsumePrefix(&arg, "--op_library=")) {
+      result.op_library = std::string(arg);
     } else if (absl::ConsumePrefix(&arg, "--tags=")) {
       result.tags = absl::StrSplit(arg, ',', absl::SkipEmpty());
     } else if (arg == "--input" || absl::ConsumePrefix(&arg, "--input=")) {
@@ -67,7 +70,9 @@ absl::StatusOr<Arguments> Parse(absl::Span<const std::string> args) {
       if (parts.size() != 2) {
         return absl::InvalidArgumentError(absl::StrCat("input '", arg, "' is not NAME=VALUE"));
       }
-      result.inputs.emplace_back(parts[0], parts[1]);
+      if (!result.inputs.emplace(parts[0], parts[1]).second) {
+        return absl::InvalidArgumentError(absl::StrCat("input '", parts[0], "' is given twice"));
+      }
     } else if (!absl::StartsWith(arg, "--") && result.directory.empty()) {
       result.directory = std::string(arg);
     } else {
@@ -88,28 +93,6 @@ absl::StatusOr<const Signature*> FindSignature(const SavedModelBundle& bundle,
                                           "' (there are: ", absl::StrJoin(names, ", "), ")"));
 }
 
-absl::StatusOr<Tensor> FromJson(const std::string& name, DType dtype, const std::string& json) {
-  std::string body = "{\"inputs\": {";
-  AppendJsonString(name, &body);
-  absl::StrAppend(&body, ": ", json, "}}");
-  const InputType type{name, dtype};
-  PredictBody decoded;
-  RETURN_IF_ERROR(DecodePredictBody(
-      body,
-      [&](absl::string_view) -> absl::StatusOr<absl::Span<const InputType>> {
-        return absl::MakeConstSpan(&type, 1);
-      },
-      &decoded));
-  if (decoded.inputs.size() != 1) return absl::InvalidArgumentError("is no JSON value");
-  return std::move(decoded.inputs[0].second);
-}
-
-absl::StatusOr<Tensor> ReadInput(const std::string& name, DType dtype, const std::string& value) {
-  if (!absl::StartsWith(value, "@")) return FromJson(name, dtype, value);
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(value.substr(1)));
-  return absl::EndsWith(value, ".npy") ? ParseNpy(bytes) : FromJson(name, dtype, bytes);
-}
-
 absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const Arguments& arguments,
                                                     const Signature& signature) {
   std::map<std::string, Tensor> values = signature.defaults;
@@ -122,20 +105,23 @@ absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const Arguments& arguments,
           absl::StrCat("signature '", arguments.signature, "' has no input '", name,
                        "' (it takes: ", absl::StrJoin(names, ", "), ")"));
     }
-    absl::StatusOr<Tensor> tensor = ReadInput(name, it->second.dtype, value);
+    absl::StatusOr<Tensor> tensor = ReadInputValue(it->second.dtype, value);
     if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", name, "': "));
     values[name] = *std::move(tensor);
   }
   std::vector<NamedTensor> feeds;
+  std::vector<std::string> missing;
   for (const auto& [name, tensor] : signature.inputs) {
     auto it = values.find(name);
-    if (it == values.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", name, "' (",
-                                                     DTypeName(tensor.dtype),
-                                                     tensor.shape.ToString(), ") is not given"));
+    if (it != values.end()) {
+      feeds.emplace_back(tensor.tensor_name, it->second);
+    } else {
+      missing.push_back(absl::StrCat("input '", name, "' (", DTypeName(tensor.dtype), " ",
+                                     tensor.shape.ToString(), ") is not given: add --input ", name,
+                                     "=VALUE"));
     }
-    feeds.emplace_back(tensor.tensor_name, it->second);
   }
+  if (!missing.empty()) return absl::InvalidArgumentError(absl::StrJoin(missing, "; "));
   return feeds;
 }
 
@@ -159,6 +145,7 @@ absl::Status Print(const Arguments& arguments, const Signature& signature,
 }
 
 absl::Status Run(const Arguments& arguments) {
+  RETURN_IF_ERROR(LoadOpLibraries(arguments.op_library).status());
   ASSIGN_OR_RETURN(const SavedModelBundle bundle,
                    LoadSavedModel(arguments.directory, arguments.tags, SessionOptions()));
   ASSIGN_OR_RETURN(const Signature* signature, FindSignature(bundle, arguments.signature));

@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_pool.h"
-#include "runtime/framework/op_library.h"
 #include "serving/servables/saved_model_loader.h"
+#include "serving/server/op_libraries.h"
 
 namespace tessera::serving {
 
@@ -24,11 +23,8 @@ Server::~Server() {
 
 absl::Status Server::Start() {
   ASSIGN_OR_RETURN(const ServerSettings settings, ReadSettings(options_));
-  for (const absl::string_view library :
-       absl::StrSplit(options_.op_library, ',', absl::SkipEmpty())) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibrary(std::string(library)));
-    LOG(INFO) << library << " adds the ops " << absl::StrJoin(ops, ", ");
-  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
+  if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
   MakeModels(settings);
   RETURN_IF_ERROR(models_->ApplyConfig(settings.models));
   RETURN_IF_ERROR(StartGrpc(settings));

@@ -1,0 +1,356 @@
+"""`tessera inspect` and `tessera run`, and custom ops in each command, as one types them."""
+
+import base64
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tensorflow.core.example import example_pb2
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow_serving.apis import predict_pb2
+
+from clients.client import Client, array, fill_example, predict_request
+from clients.conftest import DIGITS, HALF_PLUS_TWO
+from clients.server import DATA, REPOSITORY, Model, Server, binary
+
+VERSION = HALF_PLUS_TWO / "00000123"
+MODELS = DATA / "models"
+
+
+def tessera(*arguments):
+    """One run of the binary: (exit code, standard output, standard error)."""
+    run = subprocess.run(
+        [str(binary()), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return run.returncode, run.stdout, run.stderr
+
+
+def done(*arguments):
+    """The standard output of a run that must succeed and say nothing on standard error."""
+    code, out, err = tessera(*arguments)
+    assert (code, err) == (0, "")
+    return out
+
+
+@pytest.mark.parametrize("command", [[], ["inspect"], ["run"]], ids=lambda c: "".join(c) or "all")
+def test_help_goes_to_standard_output(command):
+    assert done(*command, "--help").startswith("usage: tessera")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ([], ["usage: tessera COMMAND"]),
+        (["dance"], ["unknown command 'dance'", "usage: tessera COMMAND"]),
+        (["inspect"], ["no path is given", "usage: tessera inspect"]),
+        (["inspect", "a", "b"], ["unknown argument 'b'", "usage: tessera inspect"]),
+        (["inspect", "a", "--opps"], ["unknown argument '--opps'"]),
+        (["run"], ["no directory is given", "usage: tessera run"]),
+        (["run", "a", "b"], ["unknown argument 'b'"]),
+        (["run", "a", "--signature", "s"], ["unknown argument '--signature'"]),
+        (["run", "a", "--input"], ["--input lacks NAME=VALUE"]),
+        (["run", "a", "--input", "x"], ["input 'x' is not NAME=VALUE"]),
+        (["run", "a", "--input", "x=1", "--input=x=2"], ["input 'x' is given twice"]),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, words):
+    code, out, err = tessera(*arguments)
+    assert (code, out) == (2, "")
+    for word in words:
+        assert word in err
+
+
+def test_inspect_shows_signatures_ops_and_variables():
+    lines = done("inspect", VERSION).splitlines()
+    assert lines[0] == f"SavedModel {VERSION}"
+    assert "    signature serving_default (tensorflow/serving/predict)" in lines
+    assert "      input  x  float <unknown>  x:0" in lines
+    assert "    every op has a kernel" in lines
+    assert "  3 variables, 12 bytes" in lines
+    assert not any("ops by count" in line for line in lines)
+
+
+def test_inspect_counts_ops_when_asked():
+    out = done("inspect", "--ops", MODELS / "keras_multi_io" / "1")
+    assert "    ops by count:\n" in out
+    assert "StatefulPartitionedCall\n" in out
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in MODELS.iterdir()))
+def test_inspect_finds_every_recorded_model_complete(name):
+    for version in sorted(MODELS.glob(f"{name}/[0-9]*")):
+        out = done("inspect", version)
+        assert "    signature " in out
+        assert "every op has a kernel" in out
+
+
+def test_inspect_shows_assets():
+    out = done("inspect", MODELS / "tf1_half_plus_two_assets" / "1")
+    assert "    asset foo.txt  fed to " in out
+
+
+@pytest.mark.parametrize(
+    "path", ["variables", "variables/variables", "variables/variables.index"]
+)
+def test_inspect_reads_checkpoints(path):
+    out = done("inspect", VERSION / path)
+    assert out == (
+        f"checkpoint {VERSION}/variables/variables\n  3 variables, 12 bytes\n"
+        "    a  float []  4 bytes\n    b  float []  4 bytes\n    c  float []  4 bytes\n"
+    )
+
+
+def test_inspect_reads_graphs_in_both_forms(tmp_path):
+    saved_model = saved_model_pb2.SavedModel.FromString((VERSION / "saved_model.pb").read_bytes())
+    graph = saved_model.meta_graphs[0].graph_def
+    (tmp_path / "graph.pb").write_bytes(graph.SerializeToString())
+    (tmp_path / "graph.pbtxt").write_text(text_format.MessageToString(graph), encoding="utf-8")
+    for name in ("graph.pb", "graph.pbtxt"):
+        out = done("inspect", tmp_path / name)
+        assert "placeholder tf_example  string" in out
+        assert "57 nodes; 19 ops" in out
+
+
+def spoiled_graph(tmp_path):
+    path = tmp_path / "graph.pb"
+    path.write_bytes(b"\xff" * 100)
+    return path, "DATA_LOSS", [str(path), "is not a GraphDef"]
+
+
+def spoiled_text(tmp_path):
+    path = tmp_path / "graph.pbtxt"
+    path.write_text('node {\n  name: "a"\n  ope: "b" }')
+    return path, "DATA_LOSS", [str(path), "line 3", '"ope"']
+
+
+def deep_text(tmp_path):
+    path = tmp_path / "graph.pbtxt"
+    levels = 300_000
+    path.write_text(
+        'node { attr { key: "a" value '
+        + '{ func { attr { key: "a" value ' * levels
+        + "{}"
+        + " } } }" * levels
+        + " } }"
+    )
+    return path, "DATA_LOSS", [str(path), "too deep"]
+
+
+def folder_of_versions(_):
+    return HALF_PLUS_TWO, "NOT_FOUND", [str(HALF_PLUS_TWO), "00000123"]
+
+
+def nothing_there(tmp_path):
+    return tmp_path / "absent", "NOT_FOUND", ["absent"]
+
+
+def empty_folder(tmp_path):
+    return tmp_path, "NOT_FOUND", [str(tmp_path), "saved_model.pb"]
+
+
+def spoiled_index(tmp_path):
+    shutil.copytree(VERSION / "variables", tmp_path / "variables")
+    index = tmp_path / "variables" / "variables.index"
+    index.write_bytes(index.read_bytes()[:-1])
+    return tmp_path / "variables", "DATA_LOSS", [str(index)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        spoiled_graph,
+        spoiled_text,
+        deep_text,
+        spoiled_index,
+        folder_of_versions,
+        nothing_there,
+        empty_folder,
+    ],
+)
+def test_inspect_tells_what_is_wrong(make, tmp_path):
+    path, status, words = make(tmp_path)
+    code, out, err = tessera("inspect", path)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"tessera inspect: {status}: ")
+    assert err.count("\n") == 1, err
+    for word in words:
+        assert word in err
+
+
+def test_run_prints_tensors_or_json():
+    assert done("run", VERSION, "--input", "x=[1, 2, 5]") == "y: float[3] [2.5 3 4.5]\n"
+    assert done("run", VERSION, "--input=x=[[1], [2]]") == "y: float[2,1] [[2.5] [3]]\n"
+    assert json.loads(done("run", VERSION, "--input=x=5", "--json")) == {"outputs": 4.5}
+    assert done("run", VERSION, "--input=x=NaN") == "y: float[] nan\n"
+    assert done("run", VERSION, "--signature=regress_x2_to_y3", "--input=inputs=2").startswith(
+        "outputs: float[] "
+    )
+
+
+def test_run_takes_strings_and_bytes():
+    example = example_pb2.Example()
+    fill_example(example, {"x": 2.0})
+    packed = base64.b64encode(example.SerializeToString()).decode()
+    out = done("run", VERSION, "--signature=regress_x_to_y", f'--input=inputs=[{{"b64": "{packed}"}}]')
+    assert out == "outputs: float[1,1] [[3]]\n"
+    code, _, err = tessera("run", VERSION, "--signature=regress_x_to_y", '--input=inputs=["text"]')
+    assert code == 1 and "no serialized Example" in err
+
+
+def recorded_case(model, index):
+    """A recorded request, and the response that TensorFlow gave."""
+    folder = MODELS / model / "golden"
+    return (
+        predict_pb2.PredictRequest.FromString(
+            (folder / f"case_{index}.request.pb").read_bytes()
+        ),
+        predict_pb2.PredictResponse.FromString(
+            (folder / f"case_{index}.response.pb").read_bytes()
+        ),
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "json", "npy"])
+@pytest.mark.parametrize("model", ["digits_cnn", "keras_multi_io"])
+def test_run_answers_recorded_requests(model, form, tmp_path):
+    request, response = recorded_case(model, 0)
+    inputs = []
+    for name, proto in request.inputs.items():
+        values = array(proto)
+        text = json.dumps(values.tolist())
+        if form == "npy":
+            np.save(tmp_path / f"{name}.npy", values)
+        elif form == "json":
+            (tmp_path / f"{name}.json").write_text(text)
+        inputs += ["--input", f"{name}=" + (text if form == "text" else f"@{tmp_path}/{name}.{form}")]
+    signature = request.model_spec.signature_name or "serving_default"
+    out = done("run", MODELS / model / "1", f"--signature={signature}", "--json", *inputs)
+    outputs = json.loads(out)["outputs"]
+    if len(response.outputs) == 1:
+        outputs = {next(iter(response.outputs)): outputs}
+    assert set(outputs) == set(response.outputs)
+    for name, proto in response.outputs.items():
+        np.testing.assert_allclose(outputs[name], array(proto), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "arguments, status, words",
+    [
+        ([], "INVALID_ARGUMENT", ["input 'x' (float <unknown>) is not given", "--input x=VALUE"]),
+        (["--input=z=1"], "INVALID_ARGUMENT", ["no input 'z'", "it takes: x"]),
+        (['--input=x="a"'], "INVALID_ARGUMENT", ["input 'x'", '"a"', "float"]),
+        (["--input=x="], "INVALID_ARGUMENT", ["input 'x'", "no JSON value", "at byte 0"]),
+        (["--input=x=[1, 2"], "INVALID_ARGUMENT", ["input 'x'", "no JSON value", "at byte 5"]),
+        (["--input=x=1}} 2"], "INVALID_ARGUMENT", ["input 'x'", "no JSON value", "at byte 1"]),
+        (['--input=x=1, "y": 2'], "INVALID_ARGUMENT", ["input 'x'", "no JSON value", "at byte 1"]),
+        (["--input=x=[[1], [2, 3]]"], "INVALID_ARGUMENT", ["input 'x'", "size"]),
+        (["--input=x=@absent.npy"], "NOT_FOUND", ["input 'x'", "absent.npy"]),
+        (["--signature=s", "--input=x=1"], "NOT_FOUND", ["'s'", "serving_default"]),
+        (["--tags=train", "--input=x=1"], "NOT_FOUND", ["{ train }", "{ serve }"]),
+        (
+            ["--signature=regress_x_to_y", "--input=inputs=[text]"],
+            "INVALID_ARGUMENT",
+            ["input 'inputs'", "a text stands in double quotes"],
+        ),
+        (["--op_library=absent.so", "--input=x=1"], "INVALID_ARGUMENT", ["absent.so"]),
+    ],
+)
+def test_run_tells_what_is_wrong(arguments, status, words):
+    code, out, err = tessera("run", VERSION, *arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"tessera run: {status}: ")
+    for word in words:
+        assert word in err
+
+
+def test_run_names_the_versions_of_a_model():
+    code, _, err = tessera("run", HALF_PLUS_TWO, "--input=x=1")
+    assert code == 1 and "00000123" in err
+
+
+def test_run_refuses_files_of_another_type(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([1.0, 2.0]))
+    code, _, err = tessera("run", VERSION, f"--input=x=@{tmp_path}/x.npy")
+    assert code == 1
+    assert "input 'x'" in err and "double" in err and "float" in err and "astype" in err
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    code, _, err = tessera("run", VERSION, f"--input=x=@{tmp_path}/x.npy")
+    assert code == 1 and "INVALID_ARGUMENT: input 'x'" in err
+
+
+@pytest.fixture(scope="module", name="op_library")
+def _op_library(tmp_path_factory):
+    """The example of docs/custom-ops.md, built by the command that stands there."""
+    library = tmp_path_factory.mktemp("custom_op") / "libzero_out.so"
+    guide = (REPOSITORY / "docs" / "custom-ops.md").read_text(encoding="utf-8")
+    command = next(line for line in guide.splitlines() if line.startswith("g++ "))
+    assert "/tmp/libzero_out.so" in command
+    subprocess.run(
+        command.replace("/tmp/libzero_out.so", str(library)), shell=True, check=True, cwd=REPOSITORY
+    )
+    return library
+
+
+@pytest.fixture(name="zero_out_model")
+def _zero_out_model(tmp_path):
+    """A folder of versions whose version 1 is y = ZeroOut(x)."""
+    graph = graph_pb2.GraphDef()
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    graph.node.add(name="zero_out", op="ZeroOut", input=["x"])
+    saved_model = saved_model_pb2.SavedModel(saved_model_schema_version=1)
+    meta_graph = saved_model.meta_graphs.add(graph_def=graph)
+    meta_graph.meta_info_def.tags.append("serve")
+    signature = meta_graph.signature_def["serving_default"]
+    signature.method_name = "tensorflow/serving/predict"
+    signature.inputs["x"].MergeFrom(tensor_info("x:0"))
+    signature.outputs["y"].MergeFrom(tensor_info("zero_out:0"))
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "saved_model.pb").write_bytes(saved_model.SerializeToString())
+    return tmp_path
+
+
+def tensor_info(name):
+    return meta_graph_pb2.TensorInfo(name=name, dtype=1)
+
+
+def test_inspect_names_ops_that_a_library_must_bring(zero_out_model, op_library):
+    out = done("inspect", zero_out_model / "1")
+    assert "1 op has no kernel (custom ops load with --op_library=FILE.so):" in out
+    assert "      ZeroOut x 1: zero_out" in out
+    assert "every op has a kernel" in done(
+        "inspect", f"--op_library={op_library}", zero_out_model / "1"
+    )
+
+
+def test_run_with_a_custom_op(zero_out_model, op_library):
+    code, _, err = tessera("run", zero_out_model / "1", "--input=x=[5, 6]")
+    assert code == 1
+    assert "1 op has no kernel: ZeroOut (node 'zero_out')" in err
+    assert "--op_library=FILE.so" in err
+    assert (
+        done("run", zero_out_model / "1", f"--op_library={op_library}", "--input=x=[5, 6]")
+        == "y: float[2] [5 0]\n"
+    )
+
+
+def test_serve_with_a_custom_op(zero_out_model, op_library):
+    with Server(
+        f"--op_library={op_library}", models=[Model("zero", zero_out_model)]
+    ) as server, Client(server) as client:
+        response = client.predict(predict_request("zero", {"x": np.array([5, 6], np.float32)}))
+        assert array(response.outputs["y"]).tolist() == [5, 0]
+
+
+def test_digits_are_read_from_the_command_line():
+    samples = json.loads((DIGITS / "samples.json").read_text(encoding="utf-8"))
+    images = json.dumps(samples["instances"])
+    out = json.loads(done("run", DIGITS / "2", f"--input=image={images}", "--json"))
+    assert out["outputs"]["label"] == samples["labels"]
