@@ -2,6 +2,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
@@ -43,6 +44,10 @@ absl::Status ReadKey(const std::string& path, const YAML::Node& key, const YAML:
   if (name == kSsl) return YamlToProto(path, name, value, &options->ssl.emplace());
 
   std::vector<std::string> known = flags.names();
+  // These say what to do with the command line.
+  for (const char* name_of_command_line : {"config", "version"}) {
+    known.erase(std::remove(known.begin(), known.end(), name_of_command_line), known.end());
+  }
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     known.insert(known.end(), {kModels, kBatching, kMonitoring, kSsl});
     return UnknownYamlKey(path, key, "the server's configuration", known);
@@ -65,7 +70,12 @@ absl::Status ReadDocument(const std::string& path, const std::string& text,
         absl::StrCat(YamlPlace(path, root), ": the file must be a mapping of keys"));
   }
   FlagParser flags = options->Flags();
+  std::set<std::string> seen;
   for (const auto& item : root) {
+    if (!seen.insert(item.first.Scalar()).second) {
+      return absl::InvalidArgumentError(absl::StrCat(YamlPlace(path, item.first), ": key '",
+                                                     item.first.Scalar(), "' stands twice"));
+    }
     RETURN_IF_ERROR(ReadKey(path, item.first, item.second, flags, options));
   }
   return absl::OkStatus();

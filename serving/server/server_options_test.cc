@@ -132,6 +132,12 @@ TEST(ServerOptionsTest, UnknownKeysAreRefusedWithLineAndNearestName) {
             "'latest'?");
 }
 
+TEST(ServerOptionsTest, KeysStandOnceAndBelongToTheFile) {
+  EXPECT_EQ(ErrorOf("port: 1\nmodel_name: m\nport: 2\n"), "config.yaml:3: key 'port' stands twice");
+  EXPECT_THAT(ErrorOf("config: other.yaml\n"), HasSubstr("config.yaml:1: unknown key 'config'"));
+  EXPECT_THAT(ErrorOf("version: true\n"), HasSubstr("config.yaml:1: unknown key 'version'"));
+}
+
 TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_EQ(ErrorOf("\nport: many\n"),
             "config.yaml:2: Couldn't interpret value many for flag port.");
