@@ -1,4 +1,4 @@
-// Counting: Bincount, DenseBincount, HistogramFixedWidth, Bucketize.
+// Counting: Bincount, DenseBincount, RaggedBincount, HistogramFixedWidth, Bucketize.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -7,12 +7,13 @@
 #include "runtime/kernels/dtype_set.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/numeric_type.h"
+#include "runtime/kernels/row_splits.h"
 
 namespace tessera {
 namespace {
 
-// Adds to bins[v] one, or the weight, for each of `count` values v below `size`; with `binary`, bins
-// of values that occur are 1. `weights` may be null.
+// Adds to bins[v] one, or the weight, for each of `count` values v below `size`; with `binary`,
+// bins of values that occur are 1. `weights` may be null.
 template <typename Index, typename T>
 void Count(const Index* values, const T* weights, int64_t count, int64_t size, bool binary,
            T* bins) {
@@ -57,8 +58,8 @@ class BincountKernel : public OpKernel {
                        values.shape().ToString(), ", not ", weights.shape().ToString()));
     }
     const bool matrix = dense_ && values.rank() == 2;
-    ASSIGN_OR_RETURN(const Shape shape, matrix ? Shape::Make({values.dim(0), size})
-                                               : Shape::Make({size}));
+    ASSIGN_OR_RETURN(const Shape shape,
+                     matrix ? Shape::Make({values.dim(0), size}) : Shape::Make({size}));
     ASSIGN_OR_RETURN(Tensor * bins, ctx.AllocateOutput(0, shape));
     std::fill_n(bins->mutable_raw(), bins->size_bytes(), 0);
     const int64_t rows = matrix ? values.dim(0) : 1;
@@ -80,8 +81,8 @@ class BincountKernel : public OpKernel {
     return VisitRealType(bins->dtype(), [&]<typename T>() {
       const T* const w = weights.num_elements() > 0 ? weights.data<T>() : nullptr;
       for (int64_t r = 0; r < rows; ++r) {
-        Count(values.data<Index>() + r * columns, w == nullptr ? w : w + r * columns, columns,
-              size, binary_, bins->data<T>() + r * size);
+        Count(values.data<Index>() + r * columns, w == nullptr ? w : w + r * columns, columns, size,
+              binary_, bins->data<T>() + r * size);
       }
       return absl::OkStatus();
     });
@@ -91,6 +92,64 @@ class BincountKernel : public OpKernel {
 };
 REGISTER_KERNEL("Bincount", kCpu, BincountKernel).HostMemory("size");
 REGISTER_KERNEL("DenseBincount", kCpu, BincountKernel).HostMemory("size");
+
+// Counts each row of a ragged matrix. Inputs: splits, values, size, weights.
+// Errors: INVALID_ARGUMENT for a negative size or value, weights that are neither empty nor of the
+// values' shape, or splits that do not part the values.
+class RaggedBincountKernel : public OpKernel {
+ public:
+  explicit RaggedBincountKernel(const KernelBuild& build)
+      : binary_(build.attr<bool>("binary_output")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& values = ctx.input(1);
+    const Tensor& weights = ctx.input(3);
+    if (!ctx.input(2).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'size' must be a scalar, has shape ", ctx.input(2).shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(2), "size"));
+    if (size < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("'size' must not be negative, is ", size));
+    }
+    if (weights.num_elements() > 0 && !(weights.shape() == values.shape())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("weights must be empty or have the values' shape ",
+                       values.shape().ToString(), ", not ", weights.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const std::vector<int64_t> splits,
+                     ReadRowSplits(ctx.input(0), values.num_elements(), "splits"));
+    const auto rows = static_cast<int64_t>(splits.size()) - 1;
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make({rows, size}));
+    ASSIGN_OR_RETURN(Tensor * bins, ctx.AllocateOutput(0, shape));
+    std::fill_n(bins->mutable_raw(), bins->size_bytes(), 0);
+    return values.dtype() == DType::kInt32
+               ? CountRows<int32_t>(splits, values, weights, size, bins)
+               : CountRows<int64_t>(splits, values, weights, size, bins);
+  }
+
+ private:
+  template <typename Index>
+  absl::Status CountRows(const std::vector<int64_t>& splits, const Tensor& values,
+                         const Tensor& weights, int64_t size, Tensor* bins) const {
+    for (const Index v : values.flat<Index>()) {
+      if (v < 0) {
+        return absl::InvalidArgumentError(absl::StrCat("cannot count ", v, ": it is negative"));
+      }
+    }
+    return VisitRealType(bins->dtype(), [&]<typename T>() {
+      const T* const w = weights.num_elements() > 0 ? weights.data<T>() : nullptr;
+      for (size_t r = 0; r + 1 < splits.size(); ++r) {
+        Count(values.data<Index>() + splits[r], w == nullptr ? w : w + splits[r],
+              splits[r + 1] - splits[r], size, binary_, bins->data<T>() + r * size);
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  const bool binary_;
+};
+REGISTER_KERNEL("RaggedBincount", kCpu, RaggedBincountKernel).HostMemory("size");
 
 // Counts values by equal parts of a range; what lies outside goes to the first or the last part.
 // Errors: INVALID_ARGUMENT for a range that is empty or not finite, or less than one part.
@@ -161,8 +220,7 @@ class BucketizeKernel : public OpKernel {
       ctx.ParallelFor(x.num_elements(), 10, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const auto above = std::upper_bound(boundaries_.begin(), boundaries_.end(),
-                                              x.data<T>()[i],
-                                              [](T v, float b) { return v < b; });
+                                              x.data<T>()[i], [](T v, float b) { return v < b; });
           y->data<int32_t>()[i] = static_cast<int32_t>(above - boundaries_.begin());
         }
       });

@@ -7,8 +7,7 @@
 
 namespace tessera {
 
-WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank)
-    : spatial_rank_(spatial_rank) {
+WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_rank_(spatial_rank) {
   const size_t rank = spatial_rank + 2;
   const std::string format =
       build.has_attr("data_format") ? build.attr<std::string>("data_format") : "NHWC";
@@ -33,59 +32,69 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank)
       build.Fail(absl::InvalidArgumentError(absl::StrCat(
           name, " must have ", rank, " numbers, has [", absl::StrJoin(values, ", "), "]")));
     } else if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v < 1; })) {
-      build.Fail(absl::InvalidArgumentError(absl::StrCat(
-          name, " must be positive, are [", absl::StrJoin(values, ", "), "]")));
-    } else if (values[0] != 1) {
       build.Fail(absl::InvalidArgumentError(
-          absl::StrCat(name, " over the batch are not supported: [", absl::StrJoin(values, ", "),
-                       "]")));
+          absl::StrCat(name, " must be positive, are [", absl::StrJoin(values, ", "), "]")));
+    } else if (values[0] != 1) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat(
+          name, " over the batch are not supported: [", absl::StrJoin(values, ", "), "]")));
     }
   };
   check("strides", strides_);
   check("dilations", dilations_);
   if (padding_ == Padding::kExplicit && explicit_paddings_.size() != 2 * rank) {
-    build.Fail(absl::InvalidArgumentError(
-        absl::StrCat("explicit_paddings must have ", 2 * rank, " numbers, has ",
-                     explicit_paddings_.size())));
+    build.Fail(absl::InvalidArgumentError(absl::StrCat(
+        "explicit_paddings must have ", 2 * rank, " numbers, has ", explicit_paddings_.size())));
   }
   for (size_t i = 0; i < explicit_paddings_.size(); ++i) {
     const int dim = static_cast<int>(i / 2);
     const bool spatial = dim != 0 && dim != channel_dim();
     if (explicit_paddings_[i] < 0 || (!spatial && explicit_paddings_[i] != 0)) {
-      build.Fail(absl::InvalidArgumentError(
-          absl::StrCat("explicit_paddings[", i, "] is ", explicit_paddings_[i],
-                       spatial ? ": it must not be negative"
-                               : ": batch and channels cannot be padded")));
+      build.Fail(absl::InvalidArgumentError(absl::StrCat(
+          "explicit_paddings[", i, "] is ", explicit_paddings_[i],
+          spatial ? ": it must not be negative" : ": batch and channels cannot be padded")));
     }
   }
+}
+
+WindowExtent SlideWindow(Padding padding, int64_t input, int64_t reach, int64_t stride) {
+  WindowExtent extent;
+  if (padding == Padding::kValid) {
+    extent.output = (input - reach + stride) / stride;
+    return extent;
+  }
+  extent.output = (input + stride - 1) / stride;
+  const int64_t total = std::max<int64_t>(0, (extent.output - 1) * stride + reach - input);
+  extent.pad_before = total / 2;
+  extent.pad_after = total - extent.pad_before;
+  return extent;
+}
+
+std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view attr) {
+  std::vector<int64_t> list = build.attr<std::vector<int64_t>>(attr);
+  if (list.size() != 4 || list[0] != 1 || list[3] != 1 || list[1] <= 0 || list[2] <= 0) {
+    build.Fail(absl::InvalidArgumentError(
+        absl::StrCat(attr, " must be [1, height, width, 1] and positive")));
+    list.assign(4, 1);
+  }
+  return list;
 }
 
 absl::StatusOr<WindowExtent> WindowAttrs::Extent(int i, int64_t input, int64_t window) const {
   const int64_t stride = this->stride(i);
   const int64_t reach = (window - 1) * dilation(i) + 1;
   WindowExtent extent;
-  switch (padding_) {
-    case Padding::kValid:
-      extent.output = (input - reach + stride) / stride;
-      break;
-    case Padding::kExplicit:
-      extent.pad_before = explicit_paddings_[2 * spatial_dim(i)];
-      extent.pad_after = explicit_paddings_[2 * spatial_dim(i) + 1];
-      extent.output = (input + extent.pad_before + extent.pad_after - reach + stride) / stride;
-      break;
-    case Padding::kSame: {
-      extent.output = (input + stride - 1) / stride;
-      const int64_t total = std::max<int64_t>(0, (extent.output - 1) * stride + reach - input);
-      extent.pad_before = total / 2;
-      extent.pad_after = total - extent.pad_before;
-      break;
-    }
+  if (padding_ == Padding::kExplicit) {
+    extent.pad_before = explicit_paddings_[2 * spatial_dim(i)];
+    extent.pad_after = explicit_paddings_[2 * spatial_dim(i) + 1];
+    extent.output = (input + extent.pad_before + extent.pad_after - reach + stride) / stride;
+  } else {
+    extent = SlideWindow(padding_, input, reach, stride);
   }
   if (extent.output < 0 || (padding_ != Padding::kSame &&
                             input + extent.pad_before + extent.pad_after - reach + stride < 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a window of ", reach, " does not fit into ", input,
-                     " elements of spatial dimension ", i, " (stride ", stride, ")"));
+    return absl::InvalidArgumentError(absl::StrCat("a window of ", reach, " does not fit into ",
+                                                   input, " elements of spatial dimension ", i,
+                                                   " (stride ", stride, ")"));
   }
   return extent;
 }

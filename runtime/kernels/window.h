@@ -19,6 +19,15 @@ struct WindowExtent {
 
 enum class Padding { kValid, kSame, kExplicit };
 
+// The extent of a window that reaches over `reach` elements and moves by `stride`, for kValid (no
+// padding) and kSame (as much as makes the output input / stride, rounded up). The output of kValid
+// is 0 or less if the window does not fit.
+WindowExtent SlideWindow(Padding padding, int64_t input, int64_t reach, int64_t stride);
+
+// `ksizes`, `strides` or the like of an op without data_format, [1, height, width, 1]; makes
+// creation fail unless the list is such and positive.
+std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view attr);
+
 // Attributes `strides`, `dilations` (if the op has it), `padding`, `explicit_paddings` (if the op
 // has it) and `data_format` of a node, checked. Built in a kernel's constructor, whose `build` gets
 // the errors.

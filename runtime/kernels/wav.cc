@@ -1,0 +1,178 @@
+// Sound files: DecodeWav and EncodeWav, 16-bit PCM in RIFF (IBM and Microsoft, 1991).
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "runtime/framework/kernel_registry.h"
+
+namespace tessera {
+namespace {
+
+constexpr float kFullScale = 32768.0f;
+constexpr int64_t kPcm = 1;
+
+// Reads little-endian integers and chunks; every read checks that the bytes are there.
+class ByteReader {
+ public:
+  explicit ByteReader(absl::string_view bytes) : rest_(bytes) {}
+
+  absl::StatusOr<absl::string_view> Take(size_t count) {
+    if (count > rest_.size()) return absl::InvalidArgumentError("the WAV data ends early");
+    const absl::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+  absl::StatusOr<int64_t> Integer(int bytes) {
+    ASSIGN_OR_RETURN(const absl::string_view taken, Take(bytes));
+    int64_t value = 0;
+    for (int i = bytes - 1; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(taken[i]);
+    return value;
+  }
+  absl::Status Expect(absl::string_view id) {
+    ASSIGN_OR_RETURN(const absl::string_view found, Take(id.size()));
+    if (found == id) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("no WAV data: '", id, "' is missing"));
+  }
+  size_t size() const { return rest_.size(); }
+
+ private:
+  absl::string_view rest_;
+};
+
+struct Sound {
+  int64_t channels = 0, rate = 0;
+  absl::string_view samples;  // 16 bits each, one a channel in turn
+
+  int64_t length() const { return static_cast<int64_t>(samples.size()) / (2 * channels); }
+  float At(int64_t i, int64_t channel) const {
+    const size_t at = static_cast<size_t>(i * channels + channel) * 2;
+    const auto bits = static_cast<uint16_t>(static_cast<uint8_t>(samples[at]) |
+                                            static_cast<uint8_t>(samples[at + 1]) << 8);
+    return static_cast<float>(static_cast<int16_t>(bits)) / kFullScale;
+  }
+};
+
+absl::StatusOr<Sound> ParseWav(absl::string_view bytes) {
+  ByteReader reader(bytes);
+  RETURN_IF_ERROR(reader.Expect("RIFF"));
+  RETURN_IF_ERROR(reader.Integer(4).status());  // the file's size: wrong in files of streams
+  RETURN_IF_ERROR(reader.Expect("WAVE"));
+  RETURN_IF_ERROR(reader.Expect("fmt "));
+  ASSIGN_OR_RETURN(const int64_t format_size, reader.Integer(4));
+  if (format_size < 16) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a WAV format of ", format_size, " bytes is too short"));
+  }
+  Sound sound;
+  ASSIGN_OR_RETURN(const int64_t format, reader.Integer(2));
+  ASSIGN_OR_RETURN(sound.channels, reader.Integer(2));
+  ASSIGN_OR_RETURN(sound.rate, reader.Integer(4));
+  ASSIGN_OR_RETURN(const int64_t bytes_per_second, reader.Integer(4));
+  ASSIGN_OR_RETURN(const int64_t bytes_per_frame, reader.Integer(2));
+  ASSIGN_OR_RETURN(const int64_t bits, reader.Integer(2));
+  if (format != kPcm || bits != 16 || sound.channels < 1 || bytes_per_frame != 2 * sound.channels ||
+      bytes_per_second != bytes_per_frame * sound.rate) {
+    return absl::InvalidArgumentError(absl::StrCat("only 16-bit PCM is read, not format ", format,
+                                                   " of ", bits, " bits in ", sound.channels,
+                                                   " channels"));
+  }
+  RETURN_IF_ERROR(reader.Take(format_size - 16).status());
+  while (reader.size() > 0) {
+    ASSIGN_OR_RETURN(const absl::string_view id, reader.Take(4));
+    ASSIGN_OR_RETURN(const int64_t size, reader.Integer(4));
+    ASSIGN_OR_RETURN(const absl::string_view chunk, reader.Take(size));
+    if (id == "data") {
+      sound.samples = chunk;
+      return sound;
+    }
+  }
+  return absl::InvalidArgumentError("the WAV data has no samples");
+}
+
+// Outputs: sound [samples, channels] in [-1, 1), and samples a second. More channels than there are
+// repeat the last; more samples are silent.
+// Errors: INVALID_ARGUMENT for anything but 16-bit PCM.
+class DecodeWavKernel : public OpKernel {
+ public:
+  explicit DecodeWavKernel(const KernelBuild& build)
+      : channels_(build.attr<int64_t>("desired_channels")),
+        samples_(build.attr<int64_t>("desired_samples")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    if (!ctx.input(0).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'contents' must be a scalar, has shape ", ctx.input(0).shape().ToString()));
+    }
+    const std::string& contents = ctx.input(0).scalar<std::string>();
+    ASSIGN_OR_RETURN(const Sound sound, ParseWav(contents));
+    const int64_t channels = channels_ == -1 ? sound.channels : channels_;
+    const int64_t length = samples_ == -1 ? sound.length() : samples_;
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make({length, channels}));
+    ASSIGN_OR_RETURN(Tensor * audio, ctx.AllocateOutput(0, shape));
+    float* to = audio->data<float>();
+    for (int64_t i = 0; i < length; ++i) {
+      for (int64_t c = 0; c < channels; ++c) {
+        *to++ = i < sound.length() ? sound.At(i, std::min(c, sound.channels - 1)) : 0;
+      }
+    }
+    ctx.set_output(1, Tensor::Scalar<int32_t>(static_cast<int32_t>(sound.rate)));
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t channels_, samples_;
+};
+REGISTER_KERNEL("DecodeWav", kCpu, DecodeWavKernel);
+
+void AppendInteger(uint32_t value, int bytes, std::string* to) {
+  for (int i = 0; i < bytes; ++i) to->push_back(static_cast<char>(value >> 8 * i));
+}
+
+// Errors: INVALID_ARGUMENT unless the sound is [samples, channels], not empty and below 4 GiB.
+class EncodeWavKernel : public OpKernel {
+ public:
+  explicit EncodeWavKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& audio = ctx.input(0);
+    if (!audio.shape().IsMatrix() || audio.dim(1) < 1 || audio.dim(1) > UINT16_MAX ||
+        audio.num_elements() > (int64_t{UINT32_MAX} - 44) / 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sound must be [samples, channels], has shape ", audio.shape().ToString()));
+    }
+    if (!ctx.input(1).shape().IsScalar() || ctx.input(1).scalar<int32_t>() <= 0) {
+      return absl::InvalidArgumentError("'sample_rate' must be a positive scalar");
+    }
+    const auto channels = static_cast<uint32_t>(audio.dim(1));
+    const auto rate = static_cast<uint32_t>(ctx.input(1).scalar<int32_t>());
+    const auto data_size = static_cast<uint32_t>(audio.num_elements() * 2);
+    std::string file = "RIFF";
+    AppendInteger(36 + data_size, 4, &file);
+    file += "WAVEfmt ";
+    AppendInteger(16, 4, &file);
+    AppendInteger(kPcm, 2, &file);
+    AppendInteger(channels, 2, &file);
+    AppendInteger(rate, 4, &file);
+    AppendInteger(rate * channels * 2, 4, &file);
+    AppendInteger(channels * 2, 2, &file);
+    AppendInteger(16, 2, &file);
+    file += "data";
+    AppendInteger(data_size, 4, &file);
+    for (const float sample : audio.flat<float>()) {
+      // What is no number is silence.
+      const float scaled =
+          std::isnan(sample)
+              ? 0.0f
+              : std::round(std::clamp(sample * kFullScale, -kFullScale, kFullScale - 1));
+      AppendInteger(static_cast<uint16_t>(static_cast<int16_t>(scaled)), 2, &file);
+    }
+    ctx.set_output(0, Tensor::Scalar(std::move(file)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("EncodeWav", kCpu, EncodeWavKernel);
+
+}  // namespace
+}  // namespace tessera
