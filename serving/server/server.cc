@@ -11,6 +11,7 @@
 #include "runtime/base/thread_pool.h"
 #include "serving/servables/saved_model_loader.h"
 #include "serving/server/op_libraries.h"
+#include "serving/server/platform_config.h"
 
 namespace tessera::serving {
 
@@ -22,6 +23,7 @@ Server::~Server() {
 }
 
 absl::Status Server::Start() {
+  RETURN_IF_ERROR(ApplyPlatformConfig(&options_));
   ASSIGN_OR_RETURN(const ServerSettings settings, ReadSettings(options_));
   ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");

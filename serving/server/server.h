@@ -58,7 +58,7 @@ class Server {
   void StartRest(const ServerSettings& settings);
   void PollConfigFile();
 
-  const ServerOptions options_;
+  ServerOptions options_;  // as started: see ApplyPlatformConfig()
   MetricsRegistry metrics_;
   RunMetrics run_metrics_{&metrics_};
   absl::Mutex stop_mu_;

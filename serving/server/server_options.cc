@@ -107,7 +107,8 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("tensorflow_session_config_file", &o.tensorflow_session_config_file,
             "text proto ConfigProto for sessions; parallelism comes from the flags all the same");
   flags.Add("platform_config_file", &o.platform_config_file,
-            "refused: text proto PlatformConfigMap; use the flags for what it would hold");
+            "text proto PlatformConfigMap that takes the place of the flags of batching, sessions, "
+            "tags and warm-up");
   flags.Add("per_process_gpu_memory_fraction", &o.per_process_gpu_memory_fraction,
             "share of a GPU's memory to take; has no effect on CPUs");
   flags.Add("xla_cpu_compilation_enabled", &o.xla_cpu_compilation_enabled, "accepted and not used");

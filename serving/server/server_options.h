@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "serving/server/flag_parser.h"
+#include "tensorflow/core/protobuf/config.pb.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 #include "tensorflow_serving/config/monitoring_config.pb.h"
 #include "tensorflow_serving/config/ssl_config.pb.h"
@@ -85,6 +86,8 @@ struct ServerOptions {
   std::optional<tensorflow::serving::BatchingParameters> batching;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   std::optional<tensorflow::serving::SSLConfig> ssl;
+  // From the platform configuration, in place of tensorflow_session_config_file.
+  std::optional<tensorflow::ConfigProto> session_config;
 
   // Flags that write into this object, which must outlive the parser.
   FlagParser Flags();

@@ -105,12 +105,14 @@ int Threads(int64_t count) {
 
 absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) {
   SessionOptions session;
+  std::optional<tensorflow::ConfigProto> config = options.session_config;
   if (!options.tensorflow_session_config_file.empty()) {
-    tensorflow::ConfigProto config;
-    RETURN_IF_ERROR(ReadTextProto(options.tensorflow_session_config_file, &config));
-    session.allow_soft_placement = config.allow_soft_placement();
-    if (config.operation_timeout_in_ms() > 0) {
-      session.default_timeout = absl::Milliseconds(config.operation_timeout_in_ms());
+    RETURN_IF_ERROR(ReadTextProto(options.tensorflow_session_config_file, &config.emplace()));
+  }
+  if (config) {
+    session.allow_soft_placement = config->allow_soft_placement();
+    if (config->operation_timeout_in_ms() > 0) {
+      session.default_timeout = absl::Milliseconds(config->operation_timeout_in_ms());
     }
   }
   const int64_t both = options.tensorflow_session_parallelism;
@@ -167,12 +169,6 @@ absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
     return absl::InvalidArgumentError(
         "file_system_poll_wait_seconds is negative: no model would ever be found; use 0 to look "
         "once, or more to look every so many seconds");
-  }
-  if (!options.platform_config_file.empty()) {
-    return absl::UnimplementedError(
-        "platform_config_file is not supported: use --enable_batching, "
-        "--batching_parameters_file, --saved_model_tags and --enable_model_warmup for what it "
-        "holds");
   }
   ServerSettings settings;
   ASSIGN_OR_RETURN(settings.models, ReadModels(options));

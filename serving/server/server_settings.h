@@ -29,8 +29,9 @@ struct ServerSettings {
 
 // Reads files, and checks options against each other. Options that are accepted without effect are
 // logged if they were set.
+// The platform configuration is not looked at: see ApplyPlatformConfig().
 // Errors: those of ReadTextProto(); INVALID_ARGUMENT for options that contradict each other or have
-// nothing to serve or nowhere to listen; UNIMPLEMENTED for a platform configuration.
+// nothing to serve or nowhere to listen.
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
 
 // The models of a file in which a ModelServerConfig stands. Errors: those of ReadTextProto().

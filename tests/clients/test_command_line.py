@@ -15,7 +15,7 @@ from tensorflow_serving.apis import predict_pb2
 
 from clients.client import Client, array, fill_example, predict_request
 from clients.conftest import DIGITS, HALF_PLUS_TWO
-from clients.server import DATA, REPOSITORY, Model, Server, binary
+from clients.server import DATA, REPOSITORY, Model, Server, StartError, binary
 
 VERSION = HALF_PLUS_TWO / "00000123"
 MODELS = DATA / "models"
@@ -354,3 +354,48 @@ def test_digits_are_read_from_the_command_line():
     images = json.dumps(samples["instances"])
     out = json.loads(done("run", DIGITS / "2", f"--input=image={images}", "--json"))
     assert out["outputs"]["label"] == samples["labels"]
+
+
+def test_serve_reads_yaml(tmp_path):
+    config = tmp_path / "tessera.yaml"
+    config.write_text(f"models:\n  - {{name: m, base_path: {HALF_PLUS_TWO}}}\n", encoding="utf-8")
+    with Server(f"--config={config}") as server, Client(server) as client:
+        assert client.half_plus_two([2.0]) == [3.0]
+
+
+def test_serve_names_the_line_of_an_unknown_key(tmp_path):
+    config = tmp_path / "tessera.yaml"
+    config.write_text("port: 1\nmodels:\n  - name: m\n    base_pth: /m\n", encoding="utf-8")
+    code, _, err = tessera("serve", f"--config={config}")
+    assert code == 255
+    assert err == (
+        f"{config}:4: unknown key 'base_pth' in models[0]; did you mean 'base_path'?\n"
+    )
+
+
+PLATFORM = """
+platform_configs {{ key: "{name}" value {{ source_adapter_config {{
+  [type.googleapis.com/tensorflow.serving.SavedModelBundleSourceAdapterConfig] {{
+    legacy_config {{ {config} }}
+  }}
+}} }} }}
+"""
+
+
+def test_serve_takes_a_platform_configuration(tmp_path):
+    config = tmp_path / "platform.config"
+    config.write_text(PLATFORM.format(name="tensorflow", config='saved_model_tags: "serve"'))
+    with Server(
+        f"--platform_config_file={config}",
+        "--saved_model_tags=not_looked_at",
+        models=[Model("m", HALF_PLUS_TWO)],
+    ) as server, Client(server) as client:
+        assert client.half_plus_two([2.0]) == [3.0]
+
+    config.write_text(PLATFORM.format(name="tensorflow", config='saved_model_tags: "train"'))
+    with pytest.raises(StartError, match="no meta graph with the tags { train }"):
+        Server(f"--platform_config_file={config}", models=[Model("m", HALF_PLUS_TWO)])
+
+    config.write_text(PLATFORM.format(name="caffe", config=""))
+    with pytest.raises(StartError, match="there is no platform 'caffe', only 'tensorflow'"):
+        Server(f"--platform_config_file={config}", models=[Model("m", HALF_PLUS_TWO)])

@@ -1,0 +1,84 @@
+#include "serving/server/platform_config.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/base/status.h"
+#include "serving/server/text_proto_file.h"
+#include "tensorflow_serving/config/platform_config.pb.h"
+#include "tensorflow_serving/servables/tensorflow/saved_model_bundle_source_adapter.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+using tensorflow::serving::SessionBundleConfig;
+
+constexpr char kPlatform[] = "tensorflow";
+
+absl::Status CheckSupported(const std::string& path, const SessionBundleConfig& config) {
+  if (!config.session_target().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, ": session_target is '", config.session_target(),
+                     "', but models run in the server's own process; leave it out"));
+  }
+  if (!config.experimental_fixed_input_tensors().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(path,
+                     ": experimental_fixed_input_tensors are not supported; give the "
+                     "signature's inputs default values instead"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SessionBundleConfig> ReadSessionBundleConfig(const std::string& path) {
+  tensorflow::serving::PlatformConfigMap map;
+  RETURN_IF_ERROR(ReadTextProto(path, &map));
+  for (const auto& [platform, config] : map.platform_configs()) {
+    if (platform != kPlatform) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": there is no platform '", platform, "', only '", kPlatform, "'"));
+    }
+  }
+  auto it = map.platform_configs().find(kPlatform);
+  if (it == map.platform_configs().end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " says nothing of the platform '", kPlatform, "'"));
+  }
+  tensorflow::serving::SavedModelBundleSourceAdapterConfig adapter;
+  const google::protobuf::Any& any = it->second.source_adapter_config();
+  if (!any.UnpackTo(&adapter)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": source_adapter_config of '", kPlatform,
+                                                   "' holds '", any.type_url(), "', not a ",
+                                                   adapter.GetTypeName()));
+  }
+  return adapter.legacy_config();
+}
+
+}  // namespace
+
+absl::Status ApplyPlatformConfig(ServerOptions* options) {
+  if (options->platform_config_file.empty()) return absl::OkStatus();
+  const std::string& path = options->platform_config_file;
+  ASSIGN_OR_RETURN(const SessionBundleConfig config, ReadSessionBundleConfig(path));
+  RETURN_IF_ERROR(CheckSupported(path, config));
+
+  options->enable_batching = config.has_batching_parameters();
+  options->batching.reset();
+  if (config.has_batching_parameters()) options->batching = config.batching_parameters();
+  options->batching_parameters_file.clear();
+  options->enable_per_model_batching_parameters = config.enable_per_model_batching_params();
+
+  options->session_config = config.session_config();
+  options->tensorflow_session_config_file.clear();
+  options->tensorflow_session_parallelism = 0;
+  options->tensorflow_intra_op_parallelism = config.session_config().intra_op_parallelism_threads();
+  options->tensorflow_inter_op_parallelism = config.session_config().inter_op_parallelism_threads();
+
+  options->saved_model_tags = absl::StrJoin(config.saved_model_tags(), ",");
+  options->enable_model_warmup = config.enable_model_warmup();
+  options->num_request_iterations_for_warmup =
+      config.model_warmup_options().num_request_iterations().value();
+  options->prefer_tflite_model = config.prefer_tflite_model();
+  return absl::OkStatus();
+}
+
+}  // namespace tessera::serving
