@@ -26,7 +26,7 @@ class RequestTarget {
     // grpc://HOST:PORT asks PredictionService/Predict; rest://HOST:PORT/PATH posts there.
     std::string url;
     // gRPC: connections, used in turn.
-    int channels = 4;
+    int channels = 16;
     // REST: connections, opened when all others wait for answers. Beyond them requests queue here.
     int max_connections = 256;
     // After which a request counts as not answered.
