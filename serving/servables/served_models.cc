@@ -211,10 +211,18 @@ absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
     return absl::InvalidArgumentError("ModelSpec has no name specified.");
   }
   ServableRequest request{.name = spec.name, .version = spec.version};
-  if (!request.version && spec.label) {
+  const bool is_labelled = !request.version && spec.label;
+  if (is_labelled) {
     ASSIGN_OR_RETURN(request.version, VersionOfLabel(spec.name, *spec.label));
   }
   absl::StatusOr<ModelHandle> model = manager_.Acquire<const SavedModelServable>(request);
+  while (is_labelled && absl::IsNotFound(model.status())) {
+    // A configuration may have moved the label and let go of its old version since the look-up.
+    ASSIGN_OR_RETURN(const int64_t version, VersionOfLabel(spec.name, *spec.label));
+    if (version == *request.version) break;
+    request.version = version;
+    model = manager_.Acquire<const SavedModelServable>(request);
+  }
   if (!absl::IsNotFound(model.status())) return model;
   return absl::NotFoundError(absl::StrCat(model.status().message(), "; ", WhatThereIs(spec.name)));
 }

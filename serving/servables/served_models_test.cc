@@ -1,5 +1,6 @@
 #include "serving/servables/served_models.h"
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -170,6 +171,41 @@ TEST_F(ServedModelsTest, LabelsPointToAvailableVersionsOnly) {
   ASSERT_TRUE(Apply({std::string("m") + kAll}).ok());
   EXPECT_FALSE(models_->Acquire({.name = "m", .label = "stable"}).ok())
       << "labels are replaced as a whole";
+}
+
+// A reader may have looked up where the label was, and ask for that version when it has gone.
+TEST_F(ServedModelsTest, LabelMovesAndItsVersionGoesInOneConfigurationUnnoticed) {
+  AddVersion("m/1");
+  AddVersion("m/2");
+  const auto config = [](absl::string_view versions, int64_t label) {
+    return absl::StrCat("m model_version_policy { specific { ", versions,
+                        " } } version_labels { key: 'stable' value: ", label, " }");
+  };
+  ASSERT_TRUE(Apply({absl::StrCat("m", kAll)}).ok());
+  ASSERT_TRUE(WaitForVersion({.name = "m", .version = 1}, 1));
+  ASSERT_TRUE(WaitForVersion({.name = "m", .version = 2}, 2));
+  ASSERT_TRUE(Apply({config("versions: 1 versions: 2", 1)}).ok());
+  std::atomic<bool> stop{false};
+  std::atomic<int> failures{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        failures += VersionOf({.name = "m", .label = "stable"}) < 0;
+        absl::SleepFor(absl::Microseconds(20));  // leaves cores for loads, which yield to requests
+      }
+    });
+  }
+  for (int64_t i = 0; i < 30; ++i) {
+    const int64_t kept = i % 2 == 0 ? 2 : 1;
+    EXPECT_TRUE(Apply({config(absl::StrCat("versions: ", kept), kept)}).ok());
+    EXPECT_TRUE(WaitForVersion({.name = "m", .version = 3 - kept}, -1));
+    EXPECT_TRUE(Apply({config("versions: 1 versions: 2", kept)}).ok());
+    EXPECT_TRUE(WaitForVersion({.name = "m", .version = 3 - kept}, 3 - kept));
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(failures, 0);
 }
 
 TEST_F(ServedModelsTest, FlagLetsNewLabelsPointAnywhereButNotMoveThere) {
