@@ -1,4 +1,7 @@
-// Cost of Acquire() and release, alone, from several threads, and beside loads.
+// Cost of Acquire() and release: alone, from several threads, and while versions switch.
+#include <atomic>
+#include <memory>
+#include <string>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -59,22 +62,52 @@ void BM_AcquireSpecific(benchmark::State& state) {
 }
 BENCHMARK(BM_AcquireSpecific);
 
+// A manager one of whose models gets a new version a thousand times a second.
+class SwitchingManager {
+ public:
+  SwitchingManager() : manager_({}) {
+    Aspire(manager_, "resnet", 1);
+    switcher_ = std::thread([this] {
+      for (int64_t version = 2; !stop_; ++version) {
+        Aspire(manager_, "resnet", version);
+        ++switches_;
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+    });
+  }
+  ~SwitchingManager() {
+    stop_ = true;
+    switcher_.join();
+  }
+  AspiredVersionsManager& manager() { return manager_; }
+  int64_t switches() const { return switches_; }
+
+ private:
+  AspiredVersionsManager manager_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int64_t> switches_{0};
+  std::thread switcher_;
+};
+
+std::unique_ptr<SwitchingManager> switching;
+
 void BM_AcquireDuringSwitches(benchmark::State& state) {
-  AspiredVersionsManager manager({});
-  Aspire(manager, "resnet", 1);
-  std::atomic<bool> stop{false};
-  std::thread switcher([&] {
-    for (int64_t version = 2; !stop; ++version) Aspire(manager, "resnet", version);
-  });
+  AspiredVersionsManager& manager = switching->manager();
+  const int64_t before = switching->switches();
   for (auto _ : state) {
     auto handle = manager.Acquire<Model>({"resnet"});
     benchmark::DoNotOptimize(handle->get());
   }
-  stop = true;
-  switcher.join();
   state.SetItemsProcessed(state.iterations());
+  if (state.thread_index() == 0) {
+    state.SetLabel(std::to_string(switching->switches() - before) + " switches");
+  }
 }
-BENCHMARK(BM_AcquireDuringSwitches);
+BENCHMARK(BM_AcquireDuringSwitches)
+    ->Setup([](const benchmark::State&) { switching = std::make_unique<SwitchingManager>(); })
+    ->Teardown([](const benchmark::State&) { switching.reset(); })
+    ->Threads(1)
+    ->Threads(2);
 
 }  // namespace
 }  // namespace tessera::serving
