@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/session/session.h"
@@ -105,6 +106,7 @@ absl::Status Serve(const Flags& flags) {
 }
 
 int Main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
   absl::StatusOr<Flags> flags = ParseFlags(argc, argv);
   const absl::Status status = flags.ok() ? Serve(*flags) : flags.status();
   if (status.ok()) return 0;

@@ -5,6 +5,8 @@
 #include "gtest/gtest.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/executor_test_ops.h"
+#include "runtime/exec/step_stats.h"
+#include "tensorflow/core/framework/step_stats.pb.h"
 
 namespace tessera {
 namespace {
@@ -125,6 +127,42 @@ TEST_P(LoopTest, AsynchronousBodyOnAPool) {
   }
 }
 
+// What hands values on does so with and without its kernel, with and without locks.
+TEST_P(LoopTest, CountsTheSameAloneOnAPoolAndRecorded) {
+  TestGraph g;
+  const Loop loop = AddLoop(
+      g, "count", g.Arg(0, DType::kInt32), g.Const(50),
+      [&](Endpoint i) {
+        return g.Op("Identity", {g.Op("TestAdd", {i, g.Const(1)})}, kInt32, "body");
+      },
+      GetParam());
+  g.Result(0, loop.exit);
+  absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  for (const bool with_pool : {false, true}) {
+    for (const bool recorded : {false, true}) {
+      TestStep step;
+      step.context.inter_op_pool = with_pool ? &pool : nullptr;
+      StepStatsCollector stats;
+      const std::vector<Tensor> args = {Int(0)};
+      std::vector<Tensor> results;
+      RunArgs run;
+      run.args = args;
+      run.results = &results;
+      run.stats = recorded ? &stats : nullptr;
+      ASSERT_TRUE((*executor)->Run(step.context, run).ok());
+      EXPECT_EQ(results[0].scalar<int32_t>(), 50);
+      if (!recorded) continue;
+      tensorflow::StepStats proto;
+      stats.WriteTo(&proto);
+      int bodies = 0;
+      for (const auto& node : proto.dev_stats(0).node_stats()) bodies += node.node_name() == "body";
+      EXPECT_EQ(bodies, 50);
+    }
+  }
+}
+
 // The threads on which TestLater ends hand nodes to the pool: they must have let go of it when the
 // run is over. ThreadSanitizer sees it if they have not.
 TEST(PoolTest, ThePoolMayGoWhenTheRunIsOver) {
@@ -163,6 +201,27 @@ TEST(ConditionalTest, MergeTakesTheBranchThatWasTaken) {
     ASSERT_TRUE(results.ok()) << results.status();
     EXPECT_EQ((*results)[0].scalar<int32_t>(), taken ? 105 : 6);
     EXPECT_EQ((*results)[1].scalar<int32_t>(), taken ? 1 : 0);
+  }
+}
+
+TEST(ConditionalTest, AConstantThatASwitchHandsOnStaysForTheNextRun) {
+  TestGraph g;
+  const Endpoint constant = g.Const(7);
+  const Endpoint pred = g.Arg(0, DType::kBool);
+  Node* const split = Switch(g, constant, pred);
+  Node* const merge = Merge(g, {split, 0}, {split, 1});
+  g.Result(0, g.Op("TestAdd", {{merge, 0}, constant}));
+  absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  for (const bool taken : {false, true, true}) {
+    TestStep step;
+    const std::vector<Tensor> args = {Bool(taken)};
+    std::vector<Tensor> results;
+    RunArgs run;
+    run.args = args;
+    run.results = &results;
+    ASSERT_TRUE((*executor)->Run(step.context, run).ok());
+    EXPECT_EQ(results[0].scalar<int32_t>(), 14);
   }
 }
 

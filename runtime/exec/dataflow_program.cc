@@ -197,6 +197,7 @@ class Layout {
       ASSIGN_OR_RETURN(placed.is_constant_enter, node.attr<bool>("is_constant"));
     }
     PlaceInputs(node, frame, placed);
+    placed.shortcut = ShortcutOf(node, placed.role);
     placed.waits_for =
         WaitsForControls(node) + (placed.role == NodeRole::kMerge ? 0 : placed.num_slots);
     const bool starts = placed.waits_for == 0 && placed.role != NodeRole::kMerge;
@@ -211,6 +212,26 @@ class Layout {
     program_.kernels.push_back(std::move(compiled.kernel));
     program_.nodes.push_back(placed);
     return absl::OkStatus();
+  }
+
+  DataflowProgram::Shortcut ShortcutOf(const Node& node, NodeRole role) const {
+    using Shortcut = DataflowProgram::Shortcut;
+    // A constant's slot belongs to others too: its value cannot be moved on.
+    if (node.num_inputs() == 0 || finder_.IsFree(node.input(0).node)) return Shortcut::kNone;
+    switch (role) {
+      case NodeRole::kEnter:
+      case NodeRole::kExit:
+      case NodeRole::kNextIteration:
+        return Shortcut::kForward;
+      case NodeRole::kMerge:
+        return node.uses(1).empty() ? Shortcut::kMerge : Shortcut::kNone;
+      case NodeRole::kKernel:
+        if (node.IsOp("Identity") || node.IsOp("LoopCond")) return Shortcut::kForward;
+        if (node.IsOp("Switch") || node.IsOp("RefSwitch")) return Shortcut::kSwitch;
+        return Shortcut::kNone;
+      default:
+        return Shortcut::kNone;
+    }
   }
 
   uint32_t WaitsForControls(const Node& node) const {

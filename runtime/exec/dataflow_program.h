@@ -23,6 +23,15 @@ namespace tessera {
 struct DataflowProgram {
   static constexpr uint32_t kControl = 0xffffffff;
 
+  // Kernels that only hand a value on, which a run does itself. All that they hand on lies in slots
+  // of the node's own.
+  enum class Shortcut : uint8_t {
+    kNone,
+    kForward,  // input 0 is output 0
+    kMerge,    // the input that has come is output 0; nobody reads output 1
+    kSwitch,   // input 0 is output 0 or 1, as input 1 says
+  };
+
   struct Edge {
     uint32_t node;    // whom it goes to
     uint32_t slot;    // there, or kControl
@@ -52,6 +61,7 @@ struct DataflowProgram {
     uint16_t num_outputs;
     uint16_t num_refs;
     NodeRole role;
+    Shortcut shortcut;
     bool is_expensive;
     bool is_async;
     bool may_skip_outputs;   // an output without a value is dead, not an error

@@ -33,7 +33,7 @@ void DataflowRun::EndNode(const Ready& ready, Value* outputs, const absl::Status
         const int change = Propagate(node, *ready.iteration, outputs, is_dead, out) - 1;
         if (IsRoot(ready.iteration)) break;
         if (change > 0) {
-          ready.iteration->outstanding.fetch_add(change, std::memory_order_relaxed);
+          Add(ready.iteration->outstanding, change);
         } else if (change < 0) {
           LeaveIteration(ready.iteration, out);
         }
@@ -73,8 +73,8 @@ int DataflowRun::Propagate(const DataflowProgram::Node& node, Iteration& to, Val
       continue;
     }
     std::atomic<uint32_t>& state = word(reader, to);
-    if (edge_is_dead) state.fetch_or(NodeWord::kDead, std::memory_order_relaxed);
-    const uint32_t old = state.fetch_sub(1, std::memory_order_acq_rel);
+    if (edge_is_dead) Set(state, NodeWord::kDead);
+    const uint32_t old = Add(state, uint32_t{0} - 1);
     if ((old & NodeWord::kCount) == 1) {
       out.push_back(
           {&reader, &to, (old & NodeWord::kDead) != 0 && reader.role != NodeRole::kControlTrigger});
@@ -88,18 +88,18 @@ bool DataflowRun::ArriveAtMerge(const DataflowProgram::Node& merge,
                                 bool from_enter, bool* is_dead) {
   std::atomic<uint32_t>& state = word(merge, to);
   if (edge.slot == DataflowProgram::kControl) {
-    state.fetch_sub(1, std::memory_order_acq_rel);
+    Add(state, uint32_t{0} - 1);
   } else if (value != nullptr) {
-    const uint32_t old = state.fetch_or(NodeWord::kMergeClaimed, std::memory_order_acq_rel);
+    const uint32_t old = Set(state, NodeWord::kMergeClaimed);
     // Another input came first, or all were thought to be dead: this one is dropped.
     if (old & (NodeWord::kMergeClaimed | NodeWord::kMergeReady)) return false;
     to.values[edge.slot] = std::move(*value);
-    state.fetch_or(NodeWord::kMergeLive, std::memory_order_acq_rel);
+    Set(state, NodeWord::kMergeLive);
   } else if (from_enter) {
     // What would come around a dead loop never comes.
-    state.fetch_or(NodeWord::kMergeAllDead, std::memory_order_acq_rel);
+    Set(state, NodeWord::kMergeAllDead);
   } else {
-    state.fetch_add(NodeWord::kMergeOneDead, std::memory_order_acq_rel);
+    Add(state, NodeWord::kMergeOneDead);
   }
   uint32_t now = state.load(std::memory_order_acquire);
   while (true) {
@@ -120,11 +120,11 @@ bool DataflowRun::ArriveAtMerge(const DataflowProgram::Node& merge,
 void DataflowRun::Enter(const Ready& ready, Value* outputs, ReadyList& out) {
   const DataflowProgram::Node& node = *ready.node;
   Iteration* const parent = ready.iteration;
-  absl::MutexLock lock(&mu_);
+  FrameLock lock(*this);
   FrameState*& child = parent->children[program_.frames[node.index].place_in_parent];
   if (child == nullptr) {
     child = frames_.NewFrame(static_cast<uint32_t>(node.index), parent);
-    if (!IsRoot(parent)) parent->outstanding.fetch_add(1, std::memory_order_relaxed);
+    if (!IsRoot(parent)) Add(parent->outstanding, 1);
     StartIteration(child, out);
   }
   FrameState* const frame = child;
@@ -133,13 +133,11 @@ void DataflowRun::Enter(const Ready& ready, Value* outputs, ReadyList& out) {
     for (int64_t i = frame->first; i <= frame->last; ++i) {
       Value copy = outputs[0];
       Iteration* const iteration = frame->At(i);
-      iteration->outstanding.fetch_add(Propagate(node, *iteration, &copy, ready.is_dead, out),
-                                       std::memory_order_relaxed);
+      Add(iteration->outstanding, Propagate(node, *iteration, &copy, ready.is_dead, out));
     }
   } else {
     Iteration* const first = frame->At(0);
-    first->outstanding.fetch_add(Propagate(node, *first, outputs, ready.is_dead, out),
-                                 std::memory_order_relaxed);
+    Add(first->outstanding, Propagate(node, *first, outputs, ready.is_dead, out));
   }
   // A frame whose Enters were all dead may be over already.
   if (--frame->enters_to_come == 0 && EndIterations(frame, out) && !IsRoot(parent)) {
@@ -154,11 +152,11 @@ void DataflowRun::Exit(const Ready& ready, Value* outputs, ReadyList& out) {
   if (!ready.is_dead) {
     Iteration* const parent = frame->parent_iteration;
     const int count = Propagate(*ready.node, *parent, outputs, false, out);
-    if (!IsRoot(parent)) parent->outstanding.fetch_add(count, std::memory_order_relaxed);
+    if (!IsRoot(parent)) Add(parent->outstanding, count);
     LeaveIteration(iteration, out);
     return;
   }
-  absl::MutexLock lock(&mu_);
+  FrameLock lock(*this);
   // In all iterations but the last an Exit is dead because the loop goes on.
   if (iteration->number == frame->last) frame->dead_exits.push_back(ready.node);
   LeaveIterationLocked(iteration, out);
@@ -171,7 +169,7 @@ void DataflowRun::NextIteration(const Ready& ready, Value* outputs, ReadyList& o
     return;
   }
   FrameState* const frame = iteration->frame;
-  absl::MutexLock lock(&mu_);
+  FrameLock lock(*this);
   Iteration* next = nullptr;
   if (iteration->number < frame->last) {
     next = frame->At(iteration->number + 1);
@@ -181,8 +179,7 @@ void DataflowRun::NextIteration(const Ready& ready, Value* outputs, ReadyList& o
     frame->waiting.push_back({ready.node, std::move(outputs[0])});
   }
   if (next != nullptr) {
-    next->outstanding.fetch_add(Propagate(*ready.node, *next, outputs, false, out),
-                                std::memory_order_relaxed);
+    Add(next->outstanding, Propagate(*ready.node, *next, outputs, false, out));
   }
   LeaveIterationLocked(iteration, out);
 }
@@ -193,26 +190,25 @@ Iteration* DataflowRun::StartIteration(FrameState* frame, ReadyList& out) {
   frame->dead_exits.clear();
   for (const FrameState::Held& held : frame->invariants) {
     Value copy = held.value;
-    iteration->outstanding.fetch_add(Propagate(*held.node, *iteration, &copy, !HasValue(copy), out),
-                                     std::memory_order_relaxed);
+    Add(iteration->outstanding, Propagate(*held.node, *iteration, &copy, !HasValue(copy), out));
   }
   return iteration;
 }
 
 void DataflowRun::LeaveIteration(Iteration* iteration, ReadyList& out) {
   int count = iteration->outstanding.load(std::memory_order_relaxed);
-  while (count > 1) {
+  while (count > 1 && !is_alone_) {
     if (iteration->outstanding.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel)) {
       return;
     }
   }
   // Possibly the last: the count holds the iteration until the lock is there.
-  absl::MutexLock lock(&mu_);
+  FrameLock lock(*this);
   LeaveIterationLocked(iteration, out);
 }
 
 void DataflowRun::LeaveIterationLocked(Iteration* iteration, ReadyList& out) {
-  while (iteration->outstanding.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  while (Add(iteration->outstanding, -1) == 1) {
     Iteration* const parent = iteration->frame->parent_iteration;
     if (!EndIterations(iteration->frame, out) || IsRoot(parent)) return;
     iteration = parent;
@@ -232,15 +228,14 @@ bool DataflowRun::EndIterations(FrameState* frame, ReadyList& out) {
     std::vector<FrameState::Held> waiting = std::exchange(frame->waiting, {});
     Iteration* const next = StartIteration(frame, out);
     for (FrameState::Held& held : waiting) {
-      next->outstanding.fetch_add(Propagate(*held.node, *next, &held.value, false, out),
-                                  std::memory_order_relaxed);
+      Add(next->outstanding, Propagate(*held.node, *next, &held.value, false, out));
     }
   }
   Iteration* const parent = frame->parent_iteration;
   parent->children[frame->program->place_in_parent] = nullptr;
   for (const DataflowProgram::Node* exit : frame->dead_exits) {
     const int count = Propagate(*exit, *parent, nullptr, true, out);
-    if (!IsRoot(parent)) parent->outstanding.fetch_add(count, std::memory_order_relaxed);
+    if (!IsRoot(parent)) Add(parent->outstanding, count);
   }
   frames_.Recycle(frame);
   return true;

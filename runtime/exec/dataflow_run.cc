@@ -59,6 +59,7 @@ void DataflowRun::RunAsync(StepContext& step, const RunArgs& run, DoneCallback d
 void DataflowRun::Begin(StepContext& step, const RunArgs& run) {
   step_ = &step;
   run_ = run;
+  is_alone_ = step.inter_op_pool == nullptr && !program_.may_wait;
   activities_.store(1, std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   results_put_.store(0, std::memory_order_relaxed);
@@ -67,7 +68,7 @@ void DataflowRun::Begin(StepContext& step, const RunArgs& run) {
     run.results->resize(program_.num_results);
   }
   {
-    absl::MutexLock lock(&mu_);
+    FrameLock lock(*this);
     over_ = false;
     FrameState* frame = frames_.NewFrame(0, nullptr);
     frame->last = 0;
@@ -227,7 +228,7 @@ void DataflowRun::RunNode(const Ready& ready, Worker& worker) {
         break;
       default:
         if (node.num_refs > 0 && !ready.is_dead) status = PrepareRefs(node, *ready.iteration);
-        if (status.ok()) {
+        if (status.ok() && !TakeShortcut(ready, outputs)) {
           if (node.is_async) {
             StartAsync(ready, worker);
             return;
@@ -237,6 +238,32 @@ void DataflowRun::RunNode(const Ready& ready, Worker& worker) {
     }
   }
   EndNode(ready, outputs, status, worker.ready);
+}
+
+bool DataflowRun::TakeShortcut(const Ready& ready, Value* outputs) const {
+  using Shortcut = DataflowProgram::Shortcut;
+  const DataflowProgram::Node& node = *ready.node;
+  if (node.shortcut == Shortcut::kNone || run_.stats != nullptr) return false;
+  Value* const values = ready.iteration->values.get();
+  Value* const own = values + node.first_slot;
+  switch (node.shortcut) {
+    case Shortcut::kForward:
+      outputs[0] = std::move(own[0]);
+      return true;
+    case Shortcut::kMerge:
+      for (int i = 0; i < node.num_slots; ++i) {
+        if (!HasValue(own[i])) continue;
+        outputs[0] = std::move(own[i]);
+        return true;
+      }
+      return false;
+    default: {
+      const Tensor& choice = values[program_.inputs[node.first_input + 1].index].tensor;
+      if (choice.num_elements() != 1) return false;  // the kernel says so
+      outputs[choice.scalar<bool>() ? 1 : 0] = std::move(own[0]);
+      return true;
+    }
+  }
 }
 
 KernelContext DataflowRun::MakeContext(const Ready& ready, Value* outputs) const {

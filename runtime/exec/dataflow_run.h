@@ -19,7 +19,8 @@ namespace tessera {
 //
 // A thread that takes part works through a list of ready nodes of its own; values go from node to
 // node without locks. One lock a run guards the frames: it is taken when a value enters a loop,
-// goes around it, or a loop's iteration ends.
+// goes around it, or a loop's iteration ends. Where no second thread can take part, neither locks
+// nor atomic read-modify-writes are used.
 //
 // The run is over when nobody takes part any more and no asynchronous kernel is out (activities_
 // is zero). After an error nodes that are ready are dropped, so that it is over soon.
@@ -49,6 +50,24 @@ class DataflowRun {
   };
   struct AsyncNode;
 
+  // Holds the lock of the frames, which a thread that is alone does without.
+  class ABSL_SCOPED_LOCKABLE FrameLock {
+   public:
+    explicit FrameLock(DataflowRun& run)
+        ABSL_EXCLUSIVE_LOCK_FUNCTION(run.mu_) ABSL_NO_THREAD_SAFETY_ANALYSIS
+        : mu_(run.is_alone_ ? nullptr : &run.mu_) {
+      if (mu_ != nullptr) mu_->Lock();
+    }
+    ~FrameLock() ABSL_UNLOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      if (mu_ != nullptr) mu_->Unlock();
+    }
+    FrameLock(const FrameLock&) = delete;
+    FrameLock& operator=(const FrameLock&) = delete;
+
+   private:
+    absl::Mutex* const mu_;
+  };
+
   void Begin(StepContext& step, const RunArgs& run);
   // Runs until worker.ready is empty.
   void Work(Worker& worker);
@@ -68,6 +87,8 @@ class DataflowRun {
   void WaitUntilOver() ABSL_LOCKS_EXCLUDED(mu_);
 
   void RunNode(const Ready& ready, Worker& worker);
+  // Does what a kernel would that only hands a value on. False if this node needs its kernel.
+  bool TakeShortcut(const Ready& ready, Value* outputs) const;
   absl::Status RunKernel(const Ready& ready, Value* outputs);
   KernelContext MakeContext(const Ready& ready, Value* outputs) const;
   absl::Status PrepareRefs(const DataflowProgram::Node& node, Iteration& iteration) const;
@@ -100,6 +121,23 @@ class DataflowRun {
 
   void Fail(const absl::Status& status);
 
+  // fetch_add and fetch_sub, as far as other threads make them necessary.
+  template <typename T>
+  T Add(std::atomic<T>& counter, T change) const {
+    if (!is_alone_) return counter.fetch_add(change, std::memory_order_acq_rel);
+    const T old = counter.load(std::memory_order_relaxed);
+    counter.store(old + change, std::memory_order_relaxed);
+    return old;
+  }
+
+  // fetch_or, likewise.
+  uint32_t Set(std::atomic<uint32_t>& word, uint32_t bits) const {
+    if (!is_alone_) return word.fetch_or(bits, std::memory_order_acq_rel);
+    const uint32_t old = word.load(std::memory_order_relaxed);
+    word.store(old | bits, std::memory_order_relaxed);
+    return old;
+  }
+
   uint32_t number(const DataflowProgram::Node& node) const {
     return static_cast<uint32_t>(&node - program_.nodes.data());
   }
@@ -117,6 +155,7 @@ class DataflowRun {
   // Of the run in progress.
   StepContext* step_ = nullptr;
   RunArgs run_;
+  bool is_alone_ = false;    // no other thread can take part
   DoneCallback done_;        // of RunAsync()
   bool has_waiter_ = false;  // a thread is in RunHere()
   Iteration* root_ = nullptr;
