@@ -3,6 +3,8 @@
 
     tests/fuzz/seeds.py TARGET FOLDER
 """
+import gzip
+import json
 import pathlib
 import struct
 import sys
@@ -52,10 +54,30 @@ def graphs():
             yield path.read_bytes()
 
 
+def rest_bodies():
+    """A choice of signature, and a recorded body; some of them packed."""
+    with open(DATA / "tfserving" / "rest_cases.jsonl", encoding="utf-8") as cases:
+        inputs = [json.loads(line)["input"] for line in cases]
+    bodies = [entry["body"].encode() for entry in inputs if isinstance(entry.get("body"), str)]
+    for i, body in enumerate(bodies):
+        yield bytes([i & 0x7F]) + body
+        if i % 16 == 0:
+            yield bytes([0x80 | i & 0x7F]) + gzip.compress(body)
+
+
+def saved_models():
+    """Recorded models whose graph is small."""
+    for path in sorted(DATA.rglob("saved_model.pb")):
+        if path.stat().st_size < 20000:
+            yield path.read_bytes()
+
+
 SEEDS = {
     "tensor_proto_fuzzer": tensor_protos,
     "checkpoint_fuzzer": checkpoints,
     "graph_import_fuzzer": graphs,
+    "rest_body_fuzzer": rest_bodies,
+    "saved_model_fuzzer": saved_models,
 }
 
 
