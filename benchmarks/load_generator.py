@@ -97,6 +97,8 @@ class Load:
 
     def __exit__(self, *_):
         output, _ = self._process.communicate()
+        if self._process.returncode not in (0, 1):  # 1: it has seen wrong or lost answers
+            raise RuntimeError(f"the load generator ended with code {self._process.returncode}")
         self.summary = json.loads(output)
 
     def window(self, name):
