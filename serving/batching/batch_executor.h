@@ -1,0 +1,62 @@
+// BatchExecutor: runs what was gathered, and gives each request its share.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "runtime/session/session.h"
+#include "serving/batching/batch.h"
+#include "serving/batching/batch_metrics.h"
+#include "serving/batching/batching_options.h"
+
+namespace tessera::serving {
+
+// Runs the parts of a batch as one request where they can be merged, else in as few runs as their
+// dtypes and shapes allow. The rows that a run is padded with are cut from its outputs.
+//
+// No request fails for its neighbours' sake: where a merged run fails, each of its parts is run
+// again by itself, and only those that fail then have failed.
+//
+// Thread-safe.
+class BatchExecutor {
+ public:
+  // How a part runs that is merged with no other.
+  enum class LoneRuns {
+    // As merged ones do: padded to an allowed size, and with outputs of as many rows as the inputs.
+    kLikeMerged,
+    // As without batching, whatever its outputs are.
+    kUnchanged,
+  };
+
+  // `options` and `metrics` must outlive the executor.
+  BatchExecutor(std::shared_ptr<const Callable> callable, const BatchingOptions* options,
+                LoneRuns lone_runs, BatchMetrics* metrics);
+
+  // Sets the status and the outputs of each part: RESOURCE_EXHAUSTED if all of them are late;
+  // FAILED_PRECONDITION for outputs that cannot be shared out; what the run gives. A run has until
+  // the latest deadline of its parts. Requires whole parts or rows of tensors that have elements.
+  void Execute(absl::Time now, Batch* batch) const;
+
+  const Callable& callable() const { return *callable_; }
+
+ private:
+  using Parts = std::vector<BatchPart*>;
+
+  // Parts that can be merged, in the order of the batch.
+  std::vector<Parts> Group(Batch& batch) const;
+  absl::Status Run(const Parts& parts, absl::Time deadline) const;
+  absl::Status RunMerged(const Parts& parts, int64_t padded_rows, absl::Time deadline) const;
+  absl::Status RunWhole(BatchPart& part, absl::Time deadline) const;
+  absl::Status RunCallable(absl::Span<const Tensor> feeds, CancellationManager* cancellation,
+                           absl::Time deadline, std::vector<Tensor>* outputs) const;
+
+  const std::shared_ptr<const Callable> callable_;
+  const BatchingOptions& options_;
+  const LoneRuns lone_runs_;
+  BatchMetrics& metrics_;
+};
+
+}  // namespace tessera::serving

@@ -1,0 +1,159 @@
+#include "serving/batching/batcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+#include "runtime/framework/cancellation.h"
+#include "serving/batching/batch_assembly.h"
+
+namespace tessera::serving {
+namespace {
+
+// How long a late request stays in the queue: gRPC's clients watch their deadlines themselves and
+// know DEADLINE_EXCEEDED; what the queue says is for those who do not, and should come second.
+constexpr absl::Duration kGrace = absl::Milliseconds(20);
+
+absl::Status Cancelled() {
+  return absl::CancelledError("cancelled while waiting in the batching queue");
+}
+
+// The outputs of a task whose parts have all succeeded.
+absl::StatusOr<std::vector<Tensor>> JoinResults(BatchTask& task) {
+  std::vector<BatchTask::Result>& results = task.results;
+  if (results.size() == 1) return std::move(results[0].outputs);
+  std::sort(results.begin(), results.end(),
+            [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::vector<TensorRows> ranges;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!CanMerge(results[0].outputs, results[i].outputs, RowPadding::kNone)) {
+      return absl::FailedPreconditionError(
+          "outputs of the parts of a split request differ in shape or type");
+    }
+    const int64_t end = i + 1 < results.size() ? results[i + 1].begin : task.rows;
+    ranges.push_back({.tensors = results[i].outputs, .begin = 0, .end = end - results[i].begin});
+  }
+  return MergeRows(ranges, task.rows);
+}
+
+}  // namespace
+
+absl::Status Batcher::RunQueued(BatchLane& lane, int64_t rows, const RunOptions& options,
+                                absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+  BatchTask task;
+  task.feeds = feeds;
+  task.rows = rows;
+  task.cancellation = options.cancellation;
+  const absl::Time now = absl::Now();
+  if (options.timeout != absl::InfiniteDuration()) task.deadline = now + options.timeout;
+
+  CancellationManager::Token token;
+  auto on_cancel = [this, &task] {
+    absl::MutexLock lock(&mu_);
+    task.cancelled = true;
+    task.changed.Signal();
+  };
+  if (options.cancellation != nullptr && !options.cancellation->Register(on_cancel, &token)) {
+    return Cancelled();
+  }
+  absl::Status status;
+  {
+    absl::ReleasableMutexLock lock(&mu_);
+    const bool was_waiting = any_waiting();
+    const bool lane_was_waiting = !lane.queue_.empty();
+    status = lane.queue_.Add(&task, now);
+    if (status.ok()) {
+      if (!lane_was_waiting) waiting_.push_back(&lane);
+      if (!was_waiting) WaitingChanged(true);
+      BatchQueued();
+      status = Await(lane, task);
+    }
+    if (task.to_run != nullptr) {
+      lock.Release();
+      RunGivenBatch(lane, std::move(*task.to_run));
+      status = task.status;  // the batch holds the task's only part: it is settled
+    }
+  }
+  if (options.cancellation != nullptr) options.cancellation->Deregister(token);
+  RETURN_IF_ERROR(status);
+  ASSIGN_OR_RETURN(*fetches, JoinResults(task));
+  return absl::OkStatus();
+}
+
+absl::Status Batcher::Await(BatchLane& lane, BatchTask& task) {
+  while (task.to_run == nullptr && task.parts_done < task.parts) {
+    if (task.cancelled && Withdraw(lane, task)) return Cancelled();
+    if (task.deadline + kGrace <= absl::Now() && Withdraw(lane, task)) {
+      return absl::ResourceExhaustedError(kLateInQueue);
+    }
+    // What runs already ends by the deadline of its batch.
+    const bool may_leave = task.parts_taken == 0;
+    task.changed.WaitWithDeadline(&mu_,
+                                  may_leave ? task.deadline + kGrace : absl::InfiniteFuture());
+  }
+  return task.status;
+}
+
+bool Batcher::Withdraw(BatchLane& lane, BatchTask& task) {
+  if (!lane.queue_.Withdraw(&task)) return false;
+  RemoveIfEmpty(&lane);
+  return true;
+}
+
+void Batcher::RemoveIfEmpty(BatchLane* lane) {
+  if (!lane->queue_.empty()) return;
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
+  if (waiting_.empty()) WaitingChanged(false);
+}
+
+bool Batcher::TakeDue(absl::Time now, DueBatch* due, absl::Time* next_due) {
+  BatchLane* first = nullptr;
+  absl::Time first_due = absl::InfiniteFuture();
+  *next_due = absl::InfiniteFuture();
+  for (BatchLane* lane : waiting_) {
+    const absl::Time lane_due = lane->queue_.DueTime();
+    *next_due = std::min(*next_due, lane_due);
+    if (!draining_ && !lane->queue_.IsDue(now)) continue;
+    if (first == nullptr || lane_due < first_due) {
+      first = lane;
+      first_due = lane_due;
+    }
+  }
+  if (first == nullptr) return false;
+  *due = {.lane = first, .batch = first->queue_.Take()};
+  RemoveIfEmpty(first);
+  return true;
+}
+
+void Batcher::Deliver(Batch& batch) {
+  for (BatchPart& part : batch.parts) {
+    BatchTask& task = *part.task;
+    if (!part.status.ok()) {
+      if (task.status.ok()) task.status = std::move(part.status);
+    } else {
+      task.results.push_back({.begin = part.begin, .outputs = std::move(part.outputs)});
+    }
+    ++task.parts_done;
+    task.changed.Signal();
+  }
+}
+
+int Batcher::num_waiting() const {
+  absl::MutexLock lock(&mu_);
+  int tasks = 0;
+  for (const BatchLane* lane : waiting_) tasks += lane->queue_.num_tasks();
+  return tasks;
+}
+
+void Batcher::Drain(BatchLane& lane) {
+  absl::MutexLock lock(&mu_);
+  lane.queue_.StopWaiting();
+}
+
+void Batcher::DrainAll() {
+  absl::MutexLock lock(&mu_);
+  draining_ = true;
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,63 @@
+#include "serving/batching/batching_options.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tessera::serving {
+namespace {
+
+// What stands for "no limit": small enough that a few of them can be added.
+constexpr int64_t kNoLimit = int64_t{1} << 60;
+
+}  // namespace
+
+absl::Status BatchingOptions::Validate() const {
+  if (max_batch_size == 0) {
+    return absl::InvalidArgumentError("max_batch_size must be positive; was 0");
+  }
+  if (batch_timeout < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_timeout_micros must be non-negative; was ",
+                     absl::ToInt64Microseconds(batch_timeout)));
+  }
+  if (enable_large_batch_splitting && max_execution_batch_size) {
+    if (*max_execution_batch_size <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "max_execution_batch_size must be positive; was ", *max_execution_batch_size));
+    }
+    if (max_batch_size > 0 && *max_execution_batch_size > max_batch_size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("max_execution_batch_size must not be larger than max_batch_size; were ",
+                       *max_execution_batch_size, " and ", max_batch_size));
+    }
+  }
+  if (!allowed_batch_sizes.empty() && allowed_batch_sizes.back() != max_batch_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Last entry in allowed_batch_sizes must match max_batch_size; last entry was ",
+                     allowed_batch_sizes.back(), "; expected ", max_batch_size));
+  }
+  return absl::OkStatus();
+}
+
+int64_t BatchingOptions::request_limit() const {
+  return max_batch_size < 0 ? kNoLimit : max_batch_size;
+}
+
+int64_t BatchingOptions::run_limit() const {
+  return enable_large_batch_splitting ? max_execution_batch_size.value_or(request_limit())
+                                      : request_limit();
+}
+
+int64_t BatchingOptions::queue_limit() const {
+  return max_enqueued_batches < 0 ? kNoLimit : std::max<int64_t>(1, max_enqueued_batches);
+}
+
+int64_t BatchingOptions::PaddedRows(int64_t rows) const {
+  for (const int64_t size : allowed_batch_sizes) {
+    if (size >= rows) return size;
+  }
+  return rows;
+}
+
+}  // namespace tessera::serving

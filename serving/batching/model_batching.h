@@ -1,0 +1,72 @@
+// ModelBatching: batching of one loaded version of a model.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "serving/batching/batch_metrics.h"
+#include "serving/batching/batcher.h"
+#include "serving/batching/batching_options.h"
+#include "serving/servables/run_wrapper.h"
+
+namespace tessera::serving {
+
+// What a version's requests have to be so that they can be batched.
+enum class BatchingRules {
+  // TensorFlow Serving's: inputs without a first dimension, or whose first dimensions differ, are
+  // refused, and so are requests larger than a batch.
+  kStrict,
+  // What cannot be batched runs by itself, as without batching.
+  kLenient,
+};
+
+// Gives each compiled run of a version its lane through the server's Batcher. Two signatures with
+// the same inputs and outputs share one.
+//
+// Requests without rows, or with an input without elements, run by themselves at once. So do all
+// requests until StartServing(), on their own threads: warming up must not take the threads that
+// serve other versions. Thread-safe.
+class ModelBatching : public RunWrapper {
+ public:
+  // `batcher` and `metrics` must outlive all callables. Errors: those of
+  // BatchingOptions::Validate().
+  static absl::StatusOr<std::shared_ptr<ModelBatching>> Create(const BatchingOptions& options,
+                                                               BatchingRules rules,
+                                                               Batcher* batcher,
+                                                               BatchMetrics* metrics);
+
+  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
+      std::shared_ptr<const Callable> callable) override;
+  bool MayWait() const override { return version_->batcher->MayWait(); }
+  void StartServing() override { version_->serving.store(true); }
+  void BeginDraining() override;
+
+ private:
+  class BatchedCallable;
+  // Shared by the callables, which may outlive this object.
+  struct Version {
+    BatchingOptions options;
+    BatchingRules rules;
+    Batcher* batcher;
+    BatchMetrics* metrics;
+    std::atomic<bool> serving{false};
+  };
+  using Tensors = std::vector<std::string>;
+
+  explicit ModelBatching(std::shared_ptr<Version> version) : version_(std::move(version)) {}
+
+  const std::shared_ptr<Version> version_;
+  absl::Mutex mu_;
+  bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // By feeds and fetches.
+  std::map<std::pair<Tensors, Tensors>, std::weak_ptr<const BatchedCallable>> callables_
+      ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace tessera::serving
