@@ -288,6 +288,7 @@ void AspiredVersionsManager::StartDraining(Version& version) {
   version.phase = Version::Phase::kDraining;
   // Whoever learns of the event must not be given the version any more.
   PublishServingMap();
+  version.loader->BeginDraining();
   PublishState(version, State::kUnloading);
 }
 

@@ -61,15 +61,23 @@ absl::StatusOr<int64_t> SavedModelLoader::EstimateMemory() {
 }
 
 absl::Status SavedModelLoader::Load() {
+  RETURN_IF_ERROR(CheckFormat(directory_));
+  if (options_->make_run_wrapper != nullptr) {
+    ASSIGN_OR_RETURN(run_wrapper_, options_->make_run_wrapper(directory_));
+  }
   ASSIGN_OR_RETURN(servable_, LoadServable());
-  if (options_->warm_up == nullptr) return absl::OkStatus();
-  absl::Status status = options_->warm_up(directory_, *servable_);
-  if (!status.ok()) servable_.reset();
-  return status;
+  if (options_->warm_up != nullptr) {
+    absl::Status status = options_->warm_up(directory_, *servable_);
+    if (!status.ok()) {
+      servable_.reset();
+      return status;
+    }
+  }
+  if (run_wrapper_ != nullptr) run_wrapper_->StartServing();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::LoadServable() const {
-  RETURN_IF_ERROR(CheckFormat(directory_));
   const absl::Time start = absl::Now();
   absl::StatusOr<SavedModelBundle> bundle =
       LoadSavedModel(directory_, options_->tags, options_->session);
@@ -80,19 +88,24 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Load
 
   SavedModelServable::Options servable_options;
   servable_options.check_method_names = options_->check_method_names;
-  Options::WrapRun batch;
-  if (options_->make_wrap_run != nullptr) {
-    ASSIGN_OR_RETURN(batch, options_->make_wrap_run(directory_));
-  }
   // Metered first: a merged run of many requests is one run.
   servable_options.wrap_run = [metrics = options_->metrics,
-                               batch](std::shared_ptr<const Callable> callable)
+                               run_wrapper = run_wrapper_](std::shared_ptr<const Callable> callable)
       -> absl::StatusOr<std::shared_ptr<const Callable>> {
     if (metrics != nullptr) callable = metrics->Meter(std::move(callable));
-    if (batch != nullptr) return batch(std::move(callable));
+    if (run_wrapper != nullptr) return run_wrapper->Wrap(std::move(callable));
     return callable;
   };
+  if (run_wrapper_ != nullptr) {
+    servable_options.runs_may_wait = [run_wrapper = run_wrapper_] {
+      return run_wrapper->MayWait();
+    };
+  }
   return SavedModelServable::Create(*std::move(bundle), servable_options);
+}
+
+void SavedModelLoader::BeginDraining() {
+  if (run_wrapper_ != nullptr) run_wrapper_->BeginDraining();
 }
 
 void SavedModelLoader::Unload() { servable_.reset(); }

@@ -10,6 +10,7 @@
 #include "serving/core/loader.h"
 #include "serving/core/servable_id.h"
 #include "serving/servables/run_metrics.h"
+#include "serving/servables/run_wrapper.h"
 #include "serving/servables/saved_model_servable.h"
 
 namespace tessera::serving {
@@ -23,10 +24,10 @@ class SavedModelLoader : public Loader {
     // Thread pools ought to be given: threads that a load starts keep its low priority.
     SessionOptions session;
     bool check_method_names = false;
-    // Wraps the compiled runs of the version in this directory; batching. May be empty. Called once
-    // a load; an error fails the load.
-    using WrapRun = decltype(SavedModelServable::Options::wrap_run);
-    std::function<absl::StatusOr<WrapRun>(const std::string& directory)> make_wrap_run;
+    // What wraps the compiled runs of the version in this directory: batching, or null for none.
+    // May be empty. Called once a load; an error fails the load.
+    std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const std::string& directory)>
+        make_run_wrapper;
     // Runs requests before the version becomes available; an error fails the load. May be empty.
     std::function<absl::Status(const std::string& directory, const SavedModelServable& servable)>
         warm_up;
@@ -43,6 +44,7 @@ class SavedModelLoader : public Loader {
   // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format
   // before SavedModel; those of LoadSavedModel(), of warm-up and of batching's configuration.
   absl::Status Load() override;
+  void BeginDraining() override;
   void Unload() override;
   AnyServable servable() override;
 
@@ -51,6 +53,7 @@ class SavedModelLoader : public Loader {
 
   const std::string directory_;
   const std::shared_ptr<const Options> options_;
+  std::shared_ptr<RunWrapper> run_wrapper_;  // of the servable; may be null
   std::unique_ptr<const SavedModelServable> servable_;
 };
 

@@ -91,5 +91,55 @@ TEST_F(SavedModelLoaderTest, FailedWarmUpFailsTheLoad) {
   EXPECT_EQ(Load(kHalfPlusTwo), absl::OutOfRangeError("cold"));
 }
 
+// Says what was done with it.
+class CountingWrapper : public RunWrapper {
+ public:
+  absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
+      std::shared_ptr<const Callable> callable) override {
+    ++wrapped;
+    return callable;
+  }
+  bool MayWait() const override { return true; }
+  void StartServing() override { serving = true; }
+  void BeginDraining() override { draining = true; }
+
+  int wrapped = 0;
+  bool serving = false;
+  bool draining = false;
+};
+
+TEST_F(SavedModelLoaderTest, RunsAreWrappedAndTheWrapperIsToldWhenTheVersionIsWarm) {
+  auto wrapper = std::make_shared<CountingWrapper>();
+  options_.make_run_wrapper = [&](const std::string& directory) {
+    EXPECT_EQ(directory, kHalfPlusTwo);
+    return wrapper;
+  };
+  options_.warm_up = [&](const std::string&, const SavedModelServable& servable) {
+    EXPECT_FALSE(wrapper->serving);
+    const absl::string_view name = "x";
+    auto input = [](size_t) -> absl::StatusOr<Tensor> { return Tensor::Vector<float>({2}); };
+    PredictResult result;
+    absl::Status status = servable.Predict({"", {&name, 1}, input, {}}, {}, &result);
+    EXPECT_EQ(servable.TypicalRunTime(""), absl::InfiniteDuration()) << "runs may wait";
+    return status;
+  };
+  ASSERT_TRUE(Load(kHalfPlusTwo).ok());
+  EXPECT_EQ(wrapper->wrapped, 1);
+  EXPECT_TRUE(wrapper->serving);
+  EXPECT_FALSE(wrapper->draining);
+  loader_->BeginDraining();
+  EXPECT_TRUE(wrapper->draining);
+}
+
+TEST_F(SavedModelLoaderTest, WrapperThatCannotBeMadeFailsTheLoad) {
+  options_.make_run_wrapper =
+      [](const std::string&) -> absl::StatusOr<std::shared_ptr<RunWrapper>> {
+    return absl::InvalidArgumentError("no such size");
+  };
+  EXPECT_EQ(Load(kHalfPlusTwo), absl::InvalidArgumentError("no such size"));
+  options_.make_run_wrapper = [](const std::string&) { return nullptr; };
+  EXPECT_TRUE(Load(kHalfPlusTwo).ok()) << "no batching";
+}
+
 }  // namespace
 }  // namespace tessera::serving

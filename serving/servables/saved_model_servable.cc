@@ -191,7 +191,11 @@ const Signature* SavedModelServable::FindSignature(absl::string_view name) const
 
 absl::Duration SavedModelServable::TypicalRunTime(absl::string_view signature_name) const {
   const SignatureRuns* runs = FindRuns(signature_name);
-  return runs == nullptr ? absl::ZeroDuration() : runs->TypicalRunTime();
+  if (runs == nullptr) return absl::ZeroDuration();
+  if (options_.runs_may_wait != nullptr && options_.runs_may_wait()) {
+    return absl::InfiniteDuration();
+  }
+  return runs->TypicalRunTime();
 }
 
 absl::Status SavedModelServable::Predict(const PredictRequest& request, const CallOptions& options,

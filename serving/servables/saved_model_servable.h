@@ -37,6 +37,8 @@ class SavedModelServable {
     // Wraps each compiled run; how batching comes in. Empty: runs go straight to the session.
     std::function<absl::StatusOr<std::shared_ptr<const Callable>>(std::shared_ptr<const Callable>)>
         wrap_run;
+    // True if a run that began now might wait for others. Empty: runs never do.
+    std::function<bool()> runs_may_wait;
   };
 
   static absl::StatusOr<std::unique_ptr<SavedModelServable>> Create(SavedModelBundle bundle,
@@ -76,8 +78,9 @@ class SavedModelServable {
                               const CallOptions& options,
                               std::vector<InferenceResult>* results) const;
 
-  // Smoothed time that recent runs of a signature took; infinite before the first one ended. Front
-  // ends run short ones on the thread that read the request.
+  // Smoothed time that recent runs of a signature took; infinite before the first one ended, and
+  // while runs may have to wait for others. Front ends run short ones on the thread that read the
+  // request.
   absl::Duration TypicalRunTime(absl::string_view signature_name) const;
 
  private:

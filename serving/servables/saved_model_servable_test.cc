@@ -185,6 +185,16 @@ TEST_F(SavedModelServableTest, TypicalRunTimeFollowsTheRuns) {
   EXPECT_EQ(servable_->TypicalRunTime("classify"), absl::InfiniteDuration());
 }
 
+TEST_F(SavedModelServableTest, RunsThatMayWaitAreNeverShort) {
+  bool may_wait = true;
+  servable_ = *SavedModelServable::Create(MakeLinearBundle(&log_),
+                                          {.runs_may_wait = [&] { return may_wait; }});
+  ASSERT_TRUE(Predict("", {{"x", kX}}).ok());
+  EXPECT_EQ(servable_->TypicalRunTime(""), absl::InfiniteDuration());
+  may_wait = false;
+  EXPECT_LT(servable_->TypicalRunTime(""), absl::Seconds(1));
+}
+
 TEST_F(SavedModelServableTest, EndlessOutputSetsShareTheRunForAll) {
   SavedModelBundle bundle = MakeLinearBundle(&log_);
   Signature& wide = bundle.signatures["wide"];

@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kModels[] = "models";
 constexpr char kBatching[] = "batching";
+constexpr char kMode[] = "mode";
 constexpr char kMonitoring[] = "monitoring";
 constexpr char kSsl[] = "ssl";
 
@@ -32,13 +33,27 @@ absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerO
   return absl::OkStatus();
 }
 
+absl::Status ReadBatching(const std::string& path, YAML::Node node, ServerOptions* options) {
+  options->enable_batching = true;
+  // The one key that is not of BatchingParameters.
+  if (node.IsMap() && node[kMode]) {
+    const YAML::Node mode = node[kMode];
+    if (!mode.IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(YamlPlace(path, mode), ": batching.mode must be a single value"));
+    }
+    options->batching_mode = mode.Scalar();
+    node.remove(kMode);
+  }
+  return YamlToProto(path, kBatching, node, &options->batching.emplace());
+}
+
 absl::Status ReadKey(const std::string& path, const YAML::Node& key, const YAML::Node& value,
                      FlagParser& flags, ServerOptions* options) {
   const std::string name = key.Scalar();
   if (name == kModels) return ReadModels(path, value, options);
   if (name == kBatching) {
-    options->enable_batching = true;
-    return YamlToProto(path, name, value, &options->batching.emplace());
+    return ReadBatching(path, value, options);
   }
   if (name == kMonitoring) return YamlToProto(path, name, value, &options->monitoring.emplace());
   if (name == kSsl) return YamlToProto(path, name, value, &options->ssl.emplace());

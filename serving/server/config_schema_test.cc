@@ -81,11 +81,12 @@ class ConfigSchemaTest : public ::testing::Test {
     return json.Accept(validator) ? "" : validator.GetInvalidSchemaKeyword();
   }
 
-  // That an object's properties are the fields of the message.
-  void CheckMessage(const Json& object, const google::protobuf::Descriptor& message) const {
+  // That an object's properties are the fields of the message, and `others`.
+  void CheckMessage(const Json& object, const google::protobuf::Descriptor& message,
+                    const Names& others = {}) const {
     ASSERT_TRUE(object.HasMember("properties")) << message.full_name();
     EXPECT_FALSE(object["additionalProperties"].GetBool()) << message.full_name();
-    Names fields;
+    Names fields = others;
     for (int i = 0; i < message.field_count(); ++i) fields.insert(message.field(i)->name());
     EXPECT_EQ(NamesOf(object["properties"]), fields) << message.full_name();
     for (int i = 0; i < message.field_count(); ++i) {
@@ -156,7 +157,7 @@ TEST_F(ConfigSchemaTest, HoldsEveryFlagWithItsType) {
 TEST_F(ConfigSchemaTest, BlocksHaveTheFieldsOfTheirMessages) {
   namespace tfs = tensorflow::serving;
   CheckMessage(Resolve(Property("models")["items"]), *tfs::ModelConfig::descriptor());
-  CheckMessage(Property("batching"), *tfs::BatchingParameters::descriptor());
+  CheckMessage(Property("batching"), *tfs::BatchingParameters::descriptor(), {"mode"});
   CheckMessage(Property("monitoring"), *tfs::MonitoringConfig::descriptor());
   CheckMessage(Property("ssl"), *tfs::SSLConfig::descriptor());
 }
@@ -195,6 +196,7 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
       {"config: other.yaml", "additionalProperties"},
       {"port: many", "type"},
       {"batching: {max_batchsize: 1}", "additionalProperties"},
+      {"batching: {mode: [adaptive]}", "type"},
       {"models: {name: m}", "type"},
       {absl::StrCat(kModel, ", model_version_policy: {all: {}, latest: {}}}]"), "maxProperties"},
       {absl::StrCat(kModel, ", version_labels: {a: one}}]"), "type"},

@@ -49,8 +49,12 @@ void Server::MakeModels(const ServerSettings& settings) {
       ThreadPool::Options{.name = "inter_op", .num_threads = settings.session.inter_op_threads});
   loading->check_method_names = options_.enable_signature_method_name_check;
   loading->metrics = &run_metrics_;
+  batch_metrics_ = std::make_unique<BatchMetrics>(&metrics_);
   if (settings.batching) {
-    LOG(WARNING) << "enable_batching has no effect yet: each request runs by itself";
+    batching_ = std::make_unique<ServerBatching>(*settings.batching, batch_metrics_.get());
+    loading->make_run_wrapper = [this](const std::string& directory) {
+      return batching_->Wrap(directory);
+    };
   }
   if (options_.enable_model_warmup) {
     warm_up_ = std::make_unique<WarmUp>(options_.num_request_iterations_for_warmup, &metrics_);
@@ -141,6 +145,7 @@ void Server::Stop() {
 
 void Server::Shutdown(absl::Duration grace) {
   const absl::Time deadline = absl::Now() + grace;
+  if (batching_ != nullptr) batching_->Drain();
   // Both at once: neither takes new requests while the other one's finish.
   std::thread rest([&] {
     if (rest_ != nullptr) rest_->Shutdown(deadline);

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/grpc_server.h"
 #include "serving/frontend/request_handler.h"
@@ -16,6 +17,7 @@
 #include "serving/frontend/warm_up.h"
 #include "serving/servables/run_metrics.h"
 #include "serving/servables/served_models.h"
+#include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
 #include "serving/server/server_settings.h"
 
@@ -64,6 +66,8 @@ class Server {
   absl::Mutex stop_mu_;
   absl::Notification stopped_;
   // Made by Start(); models_ under stop_mu_.
+  std::unique_ptr<BatchMetrics> batch_metrics_;
+  std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<RequestHandler> handler_;

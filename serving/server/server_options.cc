@@ -94,6 +94,10 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
             "text proto BatchingParameters; needs enable_batching");
   flags.Add("enable_per_model_batching_parameters", &o.enable_per_model_batching_parameters,
             "take each version's batching parameters from its batching_params.pbtxt");
+  flags.Add(
+      "batching_mode", &o.batching_mode,
+      "upstream (the default): batches wait for their timeout; adaptive: nobody waits while a "
+      "core is free, batches form of what waits for one; needs enable_batching");
   flags.Add("enable_signature_method_name_check", &o.enable_signature_method_name_check,
             "refuse signatures whose method name is not that of the call");
   flags.Add("enable_serialization_as_tensor_content", &o.enable_serialization_as_tensor_content,

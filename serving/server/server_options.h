@@ -60,6 +60,7 @@ struct ServerOptions {
   bool enable_batching = false;
   std::string batching_parameters_file;
   bool enable_per_model_batching_parameters = false;
+  std::string batching_mode;  // not in tensorflow_model_server
   bool enable_signature_method_name_check = false;
   bool enable_serialization_as_tensor_content = false;
   int64_t tensorflow_session_parallelism = 0;
@@ -104,7 +105,8 @@ struct ServerOptions {
 //       model_version_policy: {latest: {num_versions: 2}}
 //       version_labels: {stable: 3}
 //
-// A model's model_platform is "tensorflow" unless it says otherwise.
+// A model's model_platform is "tensorflow" unless it says otherwise. `batching` turns batching on;
+// its key `mode` stands for the flag batching_mode.
 // Errors: NOT_FOUND if there is no such file; INVALID_ARGUMENT "FILE:LINE: ..." for what is no
 // YAML, for unknown keys, with the nearest one there is, and for values that do not fit.
 absl::Status ReadConfigFile(const std::string& path, ServerOptions* options);

@@ -115,7 +115,21 @@ TEST(ServerOptionsTest, YamlHoldsFlagsAndModels) {
   EXPECT_TRUE(options.enable_batching);
   EXPECT_EQ(options.batching->max_batch_size().value(), 32);
   EXPECT_EQ(options.batching->allowed_batch_sizes(0), 8);
+  EXPECT_EQ(options.batching_mode, "");
   EXPECT_EQ(options.monitoring->prometheus_config().path(), "/metrics");
+}
+
+TEST(ServerOptionsTest, ModeStandsBesideTheBatchingParameters) {
+  ServerOptions options;
+  ASSERT_TRUE(Read("batching:\n  mode: adaptive\n  max_batch_size: 32\n", &options).ok());
+  EXPECT_TRUE(options.enable_batching);
+  EXPECT_EQ(options.batching_mode, "adaptive");
+  EXPECT_EQ(options.batching->max_batch_size().value(), 32);
+  EXPECT_EQ(ErrorOf("batching:\n  mode: [adaptive]\n"),
+            "config.yaml:2: batching.mode must be a single value");
+  EXPECT_EQ(ErrorOf("batching:\n  mode: adaptive\n  max_batchsize: 2\n"),
+            "config.yaml:3: unknown key 'max_batchsize' in batching; did you mean "
+            "'max_batch_size'?");
 }
 
 TEST(ServerOptionsTest, UnknownKeysAreRefusedWithLineAndNearestName) {

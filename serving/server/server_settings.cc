@@ -16,7 +16,6 @@
 namespace tessera::serving {
 namespace {
 
-using tensorflow::serving::BatchingParameters;
 using tensorflow::serving::ModelServerConfig;
 using tensorflow::serving::MonitoringConfig;
 using tensorflow::serving::SSLConfig;
@@ -37,24 +36,31 @@ absl::StatusOr<ModelServerConfig> ReadModels(const ServerOptions& options) {
   return config;
 }
 
-absl::StatusOr<std::optional<BatchingParameters>> ReadBatching(const ServerOptions& options) {
+absl::StatusOr<std::optional<BatchingSettings>> ReadBatching(const ServerOptions& options) {
   if (!options.enable_batching) {
-    if (!options.batching_parameters_file.empty()) {
+    for (const auto& [flag, value] :
+         {std::pair("batching_parameters_file", &options.batching_parameters_file),
+          std::pair("batching_mode", &options.batching_mode)}) {
+      if (value->empty()) continue;
       return absl::InvalidArgumentError(
-          "server_options.batching_parameters_file is set without setting "
-          "server_options.enable_batching to true; add --enable_batching");
+          absl::StrCat("server_options.", flag,
+                       " is set without setting server_options.enable_batching to true; add "
+                       "--enable_batching"));
     }
     return std::nullopt;
   }
-  BatchingParameters parameters;
+  BatchingSettings batching;
   if (!options.batching_parameters_file.empty()) {
-    RETURN_IF_ERROR(ReadTextProto(options.batching_parameters_file, &parameters));
+    RETURN_IF_ERROR(ReadTextProto(options.batching_parameters_file, &batching.parameters));
   } else if (options.batching) {
-    parameters = *options.batching;
-  } else {
-    parameters.mutable_thread_pool_name()->set_value("model_server_batch_threads");
+    batching.parameters = *options.batching;
   }
-  return parameters;
+  if (!options.batching_mode.empty()) {
+    ASSIGN_OR_RETURN(batching.mode, ParseBatchingMode(options.batching_mode));
+  }
+  batching.per_model_parameters = options.enable_per_model_batching_parameters;
+  RETURN_IF_ERROR(batching.Validate());
+  return batching;
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ReadCredentials(

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc_server.h"
+#include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
 
 namespace tessera::serving {
@@ -20,7 +21,7 @@ struct ServerSettings {
   tensorflow::serving::ModelServerConfig models;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   // Without a value, requests are not batched.
-  std::optional<tensorflow::serving::BatchingParameters> batching;
+  std::optional<BatchingSettings> batching;
   std::shared_ptr<grpc::ServerCredentials> credentials;
   std::vector<GrpcServer::Options::ChannelArgument> channel_arguments;
   std::set<std::string> saved_model_tags;

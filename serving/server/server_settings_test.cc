@@ -73,11 +73,29 @@ TEST_F(ServerSettingsTest, ContradictionsAreRefused) {
   options_.batching_parameters_file = Write("max_batch_size { value: 4 }");
   ExpectRefused(kInvalid, "enable_batching");
   options_.enable_batching = true;
-  EXPECT_EQ(ReadSettings(options_)->batching->max_batch_size().value(), 4);
+  EXPECT_EQ(ReadSettings(options_)->batching->parameters.max_batch_size().value(), 4);
   options_.batching_parameters_file = "";
   options_.use_alts_credentials = true;
   options_.ssl_config_file = Write("server_key: 'x'");
   ExpectRefused(kInvalid, "exclude each other");
+}
+
+TEST_F(ServerSettingsTest, BatchingHasAModeAndThreads) {
+  options_.batching_mode = "adaptive";
+  ExpectRefused(kInvalid, "batching_mode is set without setting server_options.enable_batching");
+  options_.enable_batching = true;
+  EXPECT_EQ(ReadSettings(options_)->batching->mode, BatchingMode::kAdaptive);
+  options_.batching_mode = "eager";
+  ExpectRefused(kInvalid, "batching_mode must be upstream or adaptive; was eager");
+  options_.batching_mode = "";
+  EXPECT_EQ(ReadSettings(options_)->batching->mode, BatchingMode::kUpstream);
+  EXPECT_FALSE(ReadSettings(options_)->batching->per_model_parameters);
+  options_.enable_per_model_batching_parameters = true;
+  EXPECT_TRUE(ReadSettings(options_)->batching->per_model_parameters);
+  options_.batching_parameters_file = Write("num_batch_threads {}");
+  ExpectRefused(kInvalid, "num_batch_threads must be positive; was 0");
+  options_.batching_parameters_file = Write("num_batch_threads { value: 1000000 }");
+  ExpectRefused(kInvalid, "num_batch_threads must be at most 4096; was 1000000");
 }
 
 TEST_F(ServerSettingsTest, ParallelismComesFromOneOfTwoWays) {

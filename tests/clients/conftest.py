@@ -5,11 +5,13 @@ the label `stable`, model `digits` is the digits classifier in both versions, la
 and `canary` (2). After each test it must still run, ready, and answer rightly over gRPC and REST.
 """
 
+import contextlib
 import json
 import shutil
 
 import pytest
 
+from clients.batching_client import Gate, parameters
 from clients.client import Client
 from clients.server import DATA, Model, Server
 
@@ -69,3 +71,52 @@ def half_plus_two_copy(tmp_path):
     folder = tmp_path / "half_plus_two"
     shutil.copytree(HALF_PLUS_TWO, folder)
     return folder
+
+
+@pytest.fixture(scope="session", name="session_gate")
+def _session_gate(tmp_path_factory):
+    return Gate(tmp_path_factory.mktemp("gate"))
+
+
+@pytest.fixture(scope="session")
+def look_model(tmp_path_factory, session_gate):
+    """Signatures of batching_model.py, in version 1."""
+    from clients import batching_model  # imports TensorFlow, which takes a while
+
+    folder = tmp_path_factory.mktemp("look")
+    batching_model.save(folder, session_gate)
+    return Model("look", folder)
+
+
+@pytest.fixture
+def gate(session_gate):
+    """Shut, until it is opened or the test ends."""
+    session_gate.shut()
+    yield session_gate
+    session_gate.open()
+
+
+@pytest.fixture
+def start_batching(look_model, tmp_path):
+    """start_batching(flags..., field=value...) -> server with a client as `server.client`."""
+    monitoring = tmp_path / "monitoring.config"
+    monitoring.write_text("prometheus_config { enable: true }", encoding="utf-8")
+    with contextlib.ExitStack() as stack:
+
+        def start(*flags, models=None, **fields):
+            file = tmp_path / "batching.config"
+            if fields:
+                file.write_text(parameters(**fields), encoding="utf-8")
+                flags = (f"--batching_parameters_file={file}",) + flags
+            server = stack.enter_context(
+                Server(
+                    "--enable_batching",
+                    f"--monitoring_config_file={monitoring}",
+                    *flags,
+                    models=models or [look_model, Model("half", HALF_PLUS_TWO)],
+                )
+            )
+            server.client = stack.enter_context(Client(server))
+            return server
+
+        yield start
