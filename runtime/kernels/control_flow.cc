@@ -52,6 +52,24 @@ class SwitchNKernel : public OpKernel {
 };
 REGISTER_KERNEL("_SwitchN", kCpu, SwitchNKernel).HostMemory("output_index");
 
+// Hands on the reference of that index. Errors: INVALID_ARGUMENT if there is none.
+class RefSelectKernel : public OpKernel {
+ public:
+  explicit RefSelectKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(CheckScalar(ctx.input(0), "index"));
+    const int32_t index = ctx.input(0).scalar<int32_t>();
+    if (index < 0 || index >= ctx.num_inputs() - 1) {
+      return absl::InvalidArgumentError(absl::StrCat("'index' is ", index, ", there are ",
+                                                     ctx.num_inputs() - 1, " inputs"));
+    }
+    ctx.set_ref_output(0, IntrusivePtr<Variable>(ctx.ref_input(index + 1)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("RefSelect", kCpu, RefSelectKernel).HostMemory("index");
+
 // Hands on the one input that has come, and its index.
 class MergeKernel : public OpKernel {
  public:

@@ -1,5 +1,5 @@
 // Linear systems: MatrixSolve, MatrixTriangularSolve, MatrixInverse, MatrixDeterminant,
-// LogMatrixDeterminant, Cholesky.
+// LogMatrixDeterminant, Lu, Cholesky.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -243,6 +243,37 @@ class DeterminantKernel : public OpKernel {
 REGISTER_KERNEL("MatrixDeterminant", kCpu, DeterminantKernel<false>);
 REGISTER_KERNEL("BatchMatrixDeterminant", kCpu, DeterminantKernel<false>);
 REGISTER_KERNEL("LogMatrixDeterminant", kCpu, DeterminantKernel<true>);
+
+// Outputs: lower and upper factors in one matrix, and which row of the input each of its rows is.
+// Errors: INVALID_ARGUMENT for matrices that are not square, or singular.
+class LuKernel : public OpKernel {
+ public:
+  explicit LuKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
+    ASSIGN_OR_RETURN(const Shape p_shape, MatrixBatch::ShapeOf(x, {batch.rows}));
+    ASSIGN_OR_RETURN(Tensor * factors, ctx.AllocateOutput(0, x.shape()));
+    ASSIGN_OR_RETURN(Tensor * p, ctx.AllocateOutput(1, p_shape));
+    if (p->num_elements() == 0) return absl::OkStatus();
+    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
+      for (int64_t i = 0; i < batch.count; ++i) {
+        const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
+        if (IsSingular<C>(lu)) return absl::InvalidArgumentError(kSingular);
+        WriteMatrix<T, C>(lu.matrixLU(), i, factors);
+        const auto& moved_to = lu.permutationP().indices();
+        VisitIndexType(p->dtype(), [&]<typename I>() {
+          for (int64_t r = 0; r < batch.rows; ++r) {
+            p->data<I>()[i * batch.rows + moved_to[r]] = static_cast<I>(r);
+          }
+        });
+      }
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("Lu", kCpu, LuKernel);
 
 // Only the lower triangles are read. Errors: INVALID_ARGUMENT for matrices that are not square, or
 // not positive definite.

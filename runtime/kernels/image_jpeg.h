@@ -1,0 +1,40 @@
+// Decoding JPEG.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tessera {
+
+struct JpegOptions {
+  int channels = 0;  // 1 grey, 3 RGB, 0 for those of the file
+  int ratio = 1;     // shrinks by 1, 2, 4 or 8
+  bool fancy_upscaling = true;
+  bool fast_dct = true;  // quicker, less exact; what TensorFlow does unless told otherwise
+  // A file that ends early is no error if so much of its rows are there; the rest is grey.
+  bool try_recover_truncated = false;
+  float acceptable_fraction = 1;
+};
+
+// Reads one image; used like PngReader. Not thread-safe. `bytes` must live until Read() returns.
+class JpegReader {
+ public:
+  // Reads the header. Errors: INVALID_ARGUMENT for anything but a JPEG.
+  static absl::StatusOr<std::unique_ptr<JpegReader>> Open(absl::string_view bytes,
+                                                          const JpegOptions& options);
+  virtual ~JpegReader() = default;
+
+  virtual int64_t width() const = 0;
+  virtual int64_t height() const = 0;
+  virtual int channels() const = 0;
+  // Components in the file, whatever is asked for.
+  virtual int file_channels() const = 0;
+  // Writes the pixels in row-major order. To be called once.
+  // Errors: INVALID_ARGUMENT if the file is damaged or ends early.
+  virtual absl::Status Read(uint8_t* pixels) = 0;
+};
+
+}  // namespace tessera
