@@ -93,6 +93,14 @@ absl::Status SameAsFirstInput(ShapeContext& c) {
 }
 
 absl::Status Broadcast(ShapeContext& c) {
+  // Equal and NotEqual can be told to give a scalar for shapes that do not fit.
+  const absl::StatusOr<bool> must_fit = c.attr<bool>("incompatible_shape_error");
+  if (must_fit.ok() && !*must_fit) {
+    if (!c.input(0).IsFullyDefined() || !c.input(1).IsFullyDefined()) return absl::OkStatus();
+    const absl::StatusOr<PartialShape> fitting = BroadcastShapes(c.input(0), c.input(1));
+    c.set_output(0, fitting.ok() ? *fitting : PartialShape(Shape()));
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(PartialShape result, BroadcastShapes(c.input(0), c.input(1)));
   c.set_output(0, std::move(result));
   return absl::OkStatus();
