@@ -3,7 +3,8 @@
 //   check_ops DIR [NAME...] [--missing] [--verbose] [--all] [--jobs=N]
 //
 // DIR holds ops/*.pb, graphs/*.pb, or both. A NAME is an op or a graph and may have wildcards.
-// Every case runs on both executors. Cases run in child processes: one that crashes is reported as
+// Every case runs on both executors, and what its op's shape function says is compared with the
+// shapes that came out. Cases run in child processes: one that crashes is reported as
 // failed, and the rest goes on.
 #include <fnmatch.h>
 
@@ -19,6 +20,7 @@
 #include "runtime/base/status.h"
 #include "tests/conformance/golden_corpus.h"
 #include "tests/conformance/isolated_cases.h"
+#include "tests/conformance/shape_facts.h"
 
 namespace tessera {
 namespace {
@@ -86,6 +88,8 @@ std::vector<std::string> FilesOf(const Flags& flags, const std::string& sub) {
 }
 
 Outcome Check(const GoldenCase& golden) {
+  const std::string contradiction = ShapeContradiction(golden);
+  if (!contradiction.empty()) return {Outcome::kFailed, contradiction};
   const std::vector<std::string> missing = OpsWithoutKernel(golden);
   if (!missing.empty()) return {Outcome::kSkipped, absl::StrJoin(missing, ",")};
   // Whole graphs may need the dataflow executor: there the first way lets the runtime choose.
