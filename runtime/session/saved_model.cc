@@ -8,11 +8,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/op.h"
+#include "runtime/session/pure_runs.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -86,7 +88,7 @@ std::string InitNode(const tensorflow::MetaGraphDef& meta_graph) {
 
 // The runs that bring a session to its first request, in order.
 struct StartRun {
-  std::string what;
+  std::string what, stage;
   std::vector<NamedTensor> feeds;
   std::string node;
 };
@@ -106,12 +108,13 @@ absl::StatusOr<std::vector<StartRun>> StartRuns(const tensorflow::MetaGraphDef& 
     }
   }
   if (!saver.restore_op_name().empty() && FileExists(absl::StrCat(prefix, ".index"))) {
-    StartRun restore{"restoring variables", assets, NodeOf(saver.restore_op_name())};
+    StartRun restore{"restoring variables", "restore_graph", assets,
+                     NodeOf(saver.restore_op_name())};
     restore.feeds.emplace_back(saver.filename_tensor_name(), Tensor::Scalar(prefix));
     runs.push_back(std::move(restore));
   }
   const std::string init = InitNode(meta_graph);
-  if (!init.empty()) runs.push_back({"running the init op", assets, init});
+  if (!init.empty()) runs.push_back({"running the init op", "init_graph", assets, init});
   return runs;
 }
 
@@ -135,6 +138,28 @@ RunSignature SignatureOf(const Signature& signature) {
   }
   return result;
 }
+
+// Adds up how long the stages of a load take.
+class StageTimer {
+ public:
+  explicit StageTimer(std::vector<std::pair<std::string, absl::Duration>>* stages)
+      : stages_(*stages) {}
+  // What happened since the last call was `stage`, or more of it.
+  void End(absl::string_view stage) {
+    const absl::Time now = absl::Now();
+    auto found = std::find_if(stages_.begin(), stages_.end(),
+                              [&](const auto& known) { return known.first == stage; });
+    if (found == stages_.end()) {
+      found = stages_.insert(found, {std::string(stage), absl::ZeroDuration()});
+    }
+    found->second += now - start_;
+    start_ = now;
+  }
+
+ private:
+  std::vector<std::pair<std::string, absl::Duration>>& stages_;
+  absl::Time start_ = absl::Now();
+};
 
 // Nodes of ops that neither the registry nor the graph's library knows.
 using UnknownNodes = absl::flat_hash_set<std::string>;
@@ -188,7 +213,9 @@ absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
                                                 const SessionOptions& options) {
   SavedModelBundle bundle;
   bundle.directory = directory;
+  StageTimer timer(&bundle.stages);
   ASSIGN_OR_RETURN(bundle.meta_graph, ReadMetaGraph(directory, tags));
+  timer.End("read");
   const std::string loading = absl::StrCat("cannot load ", directory, ": ");
 
   SessionOptions session_options = options;
@@ -196,7 +223,7 @@ absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
   ASSIGN_OR_RETURN(bundle.session, Session::Create(session_options));
   RETURN_IF_ERROR(Annotate(bundle.session->Extend(bundle.meta_graph->graph_def()), loading));
   UnknownNodes unknown = FindUnknownNodes(bundle.meta_graph->graph_def());
-  bundle.meta_graph->clear_graph_def();
+  const PureRuns pure_runs(bundle.meta_graph->graph_def());
 
   for (const auto& [name, def] : bundle.meta_graph->signature_def()) {
     if (name == kInitOpSignature) continue;
@@ -204,8 +231,11 @@ absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
     if (!signature.ok()) {
       return Annotate(signature.status(), absl::StrCat(loading, "signature '", name, "': "));
     }
+    signature->is_pure = pure_runs.IsPure(SignatureOf(*signature));
     bundle.signatures.emplace(name, *std::move(signature));
   }
+  bundle.meta_graph->clear_graph_def();
+  timer.End("import");
   std::vector<RunSignature> signatures;
   for (const auto& [name, signature] : bundle.signatures) {
     signatures.push_back(SignatureOf(signature));
@@ -213,16 +243,20 @@ absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
   ASSIGN_OR_RETURN(const std::vector<StartRun> runs, StartRuns(*bundle.meta_graph, directory));
   StepCompiler compiler(*bundle.session, std::move(unknown));
   for (const StartRun& run : runs) compiler.Compile(SignatureOf(run));
+  timer.End("compile");
   if (compiler.missing().empty()) {
     for (const StartRun& run : runs) {
       const absl::Status status = bundle.session->Run(run.feeds, {}, {run.node}, nullptr);
       RETURN_IF_ERROR(Annotate(status, absl::StrCat(loading, run.what, ": ")));
+      timer.End(run.stage);
     }
     if (options.freeze_variables) {
       RETURN_IF_ERROR(Annotate(bundle.session->FreezeVariables(signatures), loading));
+      timer.End("freeze");
     }
   }
   for (const RunSignature& signature : signatures) compiler.Compile(signature);
+  timer.End("compile");
   if (absl::Status missing = compiler.missing().ToStatus(); !missing.ok()) {
     return absl::UnimplementedError(absl::StrCat(
         loading, missing.message(), ". Run `tessera inspect --ops ", directory, "` for the list"));

@@ -5,9 +5,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "runtime/session/session.h"
 
 namespace tensorflow {
@@ -30,6 +32,7 @@ struct Signature {
   std::map<std::string, SignatureTensor> outputs;  // by alias
   std::string method_name;                         // "tensorflow/serving/predict", ...
   std::map<std::string, Tensor> defaults;          // values of absent inputs, by alias
+  bool is_pure = false;                            // a run of it leaves the model as it was
 };
 
 // saved_model.pb (or .pbtxt) of a directory, parsed.
@@ -58,6 +61,9 @@ struct SavedModelBundle {
   std::map<std::string, Signature> signatures;
   std::unique_ptr<tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
   std::string directory;
+  // What loading went through, and how long each took: "read", "import", "compile", and those of
+  // "restore_graph", "init_graph" (TensorFlow's names) and "freeze" that there was need for.
+  std::vector<std::pair<std::string, absl::Duration>> stages;
 };
 
 // Reads, imports, restores through the graph's own RestoreV2 with a mapped checkpoint, runs the

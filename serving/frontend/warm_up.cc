@@ -12,6 +12,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/serving_proto.h"
+#include "serving/servables/made_up_requests.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
 
 namespace tessera::serving {
@@ -38,6 +39,21 @@ absl::Status ReplayPredict(tensorflow::serving::PredictRequest request,
   native.signature_name = request.model_spec().signature_name();
   PredictResult result;
   return servable.Predict(native, {}, &result);
+}
+
+absl::Status AskOne(const SampleRequest& request, const CallOptions& options,
+                    const SavedModelServable& servable) {
+  const std::vector<absl::string_view> names(request.input_names.begin(),
+                                             request.input_names.end());
+  const std::vector<absl::string_view> filter(request.output_filter.begin(),
+                                              request.output_filter.end());
+  const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return request.inputs[i]; };
+  PredictResult result;
+  return servable.Predict({.signature_name = request.signature_name,
+                           .input_names = names,
+                           .input = input,
+                           .output_filter = filter},
+                          options, &result);
 }
 
 absl::Status ReplayMultiInference(const tensorflow::serving::MultiInferenceRequest& request,
@@ -88,9 +104,47 @@ WarmUp::WarmUp(int iterations, MetricsRegistry* metrics)
                                              {"model_name", "API", "runtime"},
                                              ExponentialBounds(10, 1.8, 33))) {}
 
-absl::Status WarmUp::Run(const std::string& directory, const SavedModelServable& servable) const {
+absl::Status WarmUp::Run(const std::string& directory, const SavedModelServable& servable,
+                         const std::vector<SampleRequest>& samples) const {
+  if (FileExists(JoinPath(directory, kFile))) return RunRecorded(directory, servable);
+  Ask(directory, servable, samples);
+  return absl::OkStatus();
+}
+
+absl::Status WarmUp::RunRecorded(const std::string& directory,
+                                 const SavedModelServable& servable) const {
   const std::string path = JoinPath(directory, kFile);
-  if (!FileExists(path)) return absl::OkStatus();
+  return FileExists(path) ? ReplayFile(directory, path, servable) : absl::OkStatus();
+}
+
+void WarmUp::Ask(const std::string& directory, const SavedModelServable& servable,
+                 const std::vector<SampleRequest>& samples) const {
+  const absl::Time start = absl::Now();
+  int num_answered = 0;
+  absl::Status failure;
+  const auto ask_all = [&](const std::vector<SampleRequest>& requests, bool made_up) {
+    const CallOptions options{.deadline = start + kMaxTime, .may_be_sampled = !made_up};
+    for (const SampleRequest& request : requests) {
+      const Signature* signature = servable.FindSignature(request.signature_name);
+      if (signature == nullptr || !signature->is_pure) continue;
+      for (int i = 0; i < iterations_; ++i) {
+        if (absl::Status status = AskOne(request, options, servable); !status.ok()) {
+          failure = std::move(status);
+          break;
+        }
+        ++num_answered;
+      }
+    }
+  };
+  ask_all(samples, /*made_up=*/false);
+  if (num_answered == 0) ask_all(MakeUpRequests(servable.signatures(), {1}), /*made_up=*/true);
+  LOG(INFO) << "warmed up " << directory << " with " << num_answered << " requests of our own in "
+            << absl::FormatDuration(absl::Trunc(absl::Now() - start, absl::Milliseconds(1)))
+            << (failure.ok() ? "" : "; one that failed: ") << failure.message();
+}
+
+absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string& path,
+                                const SavedModelServable& servable) const {
   const absl::Time start = absl::Now();
   int num_records = 0;
   absl::Status of_request;

@@ -1,12 +1,14 @@
-// Warm-up: recorded requests that a version answers before it becomes available, so that its first
-// real ones find everything compiled.
+// Warm-up: requests that a version answers before it becomes available, so that its first real ones
+// find everything compiled.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "serving/core/metrics.h"
 #include "serving/servables/saved_model_servable.h"
 
@@ -23,22 +25,34 @@ absl::Status ForEachRecord(const std::string& path,
                            absl::FunctionRef<absl::Status(absl::string_view record)> visit);
 
 // Replays DIRECTORY/assets.extra/tf_serving_warmup_requests, a TFRecord of PredictionLog. The model
-// that a record names does not count, its signature does. Thread-safe.
+// that a record names does not count, its signature does. Without that file, asks what the version
+// that is live was asked; without such requests, what the signatures allow. Thread-safe.
 class WarmUp {
  public:
   static constexpr int kMaxRecords = 1000;
   static constexpr char kFile[] = "assets.extra/tf_serving_warmup_requests";
+  // Warm-up without a file asks no more after this long.
+  static constexpr absl::Duration kMaxTime = absl::Seconds(20);
 
   // Each record runs `iterations` times, at least once. `metrics` must outlive this.
   WarmUp(int iterations, MetricsRegistry* metrics);
 
-  // Without the file there is nothing to do.
-  // Errors: those of the requests; DATA_LOSS for what is no TFRecord; INVALID_ARGUMENT for a record
-  // that is no PredictionLog or for more than kMaxRecords; UNIMPLEMENTED for streamed predictions
-  // and session runs.
-  absl::Status Run(const std::string& directory, const SavedModelServable& servable) const;
+  // `samples`: what the version that is live was asked.
+  // Errors: those of recorded requests; DATA_LOSS for what is no TFRecord; INVALID_ARGUMENT for a
+  // record that is no PredictionLog or for more than kMaxRecords; UNIMPLEMENTED for streamed
+  // predictions and session runs. Requests that were not recorded may fail: nobody said that the
+  // model can answer them.
+  absl::Status Run(const std::string& directory, const SavedModelServable& servable,
+                   const std::vector<SampleRequest>& samples) const;
+  // As Run(), but without the file there is nothing to do.
+  absl::Status RunRecorded(const std::string& directory, const SavedModelServable& servable) const;
 
  private:
+  absl::Status ReplayFile(const std::string& directory, const std::string& path,
+                          const SavedModelServable& servable) const;
+  // Asks only signatures that leave the model as it was.
+  void Ask(const std::string& directory, const SavedModelServable& servable,
+           const std::vector<SampleRequest>& samples) const;
   absl::Status Replay(const tensorflow::serving::PredictionLog& log,
                       const SavedModelServable& servable) const;
 

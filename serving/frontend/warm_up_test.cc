@@ -15,7 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 using tensorflow::serving::PredictionLog;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 std::string Checksum(absl::string_view data) {
   const uint32_t masked = MaskCrc32c(Crc32c(data));
@@ -40,7 +45,7 @@ class WarmUpTest : public ::testing::Test {
   absl::Status Run(const std::string& file, int iterations = 1) {
     path_ = JoinPath(directory_, WarmUp::kFile);
     EXPECT_TRUE(WriteFileAtomically(path_, file).ok());
-    return WarmUp(iterations, &metrics_).Run(directory_, *servable_);
+    return WarmUp(iterations, &metrics_).Run(directory_, *servable_, {});
   }
   static PredictionLog Predict(float x, const std::string& input = "x") {
     PredictionLog log;
@@ -60,9 +65,88 @@ class WarmUpTest : public ::testing::Test {
       *SavedModelServable::Create(MakeLinearBundle(&log_), {});
 };
 
-TEST_F(WarmUpTest, WithoutAFileThereIsNothingToDo) {
-  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_).ok());
+// Notes the first feed of each run, as text.
+class NotingCallable : public Callable {
+ public:
+  NotingCallable(std::shared_ptr<const Callable> callable, std::vector<std::string>* feeds)
+      : callable_(std::move(callable)), feeds_(feeds) {}
+  absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
+                   std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override {
+    feeds_->push_back(feeds[0].ToString());
+    return callable_->Run(options, feeds, fetches, metadata);
+  }
+  const RunSignature& signature() const override { return callable_->signature(); }
+
+ private:
+  const std::shared_ptr<const Callable> callable_;
+  std::vector<std::string>* const feeds_;
+};
+
+std::unique_ptr<SavedModelServable> MakeServable(SavedModelBundle bundle,
+                                                 std::vector<std::string>* feeds) {
+  return *SavedModelServable::Create(
+      std::move(bundle), {.wrap_run = [feeds](std::shared_ptr<const Callable> callable)
+                              -> absl::StatusOr<std::shared_ptr<const Callable>> {
+        return std::make_shared<NotingCallable>(std::move(callable), feeds);
+      }});
+}
+
+TEST_F(WarmUpTest, WithoutAFileEachSignatureIsAskedWithZeros) {
+  std::vector<std::string> feeds;
+  const auto servable = MakeServable(MakeLinearBundle(&log_), &feeds);
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}).ok());
+  EXPECT_EQ(feeds.size(), servable->signatures().size());
+  EXPECT_THAT(feeds, Contains("float[1,1] [[0]]"));
+  EXPECT_THAT(feeds, Contains("string[1] [\"\"]"));
+  // What nobody asked is not what a later version should expect.
+  EXPECT_THAT(servable->SampleRequests(), IsEmpty());
+  EXPECT_THAT(metrics_.RenderMetrics(), Not(HasSubstr("model_warmup_latency_count")));
+}
+
+TEST_F(WarmUpTest, SignaturesThatChangeTheModelAreNotAsked) {
+  SavedModelBundle bundle = MakeLinearBundle(&log_);
+  for (auto& [name, signature] : bundle.signatures) signature.is_pure = name == "regress";
+  std::vector<std::string> feeds;
+  const auto servable = MakeServable(std::move(bundle), &feeds);
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}).ok());
+  EXPECT_THAT(feeds, ElementsAre("string[1] [\"\"]"));
+}
+
+TEST_F(WarmUpTest, WithoutAFileTheLiveVersionsRequestsAreAsked) {
+  const auto ask = [&](const SavedModelServable& servable, std::initializer_list<float> values,
+                       absl::string_view output) {
+    const absl::string_view name = "x";
+    const auto input = [&](size_t) -> absl::StatusOr<Tensor> {
+      return Tensor::Vector<float>(values);
+    };
+    PredictResult result;
+    const PredictRequest request{.signature_name = "serving_default",
+                                 .input_names = absl::MakeConstSpan(&name, 1),
+                                 .input = input,
+                                 .output_filter = absl::MakeConstSpan(&output, 1)};
+    EXPECT_TRUE(servable.Predict(request, {}, &result).ok());
+  };
+  ask(*servable_, {4, 5, 6}, "y");
+  ask(*servable_, {7, 8, 9}, "y");
+  ask(*servable_, {1}, "z");
+  std::vector<std::string> feeds;
+  const auto next = MakeServable(MakeLinearBundle(&log_), &feeds);
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *next, servable_->SampleRequests()).ok());
+  // One of each shape, and nothing made up.
+  EXPECT_THAT(feeds, UnorderedElementsAre("float[3] [4 5 6]", "float[1] [1]"));
+  // And so on from version to version.
+  EXPECT_EQ(next->SampleRequests().size(), 2);
+}
+
+TEST_F(WarmUpTest, RecordsAloneAreRunWhereThatIsAsked) {
+  EXPECT_TRUE(WarmUp(1, &metrics_).RunRecorded(directory_, *servable_).ok());
   EXPECT_EQ(log_.runs, 0);
+}
+
+TEST_F(WarmUpTest, RequestsThatWereNotRecordedMayFail) {
+  log_.on_run = [](const RunOptions&) { return absl::InternalError("cannot"); };
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}).ok());
+  EXPECT_GT(log_.runs, 0);
 }
 
 TEST_F(WarmUpTest, EveryKindOfRequestRuns) {

@@ -6,8 +6,8 @@
 
 namespace tessera::serving {
 
-// Small caches whose entries live as long as their owner. Find() is thread-safe beside everything;
-// calls of Add() are the owner's to serialise.
+// Small caches whose entries live as long as their owner. Find() and ForEach() are thread-safe
+// beside everything; calls of Add() are the owner's to serialise.
 template <typename T>
 class AppendOnlyList {
  public:
@@ -25,6 +25,15 @@ class AppendOnlyList {
       if (matches(node->value)) return &node->value;
     }
     return nullptr;
+  }
+
+  // Latest first.
+  template <typename Visit>
+  void ForEach(Visit&& visit) const {
+    Find([&](const T& value) {
+      visit(value);
+      return false;
+    });
   }
 
   const T* Add(T value) {

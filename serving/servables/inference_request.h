@@ -40,6 +40,8 @@ struct CallOptions {
   absl::Time deadline = absl::InfiniteFuture();
   // The caller's own; may cancel the run. Null: the call cannot be cancelled.
   CancellationManager* cancellation = nullptr;
+  // The inputs may be kept as a sample of what the model is asked.
+  bool may_be_sampled = true;
 };
 
 struct PredictRequest {
@@ -50,6 +52,14 @@ struct PredictRequest {
   absl::FunctionRef<absl::StatusOr<Tensor>(size_t i)> input;
   // Empty: all outputs.
   absl::Span<const absl::string_view> output_filter;
+};
+
+// A request with its tensors: of those that a version answered, or made up.
+struct SampleRequest {
+  std::string signature_name;
+  std::vector<std::string> input_names;
+  std::vector<Tensor> inputs;  // by position of input_names
+  std::vector<std::string> output_filter;
 };
 
 struct NamedOutput {

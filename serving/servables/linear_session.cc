@@ -130,7 +130,8 @@ SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
   s["regress_wide"].outputs["outputs"] = Floats("wide:0");
   s["odd_method"] = s["serving_default"];
   s["odd_method"].method_name = "my/method";
-  for (const auto& [name, signature] : s) {
+  for (auto& [name, signature] : s) {
+    signature.is_pure = true;
     auto& proto = (*bundle.meta_graph->mutable_signature_def())[name];
     proto.set_method_name(signature.method_name);
     for (const auto& [alias, tensor] : signature.inputs) {

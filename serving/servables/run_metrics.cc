@@ -1,9 +1,13 @@
 #include "serving/servables/run_metrics.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "serving/servables/upstream_metrics.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera::serving {
 namespace {
@@ -61,16 +65,49 @@ RunMetrics::RunMetrics(MetricsRegistry* registry)
       load_attempts_(registry->AddCounter("/tensorflow/cc/saved_model/load_attempt_count",
                                           {"model_path", "status"})),
       load_latency_(
-          registry->AddCounter("/tensorflow/cc/saved_model/load_latency", {"model_path"})) {}
+          registry->AddCounter("/tensorflow/cc/saved_model/load_latency", {"model_path"})),
+      load_stages_(registry->AddHistogram("/tensorflow/cc/saved_model/load_latency_by_stage",
+                                          {"model_path", "stage"}, ExponentialBounds(10, 1.8, 37))),
+      own_load_stages_(registry->AddHistogram("/tessera/serving/load_latency_by_stage", {"stage"},
+                                              ExponentialBounds(10, 1.8, 37))),
+      graph_builds_(&registry->AddCounter("/tensorflow/core/graph_build_calls", {})->Get({})),
+      graph_build_time_(
+          &registry->AddCounter("/tensorflow/core/graph_build_time_usecs", {})->Get({})),
+      reads_(registry->AddCounter("/tensorflow/core/saved_model/read/api", {"api_label"})),
+      reads_by_version_(
+          registry->AddCounter("/tensorflow/core/saved_model/read/count", {"write_version"})),
+      session_created_(&registry->AddGauge("/tensorflow/core/session_created", {})->Get({})) {
+  // Texts, which the page shows as 0.
+  for (const char* text : {"fingerprint", "path"}) {
+    registry->AddGauge(absl::StrCat("/tensorflow/core/saved_model/read/", text), {})->Get({});
+  }
+  AddUpstreamMetrics(registry);
+}
 
 std::shared_ptr<const Callable> RunMetrics::Meter(std::shared_ptr<const Callable> callable) {
+  graph_builds_->Increment();
   return std::make_shared<MeteredCallable>(this, std::move(callable));
 }
 
-void RunMetrics::RecordLoad(absl::string_view directory, const absl::Status& status,
-                            absl::Duration time) {
-  load_attempts_->Get({directory, status.ok() ? "success" : "fail"}).Increment();
-  if (status.ok()) load_latency_->Get({directory}).Increment(absl::ToInt64Microseconds(time));
+void RunMetrics::RecordLoad(absl::string_view directory,
+                            const absl::StatusOr<SavedModelBundle>& bundle, absl::Duration time) {
+  load_attempts_->Get({directory, bundle.ok() ? "success" : "fail"}).Increment();
+  if (!bundle.ok()) return;
+  load_latency_->Get({directory}).Increment(absl::ToInt64Microseconds(time));
+  session_created_->Set(1);
+  reads_->Get({"cc_load"}).Increment();
+  reads_by_version_->Get({bundle->meta_graph->has_object_graph_def() ? "2" : "1"}).Increment();
+  // TensorFlow records these two of every model, also where there is nothing to do.
+  std::map<absl::string_view, double> of_model = {{"restore_graph", 0}, {"init_graph", 0}};
+  for (const auto& [stage, stage_time] : bundle->stages) {
+    const double micros = absl::ToDoubleMicroseconds(stage_time);
+    own_load_stages_->Get({stage}).Record(micros);
+    if (auto found = of_model.find(stage); found != of_model.end()) found->second = micros;
+    if (stage == "import" || stage == "compile") {
+      graph_build_time_->Increment(static_cast<int64_t>(micros));
+    }
+  }
+  for (const auto& [stage, micros] : of_model) load_stages_->Get({directory, stage}).Record(micros);
 }
 
 }  // namespace tessera::serving

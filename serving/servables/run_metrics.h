@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "runtime/session/session.h"
+#include "runtime/session/saved_model.h"
 #include "serving/core/metrics.h"
 
 namespace tessera::serving {
@@ -17,7 +17,9 @@ class RunMetrics {
   // A callable that counts its runs, their times and the bytes that go in and out. This must
   // outlive it.
   std::shared_ptr<const Callable> Meter(std::shared_ptr<const Callable> callable);
-  void RecordLoad(absl::string_view directory, const absl::Status& status, absl::Duration time);
+  // `bundle` is what loading the directory gave, after `time` in all.
+  void RecordLoad(absl::string_view directory, const absl::StatusOr<SavedModelBundle>& bundle,
+                  absl::Duration time);
 
  private:
   class MeteredCallable;
@@ -30,6 +32,13 @@ class RunMetrics {
   Histogram* const output_bytes_;
   CounterFamily* const load_attempts_;
   CounterFamily* const load_latency_;
+  HistogramFamily* const load_stages_;
+  HistogramFamily* const own_load_stages_;
+  Counter* const graph_builds_;
+  Counter* const graph_build_time_;
+  CounterFamily* const reads_;
+  CounterFamily* const reads_by_version_;
+  Gauge* const session_created_;
 };
 
 }  // namespace tessera::serving

@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Load
   absl::StatusOr<SavedModelBundle> bundle =
       LoadSavedModel(directory_, options_->tags, options_->session);
   if (options_->metrics != nullptr) {
-    options_->metrics->RecordLoad(directory_, bundle.status(), absl::Now() - start);
+    options_->metrics->RecordLoad(directory_, bundle, absl::Now() - start);
   }
   RETURN_IF_ERROR(bundle.status());
 

@@ -198,6 +198,15 @@ absl::Duration SavedModelServable::TypicalRunTime(absl::string_view signature_na
   return runs->TypicalRunTime();
 }
 
+std::vector<SampleRequest> SavedModelServable::SampleRequests() const {
+  std::vector<SampleRequest> requests;
+  for (const auto& [name, runs] : runs_) {
+    if (!runs->signature().is_pure) continue;
+    for (SampleRequest& request : runs->SampleRequests()) requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
 absl::Status SavedModelServable::Predict(const PredictRequest& request, const CallOptions& options,
                                          PredictResult* result) const {
   SignatureRuns* runs = FindRuns(request.signature_name);

@@ -78,6 +78,10 @@ class SavedModelServable {
                               const CallOptions& options,
                               std::vector<InferenceResult>* results) const;
 
+  // Some of the requests that were answered, one of each combination of shapes; of signatures alone
+  // that leave the model as it was.
+  std::vector<SampleRequest> SampleRequests() const;
+
   // Smoothed time that recent runs of a signature took; infinite before the first one ended, and
   // while runs may have to wait for others. Front ends run short ones on the thread that read the
   // request.

@@ -1,6 +1,7 @@
 #include "serving/servables/served_models.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <utility>
 #include <vector>
@@ -54,6 +55,9 @@ const ServableState* FirstOutcome(const ServableStateMonitor::AllStates& states,
 ServedModels::ServedModels(Options options)
     : options_(std::move(options)),
       monitor_(&bus_),
+      metrics_(options_.metrics == nullptr
+                   ? nullptr
+                   : std::make_unique<VersionMetrics>(&bus_, options_.metrics)),
       manager_(WithBus(options_.manager, &bus_)),
       adapter_(options_.loader_factory),
       source_({.poll_interval = options_.poll_interval}) {
@@ -225,6 +229,29 @@ absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
   }
   if (!absl::IsNotFound(model.status())) return model;
   return absl::NotFoundError(absl::StrCat(model.status().message(), "; ", WhatThereIs(spec.name)));
+}
+
+absl::StatusOr<ModelHandle> ServedModels::AcquireSibling(
+    const std::string& version_directory) const {
+  namespace fs = std::filesystem;
+  const auto folder = [](fs::path path) {
+    path = path.lexically_normal();
+    return path.has_filename() ? path : path.parent_path();  // "a/b/" is "a/b"
+  };
+  const fs::path base_path = folder(version_directory).parent_path();
+  std::string name;
+  {
+    absl::MutexLock lock(&config_mu_);
+    if (config_) {
+      for (const ModelConfig& model : config_->model_config_list().config()) {
+        if (folder(model.base_path()) == base_path) name = model.name();
+      }
+    }
+  }
+  if (name.empty()) {
+    return absl::NotFoundError(absl::StrCat("no model is configured at ", base_path.string()));
+  }
+  return manager_.Acquire<const SavedModelServable>({.name = name});
 }
 
 bool ServedModels::IsReady() const {

@@ -24,6 +24,7 @@
 #include "serving/core/servable_state_monitor.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/saved_model_servable.h"
+#include "serving/servables/version_metrics.h"
 #include "serving/sources/file_system_source.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 
@@ -48,6 +49,8 @@ class ServedModels {
     bool allow_labels_for_unavailable_models = false;
     // Makes the loader of a version directory; its servable must be a `const SavedModelServable`.
     LoaderFactory loader_factory;
+    // Counts versions. May be null; must outlive this.
+    MetricsRegistry* metrics = nullptr;
   };
 
   explicit ServedModels(Options options);
@@ -67,6 +70,10 @@ class ServedModels {
 
   // The version the spec names. Errors: see RequestHandler::FindModel().
   absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec) const;
+
+  // The newest available version of the model whose base path has this version directory in it.
+  // Errors: NOT_FOUND.
+  absl::StatusOr<ModelHandle> AcquireSibling(const std::string& version_directory) const;
 
   // States of all versions this process has seen.
   const ServableStateMonitor& states() const { return monitor_; }
@@ -92,6 +99,7 @@ class ServedModels {
   const Options options_;
   ServableEventBus bus_;
   ServableStateMonitor monitor_;
+  const std::unique_ptr<VersionMetrics> metrics_;  // may be null
   // Null before the first configuration; written by whoever applies one.
   RcuPointer<Labels> labels_;
   absl::Mutex apply_mu_;

@@ -43,6 +43,7 @@ absl::Status SignatureRuns::Run(const Positions& positions, const CallOptions& o
   const absl::Time start = absl::Now();
   RETURN_IF_ERROR(RunCallable(*prepared->callable, options, feeds, fetches));
   RecordRunTime(absl::Now() - start);
+  if (options.may_be_sampled) samples_.Offer(positions, feeds);
   if (prepared->positions.size() == positions.size()) return absl::OkStatus();
   std::vector<Tensor> wanted;
   wanted.reserve(positions.size());
@@ -75,6 +76,20 @@ absl::StatusOr<const SignatureRuns::Prepared*> SignatureRuns::Prepare(const Posi
   return prepared_.Add(std::move(prepared));
 }
 
+std::vector<SampleRequest> SignatureRuns::SampleRequests() const {
+  std::vector<SampleRequest> requests;
+  samples_.ForEach([&](absl::Span<const int> positions, std::vector<Tensor> feeds) {
+    SampleRequest& request = requests.emplace_back();
+    request.signature_name = std::string(name_);
+    for (const Input& input : inputs_) request.input_names.emplace_back(input.alias);
+    request.inputs = std::move(feeds);
+    for (const int position : positions) {
+      request.output_filter.emplace_back(outputs_[position].alias);
+    }
+  });
+  return requests;
+}
+
 absl::Duration SignatureRuns::TypicalRunTime() const {
   const int64_t typical = typical_ns_.load(std::memory_order_relaxed);
   return typical < 0 ? absl::InfiniteDuration() : absl::Nanoseconds(typical);
@@ -84,7 +99,9 @@ void SignatureRuns::RecordRunTime(absl::Duration time) {
   // Threads may overwrite each other's update: a sample more or less does not matter.
   const int64_t sample = absl::ToInt64Nanoseconds(time);
   const int64_t typical = typical_ns_.load(std::memory_order_relaxed);
-  typical_ns_.store(typical < 0 ? sample : typical + (sample - typical) / 8,
+  // Down faster than up: the first runs of a version compile and allocate what later ones find.
+  const int64_t weight = sample < typical ? 2 : 8;
+  typical_ns_.store(typical < 0 ? sample : typical + (sample - typical) / weight,
                     std::memory_order_relaxed);
 }
 

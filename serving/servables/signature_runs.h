@@ -17,6 +17,7 @@
 #include "runtime/session/saved_model.h"
 #include "serving/servables/append_only_list.h"
 #include "serving/servables/inference_request.h"
+#include "serving/servables/request_samples.h"
 
 namespace tessera::serving {
 
@@ -63,6 +64,9 @@ class SignatureRuns {
   absl::Status Run(const Positions& positions, const CallOptions& options,
                    absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches);
 
+  // Requests that were run, as far as they are kept.
+  std::vector<SampleRequest> SampleRequests() const;
+
   // Smoothed time of recent runs; infinite before the first one ended.
   absl::Duration TypicalRunTime() const;
 
@@ -83,6 +87,7 @@ class SignatureRuns {
   absl::Mutex compile_mu_;
   AppendOnlyList<Prepared> prepared_;  // added to under compile_mu_
   std::atomic<int64_t> typical_ns_{-1};
+  RequestSamples samples_;
 };
 
 }  // namespace tessera::serving

@@ -58,8 +58,15 @@ void Server::MakeModels(const ServerSettings& settings) {
   }
   if (options_.enable_model_warmup) {
     warm_up_ = std::make_unique<WarmUp>(options_.num_request_iterations_for_warmup, &metrics_);
-    loading->warm_up = [this](const std::string& directory, const SavedModelServable& servable) {
-      return warm_up_->Run(directory, servable);
+    loading->warm_up = [this](const std::string& directory,
+                              const SavedModelServable& servable) -> absl::Status {
+      // A request of our own would wait for others to share a batch with, and be counted in it.
+      if (batching_ != nullptr) return warm_up_->RunRecorded(directory, servable);
+      std::vector<SampleRequest> samples;
+      if (const auto live = models_->AcquireSibling(directory); live.ok()) {
+        samples = (*live)->SampleRequests();
+      }
+      return warm_up_->Run(directory, servable, samples);
     };
   }
 
@@ -69,6 +76,7 @@ void Server::MakeModels(const ServerSettings& settings) {
   models.manager.max_load_retries = options_.max_num_load_retries;
   models.manager.load_retry_interval =
       absl::Microseconds(std::max<int64_t>(0, options_.load_retry_interval_micros));
+  models.metrics = &metrics_;
   models.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds);
   models.allow_labels_for_unavailable_models = options_.allow_version_labels_for_unavailable_models;
   models.loader_factory =

@@ -75,7 +75,8 @@ void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("saved_model_tags", &o.saved_model_tags,
             "comma-separated tags of the meta graph to load from a SavedModel");
   flags.Add("enable_model_warmup", &o.enable_model_warmup,
-            "run the requests in assets.extra/tf_serving_warmup_requests before a version serves");
+            "before a version serves, run the requests in assets.extra/tf_serving_warmup_requests; "
+            "without that file, some that the version before was asked, or made up ones");
   flags.Add("num_request_iterations_for_warmup", &o.num_request_iterations_for_warmup,
             "times that each warm-up request runs; 0 or less: once");
   flags.Add("prefer_tflite_model", &o.prefer_tflite_model,

@@ -1,0 +1,52 @@
+#include "serving/servables/made_up_requests.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tessera::serving {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Signature SignatureOf(DType dtype, PartialShape shape) {
+  return {.inputs = {{"x", {.tensor_name = "x:0", .dtype = dtype, .shape = std::move(shape)}}},
+          .outputs = {{"y", {.tensor_name = "y:0", .dtype = DType::kFloat}}},
+          .is_pure = true};
+}
+
+TEST(MakeUpRequestsTest, UnknownDimensionsAreTheBatchSizeOrOne) {
+  const auto requests = MakeUpRequests({{"s", SignatureOf(DType::kInt64, {-1, 3, -1})}}, {1, 4});
+  ASSERT_EQ(requests.size(), 2);
+  EXPECT_EQ(requests[0].signature_name, "s");
+  EXPECT_THAT(requests[0].input_names, ElementsAre("x"));
+  EXPECT_THAT(requests[0].output_filter, IsEmpty());
+  EXPECT_EQ(requests[0].inputs[0].shape(), Shape({1, 3, 1}));
+  EXPECT_EQ(requests[1].inputs[0].shape(), Shape({4, 3, 1}));
+  EXPECT_EQ(requests[1].inputs[0].dtype(), DType::kInt64);
+  EXPECT_EQ(requests[1].inputs[0].flat<int64_t>()[11], 0);
+}
+
+TEST(MakeUpRequestsTest, KnownDimensionsStay) {
+  EXPECT_EQ(MakeUpRequests({{"s", SignatureOf(DType::kFloat, {2})}}, {4})[0].inputs[0].shape(),
+            Shape({2}));
+  EXPECT_EQ(MakeUpRequests({{"s", SignatureOf(DType::kString, PartialShape(Shape()))}}, {4})[0]
+                .inputs[0]
+                .ToString(),
+            "string[] \"\"");
+}
+
+TEST(MakeUpRequestsTest, WhatCannotBeMadeUpIsLeftOut) {
+  EXPECT_THAT(MakeUpRequests({{"rank", SignatureOf(DType::kFloat, PartialShape())},
+                              {"large", SignatureOf(DType::kFloat, {-1, 100'000'000})},
+                              {"type", SignatureOf(DType::kResource, {1})},
+                              {"none", SignatureOf(DType::kInvalid, {1})}},
+                             {1}),
+              IsEmpty());
+  Signature impure = SignatureOf(DType::kFloat, {1});
+  impure.is_pure = false;
+  EXPECT_THAT(MakeUpRequests({{"s", impure}}, {1}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tessera::serving
