@@ -38,6 +38,9 @@ class GrpcCall : public grpc::ServerUnaryReactor {
  private:
   void OnCancel() override { cancellation_.Cancel(); }
   void OnDone() override { delete this; }
+  // Both are too little for a thread of their own, which is what gRPC gives reactions otherwise:
+  // two wake-ups, and a fifth of the time that a small request takes.
+  bool InternalInlineable() override { return true; }
 
   const absl::Time start_;
   const absl::Time deadline_;

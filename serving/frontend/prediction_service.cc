@@ -6,6 +6,8 @@
 #include "runtime/base/status.h"
 #include "serving/frontend/grpc_call.h"
 #include "serving/frontend/serving_proto.h"
+#include "serving/frontend/wire_predict_request.h"
+#include "serving/frontend/wire_predict_response.h"
 
 namespace tessera::serving {
 namespace {
@@ -13,6 +15,15 @@ namespace {
 absl::Status MissingModelSpec() { return absl::InvalidArgumentError("Missing ModelSpec"); }
 
 }  // namespace
+
+class PredictCall final : public GrpcCall {
+ public:
+  PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
+      : GrpcCall(context), response(response) {}
+
+  WirePredictRequest request;
+  grpc::ByteBuffer* const response;
+};
 
 template <typename Closure>
 void PredictionService::Dispatch(const ModelSpec& spec, Closure closure) {
@@ -25,33 +36,39 @@ void PredictionService::Dispatch(const ModelSpec& spec, Closure closure) {
   }
 }
 
-grpc::ServerUnaryReactor* PredictionService::Predict(
-    grpc::CallbackServerContext* context, const tensorflow::serving::PredictRequest* request,
-    tensorflow::serving::PredictResponse* response) {
-  auto* call = new GrpcCall(context);
-  Dispatch(ViewModelSpec(request->model_spec()), [this, call, request, response] {
-    // gRPC parsed the message for this call alone: its tensors may be taken out of it.
-    auto& own_request = const_cast<tensorflow::serving::PredictRequest&>(*request);
-    const absl::Status status = Answer(own_request, call->options(), response);
-    handler_->RecordRequest(Entrypoint::kGrpc, "Predict", request->model_spec().name(), status,
+grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  auto* call = new PredictCall(context, response);
+  if (const absl::Status status = call->request.Read(*request); !status.ok()) {
+    call->End(status);
+    return call;
+  }
+  auto answer = [this, call] {
+    const absl::Status status = Answer(*call);
+    handler_->RecordRequest(Entrypoint::kGrpc, "Predict", call->request.model_spec().name, status,
                             absl::Now() - call->start());
     call->End(status);
-  });
+  };
+  if (call->request.size_bytes() <= kInlineBytes) {
+    Dispatch(call->request.model_spec(), std::move(answer));
+  } else {
+    pool_->Schedule(std::move(answer));
+  }
   return call;
 }
 
-absl::Status PredictionService::Answer(tensorflow::serving::PredictRequest& request,
-                                       const CallOptions& options,
-                                       tensorflow::serving::PredictResponse* response) {
+absl::Status PredictionService::Answer(PredictCall& call) {
+  const WirePredictRequest& request = call.request;
   if (!request.has_model_spec()) return MissingModelSpec();
-  const ProtoPredictRequest inputs(&request);
-  auto input = [&](size_t i) { return inputs.DecodeInput(i); };
+  auto input = [&](size_t i) { return request.DecodeInput(i); };
   PredictResponse answer;
   RETURN_IF_ERROR(
-      handler_->Predict(ViewModelSpec(request.model_spec()), inputs.View(input), options, &answer));
-  FillModelSpec(request.model_spec().name(), answer.model.version(), answer.result.signature_name,
-                response->mutable_model_spec());
-  return FillOutputs(answer.result, options_.output_form, response);
+      handler_->Predict(request.model_spec(), request.View(input), call.options(), &answer));
+  ASSIGN_OR_RETURN(*call.response,
+                   EncodePredictResponse(request.model_spec().name, answer.model.version(),
+                                         std::move(answer.result), options_.output_form));
+  return absl::OkStatus();
 }
 
 grpc::ServerUnaryReactor* PredictionService::Classify(

@@ -1,8 +1,6 @@
 // tensorflow.serving.PredictionService over gRPC.
 #pragma once
 
-#include <functional>
-
 #include "runtime/tensor/tensor_proto.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/frontend/request_handler.h"
@@ -10,15 +8,26 @@
 
 namespace tessera::serving {
 
-class GrpcCall;
+class PredictCall;
 
-// Decodes, asks the handler, encodes. Requests whose signature typically runs for less than
+// Predict comes and goes as bytes, the rest as messages.
+using PredictionServiceMethods =
+    tensorflow::serving::PredictionService::WithRawCallbackMethod_Predict<
+        tensorflow::serving::PredictionService::WithCallbackMethod_Classify<
+            tensorflow::serving::PredictionService::WithCallbackMethod_Regress<
+                tensorflow::serving::PredictionService::WithCallbackMethod_MultiInference<
+                    tensorflow::serving::PredictionService::WithCallbackMethod_GetModelMetadata<
+                        tensorflow::serving::PredictionService::Service>>>>>;
+
+// Decodes, asks the handler, encodes. Small requests whose signature typically runs for less than
 // kInlineRunTime run on the thread that read them; others, and those of signatures not yet known,
 // on the pool's, so that they hold up nobody. Thread-safe.
-class PredictionService final : public tensorflow::serving::PredictionService::CallbackService {
+class PredictionService final : public PredictionServiceMethods {
  public:
   // About ten times what handing a request to another thread costs.
   static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
+  // Takes about as long to copy into tensors.
+  static constexpr size_t kInlineBytes = 512 << 10;
 
   struct Options {
     // How outputs of Predict are written: fields by dtype, or raw bytes, which are cheaper for both
@@ -31,8 +40,8 @@ class PredictionService final : public tensorflow::serving::PredictionService::C
       : options_(options), handler_(handler), pool_(pool) {}
 
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
-                                    const tensorflow::serving::PredictRequest* request,
-                                    tensorflow::serving::PredictResponse* response) override;
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Classify(
       grpc::CallbackServerContext* context,
       const tensorflow::serving::ClassificationRequest* request,
@@ -54,8 +63,7 @@ class PredictionService final : public tensorflow::serving::PredictionService::C
   template <typename Closure>
   void Dispatch(const ModelSpec& spec, Closure closure);
 
-  absl::Status Answer(tensorflow::serving::PredictRequest& request, const CallOptions& options,
-                      tensorflow::serving::PredictResponse* response);
+  absl::Status Answer(PredictCall& call);
   absl::Status Answer(const tensorflow::serving::ClassificationRequest& request,
                       const CallOptions& options,
                       tensorflow::serving::ClassificationResponse* response);

@@ -63,15 +63,6 @@ void FillModelSpec(absl::string_view name, int64_t version, absl::string_view si
   proto->set_signature_name(signature_name.data(), signature_name.size());
 }
 
-absl::Status FillOutputs(const PredictResult& result, TensorProtoForm form,
-                         tensorflow::serving::PredictResponse* proto) {
-  for (const NamedOutput& output : result.outputs) {
-    RETURN_IF_ERROR(
-        TensorToProto(output.tensor, form, &(*proto->mutable_outputs())[std::string(output.name)]));
-  }
-  return absl::OkStatus();
-}
-
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto) {
   for (int64_t i = 0; i < result.num_examples; ++i) {

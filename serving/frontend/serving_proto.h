@@ -52,9 +52,6 @@ absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input
 // Name as asked for, the version and signature that answered.
 void FillModelSpec(absl::string_view name, int64_t version, absl::string_view signature_name,
                    tensorflow::serving::ModelSpec* proto);
-// Errors: those of TensorToProto().
-absl::Status FillOutputs(const PredictResult& result, TensorProtoForm form,
-                         tensorflow::serving::PredictResponse* proto);
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto);
 void FillRegression(const RegressResult& result, tensorflow::serving::RegressionResult* proto);

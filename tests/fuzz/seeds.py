@@ -72,8 +72,21 @@ def saved_models():
             yield path.read_bytes()
 
 
+def predict_requests():
+    """The tensors above as inputs, in one piece and in pieces of three bytes."""
+    def field(number, contents):
+        return bytes([number << 3 | 2, len(contents)]) + contents
+
+    spec = field(1, field(1, b"m") + field(2, b"\x08\x01") + field(3, b"s") + field(4, b"l"))
+    for pieces in (b"\0", b"\3"):
+        yield pieces + spec + field(3, b"y") + b"\x4b\x4c"
+        for tensor in tensor_protos():
+            yield pieces + field(2, field(1, b"x") + field(2, tensor))
+
+
 SEEDS = {
     "tensor_proto_fuzzer": tensor_protos,
+    "predict_request_fuzzer": predict_requests,
     "checkpoint_fuzzer": checkpoints,
     "graph_import_fuzzer": graphs,
     "rest_body_fuzzer": rest_bodies,
