@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""From exec to the first answer, and the memory that takes, against TensorFlow's own loading.
+
+    scripts/bench load [--rounds=N] [--only=MODEL]
+
+Builds //:tessera first; TESSERA_BINARY names a server that is built already.
+
+Ours is the whole way of a new process: exec, flags, loading, opening the port, one Predict over
+gRPC. TensorFlow's is less: a process that has imported it already calls tf.saved_model.load and
+then the signature once; the import is shown beside it. Every time is that of a fresh process; the
+sides take turns, and files are in the page cache for both. CPU seconds, of the same spans, depend
+less on what else the machine does. Memory is resident bytes after the first answer: all, and those
+that are not the file's own pages (anonymous), which nobody shares.
+
+The models are made once, under ~/.cache/tessera: half_plus_two; Keras's ResNet-50 with random
+weights (102 MB); a perceptron of eight layers of 4096 by 4096 (537 MB).
+"""
+import argparse
+import json
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as it comes; said, it is silent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "tessera/models"
+MODELS = {
+    "half_plus_two": {"input": "x", "shape": [3]},
+    "resnet50": {"input": "x", "shape": [1, 224, 224, 3]},
+    "perceptron_500mb": {"input": "x", "shape": [1, 4096]},
+}
+
+
+def make(name, path):
+    """Writes the SavedModel with TensorFlow. Runs in a process of its own."""
+    import tensorflow as tf
+
+    module = tf.Module()
+    shape = [None] + MODELS[name]["shape"][1:]
+    if name == "half_plus_two":
+        module.a, module.b = tf.Variable(0.5), tf.Variable(2.0)
+        function = lambda x: module.a * x + module.b
+    elif name == "resnet50":
+        model = tf.keras.applications.ResNet50(weights=None)
+        archive = tf.keras.export.ExportArchive()
+        archive.track(model)
+        archive.add_endpoint("serve", lambda x: model(x, training=False),
+                             input_signature=[tf.TensorSpec(shape, tf.float32, name="x")])
+        archive.write_out(path, verbose=False)
+        return
+    else:
+        size = shape[1]
+        scale = size**-0.5
+        module.weights = [tf.Variable(tf.random.normal([size, size], stddev=scale))
+                          for _ in range(8)]
+
+        def function(x):
+            for weights in module.weights:
+                x = tf.nn.relu(x @ weights)
+            return x
+
+    signature = tf.function(lambda x: {"y": function(x)},
+                            input_signature=[tf.TensorSpec(shape, tf.float32, name="x")])
+    tf.saved_model.save(module, path, signatures=signature)
+
+
+def load_with_tensorflow(name, path):
+    """One fresh process's measurement, printed as JSON."""
+    start = time.perf_counter()
+    import numpy as np
+    import tensorflow as tf
+
+    tf.constant(0.0)  # what the first use of the library sets up is not the model's doing
+    imported, cpu = time.perf_counter(), time.process_time()
+    x = tf.constant(np.ones(MODELS[name]["shape"], np.float32))
+    call = tf.saved_model.load(path).signatures["serving_default"]
+    next(iter(call(x=x).values())).numpy()
+    answered = time.perf_counter()
+    print(json.dumps({"seconds": answered - imported, "import": imported - start,
+                      "cpu": time.process_time() - cpu, **memory(os.getpid())}))
+
+
+def memory(pid):
+    """Resident bytes: all, and the anonymous ones."""
+    values = {}
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key in ("VmRSS", "RssAnon"):
+            values[key] = int(value.split()[0]) * 1024
+    return {"resident": values["VmRSS"], "anonymous": values["RssAnon"]}
+
+
+def cpu_seconds(pid):
+    """What a process has used of processors, all threads together."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port, process):
+    """Returns once somebody listens, which ours does when its models are loaded."""
+    while True:
+        try:
+            with socket.create_connection(("127.0.0.1", port)):
+                return
+        except ConnectionRefusedError:
+            if process.poll() is not None:
+                raise SystemExit("the server ended") from None
+            time.sleep(0.0005)
+
+
+def request(name):
+    import numpy as np
+    import tensorflow as tf
+    from tensorflow_serving.apis import predict_pb2
+
+    message = predict_pb2.PredictRequest()
+    message.model_spec.name = name
+    message.inputs[MODELS[name]["input"]].CopyFrom(
+        tf.make_tensor_proto(np.ones(MODELS[name]["shape"], np.float32)))
+    return message.SerializeToString()
+
+
+def load_with_tessera(binary, name, path, payload):
+    import grpc
+
+    port = free_port()
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [binary, "serve", f"--port={port}", f"--model_name={name}", f"--model_base_path={path}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for_port(port, process)
+        ready = time.perf_counter()
+        ready_memory = memory(process.pid)
+        options = [("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
+        with grpc.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
+            channel.unary_unary("/tensorflow.serving.PredictionService/Predict")(payload)
+        answered = time.perf_counter()
+        return {"seconds": answered - start, "ready": ready - start,
+                "cpu": cpu_seconds(process.pid), "resident_when_ready": ready_memory["resident"], **memory(process.pid)}
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def own_process(*arguments):
+    return subprocess.run([sys.executable, __file__, *arguments], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def find_binary():
+    binary = os.environ.get("TESSERA_BINARY")
+    if binary:
+        return binary
+    subprocess.run(["bazel", "build", "//:tessera"], cwd=ROOT, check=True, stdout=sys.stderr)
+    return str(ROOT / "bazel-bin/tessera")
+
+
+def row(name, times):
+    ours, theirs = times["ours"], times["tf"]
+
+    def seconds(side, key="seconds"):
+        values = [result[key] for result in side]
+        return min(values), statistics.median(values)
+
+    def milliseconds(pair):
+        return f"{pair[0] * 1e3:.0f} ({pair[1] * 1e3:.0f})"
+
+    def mebibytes(side, key):
+        return f"{statistics.median(result[key] for result in side) / 2**20:.0f}"
+
+    cpu_ours, cpu_theirs = seconds(ours, "cpu")[0], seconds(theirs, "cpu")[0]
+    best, middle = (a / b for a, b in zip(seconds(ours), seconds(theirs)))
+    return (f"| {name} | {milliseconds(seconds(ours, 'ready'))} | {milliseconds(seconds(ours))} | "
+            f"{milliseconds(seconds(theirs))} | {best:.3f} ({middle:.3f}) | "
+            f"{cpu_ours:.2f} / {cpu_theirs:.2f} | {milliseconds(seconds(theirs, 'import'))} | "
+            f"{mebibytes(ours, 'resident_when_ready')} | "
+            f"{mebibytes(ours, 'resident')} ({mebibytes(ours, 'anonymous')}) | "
+            f"{mebibytes(theirs, 'resident')} ({mebibytes(theirs, 'anonymous')}) |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="models whose name contains this")
+    args = parser.parse_args()
+    binary = find_binary()
+    print("| model | ours: port open, ms | ours: first answer, ms | TensorFlow: load and first "
+          "call, ms | ours to TensorFlow | CPU seconds | TensorFlow's import, ms | ours when loaded, MiB | "
+          "ours after (anonymous), MiB | TensorFlow after (anonymous), MiB |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for name in MODELS:
+        if args.only not in name:
+            continue
+        path = CACHE / name
+        if not path.exists():
+            own_process("--make", name, str(path / "1"))
+        payload = request(name)
+        times = {"ours": [], "tf": []}
+        load_with_tessera(binary, name, str(path), payload)  # fills the page cache
+        for _ in range(args.rounds):
+            times["ours"].append(load_with_tessera(binary, name, str(path), payload))
+            times["tf"].append(json.loads(own_process("--load", name, str(path / "1"))))
+        print(row(name, times), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--make"]:
+        make(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--load"]:
+        load_with_tensorflow(*sys.argv[2:])
+    else:
+        main()
