@@ -14,6 +14,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
+// Of mimalloc, in programs that are linked with it (//third_party:heap).
+extern "C" void mi_collect(bool force) __attribute__((weak));
+
 namespace tessera {
 namespace {
 
@@ -170,6 +173,9 @@ void* AllocateLargeBlock(size_t size, size_t* block_size) {
 
 void FreeLargeBlock(void* block, size_t block_size) { TheFreeBlocks().Put(block, block_size); }
 
-size_t ReleaseFreeMemory() { return TheFreeBlocks().ReleaseAll(); }
+size_t ReleaseFreeMemory() {
+  if (mi_collect != nullptr) mi_collect(/*force=*/true);
+  return TheFreeBlocks().ReleaseAll();
+}
 
 }  // namespace tessera

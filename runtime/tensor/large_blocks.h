@@ -21,7 +21,8 @@ void* AllocateLargeBlock(size_t size, size_t* block_size);
 // more than a gibibyte is waiting. Thread-safe.
 void FreeLargeBlock(void* block, size_t block_size);
 
-// Gives back all blocks that wait for reuse, now: after a model was unloaded. Returns their bytes.
+// Gives back all blocks that wait for reuse, now, and has mimalloc, where it is the heap, give back
+// what it holds free: after a model was unloaded. Returns the bytes of the blocks.
 // Thread-safe.
 size_t ReleaseFreeMemory();
 
