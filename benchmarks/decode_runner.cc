@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/json_predict_request.h"
-#include "serving/frontend/serving_proto.h"
+#include "serving/frontend/wire_predict_request.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 
@@ -57,10 +57,10 @@ std::string RestRequest(absl::string_view form) {
   return json + "]]}";
 }
 
-absl::Status DecodeGrpc(const std::string& bytes) {
-  tensorflow::serving::PredictRequest request;
-  if (!request.ParseFromString(bytes)) return absl::InternalError("no PredictRequest");
-  return ProtoPredictRequest(&request).DecodeInput(0).status();
+absl::Status DecodeGrpc(const grpc::ByteBuffer& message) {
+  WirePredictRequest request;
+  RETURN_IF_ERROR(request.Read(message));
+  return request.DecodeInput(0).status();
 }
 
 absl::Status DecodeRest(const std::string& json) {
@@ -73,9 +73,14 @@ absl::Status DecodeRest(const std::string& json) {
 }
 
 absl::Status Repeat(absl::string_view form, int times) {
-  const bool rest = absl::StartsWith(form, "rest_");
-  const std::string bytes = rest ? RestRequest(form) : GrpcRequest(form);
-  for (int i = 0; i < times; ++i) RETURN_IF_ERROR(rest ? DecodeRest(bytes) : DecodeGrpc(bytes));
+  if (absl::StartsWith(form, "rest_")) {
+    const std::string json = RestRequest(form);
+    for (int i = 0; i < times; ++i) RETURN_IF_ERROR(DecodeRest(json));
+    return absl::OkStatus();
+  }
+  const grpc::Slice slice(GrpcRequest(form));
+  const grpc::ByteBuffer message(&slice, 1);
+  for (int i = 0; i < times; ++i) RETURN_IF_ERROR(DecodeGrpc(message));
   return absl::OkStatus();
 }
 
