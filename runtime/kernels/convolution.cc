@@ -1,14 +1,16 @@
 // Conv2D, Conv3D, DepthwiseConv2dNative and their fused forms.
+#include "runtime/kernels/cpu/convolution.h"
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/convolution_geometry.h"
-#include "runtime/kernels/cpu/convolution.h"
+#include "runtime/kernels/fused_residual.h"
 
 namespace tessera {
 namespace {
 
-// Inputs: images, filter, then for fused forms the bias. Errors: INVALID_ARGUMENT for ranks, depths
-// or sizes that do not fit.
+// Inputs: images, filter, then for fused forms the bias and what is to be added. Errors:
+// INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
 template <int kSpatialRank, FilterKind kFilter, bool kFused>
 class ConvolutionKernel : public OpKernel {
  public:
@@ -34,22 +36,27 @@ class ConvolutionKernel : public OpKernel {
     if (post_ops_.bias) {
       bias = &ctx.input(2);
       if (bias->num_elements() != shape.out_channels) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the bias must have ", shape.out_channels, " elements, has shape ",
-                         bias->shape().ToString()));
+        return absl::InvalidArgumentError(absl::StrCat("the bias must have ", shape.out_channels,
+                                                       " elements, has shape ",
+                                                       bias->shape().ToString()));
       }
     }
-    ASSIGN_OR_RETURN(Tensor* const output,
-                     ctx.AllocateOutput(0, window_.MakeShape(shape.batch, shape.output,
-                                                             shape.out_channels)));
-    return Convolve(ctx, shape, post_ops_, input, filter, bias,
-                    ctx.IsLastUse(1) ? nullptr : &packed_, output);
+    const Shape out_shape = window_.MakeShape(shape.batch, shape.output, shape.out_channels);
+    PackedWeights* const packed = ctx.IsLastUse(1) ? nullptr : &packed_;
+    if (!post_ops_.add) {
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
+      return Convolve(ctx, shape, post_ops_, input, filter, bias, packed, output);
+    }
+    return ComputeWithResidual(
+        ctx, out_shape, post_ops_, [&](const PostOps& post_ops, Tensor* output) {
+          return Convolve(ctx, shape, post_ops, input, filter, bias, packed, output);
+        });
   }
 
  private:
   const WindowAttrs window_;
   PostOps post_ops_;
-  PackedFilterCache packed_;
+  PackedWeights packed_;
 };
 
 using Conv2D = ConvolutionKernel<2, FilterKind::kGrouped, false>;

@@ -26,9 +26,9 @@ absl::StatusOr<Strides> LabelSizes(const std::vector<Tensor>& inputs,
       if (size == -1 || (labels[i][d] >= first_broadcast && size == 1)) {
         size = dim;
       } else if (size != dim && !(labels[i][d] >= first_broadcast && dim == 1)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("einsum: dimension ", d, " of input ", i, " is ", dim,
-                         ", the same label has size ", size, " elsewhere"));
+        return absl::InvalidArgumentError(absl::StrCat("einsum: dimension ", d, " of input ", i,
+                                                       " is ", dim, ", the same label has size ",
+                                                       size, " elsewhere"));
       }
     }
   }
@@ -78,9 +78,9 @@ absl::StatusOr<Tensor> SumLast(KernelContext& ctx, const Tensor& tensor, int64_t
                                int64_t summed) {
   ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(tensor.dtype(), {kept}));
   RETURN_IF_ERROR(VisitNumericType(tensor.dtype(), [&]<typename T>() {
-    using Sum = std::conditional_t<std::is_same_v<T, Eigen::half> ||
-                                       std::is_same_v<T, Eigen::bfloat16>,
-                                   float, T>;
+    using Sum =
+        std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>,
+                           float, T>;
     const T* in = tensor.data<T>();
     for (int64_t i = 0; i < kept; ++i) {
       Sum sum(0);
@@ -143,7 +143,7 @@ class EinsumKernel : public OpKernel {
       result = inputs[0];
       kept = labels[0];
     } else {
-      ASSIGN_OR_RETURN(result, Multiply(ctx, inputs, labels, output, sizes, &kept));
+      ASSIGN_OR_RETURN(result, Multiply(ctx, inputs, labels, output, sizes, &packed_, &kept));
     }
     return WriteOutput(ctx, result, kept, output, sizes);
   }
@@ -158,7 +158,8 @@ class EinsumKernel : public OpKernel {
     for (int label : *labels) {
       if (Contains(kept, label) || Contains(summed, label)) continue;
       bool needed = Contains(output, label);
-      for (size_t j = 0; j < all.size(); ++j) needed = needed || (j != i && Contains(all[j], label));
+      for (size_t j = 0; j < all.size(); ++j)
+        needed = needed || (j != i && Contains(all[j], label));
       (needed ? kept : summed).push_back(label);
     }
     if (kept.size() == labels->size()) return absl::OkStatus();
@@ -182,7 +183,8 @@ class EinsumKernel : public OpKernel {
   // The product over shared labels: batch (in the output), then m of a, n of b; k is summed.
   static absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const std::vector<Tensor>& inputs,
                                          const std::vector<Labels>& labels, const Labels& output,
-                                         const Strides& sizes, Labels* kept) {
+                                         const Strides& sizes, PackedWeights* packed,
+                                         Labels* kept) {
     Labels batch, m, n, k;
     for (int label : labels[0]) {
       if (!Contains(labels[1], label)) {
@@ -209,7 +211,10 @@ class EinsumKernel : public OpKernel {
                                              shape.transpose_b ? transposed : straight, sizes));
     ASSIGN_OR_RETURN(Tensor result,
                      ctx.AllocateTemp(a.dtype(), {shape.batch[0], shape.m, shape.n}));
-    RETURN_IF_ERROR(MatMul(ctx, shape, PostOps(), a, b, nullptr, &result));
+    const bool is_constant =
+        !ctx.IsLastUse(1) && b.SharesBufferWith(ctx.input(1)) && packed->IsSeenAgain(b);
+    RETURN_IF_ERROR(
+        MatMul(ctx, shape, PostOps(), a, b, nullptr, is_constant ? packed : nullptr, &result));
     *kept = Join({batch, m, n});
     return result;
   }
@@ -239,8 +244,8 @@ class EinsumKernel : public OpKernel {
       to_strides.push_back(to[output[i]]);
     }
     if (shape.num_elements() > 0) {
-      CopyStrided(out.dtype(), copy_dims, source.raw(), from_strides, out.mutable_raw(),
-                  to_strides, ctx.pool());
+      CopyStrided(out.dtype(), copy_dims, source.raw(), from_strides, out.mutable_raw(), to_strides,
+                  ctx.pool());
     }
     ctx.set_output(0, std::move(out));
     return absl::OkStatus();
@@ -254,6 +259,7 @@ class EinsumKernel : public OpKernel {
   }
 
   EinsumEquation equation_;
+  PackedWeights packed_;  // of a constant second operand
 };
 REGISTER_KERNEL("Einsum", kCpu, EinsumKernel);
 

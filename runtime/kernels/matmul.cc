@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/fused_residual.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/numeric_type.h"
 
@@ -42,10 +43,9 @@ class MatMulKernel : public OpKernel {
     shape.k = a.dim(transpose_a_ ? 0 : 1);
     shape.n = b.dim(transpose_b_ ? 0 : 1);
     if (b.dim(transpose_b_ ? 1 : 0) != shape.k) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("matrix sizes do not fit: ", a.shape().ToString(),
-                       transpose_a_ ? " (transposed)" : "", " times ", b.shape().ToString(),
-                       transpose_b_ ? " (transposed)" : ""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "matrix sizes do not fit: ", a.shape().ToString(), transpose_a_ ? " (transposed)" : "",
+          " times ", b.shape().ToString(), transpose_b_ ? " (transposed)" : ""));
     }
     const Tensor* bias = nullptr;
     if (post_ops_.bias) {
@@ -55,13 +55,21 @@ class MatMulKernel : public OpKernel {
             "the bias must have ", shape.n, " elements, has shape ", bias->shape().ToString()));
       }
     }
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {shape.m, shape.n}));
-    return MatMul(ctx, shape, post_ops_, a, b, bias, output);
+    PackedWeights* const packed = ctx.IsLastUse(1) ? nullptr : &packed_;
+    if (!post_ops_.add) {
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {shape.m, shape.n}));
+      return MatMul(ctx, shape, post_ops_, a, b, bias, packed, output);
+    }
+    return ComputeWithResidual(ctx, {shape.m, shape.n}, post_ops_,
+                               [&](const PostOps& post_ops, Tensor* output) {
+                                 return MatMul(ctx, shape, post_ops, a, b, bias, packed, output);
+                               });
   }
 
  private:
   const bool transpose_a_, transpose_b_;
   PostOps post_ops_;
+  PackedWeights packed_;
 };
 REGISTER_KERNEL("MatMul", kCpu, MatMulKernel<false>);
 REGISTER_KERNEL("_FusedMatMul", kCpu, MatMulKernel<true>);
@@ -105,9 +113,8 @@ class BatchMatMulKernel : public OpKernel {
     shape.k = x.dim(xr - (adjoint_x_ ? 2 : 1));
     shape.n = y.dim(yr - (adjoint_y_ ? 2 : 1));
     const absl::Status misfit = absl::InvalidArgumentError(
-        absl::StrCat("shapes do not fit: ", x.shape().ToString(),
-                     adjoint_x_ ? " (adjoint)" : "", " times ", y.shape().ToString(),
-                     adjoint_y_ ? " (adjoint)" : ""));
+        absl::StrCat("shapes do not fit: ", x.shape().ToString(), adjoint_x_ ? " (adjoint)" : "",
+                     " times ", y.shape().ToString(), adjoint_y_ ? " (adjoint)" : ""));
     if (y.dim(yr - (adjoint_y_ ? 1 : 2)) != shape.k) return misfit;
     if (!broadcasts_ && xr != yr) return misfit;
 
@@ -125,11 +132,14 @@ class BatchMatMulKernel : public OpKernel {
     out_shape.AddDim(shape.m);
     out_shape.AddDim(shape.n);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
-    return MatMul(ctx, shape, PostOps(), x, y, nullptr, output);
+    const bool is_constant =
+        !ctx.IsLastUse(1) && y.SharesBufferWith(ctx.input(1)) && packed_.IsSeenAgain(y);
+    return MatMul(ctx, shape, PostOps(), x, y, nullptr, is_constant ? &packed_ : nullptr, output);
   }
 
  private:
   const bool adjoint_x_, adjoint_y_, broadcasts_;
+  PackedWeights packed_;
 };
 REGISTER_KERNEL("BatchMatMul", kCpu, BatchMatMulKernel);
 REGISTER_KERNEL("BatchMatMulV2", kCpu, BatchMatMulKernel);

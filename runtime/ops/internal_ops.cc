@@ -60,8 +60,9 @@ REGISTER_OP("_ReadVariablesOp")
     .Input("resources: N * resource").Output("values: dtypes").Attr("N: int >= 0")
     .Attr("dtypes: list(type) >= 1").Stateful();
 
-// One op with what follows it. `fused_ops` says what: "BiasAdd", "FusedBatchNorm", and an
-// activation such as "Relu"; `args` are bias, or scale, offset, mean and variance.
+// One op with what follows it. `fused_ops` says what: "BiasAdd" or "FusedBatchNorm", then "Add", and
+// an activation such as "Relu"; `args` are bias, or scale, offset, mean and variance, then what is
+// added.
 REGISTER_OP("_FusedMatMul")
     .Input("a: T").Input("b: T").Input("args: num_args * T").Output("product: T")
     .Attr("transpose_a: bool = false").Attr("transpose_b: bool = false")
@@ -82,7 +83,8 @@ REGISTER_OP("_FusedConv2D")
 REGISTER_OP("_FusedDepthwiseConv2dNative")
     .Input("input: T").Input("filter: T").Input("args: num_args * T").Output("output: T")
     .Attr("T: {half, bfloat16, float, double}").Attr("num_args: int >= 0")
-    .Attr("strides: list(int)").Attr("padding: {'SAME', 'VALID'}")
+    .Attr("strides: list(int)").Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+    .Attr("explicit_paddings: list(int) = []")
     .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'").Attr("dilations: list(int) = [1, 1, 1, 1]")
     .Attr("fused_ops: list(string) = []").Attr("epsilon: float = 0.0001")
     .Attr("leakyrelu_alpha: float = 0.2");
@@ -94,6 +96,23 @@ REGISTER_OP("_FusedBatchNormEx")
     .Attr("epsilon: float = 0.0001").Attr("exponential_avg_factor: float = 1.0")
     .Attr("num_side_inputs: int >= 0 = 0").Attr("activation_mode: string = 'Identity'")
     .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'").Attr("is_training: bool = true");
+
+// What the passes of this runtime make of patterns; see runtime/optimize.
+REGISTER_OP("_Gelu")
+    .Input("x: T").Output("y: T").Attr("T: {float}").Attr("approximate: bool = false");
+// Over the last dimension of x, or of x + addend, which `axis` names: -1, or the rank less one.
+REGISTER_OP("_LayerNorm")
+    .Input("x: T").Input("gamma: T").Input("beta: T").Input("addend: num_addends * T")
+    .Output("y: T").Attr("T: {float}").Attr("num_addends: int >= 0 = 0").Attr("epsilon: float")
+    .Attr("axis: int = -1");
+// softmax(scale * query * key^T + mask) * value, all of rank 4: [batch, heads, tokens, features] if
+// heads_first says so of query, key, value and output in turn, else [batch, tokens, heads,
+// features]. The mask broadcasts to [batch, heads, queries, keys]; so do, if `broadcasts`, batch and
+// heads of key and value.
+REGISTER_OP("_Attention")
+    .Input("query: T").Input("key: T").Input("value: T").Input("mask: num_masks * T")
+    .Output("output: T").Attr("T: {float}").Attr("num_masks: int >= 0 = 0")
+    .Attr("scale: float = 1.0").Attr("broadcasts: bool = false").Attr("heads_first: list(bool)");
 
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")

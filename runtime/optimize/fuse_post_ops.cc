@@ -1,21 +1,15 @@
 #include "runtime/optimize/fuse_post_ops.h"
 
-#include <iterator>
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/optimize/fused_activation.h"
 #include "runtime/optimize/linear_op.h"
 
 namespace tessera {
 namespace {
-
-bool IsActivation(const Node& node) {
-  static constexpr absl::string_view kActivations[] = {"Relu",      "Relu6", "Elu",
-                                                       "LeakyRelu", "Tanh",  "Sigmoid"};
-  return std::find(std::begin(kActivations), std::end(kActivations), node.op_name()) !=
-         std::end(kActivations);
-}
 
 // What is to become one node.
 struct Chain {
@@ -39,10 +33,8 @@ AttrMap FusedAttrs(const Chain& chain, const OpDef& fused) {
   }
   std::vector<std::string> ops = {"BiasAdd"};
   if (chain.activation != nullptr) {
-    ops.push_back(chain.activation->op_name());
-    if (auto alpha = chain.activation->attr<float>("alpha"); alpha.ok()) {
-      attrs.insert_or_assign("leakyrelu_alpha", *alpha);
-    }
+    ops.push_back(FusedActivation(*chain.activation));
+    SetActivationAttrs(*chain.activation, &attrs);
   }
   attrs.insert_or_assign("fused_ops", std::move(ops));
   attrs.insert_or_assign("num_args", 1);
@@ -98,7 +90,7 @@ class Fuser {
     Chain chain{.linear = linear, .bias_add = bias_add, .bias = bias->bias};
     if (HasOneUse(*bias_add)) {
       Node* next = bias_add->uses(0)[0].node;
-      if (IsActivation(*next) && MayGo(*next, *linear)) chain.activation = next;
+      if (!FusedActivation(*next).empty() && MayGo(*next, *linear)) chain.activation = next;
     }
     return chain;
   }

@@ -6,7 +6,8 @@
 namespace tessera {
 
 // MatMul, Conv2D or DepthwiseConv2dNative, then BiasAdd (or the addition of a vector of the
-// channels), then possibly Relu, Relu6, Elu, LeakyRelu, Tanh or Sigmoid: one node, _FusedMatMul,
+// channels), then possibly Relu, Relu6, Elu, LeakyRelu, Tanh, Sigmoid or
+// _Gelu: one node, _FusedMatMul,
 // _FusedConv2D or _FusedDepthwiseConv2dNative, that touches its output once. Only where the device
 // has a kernel for it, and nobody else uses what lies between.
 class FusePostOpsPass : public Pass {

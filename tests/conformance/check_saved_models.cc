@@ -138,8 +138,10 @@ absl::Status ReplayModel(const Recording& recording) {
     if (values.HasMember("atol")) tolerance.atol = values["atol"].GetDouble();
     if (values.HasMember("int_atol")) int_atol = values["int_atol"].GetInt64();
   }
+  SessionOptions options;
+  options.freeze_variables = true;  // as servers do
   ASSIGN_OR_RETURN(const SavedModelBundle bundle,
-                   LoadSavedModel(recording.model, {"serve"}, SessionOptions()));
+                   LoadSavedModel(recording.model, {"serve"}, options));
   for (const auto& one : manifest["cases"].GetArray()) {
     if (std::string(one["kind"].GetString()) != "predict") continue;
     const std::string file = one["file"].GetString();

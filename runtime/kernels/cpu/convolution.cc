@@ -1,24 +1,16 @@
 #include "runtime/kernels/cpu/convolution.h"
 
 #include <algorithm>
+#include <limits>
 
-#include "runtime/base/logging.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/convolution_layout.h"
+#include "runtime/kernels/cpu/convolution_split.h"
+#include "runtime/kernels/cpu/pieces.h"
+#include "runtime/kernels/cpu/winograd.h"
 #include "runtime/kernels/numeric_type.h"
 
 namespace tessera {
-
-// What was packed, and the primitive's layout it was packed for. Holding the source's buffer keeps
-// its address from being given to another tensor.
-class PackedFilterCache::Entry {
- public:
-  IntrusivePtr<Buffer> source;
-  const char* source_data = nullptr;
-  dnnl::memory packed;
-};
-
-PackedFilterCache::PackedFilterCache() = default;
-PackedFilterCache::~PackedFilterCache() = default;
 
 namespace {
 
@@ -40,10 +32,10 @@ std::shared_ptr<const ConvolutionPrimitive> MakePrimitive(const ConvolutionShape
   made->output = DataLayout(shape, shape.out_channels, shape.output);
   const memory::desc any_filter(made->filter.dims(), memory::data_type::f32,
                                 memory::format_tag::any);
-  const memory::desc bias = post_ops.bias
-                                ? memory::desc({shape.out_channels}, memory::data_type::f32,
-                                               memory::format_tag::a)
-                                : memory::desc();
+  const memory::desc bias =
+      post_ops.bias
+          ? memory::desc({shape.out_channels}, memory::data_type::f32, memory::format_tag::a)
+          : memory::desc();
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, made->source,
       any_filter, bias, made->output, Dims(shape.strides), Dims(shape.dilations, -1),
@@ -54,61 +46,61 @@ std::shared_ptr<const ConvolutionPrimitive> MakePrimitive(const ConvolutionShape
   return made;
 }
 
-absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
-                           const PostOps& post_ops, const Tensor& input, const Tensor& filter,
-                           const Tensor* bias, PackedFilterCache* cache, Tensor* output) {
+// Runs on the calling thread alone. `input` and `output` point to the piece's first elements.
+absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
+                      const float* input, const Tensor& filter, const Tensor* bias,
+                      PackedWeights* packed, float* output) {
   static auto* const primitives = new onednn::PrimitiveCache<ConvolutionPrimitive>(1024);
-  onednn::ThreadBound bound(ctx.pool());
+  onednn::ThreadBound bound(nullptr);
   ASSIGN_OR_RETURN(
       const std::shared_ptr<const ConvolutionPrimitive> primitive,
-      primitives->Get(ConvolutionKey(shape, bound.num_threads())
-                          .Add(post_ops.bias)
-                          .Add(post_ops.activation)
-                          .Add(post_ops.alpha),
+      primitives->Get(onednn::AddTo(ConvolutionKey(shape, bound.num_threads()), post_ops),
                       [&] { return MakePrimitive(shape, post_ops); }));
   const auto& desc = primitive->desc;
   try {
     dnnl::stream& stream = onednn::Stream();
-    std::shared_ptr<const PackedFilterCache::Entry> packed;
-    Tensor packed_memory;
-    memory weights = Wrap(primitive->filter, filter.raw());
-    if (desc.weights_desc() != primitive->filter) {
-      if (cache) packed = cache->Load();
-      if (!packed || packed->source_data != filter.raw() ||
-          packed->packed.get_desc() != desc.weights_desc()) {
-        auto entry = std::make_shared<PackedFilterCache::Entry>();
-        if (cache) {
-          entry->source = filter.buffer();
-          entry->source_data = filter.raw();
-          entry->packed = memory(desc.weights_desc(), onednn::Engine());
-        } else {
-          ASSIGN_OR_RETURN(packed_memory,
-                           ctx.AllocateTemp(DType::kUint8,
-                                            {static_cast<int64_t>(desc.weights_desc().get_size())}));
-          entry->packed = Wrap(desc.weights_desc(), packed_memory.raw());
-        }
-        dnnl::reorder(weights, entry->packed).execute(stream, weights, entry->packed);
-        packed = entry;
-        if (cache) cache->Store(packed);
-      }
-      weights = packed->packed;
-    }
-    ASSIGN_OR_RETURN(Tensor scratch,
-                     ctx.AllocateTemp(DType::kUint8,
-                                      {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
+    ASSIGN_OR_RETURN(
+        Tensor scratch,
+        ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
     std::unordered_map<int, memory> args{
-        {DNNL_ARG_SRC, Wrap(primitive->source, input.raw())},
-        {DNNL_ARG_WEIGHTS, weights},
-        {DNNL_ARG_DST, Wrap(primitive->output, output->raw())},
-        {DNNL_ARG_SCRATCHPAD, Wrap(desc.scratchpad_desc(), scratch.raw())},
+        {DNNL_ARG_SRC, onednn::Wrap(primitive->source, input)},
+        {DNNL_ARG_WEIGHTS, packed->Get(filter, primitive->filter, desc.weights_desc())},
+        {DNNL_ARG_DST, onednn::Wrap(primitive->output, output)},
+        {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
     };
-    if (bias) args.emplace(DNNL_ARG_BIAS, Wrap(desc.bias_desc(), bias->raw()));
+    if (bias) args.emplace(DNNL_ARG_BIAS, onednn::Wrap(desc.bias_desc(), bias->raw()));
     primitive->primitive.execute(stream, args);
     stream.wait();
   } catch (const dnnl::error& e) {
     return absl::InternalError(absl::StrCat("oneDNN failed in a convolution: ", e.what()));
   }
   return absl::OkStatus();
+}
+
+// oneDNN on one core does about 200 operations in a nanosecond, of a depthwise convolution, which
+// waits for memory, 50.
+double NanosecondsOf(const ConvolutionShape& shape) {
+  return FlopsOf(shape) / (shape.groups > 1 ? 50 : 200);
+}
+
+absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
+                           const PostOps& post_ops, const Tensor& input, const Tensor& filter,
+                           const Tensor* bias, PackedWeights* packed, Tensor* output) {
+  PackedWeights for_this_run;
+  const bool is_constant = packed != nullptr;
+  if (!is_constant) packed = &for_this_run;
+  if (is_constant && WinogradPays(shape, post_ops)) {
+    return ConvolveWinograd(ctx, shape, post_ops, input.data<float>(), filter, bias, packed,
+                            output->data<float>());
+  }
+  const double nanoseconds = NanosecondsOf(shape);
+  const int64_t count = NumPieces(ctx, std::numeric_limits<int64_t>::max(), nanoseconds);
+  const std::vector<ConvolutionPiece> pieces = SplitConvolution(shape, count);
+  return ForEachPiece(ctx, pieces.size(), nanoseconds / pieces.size(), [&](int64_t i) {
+    const ConvolutionPiece& piece = pieces[i];
+    return RunPiece(ctx, piece.shape, post_ops, input.data<float>() + piece.input_offset, filter,
+                    bias, packed, output->data<float>() + piece.output_offset);
+  });
 }
 
 // ---- every other dtype: a plain loop, accumulating in double or int64 ----
@@ -147,6 +139,7 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
       for (int64_t o = 0; o < shape.out_channels; ++o) {
         Sum sum = sums[o];
         if (bias) sum += static_cast<Sum>(bias[o]);
+        if (post_ops.add) sum += static_cast<Sum>(to[o * out.channel]);
         if (post_ops.activation != Activation::kNone) {
           sum = static_cast<Sum>(
               Apply(post_ops.activation, post_ops.alpha, static_cast<double>(sum)));
@@ -161,10 +154,10 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
 
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const Tensor& filter, const Tensor* bias,
-                      PackedFilterCache* cache, Tensor* output) {
+                      PackedWeights* packed, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   if (input.dtype() == DType::kFloat && input.num_elements() > 0 && filter.num_elements() > 0) {
-    return ConvolveFloat(ctx, shape, post_ops, input, filter, bias, cache, output);
+    return ConvolveFloat(ctx, shape, post_ops, input, filter, bias, packed, output);
   }
   return VisitRealType(input.dtype(), [&]<typename T>() {
     ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.data<T>(),

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
+#include "runtime/kernels/cpu/packed_weights.h"
 #include "runtime/kernels/cpu/post_ops.h"
 
 namespace tessera {
@@ -22,7 +21,7 @@ struct ConvolutionShape {
   int64_t in_channels = 0;
   int64_t out_channels = 0;
   int64_t groups = 1;
-  SpatialDims input;   // spatial sizes, slowest first
+  SpatialDims input;  // spatial sizes, slowest first
   SpatialDims filter;
   SpatialDims output;
   SpatialDims strides;
@@ -32,33 +31,13 @@ struct ConvolutionShape {
   bool channels_first = false;  // NCHW instead of NHWC
 };
 
-// Keeps the packed form of a constant filter from one run to the next. Thread-safe.
-class PackedFilterCache {
- public:
-  PackedFilterCache();
-  ~PackedFilterCache();
-
-  class Entry;
-  std::shared_ptr<const Entry> Load() const {
-    absl::ReaderMutexLock lock(&mu_);
-    return entry_;
-  }
-  void Store(std::shared_ptr<const Entry> entry) {
-    absl::MutexLock lock(&mu_);
-    entry_.swap(entry);
-  }
-
- private:
-  mutable absl::Mutex mu_;
-  std::shared_ptr<const Entry> entry_ ABSL_GUARDED_BY(mu_);
-};
-
-// output = activation(convolution(input, filter) + bias). `bias` may be null; it has out_channels
-// elements. All tensors have the dtype of `input`; `output` is allocated. If `cache` is not null
-// the filter is taken as constant and packed once.
-// Errors: UNIMPLEMENTED for a dtype that is no real number; RESOURCE_EXHAUSTED for scratch memory.
+// output = activation(convolution(input, filter) + bias + output), where `bias` (out_channels
+// elements) is null unless post_ops.bias, and what `output` held before counts only if
+// post_ops.add. All tensors have the dtype of `input`; `output` is allocated. If `packed` is not
+// null the filter is taken as constant and packed once. Errors: UNIMPLEMENTED for a dtype that is
+// no real number; RESOURCE_EXHAUSTED for scratch memory.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const Tensor& filter, const Tensor* bias,
-                      PackedFilterCache* cache, Tensor* output);
+                      PackedWeights* packed, Tensor* output);
 
 }  // namespace tessera

@@ -79,14 +79,14 @@ absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradien
       ASSIGN_OR_RETURN(Tensor tensor, ctx.AllocateTemp(DType::kUint8,
                                                        {static_cast<int64_t>(desc.get_size())}));
       temporaries.push_back(std::move(tensor));
-      return Wrap(desc, temporaries.back().raw());
+      return onednn::Wrap(desc, temporaries.back().raw());
     };
     ASSIGN_OR_RETURN(memory scratch, allocate(primitive->scratch));
     std::unordered_map<int, memory> args{{DNNL_ARG_SCRATCHPAD, scratch}};
     const Tensor* sources[] = {&first, &second};
     for (int i = 0; i < 2; ++i) {
       const auto& argument = primitive->sources[i];
-      memory given = Wrap(argument.outer, sources[i]->raw());
+      memory given = onednn::Wrap(argument.outer, sources[i]->raw());
       if (argument.inner != argument.outer) {
         ASSIGN_OR_RETURN(memory inner, allocate(argument.inner));
         dnnl::reorder(given, inner).execute(stream, given, inner);
@@ -95,7 +95,7 @@ absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradien
       args.emplace(argument.id, given);
     }
     const auto& destination = primitive->destination;
-    memory result = Wrap(destination.outer, output->raw());
+    memory result = onednn::Wrap(destination.outer, output->raw());
     memory inner = result;
     if (destination.inner != destination.outer) {
       ASSIGN_OR_RETURN(inner, allocate(destination.inner));

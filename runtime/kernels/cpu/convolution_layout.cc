@@ -47,10 +47,6 @@ onednn::Key ConvolutionKey(const ConvolutionShape& s, int num_threads) {
   return key;
 }
 
-dnnl::memory Wrap(const dnnl::memory::desc& desc, const char* data) {
-  return dnnl::memory(desc, onednn::Engine(), const_cast<char*>(data));
-}
-
 DataStrides StridesOf(const ConvolutionShape& shape, int64_t channels, const SpatialDims& spatial) {
   DataStrides result;
   result.spatial.resize(spatial.size());

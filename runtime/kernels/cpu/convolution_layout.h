@@ -16,8 +16,6 @@ dnnl::memory::desc FilterLayout(const ConvolutionShape& shape);
 dnnl::memory::dims Dims(const SpatialDims& spatial, int64_t offset = 0);
 // Everything of a convolution that a primitive depends on.
 onednn::Key ConvolutionKey(const ConvolutionShape& shape, int num_threads);
-// oneDNN's view of memory that it will only read, or that the caller lets it write.
-dnnl::memory Wrap(const dnnl::memory::desc& desc, const char* data);
 
 // Element strides of data, for loops of our own.
 struct DataStrides {

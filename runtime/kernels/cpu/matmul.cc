@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/onednn.h"
+#include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/numeric_type.h"
 
 namespace tessera {
@@ -17,8 +18,11 @@ using dnnl::memory;
 
 // Below this many multiplications oneDNN's call costs more than the product.
 constexpr int64_t kSmallProduct = 4096;
+// What oneDNN does on one core, about.
+constexpr double kFlopsANanosecond = 200;
 
 struct Primitive {
+  memory::desc plain_b;  // the caller's layout
   dnnl::matmul::primitive_desc desc;
   dnnl::primitive primitive;
 };
@@ -35,15 +39,19 @@ memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, 
 }
 
 std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& run,
-                                               const PostOps& post_ops) {
+                                               const PostOps& post_ops, bool packs_b) {
   // A single matrix still needs a stride that covers it.
   const auto count = [&](int64_t step) { return step == 0 ? 1 : run.count; };
   const auto step = [](int64_t step) { return std::max<int64_t>(step, 1); };
   const memory::desc a = Layout(count(run.a_step), step(run.a_step), s.m, s.k, s.transpose_a);
-  const memory::desc b = Layout(count(run.b_step), step(run.b_step), s.k, s.n, s.transpose_b);
+  const memory::desc plain_b = Layout(count(run.b_step), step(run.b_step), s.k, s.n, s.transpose_b);
+  const memory::desc b =
+      packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
+              : plain_b;
   const memory::desc out = Layout(run.count, 1, s.m, s.n, false);
   const dnnl::primitive_attr attr = onednn::Attributes(post_ops);
   auto made = std::make_shared<Primitive>();
+  made->plain_b = plain_b;
   if (post_ops.bias) {
     const memory::desc bias({1, 1, s.n}, memory::data_type::f32, memory::format_tag::abc);
     made->desc =
@@ -56,33 +64,34 @@ std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& 
   return made;
 }
 
+// Runs on the calling thread alone.
 absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
-                       const PostOps& post_ops, const float* a, const float* b, const float* bias,
-                       float* out) {
+                       const PostOps& post_ops, const float* a, const Tensor& b, int64_t b_offset,
+                       const float* bias, PackedWeights* packed, float* out) {
   static auto* const primitives = new onednn::PrimitiveCache<Primitive>(1024);
-  onednn::ThreadBound bound(ctx.pool());
+  onednn::ThreadBound bound(nullptr);
   onednn::Key key;
   key.Add(bound.num_threads()).Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
-  key.Add(run.count).Add(run.a_step).Add(run.b_step);
-  key.Add(post_ops.bias).Add(post_ops.activation).Add(post_ops.alpha);
+  key.Add(run.count).Add(run.a_step).Add(run.b_step).Add(packed != nullptr);
   ASSIGN_OR_RETURN(const std::shared_ptr<const Primitive> primitive,
-                   primitives->Get(key, [&] { return MakePrimitive(s, run, post_ops); }));
+                   primitives->Get(onednn::AddTo(std::move(key), post_ops), [&] {
+                     return MakePrimitive(s, run, post_ops, packed != nullptr);
+                   }));
   const auto& desc = primitive->desc;
-  const auto wrap = [](const memory::desc& layout, const float* data) {
-    return memory(layout, onednn::Engine(), const_cast<float*>(data));
-  };
   try {
-    ASSIGN_OR_RETURN(Tensor scratch,
-                     ctx.AllocateTemp(DType::kUint8,
-                                      {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
+    const memory weights = packed != nullptr
+                               ? packed->Get(b, primitive->plain_b, desc.weights_desc())
+                               : onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
+    ASSIGN_OR_RETURN(
+        Tensor scratch,
+        ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
     std::unordered_map<int, memory> args{
-        {DNNL_ARG_SRC, wrap(desc.src_desc(), a)},
-        {DNNL_ARG_WEIGHTS, wrap(desc.weights_desc(), b)},
-        {DNNL_ARG_DST, wrap(desc.dst_desc(), out)},
-        {DNNL_ARG_SCRATCHPAD,
-         memory(desc.scratchpad_desc(), onednn::Engine(), scratch.mutable_raw())},
+        {DNNL_ARG_SRC, onednn::Wrap(desc.src_desc(), a)},
+        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_DST, onednn::Wrap(desc.dst_desc(), out)},
+        {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
     };
-    if (post_ops.bias) args.emplace(DNNL_ARG_BIAS, wrap(desc.bias_desc(), bias));
+    if (post_ops.bias) args.emplace(DNNL_ARG_BIAS, onednn::Wrap(desc.bias_desc(), bias));
     primitive->primitive.execute(onednn::Stream(), args);
     onednn::Stream().wait();
   } catch (const dnnl::error& e) {
@@ -94,9 +103,9 @@ absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
 // ---- every dtype: a plain loop over one matrix ----
 
 template <typename T>
-using SumOf = std::conditional_t<std::is_same_v<T, Eigen::half> ||
-                                     std::is_same_v<T, Eigen::bfloat16>,
-                                 float, T>;
+using SumOf =
+    std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
+                       T>;
 
 template <typename T>
 constexpr bool kIsComplex = false;
@@ -143,6 +152,7 @@ void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, con
     for (int64_t j = 0; j < s.n; ++j) {
       Sum sum = sums[j];
       if (bias) sum += static_cast<Sum>(bias[j]);
+      if (post_ops.add) sum += static_cast<Sum>(out[i * s.n + j]);
       if constexpr (std::is_floating_point_v<Sum>) {
         if (post_ops.activation != Activation::kNone) {
           sum = static_cast<Sum>(Apply(post_ops.activation, post_ops.alpha, sum));
@@ -190,8 +200,8 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
     const size_t next = d - 1;
     if (s.batch[next] != 1) {
       const bool first = run.count == 1;
-      if (!first && (s.a_step[next] != run.count * run.a_step ||
-                     s.b_step[next] != run.count * run.b_step)) {
+      if (!first &&
+          (s.a_step[next] != run.count * run.a_step || s.b_step[next] != run.count * run.b_step)) {
         break;
       }
       if (first) {
@@ -208,7 +218,8 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
 }
 
 absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
-                           const float* a, const float* b, const float* bias, float* out) {
+                           const float* a, const Tensor& b, const float* bias,
+                           PackedWeights* packed, float* out) {
   MatMulShape s = given;
   int64_t outer = 1;
   Run run = InnerRun(s, &outer);
@@ -217,28 +228,53 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
     s.m *= run.count;
     run = Run();
   }
-  for (int64_t i = 0; i < outer; ++i) {
-    const auto [a_at, b_at] = Offsets(given, i * (given.batch_size() / outer));
-    RETURN_IF_ERROR(RunOneDnn(ctx, s, run, post_ops, a + a_at * given.m * given.k,
-                              b + b_at * given.k * given.n, bias,
-                              out + i * (given.batch_size() / outer) * given.m * given.n));
-  }
-  return absl::OkStatus();
+  // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
+  if (b.num_elements() != s.k * s.n) packed = nullptr;
+  // Each run is cut into pieces: ranges of its matrices, or of the rows of its one matrix.
+  const bool by_rows = run.count == 1;
+  const int64_t length = by_rows ? s.m : run.count;
+  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / kFlopsANanosecond;
+  const int64_t pieces = s.transpose_a && by_rows ? 1 : NumPieces(ctx, length, nanoseconds);
+  const int64_t size = (length + pieces - 1) / pieces;
+  return ForEachPiece(ctx, outer * pieces, nanoseconds / pieces, [&](int64_t item) {
+    const int64_t i = item / pieces, begin = item % pieces * size;
+    const int64_t count = std::min(size, length - begin);
+    if (count <= 0) return absl::OkStatus();
+    const int64_t first = i * (given.batch_size() / outer);
+    auto [a_at, b_at] = Offsets(given, first);
+    MatMulShape piece = s;
+    Run piece_run = run;
+    const float* a_data = a + a_at * given.m * given.k;
+    float* out_data = out + first * given.m * given.n;
+    if (by_rows) {
+      piece.m = count;
+      a_data += begin * s.k;
+      out_data += begin * s.n;
+    } else {
+      piece_run.count = count;
+      a_data += begin * run.a_step * s.m * s.k;
+      b_at += begin * run.b_step;
+      out_data += begin * s.m * s.n;
+    }
+    return RunOneDnn(ctx, piece, piece_run, post_ops, a_data, b, b_at * given.k * given.n, bias,
+                     packed, out_data);
+  });
 }
 
 }  // namespace
 
 absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                    const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
+                    const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
+                    Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   if (a.dtype() == DType::kFloat && shape.k > 0 &&
       shape.m * shape.n * shape.k * shape.batch_size() > kSmallProduct) {
-    return MultiplyFloat(ctx, shape, post_ops, a.data<float>(), b.data<float>(),
-                         bias ? bias->data<float>() : nullptr, output->data<float>());
+    return MultiplyFloat(ctx, shape, post_ops, a.data<float>(), b,
+                         bias ? bias->data<float>() : nullptr, packed, output->data<float>());
   }
   return VisitNumericType(a.dtype(), [&]<typename T>() {
-    MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(),
-                   bias ? bias->data<T>() : nullptr, output->data<T>());
+    MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(), bias ? bias->data<T>() : nullptr,
+                   output->data<T>());
     return absl::OkStatus();
   });
 }

@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
+#include "runtime/kernels/cpu/packed_weights.h"
 #include "runtime/kernels/cpu/post_ops.h"
 
 namespace tessera {
@@ -29,10 +30,13 @@ struct MatMulShape {
   }
 };
 
-// Computes activation(product + bias); `bias` (n elements) may be null, unless post_ops.bias.
-// a, b and output have one dtype: a real or complex number. With k == 0 the product is 0.
-// Errors: UNIMPLEMENTED for other dtypes; RESOURCE_EXHAUSTED for scratch memory.
+// output = activation(product + bias + output), where `bias` (n elements) is null unless
+// post_ops.bias, and what `output` held before counts only if post_ops.add. a, b and output have
+// one dtype: a real or complex number. With k == 0 the product is 0. If `packed` is not null b is
+// taken as constant and, where that is faster, packed once. Errors: UNIMPLEMENTED for other dtypes;
+// RESOURCE_EXHAUSTED for scratch memory.
 absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                    const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
+                    const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
+                    Tensor* output);
 
 }  // namespace tessera

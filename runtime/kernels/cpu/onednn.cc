@@ -48,12 +48,19 @@ dnnl::primitive_attr Attributes(const PostOps& post_ops) {
     }
     return {algorithm::undef, 0};
   }();
-  if (kind != algorithm::undef) {
-    dnnl::post_ops ops;
-    ops.append_eltwise(1, kind, alpha, 0);
-    attr.set_post_ops(ops);
-  }
+  dnnl::post_ops ops;
+  if (post_ops.add) ops.append_sum(1);
+  if (kind != algorithm::undef) ops.append_eltwise(1, kind, alpha, 0);
+  attr.set_post_ops(ops);
   return attr;
+}
+
+dnnl::memory Wrap(const dnnl::memory::desc& layout, const void* data) {
+  return dnnl::memory(layout, Engine(), const_cast<void*>(data));
+}
+
+Key AddTo(Key key, const PostOps& post_ops) {
+  return key.Add(post_ops.bias).Add(post_ops.add).Add(post_ops.activation).Add(post_ops.alpha);
 }
 
 }  // namespace tessera::onednn

@@ -37,9 +37,12 @@ class ThreadBound {
   const int previous_;
 };
 
-// What a primitive does beside its product: the activation of `post_ops` (the bias is an argument of
-// the primitive), with scratch memory from the caller.
+// What a primitive does beside its product: what `post_ops` says, with the bias as an argument of
+// the primitive, the tensor to add in its output, and scratch memory from the caller.
 dnnl::primitive_attr Attributes(const PostOps& post_ops);
+
+// Memory at `data` that lies as `layout` says. oneDNN writes only what a primitive has as output.
+dnnl::memory Wrap(const dnnl::memory::desc& layout, const void* data);
 
 // Bytes of plain values in a row, as a key: Key().Add(m).Add(n).Add(dtype).
 class Key {
@@ -61,6 +64,9 @@ class Key {
  private:
   std::string bytes_;
 };
+
+// `key` with what a primitive does beside its product.
+Key AddTo(Key key, const PostOps& post_ops);
 
 // Keeps up to `capacity` of what is costly to make, by key; when it is full it starts anew, which
 // bounds memory under ever-changing shapes. Thread-safe.

@@ -14,10 +14,10 @@ struct NamedActivation {
   Activation activation;
 };
 constexpr NamedActivation kActivations[] = {
-    {"Relu", Activation::kRelu},           {"Relu6", Activation::kRelu6},
-    {"Elu", Activation::kElu},             {"LeakyRelu", Activation::kLeakyRelu},
-    {"Tanh", Activation::kTanh},           {"Sigmoid", Activation::kSigmoid},
-    {"GeluExact", Activation::kGeluErf},   {"GeluApproximate", Activation::kGeluTanh},
+    {"Relu", Activation::kRelu},         {"Relu6", Activation::kRelu6},
+    {"Elu", Activation::kElu},           {"LeakyRelu", Activation::kLeakyRelu},
+    {"Tanh", Activation::kTanh},         {"Sigmoid", Activation::kSigmoid},
+    {"GeluExact", Activation::kGeluErf}, {"GeluApproximate", Activation::kGeluTanh},
 };
 
 }  // namespace
@@ -28,15 +28,18 @@ absl::StatusOr<PostOps> PostOps::Parse(const std::vector<std::string>& fused_ops
   for (const std::string& op : fused_ops) {
     const auto* activation = std::find_if(std::begin(kActivations), std::end(kActivations),
                                           [&](const NamedActivation& a) { return op == a.name; });
-    if (op == "BiasAdd" && !result.bias && result.activation == Activation::kNone) {
+    const bool at_end = result.activation != Activation::kNone;
+    if (op == "BiasAdd" && !result.bias && !result.add && !at_end) {
       result.bias = true;
-    } else if (activation != std::end(kActivations) &&
-               result.activation == Activation::kNone) {
+    } else if (op == "Add" && !result.add && !at_end) {
+      result.add = true;
+    } else if (activation != std::end(kActivations) && !at_end) {
       result.activation = activation->activation;
     } else {
-      return absl::UnimplementedError(absl::StrCat(
-          "fused_ops [", absl::StrJoin(fused_ops, ", "),
-          "] is not supported: it must be BiasAdd, an activation, or both in this order"));
+      return absl::UnimplementedError(
+          absl::StrCat("fused_ops [", absl::StrJoin(fused_ops, ", "),
+                       "] is not supported: it must be BiasAdd, then Add, then an activation, each "
+                       "of them optional"));
     }
   }
   return result;

@@ -20,13 +20,14 @@ enum class Activation {
   kGeluTanh,
 };
 
-// Bias first, then the activation.
+// Bias first, then the addition of a tensor like the output, then the activation.
 struct PostOps {
   bool bias = false;
+  bool add = false;
   Activation activation = Activation::kNone;
   float alpha = 0;  // of kLeakyRelu
 
-  // From the `fused_ops` attribute of _FusedConv2D and _FusedMatMul: {"BiasAdd", "Relu"}.
+  // From the `fused_ops` attribute of _FusedConv2D and _FusedMatMul: {"BiasAdd", "Add", "Relu"}.
   // Errors: UNIMPLEMENTED naming an operation or a sequence that is not known.
   static absl::StatusOr<PostOps> Parse(const std::vector<std::string>& fused_ops, float alpha);
 };

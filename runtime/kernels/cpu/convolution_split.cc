@@ -1,0 +1,87 @@
+#include "runtime/kernels/cpu/convolution_split.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+int64_t Product(const SpatialDims& dims) {
+  int64_t product = 1;
+  for (int64_t d : dims) product *= d;
+  return product;
+}
+
+bool AllAre(const SpatialDims& dims, int64_t value) {
+  return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return d == value; });
+}
+
+// A 1x1 convolution with stride 1 sees points, not images: all of them are one column.
+ConvolutionShape AsOneColumn(const ConvolutionShape& shape) {
+  if (!shape.channels_first && AllAre(shape.filter, 1) && AllAre(shape.strides, 1) &&
+      AllAre(shape.pad_before, 0) && AllAre(shape.pad_after, 0)) {
+    ConvolutionShape column = shape;
+    std::fill(column.input.begin(), column.input.end(), 1);
+    column.input[0] = shape.batch * Product(shape.input);
+    column.output = column.input;
+    column.batch = 1;
+    return column;
+  }
+  return shape;
+}
+
+ConvolutionPiece Images(const ConvolutionShape& whole, int64_t begin, int64_t end) {
+  ConvolutionPiece piece{.shape = whole};
+  piece.shape.batch = end - begin;
+  piece.input_offset = begin * Product(whole.input) * whole.in_channels;
+  piece.output_offset = begin * Product(whole.output) * whole.out_channels;
+  return piece;
+}
+
+// Rows [begin, end) of the output of one image. With channels last they lie in a row, as do the
+// input rows that they need.
+ConvolutionPiece Rows(const ConvolutionShape& whole, int64_t image, int64_t begin, int64_t end) {
+  ConvolutionPiece piece = Images(whole, image, image + 1);
+  const int64_t reach = (whole.filter[0] - 1) * whole.dilations[0] + 1;
+  const int64_t first = begin * whole.strides[0] - whole.pad_before[0];
+  const int64_t last = (end - 1) * whole.strides[0] - whole.pad_before[0] + reach;
+  const int64_t from = std::max<int64_t>(first, 0), to = std::min(last, whole.input[0]);
+  piece.shape.pad_before[0] = from - first;
+  piece.shape.pad_after[0] = last - to;
+  piece.shape.input[0] = to - from;
+  piece.shape.output[0] = end - begin;
+  piece.input_offset += from * (Product(whole.input) / whole.input[0]) * whole.in_channels;
+  piece.output_offset += begin * (Product(whole.output) / whole.output[0]) * whole.out_channels;
+  return piece;
+}
+
+}  // namespace
+
+double FlopsOf(const ConvolutionShape& shape) {
+  return 2.0 * shape.batch * Product(shape.output) * Product(shape.filter) * shape.out_channels *
+         (shape.in_channels / shape.groups);
+}
+
+std::vector<ConvolutionPiece> SplitConvolution(const ConvolutionShape& given, int64_t count) {
+  if (count <= 1) return {{.shape = given}};
+  const ConvolutionShape shape = AsOneColumn(given);
+  std::vector<ConvolutionPiece> pieces;
+  if (shape.batch >= count || shape.channels_first) {
+    const int64_t size = (shape.batch + count - 1) / count;
+    for (int64_t i = 0; i < shape.batch; i += size) {
+      pieces.push_back(Images(shape, i, std::min(i + size, shape.batch)));
+    }
+    return pieces;
+  }
+  const int64_t a_image = (count + shape.batch - 1) / shape.batch;
+  const int64_t size = (shape.output[0] + a_image - 1) / a_image;
+  for (int64_t image = 0; image < shape.batch; ++image) {
+    for (int64_t row = 0; row < shape.output[0]; row += size) {
+      pieces.push_back(Rows(shape, image, row, std::min(row + size, shape.output[0])));
+      // Rows that see nothing but padding are no convolution of their own.
+      if (pieces.back().shape.input[0] <= 0) return {{.shape = given}};
+    }
+  }
+  return pieces;
+}
+
+}  // namespace tessera

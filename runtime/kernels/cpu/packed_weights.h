@@ -1,0 +1,53 @@
+// Constant weights in the memory layouts that oneDNN's primitives ask for.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "oneapi/dnnl/dnnl.hpp"
+#include "runtime/tensor/tensor.h"
+
+namespace tessera {
+
+// Keeps packed forms of one weights tensor from one run to the next: a kernel has one of these for
+// an input that stays the same. Other weights than those of the last call are packed anew, so that
+// results are right whatever comes; only speed depends on the promise.
+//
+// Thread-safe. Calls that come while another one packs wait for it, rather than pack as well.
+class PackedWeights {
+ public:
+  // True if `weights` are those of the call before: what comes a second time is probably constant,
+  // and worth packing. What is computed anew in each run, though many read it, is not.
+  bool IsSeenAgain(const Tensor& weights) {
+    return last_seen_.exchange(weights.raw(), std::memory_order_relaxed) == weights.raw();
+  }
+
+  // `weights`, which lie as `plain` says, in layout `wanted`: a view of them if the two are equal.
+  // What is returned stays valid for as long as it is held. Throws dnnl::error.
+  dnnl::memory Get(const Tensor& weights, const dnnl::memory::desc& plain,
+                   const dnnl::memory::desc& wanted);
+
+  // The same for a form that `make` derives by other means than reordering. One such form is kept,
+  // beside the others.
+  Tensor Derived(const Tensor& weights, absl::FunctionRef<Tensor()> make);
+
+ private:
+  // Layouts depend on batch size and threads; more than a few are not worth their memory.
+  static constexpr size_t kMaxLayouts = 3;
+
+  // Forgets everything unless it was made of `weights`.
+  void Follow(const Tensor& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  std::atomic<const char*> last_seen_{nullptr};  // compared, never followed
+  absl::Mutex mu_;
+  // Holding the buffer keeps its address from being given to another tensor, and its contents from
+  // being written in place.
+  IntrusivePtr<Buffer> source_ ABSL_GUARDED_BY(mu_);
+  const char* source_data_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::vector<dnnl::memory> packed_ ABSL_GUARDED_BY(mu_);
+  Tensor derived_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace tessera

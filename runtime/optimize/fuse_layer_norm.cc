@@ -1,0 +1,168 @@
+#include "runtime/optimize/fuse_layer_norm.h"
+
+#include <optional>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/factors.h"
+#include "runtime/optimize/linear_op.h"
+#include "runtime/optimize/replace_node.h"
+
+namespace tessera {
+namespace {
+
+bool IsAdd(const Node* node) { return node->IsOp("Add") || node->IsOp("AddV2"); }
+
+// The operand of a binary node that is not `one`; nullopt if `one` is neither.
+std::optional<Endpoint> Other(const Node& node, const Endpoint& one) {
+  if (node.input(0) == one) return node.input(1);
+  if (node.input(1) == one) return node.input(0);
+  return std::nullopt;
+}
+
+// A vector of more than one element, perhaps with leading dimensions of 1; its rank and length.
+struct VectorShape {
+  int rank = 0;
+  int64_t length = 0;
+  friend bool operator==(const VectorShape&, const VectorShape&) = default;
+};
+std::optional<VectorShape> AsVector(const Endpoint& value) {
+  const PartialShape shape = KnownShape(value);
+  if (shape.rank() < 1 || shape.dim(shape.rank() - 1) <= 1) return std::nullopt;
+  for (int i = 0; i + 1 < shape.rank(); ++i) {
+    if (shape.dim(i) != 1) return std::nullopt;
+  }
+  return VectorShape{shape.rank(), shape.dim(shape.rank() - 1)};
+}
+
+// The one axis of a Mean with kept dimensions; nullopt for anything else.
+std::optional<int64_t> MeanAxis(const Node& mean) {
+  const auto keeps = mean.IsOp("Mean") ? mean.attr<bool>("keep_dims") : absl::StatusOr<bool>(false);
+  if (!keeps.ok() || !*keeps) return std::nullopt;
+  const Tensor* axes = ConstantValue(mean.input(1));
+  if (axes == nullptr || axes->num_elements() != 1) return std::nullopt;
+  return axes->dtype() == DType::kInt32 ? axes->flat<int32_t>()[0] : axes->flat<int64_t>()[0];
+}
+
+struct Match {
+  Endpoint x, gamma, beta, mean;
+  double epsilon = 0;
+  int64_t axis = 0;
+  VectorShape vector;
+};
+
+// Reads `scale` as rsqrt(variance of x + epsilon) * gamma.
+bool MatchScale(const Endpoint& scale, const Endpoint& x, Match* match) {
+  if (!scale.node->IsOp("Mul")) return false;
+  for (int side : {0, 1}) {
+    const Node* root = scale.node->input(side).node;
+    if (!root->IsOp("Rsqrt")) continue;
+    const auto variance = PlusConstant(root->input(0), &match->epsilon);
+    if (!variance.has_value()) continue;
+    const auto axis = MeanAxis(*variance->node);
+    if (!axis.has_value()) continue;
+    const Node* difference = variance->node->input(0).node;
+    if (!difference->IsOp("SquaredDifference")) continue;
+    const auto mean = Other(*difference, x);
+    if (!mean.has_value() || MeanAxis(*mean->node) != axis || !(mean->node->input(0) == x)) {
+      continue;
+    }
+    match->x = x;
+    match->mean = *mean;
+    match->axis = *axis;
+    match->gamma = scale.node->input(1 - side);
+    return true;
+  }
+  return false;
+}
+
+// Reads `shift` as beta - mean * scale.
+bool MatchShift(const Endpoint& shift, const Endpoint& scale, Match* match) {
+  // True if `value` is mean * scale times `sign`.
+  const auto is_product = [&](const Endpoint& value, double sign) {
+    if (!value.node->IsOp("Mul")) return false;
+    const auto mean = Other(*value.node, scale);
+    if (!mean.has_value()) return false;
+    if (sign > 0) return *mean == match->mean;
+    return mean->node->IsOp("Neg") && mean->node->input(0) == match->mean;
+  };
+  const Node& node = *shift.node;
+  if (node.IsOp("Sub") && is_product(node.input(1), 1)) {
+    match->beta = node.input(0);
+    return true;
+  }
+  if (!IsAdd(&node)) return false;
+  for (int side : {0, 1}) {
+    if (is_product(node.input(side), -1)) {
+      match->beta = node.input(1 - side);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Match> Find(const Node& root) {
+  for (int side : {0, 1}) {
+    const Node* scaled = root.input(side).node;
+    if (!scaled->IsOp("Mul")) continue;
+    for (int i : {0, 1}) {
+      const Endpoint x = scaled->input(i), scale = scaled->input(1 - i);
+      Match match;
+      if (!MatchScale(scale, x, &match) || !MatchShift(root.input(1 - side), scale, &match)) {
+        continue;
+      }
+      const auto gamma = AsVector(match.gamma), beta = AsVector(match.beta);
+      // An axis from the front is the last one if the parameters were reshaped to x's rank.
+      if (!gamma.has_value() || gamma != beta ||
+          (match.axis != -1 && match.axis != gamma->rank - 1)) {
+        continue;
+      }
+      match.vector = *gamma;
+      return match;
+    }
+  }
+  return std::nullopt;
+}
+
+// The sum that x is, if only the pattern that ends in `root` uses it.
+const Node* OwnSum(const OptimizationItem& item, const Match& match, const Node& root) {
+  const Node* sum = match.x.node;
+  if (!IsAdd(sum) || item.IsPreserved(sum) || sum->device() != root.device()) return nullptr;
+  std::vector<const Node*> users = {match.mean.node};
+  for (const Endpoint& operand : root.inputs()) users.push_back(operand.node);
+  for (const Use& use : sum->uses(0)) {
+    if (use.node->IsOp("SquaredDifference") && Other(*use.node, match.mean).has_value()) {
+      users.push_back(use.node);
+    }
+  }
+  // The pieces themselves must be for nobody else.
+  for (const Node* user : users) {
+    if (item.IsPreserved(user)) return nullptr;
+  }
+  return HasOtherUsers(*sum, users) ? nullptr : sum;
+}
+
+}  // namespace
+
+absl::Status FuseLayerNormPass::Run(OptimizationItem& item, bool* changed) const {
+  for (Node* root : item.graph->nodes()) {
+    if (!IsAdd(root) || root->output_type(0) != DType::kFloat || item.IsPreserved(root)) continue;
+    const std::optional<Match> match = Find(*root);
+    if (!match.has_value()) continue;
+    std::vector<Endpoint> inputs = {match->x, match->gamma, match->beta};
+    if (const Node* sum = OwnSum(item, *match, *root); sum != nullptr) {
+      inputs[0] = sum->input(0);
+      inputs.push_back(sum->input(1));
+    }
+    AttrMap attrs = {{"T", DType::kFloat},
+                     {"num_addends", static_cast<int64_t>(inputs.size() - 3)},
+                     {"epsilon", static_cast<float>(match->epsilon)},
+                     {"axis", match->axis}};
+    RETURN_IF_ERROR(ReplaceNode(item.graph, root, "_LayerNorm", std::move(attrs), inputs).status());
+    *changed = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

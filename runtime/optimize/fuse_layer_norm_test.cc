@@ -1,0 +1,86 @@
+#include "runtime/optimize/fuse_layer_norm.h"
+
+#include "gtest/gtest.h"
+#include "runtime/optimize/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kTolerance = 2e-6;
+const FuseLayerNormPass kFuse;
+
+struct Options {
+  bool with_neg = false;  // beta + (-mean) * scale instead of beta - mean * scale
+  int32_t axis = -1;
+  Shape parameters = {40};
+};
+
+Endpoint LayerNorm(PassTestGraph& g, const Endpoint& x, const Options& options = {}) {
+  const AttrMap mean_attrs = {{"keep_dims", true}, {"Tidx", DType::kInt32}};
+  const Endpoint axis = g.Const(Tensor::Vector<int32_t>({options.axis}));
+  const Endpoint gamma = g.Const(Ramp(options.parameters, 0.1f));
+  const Endpoint beta = g.Const(Ramp(options.parameters, -0.2f));
+  const Endpoint mean = g.Op("Mean", {x, axis}, mean_attrs);
+  const Endpoint variance = g.Op("Mean", {g.Op("SquaredDifference", {x, mean}), axis}, mean_attrs);
+  const Endpoint root = g.Op("Rsqrt", {g.Op("AddV2", {variance, g.Const(Tensor::Scalar(0.001f))})});
+  const Endpoint scale = g.Op("Mul", {root, gamma});
+  const Endpoint shift = options.with_neg
+                             ? g.Op("AddV2", {g.Op("Mul", {g.Op("Neg", {mean}), scale}), beta})
+                             : g.Op("Sub", {beta, g.Op("Mul", {mean, scale})});
+  return g.Op("AddV2", {g.Op("Mul", {x, scale}), shift});
+}
+
+// Numbers without order, so that every row differs.
+Tensor Scattered(const Shape& shape) {
+  Tensor tensor = Ramp(shape, 1);
+  for (float& x : tensor.flat<float>()) x = static_cast<float>(static_cast<int>(x) * 37 % 101) / 9;
+  return tensor;
+}
+
+TEST(FuseLayerNormTest, BothFormsBecomeOneNode) {
+  const Options kCases[] = {{}, {.with_neg = true}, {true, 2, {1, 1, 40}}, {false, 2, {1, 1, 40}}};
+  for (const Options& options : kCases) {
+    PassTestGraph g;
+    g.Result(LayerNorm(g, g.Arg(DType::kFloat), options));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Scattered({2, 3, 40})}, kTolerance));
+    EXPECT_EQ(g.CountOf("_LayerNorm"), 1);
+    EXPECT_EQ(g.CountOf("Mean"), 0);
+  }
+}
+
+TEST(FuseLayerNormTest, ASumBeforeItIsTakenIn) {
+  PassTestGraph g;
+  const Endpoint a = g.Arg(DType::kFloat), b = g.Arg(DType::kFloat);
+  g.Result(LayerNorm(g, g.Op("AddV2", {a, b})));
+  EXPECT_TRUE(
+      g.ExpectSameResults(kFuse, {Scattered({2, 3, 40}), Ramp({2, 3, 40}, 0.1f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("AddV2"), 0);
+  EXPECT_EQ(g.Only("_LayerNorm")->num_inputs(), 4);
+}
+
+TEST(FuseLayerNormTest, ASumThatBroadcastsIsTheSame) {
+  PassTestGraph g;
+  const Endpoint a = g.Arg(DType::kFloat), b = g.Arg(DType::kFloat);
+  g.Result(LayerNorm(g, g.Op("AddV2", {a, b})));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Scattered({3, 40}), Ramp({2, 1, 40}, 0.1f)}, kTolerance));
+}
+
+TEST(FuseLayerNormTest, ASumThatOthersUseStays) {
+  PassTestGraph g;
+  const Endpoint sum = g.Op("AddV2", {g.Arg(DType::kFloat), g.Arg(DType::kFloat)});
+  g.Result(LayerNorm(g, sum));
+  g.Result(sum);
+  EXPECT_TRUE(
+      g.ExpectSameResults(kFuse, {Scattered({2, 3, 40}), Ramp({2, 3, 40}, 0.1f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("AddV2"), 1);
+  EXPECT_EQ(g.Only("_LayerNorm")->num_inputs(), 3);
+}
+
+TEST(FuseLayerNormTest, AnotherAxisIsNoLayerNorm) {
+  PassTestGraph g;
+  g.Result(LayerNorm(g, g.Arg(DType::kFloat), {.axis = 1}));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
+}  // namespace
+}  // namespace tessera

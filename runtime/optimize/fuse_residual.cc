@@ -1,0 +1,101 @@
+#include "runtime/optimize/fuse_residual.h"
+
+#include <optional>
+#include <utility>
+
+#include "runtime/base/status.h"
+#include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/fused_activation.h"
+#include "runtime/optimize/linear_op.h"
+
+namespace tessera {
+namespace {
+
+using Ops = std::vector<std::string>;
+
+// A product to which nothing but a bias is added yet.
+bool IsBiasedProduct(const Node& node) {
+  if (!node.IsOp("_FusedConv2D") && !node.IsOp("_FusedMatMul")) return false;
+  const auto ops = node.attr<Ops>("fused_ops");
+  return ops.ok() && *ops == Ops{"BiasAdd"} && node.num_inputs() == 3 &&
+         node.output_type(0) == DType::kFloat;
+}
+
+struct Match {
+  Node* product = nullptr;
+  Node* add = nullptr;
+  Endpoint branch;
+  Node* activation = nullptr;  // may be null
+
+  Node* last() const { return activation != nullptr ? activation : add; }
+};
+
+std::optional<Match> Find(const OptimizationItem& item, Node* add) {
+  if ((!add->IsOp("Add") && !add->IsOp("AddV2")) || item.IsPreserved(add)) return std::nullopt;
+  for (int side : {0, 1}) {
+    Node* product = add->input(side).node;
+    if (product == nullptr || !IsBiasedProduct(*product) || !HasOneUse(*product) ||
+        item.IsPreserved(product) || product->device() != add->device() ||
+        ConstantValue(add->input(1 - side)) != nullptr) {
+      continue;
+    }
+    Match match{.product = product, .add = add, .branch = add->input(1 - side)};
+    if (HasOneUse(*add)) {
+      Node* next = add->uses(0)[0].node;
+      if (!FusedActivation(*next).empty() && !item.IsPreserved(next) &&
+          next->device() == add->device()) {
+        match.activation = next;
+      }
+    }
+    return match;
+  }
+  return std::nullopt;
+}
+
+absl::Status Fuse(const Match& match, Graph* graph) {
+  AttrMap attrs = match.product->attrs();
+  Ops ops = {"BiasAdd", "Add"};
+  if (match.activation != nullptr) {
+    ops.push_back(FusedActivation(*match.activation));
+    SetActivationAttrs(*match.activation, &attrs);
+  }
+  attrs.insert_or_assign("fused_ops", std::move(ops));
+  attrs.insert_or_assign("num_args", 2);
+  if (match.product->IsOp("_FusedConv2D")) {
+    attrs.insert_or_assign("TArgs", std::vector<DType>{DType::kFloat, DType::kFloat});
+  }
+  std::vector<Endpoint> inputs = match.product->inputs();
+  inputs.push_back(match.branch);
+  Node* last = match.last();
+  ASSIGN_OR_RETURN(Node * fused, graph->AddNode(graph->UniqueName(last->name() + "/fused"),
+                                                match.product->op_name(), std::move(attrs), inputs,
+                                                last->device()));
+  RETURN_IF_ERROR(graph->ReplaceUses({last, 0}, {fused, 0}));
+  std::vector<Node*> old = {match.product, match.add};
+  if (match.activation != nullptr) old.push_back(match.activation);
+  for (Node* node : old) {
+    for (Node* control : node->control_inputs()) {
+      if (std::find(old.begin(), old.end(), control) == old.end()) {
+        graph->AddControlEdge(control, fused);
+      }
+    }
+  }
+  for (Node* node : old) graph->MoveControlOutputs(node, fused);
+  for (auto it = old.rbegin(); it != old.rend(); ++it) graph->Remove(*it);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FuseResidualPass::Run(OptimizationItem& item, bool* changed) const {
+  for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
+    if (item.graph->node(id) == nullptr) continue;
+    const std::optional<Match> match = Find(item, item.graph->node(id));
+    if (!match.has_value()) continue;
+    RETURN_IF_ERROR(Fuse(*match, item.graph));
+    *changed = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

@@ -1,0 +1,21 @@
+// One new node for the end of a matched pattern.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/graph/graph.h"
+
+namespace tessera {
+
+// Adds a node of `op` that takes the place of `root`, a node with one output, which is removed: its
+// uses and control edges go over. What only `root` needed stays in the graph, unused. Returns the
+// new node. Errors: those of Graph::AddNode().
+absl::StatusOr<Node*> ReplaceNode(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
+                                  const std::vector<Endpoint>& inputs);
+
+// True if other nodes than `users` use outputs of `node` or wait for it.
+bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users);
+
+}  // namespace tessera
