@@ -78,6 +78,7 @@ struct ServerOptions {
 
   // Not in tensorflow_model_server.
   std::string config;  // a YAML file: see ReadConfigFile()
+  std::string disable_pass;
   std::string op_library;
   int32_t shutdown_grace_seconds = 10;
   bool version = false;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "runtime/optimize/pass_names.h"
 #include "serving/server/text_proto_file.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -133,6 +134,11 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
   const bool separate = intra > 0 || inter > 0;
   session.intra_op_threads = Threads(separate ? intra : both);
   session.inter_op_threads = Threads(separate ? inter : both);
+  // A server runs nothing but the model's signatures, so that what none of them writes is constant.
+  session.freeze_variables = true;
+  session.optimizer.disabled_passes =
+      absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
+  RETURN_IF_ERROR(Annotate(CheckPassNames(session.optimizer.disabled_passes), "disable_pass: "));
   return session;
 }
 

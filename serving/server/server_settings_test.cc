@@ -109,6 +109,15 @@ TEST_F(ServerSettingsTest, ParallelismComesFromOneOfTwoWays) {
   ExpectRefused(kInvalid, "session parallelism");
 }
 
+TEST_F(ServerSettingsTest, PassesAreDisabledByNamesThatThereAre) {
+  EXPECT_TRUE(ReadSettings(options_)->session.freeze_variables);
+  options_.disable_pass = "freeze_variables,fuse_attention";
+  EXPECT_THAT(ReadSettings(options_)->session.optimizer.disabled_passes,
+              testing::ElementsAre("freeze_variables", "fuse_attention"));
+  options_.disable_pass = "fuse_everything";
+  ExpectRefused(kInvalid, "no pass 'fuse_everything'");
+}
+
 TEST_F(ServerSettingsTest, TrapsOfUpstreamAreErrorsHere) {
   options_.file_system_poll_wait_seconds = -1;
   ExpectRefused(kInvalid, "no model would ever be found");
