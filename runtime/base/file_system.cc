@@ -16,6 +16,11 @@
 #include "runtime/base/status.h"
 
 namespace tessera {
+
+// See mapping_guard.h, whose library stands on this one.
+bool GuardMapping(int fd, const std::string& path, char* data, size_t size);
+void UnguardMapping(char* data);
+
 namespace {
 
 absl::Status ErrnoStatus(int error, absl::string_view action, const std::string& path) {
@@ -32,9 +37,10 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
+  void Release() { fd_ = -1; }  // it is another's now
 
  private:
-  const int fd_;
+  int fd_;
 };
 
 absl::Status DirectoryError(absl::string_view action, const std::string& path) {
@@ -67,6 +73,58 @@ absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
   return absl::OkStatus();
 }
 
+// munmap(), the pages let go a few megabytes at a time before: a large range at once would make
+// page faults and maps of other threads wait for all of it.
+void UnmapInSlices(char* data, size_t size) {
+  constexpr size_t kSlice = size_t{4} << 20;
+  for (size_t offset = 0; size > kSlice && offset < size; offset += kSlice) {
+    ::madvise(data + offset, std::min(kSlice, size - offset), MADV_DONTNEED);
+  }
+  ::munmap(data, size);
+}
+
+// Below this a read takes no longer than a map.
+constexpr size_t kMinMappedSize = 64 << 10;
+
+// Reads `size` bytes of `fd` into memory of their own. Errors: DATA_LOSS if there are fewer.
+absl::StatusOr<void*> ReadPrivately(int fd, size_t size, const std::string& path) {
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return ErrnoStatus(errno, "make room for", path);
+  absl::Status status;
+  size_t filled = 0;
+  while (filled < size && status.ok()) {
+    const ssize_t n =
+        ::pread(fd, static_cast<char*>(memory) + filled, size - filled, static_cast<off_t>(filled));
+    if (n > 0) {
+      filled += static_cast<size_t>(n);
+    } else if (n == 0) {
+      status = absl::DataLossError(absl::StrCat("'", path, "' was cut short while it was read"));
+    } else if (errno != EINTR) {
+      status = ErrnoStatus(errno, "read", path);
+    }
+  }
+  if (!status.ok()) {
+    ::munmap(memory, size);
+    return status;
+  }
+  ::mprotect(memory, size, PROT_READ);
+  return memory;
+}
+
+// Takes `fd` over if it returns a map that needs it.
+absl::StatusOr<void*> MapOrRead(Descriptor& fd, size_t size, const std::string& path) {
+  if (size < kMinMappedSize) return ReadPrivately(fd.get(), size, path);
+  void* map = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (map == MAP_FAILED) return ErrnoStatus(errno, "map", path);
+  if (GuardMapping(fd.get(), path, static_cast<char*>(map), size)) {
+    fd.Release();
+    return map;
+  }
+  // It might change under its readers.
+  ::munmap(map, size);
+  return ReadPrivately(fd.get(), size, path);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
@@ -84,15 +142,16 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   static char empty[1];
   char* data = empty;
   if (size > 0) {
-    void* map = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
-    if (map == MAP_FAILED) return ErrnoStatus(errno, "map", path);
+    ASSIGN_OR_RETURN(void* const map, MapOrRead(fd, size, path));
     data = static_cast<char*>(map);
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
 }
 
 MappedFile::~MappedFile() {
-  if (size_ > 0) ::munmap(data_, size_);
+  if (size_ == 0) return;
+  UnguardMapping(data_);
+  UnmapInSlices(data_, size_);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

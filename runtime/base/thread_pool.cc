@@ -14,7 +14,21 @@
 #include "unsupported/Eigen/CXX11/ThreadPool"
 
 namespace tessera {
+
+// Declared in background.h, whose library stands on this one.
+thread_local ThreadPool* background_pool = nullptr;
+
 namespace {
+
+// Gives what it encloses the background pool of the thread it comes from.
+class InBackground {
+ public:
+  explicit InBackground(ThreadPool* pool) : outer_(std::exchange(background_pool, pool)) {}
+  ~InBackground() { background_pool = outer_; }
+
+ private:
+  ThreadPool* const outer_;
+};
 
 // A share of work below this is not worth waking a thread for: a wake-up costs some microseconds.
 constexpr double kMinNanosPerShare = 10e3;
@@ -136,12 +150,25 @@ ThreadPool::~ThreadPool() = default;
 int ThreadPool::num_threads() const { return impl_->pool.NumThreads(); }
 
 void ThreadPool::Schedule(std::function<void()> closure) {
-  impl_->pool.Schedule(std::move(closure));
+  ThreadPool* const background = background_pool;
+  if (background == nullptr) [[likely]] {
+    impl_->pool.Schedule(std::move(closure));
+    return;
+  }
+  background->impl_->pool.Schedule([background, closure = std::move(closure)] {
+    const InBackground scope(background);
+    closure();
+  });
 }
 
 void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
                              absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (total <= 0) return;
+  ThreadPool* const background = background_pool;
+  if (background != nullptr && background != this) [[unlikely]] {
+    background->ParallelFor(total, cost_per_item, body);
+    return;
+  }
   const double shares = static_cast<double>(total) * cost_per_item / kMinNanosPerShare;
   // Written so that a cost that is no number runs on the caller.
   const int64_t threads =
@@ -160,7 +187,8 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
 
   Loop* loop = new Loop(total, block, num_blocks, static_cast<int>(threads), body);
   for (int64_t i = 1; i < threads; ++i) {
-    impl_->pool.Schedule([loop] {
+    impl_->pool.Schedule([loop, background] {
+      const InBackground scope(background);
       loop->RunBlocks();
       loop->Release();
     });
