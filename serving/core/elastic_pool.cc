@@ -1,15 +1,14 @@
 #include "serving/core/elastic_pool.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera::serving {
 
-ElasticPool::ElasticPool(const Options& options) : options_(options) {}
+ElasticPool::ElasticPool(const Options& options)
+    : options_(options), max_threads_(options.max_threads) {}
 
 ElasticPool::~ElasticPool() {
   Threads ended;
@@ -30,14 +29,28 @@ void ElasticPool::Schedule(std::function<void()> closure) {
     queue_.push_back(std::move(closure));
     ended.swap(ended_);
     if (static_cast<size_t>(idle_) >= queue_.size() ||
-        threads_.size() >= static_cast<size_t>(options_.max_threads)) {
+        threads_.size() >= static_cast<size_t>(max_threads_)) {
       work_or_stop_.Signal();
     } else {
-      auto self = threads_.emplace(threads_.end());
-      *self = std::thread([this, self] { RunThread(self); });
+      AddThread();
     }
   }
   for (std::thread& thread : ended) thread.join();
+}
+
+void ElasticPool::AddThread() {
+  auto self = threads_.emplace(threads_.end());
+  *self = std::thread([this, self] { RunThread(self); });
+}
+
+void ElasticPool::set_max_threads(int max_threads) {
+  absl::MutexLock lock(&mu_);
+  max_threads_ = max_threads;
+  size_t waiting = queue_.size();
+  while (waiting-- > static_cast<size_t>(idle_) &&
+         threads_.size() < static_cast<size_t>(max_threads_)) {
+    AddThread();
+  }
 }
 
 int ElasticPool::num_threads() const {
@@ -47,10 +60,7 @@ int ElasticPool::num_threads() const {
 
 void ElasticPool::RunThread(Threads::iterator self) {
   pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
-  if (options_.nice != 0) {
-    const id_t thread = static_cast<id_t>(syscall(SYS_gettid));
-    setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + options_.nice);
-  }
+  SetThreadPriority(options_.priority);
   absl::MutexLock lock(&mu_);
   while (true) {
     bool timed_out = false;
@@ -60,6 +70,10 @@ void ElasticPool::RunThread(Threads::iterator self) {
       --idle_;
     }
     if (queue_.empty()) break;
+    if (threads_.size() > static_cast<size_t>(std::max(1, max_threads_))) {
+      work_or_stop_.Signal();  // the closure that this thread was woken for
+      break;
+    }
     std::function<void()> closure = std::move(queue_.front());
     queue_.pop_front();
     mu_.Unlock();

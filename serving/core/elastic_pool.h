@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "runtime/base/background.h"
 
 namespace tessera::serving {
 
@@ -23,8 +24,8 @@ class ElasticPool {
   struct Options {
     std::string name = "elastic";  // shown by top -H, cut at 15 characters
     int max_threads = 1;
-    // Added to the nice value of the threads, and of those they start.
-    int nice = 0;
+    // Of the threads, and of those they start.
+    ThreadPriority priority = ThreadPriority::kNormal;
     // An idle thread ends after this long.
     absl::Duration idle_timeout = absl::Seconds(10);
   };
@@ -34,10 +35,14 @@ class ElasticPool {
   ElasticPool& operator=(const ElasticPool&) = delete;
 
   void Schedule(std::function<void()> closure);
+  // For closures that turn out to hold threads for ever. Threads above a lowered limit end when
+  // they are done.
+  void set_max_threads(int max_threads);
   int num_threads() const;
 
  private:
   using Threads = std::list<std::thread>;
+  void AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunThread(Threads::iterator self);
 
   const Options options_;
@@ -48,6 +53,7 @@ class ElasticPool {
   Threads threads_ ABSL_GUARDED_BY(mu_);
   Threads ended_ ABSL_GUARDED_BY(mu_);  // to be joined by whoever comes by
   int idle_ ABSL_GUARDED_BY(mu_) = 0;
+  int max_threads_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 };
 

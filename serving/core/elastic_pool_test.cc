@@ -1,8 +1,6 @@
 #include "serving/core/elastic_pool.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include <atomic>
 
@@ -62,15 +60,40 @@ TEST(ElasticPoolTest, NeverExceedsItsLimit) {
 }
 
 TEST(ElasticPoolTest, ThreadsRunAtTheGivenPriority) {
-  const int before = getpriority(PRIO_PROCESS, 0);
-  int inside = 0;
+  int inside = -1;
   {
-    ElasticPool pool({.nice = 5});
-    pool.Schedule(
-        [&] { inside = getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); });
+    ElasticPool pool({.priority = ThreadPriority::kIdle});
+    pool.Schedule([&] { inside = sched_getscheduler(0); });
   }
-  EXPECT_EQ(inside, before + 5);
-  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
+  EXPECT_EQ(inside, SCHED_IDLE);
+  EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+}
+
+TEST(ElasticPoolTest, RaisedLimitStartsWhatWaitsAndALoweredOneEndsThreads) {
+  ElasticPool pool({.max_threads = 1});
+  absl::Notification release;
+  absl::BlockingCounter blocked(3);
+  for (int i = 0; i < 3; ++i) {
+    pool.Schedule([&] {
+      blocked.DecrementCount();
+      release.WaitForNotification();
+    });
+  }
+  EXPECT_EQ(pool.num_threads(), 1);
+  pool.set_max_threads(3);
+  blocked.Wait();
+  pool.set_max_threads(1);
+  release.Notify();
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 100; ++i) {
+    pool.Schedule([&] {
+      ++ran;
+      absl::SleepFor(absl::Microseconds(100));
+    });
+  }
+  for (int i = 0; i < 500 && ran < 100; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(ran, 100);
+  EXPECT_EQ(pool.num_threads(), 1);
 }
 
 }  // namespace

@@ -15,7 +15,20 @@ namespace {
 // How often a version that is to be unloaded is looked at for its last handle's end.
 constexpr absl::Duration kDrainInterval = absl::Milliseconds(5);
 
+// Before there are requests to yield to, a load that waits for its disk should keep no core idle.
+constexpr int kFirstLoadsPerCore = 4;
+// Tries until the pause between them has grown to its full length.
+constexpr int kFirstPauseHalvings = 4;
+
 int Cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+int LoadThreads(const AspiredVersionsManager::Options& options) {
+  return options.num_load_threads > 0 ? options.num_load_threads : Cores();
+}
+
+int FirstLoadThreads(const AspiredVersionsManager::Options& options) {
+  return options.num_load_threads > 0 ? options.num_load_threads : kFirstLoadsPerCore * Cores();
+}
 
 }  // namespace
 
@@ -32,12 +45,19 @@ struct AspiredVersionsManager::Version {
 
   Served served;
   std::unique_ptr<Loader> loader;
+  std::unique_ptr<Loader> next_loader;  // of a revision told while `loader` was loading
   Phase phase = Phase::kNew;
   bool aspired = true;
   bool announced_loading = false;
+  uint64_t revision = 0;
   int failures = 0;
   absl::Time retry_at;
   absl::Status last_failure;
+  MemoryEstimate memory;     // reserved from a try to load until the version is unloaded
+  bool had_no_room = false;  // the last try ended for lack of `memory`
+  absl::Time slow_at;        // while kLoading on a thread: when to call the load slow
+  bool slow = false;         // while kLoading: it was called so
+  absl::Status damage;       // of one that is unloaded for it
 
   const ServableId& id() const { return served.id; }
   bool InLoad() const { return phase == Phase::kLoading || phase == Phase::kRetrying; }
@@ -65,17 +85,19 @@ struct AspiredVersionsManager::Name {
   std::string name;
   std::map<int64_t, std::unique_ptr<Version>> versions;
   // Aspired again while being unloaded: to be added once that is done.
-  std::map<int64_t, absl::StatusOr<std::unique_ptr<Loader>>> waiting;
+  std::map<int64_t, ServableData<std::unique_ptr<Loader>>> waiting;
 };
 
 AspiredVersionsManager::AspiredVersionsManager(const Options& options)
     : options_(options),
-      load_pool_({.name = "load",
-                  .max_threads = options.num_load_threads > 0 ? options.num_load_threads : Cores(),
-                  .nice = options.nice}),
+      memory_(options.memory_limit),
+      trim_pool_({.name = "trim"}),
+      first_load_pool_({.name = "first_load", .max_threads = FirstLoadThreads(options)}),
+      load_pool_(
+          {.name = "load", .max_threads = LoadThreads(options), .priority = options.priority}),
       unload_pool_({.name = "unload",
                     .max_threads = std::max(1, options.num_unload_threads),
-                    .nice = options.nice}),
+                    .priority = options.priority}),
       loop_([this] { RunLoop(); }) {}
 
 AspiredVersionsManager::~AspiredVersionsManager() {
@@ -94,7 +116,6 @@ AspiredVersionsManager::~AspiredVersionsManager() {
 
 void AspiredVersionsManager::SetAspiredVersions(absl::string_view name,
                                                 AspiredVersions<std::unique_ptr<Loader>> versions) {
-  using Phase = Version::Phase;
   absl::MutexLock lock(&mu_);
   if (stopping_) return;
   std::unique_ptr<Name>& state = names_[name];
@@ -108,22 +129,14 @@ void AspiredVersionsManager::SetAspiredVersions(absl::string_view name,
     version->aspired = false;
   }
   // Loaders that are not needed die with `versions`, after the lock.
-  std::map<int64_t, absl::StatusOr<std::unique_ptr<Loader>>> waiting;
+  std::map<int64_t, ServableData<std::unique_ptr<Loader>>> waiting;
   for (ServableData<std::unique_ptr<Loader>>& data : versions) {
-    auto it = state->versions.find(data.id.version);
+    const int64_t number = data.id.version;
+    auto it = state->versions.find(number);
     if (it == state->versions.end()) {
-      AddVersion(*state, data.id.version, std::move(data.data));
-      continue;
-    }
-    Version& version = *it->second;
-    const bool leaving = version.phase == Phase::kDraining || version.phase == Phase::kUnloading;
-    // One that ended and was not aspired is forgotten; the loop has not come to it yet.
-    const bool forgotten =
-        version.phase == Phase::kEnded && !aspired_before.contains(data.id.version);
-    if (leaving || forgotten) {
-      waiting.emplace(data.id.version, std::move(data.data));
-    } else {
-      version.aspired = true;
+      AddVersion(*state, std::move(data));
+    } else if (AspireAgain(*it->second, aspired_before.contains(number), data)) {
+      waiting.emplace(number, std::move(data));
     }
   }
   state->waiting.swap(waiting);
@@ -131,24 +144,64 @@ void AspiredVersionsManager::SetAspiredVersions(absl::string_view name,
   work_.Signal();
 }
 
-void AspiredVersionsManager::AddVersion(Name& name, int64_t number,
-                                        absl::StatusOr<std::unique_ptr<Loader>> loader) {
-  auto version = std::make_unique<Version>();
-  version->served.id = {name.name, number};
-  PublishState(*version, State::kStart);
-  if (loader.ok()) {
-    version->loader = *std::move(loader);
-  } else {
-    End(*version, loader.status());
+void AspiredVersionsManager::StartYielding() {
+  absl::MutexLock lock(&mu_);
+  yielding_ = true;
+}
+
+bool AspiredVersionsManager::AspireAgain(Version& version, bool was_aspired,
+                                         ServableData<std::unique_ptr<Loader>>& data) {
+  using Phase = Version::Phase;
+  const bool changed = version.revision != data.revision;
+  switch (version.phase) {
+    case Phase::kDraining:
+    case Phase::kUnloading:
+      return true;
+    case Phase::kEnded:
+      // One that was not aspired is forgotten; the loop has not come to it yet.
+      if (!was_aspired || changed) return true;
+      break;
+    case Phase::kRetrying:
+      if (!changed || !data.data.ok()) break;
+      version.loader.swap(*data.data);
+      version.failures = 0;
+      version.retry_at = absl::Now();
+      break;
+    case Phase::kReady:
+      if (changed) {
+        LOG(WARNING) << "the files of servable " << version.id().ToString()
+                     << " have changed since it was loaded; what was loaded is served on. Give "
+                        "changed models a new version number";
+      }
+      break;
+    case Phase::kNew:
+    case Phase::kLoading:
+      if (changed && data.data.ok()) version.next_loader.swap(*data.data);
+      break;
   }
-  name.versions[number] = std::move(version);
+  version.aspired = true;
+  version.revision = data.revision;
+  return false;
+}
+
+void AspiredVersionsManager::AddVersion(Name& name, ServableData<std::unique_ptr<Loader>> data) {
+  auto version = std::make_unique<Version>();
+  version->served.id = {name.name, data.id.version};
+  version->revision = data.revision;
+  PublishState(*version, State::kStart);
+  if (data.data.ok()) {
+    version->loader = *std::move(data.data);
+  } else {
+    End(*version, data.data.status());
+  }
+  name.versions[data.id.version] = std::move(version);
 }
 
 void AspiredVersionsManager::RunLoop() {
   pthread_setname_np(pthread_self(), "manager");
   absl::MutexLock lock(&mu_);
   while (!stopping_ || !names_.empty()) {
-    absl::Time next = absl::InfiniteFuture();
+    absl::Time next = next_health_check_;
     for (const auto& [name, time] : alarms_) next = std::min(next, time);
     if (dirty_.empty()) work_.WaitWithDeadline(&mu_, next);
 
@@ -158,6 +211,7 @@ void AspiredVersionsManager::RunLoop() {
     for (const auto& [name, time] : alarms_) {
       if (time <= now) todo.insert(name);
     }
+    if (now >= next_health_check_) CheckHealth();
     for (const std::string& name : todo) {
       const absl::Time again = Advance(name);
       if (again == absl::InfiniteFuture()) {
@@ -196,6 +250,16 @@ absl::Time AspiredVersionsManager::AdvanceVersions(Name& name) {
       } else {
         again = std::min(again, version.retry_at);
       }
+    } else if (version.phase == Phase::kLoading && !version.slow) {
+      if (version.slow_at <= now) {
+        version.slow = true;
+        CountSlowLoads(1);
+        LOG(WARNING) << "servable " << version.id().ToString() << " has been loading for "
+                     << absl::FormatDuration(options_.slow_load)
+                     << " and goes on; others do not wait for it";
+      } else {
+        again = std::min(again, version.slow_at);
+      }
     } else if (version.phase == Phase::kDraining) {
       if (version.served.holders.IsZero()) {
         version.phase = Phase::kUnloading;
@@ -211,7 +275,7 @@ absl::Time AspiredVersionsManager::AdvanceVersions(Name& name) {
     if (name.versions.contains(it->first)) {
       ++it;
     } else {
-      AddVersion(name, it->first, std::move(it->second));
+      AddVersion(name, std::move(it->second));
       it = name.waiting.erase(it);
     }
   }
@@ -223,7 +287,7 @@ bool AspiredVersionsManager::FollowPolicy(Name& name) {
   bool load_running = false;
   for (const auto& [number, version] : name.versions) {
     snapshots.push_back(version->Snapshot());
-    load_running |= version->InLoad();
+    load_running |= version->InLoad() && !version->slow;
   }
   const std::optional<VersionAction> action = options_.policy->NextAction(snapshots);
   if (!action) return false;
@@ -239,49 +303,132 @@ bool AspiredVersionsManager::FollowPolicy(Name& name) {
 
 void AspiredVersionsManager::StartLoad(Version& version) {
   version.phase = Version::Phase::kLoading;
-  load_pool_.Schedule([this, &version] { Load(version); });
+  version.slow_at = absl::InfiniteFuture();
+  ElasticPool& pool = yielding_ ? load_pool_ : first_load_pool_;
+  pool.Schedule([this, &version, background = yielding_ ? options_.background_pool : nullptr] {
+    BackgroundScope scope(background);
+    Load(version);
+  });
+}
+
+void AspiredVersionsManager::CountSlowLoads(int change) {
+  slow_loads_ += change;
+  load_pool_.set_max_threads(LoadThreads(options_) + slow_loads_);
+  first_load_pool_.set_max_threads(FirstLoadThreads(options_) + slow_loads_);
 }
 
 void AspiredVersionsManager::Load(Version& version) {
   const std::string id = version.id().ToString();
   const absl::Time start = absl::Now();
-  absl::StatusOr<int64_t> memory = version.loader->EstimateMemory();
-  absl::Status status;
-  if (memory.ok()) {
-    {
-      absl::MutexLock lock(&mu_);
-      // A load that is tried again has been in this state all along.
-      if (!std::exchange(version.announced_loading, true)) PublishState(version, State::kLoading);
-    }
-    status = version.loader->Load();
-  } else {
-    status = Annotate(
-        memory.status(),
-        absl::StrCat("Error while attempting to reserve resources to load servable ", id, ": "));
+  {
+    absl::MutexLock lock(&mu_);
+    version.slow_at = start + options_.slow_load;
+    version.had_no_room = false;
+    if (version.next_loader != nullptr) version.loader = std::move(version.next_loader);
+    dirty_.insert(version.id().name);  // sets the alarm
+    work_.Signal();
   }
+  absl::Status status = TryLoad(version);
 
   absl::MutexLock lock(&mu_);
+  const bool changed = version.next_loader != nullptr && version.aspired;
+  if (changed && status.ok()) {
+    // Perhaps made half from old files and half from new ones. Rare, and nobody has it yet.
+    version.loader->Unload();
+    memory_.Release(version.memory);
+    status = absl::AbortedError("the version's files changed while it was loaded");
+  }
   dirty_.insert(version.id().name);
   work_.Signal();
+  if (std::exchange(version.slow, false)) CountSlowLoads(-1);
   if (status.ok()) {
     LOG(INFO) << "loaded servable " << id << " in "
               << absl::FormatDuration(absl::Trunc(absl::Now() - start, absl::Milliseconds(1)));
     version.served.servable = version.loader->servable();
     version.phase = Version::Phase::kReady;
+    next_health_check_ = std::min(next_health_check_, absl::Now() + options_.health_interval);
     PublishServingMap();
     PublishState(version, State::kAvailable);
     return;
   }
   version.last_failure = status;
-  const bool last_try = version.failures++ >= options_.max_load_retries;
-  LOG(ERROR) << "loading servable " << id << " failed (try " << version.failures << " of "
-             << 1 + std::max(0, options_.max_load_retries) << "): " << status.ToString();
+  if (!version.had_no_room) RetryRefused();  // the failed try has returned what it had reserved
+  const bool last_try = !changed && version.failures++ >= options_.max_load_retries;
+  if (changed) {
+    version.failures = 0;
+    LOG(WARNING) << "loading servable " << id
+                 << " again, for its files have changed: " << status.ToString();
+  } else {
+    LOG(ERROR) << "loading servable " << id << " failed (try " << version.failures << " of "
+               << 1 + std::max(0, options_.max_load_retries) << "): " << status.ToString();
+  }
   if (last_try || !version.aspired) {
     End(version, status);
   } else {
     version.phase = Version::Phase::kRetrying;
-    version.retry_at = absl::Now() + options_.load_retry_interval;
+    const int halvings = std::max(0, kFirstPauseHalvings + 1 - version.failures);
+    version.retry_at = absl::Now();
+    if (!changed) version.retry_at += options_.load_retry_interval / (1 << halvings);
   }
+}
+
+absl::Status AspiredVersionsManager::TryLoad(Version& version) {
+  const ServableId& id = version.id();
+  absl::StatusOr<MemoryEstimate> memory = version.loader->EstimateMemory();
+  if (!memory.ok()) {
+    return Annotate(memory.status(),
+                    absl::StrCat("Error while attempting to reserve resources to load servable ",
+                                 id.ToString(), ": "));
+  }
+  const absl::Status reserved = memory_.Reserve(id, *memory);
+  {
+    absl::MutexLock lock(&mu_);
+    version.memory = *memory;
+    version.had_no_room = !reserved.ok();
+    if (!reserved.ok()) return reserved;
+    // A load that is tried again has been in this state all along.
+    if (!std::exchange(version.announced_loading, true)) PublishState(version, State::kLoading);
+  }
+  const absl::Status status = version.loader->Load();
+  if (!status.ok()) memory_.Release(*memory);
+  return status;
+}
+
+void AspiredVersionsManager::RetryRefused() {
+  using Phase = Version::Phase;
+  for (auto& [name, state] : names_) {
+    for (auto& [number, version] : state->versions) {
+      if (!version->had_no_room || !version->aspired || !memory_.Fits(version->memory)) continue;
+      if (version->phase == Phase::kEnded) {
+        version->phase = Phase::kNew;
+        version->announced_loading = false;
+        PublishState(*version, State::kStart);
+      } else if (version->phase != Phase::kRetrying) {
+        continue;
+      }
+      version->failures = 0;
+      version->retry_at = absl::Now();
+      dirty_.insert(name);
+    }
+  }
+  work_.Signal();
+}
+
+void AspiredVersionsManager::CheckHealth() {
+  bool any_ready = false;
+  for (auto& [name, state] : names_) {
+    for (auto& [number, version] : state->versions) {
+      if (version->phase != Version::Phase::kReady) continue;
+      any_ready = true;
+      version->damage = version->loader->Health();
+      if (version->damage.ok()) continue;
+      LOG(ERROR) << "servable " << version->id().ToString()
+                 << " is taken out of service: " << version->damage.ToString();
+      StartDraining(*version);
+      dirty_.insert(name);
+    }
+  }
+  next_health_check_ = any_ready ? absl::Now() + options_.health_interval : absl::InfiniteFuture();
 }
 
 void AspiredVersionsManager::StartDraining(Version& version) {
@@ -296,16 +443,30 @@ void AspiredVersionsManager::Unload(Version& version) {
   version.loader->Unload();
   version.loader.reset();
   LOG(INFO) << "unloaded servable " << version.id().ToString();
+  memory_.Release(version.memory);
 
   absl::MutexLock lock(&mu_);
-  End(version, absl::OkStatus());
+  End(version, version.damage);
   dirty_.insert(version.id().name);
-  work_.Signal();
+  RetryRefused();
+  ScheduleTrim();
+}
+
+void AspiredVersionsManager::ScheduleTrim() {
+  if (options_.trim_memory == nullptr || std::exchange(trim_pending_, true)) return;
+  trim_pool_.Schedule([this] {
+    {
+      absl::MutexLock lock(&mu_);
+      trim_pending_ = false;
+    }
+    options_.trim_memory();
+  });
 }
 
 void AspiredVersionsManager::End(Version& version, absl::Status health) {
   version.phase = Version::Phase::kEnded;
-  if (version.loader != nullptr) {
+  // One that had no room has nothing to let go of, and is loaded once there is.
+  if (version.loader != nullptr && !version.had_no_room) {
     // What a loader of a failed load still holds may be large; let go of it outside the lock.
     unload_pool_.Schedule([loader = std::shared_ptr<Loader>(std::move(version.loader))] {});
   }

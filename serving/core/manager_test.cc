@@ -1,5 +1,7 @@
 #include "serving/core/manager.h"
 
+#include <sched.h>
+
 #include <atomic>
 #include <map>
 #include <set>
@@ -11,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
 #include "serving/core/servable_state_monitor.h"
 
 namespace tessera::serving {
@@ -31,16 +34,19 @@ struct Faults {
   std::map<ServableId, absl::Status> load ABSL_GUARDED_BY(mu);
   std::map<ServableId, absl::Notification*> hold ABSL_GUARDED_BY(mu);
   std::map<ServableId, int> tries ABSL_GUARDED_BY(mu);
+  std::map<ServableId, absl::Status> damage ABSL_GUARDED_BY(mu);
   absl::Status estimate ABSL_GUARDED_BY(mu);
+  // Bytes of any version.
+  int64_t memory ABSL_GUARDED_BY(mu) = 1;
 };
 
 class FakeLoader : public Loader {
  public:
   FakeLoader(ServableId id, Faults* faults) : id_(std::move(id)), faults_(faults) {}
-  absl::StatusOr<int64_t> EstimateMemory() override {
+  absl::StatusOr<MemoryEstimate> EstimateMemory() override {
     absl::MutexLock lock(&faults_->mu);
     if (!faults_->estimate.ok()) return faults_->estimate;
-    return 1;
+    return MemoryEstimate{.mapped = faults_->memory};
   }
   absl::Status Load() override {
     absl::Notification* hold = nullptr;
@@ -57,6 +63,11 @@ class FakeLoader : public Loader {
   }
   void Unload() override { model_.reset(); }
   AnyServable servable() override { return AnyServable(model_.get()); }
+  absl::Status Health() const override {
+    absl::MutexLock lock(&faults_->mu);
+    auto it = faults_->damage.find(id_);
+    return it == faults_->damage.end() ? absl::OkStatus() : it->second;
+  }
 
  private:
   const ServableId id_;
@@ -74,11 +85,11 @@ class Fixture {
     manager_ = std::make_unique<AspiredVersionsManager>(options);
   }
 
-  void Aspire(const std::string& name, std::vector<int64_t> versions) {
+  void Aspire(const std::string& name, std::vector<int64_t> versions, uint64_t revision = 0) {
     AspiredVersions<std::unique_ptr<Loader>> data;
     for (int64_t version : versions) {
       ServableId id{name, version};
-      data.push_back({id, std::make_unique<FakeLoader>(id, &faults)});
+      data.push_back({id, std::make_unique<FakeLoader>(id, &faults), revision});
     }
     manager_->SetAspiredVersions(name, std::move(data));
   }
@@ -309,6 +320,209 @@ TEST(AspiredVersionsManagerTest, FailedVersionIsNotRetriedWhileItStaysAspired) {
   f.Aspire("m", {});
   f.Aspire("m", {1});
   EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, FailedVersionIsRetriedWhenItsRevisionChanges) {
+  Fixture f({.max_load_retries = 0});
+  f.FailLoadsOf("m", 1, absl::InternalError("x"));
+  f.Aspire("m", {1}, 7);
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  f.FailLoadsOf("m", 1, absl::OkStatus());
+  f.Aspire("m", {1}, 8);
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, NewRevisionEndsThePauseBetweenTries) {
+  Fixture f({.load_retry_interval = absl::Hours(1)});
+  f.FailLoadsOf("m", 1, absl::InternalError("x"));
+  f.Aspire("m", {1}, 7);
+  while (f.TriesOf("m", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
+  f.FailLoadsOf("m", 1, absl::OkStatus());
+  // It may not have come to the pause yet when the first of these is told.
+  for (uint64_t revision = 8; f.StateOf("m", 1) != State::kAvailable; ++revision) {
+    f.Aspire("m", {1}, revision);
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_TRUE(f.Acquire("m").ok());
+}
+
+TEST(AspiredVersionsManagerTest, VersionWhoseFilesChangeWhileItIsLoadedIsLoadedAgain) {
+  for (const bool fails : {false, true}) {
+    Fixture f({.max_load_retries = 0});
+    absl::Notification release;
+    f.HoldLoadsOf("m", 1, &release);
+    if (fails) f.FailLoadsOf("m", 1, absl::DataLossError("torn"));
+    f.Aspire("m", {1}, 7);
+    while (f.TriesOf("m", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
+    f.Aspire("m", {1}, 8);
+    f.FailLoadsOf("m", 1, absl::OkStatus());
+    release.Notify();
+    ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+    EXPECT_EQ(f.TriesOf("m", 1), 2);
+    EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 LOADING", "1 AVAILABLE"));
+  }
+}
+
+TEST(AspiredVersionsManagerTest, ReadyVersionIsNotReloadedForANewRevision) {
+  Fixture f;
+  f.Aspire("m", {1}, 7);
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  f.Aspire("m", {1}, 8);
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(f.TriesOf("m", 1), 1);
+  EXPECT_EQ(f.StateOf("m", 1), State::kAvailable);
+}
+
+TEST(AspiredVersionsManagerTest, DamagedVersionIsTakenOutAndLoadedAnewWhenItsFilesChange) {
+  Fixture f({.health_interval = absl::Milliseconds(5)});
+  f.Aspire("m", {1}, 7);
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.damage[{"m", 1}] = absl::DataLossError("file cut");
+  }
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  EXPECT_EQ(f.StatusOf("m", 1), absl::DataLossError("file cut"));
+  EXPECT_TRUE(absl::IsNotFound(f.Acquire("m").status()));
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.damage.clear();
+  }
+  f.Aspire("m", {1}, 8);
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, MemoryLimitRefusesAndTheOldVersionServesOn) {
+  Fixture f({.max_load_retries = 0, .memory_limit = 1000});
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.memory = 600;
+  }
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  f.Aspire("m", {2});
+  ASSERT_TRUE(f.WaitUntil("m", 2, State::kEnd));
+  EXPECT_EQ(f.StatusOf("m", 2).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(f.TriesOf("m", 2), 0) << "refused before anything is loaded";
+  EXPECT_EQ(f.Acquire("m")->version(), 1);
+  EXPECT_THAT(f.History("m"),
+              ElementsAre("1 START", "1 LOADING", "1 AVAILABLE", "2 START", "2 END"));
+}
+
+TEST(AspiredVersionsManagerTest, VersionWithoutRoomIsLoadedOnceThereIsSome) {
+  Fixture f({.max_load_retries = 0, .memory_limit = 1000});
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.memory = 600;
+  }
+  f.Aspire("a", {1});
+  ASSERT_TRUE(f.WaitUntil("a", 1, State::kAvailable));
+  f.Aspire("b", {1});
+  ASSERT_TRUE(f.WaitUntil("b", 1, State::kEnd));
+  f.Aspire("a", {});
+  EXPECT_TRUE(f.WaitUntil("b", 1, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, FailedLoadGivesItsMemoryBack) {
+  Fixture f({.max_load_retries = 0, .memory_limit = 1000});
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.memory = 600;
+  }
+  f.FailLoadsOf("a", 1, absl::DataLossError("torn"));
+  f.Aspire("a", {1});
+  ASSERT_TRUE(f.WaitUntil("a", 1, State::kEnd));
+  f.Aspire("b", {1});
+  EXPECT_TRUE(f.WaitUntil("b", 1, State::kAvailable));
+}
+
+TEST(AspiredVersionsManagerTest, HangingLoadHoldsUpNeitherItsNameNorOthers) {
+  Fixture f({.num_load_threads = 1, .slow_load = absl::Milliseconds(20)});
+  absl::Notification release;
+  f.HoldLoadsOf("m", 1, &release);
+  f.Aspire("m", {1});
+  f.Aspire("other", {1});
+  EXPECT_TRUE(f.WaitUntil("other", 1, State::kAvailable)) << "though there is one load thread";
+  f.Aspire("m", {2});
+  EXPECT_TRUE(f.WaitUntil("m", 2, State::kAvailable));
+  EXPECT_EQ(f.StateOf("m", 1), State::kLoading);
+  release.Notify();
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kEnd)) << "it is not wanted any more";
+}
+
+TEST(AspiredVersionsManagerTest, VersionTakenAwayWhileLoadingEndsWhateverItsLoadMakesOfIt) {
+  for (const bool fails : {false, true}) {
+    Fixture f;
+    absl::Notification release;
+    f.Aspire("m", {1});
+    ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+    f.HoldLoadsOf("m", 2, &release);
+    if (fails) f.FailLoadsOf("m", 2, absl::NotFoundError("gone"));
+    f.Aspire("m", {2});
+    while (f.TriesOf("m", 2) < 1) absl::SleepFor(absl::Milliseconds(1));
+    f.Aspire("m", {1});
+    release.Notify();
+    ASSERT_TRUE(f.WaitUntil("m", 2, State::kEnd));
+    EXPECT_EQ(f.TriesOf("m", 2), 1);
+    EXPECT_EQ(f.Acquire("m")->version(), 1);
+  }
+}
+
+TEST(AspiredVersionsManagerTest, TwoHundredNamesAtOnce) {
+  Fixture f;
+  for (int i = 0; i < 200; ++i) f.Aspire(absl::StrCat("m", i), {1});
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(f.WaitUntil(absl::StrCat("m", i), 1, State::kAvailable)) << i;
+  }
+}
+
+TEST(AspiredVersionsManagerTest, LoadsYieldOnceThereAreRequests) {
+  class PriorityLoader : public Loader {
+   public:
+    PriorityLoader(std::atomic<int>* policy, std::atomic<ThreadPool*>* pool)
+        : policy_(policy), pool_(pool) {}
+    absl::Status Load() override {
+      *pool_ = BackgroundPool();
+      *policy_ = sched_getscheduler(0);
+      return absl::OkStatus();
+    }
+    void Unload() override {}
+    AnyServable servable() override { return AnyServable(&model_); }
+
+   private:
+    Model model_{1};
+    std::atomic<int>* const policy_;
+    std::atomic<ThreadPool*>* const pool_;
+  };
+  ThreadPool background({.num_threads = 1});
+  std::atomic<int> policy{-1};
+  std::atomic<ThreadPool*> pool{nullptr};
+  Fixture f({.background_pool = &background});
+  auto aspire = [&](int64_t number) {
+    policy = -1;
+    AspiredVersions<std::unique_ptr<Loader>> data;
+    data.push_back({{"m", number}, std::make_unique<PriorityLoader>(&policy, &pool)});
+    f.manager().SetAspiredVersions("m", std::move(data));
+    EXPECT_TRUE(f.WaitUntil("m", number, State::kAvailable));
+  };
+  aspire(1);
+  EXPECT_EQ(policy, SCHED_OTHER);
+  EXPECT_EQ(pool, nullptr);
+  f.manager().StartYielding();
+  aspire(2);
+  EXPECT_EQ(policy, SCHED_IDLE);
+  EXPECT_EQ(pool, &background);
+}
+
+TEST(AspiredVersionsManagerTest, MemoryIsTrimmedAfterUnloads) {
+  std::atomic<int> trims{0};
+  Fixture f({.trim_memory = [&] { ++trims; }});
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  EXPECT_EQ(trims, 0);
+  f.Aspire("m", {});
+  for (int i = 0; i < 2000 && trims == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(trims, 1);
 }
 
 TEST(AspiredVersionsManagerTest, ErrorFromTheSourceIsTheVersionsEnd) {

@@ -7,6 +7,7 @@
 //   source.ConnectTo(&adapter);
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -24,6 +25,9 @@ template <typename T>
 struct ServableData {
   ServableId id;
   absl::StatusOr<T> data;
+  // Stands for the state of what the version is made from: another number for other files. What
+  // failed is tried again when it is told with another revision.
+  uint64_t revision = 0;
 };
 
 template <typename T>
@@ -62,7 +66,7 @@ class LoaderAdapter : public Target<T>, public Source<std::unique_ptr<Loader>> {
       absl::StatusOr<std::unique_ptr<Loader>> loader =
           version.data.ok() ? make_(version.id, *version.data)
                             : absl::StatusOr<std::unique_ptr<Loader>>(version.data.status());
-      loaders.push_back({std::move(version.id), std::move(loader)});
+      loaders.push_back({std::move(version.id), std::move(loader), version.revision});
     }
     target_->SetAspiredVersions(name, std::move(loaders));
   }

@@ -30,7 +30,7 @@ class GrpcServerTest : public ::testing::Test {
     fs::create_directories(root_ / "m/2");
     ServedModels::Options options;
     options.manager.max_load_retries = 0;
-    options.poll_interval = absl::Milliseconds(10);
+    options.source = {.poll_interval = absl::Milliseconds(10), .settle_time = absl::ZeroDuration()};
     options.loader_factory =
         [this](const ServableId&,
                const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {

@@ -30,7 +30,7 @@ class RestServerTest : public ::testing::Test {
     root_ = mkdtemp(pattern.data());
     fs::create_directories(root_ / "m" / "123");
     ServedModels::Options options;
-    options.poll_interval = absl::Milliseconds(5);
+    options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
     options.allow_labels_for_unavailable_models = true;
     options.loader_factory =
         [this](const ServableId&,

@@ -4,17 +4,20 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
+#include "serving/servables/intact_callable.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera::serving {
 namespace {
 
-// What a model takes in memory beyond its files: graph, packed weights, buffers.
-constexpr double kMemoryPerByteOnDisk = 1.2;
+// What a model takes in memory beyond its files, for each byte of them.
+constexpr double kMemoryBeyondFiles = 0.2;
 
 absl::Status CheckFormat(const std::string& directory) {
   if (FileExists(JoinPath(directory, "saved_model.pb")) ||
@@ -40,7 +43,7 @@ SavedModelLoader::SavedModelLoader(std::string directory, std::shared_ptr<const 
 
 SavedModelLoader::~SavedModelLoader() = default;
 
-absl::StatusOr<int64_t> SavedModelLoader::EstimateMemory() {
+absl::StatusOr<MemoryEstimate> SavedModelLoader::EstimateMemory() {
   namespace fs = std::filesystem;
   if (!FileExists(directory_)) {
     return absl::NotFoundError(absl::StrCat(directory_, "; No such file or directory"));
@@ -48,16 +51,23 @@ absl::StatusOr<int64_t> SavedModelLoader::EstimateMemory() {
   if (!IsDirectory(directory_)) {
     return absl::FailedPreconditionError(absl::StrCat(directory_, "; Not a directory"));
   }
-  int64_t bytes = 0;
+  MemoryEstimate estimate;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(directory_, error), end; it != end && !error;
-       it.increment(error)) {
+  fs::recursive_directory_iterator it(directory_, error);
+  if (error) {
+    return absl::Status(absl::ErrnoToStatusCode(error.value()),
+                        absl::StrCat(directory_, "; ", error.message()));
+  }
+  for (const fs::recursive_directory_iterator end; it != end && !error; it.increment(error)) {
     std::error_code size_error;
     if (!it->is_regular_file(size_error)) continue;
     const auto size = it->file_size(size_error);
-    if (!size_error) bytes += static_cast<int64_t>(size);
+    if (size_error) continue;
+    const bool is_mapped = absl::StartsWith(it->path().filename().string(), "variables.data-");
+    (is_mapped ? estimate.mapped : estimate.heap) += static_cast<int64_t>(size);
   }
-  return static_cast<int64_t>(kMemoryPerByteOnDisk * static_cast<double>(bytes));
+  estimate.heap += static_cast<int64_t>(kMemoryBeyondFiles * static_cast<double>(estimate.total()));
+  return estimate;
 }
 
 absl::Status SavedModelLoader::Load() {
@@ -66,16 +76,18 @@ absl::Status SavedModelLoader::Load() {
     ASSIGN_OR_RETURN(run_wrapper_, options_->make_run_wrapper(directory_));
   }
   ASSIGN_OR_RETURN(servable_, LoadServable());
-  if (options_->warm_up != nullptr) {
-    absl::Status status = options_->warm_up(directory_, *servable_);
-    if (!status.ok()) {
-      servable_.reset();
-      return status;
-    }
+  absl::Status status;
+  if (options_->warm_up != nullptr) status = options_->warm_up(directory_, *servable_);
+  if (status.ok()) status = Health();
+  if (!status.ok()) {
+    servable_.reset();
+    return status;
   }
   if (run_wrapper_ != nullptr) run_wrapper_->StartServing();
   return absl::OkStatus();
 }
+
+absl::Status SavedModelLoader::Health() const { return CheckMappings(directory_); }
 
 absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::LoadServable() const {
   const absl::Time start = absl::Now();
@@ -89,9 +101,10 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Load
   SavedModelServable::Options servable_options;
   servable_options.check_method_names = options_->check_method_names;
   // Metered first: a merged run of many requests is one run.
-  servable_options.wrap_run = [metrics = options_->metrics,
-                               run_wrapper = run_wrapper_](std::shared_ptr<const Callable> callable)
+  servable_options.wrap_run = [metrics = options_->metrics, run_wrapper = run_wrapper_,
+                               directory = directory_](std::shared_ptr<const Callable> callable)
       -> absl::StatusOr<std::shared_ptr<const Callable>> {
+    callable = MakeIntactCallable(directory, std::move(callable));
     if (metrics != nullptr) callable = metrics->Meter(std::move(callable));
     if (run_wrapper != nullptr) return run_wrapper->Wrap(std::move(callable));
     return callable;

@@ -38,15 +38,18 @@ class SavedModelLoader : public Loader {
   SavedModelLoader(std::string directory, std::shared_ptr<const Options> options);
   ~SavedModelLoader() override;
 
-  // 1.2 times the bytes of all files below the directory.
-  // Errors: FAILED_PRECONDITION if it is none, NOT_FOUND if it is not there.
-  absl::StatusOr<int64_t> EstimateMemory() override;
+  // From the sizes of the files below the directory: the data of variables, which is mapped, and
+  // besides that all other files and a fifth of the whole, for packed weights and buffers.
+  // Errors: FAILED_PRECONDITION if it is none, NOT_FOUND if it is not there, PERMISSION_DENIED.
+  absl::StatusOr<MemoryEstimate> EstimateMemory() override;
   // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format
   // before SavedModel; those of LoadSavedModel(), of warm-up and of batching's configuration.
   absl::Status Load() override;
   void BeginDraining() override;
   void Unload() override;
   AnyServable servable() override;
+  // DATA_LOSS once weights that are in use cannot be read any more.
+  absl::Status Health() const override;
 
  private:
   absl::StatusOr<std::unique_ptr<const SavedModelServable>> LoadServable() const;

@@ -59,9 +59,11 @@ TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
 TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
   std::ofstream(JoinPath(directory_, "a")) << std::string(1000, 'x');
   fs::create_directory(JoinPath(directory_, "sub"));
-  std::ofstream(JoinPath(directory_, "sub/b")) << std::string(500, 'x');
+  std::ofstream(JoinPath(directory_, "sub/variables.data-00000-of-00001")) << std::string(500, 'x');
   auto options = std::make_shared<SavedModelLoader::Options>();
-  EXPECT_EQ(*SavedModelLoader(directory_, options).EstimateMemory(), 1800);
+  const auto estimate = SavedModelLoader(directory_, options).EstimateMemory();
+  EXPECT_EQ(estimate->mapped, 500);
+  EXPECT_EQ(estimate->heap, 1000 + 300);
   const std::string file = JoinPath(directory_, "a");
   EXPECT_EQ(SavedModelLoader(file, options).EstimateMemory().status(),
             absl::FailedPreconditionError(file + "; Not a directory"));

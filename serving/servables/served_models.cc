@@ -60,7 +60,7 @@ ServedModels::ServedModels(Options options)
                    : std::make_unique<VersionMetrics>(&bus_, options_.metrics)),
       manager_(WithBus(options_.manager, &bus_)),
       adapter_(options_.loader_factory),
-      source_({.poll_interval = options_.poll_interval}) {
+      source_(options_.source) {
   adapter_.ConnectTo(&manager_);
   source_.ConnectTo(&adapter_);
 }
@@ -255,6 +255,7 @@ absl::StatusOr<ModelHandle> ServedModels::AcquireSibling(
 }
 
 bool ServedModels::IsReady() const {
+  if (stopped_) return false;
   absl::MutexLock lock(&config_mu_);
   if (!config_) return false;
   for (const ModelConfig& model : config_->model_config_list().config()) {

@@ -42,8 +42,7 @@ class ServedModels {
 
   struct Options {
     AspiredVersionsManager::Options manager;
-    // Between two looks at the base paths. Zero: one look for each configuration.
-    absl::Duration poll_interval = absl::Seconds(1);
+    FileSystemSource::Options source;
     // Allows labels that point to versions which are not available. A label that is there already
     // may still move to an available version only.
     bool allow_labels_for_unavailable_models = false;
@@ -78,11 +77,15 @@ class ServedModels {
   // States of all versions this process has seen.
   const ServableStateMonitor& states() const { return monitor_; }
 
-  // True if a configuration was applied and each of its models has an available version.
+  // True if a configuration was applied, each of its models has an available version, and Stop()
+  // was not called.
   bool IsReady() const;
 
-  // Makes waiting and later calls of ApplyConfig() return CANCELLED, and stops polling. For
-  // shutdown.
+  // Says that requests come from now on: loads make way for them.
+  void StartYielding() { manager_.StartYielding(); }
+
+  // Makes waiting and later calls of ApplyConfig() return CANCELLED, stops polling, and makes
+  // IsReady() false. For shutdown.
   void Stop();
 
  private:

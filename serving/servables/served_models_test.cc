@@ -33,7 +33,7 @@ class ServedModelsTest : public ::testing::Test {
     models_.reset();
     ServedModels::Options options;
     options.manager.max_load_retries = 0;
-    options.poll_interval = absl::Milliseconds(5);
+    options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
     options.allow_labels_for_unavailable_models = allow_labels;
     options.loader_factory =
         [this](const ServableId&,

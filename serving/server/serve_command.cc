@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -13,6 +14,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "runtime/base/logging.h"
 #include "serving/server/server.h"
 #include "serving/server/server_options.h"
@@ -28,7 +31,11 @@ void Print(FILE* file, const std::string& text) {
   std::fflush(file);
 }
 
-// Turns signals into Server::Stop(), on a thread of its own, where any code may run.
+// What unloading may take after the last request. A load that hangs must not keep the process.
+constexpr absl::Duration kUnloadLimit = absl::Seconds(5);
+
+// Turns signals into calls of the server's, on a thread of its own, where any code may run: SIGHUP
+// into ReloadModels(), the others into Stop().
 class SignalWatcher {
  public:
   // Signals stay blocked in threads that are started after this: make it first.
@@ -36,6 +43,7 @@ class SignalWatcher {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
   void Watch(Server* server) {
@@ -64,6 +72,11 @@ class SignalWatcher {
       sigwait(&signals_, &signal);
       if (done_) return;
       absl::MutexLock lock(&mu_);
+      if (signal == SIGHUP) {
+        LOG(INFO) << "SIGHUP: reading again which models to serve";
+        if (server_ != nullptr) server_->ReloadModels();
+        continue;
+      }
       if (server_ == nullptr) _exit(128 + signal);
       LOG(INFO) << "signal " << signal << ": finishing requests; another one ends at once";
       std::exchange(server_, nullptr)->Stop();
@@ -77,15 +90,40 @@ class SignalWatcher {
   std::thread thread_;
 };
 
+// Ends the process with an exit code if the object lives too long.
+class ExitLimit {
+ public:
+  ExitLimit(int exit_code, absl::Duration limit)
+      : thread_([this, exit_code, limit] {
+          if (done_.WaitForNotificationWithTimeout(limit)) return;
+          LOG(WARNING) << "something does not end; leaving without it";
+          _exit(exit_code);
+        }) {}
+  ~ExitLimit() {
+    done_.Notify();
+    thread_.join();
+  }
+
+ private:
+  absl::Notification done_;
+  std::thread thread_;
+};
+
 // Start to end of one server; the exit code.
-int Serve(Server& server, absl::Duration grace) {
-  if (absl::Status status = server.Start(); !status.ok()) {
-    if (absl::IsCancelled(status)) return 0;
+int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration grace) {
+  const absl::Status status = server->Start();
+  if (!status.ok() && !absl::IsCancelled(status)) {
     Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
+    signals.Forget();
+    ExitLimit limit(kFailure, kUnloadLimit);
+    server.reset();
     return kFailure;
   }
-  server.WaitUntilStopped();
-  server.Shutdown(grace);
+  if (status.ok()) server->WaitUntilStopped();
+  ExitLimit limit(0, grace + kUnloadLimit);
+  server->Shutdown(grace);
+  signals.Forget();
+  server.reset();
   return 0;
 }
 
@@ -112,10 +150,8 @@ int ServeCommand(const std::string& program, absl::Span<const std::string> args)
   SignalWatcher signals;
   auto server = std::make_unique<Server>(options);
   signals.Watch(server.get());
-  const int exit_code = Serve(*server, absl::Seconds(options.shutdown_grace_seconds));
-  signals.Forget();
-  server.reset();
-  return exit_code;
+  return Serve(std::move(server), signals,
+               absl::Seconds(std::max(0, options.shutdown_grace_seconds)));
 }
 
 }  // namespace tessera::serving

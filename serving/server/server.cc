@@ -1,19 +1,36 @@
 #include "serving/server/server.h"
 
+#include <malloc.h>
 #include <pthread.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
+#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_pool.h"
+#include "runtime/tensor/large_blocks.h"
 #include "serving/servables/saved_model_loader.h"
 #include "serving/server/op_libraries.h"
 #include "serving/server/platform_config.h"
 
 namespace tessera::serving {
+namespace {
+
+// How long a reload waits for the first outcome of new models.
+constexpr absl::Duration kReloadWait = absl::Seconds(10);
+
+// Of what a version that was unloaded held, malloc and the pool of large blocks keep some.
+void TrimMemory() {
+  ReleaseFreeMemory();
+  malloc_trim(0);
+}
+
+}  // namespace
 
 Server::Server(const ServerOptions& options) : options_(options) {}
 
@@ -29,15 +46,29 @@ absl::Status Server::Start() {
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
   MakeModels(settings);
   RETURN_IF_ERROR(models_->ApplyConfig(settings.models));
+  if (settings.load_priority != ThreadPriority::kNormal) models_->StartYielding();
   RETURN_IF_ERROR(StartGrpc(settings));
   StartRest(settings);
-  if (!options_.model_config_file.empty() && options_.model_config_file_poll_wait_seconds > 0) {
-    config_poller_ = std::thread([this] { PollConfigFile(); });
-  }
+  reloader_ = std::thread([this] { RunReloads(); });
   return absl::OkStatus();
 }
 
+void Server::MakeBackgroundPool(ThreadPriority priority) {
+  const double cores = std::max(1u, std::thread::hardware_concurrency());
+  const int threads = std::max(1, static_cast<int>(std::lround(cores * options_.load_cpu_share)));
+  // Its threads take their priority from the one that starts them; a nice value also makes them
+  // sleep, not spin, while there is nothing to do.
+  std::thread([&] {
+    SetThreadPriority(priority);
+    background_pool_ = std::make_unique<ThreadPool>(
+        ThreadPool::Options{.name = "background", .num_threads = threads, .nice = 1});
+  }).join();
+}
+
 void Server::MakeModels(const ServerSettings& settings) {
+  // At this thread's priority: writers wait for the guard.
+  StartMappingGuard();
+  MakeBackgroundPool(settings.load_priority);
   auto loading = std::make_shared<SavedModelLoader::Options>();
   loading->tags = settings.saved_model_tags;
   loading->session = settings.session;
@@ -77,7 +108,13 @@ void Server::MakeModels(const ServerSettings& settings) {
   models.manager.load_retry_interval =
       absl::Microseconds(std::max<int64_t>(0, options_.load_retry_interval_micros));
   models.metrics = &metrics_;
-  models.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds);
+  models.manager.memory_limit = settings.memory_limit;
+  models.manager.priority = settings.load_priority;
+  models.manager.background_pool = background_pool_.get();
+  models.manager.trim_memory = TrimMemory;
+  models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
+                   .settle_time = absl::Seconds(options_.version_settle_seconds),
+                   .marker_file = options_.version_marker_file};
   models.allow_labels_for_unavailable_models = options_.allow_version_labels_for_unavailable_models;
   models.loader_factory =
       [loading](const ServableId&,
@@ -130,18 +167,43 @@ void Server::StartRest(const ServerSettings& settings) {
   LOG(INFO) << "serving REST on port " << rest_->port();
 }
 
-void Server::PollConfigFile() {
-  pthread_setname_np(pthread_self(), "config_poller");
-  do {
-    absl::StatusOr<tensorflow::serving::ModelServerConfig> config =
-        ReadModelConfigFile(options_.model_config_file);
-    const absl::Status status = config.ok() ? models_->ApplyConfig(*config) : config.status();
-    if (!status.ok() && !stopped_.HasBeenNotified()) {
-      LOG(ERROR) << "model_config_file was not applied, what was served stays: "
-                 << status.ToString();
+void Server::ReloadModels() {
+  absl::MutexLock lock(&reload_mu_);
+  reload_asked_ = true;
+}
+
+void Server::RunReloads() {
+  pthread_setname_np(pthread_self(), "reload");
+  const bool polls = (!options_.model_config_file.empty() || options_.models.has_value()) &&
+                     options_.model_config_file_poll_wait_seconds > 0;
+  const absl::Duration interval = polls
+                                      ? absl::Seconds(options_.model_config_file_poll_wait_seconds)
+                                      : absl::InfiniteDuration();
+  if (polls) Reload();
+  while (!stopped_.HasBeenNotified()) {
+    bool asked = false;
+    {
+      absl::MutexLock lock(&reload_mu_);
+      asked = reload_mu_.AwaitWithTimeout(absl::Condition(&reload_asked_), interval);
+      reload_asked_ = false;
     }
-  } while (!stopped_.WaitForNotificationWithTimeout(
-      absl::Seconds(options_.model_config_file_poll_wait_seconds)));
+    if (stopped_.HasBeenNotified()) return;
+    Reload();
+    if (asked) LOG(INFO) << "the models were read again, as asked";
+  }
+}
+
+void Server::Reload() {
+  absl::StatusOr<tensorflow::serving::ModelServerConfig> config = ReadModelsAgain(options_);
+  // Models that take longer go on loading: the next reload is not to wait for them.
+  const absl::Status status =
+      config.ok() ? models_->ApplyConfig(*config, {.deadline = absl::Now() + kReloadWait})
+                  : config.status();
+  if (status.ok() || stopped_.HasBeenNotified()) return;
+  const bool was_applied = absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
+  LOG(ERROR) << (was_applied ? "the models were read again: "
+                             : "the models read again were not applied, what was served stays: ")
+             << status.ToString();
 }
 
 void Server::Stop() {
@@ -149,6 +211,7 @@ void Server::Stop() {
   if (stopped_.HasBeenNotified()) return;
   if (models_ != nullptr) models_->Stop();
   stopped_.Notify();
+  ReloadModels();  // wakes its thread, which sees that it is over
 }
 
 void Server::Shutdown(absl::Duration grace) {
@@ -160,7 +223,7 @@ void Server::Shutdown(absl::Duration grace) {
   });
   if (grpc_ != nullptr) grpc_->Shutdown(deadline);
   rest.join();
-  if (config_poller_.joinable()) config_poller_.join();
+  if (reloader_.joinable()) reloader_.join();
 }
 
 }  // namespace tessera::serving

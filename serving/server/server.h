@@ -9,6 +9,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "runtime/base/background.h"
+#include "runtime/base/thread_pool.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/grpc_server.h"
@@ -44,6 +46,10 @@ class Server {
   // is taken; CANCELLED if Stop() came first. A REST port that cannot be opened is logged.
   absl::Status Start();
 
+  // Asks the server to read again which models it serves, from the file that named them; returns at
+  // once. A file that is no good changes nothing. What comes of it is logged.
+  void ReloadModels();
+
   // Asks the server to stop; returns at once. Ends a Start() that waits for models.
   void Stop();
   void WaitUntilStopped() { stopped_.WaitForNotification(); }
@@ -56,9 +62,12 @@ class Server {
 
  private:
   void MakeModels(const ServerSettings& settings);
+  void MakeBackgroundPool(ThreadPriority priority);
   absl::Status StartGrpc(const ServerSettings& settings);
   void StartRest(const ServerSettings& settings);
-  void PollConfigFile();
+  // Body of the thread that applies what Start()'s models have become.
+  void RunReloads();
+  void Reload();
 
   ServerOptions options_;  // as started: see ApplyPlatformConfig()
   MetricsRegistry metrics_;
@@ -66,6 +75,7 @@ class Server {
   absl::Mutex stop_mu_;
   absl::Notification stopped_;
   // Made by Start(); models_ under stop_mu_.
+  std::unique_ptr<ThreadPool> background_pool_;
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;
@@ -73,7 +83,9 @@ class Server {
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;
-  std::thread config_poller_;
+  absl::Mutex reload_mu_;
+  bool reload_asked_ ABSL_GUARDED_BY(reload_mu_) = false;
+  std::thread reloader_;
 };
 
 }  // namespace tessera::serving

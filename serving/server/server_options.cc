@@ -53,7 +53,7 @@ void AddModelFlags(ServerOptions& o, FlagParser& flags) {
             "text proto ModelServerConfig with the models to serve; model_name and "
             "model_base_path then do not count");
   flags.Add("model_config_file_poll_wait_seconds", &o.model_config_file_poll_wait_seconds,
-            "interval at which model_config_file is read again; 0: never");
+            "interval at which the models of model_config_file or config are read again; 0: never");
   flags.Add("model_name", &o.model_name, "name of the one model to serve");
   flags.Add("model_base_path", &o.model_base_path, "directory of the versions of the one model");
   flags.Add("file_system_poll_wait_seconds", &o.file_system_poll_wait_seconds,
@@ -69,7 +69,21 @@ void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("num_unload_threads", &o.num_unload_threads, "threads that unload versions");
   flags.Add("max_num_load_retries", &o.max_num_load_retries, "further tries after a failed load");
   flags.Add("load_retry_interval_micros", &o.load_retry_interval_micros,
-            "pause before each further try, in microseconds");
+            "longest pause before a further try, in microseconds; the first is a sixteenth of it");
+  flags.Add("memory_limit", &o.memory_limit,
+            "what all loaded versions may take together, by the sizes of their files, such as "
+            "6GiB; a version beyond that is refused; empty: no limit");
+  flags.Add("load_priority", &o.load_priority,
+            "how loading makes way for requests: idle (SCHED_IDLE), low (10 nice levels), or none, "
+            "for comparison: at the priority and in the thread pools of requests");
+  flags.Add("load_cpu_share", &o.load_cpu_share,
+            "share of the cores, above 0 and up to 1, that the computation of a load may use");
+  flags.Add("version_settle_seconds", &o.version_settle_seconds,
+            "a new version is taken once nothing in its folder has changed for so long; at once if "
+            "it was renamed into place; 0: always at once");
+  flags.Add("version_marker_file", &o.version_marker_file,
+            "a new version is taken once its folder holds a file of this name; empty: see "
+            "version_settle_seconds");
   flags.Add("flush_filesystem_caches", &o.flush_filesystem_caches,
             "accepted and not needed: weights are mapped from their files, which drops nothing");
   flags.Add("saved_model_tags", &o.saved_model_tags,

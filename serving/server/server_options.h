@@ -48,6 +48,13 @@ struct ServerOptions {
   int32_t max_num_load_retries = 5;
   int64_t load_retry_interval_micros = 60 * 1000 * 1000;
   bool flush_filesystem_caches = true;
+  // Those without a namesake in tensorflow_model_server.
+  std::string memory_limit;
+  std::string load_priority = "idle";
+  float load_cpu_share = 0.5;
+  int32_t version_settle_seconds = 2;
+  std::string version_marker_file;
+
   std::string saved_model_tags = "serve";
   bool enable_model_warmup = true;
   int32_t num_request_iterations_for_warmup = 0;

@@ -11,6 +11,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/pass_names.h"
+#include "serving/server/byte_size.h"
 #include "serving/server/text_proto_file.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -20,6 +21,12 @@ namespace {
 using tensorflow::serving::ModelServerConfig;
 using tensorflow::serving::MonitoringConfig;
 using tensorflow::serving::SSLConfig;
+
+absl::StatusOr<ModelServerConfig> ReadModelConfigFile(const std::string& path) {
+  ModelServerConfig config;
+  RETURN_IF_ERROR(ReadTextProto(path, &config));
+  return config;
+}
 
 absl::StatusOr<ModelServerConfig> ReadModels(const ServerOptions& options) {
   if (!options.model_config_file.empty()) return ReadModelConfigFile(options.model_config_file);
@@ -142,6 +149,34 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
   return session;
 }
 
+absl::StatusOr<ThreadPriority> ReadLoadPriority(const ServerOptions& options) {
+  const std::string& text = options.load_priority;
+  if (text == "idle") return ThreadPriority::kIdle;
+  if (text == "low") return ThreadPriority::kLow;
+  if (text == "none") return ThreadPriority::kNormal;
+  return absl::InvalidArgumentError(
+      absl::StrCat("load_priority is '", text, "'; it must be idle, low or none"));
+}
+
+absl::Status ReadLoading(const ServerOptions& options, ServerSettings* settings) {
+  if (!options.memory_limit.empty()) {
+    const absl::StatusOr<int64_t> limit = ParseByteSize(options.memory_limit);
+    if (!limit.ok()) return Annotate(limit.status(), "memory_limit: ");
+    settings->memory_limit = *limit;
+  }
+  ASSIGN_OR_RETURN(settings->load_priority, ReadLoadPriority(options));
+  // Written so that what is no number is refused.
+  if (!(options.load_cpu_share > 0 && options.load_cpu_share <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("load_cpu_share is ", options.load_cpu_share,
+                                                   "; it must be above 0 and at most 1"));
+  }
+  if (options.version_settle_seconds < 0) {
+    return absl::InvalidArgumentError(
+        "version_settle_seconds is negative; use 0 to take versions as they appear");
+  }
+  return absl::OkStatus();
+}
+
 std::set<std::string> ReadTags(const std::string& text) {
   std::set<std::string> tags = absl::StrSplit(text, ',', absl::SkipEmpty());
   if (tags.empty()) tags.insert("serve");
@@ -166,10 +201,18 @@ void LogOptionsWithoutEffect(const ServerOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<ModelServerConfig> ReadModelConfigFile(const std::string& path) {
-  ModelServerConfig config;
-  RETURN_IF_ERROR(ReadTextProto(path, &config));
-  return config;
+absl::StatusOr<ModelServerConfig> ReadModelsAgain(const ServerOptions& options) {
+  if (!options.model_config_file.empty()) return ReadModelConfigFile(options.model_config_file);
+  if (!options.models) {
+    return absl::FailedPreconditionError(
+        "the models come from flags, which do not change; name them in a file by "
+        "--model_config_file or --config");
+  }
+  ServerOptions now;
+  RETURN_IF_ERROR(ReadConfigFile(options.config, &now));
+  if (now.models) return *std::move(now.models);
+  return absl::FailedPreconditionError(
+      absl::StrCat(options.config, " has no models any more; an empty list unloads all"));
 }
 
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
@@ -189,6 +232,7 @@ absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
   ASSIGN_OR_RETURN(settings.channel_arguments,
                    ParseChannelArguments(options.grpc_channel_arguments));
   ASSIGN_OR_RETURN(settings.session, ReadSessionOptions(options));
+  RETURN_IF_ERROR(ReadLoading(options, &settings));
   settings.saved_model_tags = ReadTags(options.saved_model_tags);
   if (!options.monitoring_config_file.empty()) {
     RETURN_IF_ERROR(ReadTextProto(options.monitoring_config_file, &settings.monitoring.emplace()));

@@ -3,6 +3,7 @@
 
 #include <grpcpp/security/server_credentials.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/background.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc_server.h"
 #include "serving/server/server_batching.h"
@@ -25,7 +27,9 @@ struct ServerSettings {
   std::shared_ptr<grpc::ServerCredentials> credentials;
   std::vector<GrpcServer::Options::ChannelArgument> channel_arguments;
   std::set<std::string> saved_model_tags;
-  SessionOptions session;  // thread counts, no pools yet
+  SessionOptions session;    // thread counts, no pools yet
+  int64_t memory_limit = 0;  // in bytes; 0: none
+  ThreadPriority load_priority = ThreadPriority::kIdle;
 };
 
 // Reads files, and checks options against each other. Options that are accepted without effect are
@@ -35,7 +39,11 @@ struct ServerSettings {
 // nothing to serve or nowhere to listen.
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
 
-// The models of a file in which a ModelServerConfig stands. Errors: those of ReadTextProto().
-absl::StatusOr<tensorflow::serving::ModelServerConfig> ReadModelConfigFile(const std::string& path);
+// The models that the file of --model_config_file, or else the one of --config, names now. The rest
+// of such a file counts at the start alone.
+// Errors: those of ReadTextProto() and ReadConfigFile(); FAILED_PRECONDITION if the models were not
+// in a file, or are in it no more.
+absl::StatusOr<tensorflow::serving::ModelServerConfig> ReadModelsAgain(
+    const ServerOptions& options);
 
 }  // namespace tessera::serving

@@ -2,15 +2,19 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/sources/version_folder.h"
 
 namespace tessera::serving {
 namespace {
@@ -20,7 +24,9 @@ constexpr absl::Duration kProblemLogInterval = absl::Minutes(1);
 
 using VersionPaths = std::map<int64_t, std::string>;
 
-absl::StatusOr<VersionPaths> ListVersions(const MonitoredServable& servable) {
+// Adds to `twice`, if given, a line for each path that another one of the same number hides.
+absl::StatusOr<VersionPaths> ListVersions(const MonitoredServable& servable,
+                                          std::vector<std::string>* twice = nullptr) {
   ASSIGN_OR_RETURN(const std::vector<std::string> children, ListDirectory(servable.base_path));
   VersionPaths versions;
   for (const std::string& child : children) {
@@ -28,18 +34,25 @@ absl::StatusOr<VersionPaths> ListVersions(const MonitoredServable& servable) {
     if (!absl::SimpleAtoi(child, &number)) continue;
     std::string path = JoinPath(servable.base_path, child);
     auto [it, inserted] = versions.try_emplace(number, path);
-    if (!inserted) {
-      LOG(WARNING) << "servable '" << servable.name << "': " << it->second << " and " << path
-                   << " are both version " << number << "; taking the latter";
-      it->second = std::move(path);
+    if (inserted) continue;
+    if (twice != nullptr) {
+      twice->push_back(absl::StrCat(it->second, " and ", path, " are both version ", number,
+                                    "; taking the latter"));
     }
+    it->second = std::move(path);
   }
   return versions;
 }
 
-VersionPaths Latest(VersionPaths versions, int64_t count) {
-  while (static_cast<int64_t>(versions.size()) > count) versions.erase(versions.begin());
-  return versions;
+// The `count` highest of which `is_complete` is true.
+VersionPaths Highest(const VersionPaths& versions, int64_t count,
+                     absl::FunctionRef<bool(int64_t, const std::string&)> is_complete) {
+  VersionPaths chosen;
+  for (auto it = versions.rbegin();
+       it != versions.rend() && static_cast<int64_t>(chosen.size()) < count; ++it) {
+    if (is_complete(it->first, it->second)) chosen.insert(*it);
+  }
+  return chosen;
 }
 
 absl::StatusOr<VersionPaths> Specific(const MonitoredServable& servable) {
@@ -64,17 +77,16 @@ absl::StatusOr<VersionPaths> Specific(const MonitoredServable& servable) {
 
 }  // namespace
 
-absl::StatusOr<VersionPaths> FindVersions(const MonitoredServable& servable) {
-  switch (servable.versions.kind) {
-    case VersionChoice::Kind::kSpecific:
-      return Specific(servable);
-    case VersionChoice::Kind::kAll:
-      return ListVersions(servable);
-    case VersionChoice::Kind::kLatest:
-      break;
-  }
-  ASSIGN_OR_RETURN(VersionPaths all, ListVersions(servable));
-  return Latest(std::move(all), servable.versions.num_latest);
+absl::StatusOr<VersionPaths> FindVersions(
+    const MonitoredServable& servable,
+    absl::FunctionRef<bool(int64_t, const std::string&)> is_complete) {
+  const bool is_specific = servable.versions.kind == VersionChoice::Kind::kSpecific;
+  ASSIGN_OR_RETURN(const VersionPaths found,
+                   is_specific ? Specific(servable) : ListVersions(servable));
+  const bool is_latest = servable.versions.kind == VersionChoice::Kind::kLatest;
+  return Highest(found,
+                 is_latest ? servable.versions.num_latest : std::numeric_limits<int64_t>::max(),
+                 is_complete);
 }
 
 FileSystemSource::FileSystemSource(const Options& options) : options_(options) {}
@@ -124,7 +136,7 @@ void FileSystemSource::RunLoop() {
   absl::MutexLock lock(&mu_);
   while (true) {
     const absl::Time next = absl::Now() + options_.poll_interval;
-    while (!stopping_ && !stop_changed_.WaitWithDeadline(&mu_, next)) {
+    while (!stopping_ && !stop_changed_.WaitWithDeadline(&mu_, std::min(next, look_again_))) {
     }
     if (stopping_) return;
     Poll();
@@ -132,31 +144,83 @@ void FileSystemSource::RunLoop() {
 }
 
 void FileSystemSource::Poll() {
+  look_again_ = absl::InfiniteFuture();
   for (auto& [name, watched] : watched_) PollOne(watched);
+}
+
+std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
+                                                           const std::string& path) {
+  const VersionFolder folder = LookAtVersionFolder(path);
+  const uint64_t revision = absl::HashOf(path, folder.fingerprint);
+  const absl::Time now = absl::Now();
+  const absl::Duration settle = options_.settle_time;
+  if (options_.poll_interval <= absl::ZeroDuration()) return revision;
+  if (!options_.marker_file.empty()) {
+    if (FileExists(JoinPath(path, options_.marker_file))) return revision;
+  } else if (folder.finished || now >= folder.last_change + settle) {
+    return revision;
+  }
+  auto [it, is_new] = watched.unsettled.try_emplace(path, Unsettled{folder.fingerprint, now});
+  if (is_new) {
+    LOG(INFO) << "servable '" << watched.servable.name << "': " << path
+              << " is not complete yet; waiting";
+  } else if (it->second.fingerprint != folder.fingerprint) {
+    it->second = {folder.fingerprint, now};
+  }
+  if (!options_.marker_file.empty()) return std::nullopt;
+  // The file system's clock may be ahead of this machine's.
+  if (now >= it->second.since + settle) return revision;
+  look_again_ = std::min({look_again_, it->second.since + settle, folder.last_change + settle});
+  return std::nullopt;
 }
 
 void FileSystemSource::PollOne(Watched& watched) {
   const MonitoredServable& servable = watched.servable;
-  absl::StatusOr<VersionPaths> versions = FindVersions(servable);
-  if (!versions.ok()) {
+  std::map<int64_t, Taken> versions;
+  std::map<std::string, Unsettled> unsettled;
+  auto is_complete = [&](int64_t number,
+                         const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    std::optional<uint64_t> revision = CompleteRevision(watched, path);
+    if (auto it = watched.unsettled.find(path); !revision && it != watched.unsettled.end()) {
+      unsettled.insert(*it);
+    }
+    auto taken = watched.versions.find(number);
+    if (!revision && taken != watched.versions.end() && taken->second.path == path) {
+      revision = taken->second.revision;  // complete once, it stays
+    }
+    if (revision) versions[number] = {path, *revision};
+    return revision.has_value();
+  };
+  absl::StatusOr<VersionPaths> found = FindVersions(servable, is_complete);
+  if (!found.ok()) {
     LogProblem(watched, absl::StrCat("base path cannot be read, its versions stay as they are: ",
-                                     versions.status().ToString()));
+                                     found.status().ToString()));
     return;
   }
-  if (versions->empty()) {
-    LogProblem(watched, absl::StrCat("no version to serve below ", servable.base_path));
-  } else {
+  watched.unsettled = std::move(unsettled);
+  if (!found->empty()) {
     watched.problem.clear();
+  } else if (watched.unsettled.empty()) {
+    LogProblem(watched, absl::StrCat("no version to serve below ", servable.base_path));
   }
-  if (watched.emitted && watched.versions == *versions) return;
+  // What replaces the versions that were there is on its way.
+  if (versions.empty() && !watched.unsettled.empty()) return;
+  if (watched.emitted && watched.versions == versions) return;
+  // Told now, not at every look.
+  std::vector<std::string> twice;
+  if (ListVersions(servable, &twice).ok()) {
+    for (const std::string& line : twice) {
+      LOG(WARNING) << "servable '" << servable.name << "': " << line;
+    }
+  }
   AspiredVersions<std::string> aspired;
   // Highest first: the order in which versions should get their turn.
-  for (auto it = versions->rbegin(); it != versions->rend(); ++it) {
-    aspired.push_back({{servable.name, it->first}, it->second});
+  for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
+    aspired.push_back({{servable.name, it->first}, it->second.path, it->second.revision});
   }
   target_->SetAspiredVersions(servable.name, std::move(aspired));
   watched.emitted = true;
-  watched.versions = *std::move(versions);
+  watched.versions = std::move(versions);
 }
 
 void FileSystemSource::LogProblem(Watched& watched, std::string problem) {

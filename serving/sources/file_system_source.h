@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -30,12 +32,14 @@ struct MonitoredServable {
   VersionChoice versions;
 };
 
-// Versions below `servable.base_path`: path by number. A child counts if its name reads as an
-// int64, blanks, sign and leading zeros allowed, whatever it is on disk; other names are passed
-// over in silence. Of several names for one number, the last in byte order counts. Errors:
-// NOT_FOUND and others of ListDirectory() if the base path cannot be read. A base path without
-// versions is no error.
-absl::StatusOr<std::map<int64_t, std::string>> FindVersions(const MonitoredServable& servable);
+// Versions that `servable` chooses among those below its base path for which `is_complete` is true:
+// path by number. A child counts if its name reads as an int64, blanks, sign and leading zeros
+// allowed, whatever it is on disk; other names are passed over in silence. Of several names for one
+// number, the last in byte order counts. Errors: NOT_FOUND and others of ListDirectory() if the
+// base path cannot be read. A base path without versions is no error.
+absl::StatusOr<std::map<int64_t, std::string>> FindVersions(
+    const MonitoredServable& servable,
+    absl::FunctionRef<bool(int64_t number, const std::string& path)> is_complete);
 
 // Looks at the base paths at an interval and tells its target when their versions have changed.
 //
@@ -43,15 +47,25 @@ absl::StatusOr<std::map<int64_t, std::string>> FindVersions(const MonitoredServa
 //   source.ConnectTo(&adapter);
 //   source.SetServables({{"resnet", "/models/resnet"}});
 //
+// A version that was not there before is taken once it is complete: once nothing in its folder has
+// changed for the settle time, or at once if it was renamed into place or otherwise finished, see
+// VersionFolder; with a marker file, when that is there. Until then it is as if it were not there.
+// A folder that changes after it was taken is told with another revision, once it is complete.
+//
 // A base path that cannot be read leaves the versions of its own servable as they were; one that is
-// there but holds no version unloads them all. What is inside a version's directory is not watched.
+// there but holds no version, not even an incomplete one, unloads them all.
 //
 // Thread-safe. Calls its target under a lock of its own.
 class FileSystemSource : public Source<std::string> {
  public:
   struct Options {
-    // Zero: looks only when SetServables() is called.
+    // Zero: looks only when SetServables() is called, and takes what is there.
     absl::Duration poll_interval = absl::Seconds(1);
+    // How long nothing in a folder may have changed. Zero: folders are taken as they appear.
+    absl::Duration settle_time = absl::Seconds(2);
+    // Name of a file that stands in every complete folder, and makes the settle time unnecessary.
+    // Empty: none.
+    std::string marker_file;
   };
   explicit FileSystemSource(const Options& options);
   ~FileSystemSource() override;
@@ -66,17 +80,32 @@ class FileSystemSource : public Source<std::string> {
   void Stop();
 
  private:
+  // A version as told last.
+  struct Taken {
+    std::string path;
+    uint64_t revision;
+    friend bool operator==(const Taken&, const Taken&) = default;
+  };
+  // A folder that was not complete when last looked at.
+  struct Unsettled {
+    uint64_t fingerprint;
+    absl::Time since;  // has had this fingerprint, by this machine's clock
+  };
   struct Watched {
     MonitoredServable servable;
     bool emitted = false;
-    std::map<int64_t, std::string> versions;  // as emitted last
-    std::string problem;                      // as logged last; empty if there was none
+    std::map<int64_t, Taken> versions;           // as emitted last
+    std::map<std::string, Unsettled> unsettled;  // by path
+    std::string problem;                         // as logged last; empty if there was none
     absl::Time problem_logged;
   };
 
   void RunLoop();
   void Poll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PollOne(Watched& watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The revision of a folder if it is complete.
+  std::optional<uint64_t> CompleteRevision(Watched& watched, const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LogProblem(Watched& watched, std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
@@ -84,6 +113,8 @@ class FileSystemSource : public Source<std::string> {
   absl::CondVar stop_changed_;
   Target<std::string>* target_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mu_);  // by name
+  // When a folder may be complete that was not at the last look.
+  absl::Time look_again_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread loop_ ABSL_GUARDED_BY(mu_);  // started with the first servables
 };

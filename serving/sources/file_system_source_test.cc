@@ -40,6 +40,7 @@ class Recorder : public Target<std::string> {
     told.clear();
     for (const auto& version : versions) {
       told[version.id.version] = fs::path(*version.data).filename();
+      revisions_[version.id.version] = version.revision;
     }
     ++calls_;
   }
@@ -54,6 +55,10 @@ class Recorder : public Target<std::string> {
     }
     return false;
   }
+  uint64_t RevisionOf(int64_t version) {
+    absl::MutexLock lock(&mu_);
+    return revisions_[version];
+  }
   int calls() {
     absl::MutexLock lock(&mu_);
     return calls_;
@@ -62,8 +67,18 @@ class Recorder : public Target<std::string> {
  private:
   absl::Mutex mu_;
   std::map<std::string, std::map<int64_t, std::string>> told_;
+  std::map<int64_t, uint64_t> revisions_;
   int calls_ = 0;
 };
+
+absl::StatusOr<std::map<int64_t, std::string>> Find(const MonitoredServable& servable) {
+  return FindVersions(servable, [](int64_t, const std::string&) { return true; });
+}
+
+// Takes folders as they appear.
+FileSystemSource::Options AtOnce(absl::Duration poll_interval) {
+  return {.poll_interval = poll_interval, .settle_time = absl::ZeroDuration()};
+}
 
 VersionChoice All() { return {.kind = VersionChoice::Kind::kAll}; }
 VersionChoice Latest(int64_t n) { return {.num_latest = n}; }
@@ -78,7 +93,7 @@ TEST_F(FileSystemSourceTest, OnlyNamesThatReadAsNumbersCount) {
   }
   std::ofstream(Path("m/77")) << "a file";
   fs::create_symlink(Path("m/0"), Path("m/5"));
-  auto versions = FindVersions({"m", Path("m"), All()});
+  auto versions = Find({"m", Path("m"), All()});
   ASSERT_TRUE(versions.ok());
   std::vector<int64_t> numbers;
   for (const auto& [number, path] : *versions) numbers.push_back(number);
@@ -89,31 +104,39 @@ TEST_F(FileSystemSourceTest, OnlyNamesThatReadAsNumbersCount) {
 TEST_F(FileSystemSourceTest, OfTwoNamesForOneNumberTheLastCounts) {
   MakeVersion("m/007");
   MakeVersion("m/7");
-  auto versions = FindVersions({"m", Path("m"), All()});
+  auto versions = Find({"m", Path("m"), All()});
   EXPECT_THAT(*versions, ElementsAre(Pair(7, Path("m/7"))));
 }
 
 TEST_F(FileSystemSourceTest, PoliciesChoose) {
   for (const char* name : {"m/1", "m/2", "m/10", "m/0004"}) MakeVersion(name);
-  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(1)})->size(), 1);
-  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(1)})->begin()->first, 10);
-  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(2)})->begin()->first, 4);
-  EXPECT_EQ(FindVersions({"m", Path("m"), Latest(9)})->size(), 4);
-  EXPECT_THAT(*FindVersions({"m", Path("m"), Specific({4, 2, 3})}),
+  EXPECT_EQ(Find({"m", Path("m"), Latest(1)})->size(), 1);
+  EXPECT_EQ(Find({"m", Path("m"), Latest(1)})->begin()->first, 10);
+  EXPECT_EQ(Find({"m", Path("m"), Latest(2)})->begin()->first, 4);
+  EXPECT_EQ(Find({"m", Path("m"), Latest(9)})->size(), 4);
+  EXPECT_THAT(*Find({"m", Path("m"), Specific({4, 2, 3})}),
               ElementsAre(Pair(2, Path("m/2")), Pair(4, Path("m/0004"))));
-  EXPECT_THAT(*FindVersions({"m", Path("m"), Specific({})}), IsEmpty());
+  EXPECT_THAT(*Find({"m", Path("m"), Specific({})}), IsEmpty());
+}
+
+TEST_F(FileSystemSourceTest, IncompleteVersionsAreNotChosen) {
+  for (const char* name : {"m/1", "m/2", "m/3"}) MakeVersion(name);
+  auto complete = [](int64_t number, const std::string&) { return number != 3; };
+  EXPECT_THAT(*FindVersions({"m", Path("m"), Latest(1)}, complete),
+              ElementsAre(Pair(2, Path("m/2"))));
+  EXPECT_EQ(FindVersions({"m", Path("m"), All()}, complete)->size(), 2);
+  EXPECT_THAT(*FindVersions({"m", Path("m"), Specific({3})}, complete), IsEmpty());
 }
 
 TEST_F(FileSystemSourceTest, MissingBasePathIsAnError) {
-  EXPECT_EQ(FindVersions({"m", Path("nowhere"), Latest(1)}).status().code(),
-            absl::StatusCode::kNotFound);
-  EXPECT_FALSE(FindVersions({"m", Path("nowhere"), Specific({1})}).ok());
+  EXPECT_EQ(Find({"m", Path("nowhere"), Latest(1)}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(Find({"m", Path("nowhere"), Specific({1})}).ok());
 }
 
 TEST_F(FileSystemSourceTest, TellsVersionsAsTheyAppearAndVanish) {
   MakeVersion("m/1");
   Recorder recorder;
-  FileSystemSource source({.poll_interval = absl::Milliseconds(5)});
+  FileSystemSource source(AtOnce(absl::Milliseconds(5)));
   source.ConnectTo(&recorder);
   source.SetServables({{"m", Path("m"), All()}});
   EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1"))) << "before SetServables() returns";
@@ -129,7 +152,7 @@ TEST_F(FileSystemSourceTest, VanishedBasePathAffectsOnlyItsOwnModelAndUnloadsNot
   MakeVersion("a/1");
   MakeVersion("b/1");
   Recorder recorder;
-  FileSystemSource source({.poll_interval = absl::Milliseconds(5)});
+  FileSystemSource source(AtOnce(absl::Milliseconds(5)));
   source.ConnectTo(&recorder);
   source.SetServables({{"a", Path("a"), All()}, {"b", Path("b"), All()}});
   fs::remove_all(Path("a"));
@@ -142,7 +165,7 @@ TEST_F(FileSystemSourceTest, ServablesLeftOutAreUnaspiredAtOnce) {
   MakeVersion("a/1");
   MakeVersion("b/1");
   Recorder recorder;
-  FileSystemSource source({.poll_interval = absl::ZeroDuration()});
+  FileSystemSource source(AtOnce(absl::ZeroDuration()));
   source.ConnectTo(&recorder);
   source.SetServables({{"a", Path("a"), All()}, {"b", Path("b"), All()}});
   source.SetServables({{"b", Path("b"), All()}});
@@ -153,7 +176,7 @@ TEST_F(FileSystemSourceTest, ServablesLeftOutAreUnaspiredAtOnce) {
 TEST_F(FileSystemSourceTest, TellsNothingWhileNothingChanges) {
   MakeVersion("a/1");
   Recorder recorder;
-  FileSystemSource source({.poll_interval = absl::Milliseconds(1)});
+  FileSystemSource source(AtOnce(absl::Milliseconds(1)));
   source.ConnectTo(&recorder);
   source.SetServables({{"a", Path("a"), All()}});
   absl::SleepFor(absl::Milliseconds(30));
@@ -163,7 +186,7 @@ TEST_F(FileSystemSourceTest, TellsNothingWhileNothingChanges) {
 TEST_F(FileSystemSourceTest, ZeroIntervalLooksOnlyWhenConfigured) {
   MakeVersion("a/1");
   Recorder recorder;
-  FileSystemSource source({.poll_interval = absl::ZeroDuration()});
+  FileSystemSource source(AtOnce(absl::ZeroDuration()));
   source.ConnectTo(&recorder);
   source.SetServables({{"a", Path("a"), All()}});
   MakeVersion("a/2");
@@ -171,6 +194,94 @@ TEST_F(FileSystemSourceTest, ZeroIntervalLooksOnlyWhenConfigured) {
   EXPECT_EQ(recorder.Told("a").size(), 1);
   source.SetServables({{"a", Path("a"), All()}});
   EXPECT_EQ(recorder.Told("a").size(), 2);
+}
+
+TEST_F(FileSystemSourceTest, FolderThatIsStillWrittenIsNotTaken) {
+  MakeVersion("m/1");
+  Recorder recorder;
+  FileSystemSource source(
+      {.poll_interval = absl::Milliseconds(5), .settle_time = absl::Seconds(1)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), Latest(1)}});
+  ASSERT_TRUE(recorder.WaitUntil("m", 1));
+  MakeVersion("m/2");
+  for (int i = 0; i < 80; ++i) {
+    std::ofstream(Path("m/2/data"), std::ios::app) << "more";
+    absl::SleepFor(absl::Milliseconds(20));
+    EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
+  }
+  for (int i = 0; i < 2000 && recorder.Told("m").count(2) == 0; ++i) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(2, "2"))) << "once it is quiet";
+}
+
+TEST_F(FileSystemSourceTest, FolderRenamedIntoPlaceIsTakenAtOnce) {
+  MakeVersion("m/2.tmp");
+  std::ofstream(Path("m/2.tmp/data")) << "all";
+  absl::SleepFor(absl::Milliseconds(20));
+  fs::rename(Path("m/2.tmp"), Path("m/2"));
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Hours(1), .settle_time = absl::Hours(1)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), All()}});
+  EXPECT_EQ(recorder.Told("m").size(), 1);
+}
+
+TEST_F(FileSystemSourceTest, OldVersionStaysWhileTheOnlyOtherIsWritten) {
+  MakeVersion("m/1");
+  Recorder recorder;
+  FileSystemSource source(
+      {.poll_interval = absl::Milliseconds(5), .settle_time = absl::Milliseconds(200)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), Latest(1)}});
+  ASSERT_TRUE(recorder.WaitUntil("m", 1));
+  MakeVersion("m/2");
+  fs::remove_all(Path("m/1"));
+  while (recorder.Told("m").count(2) == 0) {
+    EXPECT_EQ(recorder.Told("m").size(), 1);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+TEST_F(FileSystemSourceTest, MarkerFileMakesAVersionComplete) {
+  MakeVersion("m/1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5), .marker_file = "_SUCCESS"});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), Latest(1)}});
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_THAT(recorder.Told("m"), IsEmpty());
+  std::ofstream(Path("m/1/_SUCCESS")) << "";
+  EXPECT_TRUE(recorder.WaitUntil("m", 1));
+}
+
+TEST_F(FileSystemSourceTest, ChangedFolderIsToldWithAnotherRevision) {
+  MakeVersion("m/1");
+  Recorder recorder;
+  FileSystemSource source(AtOnce(absl::Milliseconds(5)));
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), All()}});
+  const uint64_t before = recorder.RevisionOf(1);
+  std::ofstream(Path("m/1/data")) << "repaired";
+  for (int i = 0; i < 2000 && recorder.RevisionOf(1) == before; ++i) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_NE(recorder.RevisionOf(1), before);
+}
+
+TEST_F(FileSystemSourceTest, BasePathThatReturnsIsWatchedAgain) {
+  MakeVersion("a/1");
+  Recorder recorder;
+  FileSystemSource source(AtOnce(absl::Milliseconds(5)));
+  source.ConnectTo(&recorder);
+  source.SetServables({{"a", Path("a"), All()}});
+  fs::rename(Path("a"), Path("away"));
+  absl::SleepFor(absl::Milliseconds(30));
+  EXPECT_EQ(recorder.Told("a").size(), 1);
+  MakeVersion("away/2");
+  fs::rename(Path("away"), Path("a"));
+  EXPECT_TRUE(recorder.WaitUntil("a", 2));
 }
 
 }  // namespace
