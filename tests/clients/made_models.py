@@ -1,0 +1,46 @@
+"""SavedModels made for tests, where those of tests/data are too small or too quick."""
+
+import pathlib
+
+import tensorflow as tf
+
+
+def save_sum_model(folder, value, floats=1 << 20):
+    """y = x * sum(w), where w holds `floats` times `value`: an answer of all bytes of the weights.
+
+    With a power of two for `floats` the sum is exact.
+    """
+
+    class Sum(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(tf.fill([floats // 64, 64], tf.constant(value, tf.float32)))
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+        def __call__(self, x):
+            return {"y": x * tf.reduce_sum(self.w)}
+
+    module = Sum()
+    tf.saved_model.save(module, str(folder), signatures=module.__call__)
+    return pathlib.Path(folder)
+
+
+def save_slow_model(folder):
+    """y = number of turns of a loop that turns `turns` times, each about a millisecond long."""
+
+    class Slow(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(tf.eye(256))
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="turns")])
+        def __call__(self, turns):
+            def turn(i, x):
+                return i + 1, tf.matmul(tf.matmul(x, self.w), self.w)
+
+            i, x = tf.while_loop(lambda i, _: i < turns, turn, [tf.constant(0), tf.eye(256)])
+            return {"y": tf.cast(i, tf.float32) * x[0, 0]}
+
+    module = Slow()
+    tf.saved_model.save(module, str(folder), signatures=module.__call__)
+    return pathlib.Path(folder)
