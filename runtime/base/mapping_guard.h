@@ -17,7 +17,8 @@
 
 namespace tessera {
 
-// Starts the guard's thread, at the calling thread's priority; otherwise the first guarded map does.
+// Starts the guard's thread, at the calling thread's priority; otherwise the first guarded map
+// does.
 void StartMappingGuard();
 
 // Guards the map of `size` bytes at `data`, which is page-aligned, of the file that `fd` has open

@@ -34,8 +34,20 @@ constexpr char kLibrary[] = R"pb(
     node_def {
       name: "minus_one"
       op: "Const"
-      attr { key: "dtype" value { type: DT_INT32 } }
-      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: -1 } } }
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
+      attr {
+        key: "value"
+        value {
+          tensor {
+            dtype: DT_INT32
+            tensor_shape {}
+            int_val: -1
+          }
+        }
+      }
     }
     node_def { name: "less" op: "TestAdd" input: "x" input: "minus_one:output:0" }
     node_def {
@@ -43,11 +55,26 @@ constexpr char kLibrary[] = R"pb(
       op: "If"
       input: "x"
       input: "less:z:0"
-      attr { key: "Tcond" value { type: DT_INT32 } }
-      attr { key: "Tin" value { list { type: DT_INT32 } } }
-      attr { key: "Tout" value { list { type: DT_INT32 } } }
-      attr { key: "then_branch" value { func { name: "to_zero" } } }
-      attr { key: "else_branch" value { func { name: "same" } } }
+      attr {
+        key: "Tcond"
+        value { type: DT_INT32 }
+      }
+      attr {
+        key: "Tin"
+        value { list { type: DT_INT32 } }
+      }
+      attr {
+        key: "Tout"
+        value { list { type: DT_INT32 } }
+      }
+      attr {
+        key: "then_branch"
+        value { func { name: "to_zero" } }
+      }
+      attr {
+        key: "else_branch"
+        value { func { name: "same" } }
+      }
     }
     ret { key: "y" value: "if:output:0" }
   }
@@ -104,8 +131,20 @@ constexpr char kLibrary[] = R"pb(
     node_def {
       name: "ten"
       op: "Const"
-      attr { key: "dtype" value { type: DT_INT32 } }
-      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: 10 } } }
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
+      attr {
+        key: "value"
+        value {
+          tensor {
+            dtype: DT_INT32
+            tensor_shape {}
+            int_val: 10
+          }
+        }
+      }
     }
     node_def { name: "less" op: "TestLess" input: "x" input: "ten:output:0" }
     ret { key: "y" value: "less:z:0" }
@@ -121,7 +160,10 @@ constexpr char kLibrary[] = R"pb(
       name: "id"
       op: "Identity"
       input: "x"
-      attr { key: "T" value { placeholder: "T" } }
+      attr {
+        key: "T"
+        value { placeholder: "T" }
+      }
     }
     ret { key: "y" value: "id:output:0" }
   }
@@ -214,8 +256,7 @@ TEST_F(FunctionRuntimeTest, ErrorNamesCallerAndNode) {
                     {"Tout", std::vector<DType>{DType::kInt32}},
                     {"f", FunctionRef{"fails", {}}}},
                    "outer"));
-  EXPECT_EQ(RunNode(g, {Int(1)}).status().message(),
-            "{{node outer}} {{node inner}} told to fail");
+  EXPECT_EQ(RunNode(g, {Int(1)}).status().message(), "{{node outer}} {{node inner}} told to fail");
 }
 
 TEST_F(FunctionRuntimeTest, MissingKernelsInFunctionsAreListedWithThoseOutside) {

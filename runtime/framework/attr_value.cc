@@ -68,7 +68,8 @@ std::string TensorText(const Tensor& tensor) {
       absl::StrAppend(&text, "'", absl::CHexEscape(s), "'");
     }
   } else if (IsTriviallyCopyable(tensor.dtype())) {
-    absl::StrAppend(&text, absl::BytesToHexString(absl::string_view(tensor.raw(), tensor.size_bytes())));
+    absl::StrAppend(&text,
+                    absl::BytesToHexString(absl::string_view(tensor.raw(), tensor.size_bytes())));
   } else {
     absl::StrAppend(&text, absl::Hex(reinterpret_cast<uintptr_t>(tensor.raw())));
   }
@@ -150,9 +151,9 @@ absl::StatusOr<T> GetAttr(const AttrMap& attrs, absl::string_view name) {
   if constexpr (kIsVector<T>) {
     if (it->second.template get<EmptyList>()) return T();
   }
-  const char* kind = std::visit(
-      [](const auto& value) { return kKindOf<std::decay_t<decltype(value)>>; },
-      it->second.storage());
+  const char* kind =
+      std::visit([](const auto& value) { return kKindOf<std::decay_t<decltype(value)>>; },
+                 it->second.storage());
   return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' must be of type ",
                                                  kKindOf<T>, ", is ", kind, " ",
                                                  it->second.ToString()));

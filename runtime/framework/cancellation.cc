@@ -15,7 +15,8 @@ bool CancellationManager::Register(std::function<void()> on_cancel, Token* token
 bool CancellationManager::Deregister(Token token) {
   absl::MutexLock lock(&mu_);
   if (callbacks_.erase(token) > 0) return true;
-  mu_.Await(absl::Condition(+[](bool* running) { return !*running; }, &running_));
+  mu_.Await(absl::Condition(
+      +[](bool* running) { return !*running; }, &running_));
   return false;
 }
 

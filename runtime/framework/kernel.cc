@@ -52,7 +52,8 @@ absl::Status AsyncOpKernel::Compute(KernelContext& ctx) {
 
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, DType dtype, const Shape& shape) {
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(dtype, shape, step_->allocator);
-  if (!tensor.ok()) [[unlikely]] return std::move(tensor).status();
+  if (!tensor.ok()) [[unlikely]]
+    return std::move(tensor).status();
   outputs_[i].tensor = *std::move(tensor);
   return &outputs_[i].tensor;
 }

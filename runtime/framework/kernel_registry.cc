@@ -37,12 +37,11 @@ absl::StatusOr<bool> Fits(const KernelDef& kernel, const AttrMap& attrs) {
 std::string Describe(const KernelDef& kernel) {
   std::string text = kernel.device_type;
   for (const TypeConstraint& constraint : kernel.constraints) {
-    absl::StrAppend(&text, " ", constraint.attr, " in {",
-                    absl::StrJoin(constraint.allowed, ", ",
-                                  [](std::string* out, DType t) {
-                                    absl::StrAppend(out, DTypeName(t));
-                                  }),
-                    "}");
+    absl::StrAppend(
+        &text, " ", constraint.attr, " in {",
+        absl::StrJoin(constraint.allowed, ", ",
+                      [](std::string* out, DType t) { absl::StrAppend(out, DTypeName(t)); }),
+        "}");
   }
   return text;
 }
@@ -108,12 +107,12 @@ absl::StatusOr<const KernelDef*> KernelRegistry::Find(absl::string_view op,
                                             label.empty() ? "" : " labelled '", label,
                                             label.empty() ? "" : "'"));
   }
-  return absl::NotFoundError(absl::StrCat(
-      "op ", op, " has no kernel for ", DescribeTypes(on_device, attrs), " on ", device_type,
-      "; there are: ",
-      absl::StrJoin(on_device, "; ", [](std::string* out, const KernelDef* kernel) {
-        absl::StrAppend(out, Describe(*kernel));
-      })));
+  return absl::NotFoundError(
+      absl::StrCat("op ", op, " has no kernel for ", DescribeTypes(on_device, attrs), " on ",
+                   device_type, "; there are: ",
+                   absl::StrJoin(on_device, "; ", [](std::string* out, const KernelDef* kernel) {
+                     absl::StrAppend(out, Describe(*kernel));
+                   })));
 }
 
 bool KernelRegistry::HasKernel(absl::string_view op) const {
@@ -131,10 +130,9 @@ std::vector<const KernelDef*> KernelRegistry::All() const {
 }
 
 absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel(const KernelBuild& build) {
-  const absl::string_view device_type =
-      build.device() == nullptr ? kCpu : build.device()->type();
-  ASSIGN_OR_RETURN(const KernelDef* def, KernelRegistry::Global().Find(
-                                             build.op().name, device_type, build.attrs()));
+  const absl::string_view device_type = build.device() == nullptr ? kCpu : build.device()->type();
+  ASSIGN_OR_RETURN(const KernelDef* def,
+                   KernelRegistry::Global().Find(build.op().name, device_type, build.attrs()));
   std::unique_ptr<OpKernel> kernel = def->create(build);
   RETURN_IF_ERROR(build.status());
   return kernel;

@@ -19,8 +19,7 @@ class TestKernel : public OpKernel {
     if (build.attr<int64_t>("n") < 0) build.Fail(absl::InvalidArgumentError("n is negative"));
   }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(Tensor* const out,
-                     ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
+    ASSIGN_OR_RETURN(Tensor* const out, ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
     out->flat<float>()[0] = kWhich;
     return absl::OkStatus();
   }
@@ -32,8 +31,8 @@ REGISTER_KERNEL("KernelTestOp", kCpu, TestKernel<3>).Label("special");
 absl::StatusOr<std::unique_ptr<OpKernel>> Create(AttrMap attrs) {
   const OpDef* op = OpRegistry::Global().Find("KernelTestOp");
   RETURN_IF_ERROR(CompleteAttrs(*op, &attrs));
-  return CreateKernel(KernelBuild(*op, "node", attrs, {DType::kFloat}, {DType::kFloat}, nullptr,
-                                  nullptr));
+  return CreateKernel(
+      KernelBuild(*op, "node", attrs, {DType::kFloat}, {DType::kFloat}, nullptr, nullptr));
 }
 
 // Runs the kernel on one input; returns its output and leaves the input's value in *value.
@@ -54,9 +53,8 @@ TEST(KernelRegistryTest, ChoosesByTypePriorityAndLabel) {
   bool in_place;
   Value value{Tensor::Scalar(0.f), nullptr};
   EXPECT_EQ(RunOn(**Create({{"T", DType::kFloat}}), &value, false, &in_place), 2);
-  EXPECT_EQ(RunOn(**Create({{"T", DType::kFloat}, {"_kernel", "special"}}), &value, false,
-                  &in_place),
-            3);
+  EXPECT_EQ(
+      RunOn(**Create({{"T", DType::kFloat}, {"_kernel", "special"}}), &value, false, &in_place), 3);
 }
 
 TEST(KernelRegistryTest, SaysWhichTypesThereAre) {

@@ -53,9 +53,8 @@ std::string NamesOf(const std::vector<DType>& types) {
 
 absl::Status CheckAllowed(const AttrDef& def, const AttrValue& value) {
   auto check_type = [&](DType t) -> absl::Status {
-    if (def.allowed_types.empty() ||
-        std::find(def.allowed_types.begin(), def.allowed_types.end(), t) !=
-            def.allowed_types.end()) {
+    if (def.allowed_types.empty() || std::find(def.allowed_types.begin(), def.allowed_types.end(),
+                                               t) != def.allowed_types.end()) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(absl::StrCat("attribute '", def.name, "' is ", DTypeName(t),
@@ -67,9 +66,9 @@ absl::Status CheckAllowed(const AttrDef& def, const AttrValue& value) {
             def.allowed_strings.end()) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(absl::StrCat("attribute '", def.name, "' is \"", s,
-                                                   "\", allowed are: ",
-                                                   absl::StrJoin(def.allowed_strings, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute '", def.name, "' is \"", s,
+                     "\", allowed are: ", absl::StrJoin(def.allowed_strings, ", ")));
   };
   if (const DType* t = value.get<DType>()) return check_type(*t);
   if (const auto* types = value.get<std::vector<DType>>()) {
@@ -97,9 +96,8 @@ absl::Status CheckMinimum(const AttrDef& def, const AttrValue& value) {
       },
       value.storage());
   if (size >= *def.minimum) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("attribute '", def.name, "' is ",
-                                                 value.ToString(), ", its minimum is ",
-                                                 *def.minimum));
+  return absl::InvalidArgumentError(absl::StrCat("attribute '", def.name, "' is ", value.ToString(),
+                                                 ", its minimum is ", *def.minimum));
 }
 
 // Calls `visit(arg, count, types...)` for each declared argument in order.
@@ -126,8 +124,8 @@ absl::Status ForEachArg(const OpDef& op, const std::vector<ArgDef>& args, const 
         count = *attr;
         // A hostile graph may claim any count: its node lists fewer inputs than this bound.
         if (count < 0 || count > (1 << 20)) {
-          return absl::InvalidArgumentError(absl::StrCat("op ", op.name, ": attribute '",
-                                                         arg.number_attr, "' is ", count));
+          return absl::InvalidArgumentError(
+              absl::StrCat("op ", op.name, ": attribute '", arg.number_attr, "' is ", count));
         }
       }
       types.assign(count, type);
@@ -205,8 +203,7 @@ absl::StatusOr<std::vector<DType>> OutputTypes(const OpDef& op, const AttrMap& a
 absl::StatusOr<ArgRange> InputRange(const OpDef& op, const AttrMap& attrs, absl::string_view arg) {
   return RangeOf(op, op.inputs, attrs, arg);
 }
-absl::StatusOr<ArgRange> OutputRange(const OpDef& op, const AttrMap& attrs,
-                                     absl::string_view arg) {
+absl::StatusOr<ArgRange> OutputRange(const OpDef& op, const AttrMap& attrs, absl::string_view arg) {
   return RangeOf(op, op.outputs, attrs, arg);
 }
 

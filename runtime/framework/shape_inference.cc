@@ -30,7 +30,8 @@ absl::StatusOr<PartialShape> ShapeContext::ShapeInput(int i) const {
     return PartialShape(dims);
   }
   const PartialShape& vector = inputs_[i];
-  if (vector.known_rank() && vector.rank() == 1 && vector.dim(0) >= 0 && vector.dim(0) <= kMaxRank) {
+  if (vector.known_rank() && vector.rank() == 1 && vector.dim(0) >= 0 &&
+      vector.dim(0) <= kMaxRank) {
     return PartialShape::UnknownOfRank(static_cast<int>(vector.dim(0)));
   }
   return PartialShape();
@@ -125,9 +126,8 @@ absl::Status Reduction(ShapeContext& c) {
   std::vector<bool> reduced(in.rank());
   for (int64_t axis : axes) {
     if (axis < -in.rank() || axis >= in.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat("reduction axis ", axis,
-                                                     " is out of range for shape ",
-                                                     in.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("reduction axis ", axis, " is out of range for shape ", in.ToString()));
     }
     reduced[axis < 0 ? axis + in.rank() : axis] = true;
   }

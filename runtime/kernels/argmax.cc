@@ -12,8 +12,9 @@ namespace {
 
 // Halves compare as floats.
 template <typename T>
-using Compared = std::conditional_t<
-    std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float, T>;
+using Compared =
+    std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
+                       T>;
 
 // Where the greatest (least) of `count` elements, `stride` apart, is: the first of equal ones. NaN
 // is never chosen, unless there is nothing else: then it is 0.
@@ -62,13 +63,12 @@ class ArgKernel : public OpKernel {
   absl::Status Find(KernelContext& ctx, const Tensor& x, int axis, Tensor* y) const {
     const int64_t count = x.dim(axis), inner = DimProduct(x.shape(), axis + 1, x.rank());
     const T* const data = x.data<T>();
-    ctx.ParallelFor(y->num_elements(), static_cast<double>(count),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t o = begin; o < end; ++o) {
-                        const T* const first = data + o / inner * count * inner + o % inner;
-                        Store(FindExtreme<T, kMax>(first, count, inner), o, y);
-                      }
-                    });
+    ctx.ParallelFor(y->num_elements(), static_cast<double>(count), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const T* const first = data + o / inner * count * inner + o % inner;
+        Store(FindExtreme<T, kMax>(first, count, inner), o, y);
+      }
+    });
     return absl::OkStatus();
   }
 

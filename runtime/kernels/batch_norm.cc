@@ -23,17 +23,17 @@ class FusedBatchNormKernel : public OpKernel {
     const bool channels_first = format_[1] == 'C';
     const int rank = static_cast<int>(format_.size());
     if (x.rank() != rank) {
-      return absl::InvalidArgumentError(absl::StrCat("the input must have rank ", rank,
-                                                     ", has shape ", x.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input must have rank ", rank, ", has shape ", x.shape().ToString()));
     }
     const int64_t channels = x.dim(channels_first ? 1 : rank - 1);
     const bool has_estimates = !is_training_ || factor_ != 1.0f;
     for (int i = 1; i < 5; ++i) {
       const Tensor& t = ctx.input(i);
       if (t.rank() != 1 || (t.dim(0) != channels && (i < 3 || has_estimates))) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("input ", i, " must be a vector of ", channels, " numbers, has shape ",
-                         t.shape().ToString()));
+        return absl::InvalidArgumentError(absl::StrCat("input ", i, " must be a vector of ",
+                                                       channels, " numbers, has shape ",
+                                                       t.shape().ToString()));
       }
     }
     int64_t inner = 1;
@@ -138,7 +138,8 @@ class FusedBatchNormKernel : public OpKernel {
       ASSIGN_OR_RETURN(Tensor* const out,
                        ctx.AllocateOutput(i + 1, {static_cast<int64_t>(mean.size())}));
       RETURN_IF_ERROR(VisitRealType(out->dtype(), [&]<typename U>() {
-        for (size_t c = 0; c < mean.size(); ++c) out->data<U>()[c] = static_cast<U>((*values[i])[c]);
+        for (size_t c = 0; c < mean.size(); ++c)
+          out->data<U>()[c] = static_cast<U>((*values[i])[c]);
         return absl::OkStatus();
       }));
     }

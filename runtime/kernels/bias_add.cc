@@ -37,10 +37,9 @@ class BiasAddKernel : public OpKernel {
     }
     const ChannelView view = ViewOf(shape, channels_first_);
     if (bias.dim(0) != view.channels) {
-      return absl::InvalidArgumentError(absl::StrCat("the bias has ", bias.dim(0),
-                                                     " elements, the input of shape ",
-                                                     shape.ToString(), " ", view.channels,
-                                                     " channels"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the bias has ", bias.dim(0), " elements, the input of shape ",
+                       shape.ToString(), " ", view.channels, " channels"));
     }
     const char* source = ctx.input(0).raw();  // also where the output lies if it takes the memory
     ASSIGN_OR_RETURN(Tensor* const output, ctx.ForwardOrAllocateOutput({0}, 0, shape));
@@ -89,9 +88,9 @@ class BiasAddGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {view.channels}));
     return VisitNumericType(grad.dtype(), [&]<typename T>() {
       // Half precision sums would drown small terms.
-      using Sum = std::conditional_t<std::is_same_v<T, Eigen::half> ||
-                                         std::is_same_v<T, Eigen::bfloat16>,
-                                     float, T>;
+      using Sum =
+          std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>,
+                             float, T>;
       std::vector<Sum> sums(view.channels, Sum(0));
       const T* in = grad.data<T>();
       for (int64_t o = 0; o < view.outer; ++o) {

@@ -13,9 +13,8 @@ absl::StatusOr<Shape> BroadcastShape(const Shape& a, const Shape& b) {
     const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
     const int64_t da = ia < 0 ? 1 : a.dim(ia), db = ib < 0 ? 1 : b.dim(ib);
     if (da != db && da != 1 && db != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("incompatible shapes: ", a.ToString(),
-                                                     " and ", b.ToString(),
-                                                     " do not broadcast together"));
+      return absl::InvalidArgumentError(absl::StrCat("incompatible shapes: ", a.ToString(), " and ",
+                                                     b.ToString(), " do not broadcast together"));
     }
     dims[i] = da == 1 ? db : da;
   }

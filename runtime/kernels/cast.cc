@@ -52,8 +52,8 @@ DType Widened(DType dtype) { return IsNarrowFloat(dtype) ? DType::kFloat : dtype
 
 LoopFn FindLoop(DType from, DType to) {
   static const CastLoops* const table = new CastLoops;
-  return table->loops[static_cast<int>(Widened(RealPart(from)))]
-                     [static_cast<int>(Widened(RealPart(to)))];
+  return table
+      ->loops[static_cast<int>(Widened(RealPart(from)))][static_cast<int>(Widened(RealPart(to)))];
 }
 
 // Mantissa bits as stored; 0 for what is no floating point number.
@@ -90,8 +90,8 @@ class CastKernel : public OpKernel {
         to_(build.attr<DType>("DstT")),
         loop_(FindLoop(from_, to_)) {
     if (loop_ == nullptr && from_ != to_) {
-      build.Fail(absl::UnimplementedError(absl::StrCat("cannot cast ", DTypeName(from_), " to ",
-                                                       DTypeName(to_))));
+      build.Fail(absl::UnimplementedError(
+          absl::StrCat("cannot cast ", DTypeName(from_), " to ", DTypeName(to_))));
     }
     if (build.attr<bool>("Truncate") && MantissaBits(to_) > 0) {
       truncated_bits_ = MantissaBits(from_) - MantissaBits(to_);

@@ -61,8 +61,8 @@ class RefSelectKernel : public OpKernel {
     RETURN_IF_ERROR(CheckScalar(ctx.input(0), "index"));
     const int32_t index = ctx.input(0).scalar<int32_t>();
     if (index < 0 || index >= ctx.num_inputs() - 1) {
-      return absl::InvalidArgumentError(absl::StrCat("'index' is ", index, ", there are ",
-                                                     ctx.num_inputs() - 1, " inputs"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'index' is ", index, ", there are ", ctx.num_inputs() - 1, " inputs"));
     }
     ctx.set_ref_output(0, IntrusivePtr<Variable>(ctx.ref_input(index + 1)));
     return absl::OkStatus();

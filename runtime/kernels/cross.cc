@@ -16,8 +16,8 @@ class CrossKernel : public OpKernel {
     const Tensor& b = ctx.input(1);
     if (!(a.shape() == b.shape()) || a.rank() < 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("operands must be vectors of one shape, have shapes ",
-                       a.shape().ToString(), " and ", b.shape().ToString()));
+          absl::StrCat("operands must be vectors of one shape, have shapes ", a.shape().ToString(),
+                       " and ", b.shape().ToString()));
     }
     if (a.dim(a.rank() - 1) != 3) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -12,8 +12,8 @@
 namespace tessera {
 namespace {
 
-// Runs `compute` on float tensors in place of narrow ones: input `logits` (and `labels` if they have
-// its dtype) and both outputs.
+// Runs `compute` on float tensors in place of narrow ones: input `logits` (and `labels` if they
+// have its dtype) and both outputs.
 template <typename Compute>
 absl::Status ComputeWide(KernelContext& ctx, const Tensor& logits, Tensor* loss, Tensor* gradient,
                          Compute compute) {
@@ -53,21 +53,19 @@ class SoftmaxCrossEntropyKernel : public OpKernel {
     Tensor labels = ctx.input(1);
     ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(features.shape(), labels.shape()));
     if (!shape.IsMatrix()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("features and labels must broadcast to a matrix, not to ",
-                       shape.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "features and labels must broadcast to a matrix, not to ", shape.ToString()));
     }
     ASSIGN_OR_RETURN(Tensor * loss, ctx.AllocateOutput(0, Shape{shape.dim(0)}));
     ASSIGN_OR_RETURN(Tensor * gradient, ctx.AllocateOutput(1, shape));
     if (IsNarrowFloat(labels.dtype())) {
       ASSIGN_OR_RETURN(labels, WidenToFloat(labels, ctx.step().allocator));
     }
-    return ComputeWide(ctx, features, loss, gradient,
-                       [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
-                         return x.dtype() == DType::kDouble
-                                    ? Run<double>(ctx, x, labels, shape, loss, gradient)
-                                    : Run<float>(ctx, x, labels, shape, loss, gradient);
-                       });
+    return ComputeWide(
+        ctx, features, loss, gradient, [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
+          return x.dtype() == DType::kDouble ? Run<double>(ctx, x, labels, shape, loss, gradient)
+                                             : Run<float>(ctx, x, labels, shape, loss, gradient);
+        });
   }
 
  private:
@@ -85,9 +83,8 @@ class SoftmaxCrossEntropyKernel : public OpKernel {
           repeated.assign(columns, *logits);
           logits = repeated.data();
         }
-        loss->data<T>()[row] =
-            CrossEntropyRow(logits, labels.data<T>() + row * ls[0], ls[1], columns,
-                            gradient->data<T>() + row * columns);
+        loss->data<T>()[row] = CrossEntropyRow(logits, labels.data<T>() + row * ls[0], ls[1],
+                                               columns, gradient->data<T>() + row * columns);
       }
     });
     return absl::OkStatus();
@@ -124,12 +121,11 @@ class SparseSoftmaxCrossEntropyKernel : public OpKernel {
                                                        features.dim(1), ")"));
       }
     }
-    return ComputeWide(ctx, features, loss, gradient,
-                       [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
-                         return x.dtype() == DType::kDouble
-                                    ? Run<double>(ctx, x, classes, loss, gradient)
-                                    : Run<float>(ctx, x, classes, loss, gradient);
-                       });
+    return ComputeWide(
+        ctx, features, loss, gradient, [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
+          return x.dtype() == DType::kDouble ? Run<double>(ctx, x, classes, loss, gradient)
+                                             : Run<float>(ctx, x, classes, loss, gradient);
+        });
   }
 
  private:

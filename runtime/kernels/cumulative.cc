@@ -46,8 +46,8 @@ struct RunningLogSumExp {
   }
 };
 
-// The running totals of `count` rows of `inner` elements each, `inner` elements apart, from the last
-// row on if `reverse`; without the row itself if `exclusive`.
+// The running totals of `count` rows of `inner` elements each, `inner` elements apart, from the
+// last row on if `reverse`; without the row itself if `exclusive`.
 template <typename F, typename T>
 void Accumulate(const T* x, T* y, int64_t count, int64_t inner, bool reverse, bool exclusive) {
   const F f{};
@@ -87,8 +87,8 @@ class CumulativeKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     Tensor x = ctx.input(0);
     if (!ctx.input(1).shape().IsScalar()) {
-      return absl::InvalidArgumentError(absl::StrCat("'axis' must be a scalar, has shape ",
-                                                     ctx.input(1).shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'axis' must be a scalar, has shape ", ctx.input(1).shape().ToString()));
     }
     ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(1), x.rank(), "axis"));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));

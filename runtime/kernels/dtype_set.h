@@ -35,8 +35,8 @@ inline constexpr DTypeSet kReal = kInteger | kFloating;
 inline constexpr DTypeSet kNumeric = kReal | kComplex;
 inline constexpr DTypeSet kBool = DTypes(DType::kBool);
 inline constexpr DTypeSet kString = DTypes(DType::kString);
-inline constexpr DTypeSet kQuantized = DTypes(DType::kQint8, DType::kQuint8, DType::kQint16,
-                                              DType::kQuint16, DType::kQint32);
+inline constexpr DTypeSet kQuantized =
+    DTypes(DType::kQint8, DType::kQuint8, DType::kQint16, DType::kQuint16, DType::kQint32);
 
 inline std::vector<DType> DTypeList(DTypeSet set) {
   std::vector<DType> list;
@@ -57,7 +57,8 @@ void ForEachType(Visitor visit) {
   };
   one(TypeTag<float>()), one(TypeTag<double>());
   one(TypeTag<int8_t>()), one(TypeTag<int16_t>()), one(TypeTag<int32_t>()), one(TypeTag<int64_t>());
-  one(TypeTag<uint8_t>()), one(TypeTag<uint16_t>()), one(TypeTag<uint32_t>()), one(TypeTag<uint64_t>());
+  one(TypeTag<uint8_t>()), one(TypeTag<uint16_t>()), one(TypeTag<uint32_t>()),
+      one(TypeTag<uint64_t>());
   one(TypeTag<std::complex<float>>()), one(TypeTag<std::complex<double>>());
   one(TypeTag<bool>()), one(TypeTag<std::string>());
 }

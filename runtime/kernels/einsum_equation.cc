@@ -22,8 +22,8 @@ absl::StatusOr<EinsumEquation> EinsumEquation::Parse(const std::string& text, in
   if (sides.size() != 2) return Malformed(text, "it must have exactly one '->'");
   std::vector<std::string> operands = absl::StrSplit(sides[0], ',');
   if (static_cast<int>(operands.size()) != num_inputs) {
-    return Malformed(text, absl::StrCat("it names ", operands.size(), " inputs, there are ",
-                                        num_inputs));
+    return Malformed(text,
+                     absl::StrCat("it names ", operands.size(), " inputs, there are ", num_inputs));
   }
   if (num_inputs > 2) return Malformed(text, "at most two inputs are supported");
   operands.push_back(sides[1]);
@@ -50,8 +50,8 @@ absl::StatusOr<EinsumEquation> EinsumEquation::Parse(const std::string& text, in
       }
       auto [entry, added] = numbers.emplace(c, static_cast<int>(numbers.size()));
       if (added && i + 1 == operands.size()) {
-        return Malformed(text, absl::StrCat("output label '", std::string(1, c),
-                                            "' is in no input"));
+        return Malformed(text,
+                         absl::StrCat("output label '", std::string(1, c), "' is in no input"));
       }
       labels.push_back(entry->second);
     }
@@ -75,9 +75,9 @@ absl::Status EinsumEquation::Resolve(const std::vector<int>& ranks, std::vector<
     const int named = static_cast<int>(labels.size()) - (has ? 1 : 0);
     own[i] = ranks[i] - named;
     if (own[i] < 0 || (own[i] > 0 && !has)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("einsum: input ", i, " has rank ", ranks[i], ", its subscript ",
-                       has ? "at least " : "", named, " dimensions"));
+      return absl::InvalidArgumentError(absl::StrCat("einsum: input ", i, " has rank ", ranks[i],
+                                                     ", its subscript ", has ? "at least " : "",
+                                                     named, " dimensions"));
     }
     broadcast_rank = std::max(broadcast_rank, own[i]);
   }

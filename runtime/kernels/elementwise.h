@@ -131,15 +131,15 @@ ElementwiseOp MakeOp(const char* name, F, Options... options) {
 #define REGISTER_TERNARY(name, dtypes, ...) \
   TESSERA_REGISTER_ELEMENTWISE(__COUNTER__, 3, 3, name, (dtypes), __VA_ARGS__)
 // Functions that take a float attribute of the node as one more argument; see WithAttr().
-#define REGISTER_UNARY_WITH_ATTR(name, attr, dtypes, ...) \
+#define REGISTER_UNARY_WITH_ATTR(name, attr, dtypes, ...)                      \
   TESSERA_REGISTER_ELEMENTWISE(__COUNTER__, 1, 2, name, (dtypes), __VA_ARGS__, \
                                ::tessera::WithAttr(attr))
-#define REGISTER_BINARY_WITH_ATTR(name, attr, dtypes, ...) \
+#define REGISTER_BINARY_WITH_ATTR(name, attr, dtypes, ...)                     \
   TESSERA_REGISTER_ELEMENTWISE(__COUNTER__, 2, 3, name, (dtypes), __VA_ARGS__, \
                                ::tessera::WithAttr(attr))
 #define TESSERA_REGISTER_ELEMENTWISE(counter, ...) \
   TESSERA_REGISTER_ELEMENTWISE_INNER(counter, __VA_ARGS__)
-#define TESSERA_REGISTER_ELEMENTWISE_INNER(counter, arity, args, name, dtypes, ...)              \
-  static const ::tessera::ElementwiseRegistration elementwise_registration_##counter           \
-      [[maybe_unused]] =                                                                        \
+#define TESSERA_REGISTER_ELEMENTWISE_INNER(counter, arity, args, name, dtypes, ...)  \
+  static const ::tessera::ElementwiseRegistration elementwise_registration_##counter \
+      [[maybe_unused]] =                                                             \
           ::tessera::elementwise_internal::MakeOp<arity, dtypes, args>(name, __VA_ARGS__)

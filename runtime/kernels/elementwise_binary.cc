@@ -143,28 +143,28 @@ REGISTER_BINARY("TruncateDiv", kReal, TruncateDiv{}, ErrorIf(DivisorIsZeroIntern
 REGISTER_BINARY("FloorDiv", kReal, FloorDiv{}, ErrorIf(DivisorIsZero), Cost(1));
 REGISTER_BINARY("FloorMod", kReal, FloorMod{}, ErrorIf(DivisorIsZero), Cost(5));
 REGISTER_BINARY("Mod", kReal, TruncateMod{}, ErrorIf(DivisorIsZero), Cost(5));
-REGISTER_BINARY("TruncateMod", kReal, TruncateMod{}, ErrorIf(DivisorIsZeroInternal),
-                Cost(5));
+REGISTER_BINARY("TruncateMod", kReal, TruncateMod{}, ErrorIf(DivisorIsZeroInternal), Cost(5));
 REGISTER_BINARY("SquaredDifference", kNumeric, SquaredDifference{});
 REGISTER_BINARY("Maximum", kReal, Maximum{});
 REGISTER_BINARY("Minimum", kReal, Minimum{});
 
-REGISTER_BINARY("Pow", kSigned | kFloating | kComplex, Pow{}, ErrorIf(ExponentIsNegative),
-                Cost(6));
-REGISTER_BINARY("Atan2", kFloating, [](auto y, auto x) { return std::atan2(y, x); }, Cost(15));
-REGISTER_BINARY("NextAfter", kFloating & ~kNarrowFloat,
-                [](auto x, auto y) { return std::nextafter(x, y); }, Cost(5));
+REGISTER_BINARY("Pow", kSigned | kFloating | kComplex, Pow{}, ErrorIf(ExponentIsNegative), Cost(6));
+REGISTER_BINARY(
+    "Atan2", kFloating, [](auto y, auto x) { return std::atan2(y, x); }, Cost(15));
+REGISTER_BINARY(
+    "NextAfter", kFloating & ~kNarrowFloat, [](auto x, auto y) { return std::nextafter(x, y); },
+    Cost(5));
 REGISTER_BINARY("Xdivy", kDividing,
                 [](auto x, auto y) { return ZeroIf(x == decltype(x){0}, x / y); });
-REGISTER_BINARY("Xlogy", kDividing,
-                [](auto x, auto y) { return ZeroIf(x == decltype(x){0}, x * math::Log(y)); },
-                Cost(1));
-REGISTER_BINARY("Xlog1py", kDividing,
-                [](auto x, auto y) { return ZeroIf(x == decltype(x){0}, x * math::Log1p(y)); },
-                Cost(1));
+REGISTER_BINARY(
+    "Xlogy", kDividing,
+    [](auto x, auto y) { return ZeroIf(x == decltype(x){0}, x * math::Log(y)); }, Cost(1));
+REGISTER_BINARY(
+    "Xlog1py", kDividing,
+    [](auto x, auto y) { return ZeroIf(x == decltype(x){0}, x * math::Log1p(y)); }, Cost(1));
 
-// Parts of complex numbers are clipped each by itself. NaN stays. Should the bounds be the wrong way
-// round, the upper one wins, or the lower one for complex numbers.
+// Parts of complex numbers are clipped each by itself. NaN stays. Should the bounds be the wrong
+// way round, the upper one wins, or the lower one for complex numbers.
 struct Clip {
   template <typename T>
   T operator()(T x, T low, T high) const {

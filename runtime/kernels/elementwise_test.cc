@@ -55,9 +55,10 @@ TEST(ElementwiseTest, TheSameTensorTwiceIsItsDouble) {
 
 // Every pair of shapes against the definition by indices.
 TEST(ElementwiseTest, BroadcastsByNumPysRules) {
-  const std::vector<Shape> shapes = {{},        {1},       {3},          {2, 3},       {2, 1},
-                                     {1, 3},    {4, 2, 3}, {4, 1, 3},    {4, 2, 1},    {4, 1, 1},
-                                     {1, 2, 3}, {1, 1, 1}, {5, 4, 2, 3}, {5, 1, 2, 1}, {5, 4, 1, 3}};
+  const std::vector<Shape> shapes = {{},           {1},          {3},         {2, 3},
+                                     {2, 1},       {1, 3},       {4, 2, 3},   {4, 1, 3},
+                                     {4, 2, 1},    {4, 1, 1},    {1, 2, 3},   {1, 1, 1},
+                                     {5, 4, 2, 3}, {5, 1, 2, 1}, {5, 4, 1, 3}};
   auto at = [](const Tensor& t, const Shape& shape, int64_t index) {
     int64_t offset = 0, stride = 1;
     for (int d = shape.rank() - 1, k = t.rank() - 1; d >= 0; --d, --k) {
@@ -110,8 +111,8 @@ TEST(ElementwiseTest, EqualityOfIncompatibleShapesIsFalseIfTheNodeSaysSo) {
 }
 
 TEST(ElementwiseTest, NarrowFloatsComputeInFloat) {
-  const Tensor x = Tensor::Vector<Eigen::half>(
-      {Eigen::half(1.5f), Eigen::half(60000.f), Eigen::half(kNaN)});
+  const Tensor x =
+      Tensor::Vector<Eigen::half>({Eigen::half(1.5f), Eigen::half(60000.f), Eigen::half(kNaN)});
   const Tensor z = RunOp("AddV2", {x, x}).value();
   EXPECT_EQ(static_cast<float>(z.flat<Eigen::half>()[0]), 3.f);
   EXPECT_EQ(static_cast<float>(z.flat<Eigen::half>()[1]), kInf);

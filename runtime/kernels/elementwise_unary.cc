@@ -68,8 +68,7 @@ REGISTER_UNARY("Abs", kSigned | kFloating, [](auto x) { return std::abs(x); });
 REGISTER_UNARY("Sign", kSignedNumeric, Sign{});
 REGISTER_UNARY("Square", kNumeric, [](auto x) { return x * x; });
 REGISTER_UNARY("Sqrt", kFloating | kComplex, [](auto x) { return std::sqrt(x); });
-REGISTER_UNARY("Rsqrt", kFloating | kComplex,
-               [](auto x) { return decltype(x){1} / std::sqrt(x); });
+REGISTER_UNARY("Rsqrt", kFloating | kComplex, [](auto x) { return decltype(x){1} / std::sqrt(x); });
 REGISTER_UNARY("Reciprocal", kFloating | kComplex, Reciprocal{});
 REGISTER_UNARY("Inv", kFloating | kComplex, Reciprocal{});
 
@@ -81,8 +80,10 @@ REGISTER_UNARY("Round", kFloating | kSigned, Round{});
 REGISTER_UNARY("Conj", kComplex, Conj{});
 REGISTER_UNARY("Real", kComplex, [](auto x) { return x.real(); });
 REGISTER_UNARY("Imag", kComplex, [](auto x) { return x.imag(); });
-REGISTER_UNARY("Angle", kComplex, [](auto x) { return std::arg(x); }, Cost(20));
-REGISTER_UNARY("ComplexAbs", kComplex, [](auto x) { return std::abs(x); }, Cost(4));
+REGISTER_UNARY(
+    "Angle", kComplex, [](auto x) { return std::arg(x); }, Cost(20));
+REGISTER_UNARY(
+    "ComplexAbs", kComplex, [](auto x) { return std::abs(x); }, Cost(4));
 
 REGISTER_UNARY("IsNan", kFloating, [](auto x) { return x != x; });
 REGISTER_UNARY("IsInf", kFloating, [](auto x) { return std::abs(x) == decltype(x)(INFINITY); });

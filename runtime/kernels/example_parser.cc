@@ -18,7 +18,8 @@ using tensorflow::Feature;
 // A batch of parsed protos and how to name them.
 class Batch {
  public:
-  absl::Status Parse(absl::Span<const std::string> serialized, absl::Span<const std::string> names) {
+  absl::Status Parse(absl::Span<const std::string> serialized,
+                     absl::Span<const std::string> names) {
     names_ = names;
     for (size_t i = 0; i < serialized.size(); ++i) {
       auto* example = google::protobuf::Arena::CreateMessage<Example>(&arena_);
@@ -41,14 +42,15 @@ class Batch {
   absl::StatusOr<const Feature*> Find(size_t i, const std::string& key, DType dtype) const {
     const auto& features = examples_[i]->features().feature();
     const auto it = features.find(key);
-    if (hidden_ || it == features.end() || it->second.kind_case() == Feature::KIND_NOT_SET) return nullptr;
+    if (hidden_ || it == features.end() || it->second.kind_case() == Feature::KIND_NOT_SET)
+      return nullptr;
     const DType given = it->second.has_float_list()   ? DType::kFloat
                         : it->second.has_int64_list() ? DType::kInt64
                                                       : DType::kString;
     if (given != dtype) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          Describe(i), ", Feature: ", key, ": Data types don't match. Data type: ",
-          DTypeName(given), " but expected type: ", DTypeName(dtype)));
+      return absl::InvalidArgumentError(
+          absl::StrCat(Describe(i), ", Feature: ", key, ": Data types don't match. Data type: ",
+                       DTypeName(given), " but expected type: ", DTypeName(dtype)));
     }
     return &it->second;
   }
@@ -106,16 +108,16 @@ int64_t Stride(const DenseFeature& feature) {
 }
 
 absl::Status Missing(const Batch& batch, size_t i, const DenseFeature& feature) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(batch.Describe(i), ", Feature: ", feature.key, " (data type: ",
-                   DTypeName(feature.dtype), ") is required but could not be found."));
+  return absl::InvalidArgumentError(absl::StrCat(batch.Describe(i), ", Feature: ", feature.key,
+                                                 " (data type: ", DTypeName(feature.dtype),
+                                                 ") is required but could not be found."));
 }
 
 absl::Status WrongCount(const Batch& batch, size_t i, const DenseFeature& feature, int64_t count) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      batch.Describe(i), ", Key: ", feature.key, ": Number of ", DTypeName(feature.dtype),
-      " values != expected. Values size: ", count, " but output shape: ",
-      feature.shape.ToString()));
+  return absl::InvalidArgumentError(absl::StrCat(batch.Describe(i), ", Key: ", feature.key,
+                                                 ": Number of ", DTypeName(feature.dtype),
+                                                 " values != expected. Values size: ", count,
+                                                 " but output shape: ", feature.shape.ToString()));
 }
 
 // Copies `count` elements of `from`, from its start on, to elements [at, ...) of `to`.

@@ -36,12 +36,12 @@ absl::Status Check(const Tensor& logits, const Tensor& num_samples) {
         absl::StrCat("'logits' must be a matrix, has shape ", logits.shape().ToString()));
   }
   if (!num_samples.shape().IsScalar()) {
-    return absl::InvalidArgumentError(absl::StrCat("'num_samples' must be a scalar, has shape ",
-                                                   num_samples.shape().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'num_samples' must be a scalar, has shape ", num_samples.shape().ToString()));
   }
   if (num_samples.scalar<int32_t>() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("'num_samples' must not be negative, is ",
-                                                   num_samples.scalar<int32_t>()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'num_samples' must not be negative, is ", num_samples.scalar<int32_t>()));
   }
   if (logits.dim(1) == 0 && logits.dim(0) > 0) {
     return absl::InvalidArgumentError("'logits' must have at least one class");

@@ -30,9 +30,8 @@ ExampleSpec SpecFromAttrs(const KernelBuild& build) {
 absl::Status ReadKeys(const Tensor& keys, size_t count, absl::string_view what,
                       absl::FunctionRef<void(size_t, const std::string&)> set) {
   if (keys.rank() != 1 || keys.dim(0) != static_cast<int64_t>(count)) {
-    return absl::InvalidArgumentError(absl::StrCat(what, " must be a vector of ", count,
-                                                   " strings, has shape ",
-                                                   keys.shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " must be a vector of ", count, " strings, has shape ", keys.shape().ToString()));
   }
   for (size_t i = 0; i < count; ++i) set(i, keys.flat<std::string>()[i]);
   return absl::OkStatus();
@@ -70,7 +69,8 @@ class ParseExampleKernel : public OpKernel {
     }
     if (build.status().ok() && (sparse_indices_.size() != static_cast<int>(spec_.sparse.size()) ||
                                 sparse_shapes_.size() != static_cast<int>(spec_.sparse.size()))) {
-      build.Fail(absl::InvalidArgumentError("sparse_types and the number of sparse features differ"));
+      build.Fail(
+          absl::InvalidArgumentError("sparse_types and the number of sparse features differ"));
     }
   }
 
@@ -81,8 +81,8 @@ class ParseExampleKernel : public OpKernel {
     const Tensor& serialized = ctx.input(0);
     const Tensor& names = ctx.input(1);
     if (serialized.rank() > 1 || (serialized.rank() == 0 && !is_v2_)) {
-      return absl::InvalidArgumentError(absl::StrCat("serialized must be a vector, has shape ",
-                                                     serialized.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("serialized must be a vector, has shape ", serialized.shape().ToString()));
     }
     if (names.num_elements() != 0 && names.num_elements() != serialized.num_elements()) {
       return absl::InvalidArgumentError(absl::StrCat("there are ", names.num_elements(),
@@ -105,12 +105,15 @@ class ParseExampleKernel : public OpKernel {
   // Keys are vectors in V2, a scalar each before.
   absl::Status ReadInputs(KernelContext& ctx, ExampleSpec* spec) const {
     if (is_v2_) {
-      RETURN_IF_ERROR(ReadKeys(ctx.input(sparse_keys_.begin), spec->sparse.size(), "sparse_keys",
-                               [&](size_t i, const std::string& key) { spec->sparse[i].key = key; }));
-      RETURN_IF_ERROR(ReadKeys(ctx.input(dense_keys_.begin), spec->dense.size(), "dense_keys",
-                               [&](size_t i, const std::string& key) { spec->dense[i].key = key; }));
-      RETURN_IF_ERROR(ReadKeys(ctx.input(ragged_keys_.begin), spec->ragged.size(), "ragged_keys",
-                               [&](size_t i, const std::string& key) { spec->ragged[i].key = key; }));
+      RETURN_IF_ERROR(
+          ReadKeys(ctx.input(sparse_keys_.begin), spec->sparse.size(), "sparse_keys",
+                   [&](size_t i, const std::string& key) { spec->sparse[i].key = key; }));
+      RETURN_IF_ERROR(
+          ReadKeys(ctx.input(dense_keys_.begin), spec->dense.size(), "dense_keys",
+                   [&](size_t i, const std::string& key) { spec->dense[i].key = key; }));
+      RETURN_IF_ERROR(
+          ReadKeys(ctx.input(ragged_keys_.begin), spec->ragged.size(), "ragged_keys",
+                   [&](size_t i, const std::string& key) { spec->ragged[i].key = key; }));
     } else {
       for (int i = 0; i < sparse_keys_.size() + dense_keys_.size(); ++i) {
         const bool sparse = i < sparse_keys_.size();
@@ -162,8 +165,8 @@ class ParseSingleExampleKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& serialized = ctx.input(0);
     if (serialized.rank() != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("serialized must be a scalar, has shape ",
-                                                     serialized.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("serialized must be a scalar, has shape ", serialized.shape().ToString()));
     }
     ExampleSpec spec = spec_;
     for (int i = 0; i < defaults_.size(); ++i) {

@@ -74,9 +74,7 @@ class PoolKernel : public OpKernel {
  public:
   explicit PoolKernel(const KernelBuild& build)
       : attrs_(build, kSpatialRank), ksize_(ReadPoolWindow(build, attrs_)) {}
-  absl::Status Compute(KernelContext& ctx) override {
-    return RunPool(ctx, kPool, attrs_, ksize_);
-  }
+  absl::Status Compute(KernelContext& ctx) override { return RunPool(ctx, kPool, attrs_, ksize_); }
 
  private:
   const WindowAttrs attrs_;

@@ -51,9 +51,9 @@ class StatelessRandomKernel : public OpKernel {
                       kBounds ? &ctx.input(3) : nullptr, out);
   }
 };
-#define REGISTER_STATELESS(op, distribution)                                                \
-  REGISTER_KERNEL(op, kCpu, StatelessRandomKernel<Distribution::distribution>)              \
-      .HostMemory("shape")                                                                  \
+#define REGISTER_STATELESS(op, distribution)                                   \
+  REGISTER_KERNEL(op, kCpu, StatelessRandomKernel<Distribution::distribution>) \
+      .HostMemory("shape")                                                     \
       .HostMemory("seed")
 REGISTER_STATELESS("StatelessRandomUniform", kUniform);
 REGISTER_STATELESS("StatelessRandomNormal", kNormal);
@@ -80,9 +80,9 @@ class StatelessRandomV2Kernel : public OpKernel {
                       kBounds ? &ctx.input(5) : nullptr, out);
   }
 };
-#define REGISTER_STATELESS_V2(op, distribution)                                             \
-  REGISTER_KERNEL(op, kCpu, StatelessRandomV2Kernel<Distribution::distribution>)            \
-      .HostMemory("shape")                                                                  \
+#define REGISTER_STATELESS_V2(op, distribution)                                  \
+  REGISTER_KERNEL(op, kCpu, StatelessRandomV2Kernel<Distribution::distribution>) \
+      .HostMemory("shape")                                                       \
       .HostMemory("alg")
 REGISTER_STATELESS_V2("StatelessRandomUniformV2", kUniform);
 REGISTER_STATELESS_V2("StatelessRandomNormalV2", kNormal);
@@ -101,8 +101,8 @@ class GetKeyCounterKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(0)));
     ctx.set_output(0, Tensor::Vector<uint64_t>({generator.key()}));
-    ctx.set_output(1, Tensor::Vector<uint64_t>({generator.counter_low(),
-                                                generator.counter_high()}));
+    ctx.set_output(1,
+                   Tensor::Vector<uint64_t>({generator.counter_low(), generator.counter_high()}));
     if (ctx.num_outputs() > 2) ctx.set_output(2, Tensor::Scalar<int32_t>(1));
     return absl::OkStatus();
   }
@@ -168,10 +168,10 @@ class StatefulRandomKernel : public OpKernel {
                       kBounds ? &ctx.input(4) : nullptr, out);
   }
 };
-#define REGISTER_STATEFUL(op, distribution)                                                 \
-  REGISTER_KERNEL(op, kCpu, StatefulRandomKernel<Distribution::distribution>)               \
-      .HostMemory("resource")                                                               \
-      .HostMemory("algorithm")                                                              \
+#define REGISTER_STATEFUL(op, distribution)                                   \
+  REGISTER_KERNEL(op, kCpu, StatefulRandomKernel<Distribution::distribution>) \
+      .HostMemory("resource")                                                 \
+      .HostMemory("algorithm")                                                \
       .HostMemory("shape")
 REGISTER_STATEFUL("StatefulUniform", kUniform);
 REGISTER_STATEFUL("StatefulStandardNormalV2", kNormal);

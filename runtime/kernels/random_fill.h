@@ -16,9 +16,9 @@ enum class Distribution {
 };
 
 // Fills *out, of a floating or integer dtype as the distribution wants it. The numbers depend on
-// `generator` alone, not on threads. `minval` and `maxval` are scalars of the dtype for kUniformInt,
-// else null. Errors: INVALID_ARGUMENT for other dtypes, for bounds that are no scalars or leave
-// nothing between them.
+// `generator` alone, not on threads. `minval` and `maxval` are scalars of the dtype for
+// kUniformInt, else null. Errors: INVALID_ARGUMENT for other dtypes, for bounds that are no scalars
+// or leave nothing between them.
 absl::Status FillRandom(KernelContext& ctx, Distribution distribution, const Philox& generator,
                         const Tensor* minval, const Tensor* maxval, Tensor* out);
 

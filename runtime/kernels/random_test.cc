@@ -47,9 +47,9 @@ TEST(RandomTest, NormalNumbersHaveTheirMoments) {
 }
 
 TEST(RandomTest, TruncatedNumbersStayWithinTwo) {
-  const Tensor x = RunOp("StatelessTruncatedNormal", {ShapeOf({10000}), kSeed},
-                         {{"dtype", DType::kDouble}})
-                       .value();
+  const Tensor x =
+      RunOp("StatelessTruncatedNormal", {ShapeOf({10000}), kSeed}, {{"dtype", DType::kDouble}})
+          .value();
   for (double v : x.flat<double>()) ASSERT_LT(std::abs(v), 2);
 }
 
@@ -64,14 +64,14 @@ TEST(RandomTest, ASeededOpGoesOnFromRunToRun) {
 }
 
 TEST(RandomTest, IntegersCoverTheirRangeOnly) {
-  const Tensor x = RunOp("StatelessRandomUniformInt",
-                         {ShapeOf({2000}), kSeed, Tensor::Scalar<int32_t>(-3),
-                          Tensor::Scalar<int32_t>(4)})
-                       .value();
+  const Tensor x =
+      RunOp("StatelessRandomUniformInt",
+            {ShapeOf({2000}), kSeed, Tensor::Scalar<int32_t>(-3), Tensor::Scalar<int32_t>(4)})
+          .value();
   const std::set<int32_t> seen(x.flat<int32_t>().begin(), x.flat<int32_t>().end());
   EXPECT_EQ(seen, (std::set<int32_t>{-3, -2, -1, 0, 1, 2, 3}));
-  EXPECT_EQ(RunOp("StatelessRandomUniformInt", {ShapeOf({2}), kSeed, Tensor::Scalar<int32_t>(4),
-                                                Tensor::Scalar<int32_t>(4)})
+  EXPECT_EQ(RunOp("StatelessRandomUniformInt",
+                  {ShapeOf({2}), kSeed, Tensor::Scalar<int32_t>(4), Tensor::Scalar<int32_t>(4)})
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);

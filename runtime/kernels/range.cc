@@ -21,8 +21,8 @@ template <typename T>
 absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
   if (delta == T{0}) return absl::InvalidArgumentError("'delta' must not be 0");
   if (delta > T{0} ? start > limit : start < limit) {
-    return absl::InvalidArgumentError(absl::StrCat("steps of ", delta, " do not lead from ", start,
-                                                   " to ", limit));
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps of ", delta, " do not lead from ", start, " to ", limit));
   }
   if constexpr (std::is_integral_v<T>) {
     // The distance may overflow T, but not its unsigned counterpart.
@@ -37,8 +37,8 @@ absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
   } else {
     const double count = std::ceil(std::abs((static_cast<double>(limit) - start) / delta));
     if (!(count < 9e18)) {
-      return absl::InvalidArgumentError(absl::StrCat("a range from ", start, " to ", limit, " by ",
-                                                     delta, " has no end"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a range from ", start, " to ", limit, " by ", delta, " has no end"));
     }
     return static_cast<int64_t>(count);
   }

@@ -58,9 +58,9 @@ class ReductionKernel : public OpKernel {
   const bool keep_dims_;
 };
 
-#define REGISTER_REDUCTION(op, dtypes)             \
-  REGISTER_KERNEL(op, kCpu, ReductionKernel)       \
-      .TypeConstraint("T", DTypeList(dtypes))      \
+#define REGISTER_REDUCTION(op, dtypes)        \
+  REGISTER_KERNEL(op, kCpu, ReductionKernel)  \
+      .TypeConstraint("T", DTypeList(dtypes)) \
       .HostMemory("reduction_indices")
 
 REGISTER_REDUCTION("Sum", kNumeric);

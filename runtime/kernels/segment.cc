@@ -78,21 +78,21 @@ class SegmentKernel : public OpKernel {
     for (const int64_t id : ids) {
       if (id >= 0) ++counts[id];
     }
-    ctx.ParallelFor(columns, 0.5 * static_cast<double>(ids.size()), [&](int64_t begin,
-                                                                        int64_t end) {
-      const int64_t count = end - begin;
-      char* const acc = to.mutable_raw() + begin * size;
-      const char* const in = from.raw() + begin * size;
-      const int64_t row = columns * size;
-      for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
-      for (size_t i = 0; i < ids.size(); ++i) {
-        if (ids[i] < 0) continue;
-        loops_.rows(acc + ids[i] * row, in + static_cast<int64_t>(i) * row, 0, 1, count);
-      }
-      for (int64_t s = 0; s < segments; ++s) {
-        if (counts[s] > 0) loops_.finish(acc + s * row, count, counts[s], acc + s * row);
-      }
-    });
+    ctx.ParallelFor(
+        columns, 0.5 * static_cast<double>(ids.size()), [&](int64_t begin, int64_t end) {
+          const int64_t count = end - begin;
+          char* const acc = to.mutable_raw() + begin * size;
+          const char* const in = from.raw() + begin * size;
+          const int64_t row = columns * size;
+          for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
+          for (size_t i = 0; i < ids.size(); ++i) {
+            if (ids[i] < 0) continue;
+            loops_.rows(acc + ids[i] * row, in + static_cast<int64_t>(i) * row, 0, 1, count);
+          }
+          for (int64_t s = 0; s < segments; ++s) {
+            if (counts[s] > 0) loops_.finish(acc + s * row, count, counts[s], acc + s * row);
+          }
+        });
     if (narrow) NarrowFromFloat(to, out);
     for (int64_t s = 0; s < segments; ++s) {
       if (counts[s] == 0) FillRow(fill_, s, columns, out);
@@ -122,8 +122,7 @@ class SortedSegmentKernel : public SegmentKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor data = ctx.input(0);
     const Tensor& segment_ids = ctx.input(1);
-    if (!segment_ids.shape().IsVector() || data.rank() < 1 ||
-        data.dim(0) != segment_ids.dim(0)) {
+    if (!segment_ids.shape().IsVector() || data.rank() < 1 || data.dim(0) != segment_ids.dim(0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("'segment_ids' must have one number a row of 'data'; shapes are ",
                        segment_ids.shape().ToString(), " and ", data.shape().ToString()));

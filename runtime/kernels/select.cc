@@ -82,9 +82,9 @@ class SelectKernel : public OpKernel {
     const Tensor& condition = ctx.input(0);
     const Shape shape = ctx.input(1).shape();
     if (!(shape == ctx.input(2).shape())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'t' and 'e' must have equal shapes, not ", shape.ToString(), " and ",
-                       ctx.input(2).shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("'t' and 'e' must have equal shapes, not ",
+                                                     shape.ToString(), " and ",
+                                                     ctx.input(2).shape().ToString()));
     }
     if (condition.shape().IsScalar()) {
       ctx.set_output(0, ctx.TakeInput(condition.scalar<bool>() ? 1 : 2));

@@ -22,9 +22,8 @@ struct Column {
                : static_cast<uint64_t>(values->flat<int64_t>()[position]);
   }
   std::string Text(int64_t position) const {
-    return values->dtype() == DType::kString
-               ? values->flat<std::string>()[position]
-               : absl::StrCat(values->flat<int64_t>()[position]);
+    return values->dtype() == DType::kString ? values->flat<std::string>()[position]
+                                             : absl::StrCat(values->flat<int64_t>()[position]);
   }
 };
 
@@ -67,15 +66,14 @@ class Columns {
     return absl::OkStatus();
   }
 
-  absl::Status ReadSparse(int i, const Tensor& indices, const Tensor& values,
-                          const Tensor& shape) {
+  absl::Status ReadSparse(int i, const Tensor& indices, const Tensor& values, const Tensor& shape) {
     const std::string what = absl::StrCat("sparse column ", i);
     if (indices.rank() != 2 || indices.dim(1) != 2 || values.rank() != 1 || shape.rank() != 1 ||
         shape.dim(0) != 2 || indices.dim(0) != values.dim(0)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          what, " must be a matrix: indices [n,2], values [n], shape [2]; has shapes ",
-          indices.shape().ToString(), ", ", values.shape().ToString(), ", ",
-          shape.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, " must be a matrix: indices [n,2], values [n], shape [2]; has shapes ",
+                       indices.shape().ToString(), ", ", values.shape().ToString(), ", ",
+                       shape.shape().ToString()));
     }
     const int64_t batch = shape.flat<int64_t>()[0];
     if (batch < 0 || batch > std::numeric_limits<int32_t>::max()) {
@@ -116,10 +114,9 @@ class Columns {
 
 // Outputs indices, values and shape of the crosses; `emit(positions, out)` writes cross `out` from
 // one position a column. The last column changes fastest.
-absl::Status WriteCrosses(
-    KernelContext& ctx, const Columns& columns, DType dtype,
-    const std::function<void(const std::vector<int64_t>& positions, Tensor& values, int64_t out)>&
-        emit) {
+absl::Status WriteCrosses(KernelContext& ctx, const Columns& columns, DType dtype,
+                          const std::function<void(const std::vector<int64_t>& positions,
+                                                   Tensor& values, int64_t out)>& emit) {
   int64_t total = 0, widest = 0;
   for (int64_t row = 0; row < columns.batch(); ++row) {
     ASSIGN_OR_RETURN(const int64_t count, columns.CrossCount(row));

@@ -91,18 +91,18 @@ class SparseReshapeKernel : public OpKernel {
     ASSIGN_OR_RETURN(IndexVector to, ReadIndexVector(ctx.input(2), "new_shape"));
     if (ctx.input(1).rank() != 1 || ctx.input(2).rank() != 1 || indices.rank() != 2 ||
         indices.dim(1) != static_cast<int64_t>(from.size())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "SparseReshape needs indices [n,rank] and two shape vectors; has shapes ",
-          indices.shape().ToString(), ", ", ctx.input(1).shape().ToString(), ", ",
-          ctx.input(2).shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("SparseReshape needs indices [n,rank] and two shape vectors; has shapes ",
+                       indices.shape().ToString(), ", ", ctx.input(1).shape().ToString(), ", ",
+                       ctx.input(2).shape().ToString()));
     }
     ASSIGN_OR_RETURN(const Shape from_shape, Shape::Make(from));
     RETURN_IF_ERROR(InferDimension(from_shape.num_elements(), &to));
     ASSIGN_OR_RETURN(const Shape to_shape, Shape::Make(to));
     if (to_shape.num_elements() != from_shape.num_elements()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a sparse tensor of dense shape ", from_shape.ToString(),
-                       " cannot have shape ", to_shape.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("a sparse tensor of dense shape ",
+                                                     from_shape.ToString(), " cannot have shape ",
+                                                     to_shape.ToString()));
     }
     const int64_t count = indices.dim(0), from_rank = indices.dim(1);
     const int64_t to_rank = static_cast<int64_t>(to.size());

@@ -1,4 +1,5 @@
-// SparseSegmentSum, Mean and SqrtN: gathered rows summed by segment; the heart of embedding look-ups.
+// SparseSegmentSum, Mean and SqrtN: gathered rows summed by segment; the heart of embedding
+// look-ups.
 #include <cmath>
 #include <cstring>
 
@@ -37,13 +38,13 @@ class SparseSegmentKernel : public OpKernel {
     }
     for (size_t i = 0; i < segments.size(); ++i) {
       if (segments[i] < 0 || segments[i] >= rows || (i > 0 && segments[i] < segments[i - 1])) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("segment_ids[", i, "] is ", segments[i],
-                         ": they must be sorted and in [0, ", rows, ")"));
+        return absl::InvalidArgumentError(absl::StrCat("segment_ids[", i, "] is ", segments[i],
+                                                       ": they must be sorted and in [0, ", rows,
+                                                       ")"));
       }
       if (indices[i] < 0 || indices[i] >= data.dim(0)) {
-        return absl::InvalidArgumentError(absl::StrCat("indices[", i, "] is ", indices[i],
-                                                       ", data has ", data.dim(0), " rows"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("indices[", i, "] is ", indices[i], ", data has ", data.dim(0), " rows"));
       }
     }
     Shape shape = data.shape();
@@ -78,8 +79,8 @@ class SparseSegmentKernel : public OpKernel {
                              : kKind == Segment::kSqrtN ? std::sqrt(count)
                                                         : 1;
       for (int64_t i = 0; i < width; ++i) {
-        to[i] = static_cast<T>(kKind == Segment::kSum ? sums[i]
-                                                      : static_cast<Sum>(sums[i] / divisor));
+        to[i] =
+            static_cast<T>(kKind == Segment::kSum ? sums[i] : static_cast<Sum>(sums[i] / divisor));
       }
       begin = end;
     }

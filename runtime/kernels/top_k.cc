@@ -13,8 +13,9 @@ namespace {
 
 // Halves compare as floats.
 template <typename T>
-using Compared = std::conditional_t<
-    std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float, T>;
+using Compared =
+    std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
+                       T>;
 
 // A total order: NaN comes after all numbers, equal elements in order of their index.
 template <typename T>
@@ -96,8 +97,8 @@ class TopKV2Kernel : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t k, ReadIndexScalar(ctx.input(1), "k"));
     if (k < 0) return absl::InvalidArgumentError(absl::StrCat("'k' must not be negative, is ", k));
     if (x.rank() < 1 || x.dim(x.rank() - 1) < k) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the input must have at least k = ", k, " columns, has shape ", x.shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("the input must have at least k = ", k,
+                                                     " columns, has shape ", x.shape().ToString()));
     }
     Shape shape = x.shape();
     shape.SetDim(x.rank() - 1, k);
@@ -106,9 +107,7 @@ class TopKV2Kernel : public OpKernel {
     return TopK<true>(ctx, x, x.rank() - 1, k, values, indices);
   }
 };
-REGISTER_KERNEL("TopKV2", kCpu, TopKV2Kernel)
-    .TypeConstraint("T", DTypeList(kReal))
-    .HostMemory("k");
+REGISTER_KERNEL("TopKV2", kCpu, TopKV2Kernel).TypeConstraint("T", DTypeList(kReal)).HostMemory("k");
 
 // Errors: INVALID_ARGUMENT for a dimension out of range or smaller than `k`.
 class ApproxTopKKernel : public OpKernel {
@@ -123,8 +122,8 @@ class ApproxTopKKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int axis, NormalizeAxis(dimension_, x.rank(), "reduction_dimension"));
     if (x.dim(axis) < k_) {
       return absl::InvalidArgumentError(absl::StrCat("dimension ", axis, " of shape ",
-                                                     x.shape().ToString(), " has less than k = ",
-                                                     k_, " elements"));
+                                                     x.shape().ToString(),
+                                                     " has less than k = ", k_, " elements"));
     }
     Shape shape = x.shape();
     shape.SetDim(axis, k_);
@@ -206,8 +205,8 @@ class NthElementKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(int64_t n, ReadIndexScalar(ctx.input(1), "n"));
     if (n < 0 || x.rank() < 1 || x.dim(x.rank() - 1) <= n) {
-      return absl::InvalidArgumentError(absl::StrCat("no element ", n, " in rows of shape ",
-                                                     x.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("no element ", n, " in rows of shape ", x.shape().ToString()));
     }
     const int64_t columns = x.dim(x.rank() - 1);
     if (reverse_) n = columns - 1 - n;
@@ -222,8 +221,7 @@ class NthElementKernel : public OpKernel {
           for (int64_t i = 0; i < columns; ++i) {
             row[i] = {static_cast<Compared<T>>(values[i]), static_cast<int32_t>(i)};
           }
-          std::nth_element(row.begin(), row.begin() + n, row.end(),
-                           Precedes<Compared<T>, false>);
+          std::nth_element(row.begin(), row.begin() + n, row.end(), Precedes<Compared<T>, false>);
           y->data<T>()[r] = values[row[n].index];
         }
       });

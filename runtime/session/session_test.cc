@@ -31,12 +31,18 @@ tensorflow::GraphDef SampleGraph() {
     node {
       name: "a"
       op: "Placeholder"
-      attr { key: "dtype" value { type: DT_INT32 } }
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
     }
     node {
       name: "b"
       op: "Placeholder"
-      attr { key: "dtype" value { type: DT_INT32 } }
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
     }
     node { name: "sum" op: "TestAdd" input: "a" input: "b" }
     node { name: "twice" op: "TestAdd" input: "sum" input: "sum" }
@@ -109,18 +115,20 @@ TEST_F(SessionTest, PlaceholderThatIsNotFedIsNamed) {
 }
 
 TEST_F(SessionTest, ExtendAddsNodesAndAnErrorAddsNone) {
-  ASSERT_TRUE(session_->Extend(Parse(R"pb(
-                         node { name: "more" op: "TestAdd" input: "twice" input: "a" }
-                       )pb"))
+  ASSERT_TRUE(session_
+                  ->Extend(Parse(R"pb(
+                    node { name: "more" op: "TestAdd" input: "twice" input: "a" }
+                  )pb"))
                   .ok());
   std::vector<Tensor> outputs;
   ASSERT_TRUE(session_->Run({{"a", Int(1)}, {"b", Int(2)}}, {"more"}, {}, &outputs).ok());
   EXPECT_EQ(outputs[0].scalar<int32_t>(), 7);
 
-  EXPECT_FALSE(session_->Extend(Parse(R"pb(
-                          node { name: "fine" op: "TestAdd" input: "a" input: "a" }
-                          node { name: "bad" op: "TestAdd" input: "a" input: "nobody" }
-                        )pb"))
+  EXPECT_FALSE(session_
+                   ->Extend(Parse(R"pb(
+                     node { name: "fine" op: "TestAdd" input: "a" input: "a" }
+                     node { name: "bad" op: "TestAdd" input: "a" input: "nobody" }
+                   )pb"))
                    .ok());
   EXPECT_EQ(session_->Run({{"a", Int(1)}}, {"fine"}, {}, &outputs).code(),
             absl::StatusCode::kNotFound);
@@ -190,9 +198,9 @@ TEST_F(SessionTest, RunMetadataHasTheStepsNodes) {
   options.collect_stats = true;
   std::vector<Tensor> outputs;
   tensorflow::RunMetadata metadata;
-  ASSERT_TRUE(session_
-                  ->Run(options, {{"a", Int(1)}, {"b", Int(2)}}, {"twice"}, {}, &outputs, &metadata)
-                  .ok());
+  ASSERT_TRUE(
+      session_->Run(options, {{"a", Int(1)}, {"b", Int(2)}}, {"twice"}, {}, &outputs, &metadata)
+          .ok());
   ASSERT_EQ(metadata.step_stats().dev_stats_size(), 1);
   EXPECT_GE(metadata.step_stats().dev_stats(0).node_stats_size(), 2);
 }
@@ -261,28 +269,55 @@ tensorflow::GraphDef VariableGraph() {
     node {
       name: "v"
       op: "VariableV2"
-      attr { key: "dtype" value { type: DT_INT32 } }
-      attr { key: "shape" value { shape {} } }
-      attr { key: "container" value { s: "box" } }
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
+      attr {
+        key: "shape"
+        value { shape {} }
+      }
+      attr {
+        key: "container"
+        value { s: "box" }
+      }
     }
     node {
       name: "one"
       op: "Const"
-      attr { key: "dtype" value { type: DT_INT32 } }
-      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape {} int_val: 1 } } }
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
+      attr {
+        key: "value"
+        value {
+          tensor {
+            dtype: DT_INT32
+            tensor_shape {}
+            int_val: 1
+          }
+        }
+      }
     }
     node {
       name: "init"
       op: "Assign"
       input: "v"
       input: "one"
-      attr { key: "T" value { type: DT_INT32 } }
+      attr {
+        key: "T"
+        value { type: DT_INT32 }
+      }
     }
     node {
       name: "read"
       op: "Identity"
       input: "v"
-      attr { key: "T" value { type: DT_INT32 } }
+      attr {
+        key: "T"
+        value { type: DT_INT32 }
+      }
     }
   )pb");
 }
@@ -291,16 +326,14 @@ TEST(SessionStateTest, VariablesLastUntilTheirContainerIsReset) {
   std::unique_ptr<Session> session = *Session::Create({});
   ASSERT_TRUE(session->Extend(VariableGraph()).ok());
   std::vector<Tensor> outputs;
-  EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(session->Run({}, {}, {"init"}, nullptr).ok());
   ASSERT_TRUE(session->Run({}, {"read"}, {}, &outputs).ok());
   EXPECT_EQ(outputs[0].scalar<int32_t>(), 1);
   session->ResetContainers({"another"});
   EXPECT_TRUE(session->Run({}, {"read"}, {}, &outputs).ok());
   session->ResetContainers({"box"});
-  EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(SessionDevicesTest, GraphIsSplitOverDevices) {
@@ -318,8 +351,8 @@ TEST(SessionDevicesTest, GraphIsSplitOverDevices) {
     RunOptions run_options;
     run_options.run_on_caller = on_caller;
     std::vector<Tensor> outputs;
-    const absl::Status status = session->Run(
-        run_options, {{"a", Int(1)}, {"b", Int(2)}}, {"twice", "sum"}, {}, &outputs);
+    const absl::Status status =
+        session->Run(run_options, {{"a", Int(1)}, {"b", Int(2)}}, {"twice", "sum"}, {}, &outputs);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(outputs[0].scalar<int32_t>(), 6);
     EXPECT_EQ(outputs[1].scalar<int32_t>(), 3);

@@ -13,33 +13,155 @@ namespace {
 // called by a function, h4 goes round a While whose body assigns it. References v1 and v2: v1 is
 // read, v2 assigned through an Identity of references.
 constexpr char kGraph[] = R"pb(
-  node { name: "h1" op: "VarHandleOp"
-         attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } } }
-  node { name: "h2" op: "VarHandleOp"
-         attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } } }
-  node { name: "h3" op: "VarHandleOp"
-         attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } }
-         attr { key: "shared_name" value { s: "third" } } }
-  node { name: "h4" op: "VarHandleOp"
-         attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } } }
-  node { name: "read" op: "ReadVariableOp" input: "h1"
-         attr { key: "dtype" value { type: DT_FLOAT } } }
-  node { name: "call" op: "StatefulPartitionedCall" input: "h2" input: "h3" input: "read"
-         attr { key: "Tin" value { list { type: DT_RESOURCE type: DT_RESOURCE type: DT_FLOAT } } }
-         attr { key: "Tout" value { list { type: DT_FLOAT } } }
-         attr { key: "f" value { func { name: "outer" } } } }
-  node { name: "while" op: "While" input: "h4"
-         attr { key: "T" value { list { type: DT_RESOURCE } } }
-         attr { key: "cond" value { func { name: "never" } } }
-         attr { key: "body" value { func { name: "zero" } } } }
-  node { name: "v1" op: "VariableV2"
-         attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } } }
-  node { name: "v2" op: "VariableV2"
-         attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape {} } } }
-  node { name: "read_v1" op: "Identity" input: "v1" attr { key: "T" value { type: DT_FLOAT } } }
-  node { name: "same_v2" op: "RefIdentity" input: "v2" attr { key: "T" value { type: DT_FLOAT } } }
-  node { name: "assign" op: "Assign" input: "same_v2" input: "read_v1"
-         attr { key: "T" value { type: DT_FLOAT } } }
+  node {
+    name: "h1"
+    op: "VarHandleOp"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value { shape {} }
+    }
+  }
+  node {
+    name: "h2"
+    op: "VarHandleOp"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value { shape {} }
+    }
+  }
+  node {
+    name: "h3"
+    op: "VarHandleOp"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value { shape {} }
+    }
+    attr {
+      key: "shared_name"
+      value { s: "third" }
+    }
+  }
+  node {
+    name: "h4"
+    op: "VarHandleOp"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value { shape {} }
+    }
+  }
+  node {
+    name: "read"
+    op: "ReadVariableOp"
+    input: "h1"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+  }
+  node {
+    name: "call"
+    op: "StatefulPartitionedCall"
+    input: "h2"
+    input: "h3"
+    input: "read"
+    attr {
+      key: "Tin"
+      value { list { type: DT_RESOURCE type: DT_RESOURCE type: DT_FLOAT } }
+    }
+    attr {
+      key: "Tout"
+      value { list { type: DT_FLOAT } }
+    }
+    attr {
+      key: "f"
+      value { func { name: "outer" } }
+    }
+  }
+  node {
+    name: "while"
+    op: "While"
+    input: "h4"
+    attr {
+      key: "T"
+      value { list { type: DT_RESOURCE } }
+    }
+    attr {
+      key: "cond"
+      value { func { name: "never" } }
+    }
+    attr {
+      key: "body"
+      value { func { name: "zero" } }
+    }
+  }
+  node {
+    name: "v1"
+    op: "VariableV2"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value { shape {} }
+    }
+  }
+  node {
+    name: "v2"
+    op: "VariableV2"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value { shape {} }
+    }
+  }
+  node {
+    name: "read_v1"
+    op: "Identity"
+    input: "v1"
+    attr {
+      key: "T"
+      value { type: DT_FLOAT }
+    }
+  }
+  node {
+    name: "same_v2"
+    op: "RefIdentity"
+    input: "v2"
+    attr {
+      key: "T"
+      value { type: DT_FLOAT }
+    }
+  }
+  node {
+    name: "assign"
+    op: "Assign"
+    input: "same_v2"
+    input: "read_v1"
+    attr {
+      key: "T"
+      value { type: DT_FLOAT }
+    }
+  }
   library {
     function {
       signature {
@@ -50,12 +172,33 @@ constexpr char kGraph[] = R"pb(
         output_arg { name: "y" type: DT_FLOAT }
         is_stateful: true
       }
-      node_def { name: "read" op: "ReadVariableOp" input: "a"
-                 attr { key: "dtype" value { type: DT_FLOAT } } }
-      node_def { name: "inner" op: "StatefulPartitionedCall" input: "b" input: "c"
-                 attr { key: "Tin" value { list { type: DT_RESOURCE type: DT_FLOAT } } }
-                 attr { key: "Tout" value { list { } } }
-                 attr { key: "f" value { func { name: "set" } } } }
+      node_def {
+        name: "read"
+        op: "ReadVariableOp"
+        input: "a"
+        attr {
+          key: "dtype"
+          value { type: DT_FLOAT }
+        }
+      }
+      node_def {
+        name: "inner"
+        op: "StatefulPartitionedCall"
+        input: "b"
+        input: "c"
+        attr {
+          key: "Tin"
+          value { list { type: DT_RESOURCE type: DT_FLOAT } }
+        }
+        attr {
+          key: "Tout"
+          value { list {} }
+        }
+        attr {
+          key: "f"
+          value { func { name: "set" } }
+        }
+      }
       ret { key: "y" value: "read:value:0" }
       control_ret { key: "inner" value: "inner" }
     }
@@ -66,8 +209,16 @@ constexpr char kGraph[] = R"pb(
         input_arg { name: "value" type: DT_FLOAT }
         is_stateful: true
       }
-      node_def { name: "assign" op: "AssignVariableOp" input: "a" input: "value"
-                 attr { key: "dtype" value { type: DT_FLOAT } } }
+      node_def {
+        name: "assign"
+        op: "AssignVariableOp"
+        input: "a"
+        input: "value"
+        attr {
+          key: "dtype"
+          value { type: DT_FLOAT }
+        }
+      }
     }
     function {
       signature {
@@ -76,11 +227,33 @@ constexpr char kGraph[] = R"pb(
         output_arg { name: "b" type: DT_RESOURCE }
         is_stateful: true
       }
-      node_def { name: "nil" op: "Const"
-                 attr { key: "dtype" value { type: DT_FLOAT } }
-                 attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} } } } }
-      node_def { name: "assign" op: "AssignVariableOp" input: "a" input: "nil:output:0"
-                 attr { key: "dtype" value { type: DT_FLOAT } } }
+      node_def {
+        name: "nil"
+        op: "Const"
+        attr {
+          key: "dtype"
+          value { type: DT_FLOAT }
+        }
+        attr {
+          key: "value"
+          value {
+            tensor {
+              dtype: DT_FLOAT
+              tensor_shape {}
+            }
+          }
+        }
+      }
+      node_def {
+        name: "assign"
+        op: "AssignVariableOp"
+        input: "a"
+        input: "nil:output:0"
+        attr {
+          key: "dtype"
+          value { type: DT_FLOAT }
+        }
+      }
       ret { key: "b" value: "a" }
     }
     function {
@@ -89,9 +262,23 @@ constexpr char kGraph[] = R"pb(
         input_arg { name: "a" type: DT_RESOURCE }
         output_arg { name: "b" type: DT_BOOL }
       }
-      node_def { name: "no" op: "Const"
-                 attr { key: "dtype" value { type: DT_BOOL } }
-                 attr { key: "value" value { tensor { dtype: DT_BOOL tensor_shape {} } } } }
+      node_def {
+        name: "no"
+        op: "Const"
+        attr {
+          key: "dtype"
+          value { type: DT_BOOL }
+        }
+        attr {
+          key: "value"
+          value {
+            tensor {
+              dtype: DT_BOOL
+              tensor_shape {}
+            }
+          }
+        }
+      }
       ret { key: "b" value: "no:output:0" }
     }
   }
@@ -118,9 +305,18 @@ TEST(VariableWritesTest, UnknownReaderCountsAsWriter) {
   tensorflow::GraphDef graph_def;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       R"pb(
-        node { name: "h" op: "VarHandleOp"
-               attr { key: "dtype" value { type: DT_FLOAT } }
-               attr { key: "shape" value { shape {} } } }
+        node {
+          name: "h"
+          op: "VarHandleOp"
+          attr {
+            key: "dtype"
+            value { type: DT_FLOAT }
+          }
+          attr {
+            key: "shape"
+            value { shape {} }
+          }
+        }
         node { name: "destroy" op: "DestroyResourceOp" input: "h" }
         versions { producer: 1000 }
       )pb",

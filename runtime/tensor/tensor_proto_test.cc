@@ -147,9 +147,8 @@ TEST(TensorFromProtoTest, AskingForTooMuchIsRefusedBeforeItIsTaken) {
   EXPECT_EQ(TensorFromProto(proto, 399).status().code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(TensorFromProto(proto, 400).ok());
   // The shape asks for nearly two gigabytes, the content shows that it is not meant.
-  EXPECT_EQ(
-      ErrorOf("dtype: DT_STRING tensor_shape { dim { size: 60000000 } } tensor_content: 'a'"),
-      StatusCode::kInvalidArgument);
+  EXPECT_EQ(ErrorOf("dtype: DT_STRING tensor_shape { dim { size: 60000000 } } tensor_content: 'a'"),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(TensorFromProtoTest, RepeatingALongValueCountsTowardsTheLimit) {

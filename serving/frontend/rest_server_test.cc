@@ -94,11 +94,12 @@ TEST_F(RestServerTest, Predicts) {
             "{\n    \"predictions\": [\n        {\n            \"y\": 2.5,\n            \"z\": "
             "1.0\n        },\n        {\n            \"y\": 3.0,\n            \"z\": 2.0\n        "
             "}\n    ]\n}");
-  EXPECT_EQ(Ask("POST", "/v1/models/m/labels/stable:predict",
-                R"({"signature_name": "with_default", "inputs": [4]})")
-                .body,
-            "{\n    \"outputs\": {\n        \"y\": [\n            4.0\n        ],\n        \"z\": [\n"
-            "            4.0\n        ]\n    }\n}");
+  EXPECT_EQ(
+      Ask("POST", "/v1/models/m/labels/stable:predict",
+          R"({"signature_name": "with_default", "inputs": [4]})")
+          .body,
+      "{\n    \"outputs\": {\n        \"y\": [\n            4.0\n        ],\n        \"z\": [\n"
+      "            4.0\n        ]\n    }\n}");
   EXPECT_EQ(Ask("POST", "/v1/models/m/versions/123:predict",
                 R"({"signature_name": "two_inputs", "inputs": {"a": 2, "b": 4}})")
                 .status,

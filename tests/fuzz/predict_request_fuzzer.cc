@@ -27,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   const size_t chunk_size = data[0] == 0 ? size : data[0];
   const auto expected = tessera::serving::ReadByLibrary(bytes, kMaxTensorBytes);
-  const auto read = tessera::serving::ReadByWire(tessera::serving::InChunks(bytes, chunk_size),
-                                                 kMaxTensorBytes);
+  const auto read =
+      tessera::serving::ReadByWire(tessera::serving::InChunks(bytes, chunk_size), kMaxTensorBytes);
   CHECK(read == expected) << read.ToString() << " instead of " << expected.ToString();
   return 0;
 }

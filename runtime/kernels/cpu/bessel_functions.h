@@ -1,7 +1,7 @@
-// Bessel functions of orders 0 and 1 in double precision, relative errors about 1e-14 (absolute ones
-// near zeros). The suffix e means scaled: I by exp(-|x|), K by exp(x). K and Y want x > 0: they are
-// infinite elsewhere. Thread-safe.
-// Formulas: NIST Digital Library of Mathematical Functions, chapter 10.
+// Bessel functions of orders 0 and 1 in double precision, relative errors about 1e-14 (absolute
+// ones near zeros). The suffix e means scaled: I by exp(-|x|), K by exp(x). K and Y want x > 0:
+// they are infinite elsewhere. Thread-safe. Formulas: NIST Digital Library of Mathematical
+// Functions, chapter 10.
 #pragma once
 
 namespace tessera::special {

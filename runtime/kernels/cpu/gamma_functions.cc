@@ -21,7 +21,9 @@ struct Dual {
   double slope;
 };
 Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.slope + b.slope}; }
-Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+Dual operator*(Dual a, Dual b) {
+  return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+}
 Dual operator/(Dual a, Dual b) {
   const double value = a.value / b.value;
   return {value, (a.slope - value * b.slope) / b.value};
@@ -125,10 +127,16 @@ double ZetaOfPositive(double x, double q) {
   const double power = std::pow(q, -x);
   sum += power * q / (x - 1) + power / 2;
   // Bernoulli numbers B_2k / (2k)!.
-  constexpr double kCoefficients[] = {
-      1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-      -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0,
-      43867.0 / 5109094217170944000.0, -174611.0 / 802857662698291200000.0};
+  constexpr double kCoefficients[] = {1.0 / 12,
+                                      -1.0 / 720,
+                                      1.0 / 30240,
+                                      -1.0 / 1209600,
+                                      1.0 / 47900160,
+                                      -691.0 / 1307674368000.0,
+                                      1.0 / 74724249600.0,
+                                      -3617.0 / 10670622842880000.0,
+                                      43867.0 / 5109094217170944000.0,
+                                      -174611.0 / 802857662698291200000.0};
   double factor = power / q * x;
   for (int k = 0; k < 10; ++k) {
     const double term = kCoefficients[k] * factor;
@@ -157,10 +165,9 @@ double Digamma(double x) {
   for (; x < 10; x += 1) result -= 1 / x;
   const double y = 1 / (x * x);
   const double series =
-      y * (1.0 / 12 -
-           y * (1.0 / 120 -
-                y * (1.0 / 252 -
-                     y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760 - y / 12))))));
+      y * (1.0 / 12 - y * (1.0 / 120 -
+                           y * (1.0 / 252 -
+                                y * (1.0 / 240 - y * (1.0 / 132 - y * (691.0 / 32760 - y / 12))))));
   return result + std::log(x) - 0.5 / x - series;
 }
 
@@ -237,8 +244,8 @@ double IgammaGradA(double a, double x) {
 double Betainc(double a, double b, double x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;
   if (x == 0 || x == 1) return x;
-  const double front = std::exp(Lgamma(a + b) - Lgamma(a) - Lgamma(b) + a * std::log(x) +
-                                b * std::log1p(-x));
+  const double front =
+      std::exp(Lgamma(a + b) - Lgamma(a) - Lgamma(b) + a * std::log(x) + b * std::log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * BetaFraction(a, b, x) / a;
   return 1 - front * BetaFraction(b, a, 1 - x) / b;
 }

@@ -11,8 +11,8 @@ double Lgamma(double x);
 double Digamma(double x);
 // Derivative of order n of Digamma(x), n = 0, 1, 2, ...
 double Polygamma(double n, double x);
-// Hurwitz' zeta: sum of (q + k)^-x for k = 0, 1, 2, ... Requires x >= 1, and for negative q that x be
-// an integer.
+// Hurwitz' zeta: sum of (q + k)^-x for k = 0, 1, 2, ... Requires x >= 1, and for negative q that x
+// be an integer.
 double Zeta(double x, double q);
 
 // Regularised incomplete gamma functions, lower and upper: a >= 0, x >= 0.

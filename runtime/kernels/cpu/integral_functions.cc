@@ -143,9 +143,8 @@ double Spence(double x) {
   if (x <= 1.5) return DilogarithmSeries(1 - x);
   // Landen's identity leads from 1 - x to w = (x - 1) / x, Euler's on to 1 / x.
   const double log_x = std::log(x), w = (x - 1) / x;
-  const double of_w = w <= 0.5
-                          ? DilogarithmSeries(w)
-                          : kZeta2 + std::log(w) * log_x - DilogarithmSeries(1 / x);
+  const double of_w =
+      w <= 0.5 ? DilogarithmSeries(w) : kZeta2 + std::log(w) * log_x - DilogarithmSeries(1 / x);
   return -of_w - 0.5 * log_x * log_x;
 }
 

@@ -26,8 +26,8 @@ inline bool IsNarrowFloat(DType dtype) {
 // types; `dtypes` has one entry an operand. Operands of other types are handed on as they are.
 void RunAsFloat(const LoopBlock& block, absl::Span<const DType> dtypes, InnerLoop inner);
 
-// Whole tensors, for kernels too complex for blocks. They require a narrow dtype and, of `to`, the shape of
-// `from`.
+// Whole tensors, for kernels too complex for blocks. They require a narrow dtype and, of `to`, the
+// shape of `from`.
 absl::StatusOr<Tensor> WidenToFloat(const Tensor& from, Allocator* allocator);
 void NarrowFromFloat(const Tensor& from, Tensor* to);
 

@@ -1,5 +1,5 @@
-// Philox 4x32-10, the counter-based random number generator behind all random ops: the n-th block of
-// four numbers is a function of n and a key, so that threads can start anywhere.
+// Philox 4x32-10, the counter-based random number generator behind all random ops: the n-th block
+// of four numbers is a function of n and a key, so that threads can start anywhere.
 //
 // J. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 #pragma once

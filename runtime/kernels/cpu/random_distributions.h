@@ -38,8 +38,7 @@ inline std::pair<float, float> NormalFloats(uint32_t x0, uint32_t x1) {
   const float radius = std::sqrt(-2.0f * std::log(u));
   return {std::sin(angle) * radius, std::cos(angle) * radius};
 }
-inline std::pair<double, double> NormalDoubles(uint32_t x0, uint32_t x1, uint32_t x2,
-                                               uint32_t x3) {
+inline std::pair<double, double> NormalDoubles(uint32_t x0, uint32_t x1, uint32_t x2, uint32_t x3) {
   const double u = std::max(UnitDouble(x0, x1), 1.0e-7);
   const double angle = 2 * M_PI * UnitDouble(x2, x3);
   const double radius = std::sqrt(-2.0 * std::log(u));

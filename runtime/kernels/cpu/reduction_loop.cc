@@ -125,8 +125,8 @@ int64_t ReductionPlan::Offset(const Axes& axes, int64_t index) {
 // of all reduced groups, counted through.
 class ReductionRun {
  public:
-  ReductionRun(const ReductionPlan& plan, const ReductionLoops& loops, DType dtype,
-               const char* in, char* out)
+  ReductionRun(const ReductionPlan& plan, const ReductionLoops& loops, DType dtype, const char* in,
+               char* out)
       : plan_(plan),
         loops_(loops),
         typed_(loops, dtype),

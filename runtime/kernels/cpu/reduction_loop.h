@@ -58,8 +58,8 @@ class ReductionPlan {
   using Axes = absl::InlinedVector<Axis, 4>;
   static int64_t Offset(const Axes& axes, int64_t index);
 
-  Axes kept_;     // all kept groups but `columns_`
-  Axes reduced_;  // all reduced groups but `rows_`
+  Axes kept_;            // all kept groups but `columns_`
+  Axes reduced_;         // all reduced groups but `rows_`
   int64_t columns_ = 1;  // the last group if it is kept, else 1
   int64_t rows_ = 1;     // the last reduced group
   int64_t num_outputs_ = 1;

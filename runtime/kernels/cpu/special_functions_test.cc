@@ -22,7 +22,8 @@ TEST(SpecialFunctionsTest, DigammaObeysRecurrenceAndReflection) {
   for (double x : {0.1, 0.7, 1.4616, 3.3, 25.0, 1e5}) {
     ExpectClose(Digamma(x + 1) - Digamma(x), 1 / x, 1e-12);
   }
-  for (double x : {0.25, 0.6, 3.2}) ExpectClose(Digamma(1 - x) - Digamma(x), kPi / std::tan(kPi * x), 1e-12);
+  for (double x : {0.25, 0.6, 3.2})
+    ExpectClose(Digamma(1 - x) - Digamma(x), kPi / std::tan(kPi * x), 1e-12);
   EXPECT_TRUE(std::isnan(Digamma(-2)));
 }
 

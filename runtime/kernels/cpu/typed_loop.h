@@ -21,7 +21,7 @@ struct StoredResultOf {
       std::is_arithmetic_v<R> && std::is_arithmetic_v<T> && !std::is_same_v<R, bool>, T, R>;
 };
 template <typename F, typename T, typename R>
-  requires requires { typename F::Result; }
+requires requires { typename F::Result; }
 struct StoredResultOf<F, T, R> {
   using type = typename F::Result;
 };
@@ -94,8 +94,8 @@ void BinaryLoop(const LoopBlock& b) {
       }
     }
     for (int64_t i = 0; i < b.columns; ++i) {
-      ElementAt<R>(z, i * sz) = static_cast<R>(
-          f(ElementAt<const X>(x, i * sx), ElementAt<const Y>(y, i * sy)));
+      ElementAt<R>(z, i * sz) =
+          static_cast<R>(f(ElementAt<const X>(x, i * sx), ElementAt<const Y>(y, i * sy)));
     }
   }
 }
@@ -136,9 +136,9 @@ void TernaryLoop(const LoopBlock& b) {
       }
     }
     for (int64_t i = 0; i < b.columns; ++i) {
-      ElementAt<R>(z, i * sz) = static_cast<R>(f(ElementAt<const W>(w, i * sw),
-                                                 ElementAt<const X>(x, i * sx),
-                                                 ElementAt<const Y>(y, i * sy)));
+      ElementAt<R>(z, i * sz) =
+          static_cast<R>(f(ElementAt<const W>(w, i * sw), ElementAt<const X>(x, i * sx),
+                           ElementAt<const Y>(y, i * sy)));
     }
   }
 }

@@ -1,7 +1,7 @@
 // Elementary functions for inner loops. Those of float are free of branches and calls, so that a
 // loop over them vectorises; each is within 6 units in the last place of the exact value, for every
-// argument, with the usual infinities and NaNs (denormal results may be 0). Double and complex numbers
-// go to the C++ library.
+// argument, with the usual infinities and NaNs (denormal results may be 0). Double and complex
+// numbers go to the C++ library.
 //
 // Polynomials are minimax fits; arguments are reduced as each function says.
 #pragma once
@@ -53,9 +53,9 @@ inline float Log(float x) {
   const float e = static_cast<float>((shifted >> 23) - 127 - (denormal ? 23 : 0));
   const float m = std::bit_cast<float>((shifted & 0x007fffff) + 0x3f3504f3);
   const float f = m - 1.0f;
-  const float p = Polynomial(f, 0.333333104f, -0.249999866f, 0.200022267f, -0.166692495f,
-                             0.142186554f, -0.123843703f, 0.118730163f, -0.117896956f,
-                             0.0691514695f);
+  const float p =
+      Polynomial(f, 0.333333104f, -0.249999866f, 0.200022267f, -0.166692495f, 0.142186554f,
+                 -0.123843703f, 0.118730163f, -0.117896956f, 0.0691514695f);
   const float f2 = f * f;
   const float tail = f2 * f * p - e * 2.12194440e-4f;
   const float result = (f + (tail - 0.5f * f2)) + e * 0.693359375f;
@@ -82,8 +82,9 @@ inline float Log1p(float x) {
 inline float Tanh(float x) {
   const float a = std::fabs(x);
   const float z = x * x;
-  const float near = x + x * z * Polynomial(z, -0.333332721f, 0.133311528f, -0.0537141042f,
-                                            0.0205517107f, -0.00560390547f);
+  const float near = x + x * z *
+                             Polynomial(z, -0.333332721f, 0.133311528f, -0.0537141042f,
+                                        0.0205517107f, -0.00560390547f);
   const float far = 1.0f - 2.0f / (Exp(2.0f * a) + 1.0f);
   return a < 0.64f ? near : std::copysign(far, x);
 }
@@ -91,11 +92,10 @@ inline float Tanh(float x) {
 inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
 
 // log(1 + exp(x)), without overflow.
-inline float Softplus(float x) {
-  return (x < 0.0f ? 0.0f : x) + Log1p(Exp(-std::fabs(x)));
-}
+inline float Softplus(float x) { return (x < 0.0f ? 0.0f : x) + Log1p(Exp(-std::fabs(x))); }
 
-// erfc(x) = exp(-x^2) P(u) / (1 + 2x) for x >= 0, u = (x - 2.5) / (x + 2.5); erfc(-x) = 2 - erfc(x).
+// erfc(x) = exp(-x^2) P(u) / (1 + 2x) for x >= 0, u = (x - 2.5) / (x + 2.5); erfc(-x) = 2 -
+// erfc(x).
 inline float Erfc(float x) {
   const float wide = std::fabs(x);
   const float a = wide > 10.5f ? 10.5f : wide;  // erfc is 0 from there on
