@@ -58,7 +58,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   const auto text = tessera::Inspect(folder, {.list_ops = true});
   const auto saved_model = tessera::ReadSavedModel(folder);
-  CHECK(text.ok() == saved_model.ok()) << text.status();
+  // What cannot be read cannot be shown; the other way round, a collection inside may be damaged.
+  CHECK(saved_model.ok() || !text.ok()) << saved_model.status();
   if (!saved_model.ok()) return 0;
   for (const auto& meta_graph : (*saved_model)->meta_graphs()) {
     const auto& tags = meta_graph.meta_info_def().tags();
