@@ -184,7 +184,7 @@ class SumCallable : public Callable {
   const RunSignature& signature() const override { return signature_; }
 
  private:
-  const RunSignature signature_;
+  const RunSignature signature_{};
 };
 
 TEST_F(BatchExecutorTest, OutputsThatHaveNoRowsCannotBeShared) {

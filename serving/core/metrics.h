@@ -142,7 +142,7 @@ class MetricsRegistry {
 
  private:
   struct Family;
-  Family& Add(absl::string_view name);
+  Family& Add(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_;
   std::map<std::string, std::unique_ptr<Family>> families_ ABSL_GUARDED_BY(mu_);  // by printed name
