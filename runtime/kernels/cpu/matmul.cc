@@ -32,6 +32,11 @@ struct Run {
   int64_t count = 1, a_step = 0, b_step = 0;
 };
 
+memory::desc Layout(int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims strides{transposed ? 1 : columns, transposed ? rows : 1};
+  return memory::desc({rows, columns}, memory::data_type::f32, strides);
+}
+
 memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, bool transposed) {
   const memory::dims strides{step * rows * columns, transposed ? 1 : columns,
                              transposed ? rows : 1};
@@ -40,20 +45,23 @@ memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, 
 
 std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& run,
                                                const PostOps& post_ops, bool packs_b) {
-  // A single matrix still needs a stride that covers it.
-  const auto count = [&](int64_t step) { return step == 0 ? 1 : run.count; };
-  const auto step = [](int64_t step) { return std::max<int64_t>(step, 1); };
-  const memory::desc a = Layout(count(run.a_step), step(run.a_step), s.m, s.k, s.transpose_a);
-  const memory::desc plain_b = Layout(count(run.b_step), step(run.b_step), s.k, s.n, s.transpose_b);
+  // oneDNN arranges a constant matrix in blocks only where there is no batch dimension.
+  const bool single = run.count == 1;
+  const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
+    if (single) return Layout(rows, columns, transposed);
+    return Layout(step == 0 ? 1 : run.count, std::max<int64_t>(step, 1), rows, columns, transposed);
+  };
+  const memory::desc a = layout(run.a_step, s.m, s.k, s.transpose_a);
+  const memory::desc plain_b = layout(run.b_step, s.k, s.n, s.transpose_b);
   const memory::desc b =
       packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
               : plain_b;
-  const memory::desc out = Layout(run.count, 1, s.m, s.n, false);
+  const memory::desc out = layout(1, s.m, s.n, false);
   const dnnl::primitive_attr attr = onednn::Attributes(post_ops);
   auto made = std::make_shared<Primitive>();
   made->plain_b = plain_b;
   if (post_ops.bias) {
-    const memory::desc bias({1, 1, s.n}, memory::data_type::f32, memory::format_tag::abc);
+    const memory::desc bias = single ? Layout(1, s.n, false) : Layout(1, 1, 1, s.n, false);
     made->desc =
         dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, bias, out), attr, onednn::Engine());
   } else {

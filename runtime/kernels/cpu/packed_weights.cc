@@ -1,8 +1,25 @@
 #include "runtime/kernels/cpu/packed_weights.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "runtime/kernels/cpu/onednn.h"
 
 namespace tessera {
+namespace {
+
+// Lets go of the pages of weights that runs read in another form from now on: mapped ones leave
+// resident memory, and come back if they are read after all. Loses nothing, whatever the memory is.
+void PageOut(const Tensor& weights) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(weights.raw());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + weights.total_bytes()) / page * page;
+  // Refused by kernels before 5.4: then they stay.
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_PAGEOUT);
+}
+
+}  // namespace
 
 using dnnl::memory;
 
@@ -26,6 +43,7 @@ memory PackedWeights::Get(const Tensor& weights, const memory::desc& plain,
   memory packed(wanted, onednn::Engine());
   dnnl::reorder(given, packed).execute(onednn::Stream(), given, packed);
   onednn::Stream().wait();
+  PageOut(weights);
   if (packed_.size() == kMaxLayouts) packed_.erase(packed_.begin());
   packed_.push_back(packed);
   return packed;
