@@ -181,6 +181,7 @@ TEST_F(SavedModelTest, MissingVariableIsNotFoundAndNamed) {
   fs::remove_all(File("variables"));
   CheckpointWriter writer = *CheckpointWriter::Create(File("variables/variables"));
   ASSERT_TRUE(writer.Add("a", Tensor::Scalar<float>(0.5f)).ok());
+  ASSERT_TRUE(writer.Add("c", Tensor::Scalar<float>(3.0f)).ok());
   ASSERT_TRUE(writer.Finish().ok());
   const absl::Status status = LoadStatus();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
