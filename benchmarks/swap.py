@@ -11,8 +11,7 @@ One model is asked over gRPC, as a Poisson process at a share of what the server
 another model, one that nobody asks, take each other's place beside it. Windows alternate: quiet,
 then a swap, from the moment the new version's folder has its name until the old version is gone.
 `request_pool` loads with --load_priority=none: at the priority and on the threads of requests. The
-generator shares the machine's cores with the server. On a busy machine, run this under
-`nice -n -15`.
+generator shares the machine's cores with the server.
 """
 
 import argparse

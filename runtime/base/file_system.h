@@ -18,8 +18,7 @@ namespace tessera {
 // A read-only map of a whole file. Pages come in as they are touched and are shared with other
 // processes that map the same file. Immutable; thread-safe.
 //
-// A file that is truncated while mapped raises SIGBUS on access beyond its new end: writers must
-// replace files by rename, as TensorFlow's savers do.
+// What becomes of the map when its file is overwritten or cut short is said in mapping_guard.h.
 class MappedFile {
  public:
   // Errors: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION for a directory.
