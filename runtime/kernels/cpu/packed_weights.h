@@ -13,8 +13,8 @@ namespace tessera {
 
 // Keeps packed forms of one weights tensor from one run to the next: a kernel has one of these for
 // an input that stays the same. Other weights than those of the last call are packed anew, so that
-// results are right whatever comes; only speed depends on the promise. Once packed, the pages of the
-// weights leave resident memory (MADV_PAGEOUT): mapped ones would be held beside the packed form.
+// results are right whatever comes; only speed depends on the promise. Once packed, the pages that
+// the weights were read from leave resident memory (MADV_PAGEOUT); nothing is lost by it.
 //
 // Thread-safe. Calls that come while another one packs wait for it, rather than pack as well.
 class PackedWeights {
