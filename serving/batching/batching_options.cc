@@ -60,4 +60,19 @@ int64_t BatchingOptions::PaddedRows(int64_t rows) const {
   return rows;
 }
 
+std::vector<int64_t> BatchingOptions::LikelyRows() const {
+  const int64_t limit = run_limit();
+  std::vector<int64_t> likely;
+  // Runs take the first size that is large enough: a smaller one behind it is never taken.
+  for (const int64_t size : allowed_batch_sizes) {
+    if (!likely.empty() && likely.back() >= limit) break;
+    if (size > (likely.empty() ? 0 : likely.back())) likely.push_back(size);
+  }
+  if (!likely.empty()) return likely;
+  const int64_t most = std::min(limit, kMaxLikelyRows);
+  for (int64_t rows = 1; rows < most; rows *= 2) likely.push_back(rows);
+  likely.push_back(most);
+  return likely;
+}
+
 }  // namespace tessera::serving

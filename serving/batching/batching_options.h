@@ -42,6 +42,12 @@ struct BatchingOptions {
   int64_t queue_limit() const;
   // The rows with which a run of `rows` is made.
   int64_t PaddedRows(int64_t rows) const;
+  // Rows that runs are likely to have, ascending: of the allowed sizes those that a run can be
+  // padded to. Without allowed sizes, powers of two below run_limit() and that itself, none above
+  // kMaxLikelyRows.
+  std::vector<int64_t> LikelyRows() const;
+
+  static constexpr int64_t kMaxLikelyRows = 1024;
 };
 
 }  // namespace tessera::serving

@@ -1,9 +1,12 @@
 #include "serving/batching/batching_options.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tessera::serving {
 namespace {
+
+using ::testing::ElementsAre;
 
 absl::Status Invalid(const char* text) { return absl::InvalidArgumentError(text); }
 
@@ -47,6 +50,23 @@ TEST(BatchingOptionsTest, PadsToTheFirstSizeThatIsLargeEnough) {
   EXPECT_EQ(options.PaddedRows(1), 6);
   EXPECT_EQ(options.PaddedRows(6), 6);
   EXPECT_EQ(options.PaddedRows(7), 8);
+}
+
+TEST(BatchingOptionsTest, LikelyRowsAreTheAllowedSizesThatCanBeReached) {
+  const BatchingOptions options{.max_batch_size = 8, .allowed_batch_sizes = {-1, 2, 6, 4, 8}};
+  EXPECT_THAT(options.LikelyRows(), ElementsAre(2, 6, 8));
+  const BatchingOptions split{.max_batch_size = 8,
+                              .enable_large_batch_splitting = true,
+                              .max_execution_batch_size = 3,
+                              .allowed_batch_sizes = {2, 4, 8}};
+  EXPECT_THAT(split.LikelyRows(), ElementsAre(2, 4)) << "no part has more than 3 rows";
+}
+
+TEST(BatchingOptionsTest, LikelyRowsArePowersOfTwoWhereEverySizeIsAllowed) {
+  EXPECT_THAT(BatchingOptions{.max_batch_size = 1}.LikelyRows(), ElementsAre(1));
+  EXPECT_THAT(BatchingOptions{.max_batch_size = 8}.LikelyRows(), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(BatchingOptions{.max_batch_size = 20}.LikelyRows(), ElementsAre(1, 2, 4, 8, 16, 20));
+  EXPECT_EQ(BatchingOptions{.max_batch_size = -1}.LikelyRows().back(), 1024);
 }
 
 TEST(BatchingOptionsTest, NegativeIsNoLimitAndAnEmptyQueueTakesOneBatch) {

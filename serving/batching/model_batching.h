@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,6 +45,7 @@ class ModelBatching : public RunWrapper {
   absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
       std::shared_ptr<const Callable> callable) override;
   bool MayWait() const override { return version_->batcher->MayWait(); }
+  std::vector<int64_t> LikelyRows() const override { return version_->options.LikelyRows(); }
   void StartServing() override { version_->serving.store(true); }
   void BeginDraining() override;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +11,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/batching/sample_rows.h"
 #include "serving/frontend/serving_proto.h"
 #include "serving/servables/made_up_requests.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
@@ -55,6 +56,25 @@ absl::Status AskOne(const SampleRequest& request, const CallOptions& options,
                            .output_filter = filter},
                           options, &result);
 }
+
+int64_t RowsOf(const SampleRequest& request) {
+  int64_t rows = 1;
+  for (const Tensor& input : request.inputs) {
+    if (input.rank() > 0) rows = std::max(rows, input.dim(0));
+  }
+  return rows;
+}
+
+// What the last run of a signature took.
+struct LastRun {
+  int64_t rows = 1;
+  absl::Duration time;
+
+  // Expected of a run of so many rows. Nothing if there was none yet.
+  absl::Duration TimeFor(int64_t more) const {
+    return time * (static_cast<double>(more) / static_cast<double>(rows));
+  }
+};
 
 absl::Status ReplayMultiInference(const tensorflow::serving::MultiInferenceRequest& request,
                                   const SavedModelServable& servable) {
@@ -105,41 +125,57 @@ WarmUp::WarmUp(int iterations, MetricsRegistry* metrics)
                                              ExponentialBounds(10, 1.8, 33))) {}
 
 absl::Status WarmUp::Run(const std::string& directory, const SavedModelServable& servable,
-                         const std::vector<SampleRequest>& samples) const {
-  if (FileExists(JoinPath(directory, kFile))) return RunRecorded(directory, servable);
-  Ask(directory, servable, samples);
+                         const std::vector<SampleRequest>& samples,
+                         absl::Span<const int64_t> likely_rows) const {
+  const std::string path = JoinPath(directory, kFile);
+  if (FileExists(path)) return ReplayFile(directory, path, servable);
+  Ask(directory, servable, samples, likely_rows);
   return absl::OkStatus();
 }
 
-absl::Status WarmUp::RunRecorded(const std::string& directory,
-                                 const SavedModelServable& servable) const {
-  const std::string path = JoinPath(directory, kFile);
-  return FileExists(path) ? ReplayFile(directory, path, servable) : absl::OkStatus();
-}
-
 void WarmUp::Ask(const std::string& directory, const SavedModelServable& servable,
-                 const std::vector<SampleRequest>& samples) const {
+                 const std::vector<SampleRequest>& samples,
+                 absl::Span<const int64_t> likely_rows) const {
   const absl::Time start = absl::Now();
-  int num_answered = 0;
+  const absl::Time deadline = start + kMaxTime;
+  int num_answered = 0, num_left_out = 0;
   absl::Status failure;
-  const auto ask_all = [&](const std::vector<SampleRequest>& requests, bool made_up) {
-    const CallOptions options{.deadline = start + kMaxTime, .may_be_sampled = !made_up};
-    for (const SampleRequest& request : requests) {
-      const Signature* signature = servable.FindSignature(request.signature_name);
-      if (signature == nullptr || !signature->is_pure) continue;
-      for (int i = 0; i < iterations_; ++i) {
-        if (absl::Status status = AskOne(request, options, servable); !status.ok()) {
-          failure = std::move(status);
-          break;
-        }
-        ++num_answered;
+  std::map<std::string, LastRun> last_runs;  // by signature
+  const auto ask = [&](const SampleRequest& request, bool may_be_sampled) {
+    const Signature* signature = servable.FindSignature(request.signature_name);
+    if (signature == nullptr || !signature->is_pure) return;
+    LastRun& last = last_runs[request.signature_name];
+    const int64_t rows = RowsOf(request);
+    if (absl::Now() + last.TimeFor(rows) > deadline) {
+      ++num_left_out;
+      return;
+    }
+    const CallOptions options{.deadline = deadline, .may_be_sampled = may_be_sampled};
+    for (int i = 0; i < iterations_; ++i) {
+      const absl::Time run_start = absl::Now();
+      if (absl::Status status = AskOne(request, options, servable); !status.ok()) {
+        failure = std::move(status);
+        break;
       }
+      last = {rows, absl::Now() - run_start};
+      ++num_answered;
     }
   };
-  ask_all(samples, /*made_up=*/false);
-  if (num_answered == 0) ask_all(MakeUpRequests(servable.signatures(), {1}), /*made_up=*/true);
+  // What nobody asked is nothing that a later version should expect.
+  const auto ask_unsampled = [&](const SampleRequest& request) { ask(request, false); };
+  for (const SampleRequest& sample : samples) ask(sample, true);
+  ForEachAtRows(samples, likely_rows, kMaxBatchBytes, ask_unsampled);
+  if (num_answered == 0) {
+    const int64_t one = 1;
+    ForEachMadeUpRequest(servable.signatures(),
+                         likely_rows.empty() ? absl::MakeConstSpan(&one, 1) : likely_rows,
+                         ask_unsampled);
+  }
   LOG(INFO) << "warmed up " << directory << " with " << num_answered << " requests of our own in "
             << absl::FormatDuration(absl::Trunc(absl::Now() - start, absl::Milliseconds(1)))
+            << (num_left_out == 0
+                    ? ""
+                    : absl::StrCat("; left out, as they would have taken longer: ", num_left_out))
             << (failure.ok() ? "" : "; one that failed: ") << failure.message();
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/crc32c.h"
@@ -45,7 +46,7 @@ class WarmUpTest : public ::testing::Test {
   absl::Status Run(const std::string& file, int iterations = 1) {
     path_ = JoinPath(directory_, WarmUp::kFile);
     EXPECT_TRUE(WriteFileAtomically(path_, file).ok());
-    return WarmUp(iterations, &metrics_).Run(directory_, *servable_, {});
+    return WarmUp(iterations, &metrics_).Run(directory_, *servable_, {}, {});
   }
   static PredictionLog Predict(float x, const std::string& input = "x") {
     PredictionLog log;
@@ -91,10 +92,24 @@ std::unique_ptr<SavedModelServable> MakeServable(SavedModelBundle bundle,
       }});
 }
 
+void Ask(const SavedModelServable& servable, std::initializer_list<float> values,
+         absl::string_view output) {
+  const absl::string_view name = "x";
+  const auto input = [&](size_t) -> absl::StatusOr<Tensor> {
+    return Tensor::Vector<float>(values);
+  };
+  PredictResult result;
+  const PredictRequest request{.signature_name = "serving_default",
+                               .input_names = absl::MakeConstSpan(&name, 1),
+                               .input = input,
+                               .output_filter = absl::MakeConstSpan(&output, 1)};
+  EXPECT_TRUE(servable.Predict(request, {}, &result).ok());
+}
+
 TEST_F(WarmUpTest, WithoutAFileEachSignatureIsAskedWithZeros) {
   std::vector<std::string> feeds;
   const auto servable = MakeServable(MakeLinearBundle(&log_), &feeds);
-  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}).ok());
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}, {}).ok());
   EXPECT_EQ(feeds.size(), servable->signatures().size());
   EXPECT_THAT(feeds, Contains("float[1,1] [[0]]"));
   EXPECT_THAT(feeds, Contains("string[1] [\"\"]"));
@@ -108,44 +123,68 @@ TEST_F(WarmUpTest, SignaturesThatChangeTheModelAreNotAsked) {
   for (auto& [name, signature] : bundle.signatures) signature.is_pure = name == "regress";
   std::vector<std::string> feeds;
   const auto servable = MakeServable(std::move(bundle), &feeds);
-  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}).ok());
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}, {}).ok());
   EXPECT_THAT(feeds, ElementsAre("string[1] [\"\"]"));
 }
 
 TEST_F(WarmUpTest, WithoutAFileTheLiveVersionsRequestsAreAsked) {
-  const auto ask = [&](const SavedModelServable& servable, std::initializer_list<float> values,
-                       absl::string_view output) {
-    const absl::string_view name = "x";
-    const auto input = [&](size_t) -> absl::StatusOr<Tensor> {
-      return Tensor::Vector<float>(values);
-    };
-    PredictResult result;
-    const PredictRequest request{.signature_name = "serving_default",
-                                 .input_names = absl::MakeConstSpan(&name, 1),
-                                 .input = input,
-                                 .output_filter = absl::MakeConstSpan(&output, 1)};
-    EXPECT_TRUE(servable.Predict(request, {}, &result).ok());
-  };
-  ask(*servable_, {4, 5, 6}, "y");
-  ask(*servable_, {7, 8, 9}, "y");
-  ask(*servable_, {1}, "z");
+  Ask(*servable_, {4, 5, 6}, "y");
+  Ask(*servable_, {7, 8, 9}, "y");
+  Ask(*servable_, {1}, "z");
   std::vector<std::string> feeds;
   const auto next = MakeServable(MakeLinearBundle(&log_), &feeds);
-  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *next, servable_->SampleRequests()).ok());
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *next, servable_->SampleRequests(), {}).ok());
   // One of each shape, and nothing made up.
   EXPECT_THAT(feeds, UnorderedElementsAre("float[3] [4 5 6]", "float[1] [1]"));
   // And so on from version to version.
   EXPECT_EQ(next->SampleRequests().size(), 2);
 }
 
-TEST_F(WarmUpTest, RecordsAloneAreRunWhereThatIsAsked) {
-  EXPECT_TRUE(WarmUp(1, &metrics_).RunRecorded(directory_, *servable_).ok());
+TEST_F(WarmUpTest, WithoutRequestsBatchesAreMadeUpAtEachSizeInUse) {
+  std::vector<std::string> feeds;
+  const auto servable = MakeServable(MakeLinearBundle(&log_), &feeds);
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable, {}, {2, 3}).ok());
+  EXPECT_EQ(feeds.size(), 2 * servable->signatures().size());
+  EXPECT_THAT(feeds, Contains("float[2,1] [[0] [0]]"));
+  EXPECT_THAT(feeds, Contains("string[3] [\"\" \"\" \"\"]"));
+  EXPECT_THAT(feeds, Not(Contains("float[1,1] [[0]]"))) << "no run has one row";
+  EXPECT_THAT(servable->SampleRequests(), IsEmpty());
+}
+
+TEST_F(WarmUpTest, TheLiveVersionsRequestsAreAskedAsTheyCameAndAtEachSizeInUse) {
+  Ask(*servable_, {4, 5, 6}, "y");
+  std::vector<std::string> feeds;
+  const auto next = MakeServable(MakeLinearBundle(&log_), &feeds);
+  EXPECT_TRUE(
+      WarmUp(1, &metrics_).Run(directory_, *next, servable_->SampleRequests(), {2, 3, 4}).ok());
+  EXPECT_THAT(feeds, ElementsAre("float[3] [4 5 6]", "float[2] [4 5]", "float[4] [4 5 6 4]"));
+  // What a version after that is asked does not grow by what nobody asked.
+  EXPECT_EQ(next->SampleRequests().size(), 1);
+}
+
+TEST_F(WarmUpTest, BatchesThatWouldTakeTooLongAreLeftOut) {
+  Ask(*servable_, {1}, "y");
+  std::vector<std::string> feeds;
+  const auto next = MakeServable(MakeLinearBundle(&log_), &feeds);
+  log_.on_run = [](const RunOptions&) {
+    absl::SleepFor(absl::Milliseconds(1));
+    return absl::OkStatus();
+  };
+  // At a millisecond a row or more, these would take 100 seconds.
+  EXPECT_TRUE(
+      WarmUp(1, &metrics_).Run(directory_, *next, servable_->SampleRequests(), {1, 100'000}).ok());
+  EXPECT_THAT(feeds, ElementsAre("float[1] [1]"));
+}
+
+TEST_F(WarmUpTest, WithAFileItAloneIsReplayed) {
+  EXPECT_TRUE(WriteFileAtomically(JoinPath(directory_, WarmUp::kFile), "").ok());
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}, {1, 2}).ok());
   EXPECT_EQ(log_.runs, 0);
 }
 
 TEST_F(WarmUpTest, RequestsThatWereNotRecordedMayFail) {
   log_.on_run = [](const RunOptions&) { return absl::InternalError("cannot"); };
-  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}).ok());
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}, {}).ok());
   EXPECT_GT(log_.runs, 0);
 }
 

@@ -1,5 +1,6 @@
 #include "serving/servables/made_up_requests.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -8,7 +9,12 @@
 namespace tessera::serving {
 namespace {
 
-absl::StatusOr<Tensor> MakeUpInput(const SignatureTensor& input, int64_t batch_size) {
+bool HasBatchSize(const SignatureTensor& input) {
+  return input.shape.known_rank() && !input.shape.dims().empty() && input.shape.dims()[0] < 0;
+}
+
+absl::StatusOr<Tensor> MakeUpInput(const SignatureTensor& input, int64_t batch_size,
+                                   int64_t max_bytes) {
   if (!input.shape.known_rank() || !IsKnown(input.dtype) || input.dtype == DType::kResource ||
       input.dtype == DType::kVariant) {
     return absl::InvalidArgumentError("nothing is known of the input");
@@ -21,17 +27,17 @@ absl::StatusOr<Tensor> MakeUpInput(const SignatureTensor& input, int64_t batch_s
   if (!shape.ok()) return shape.status();
   const int64_t bytes =
       MultiplyWithoutOverflow(shape->num_elements(), static_cast<int64_t>(DTypeSize(input.dtype)));
-  if (bytes < 0 || bytes > kMaxMadeUpBytes) {
+  if (bytes < 0 || bytes > max_bytes) {
     return absl::ResourceExhaustedError("the input is large");
   }
   return Tensor::Zeros(input.dtype, *shape);
 }
 
 std::optional<SampleRequest> MakeUpRequest(const std::string& name, const Signature& signature,
-                                           int64_t batch_size) {
+                                           int64_t batch_size, int64_t max_bytes) {
   SampleRequest request{.signature_name = name};
   for (const auto& [alias, input] : signature.inputs) {
-    absl::StatusOr<Tensor> tensor = MakeUpInput(input, batch_size);
+    absl::StatusOr<Tensor> tensor = MakeUpInput(input, batch_size, max_bytes);
     if (!tensor.ok()) return std::nullopt;
     request.input_names.push_back(alias);
     request.inputs.push_back(*std::move(tensor));
@@ -41,18 +47,21 @@ std::optional<SampleRequest> MakeUpRequest(const std::string& name, const Signat
 
 }  // namespace
 
-std::vector<SampleRequest> MakeUpRequests(const std::map<std::string, Signature>& signatures,
-                                          absl::Span<const int64_t> batch_sizes) {
-  std::vector<SampleRequest> requests;
-  for (const auto& [name, signature] : signatures) {
-    if (!signature.is_pure || signature.outputs.empty()) continue;
-    for (const int64_t batch_size : batch_sizes) {
-      if (auto request = MakeUpRequest(name, signature, batch_size)) {
-        requests.push_back(*std::move(request));
-      }
+void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
+                          absl::Span<const int64_t> batch_sizes,
+                          absl::FunctionRef<void(const SampleRequest&)> visit) {
+  for (size_t i = 0; i < batch_sizes.size(); ++i) {
+    const int64_t max_bytes = i == 0 ? kMaxMadeUpBytes : kMaxBatchBytes;
+    for (const auto& [name, signature] : signatures) {
+      if (!signature.is_pure || signature.outputs.empty()) continue;
+      const auto& inputs = signature.inputs;
+      const bool varies = std::any_of(inputs.begin(), inputs.end(),
+                                      [](const auto& input) { return HasBatchSize(input.second); });
+      if (i > 0 && !varies) continue;
+      const auto request = MakeUpRequest(name, signature, batch_sizes[i], max_bytes);
+      if (request) visit(*request);
     }
   }
-  return requests;
 }
 
 }  // namespace tessera::serving

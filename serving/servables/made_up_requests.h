@@ -5,20 +5,25 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "runtime/session/saved_model.h"
 #include "serving/servables/inference_request.h"
 
 namespace tessera::serving {
 
-// For each signature that leaves the model as it was, and each batch size, a request of zeros and
-// empty strings for all outputs. Unknown dimensions are the batch size if they come first, else 1.
-// Signatures that have an input of unknown rank, or of more than kMaxMadeUpBytes, are left out.
-std::vector<SampleRequest> MakeUpRequests(const std::map<std::string, Signature>& signatures,
-                                          absl::Span<const int64_t> batch_sizes);
+// Visits, for each batch size, and each signature that leaves the model as it was, a request of
+// zeros and empty strings for all outputs. Unknown dimensions are the batch size if they come
+// first, else 1; a signature without such a first dimension is asked at the first batch size alone.
+// Left out are requests with an input of unknown rank, or of more than kMaxMadeUpBytes; at further
+// batch sizes than the first, of more than kMaxBatchBytes: what a model computes with is many times
+// its input, and nobody may ever ask it so much. One request at a time is in memory.
+void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
+                          absl::Span<const int64_t> batch_sizes,
+                          absl::FunctionRef<void(const SampleRequest&)> visit);
 
 inline constexpr int64_t kMaxMadeUpBytes = 256 << 20;
+inline constexpr int64_t kMaxBatchBytes = 32 << 20;
 
 }  // namespace tessera::serving

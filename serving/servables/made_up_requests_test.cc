@@ -15,6 +15,14 @@ Signature SignatureOf(DType dtype, PartialShape shape) {
           .is_pure = true};
 }
 
+std::vector<SampleRequest> MakeUpRequests(const std::map<std::string, Signature>& signatures,
+                                          absl::Span<const int64_t> batch_sizes) {
+  std::vector<SampleRequest> requests;
+  ForEachMadeUpRequest(signatures, batch_sizes,
+                       [&](const SampleRequest& request) { requests.push_back(request); });
+  return requests;
+}
+
 TEST(MakeUpRequestsTest, UnknownDimensionsAreTheBatchSizeOrOne) {
   const auto requests = MakeUpRequests({{"s", SignatureOf(DType::kInt64, {-1, 3, -1})}}, {1, 4});
   ASSERT_EQ(requests.size(), 2);
@@ -34,6 +42,24 @@ TEST(MakeUpRequestsTest, KnownDimensionsStay) {
                 .inputs[0]
                 .ToString(),
             "string[] \"\"");
+}
+
+TEST(MakeUpRequestsTest, SmallBatchesComeFirstAndFixedOnesOnce) {
+  const auto requests = MakeUpRequests(
+      {{"a", SignatureOf(DType::kFloat, {-1})}, {"fixed", SignatureOf(DType::kFloat, {3, -1})}},
+      {1, 2});
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_EQ(requests[0].inputs[0].shape(), Shape({1}));
+  EXPECT_EQ(requests[1].inputs[0].shape(), Shape({3, 1}));
+  EXPECT_EQ(requests[2].inputs[0].shape(), Shape({2}));
+}
+
+TEST(MakeUpRequestsTest, BatchesOfALargeInputAreLeftOut) {
+  // A row of 24 MiB.
+  const auto requests =
+      MakeUpRequests({{"s", SignatureOf(DType::kFloat, {-1, 6 << 20})}}, {1, 2, 4});
+  ASSERT_EQ(requests.size(), 1);
+  EXPECT_EQ(requests[0].inputs[0].dim(0), 1);
 }
 
 TEST(MakeUpRequestsTest, WhatCannotBeMadeUpIsLeftOut) {

@@ -2,7 +2,9 @@
 // in.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/session/session.h"
@@ -22,6 +24,9 @@ class RunWrapper {
   // True if a request that came now might wait for others, and so had better not hold up a thread
   // that reads requests.
   virtual bool MayWait() const = 0;
+
+  // Rows that runs are likely to have, for which the version had better be warm; ascending.
+  virtual std::vector<int64_t> LikelyRows() const = 0;
 
   // The version is loaded and warm: from now on requests come from outside.
   virtual void StartServing() = 0;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -77,7 +78,11 @@ absl::Status SavedModelLoader::Load() {
   }
   ASSIGN_OR_RETURN(servable_, LoadServable());
   absl::Status status;
-  if (options_->warm_up != nullptr) status = options_->warm_up(directory_, *servable_);
+  if (options_->warm_up != nullptr) {
+    std::vector<int64_t> likely_rows;
+    if (run_wrapper_ != nullptr) likely_rows = run_wrapper_->LikelyRows();
+    status = options_->warm_up(directory_, *servable_, likely_rows);
+  }
   if (status.ok()) status = Health();
   if (!status.ok()) {
     servable_.reset();

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "absl/types/span.h"
 #include "runtime/session/saved_model.h"
 #include "serving/core/loader.h"
 #include "serving/core/servable_id.h"
@@ -29,7 +30,9 @@ class SavedModelLoader : public Loader {
     std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const std::string& directory)>
         make_run_wrapper;
     // Runs requests before the version becomes available; an error fails the load. May be empty.
-    std::function<absl::Status(const std::string& directory, const SavedModelServable& servable)>
+    // `likely_rows` are the run wrapper's; empty without one.
+    std::function<absl::Status(const std::string& directory, const SavedModelServable& servable,
+                               absl::Span<const int64_t> likely_rows)>
         warm_up;
     // May be null; must outlive the servable.
     RunMetrics* metrics = nullptr;

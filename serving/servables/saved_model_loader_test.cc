@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kHalfPlusTwo[] = "tests/data/tfserving/half_plus_two/00000123";
 
@@ -87,7 +88,9 @@ TEST_F(SavedModelLoaderTest, TagsMustBeThere) {
 }
 
 TEST_F(SavedModelLoaderTest, FailedWarmUpFailsTheLoad) {
-  options_.warm_up = [](const std::string&, const SavedModelServable&) {
+  options_.warm_up = [](const std::string&, const SavedModelServable&,
+                        absl::Span<const int64_t> likely_rows) {
+    EXPECT_THAT(likely_rows, IsEmpty()) << "there is no batching";
     return absl::OutOfRangeError("cold");
   };
   EXPECT_EQ(Load(kHalfPlusTwo), absl::OutOfRangeError("cold"));
@@ -102,6 +105,7 @@ class CountingWrapper : public RunWrapper {
     return callable;
   }
   bool MayWait() const override { return true; }
+  std::vector<int64_t> LikelyRows() const override { return {1, 5}; }
   void StartServing() override { serving = true; }
   void BeginDraining() override { draining = true; }
 
@@ -116,8 +120,10 @@ TEST_F(SavedModelLoaderTest, RunsAreWrappedAndTheWrapperIsToldWhenTheVersionIsWa
     EXPECT_EQ(directory, kHalfPlusTwo);
     return wrapper;
   };
-  options_.warm_up = [&](const std::string&, const SavedModelServable& servable) {
+  options_.warm_up = [&](const std::string&, const SavedModelServable& servable,
+                         absl::Span<const int64_t> likely_rows) {
     EXPECT_FALSE(wrapper->serving);
+    EXPECT_THAT(likely_rows, ElementsAre(1, 5));
     const absl::string_view name = "x";
     auto input = [](size_t) -> absl::StatusOr<Tensor> { return Tensor::Vector<float>({2}); };
     PredictResult result;

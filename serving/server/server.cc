@@ -89,15 +89,13 @@ void Server::MakeModels(const ServerSettings& settings) {
   }
   if (options_.enable_model_warmup) {
     warm_up_ = std::make_unique<WarmUp>(options_.num_request_iterations_for_warmup, &metrics_);
-    loading->warm_up = [this](const std::string& directory,
-                              const SavedModelServable& servable) -> absl::Status {
-      // A request of our own would wait for others to share a batch with, and be counted in it.
-      if (batching_ != nullptr) return warm_up_->RunRecorded(directory, servable);
+    loading->warm_up = [this](const std::string& directory, const SavedModelServable& servable,
+                              absl::Span<const int64_t> likely_rows) -> absl::Status {
       std::vector<SampleRequest> samples;
       if (const auto live = models_->AcquireSibling(directory); live.ok()) {
         samples = (*live)->SampleRequests();
       }
-      return warm_up_->Run(directory, servable, samples);
+      return warm_up_->Run(directory, servable, samples, likely_rows);
     };
   }
 
