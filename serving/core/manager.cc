@@ -53,7 +53,7 @@ struct AspiredVersionsManager::Version {
   int failures = 0;
   absl::Time retry_at;
   absl::Status last_failure;
-  MemoryEstimate memory;     // reserved from a try to load until the version is unloaded
+  MemoryEstimate memory;     // of the last try to load
   bool had_no_room = false;  // the last try ended for lack of `memory`
   absl::Time slow_at;        // while kLoading on a thread: when to call the load slow
   bool slow = false;         // while kLoading: it was called so
@@ -335,7 +335,7 @@ void AspiredVersionsManager::Load(Version& version) {
   if (changed && status.ok()) {
     // Perhaps made half from old files and half from new ones. Rare, and nobody has it yet.
     version.loader->Unload();
-    memory_.Release(version.memory);
+    memory_.Release(version.id());
     status = absl::AbortedError("the version's files changed while it was loaded");
   }
   dirty_.insert(version.id().name);
@@ -390,7 +390,7 @@ absl::Status AspiredVersionsManager::TryLoad(Version& version) {
     if (!std::exchange(version.announced_loading, true)) PublishState(version, State::kLoading);
   }
   const absl::Status status = version.loader->Load();
-  if (!status.ok()) memory_.Release(*memory);
+  if (!status.ok()) memory_.Release(id);
   return status;
 }
 
@@ -443,7 +443,7 @@ void AspiredVersionsManager::Unload(Version& version) {
   version.loader->Unload();
   version.loader.reset();
   LOG(INFO) << "unloaded servable " << version.id().ToString();
-  memory_.Release(version.memory);
+  memory_.Release(version.id());
 
   absl::MutexLock lock(&mu_);
   End(version, version.damage);

@@ -110,6 +110,10 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   // Versions of `name` that can be acquired now, ascending. Takes no lock.
   std::vector<int64_t> AvailableVersions(absl::string_view name) const;
 
+  // What versions have been granted of the memory limit, by their estimates: from before they are
+  // loaded until they have been unloaded.
+  std::map<ServableId, MemoryEstimate> MemoryInUse() const { return memory_.reserved(); }
+
  private:
   // The part of a version that requests see.
   struct Served {

@@ -21,6 +21,7 @@ absl::Status MemoryBudget::Reserve(const ServableId& id, const MemoryEstimate& e
   absl::MutexLock lock(&mu_);
   if (FitsLocked(estimate)) {
     in_use_ += estimate.total();
+    reserved_[id] = estimate;
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -31,9 +32,17 @@ absl::Status MemoryBudget::Reserve(const ServableId& id, const MemoryEstimate& e
       ". Raise --memory_limit, or serve fewer versions; it is loaded once there is room"));
 }
 
-void MemoryBudget::Release(const MemoryEstimate& estimate) {
+void MemoryBudget::Release(const ServableId& id) {
   absl::MutexLock lock(&mu_);
-  in_use_ -= estimate.total();
+  auto it = reserved_.find(id);
+  if (it == reserved_.end()) return;
+  in_use_ -= it->second.total();
+  reserved_.erase(it);
+}
+
+std::map<ServableId, MemoryEstimate> MemoryBudget::reserved() const {
+  absl::MutexLock lock(&mu_);
+  return reserved_;
 }
 
 bool MemoryBudget::Fits(const MemoryEstimate& estimate) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -31,7 +32,7 @@ std::string BytesText(int64_t bytes);
 //   MemoryBudget budget(int64_t{8} << 30);
 //   RETURN_IF_ERROR(budget.Reserve(id, estimate));
 //   ... load; when it failed, or was unloaded:
-//   budget.Release(estimate);
+//   budget.Release(id);
 //
 // Thread-safe.
 class MemoryBudget {
@@ -39,19 +40,23 @@ class MemoryBudget {
   // In bytes; 0 or less: no limit.
   explicit MemoryBudget(int64_t limit) : limit_(limit) {}
 
+  // Requires that nothing is reserved for `id`.
   // Errors: RESOURCE_EXHAUSTED with what is missing and what helps; then nothing is reserved.
   absl::Status Reserve(const ServableId& id, const MemoryEstimate& estimate);
-  void Release(const MemoryEstimate& estimate);
+  void Release(const ServableId& id);
   // Whether Reserve() would succeed now.
   bool Fits(const MemoryEstimate& estimate) const;
   int64_t in_use() const;
+  // What is reserved now, and for whom.
+  std::map<ServableId, MemoryEstimate> reserved() const;
 
  private:
   bool FitsLocked(const MemoryEstimate& estimate) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const int64_t limit_;
   mutable absl::Mutex mu_;
-  int64_t in_use_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t in_use_ ABSL_GUARDED_BY(mu_) = 0;  // the sum of reserved_
+  std::map<ServableId, MemoryEstimate> reserved_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace tessera::serving

@@ -7,6 +7,7 @@ namespace tessera::serving {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(MemoryBudgetTest, TextOfBytes) {
   EXPECT_EQ(BytesText(0), "0 B");
@@ -23,8 +24,23 @@ TEST(MemoryBudgetTest, FillsUpToTheLimitAndNoFurther) {
   EXPECT_EQ(budget.in_use(), 600);
   EXPECT_TRUE(budget.Reserve({"b", 1}, {.heap = 400}).ok());
   EXPECT_FALSE(budget.Fits({.heap = 1}));
-  budget.Release({.mapped = 500, .heap = 100});
+  budget.Release({"a", 1});
+  budget.Release({"a", 1});
   EXPECT_TRUE(budget.Fits({.heap = 600}));
+  EXPECT_FALSE(budget.Fits({.heap = 601})) << "released once, however often that is said";
+}
+
+TEST(MemoryBudgetTest, TellsWhatIsReservedForWhom) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Reserve({"a", 1}, {.mapped = 500, .heap = 100}).ok());
+  ASSERT_FALSE(budget.Reserve({"b", 1}, {.mapped = 500}).ok());
+  const auto reserved = budget.reserved();
+  ASSERT_EQ(reserved.size(), 1) << "nothing for what was refused";
+  EXPECT_EQ(reserved.begin()->first, ServableId({"a", 1}));
+  EXPECT_EQ(reserved.begin()->second.mapped, 500);
+  EXPECT_EQ(reserved.begin()->second.heap, 100);
+  budget.Release({"a", 1});
+  EXPECT_THAT(budget.reserved(), IsEmpty());
 }
 
 TEST(MemoryBudgetTest, RefusalSaysWhatIsMissingAndWhatHelps) {

@@ -40,13 +40,12 @@ void AppendEscaped(absl::string_view value, std::string* out) {
 }
 
 // `a="x",b="y"`; empty without labels.
-template <typename Cell>
-std::string PrintedLabels(const MetricFamily<Cell>& family,
-                          const typename MetricFamily<Cell>::Node& node) {
+std::string PrintedLabels(const std::vector<std::string>& labels,
+                          const std::vector<std::string>& values) {
   std::string text;
-  for (size_t i = 0; i < node.values.size(); ++i) {
-    absl::StrAppend(&text, i > 0 ? "," : "", PrintedLabel(family.labels()[i]), "=\"");
-    AppendEscaped(node.values[i], &text);
+  for (size_t i = 0; i < values.size(); ++i) {
+    absl::StrAppend(&text, i > 0 ? "," : "", PrintedLabel(labels[i]), "=\"");
+    AppendEscaped(values[i], &text);
     text.push_back('"');
   }
   return text;
@@ -80,7 +79,7 @@ void RenderCell(absl::string_view name, const std::string& labels, const Histogr
 template <typename Cell>
 void RenderFamily(absl::string_view name, const MetricFamily<Cell>& family, std::string* page) {
   for (const auto* node : family.Cells()) {
-    RenderCell(name, PrintedLabels(family, *node), *node->cell, page);
+    RenderCell(name, PrintedLabels(family.labels(), node->values), *node->cell, page);
   }
 }
 
@@ -187,11 +186,13 @@ template class MetricFamily<Counter>;
 template class MetricFamily<Gauge>;
 template class MetricFamily<Histogram>;
 
-// One of the three.
+// One of the three, or a gauge that is collected.
 struct MetricsRegistry::Family {
   std::unique_ptr<CounterFamily> counter;
   std::unique_ptr<GaugeFamily> gauge;
   std::unique_ptr<HistogramFamily> histogram;
+  std::vector<std::string> collected_labels;
+  Collect collect;  // empty once the collection has ended
 };
 
 MetricsRegistry::MetricsRegistry() = default;
@@ -236,6 +237,20 @@ HistogramFamily* MetricsRegistry::AddHistogram(absl::string_view name,
   return family.histogram.get();
 }
 
+std::unique_ptr<MetricsRegistry::Collection> MetricsRegistry::CollectGauge(
+    absl::string_view name, std::vector<std::string> labels, Collect collect) {
+  absl::MutexLock lock(&mu_);
+  Family& family = Add(name);
+  family.collected_labels = std::move(labels);
+  family.collect = std::move(collect);
+  return std::make_unique<Collection>(this, &family);
+}
+
+MetricsRegistry::Collection::~Collection() {
+  absl::MutexLock lock(&registry_->mu_);
+  family_->collect = nullptr;
+}
+
 std::string MetricsRegistry::RenderMetrics() const {
   std::string page;
   absl::MutexLock lock(&mu_);
@@ -247,9 +262,16 @@ std::string MetricsRegistry::RenderMetrics() const {
     } else if (family->gauge != nullptr) {
       page.append("gauge\n");
       RenderFamily(name, *family->gauge, &page);
-    } else {
+    } else if (family->histogram != nullptr) {
       page.append("histogram\n");
       RenderFamily(name, *family->histogram, &page);
+    } else {
+      page.append("gauge\n");
+      if (family->collect == nullptr) continue;
+      for (const Sample& sample : family->collect()) {
+        absl::StrAppend(&page, name, "{", PrintedLabels(family->collected_labels, sample.values),
+                        "} ", sample.value, "\n");
+      }
     }
   }
   return page;

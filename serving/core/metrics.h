@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -131,6 +132,20 @@ class MetricsRegistry {
   HistogramFamily* AddHistogram(absl::string_view name, std::vector<std::string> labels,
                                 std::vector<double> bounds);
 
+  // A sample of a gauge, by the values of its labels.
+  struct Sample {
+    std::vector<std::string> values;
+    int64_t value;
+  };
+  using Collect = std::function<std::vector<Sample>()>;
+  // A gauge whose cells come and go, as versions of a model do: `collect` is asked for them, in
+  // the order in which they are to be shown, whenever a page is rendered, until the returned object
+  // is destroyed. It must not call the registry.
+  class Collection;
+  [[nodiscard]] std::unique_ptr<Collection> CollectGauge(absl::string_view name,
+                                                         std::vector<std::string> labels,
+                                                         Collect collect);
+
   // The text for Prometheus: a "# TYPE" line for every family, also for those without cells, then
   // its samples; families in byte order of their printed names, which have every character outside
   // [a-zA-Z0-9_] turned to ':'.
@@ -146,6 +161,20 @@ class MetricsRegistry {
 
   mutable absl::Mutex mu_;
   std::map<std::string, std::unique_ptr<Family>> families_ ABSL_GUARDED_BY(mu_);  // by printed name
+};
+
+// Ends with this object; must not outlive the registry.
+class MetricsRegistry::Collection {
+ public:
+  Collection(MetricsRegistry* registry, Family* family) : registry_(registry), family_(family) {}
+  // Waits for a page that is being rendered.
+  ~Collection();
+  Collection(const Collection&) = delete;
+  Collection& operator=(const Collection&) = delete;
+
+ private:
+  MetricsRegistry* const registry_;
+  Family* const family_;
 };
 
 }  // namespace tessera::serving

@@ -11,6 +11,7 @@ namespace tessera::serving {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(MetricsTest, PageHasTensorFlowServingsForm) {
   MetricsRegistry registry;
@@ -26,6 +27,21 @@ TEST(MetricsTest, PageHasTensorFlowServingsForm) {
             "# TYPE :tensorflow:serving:request_count counter\n"
             ":tensorflow:serving:request_count{model_name=\"m\\\"1\\\\\",status=\"OK\"} 3\n"
             "# TYPE :tensorflow:serving:request_log_count counter\n");
+}
+
+TEST(MetricsTest, CollectedGaugeShowsWhatThereIsNow) {
+  MetricsRegistry registry;
+  std::vector<MetricsRegistry::Sample> samples = {{{"a\"", "1"}, 7}, {{"b", "10"}, 8}};
+  auto collection =
+      registry.CollectGauge("/tessera/memory", {"model", "version"}, [&] { return samples; });
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :tessera:memory gauge\n"
+            ":tessera:memory{model=\"a\\\"\",version=\"1\"} 7\n"
+            ":tessera:memory{model=\"b\",version=\"10\"} 8\n");
+  samples.pop_back();
+  EXPECT_THAT(registry.RenderMetrics(), Not(HasSubstr("\"b\"")));
+  collection.reset();
+  EXPECT_EQ(registry.RenderMetrics(), "# TYPE :tessera:memory gauge\n");
 }
 
 TEST(MetricsTest, HistogramBucketsAreCumulativeAndOpenAtTheTop) {

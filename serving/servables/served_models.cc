@@ -60,7 +60,11 @@ ServedModels::ServedModels(Options options)
                    : std::make_unique<VersionMetrics>(&bus_, options_.metrics)),
       manager_(WithBus(options_.manager, &bus_)),
       adapter_(options_.loader_factory),
-      source_(options_.source) {
+      source_(options_.source),
+      memory_metric_(
+          options_.metrics == nullptr
+              ? nullptr
+              : CollectVersionMemory([this] { return manager_.MemoryInUse(); }, options_.metrics)) {
   adapter_.ConnectTo(&manager_);
   source_.ConnectTo(&adapter_);
 }

@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "serving/core/manager.h"
+#include "serving/core/metrics.h"
 #include "serving/core/rcu.h"
 #include "serving/core/servable_state_monitor.h"
 #include "serving/servables/inference_request.h"
@@ -114,6 +115,7 @@ class ServedModels {
   AspiredVersionsManager manager_;
   LoaderAdapter<std::string> adapter_;
   FileSystemSource source_;
+  const std::unique_ptr<MetricsRegistry::Collection> memory_metric_;  // may be null
 };
 
 }  // namespace tessera::serving

@@ -35,6 +35,7 @@ class ServedModelsTest : public ::testing::Test {
     options.manager.max_load_retries = 0;
     options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
     options.allow_labels_for_unavailable_models = allow_labels;
+    options.metrics = &registry_;
     options.loader_factory =
         [this](const ServableId&,
                const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
@@ -75,6 +76,7 @@ class ServedModelsTest : public ::testing::Test {
 
   fs::path root_;
   LinearSessionLog log_;
+  MetricsRegistry registry_;
   std::unique_ptr<ServedModels> models_;
 };
 
@@ -102,6 +104,20 @@ TEST_F(ServedModelsTest, NewVersionsArriveByThemselves) {
   ASSERT_TRUE(Apply({"m"}).ok());
   AddVersion("m/2");
   EXPECT_TRUE(WaitForVersion({.name = "m"}, 2));
+}
+
+TEST_F(ServedModelsTest, MemoryIsThatOfVersionsThereAre) {
+  AddVersion("m/1");
+  ASSERT_TRUE(Apply({"m"}).ok());
+  const std::string metric = "version_memory_bytes{model_name=\"m\",version=\"";
+  EXPECT_THAT(registry_.RenderMetrics(), HasSubstr(metric + "1\",kind=\"heap\"} 0\n"));
+  AddVersion("m/2");
+  const auto one_is_gone = [&] {
+    return registry_.RenderMetrics().find(metric + "1\"") == std::string::npos;
+  };
+  for (int i = 0; i < 4000 && !one_is_gone(); ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(one_is_gone());
+  EXPECT_THAT(registry_.RenderMetrics(), HasSubstr(metric + "2\",kind=\"mapped\"} 0\n"));
 }
 
 TEST_F(ServedModelsTest, FailedModelIsNamedAndTheOthersAreServed) {

@@ -1,5 +1,10 @@
 #include "serving/servables/version_metrics.h"
 
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
 namespace tessera::serving {
 
 VersionMetrics::VersionMetrics(ServableEventBus* bus, MetricsRegistry* registry)
@@ -20,6 +25,21 @@ void VersionMetrics::HandleEvent(const ServableState& state) {
     versions.erase(state.id.version);
   }
   available_->Get({name}).Set(static_cast<int64_t>(versions.size()));
+}
+
+std::unique_ptr<MetricsRegistry::Collection> CollectVersionMemory(
+    std::function<std::map<ServableId, MemoryEstimate>()> in_use, MetricsRegistry* registry) {
+  return registry->CollectGauge(
+      "/tessera/serving/version_memory_bytes", {"model_name", "version", "kind"},
+      [in_use = std::move(in_use)] {
+        std::vector<MetricsRegistry::Sample> samples;
+        for (const auto& [id, estimate] : in_use()) {
+          const std::string version = absl::StrCat(id.version);
+          samples.push_back({{id.name, version, "heap"}, estimate.heap});
+          samples.push_back({{id.name, version, "mapped"}, estimate.mapped});
+        }
+        return samples;
+      });
 }
 
 }  // namespace tessera::serving

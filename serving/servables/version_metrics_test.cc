@@ -35,5 +35,19 @@ TEST(VersionMetricsTest, CountsWhatIsAvailableAndSwaps) {
   EXPECT_THAT(page, HasSubstr("failed_versions{model_name=\"m\"} 1"));
 }
 
+TEST(VersionMetricsTest, MemoryIsThatOfVersionsThereAreNow) {
+  MetricsRegistry registry;
+  std::map<ServableId, MemoryEstimate> in_use = {{{"m", 9}, {.mapped = 500, .heap = 20}}};
+  const auto memory = CollectVersionMemory([&] { return in_use; }, &registry);
+  EXPECT_EQ(
+      registry.RenderMetrics(),
+      "# TYPE :tessera:serving:version_memory_bytes gauge\n"
+      ":tessera:serving:version_memory_bytes{model_name=\"m\",version=\"9\",kind=\"heap\"} 20\n"
+      ":tessera:serving:version_memory_bytes{model_name=\"m\",version=\"9\",kind=\"mapped\"} "
+      "500\n");
+  in_use.clear();
+  EXPECT_THAT(registry.RenderMetrics(), Not(HasSubstr("version_memory_bytes{")));
+}
+
 }  // namespace
 }  // namespace tessera::serving

@@ -58,6 +58,7 @@ def test_names_every_metric_of_tensorflow_serving(page):
         r'runtime="TF1"} 2',
         r":tensorflow:core:session_created{} 1",
         r':tessera:serving:available_versions{model_name="m"} 1',
+        r':tessera:serving:version_memory_bytes{model_name="m",version="123",kind="mapped"} 12',
     ],
 )
 def test_counts(page, sample):
