@@ -3,151 +3,24 @@
 #include <sched.h>
 
 #include <atomic>
-#include <map>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/background.h"
 #include "runtime/base/thread_pool.h"
-#include "serving/core/servable_state_monitor.h"
+#include "serving/core/manager_fixture.h"
 
 namespace tessera::serving {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// A servable that knows whether it is alive.
-struct Model {
-  explicit Model(int64_t v) : version(v) {}
-  ~Model() { version = -1; }
-  std::atomic<int64_t> version;
-};
-
-struct Faults {
-  absl::Mutex mu;
-  std::map<ServableId, absl::Status> load ABSL_GUARDED_BY(mu);
-  std::map<ServableId, absl::Notification*> hold ABSL_GUARDED_BY(mu);
-  std::map<ServableId, int> tries ABSL_GUARDED_BY(mu);
-  std::map<ServableId, absl::Status> damage ABSL_GUARDED_BY(mu);
-  absl::Status estimate ABSL_GUARDED_BY(mu);
-  // Bytes of any version.
-  int64_t memory ABSL_GUARDED_BY(mu) = 1;
-};
-
-class FakeLoader : public Loader {
- public:
-  FakeLoader(ServableId id, Faults* faults) : id_(std::move(id)), faults_(faults) {}
-  absl::StatusOr<MemoryEstimate> EstimateMemory() override {
-    absl::MutexLock lock(&faults_->mu);
-    if (!faults_->estimate.ok()) return faults_->estimate;
-    return MemoryEstimate{.mapped = faults_->memory};
-  }
-  absl::Status Load() override {
-    absl::Notification* hold = nullptr;
-    absl::Status status;
-    {
-      absl::MutexLock lock(&faults_->mu);
-      ++faults_->tries[id_];
-      if (auto it = faults_->load.find(id_); it != faults_->load.end()) status = it->second;
-      if (auto it = faults_->hold.find(id_); it != faults_->hold.end()) hold = it->second;
-    }
-    if (hold != nullptr) hold->WaitForNotification();
-    if (status.ok()) model_ = std::make_unique<Model>(id_.version);
-    return status;
-  }
-  void Unload() override { model_.reset(); }
-  AnyServable servable() override { return AnyServable(model_.get()); }
-  absl::Status Health() const override {
-    absl::MutexLock lock(&faults_->mu);
-    auto it = faults_->damage.find(id_);
-    return it == faults_->damage.end() ? absl::OkStatus() : it->second;
-  }
-
- private:
-  const ServableId id_;
-  Faults* const faults_;
-  std::unique_ptr<Model> model_;
-};
-
-class Fixture {
- public:
-  explicit Fixture(AspiredVersionsManager::Options options = {}) : monitor_(&bus_) {
-    options.bus = &bus_;
-    if (options.load_retry_interval == absl::Minutes(1)) {
-      options.load_retry_interval = absl::Milliseconds(1);
-    }
-    manager_ = std::make_unique<AspiredVersionsManager>(options);
-  }
-
-  void Aspire(const std::string& name, std::vector<int64_t> versions, uint64_t revision = 0) {
-    AspiredVersions<std::unique_ptr<Loader>> data;
-    for (int64_t version : versions) {
-      ServableId id{name, version};
-      data.push_back({id, std::make_unique<FakeLoader>(id, &faults), revision});
-    }
-    manager_->SetAspiredVersions(name, std::move(data));
-  }
-  bool WaitUntil(const std::string& name, int64_t version, State state) {
-    return monitor_.WaitUntil(
-        [&](const ServableStateMonitor::AllStates& states) {
-          auto it = states.find(name);
-          if (it == states.end()) return false;
-          auto found = it->second.find(version);
-          return found != it->second.end() && found->second.state == state;
-        },
-        absl::Now() + absl::Seconds(20));
-  }
-  absl::StatusOr<ServableHandle<Model>> Acquire(const std::string& name,
-                                                std::optional<int64_t> version = {}) {
-    return manager_->Acquire<Model>({name, version});
-  }
-  State StateOf(const std::string& name, int64_t version) {
-    return monitor_.StatesOf(name).at(version).state;
-  }
-  absl::Status StatusOf(const std::string& name, int64_t version) {
-    return monitor_.StatesOf(name).at(version).health;
-  }
-  void FailLoadsOf(const std::string& name, int64_t version, absl::Status status) {
-    absl::MutexLock lock(&faults.mu);
-    if (status.ok()) {
-      faults.load.erase({name, version});
-    } else {
-      faults.load[{name, version}] = status;
-    }
-  }
-  void HoldLoadsOf(const std::string& name, int64_t version, absl::Notification* until) {
-    absl::MutexLock lock(&faults.mu);
-    faults.hold[{name, version}] = until;
-  }
-  int TriesOf(const std::string& name, int64_t version) {
-    absl::MutexLock lock(&faults.mu);
-    return faults.tries[{name, version}];
-  }
-  // "6 LOADING" and so on, for one name.
-  std::vector<std::string> History(const std::string& name) {
-    std::vector<std::string> events;
-    for (const ServableState& event : monitor_.RecentEvents()) {
-      if (event.id.name != name) continue;
-      events.push_back(absl::StrCat(event.id.version, " ", StateName(event.state)));
-    }
-    return events;
-  }
-  AspiredVersionsManager& manager() { return *manager_; }
-  void DestroyManager() { manager_.reset(); }
-
-  Faults faults;
-
- private:
-  ServableEventBus bus_;
-  ServableStateMonitor monitor_;
-  std::unique_ptr<AspiredVersionsManager> manager_;
-};
 
 TEST(AspiredVersionsManagerTest, ServesWhatIsAspired) {
   Fixture f;
@@ -277,6 +150,40 @@ TEST(AspiredVersionsManagerTest, HandleKeepsItsVersionWhileNewRequestsAreRefused
   EXPECT_TRUE(f.WaitUntil("m", 1, State::kEnd));
 }
 
+TEST(AspiredVersionsManagerTest, VersionDrainsWhileItsHandlesLiveAndNobodyGetsNewOnes) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  auto handle = f.Acquire("m");
+  ASSERT_TRUE(handle.ok());
+  EXPECT_THAT(f.CallsOf("m", 1), ElementsAre("Load"));
+  std::atomic<bool> was_acquirable{true};
+  f.faults.on_draining = [&] { was_acquirable = f.Acquire("m", 1).ok(); };
+
+  f.Aspire("m", {});
+
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kUnloading));
+  EXPECT_THAT(f.CallsOf("m", 1), ElementsAre("Load", "BeginDraining"));
+  EXPECT_FALSE(was_acquirable);
+  EXPECT_EQ((*handle)->version, 1);
+  handle = absl::CancelledError();
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  EXPECT_THAT(f.CallsOf("m", 1), ElementsAre("Load", "BeginDraining", "Unload"));
+}
+
+TEST(AspiredVersionsManagerTest, OnlyWhatWasLoadedDrains) {
+  Fixture f({.max_load_retries = 0});
+  f.FailLoadsOf("m", 1, absl::InternalError("x"));
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  f.Aspire("m", {});
+  f.Aspire("m", {2});
+  ASSERT_TRUE(f.WaitUntil("m", 2, State::kAvailable));
+  EXPECT_THAT(f.CallsOf("m", 1), ElementsAre("Load"));
+  f.DestroyManager();
+  EXPECT_THAT(f.CallsOf("m", 2), ElementsAre("Load", "BeginDraining", "Unload"));
+}
+
 TEST(AspiredVersionsManagerTest, ReaspiredWhileUnloadingIsLoadedAnew) {
   Fixture f;
   f.Aspire("m", {1});
@@ -320,120 +227,6 @@ TEST(AspiredVersionsManagerTest, FailedVersionIsNotRetriedWhileItStaysAspired) {
   f.Aspire("m", {});
   f.Aspire("m", {1});
   EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-}
-
-TEST(AspiredVersionsManagerTest, FailedVersionIsRetriedWhenItsRevisionChanges) {
-  Fixture f({.max_load_retries = 0});
-  f.FailLoadsOf("m", 1, absl::InternalError("x"));
-  f.Aspire("m", {1}, 7);
-  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
-  f.FailLoadsOf("m", 1, absl::OkStatus());
-  f.Aspire("m", {1}, 8);
-  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-}
-
-TEST(AspiredVersionsManagerTest, NewRevisionEndsThePauseBetweenTries) {
-  Fixture f({.load_retry_interval = absl::Hours(1)});
-  f.FailLoadsOf("m", 1, absl::InternalError("x"));
-  f.Aspire("m", {1}, 7);
-  while (f.TriesOf("m", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
-  f.FailLoadsOf("m", 1, absl::OkStatus());
-  // It may not have come to the pause yet when the first of these is told.
-  for (uint64_t revision = 8; f.StateOf("m", 1) != State::kAvailable; ++revision) {
-    f.Aspire("m", {1}, revision);
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  EXPECT_TRUE(f.Acquire("m").ok());
-}
-
-TEST(AspiredVersionsManagerTest, VersionWhoseFilesChangeWhileItIsLoadedIsLoadedAgain) {
-  for (const bool fails : {false, true}) {
-    Fixture f({.max_load_retries = 0});
-    absl::Notification release;
-    f.HoldLoadsOf("m", 1, &release);
-    if (fails) f.FailLoadsOf("m", 1, absl::DataLossError("torn"));
-    f.Aspire("m", {1}, 7);
-    while (f.TriesOf("m", 1) < 1) absl::SleepFor(absl::Milliseconds(1));
-    f.Aspire("m", {1}, 8);
-    f.FailLoadsOf("m", 1, absl::OkStatus());
-    release.Notify();
-    ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-    EXPECT_EQ(f.TriesOf("m", 1), 2);
-    EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 LOADING", "1 AVAILABLE"));
-  }
-}
-
-TEST(AspiredVersionsManagerTest, ReadyVersionIsNotReloadedForANewRevision) {
-  Fixture f;
-  f.Aspire("m", {1}, 7);
-  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-  f.Aspire("m", {1}, 8);
-  absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_EQ(f.TriesOf("m", 1), 1);
-  EXPECT_EQ(f.StateOf("m", 1), State::kAvailable);
-}
-
-TEST(AspiredVersionsManagerTest, DamagedVersionIsTakenOutAndLoadedAnewWhenItsFilesChange) {
-  Fixture f({.health_interval = absl::Milliseconds(5)});
-  f.Aspire("m", {1}, 7);
-  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-  {
-    absl::MutexLock lock(&f.faults.mu);
-    f.faults.damage[{"m", 1}] = absl::DataLossError("file cut");
-  }
-  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
-  EXPECT_EQ(f.StatusOf("m", 1), absl::DataLossError("file cut"));
-  EXPECT_TRUE(absl::IsNotFound(f.Acquire("m").status()));
-  {
-    absl::MutexLock lock(&f.faults.mu);
-    f.faults.damage.clear();
-  }
-  f.Aspire("m", {1}, 8);
-  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-}
-
-TEST(AspiredVersionsManagerTest, MemoryLimitRefusesAndTheOldVersionServesOn) {
-  Fixture f({.max_load_retries = 0, .memory_limit = 1000});
-  {
-    absl::MutexLock lock(&f.faults.mu);
-    f.faults.memory = 600;
-  }
-  f.Aspire("m", {1});
-  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-  f.Aspire("m", {2});
-  ASSERT_TRUE(f.WaitUntil("m", 2, State::kEnd));
-  EXPECT_EQ(f.StatusOf("m", 2).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(f.TriesOf("m", 2), 0) << "refused before anything is loaded";
-  EXPECT_EQ(f.Acquire("m")->version(), 1);
-  EXPECT_THAT(f.History("m"),
-              ElementsAre("1 START", "1 LOADING", "1 AVAILABLE", "2 START", "2 END"));
-}
-
-TEST(AspiredVersionsManagerTest, VersionWithoutRoomIsLoadedOnceThereIsSome) {
-  Fixture f({.max_load_retries = 0, .memory_limit = 1000});
-  {
-    absl::MutexLock lock(&f.faults.mu);
-    f.faults.memory = 600;
-  }
-  f.Aspire("a", {1});
-  ASSERT_TRUE(f.WaitUntil("a", 1, State::kAvailable));
-  f.Aspire("b", {1});
-  ASSERT_TRUE(f.WaitUntil("b", 1, State::kEnd));
-  f.Aspire("a", {});
-  EXPECT_TRUE(f.WaitUntil("b", 1, State::kAvailable));
-}
-
-TEST(AspiredVersionsManagerTest, FailedLoadGivesItsMemoryBack) {
-  Fixture f({.max_load_retries = 0, .memory_limit = 1000});
-  {
-    absl::MutexLock lock(&f.faults.mu);
-    f.faults.memory = 600;
-  }
-  f.FailLoadsOf("a", 1, absl::DataLossError("torn"));
-  f.Aspire("a", {1});
-  ASSERT_TRUE(f.WaitUntil("a", 1, State::kEnd));
-  f.Aspire("b", {1});
-  EXPECT_TRUE(f.WaitUntil("b", 1, State::kAvailable));
 }
 
 TEST(AspiredVersionsManagerTest, HangingLoadHoldsUpNeitherItsNameNorOthers) {
@@ -506,23 +299,12 @@ TEST(AspiredVersionsManagerTest, LoadsYieldOnceThereAreRequests) {
     EXPECT_TRUE(f.WaitUntil("m", number, State::kAvailable));
   };
   aspire(1);
-  EXPECT_EQ(policy, SCHED_OTHER);
+  EXPECT_EQ(policy, sched_getscheduler(0)) << "as whoever started the manager";
   EXPECT_EQ(pool, nullptr);
   f.manager().StartYielding();
   aspire(2);
   EXPECT_EQ(policy, SCHED_IDLE);
   EXPECT_EQ(pool, &background);
-}
-
-TEST(AspiredVersionsManagerTest, MemoryIsTrimmedAfterUnloads) {
-  std::atomic<int> trims{0};
-  Fixture f({.trim_memory = [&] { ++trims; }});
-  f.Aspire("m", {1});
-  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-  EXPECT_EQ(trims, 0);
-  f.Aspire("m", {});
-  for (int i = 0; i < 2000 && trims == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_EQ(trims, 1);
 }
 
 TEST(AspiredVersionsManagerTest, ErrorFromTheSourceIsTheVersionsEnd) {

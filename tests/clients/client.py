@@ -9,6 +9,7 @@ from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
     get_model_status_pb2,
+    inference_pb2,
     model_service_pb2_grpc,
     predict_pb2,
     prediction_service_pb2_grpc,
@@ -142,6 +143,16 @@ def classify_request(model, features, **spec):
 def regress_request(model, features, **spec):
     request = regression_pb2.RegressionRequest()
     fill_spec(request.model_spec, model, **spec)
+    add_examples(request.input.example_list.examples, features)
+    return request
+
+
+def multi_inference_request(*tasks, features=({"x": 2.0},)):
+    """tasks: (model, signature, method)."""
+    request = inference_pb2.MultiInferenceRequest()
+    for model, signature, method in tasks:
+        task = request.tasks.add(method_name=method)
+        fill_spec(task.model_spec, model, signature=signature)
     add_examples(request.input.example_list.examples, features)
     return request
 

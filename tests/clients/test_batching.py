@@ -21,6 +21,7 @@ from clients.batching_client import (
 from clients.client import (
     array,
     classify_request,
+    multi_inference_request,
     predict_request,
     refused,
     regress_request,
@@ -257,6 +258,43 @@ def test_all_methods_are_batched(start_batching):
     ]:
         one, two = method.future(request, timeout=60), method.future(request, timeout=60)
         assert one.result().result == two.result().result
+
+
+HALVES = (
+    ("half", "regress_x_to_y", "tensorflow/serving/regress"),
+    ("half", "classify_x_to_y", "tensorflow/serving/classify"),
+)
+
+
+def test_multi_inferences_run_together_and_each_client_gets_its_own_rows(start_batching):
+    server = start_batching(max_batch_size=3, batch_timeout_micros=FOREVER)
+    # Neither fills a batch: that both are answered says that they shared one.
+    one, two = (
+        server.client.prediction.MultiInference.future(
+            multi_inference_request(*HALVES, features=features), timeout=60
+        )
+        for features in ([{"x": 2.0}], [{"x": 4.0}, {"x": 6.0}])
+    )
+    for answer, expected in [(one, [3.0]), (two, [4.0, 5.0])]:
+        regressed, classified = answer.result().results
+        assert regressed.model_spec.signature_name == "regress_x_to_y"
+        assert [row.value for row in regressed.regression_result.regressions] == expected
+        scores = [
+            row.classes[0].score for row in classified.classification_result.classifications
+        ]
+        assert scores == expected
+
+
+def test_a_bad_multi_inference_harms_no_neighbour(start_batching):
+    server = start_batching(max_batch_size=2, batch_timeout_micros=FOREVER)
+    good, bad = (
+        server.client.prediction.MultiInference.future(
+            multi_inference_request(*HALVES, features=features), timeout=60
+        )
+        for features in ([{"x": 2.0}], [{}])
+    )
+    assert good.result().results[0].regression_result.regressions[0].value == 3.0
+    assert bad.exception().code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
 # ---- deadlines ----

@@ -8,10 +8,11 @@ from clients.client import (
     classify_request,
     fill_example,
     fill_spec,
+    multi_inference_request,
     refused,
     regress_request,
 )
-from tensorflow_serving.apis import classification_pb2, inference_pb2, regression_pb2
+from tensorflow_serving.apis import classification_pb2, regression_pb2
 
 CLASSIFY = "tensorflow/serving/classify"
 REGRESS = "tensorflow/serving/regress"
@@ -87,19 +88,9 @@ def test_refused_regressions(client, code, request_):
         client.prediction.Regress(request_, timeout=SECONDS)
 
 
-def multi_inference(*tasks, features=({"x": 2.0},)):
-    """tasks: (model, signature, method)."""
-    request = inference_pb2.MultiInferenceRequest()
-    for model, signature, method in tasks:
-        task = request.tasks.add(method_name=method)
-        fill_spec(task.model_spec, model, signature=signature)
-    add_examples(request.input.example_list.examples, features)
-    return request
-
-
 def test_multi_inference_answers_in_task_order(client):
     response = client.prediction.MultiInference(
-        multi_inference(
+        multi_inference_request(
             ("m", "regress_x_to_y", REGRESS),
             ("m", "classify_x_to_y", CLASSIFY),
             ("m", "regress_x_to_y2", REGRESS),
@@ -120,23 +111,31 @@ def test_multi_inference_answers_in_task_order(client):
 @pytest.mark.parametrize(
     "code, request_",
     [
-        ("INVALID_ARGUMENT", multi_inference()),
-        ("NOT_FOUND", multi_inference(("nope", "regress_x_to_y", REGRESS))),
+        ("INVALID_ARGUMENT", multi_inference_request()),
+        ("NOT_FOUND", multi_inference_request(("nope", "regress_x_to_y", REGRESS))),
         (
             "INVALID_ARGUMENT",
-            multi_inference(
+            multi_inference_request(
                 ("m", "regress_x_to_y", REGRESS), ("digits", "classify_x_to_y", CLASSIFY)
             ),
         ),
         (
             "INVALID_ARGUMENT",
-            multi_inference(("m", "regress_x_to_y", REGRESS), ("m", "regress_x_to_y", REGRESS)),
+            multi_inference_request(
+                ("m", "regress_x_to_y", REGRESS), ("m", "regress_x_to_y", REGRESS)
+            ),
         ),
-        ("INVALID_ARGUMENT", multi_inference(("m", "nope", REGRESS))),
-        ("UNIMPLEMENTED", multi_inference(("m", "regress_x_to_y", "tensorflow/serving/predict"))),
-        ("INVALID_ARGUMENT", multi_inference(("m", "regress_x_to_y", REGRESS), features=())),
+        ("INVALID_ARGUMENT", multi_inference_request(("m", "nope", REGRESS))),
+        (
+            "UNIMPLEMENTED",
+            multi_inference_request(("m", "regress_x_to_y", "tensorflow/serving/predict")),
+        ),
+        (
+            "INVALID_ARGUMENT",
+            multi_inference_request(("m", "regress_x_to_y", REGRESS), features=()),
+        ),
     ],
 )
-def test_refused_multi_inference(client, code, request_):
+def test_refused_multi_inference_request(client, code, request_):
     with refused(code):
         client.prediction.MultiInference(request_, timeout=SECONDS)
