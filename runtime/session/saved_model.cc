@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/op.h"
 #include "runtime/session/pure_runs.h"
+#include "runtime/session/run_forms.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -36,6 +38,7 @@ const tensorflow::CollectionDef* FindCollection(const tensorflow::MetaGraphDef& 
 absl::StatusOr<SignatureTensor> ReadTensorInfo(const tensorflow::TensorInfo& info) {
   SignatureTensor tensor;
   tensor.tensor_name = info.name();
+  tensor.run_name = info.name();
   tensor.dtype = static_cast<DType>(info.dtype());
   if (info.has_tensor_shape()) {
     ASSIGN_OR_RETURN(tensor.shape, PartialShapeFromProto(info.tensor_shape()));
@@ -129,14 +132,41 @@ RunSignature SignatureOf(const Signature& signature) {
   RunSignature result;
   absl::flat_hash_set<std::string> seen;
   for (const auto& [alias, tensor] : signature.inputs) {
-    if (!tensor.tensor_name.empty() && seen.insert(tensor.tensor_name).second) {
-      result.feeds.push_back(tensor.tensor_name);
+    if (!tensor.run_name.empty() && seen.insert(tensor.run_name).second) {
+      result.feeds.push_back(tensor.run_name);
     }
   }
   for (const auto& [alias, tensor] : signature.outputs) {
-    if (!tensor.tensor_name.empty()) result.fetches.push_back(tensor.tensor_name);
+    if (!tensor.run_name.empty()) result.fetches.push_back(tensor.run_name);
   }
   return result;
+}
+
+void CopyRunNames(const std::map<std::string, SignatureTensor>& from,
+                  std::map<std::string, SignatureTensor>* to) {
+  auto source = from.begin();
+  for (auto& [alias, tensor] : *to) tensor.run_name = (source++)->second.run_name;
+}
+
+// Lets pure signatures that do the same be one run.
+void ShareRuns(const tensorflow::GraphDef& graph, std::map<std::string, Signature>* signatures) {
+  if (signatures->size() < 2) return;
+  RunForms forms(graph);
+  absl::flat_hash_map<std::string, const Signature*> by_form;
+  for (auto& [name, signature] : *signatures) {
+    const RunSignature run = SignatureOf(signature);
+    // Feeds and fetches must stand for inputs and outputs by position.
+    if (!signature.is_pure || run.feeds.size() != signature.inputs.size() ||
+        run.fetches.size() != signature.outputs.size()) {
+      continue;
+    }
+    const std::string form = forms.FormOf(run);
+    if (form.empty()) continue;
+    const auto [first, is_new] = by_form.emplace(form, &signature);
+    if (is_new) continue;
+    CopyRunNames(first->second->inputs, &signature.inputs);
+    CopyRunNames(first->second->outputs, &signature.outputs);
+  }
 }
 
 // Adds up how long the stages of a load take.
@@ -234,6 +264,7 @@ absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
     signature->is_pure = pure_runs.IsPure(SignatureOf(*signature));
     bundle.signatures.emplace(name, *std::move(signature));
   }
+  ShareRuns(bundle.meta_graph->graph_def(), &bundle.signatures);
   bundle.meta_graph->clear_graph_def();
   timer.End("import");
   std::vector<RunSignature> signatures;

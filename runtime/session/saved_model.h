@@ -23,6 +23,9 @@ namespace tessera {
 // One input or output of a signature.
 struct SignatureTensor {
   std::string tensor_name;  // "node:index" in the graph
+  // What to feed or fetch: that, or what takes its place in an earlier signature that does the
+  // same, so that the two share what is compiled and packed for them.
+  std::string run_name;
   DType dtype = DType::kInvalid;
   PartialShape shape;
 };

@@ -80,6 +80,31 @@ TEST_F(SavedModelTest, RestoresVariablesAndKeepsSignatures) {
   EXPECT_GT(bundle->meta_graph->signature_def_size(), 0);
 }
 
+TEST_F(SavedModelTest, SignaturesThatDoTheSameAreOneRun) {
+  absl::StatusOr<SavedModelBundle> bundle =
+      LoadSavedModel("tests/data/models/digits_cnn/1", {"serve"}, {});
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  const Signature& first = bundle->signatures.at("serve");
+  const Signature& second = bundle->signatures.at("serving_default");
+  EXPECT_EQ(first.inputs.at("pixels").run_name, "serve_pixels:0");
+  EXPECT_EQ(second.inputs.at("pixels").run_name, "serve_pixels:0");
+  EXPECT_EQ(second.inputs.at("pixels").tensor_name, "serving_default_pixels:0");
+  EXPECT_EQ(second.outputs.at("output_0").run_name, first.outputs.at("output_0").tensor_name);
+  EXPECT_NE(second.outputs.at("output_0").tensor_name, first.outputs.at("output_0").tensor_name);
+}
+
+TEST_F(SavedModelTest, SignaturesThatDoOtherThingsStayApart) {
+  absl::StatusOr<SavedModelBundle> bundle =
+      LoadSavedModel("tests/data/models/stateful_counter/1", {"serve"}, {});
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  ASSERT_EQ(bundle->signatures.size(), 4);
+  for (const auto& [name, signature] : bundle->signatures) {
+    for (const auto& [alias, tensor] : signature.outputs) {
+      EXPECT_EQ(tensor.run_name, tensor.tensor_name) << name;
+    }
+  }
+}
+
 TEST_F(SavedModelTest, TextFormIsReadToo) {
   CopyHere(kHalfPlusTwo);
   std::string text;

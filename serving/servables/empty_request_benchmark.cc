@@ -34,8 +34,10 @@ class EmptyLoader : public Loader {
     ASSIGN_OR_RETURN(bundle.session, Session::Create({}));
     RETURN_IF_ERROR(bundle.session->Extend(graph));
     Signature& signature = bundle.signatures["serving_default"];
-    signature.inputs["x"] = {"x:0", DType::kFloat, {}};
-    signature.outputs["y"] = {"y:0", DType::kFloat, {}};
+    signature.inputs["x"] = {
+        .tensor_name = "x:0", .run_name = "x:0", .dtype = DType::kFloat, .shape = {}};
+    signature.outputs["y"] = {
+        .tensor_name = "y:0", .run_name = "y:0", .dtype = DType::kFloat, .shape = {}};
     signature.method_name = std::string(kPredictMethod);
     bundle.meta_graph = std::make_unique<tensorflow::MetaGraphDef>();
     ASSIGN_OR_RETURN(servable_, SavedModelServable::Create(std::move(bundle), {}));

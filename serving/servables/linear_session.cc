@@ -88,10 +88,10 @@ class LinearSession : public Session {
 };
 
 SignatureTensor Floats(const char* name) {
-  return {.tensor_name = name, .dtype = DType::kFloat, .shape = {-1, 1}};
+  return {.tensor_name = name, .run_name = name, .dtype = DType::kFloat, .shape = {-1, 1}};
 }
 SignatureTensor Strings(const char* name) {
-  return {.tensor_name = name, .dtype = DType::kString, .shape = {-1}};
+  return {.tensor_name = name, .run_name = name, .dtype = DType::kString, .shape = {-1}};
 }
 
 }  // namespace

@@ -68,9 +68,9 @@ absl::StatusOr<const SignatureRuns::Prepared*> SignatureRuns::Prepare(const Posi
     if (found != nullptr) return found;
   }
   RunSignature signature;
-  for (const Input& input : inputs_) signature.feeds.push_back(input.tensor->tensor_name);
+  for (const Input& input : inputs_) signature.feeds.push_back(input.tensor->run_name);
   for (const int position : prepared.positions) {
-    signature.fetches.push_back(outputs_[position].tensor->tensor_name);
+    signature.fetches.push_back(outputs_[position].tensor->run_name);
   }
   ASSIGN_OR_RETURN(prepared.callable, make_run_(signature));
   return prepared_.Add(std::move(prepared));

@@ -1,0 +1,183 @@
+#include "runtime/session/run_forms.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "runtime/framework/op.h"
+#include "runtime/graph/side_effects.h"
+#include "runtime/session/session.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace tessera {
+namespace {
+
+// The same bytes for equal messages.
+std::string Serialize(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+// Text that cannot be taken for something else, whatever follows it.
+void AppendTo(std::string* form, absl::string_view text) {
+  absl::StrAppend(form, text.size(), ":", text, ";");
+}
+
+struct Input {
+  absl::string_view node;
+  int index = 0;
+  bool is_control = false;
+};
+
+// "a", "a:1", "^a".
+Input ParseInput(absl::string_view name) {
+  Input input;
+  input.is_control = absl::ConsumePrefix(&name, "^");
+  const size_t colon = name.find(':');
+  input.node = name.substr(0, colon);
+  if (colon != name.npos && !absl::SimpleAtoi(name.substr(colon + 1), &input.index)) {
+    input.index = -1;
+  }
+  return input;
+}
+
+// True if two nodes of one definition may behave differently because of their names.
+bool NameMatters(const tensorflow::NodeDef& node) {
+  const OpDef* op = OpRegistry::Global().Find(node.op());
+  return op != nullptr && op->is_stateful && !OnlyCallsFunctions(node.op());
+}
+
+}  // namespace
+
+// Numbers nodes in the order in which the run's fetches and targets lead to them.
+class RunForms::Walk {
+ public:
+  explicit Walk(RunForms& forms) : forms_(forms) {}
+
+  bool Feed(const std::string& tensor) {
+    const Input input = ParseInput(tensor);
+    const auto node = forms_.nodes_.find(input.node);
+    if (node == forms_.nodes_.end()) return false;
+    const size_t position = feeds_.size();
+    if (!feeds_.emplace(std::make_pair(node->second, input.index), position).second) return false;
+    // What can be fed is told by the node that is not run.
+    AppendTo(&form_, node->second->op());
+    if (node->second->attr().contains("dtype")) {
+      AppendTo(&form_, Serialize(node->second->attr().at("dtype")));
+    } else {
+      AppendTo(&form_, forms_.NodeForm(*node->second));
+    }
+    absl::StrAppend(&form_, input.index, "\n");
+    return true;
+  }
+
+  bool Visit(const std::string& name) {
+    const Input input = ParseInput(name);
+    const auto found = forms_.nodes_.find(input.node);
+    if (found == forms_.nodes_.end()) return false;
+    const tensorflow::NodeDef* const node = found->second;
+    if (!input.is_control) {
+      if (const auto feed = feeds_.find({node, input.index}); feed != feeds_.end()) {
+        absl::StrAppend(&form_, "f", feed->second, ";");
+        return true;
+      }
+    }
+    const auto [number, is_new] = numbers_.emplace(node, open_.size());
+    if (is_new) open_.push_back(node);
+    absl::StrAppend(&form_, input.is_control ? "^" : "n", number->second, ":", input.index, ";");
+    return true;
+  }
+
+  // The form, once all that was visited is followed to where it comes from; empty if it leads to
+  // nodes that are not there.
+  std::string Finish() {
+    for (size_t i = 0; i < open_.size(); ++i) {
+      const tensorflow::NodeDef& node = *open_[i];
+      absl::StrAppend(&form_, "\n", forms_.NodeForm(node));
+      for (const std::string& input : node.input()) {
+        if (!Visit(input)) return "";
+      }
+    }
+    return std::move(form_);
+  }
+
+ private:
+  RunForms& forms_;
+  std::string form_;
+  absl::flat_hash_map<std::pair<const tensorflow::NodeDef*, int>, size_t> feeds_;
+  absl::flat_hash_map<const tensorflow::NodeDef*, size_t> numbers_;
+  std::vector<const tensorflow::NodeDef*> open_;
+};
+
+RunForms::RunForms(const tensorflow::GraphDef& graph) {
+  for (const auto& node : graph.node()) nodes_.emplace(node.name(), &node);
+  for (const auto& function : graph.library().function()) {
+    functions_.emplace(function.signature().name(), &function);
+  }
+}
+
+std::string RunForms::FormOf(const RunSignature& run) {
+  Walk walk(*this);
+  for (const std::string& feed : run.feeds) {
+    if (!walk.Feed(feed)) return "";
+  }
+  for (const std::string& fetch : run.fetches) {
+    if (!walk.Visit(fetch)) return "";
+  }
+  for (const std::string& target : run.targets) {
+    if (!walk.Visit(absl::StrCat("^", target))) return "";
+  }
+  return walk.Finish();
+}
+
+std::string RunForms::FunctionForm(const std::string& name) {
+  if (const auto known = function_forms_.find(name); known != function_forms_.end()) {
+    return known->second;
+  }
+  std::string form = absl::StrCat("name ", name);
+  if (const auto found = functions_.find(name); found != functions_.end()) {
+    tensorflow::FunctionDef definition = *found->second;
+    definition.mutable_signature()->clear_name();
+    // What a variable or an argument was called in the program that made the function.
+    for (auto& [index, arg] : *definition.mutable_arg_attr()) {
+      arg.mutable_attr()->erase("_user_specified_name");
+    }
+    for (auto& node : *definition.mutable_node_def()) node.clear_experimental_debug_info();
+    const auto id = function_ids_.emplace(Serialize(definition), function_ids_.size()).first;
+    form = absl::StrCat("id ", id->second);
+  }
+  function_forms_.emplace(name, form);
+  return form;
+}
+
+std::string RunForms::NodeForm(const tensorflow::NodeDef& node) {
+  std::string form;
+  AppendTo(&form, functions_.contains(node.op()) ? FunctionForm(node.op()) : node.op());
+  AppendTo(&form, node.device());
+  AppendTo(&form, NameMatters(node) ? node.name() : "");
+  const std::map<std::string, tensorflow::AttrValue> attrs(node.attr().begin(), node.attr().end());
+  for (auto [name, value] : attrs) {
+    AppendTo(&form, name);
+    if (value.has_func()) {
+      value.mutable_func()->set_name(FunctionForm(value.func().name()));
+    } else if (value.has_list()) {
+      for (auto& function : *value.mutable_list()->mutable_func()) {
+        function.set_name(FunctionForm(function.name()));
+      }
+    }
+    AppendTo(&form, Serialize(value));
+  }
+  return form;
+}
+
+}  // namespace tessera

@@ -1,0 +1,212 @@
+#include "runtime/session/run_forms.h"
+
+#include <string>
+
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "runtime/session/session.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace tessera {
+namespace {
+
+tensorflow::GraphDef Graph() {
+  tensorflow::GraphDef graph;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        node {
+          name: 'x'
+          op: 'Placeholder'
+          attr {
+            key: 'dtype'
+            value { type: DT_FLOAT }
+          }
+          attr {
+            key: '_user_specified_name'
+            value { s: 'x' }
+          }
+        }
+        node {
+          name: 'other_x'
+          op: 'Placeholder'
+          attr {
+            key: 'dtype'
+            value { type: DT_FLOAT }
+          }
+        }
+        node {
+          name: 'int_x'
+          op: 'Placeholder'
+          attr {
+            key: 'dtype'
+            value { type: DT_INT32 }
+          }
+        }
+        node { name: 'v' op: 'VarHandleOp' }
+        node { name: 'w' op: 'VarHandleOp' }
+        node {
+          name: 'call'
+          op: 'StatefulPartitionedCall'
+          input: 'x'
+          input: 'v'
+          attr {
+            key: 'f'
+            value { func { name: 'wrapper' } }
+          }
+        }
+        node {
+          name: 'same_call'
+          op: 'StatefulPartitionedCall'
+          input: 'other_x'
+          input: 'v'
+          attr {
+            key: 'f'
+            value { func { name: 'same_wrapper' } }
+          }
+        }
+        node {
+          name: 'other_call'
+          op: 'StatefulPartitionedCall'
+          input: 'other_x'
+          input: 'v'
+          attr {
+            key: 'f'
+            value { func { name: 'other_wrapper' } }
+          }
+        }
+        node {
+          name: 'other_variable'
+          op: 'StatefulPartitionedCall'
+          input: 'other_x'
+          input: 'w'
+          attr {
+            key: 'f'
+            value { func { name: 'wrapper' } }
+          }
+        }
+        node {
+          name: 'int_call'
+          op: 'StatefulPartitionedCall'
+          input: 'int_x'
+          input: 'v'
+          attr {
+            key: 'f'
+            value { func { name: 'wrapper' } }
+          }
+        }
+        node {
+          name: 'branches'
+          op: 'Case'
+          input: 'x'
+          attr {
+            key: 'branches'
+            value { list { func { name: 'wrapper' } } }
+          }
+        }
+        node {
+          name: 'same_branches'
+          op: 'Case'
+          input: 'other_x'
+          attr {
+            key: 'branches'
+            value { list { func { name: 'same_wrapper' } } }
+          }
+        }
+        node { name: 'ab' op: 'Sub' input: 'x' input: 'other_x' }
+        node { name: 'ba' op: 'Sub' input: 'other_x' input: 'x' }
+        node { name: 'after' op: 'Identity' input: 'x' input: '^v' }
+        node { name: 'not_after' op: 'Identity' input: 'x' }
+        node { name: 'second' op: 'Identity' input: 'call:1' }
+        node { name: 'first' op: 'Identity' input: 'call' }
+        node { name: 'broken' op: 'Identity' input: 'nowhere' }
+        library {
+          function {
+            signature {
+              name: 'wrapper'
+              input_arg { name: 'x' type: DT_FLOAT }
+            }
+            arg_attr {
+              key: 0
+              value {
+                attr {
+                  key: '_user_specified_name'
+                  value { s: '7748' }
+                }
+              }
+            }
+            node_def { name: 'n' op: 'Identity' input: 'x' }
+          }
+          function {
+            signature {
+              name: 'same_wrapper'
+              input_arg { name: 'x' type: DT_FLOAT }
+            }
+            arg_attr {
+              key: 0
+              value {
+                attr {
+                  key: '_user_specified_name'
+                  value { s: '8393' }
+                }
+              }
+            }
+            node_def { name: 'n' op: 'Identity' input: 'x' }
+          }
+          function {
+            signature {
+              name: 'other_wrapper'
+              input_arg { name: 'x' type: DT_FLOAT }
+            }
+            node_def { name: 'n' op: 'Neg' input: 'x' }
+          }
+        }
+      )pb",
+      &graph));
+  return graph;
+}
+
+class RunFormsTest : public ::testing::Test {
+ protected:
+  std::string FormOf(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
+                     const std::vector<std::string>& targets = {}) {
+    return forms_.FormOf({.feeds = feeds, .fetches = fetches, .targets = targets});
+  }
+
+  const tensorflow::GraphDef graph_ = Graph();
+  RunForms forms_{graph_};
+};
+
+TEST_F(RunFormsTest, NamesOfPlaceholdersCallsAndWrappersDoNotMatter) {
+  EXPECT_NE(FormOf({"x:0"}, {"call:0"}), "");
+  EXPECT_EQ(FormOf({"x:0"}, {"call:0"}), FormOf({"other_x:0"}, {"same_call:0"}));
+  EXPECT_EQ(FormOf({"x:0"}, {"call:0"}), FormOf({"x"}, {"call"}));
+  EXPECT_EQ(FormOf({"x:0"}, {"branches:0"}), FormOf({"other_x:0"}, {"same_branches:0"}));
+}
+
+TEST_F(RunFormsTest, WhatIsComputedMatters) {
+  const std::string form = FormOf({"x:0"}, {"call:0"});
+  EXPECT_NE(form, FormOf({"other_x:0"}, {"other_call:0"}));
+  EXPECT_NE(form, FormOf({"other_x:0"}, {"other_variable:0"}));
+  EXPECT_NE(form, FormOf({"int_x:0"}, {"int_call:0"}));
+  EXPECT_NE(form, FormOf({"x:0"}, {"call:1"}));
+  EXPECT_NE(form, FormOf({"x:0"}, {"call:0", "call:0"}));
+  EXPECT_NE(form, FormOf({"x:0"}, {}, {"call"}));
+  EXPECT_NE(form, FormOf({}, {"call:0"}));
+  EXPECT_NE(FormOf({"x:0"}, {"first:0"}), FormOf({"x:0"}, {"second:0"}));
+  EXPECT_NE(FormOf({"x:0"}, {"after:0"}), FormOf({"x:0"}, {"not_after:0"}));
+}
+
+TEST_F(RunFormsTest, FeedsAreToldApartByPosition) {
+  EXPECT_EQ(FormOf({"x:0", "other_x:0"}, {"ab:0"}), FormOf({"other_x:0", "x:0"}, {"ba:0"}));
+  EXPECT_NE(FormOf({"x:0", "other_x:0"}, {"ab:0"}), FormOf({"x:0", "other_x:0"}, {"ba:0"}));
+}
+
+TEST_F(RunFormsTest, WhatCannotRunHasNoForm) {
+  EXPECT_EQ(FormOf({"nowhere:0"}, {"call:0"}), "");
+  EXPECT_EQ(FormOf({"x:0"}, {"nowhere:0"}), "");
+  EXPECT_EQ(FormOf({"x:0"}, {"broken:0"}), "");
+  EXPECT_EQ(FormOf({"x:0", "x"}, {"call:0"}), "");
+}
+
+}  // namespace
+}  // namespace tessera
