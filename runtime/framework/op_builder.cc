@@ -1,5 +1,6 @@
 // Parses the short specifications of REGISTER_OP.
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"
@@ -12,7 +13,11 @@
 namespace tessera {
 namespace {
 
-absl::string_view Trim(absl::string_view s) { return absl::StripAsciiWhitespace(s); }
+// A program parses some ten thousand specifications before main(), few of which need trimming.
+absl::string_view Trim(absl::string_view s) {
+  if (!s.empty() && !absl::ascii_isspace(s.front()) && !absl::ascii_isspace(s.back())) return s;
+  return absl::StripAsciiWhitespace(s);
+}
 
 // "x: T" -> {"x", "T"}. Aborts on anything else, with `spec`.
 std::pair<absl::string_view, absl::string_view> SplitAtColon(absl::string_view spec) {
@@ -103,15 +108,31 @@ AttrValue ParseDefault(absl::string_view type, absl::string_view text) {
   return EmptyList{};
 }
 
-// Splits "{a, b} rest" into the items and the rest; no braces: no items.
-std::vector<absl::string_view> TakeBraces(absl::string_view* text) {
-  if (!absl::ConsumePrefix(text, "{")) return {};
-  size_t close = text->find('}');
+// Takes "{a, b}" off "{a, b} rest": what stands between the braces; empty if there are none.
+absl::string_view TakeBraces(absl::string_view* text) {
+  if (!absl::ConsumePrefix(text, "{")) return "";
+  const size_t close = text->find('}');
   CHECK(close != absl::string_view::npos) << "unclosed { in attribute specification";
-  std::vector<absl::string_view> items =
-      absl::StrSplit(text->substr(0, close), ',', absl::SkipWhitespace());
+  const absl::string_view inside = text->substr(0, close);
   *text = Trim(text->substr(close + 1));
-  return items;
+  return inside;
+}
+
+// Adds what the items of "float, double" or "'SAME', 'VALID'" allow; false if there are none.
+bool AddAllowed(absl::string_view items, absl::string_view spec, AttrDef* attr) {
+  while (!items.empty()) {
+    const size_t comma = std::min(items.find(','), items.size());
+    const absl::string_view item = Trim(items.substr(0, comma));
+    items.remove_prefix(std::min(comma + 1, items.size()));
+    if (item.empty()) continue;
+    if (item.front() == '\'' || item.front() == '"') {
+      attr->allowed_strings.push_back(Unquote(item));
+    } else {
+      attr->allowed_types.push_back(DTypeFromName(item));
+      CHECK(attr->allowed_types.back() != DType::kInvalid) << "unknown dtype in " << spec;
+    }
+  }
+  return !attr->allowed_strings.empty() || !attr->allowed_types.empty();
 }
 
 AttrDef ParseAttr(absl::string_view spec) {
@@ -119,19 +140,9 @@ AttrDef ParseAttr(absl::string_view spec) {
   auto [name, rest] = SplitAtColon(spec);
   attr.name = std::string(name);
   const bool is_list = absl::ConsumePrefix(&rest, "list(");
-  std::vector<absl::string_view> allowed = TakeBraces(&rest);
   std::string element;
-  if (!allowed.empty()) {
-    const bool strings = Trim(allowed[0]).front() == '\'' || Trim(allowed[0]).front() == '"';
-    element = strings ? "string" : "type";
-    for (absl::string_view item : allowed) {
-      if (strings) {
-        attr.allowed_strings.push_back(Unquote(item));
-      } else {
-        attr.allowed_types.push_back(DTypeFromName(Trim(item)));
-        CHECK(attr.allowed_types.back() != DType::kInvalid) << "unknown dtype in " << spec;
-      }
-    }
+  if (AddAllowed(TakeBraces(&rest), spec, &attr)) {
+    element = attr.allowed_strings.empty() ? "type" : "string";
   } else {
     size_t end = rest.find_first_of(" )>=");
     element = std::string(rest.substr(0, end));
@@ -196,6 +207,9 @@ OpBuilder& OpBuilder::ShapeFn(tessera::ShapeFn fn) {
 }
 
 std::unique_ptr<OpDef> OpBuilder::Build() && {
+  op_->attrs.reserve(attrs_.size());
+  op_->inputs.reserve(inputs_.size());
+  op_->outputs.reserve(outputs_.size());
   for (const std::string& spec : attrs_) op_->attrs.push_back(ParseAttr(spec));
   for (const std::string& spec : inputs_) op_->inputs.push_back(ParseArg(*op_, spec));
   for (const std::string& spec : outputs_) op_->outputs.push_back(ParseArg(*op_, spec));
