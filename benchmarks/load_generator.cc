@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -106,6 +107,8 @@ absl::StatusOr<bool> GenerateLoad(const Flags& flags, const std::vector<std::str
   ASSIGN_OR_RETURN(Cases cases, ReadCases(args));
   RequestTarget::Options target_options = flags.target;
   target_options.timeout = absl::Seconds(flags.timeout);
+  target_options.wants_answers = absl::c_any_of(
+      cases.answers, [](const std::vector<std::string>& right) { return !right.empty(); });
   ASSIGN_OR_RETURN(const auto target, MakeRequestTarget(target_options, cases.requests));
   const bool is_grpc = absl::StartsWith(flags.target.url, "grpc:");
   AnswerCheck check(is_grpc ? ComparePredictResponses : CompareJson, std::move(cases.answers));

@@ -20,7 +20,7 @@ class GrpcTarget : public RequestTarget {
  public:
   GrpcTarget(const std::string& address, const Options& options,
              const std::vector<std::string>& requests)
-      : timeout_(options.timeout) {
+      : timeout_(options.timeout), wants_answers_(options.wants_answers) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     arguments.SetMaxSendMessageSize(-1);
@@ -70,12 +70,13 @@ class GrpcTarget : public RequestTarget {
     OnReply on_reply;
   };
 
-  static void Finish(const Call& call, const grpc::Status& status) {
+  void Finish(const Call& call, const grpc::Status& status) const {
     if (!status.ok()) {
       return call.on_reply(
           absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()),
           {});
     }
+    if (!wants_answers_) return call.on_reply(absl::OkStatus(), {});
     grpc::Slice bytes;
     if (!call.response.DumpToSingleSlice(&bytes).ok()) {
       return call.on_reply(absl::DataLossError("the answer cannot be decompressed"), {});
@@ -84,6 +85,7 @@ class GrpcTarget : public RequestTarget {
   }
 
   const absl::Duration timeout_;
+  const bool wants_answers_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   std::vector<grpc::ByteBuffer> requests_;
   std::atomic<size_t> turn_{0};

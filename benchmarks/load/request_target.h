@@ -19,7 +19,8 @@ namespace tessera::benchmarks {
 // machine it shares with the server little. Thread-safe.
 class RequestTarget {
  public:
-  // The bytes of the answer, which are there during the call only; empty if the status is not OK.
+  // The bytes of the answer, which are there during the call only; empty if the status is not OK,
+  // or by gRPC if nobody wants them.
   using OnReply = std::function<void(const absl::Status& status, absl::string_view answer)>;
 
   struct Options {
@@ -31,6 +32,9 @@ class RequestTarget {
     int max_connections = 256;
     // After which a request counts as not answered.
     absl::Duration timeout = absl::Seconds(30);
+    // False: answers are received and let go of as they came, in pieces. Putting a large one
+    // together takes the client as long as sending it took the server.
+    bool wants_answers = true;
   };
 
   // Requires that all replies have come.
