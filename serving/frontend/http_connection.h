@@ -1,11 +1,7 @@
-// HttpConnection: requests and replies of one client. For http_server.cc alone: it brings
+// HttpConnection: requests and replies of one client. For http_worker.cc alone: it brings
 // Boost.Asio and Beast with it.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -13,37 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 #include "serving/frontend/http_message.h"
 #include "serving/frontend/http_reply_head.h"
 #include "serving/frontend/http_server.h"
+#include "serving/frontend/http_worker.h"
 
 namespace tessera::serving {
-
-class HttpConnection;
-
-// The connections there are. Thread-safe.
-class HttpConnections {
- public:
-  // False if no more are wanted: the connection is to be dropped.
-  bool Add(const std::shared_ptr<HttpConnection>& connection);
-  void Remove(HttpConnection* connection);
-  // From now on Add() refuses.
-  void Close();
-  std::vector<std::shared_ptr<HttpConnection>> All() const;
-  // False if some are left at the deadline.
-  bool WaitUntilNone(absl::Time deadline) const;
-
- private:
-  mutable absl::Mutex mu_;
-  bool closed_ ABSL_GUARDED_BY(mu_) = false;
-  absl::flat_hash_map<HttpConnection*, std::weak_ptr<HttpConnection>> connections_
-      ABSL_GUARDED_BY(mu_);
-};
 
 // A body that grows with the bytes that come, not with the length that is announced.
 struct HttpBody {
@@ -71,15 +43,15 @@ struct HttpBody {
 };
 
 // Lives as long as something is under way: reading, the request's answer, writing. All of its
-// callbacks run on its strand; EndSoon() and End() may be called by any thread.
+// callbacks run on its worker's thread, as Start() and EndIfLate() must; EndSoon() and End() may be
+// called by any.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  using Strand = boost::asio::strand<boost::asio::io_context::executor_type>;
-  using Stream = boost::beast::basic_stream<boost::asio::ip::tcp, Strand>;
+  using Clock = HttpWorker::Clock;
 
   // All of these must outlive the connection.
-  HttpConnection(Stream::socket_type socket, const HttpServer::Options& options,
-                 const HttpHandler& handler, HttpConnections& connections);
+  HttpConnection(HttpWorker::Socket socket, const HttpServer::Options& options,
+                 const HttpHandler& handler, HttpWorker& worker);
   ~HttpConnection();
 
   void Start();
@@ -87,19 +59,23 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void EndSoon();
   // Ends it now.
   void End();
+  // Ends it if its client has kept it waiting beyond a deadline.
+  void EndIfLate(Clock::time_point now);
 
  private:
   using Error = boost::system::error_code;
-  using Clock = std::chrono::steady_clock;
 
   void AwaitRequest();
-  void ReadHead();
-  void OnHead(Error error);
-  void ReadBody();
+  void ReadRequest();
+  // Reads more of the request; `on_bytes` is a member to go on with when some are in buffer_.
+  void Read(void (HttpConnection::*on_bytes)());
+  void ParseRequest();
+  // False if the client is to be told first that it may send the body.
+  bool OnHead();
   void HandleRequest();
   void Write(HttpReply reply);
   void OnWritten(Error error);
-  // Answers a request that could not be read, if its client may be listening, and ends.
+  // Answers a request that cannot be read, and ends.
   void Refuse(Error error);
   // Ends the connection, but goes on reading from a client that has more to say: unread data would
   // make the system drop what is on its way to the client.
@@ -111,11 +87,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   const HttpServer::Options& options_;
   const HttpHandler& handler_;
-  HttpConnections& connections_;
-  Stream stream_;
+  HttpWorker& worker_;
+  HttpWorker::Socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;  // while a request is read
+  bool had_head_ = false;                                               // of the request being read
   Clock::time_point transfer_start_;
+  // Of what is under way; max() while the server itself is awaited.
+  Clock::time_point deadline_ = Clock::time_point::max();
   HttpReplyContext context_;
   std::string reply_head_, reply_body_;
   bool is_idle_ = false;  // waits for a request

@@ -1,19 +1,14 @@
 #include "serving/frontend/http_server.h"
 
-#include <pthread.h>
-
-#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <exception>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "serving/frontend/http_connection.h"
+#include "serving/frontend/http_worker.h"
 
 namespace tessera::serving {
 namespace {
@@ -32,11 +27,9 @@ class HttpServer::Impl {
   Impl(const Options& options, HttpHandler handler)
       : options_(options),
         handler_(std::move(handler)),
-        context_(options.num_threads),
-        work_(context_.get_executor()),
-        strand_(asio::make_strand(context_)),
-        acceptor_(strand_),
-        accept_timer_(strand_) {}
+        workers_(MakeWorkers()),
+        acceptor_(workers_[0]->context()),
+        accept_timer_(workers_[0]->context()) {}
 
   ~Impl() { Stop(); }
 
@@ -58,33 +51,40 @@ class HttpServer::Impl {
 
   void Run() {
     Accept();
-    for (int i = 0; i < options_.num_threads; ++i) {
-      threads_.emplace_back([this] { RunThread(); });
-    }
+    for (const auto& worker : workers_) worker->Start();
   }
 
   int port() const { return port_; }
 
   void Shutdown(absl::Time deadline) {
-    connections_.Close();
-    asio::dispatch(strand_, [this] {
+    asio::dispatch(workers_[0]->context(), [this] {
       Error ignored;
       accept_timer_.cancel();
       acceptor_.close(ignored);
     });
-    for (const auto& connection : connections_.All()) connection->EndSoon();
-    if (connections_.WaitUntilNone(deadline)) return;
-    for (const auto& connection : connections_.All()) connection->End();
+    for (const auto& worker : workers_) worker->Close();
+    for (const auto& worker : workers_) {
+      if (!worker->WaitUntilNone(deadline)) worker->End();
+    }
   }
 
   void Stop() {
     Shutdown(absl::InfinitePast());
-    context_.stop();
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    for (const auto& worker : workers_) worker->Stop();
   }
 
  private:
+  using Executor = HttpWorker::Executor;
+  using Clock = HttpWorker::Clock;
+
+  std::vector<std::unique_ptr<HttpWorker>> MakeWorkers() {
+    std::vector<std::unique_ptr<HttpWorker>> workers;
+    for (int i = 0; i < options_.num_threads; ++i) {
+      workers.push_back(std::make_unique<HttpWorker>(options_, handler_));
+    }
+    return workers;
+  }
+
   Error Open(const Tcp& protocol) {
     Error error, ignored;
     acceptor_.close(ignored);
@@ -97,54 +97,46 @@ class HttpServer::Impl {
     }
     acceptor_.bind(Tcp::endpoint(protocol, static_cast<uint16_t>(options_.port)), error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    // Another process may take what this one was woken for.
+    if (!error) acceptor_.non_blocking(true, error);
     return error;
   }
 
-  void Accept() {
-    acceptor_.async_accept(asio::make_strand(context_),
-                           [this](Error error, HttpConnection::Stream::socket_type socket) {
-                             if (!acceptor_.is_open()) return;
-                             if (!error) {
-                               auto connection = std::make_shared<HttpConnection>(
-                                   std::move(socket), options_, handler_, connections_);
-                               if (connections_.Add(connection)) connection->Start();
-                               return Accept();
-                             }
-                             if (error == asio::error::operation_aborted) return;
-                             // One that went before it was accepted, or no descriptors, which
-                             // others will give back.
-                             accept_timer_.expires_after(kAcceptPause);
-                             accept_timer_.async_wait([this](Error stopped) {
-                               if (!stopped) Accept();
-                             });
-                           });
-  }
-
-  void RunThread() {
-    pthread_setname_np(pthread_self(), "http");
-    while (true) {
-      try {
-        context_.run();
-        return;
-      } catch (const std::exception& e) {
-        // Memory was out in one connection's callback, which ends that connection.
-        LOG(ERROR) << "an HTTP connection ended by an exception: " << e.what();
+  // The one with the fewest connections.
+  HttpWorker& NextWorker() {
+    HttpWorker* next = workers_[0].get();
+    size_t fewest = next->num_connections();
+    for (const auto& worker : workers_) {
+      if (const size_t count = worker->num_connections(); count < fewest) {
+        next = worker.get();
+        fewest = count;
       }
     }
+    return *next;
+  }
+
+  void Accept() {
+    acceptor_.async_wait(Tcp::acceptor::wait_read, [this](Error error) {
+      if (!acceptor_.is_open() || error == asio::error::operation_aborted) return;
+      HttpWorker& worker = NextWorker();
+      HttpWorker::Socket socket = acceptor_.accept(worker.context(), error);
+      if (!error) worker.Serve(std::move(socket));
+      if (!error || error == asio::error::would_block) return Accept();
+      // One that went before it was accepted, or no descriptors, which others will give back.
+      accept_timer_.expires_after(kAcceptPause);
+      accept_timer_.async_wait([this](Error stopped) {
+        if (!stopped) Accept();
+      });
+    });
   }
 
   const Options options_;
   const HttpHandler handler_;
-  HttpConnections connections_;  // outlives what the context's callbacks hold
-  asio::io_context context_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  HttpConnection::Strand strand_;  // the acceptor's
-  asio::basic_socket_acceptor<Tcp, HttpConnection::Strand> acceptor_;
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>, HttpConnection::Strand>
-      accept_timer_;
+  const std::vector<std::unique_ptr<HttpWorker>> workers_;
+  // Both of the first worker.
+  asio::basic_socket_acceptor<Tcp, Executor> acceptor_;
+  asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor> accept_timer_;
   int port_ = 0;
-  std::vector<std::thread> threads_;
 };
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

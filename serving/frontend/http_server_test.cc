@@ -21,7 +21,8 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // A server that answers a request with itself: "METHOD TARGET BODY". The target "/wait" is answered
-// when Release() is called, on a thread of its own; "/drop" never; "/close" ends the connection.
+// when Release() is called, on a thread of its own, "/block" on the server's; "/drop" never;
+// "/close" ends the connection.
 class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest() {
@@ -52,6 +53,10 @@ class HttpServerTest : public ::testing::Test {
     if (!request.Header("X-Echo").empty()) reply.body = std::string(request.Header("x-echo"));
     reply.close = request.target == "/close";
     if (request.target == "/status") reply.status = 404;
+    if (request.target == "/block") {
+      ++waiting_;
+      released_.WaitForNotification();
+    }
     if (request.target == "/large") reply.body = std::string(10'000'000, 'x');
     if (request.target != "/wait") return respond(std::move(reply));
     ++waiting_;
@@ -323,6 +328,19 @@ TEST_F(HttpServerTest, SlowAnswersHoldUpNobody) {
   EXPECT_EQ(quick.Ask("GET", "/")->status, 200);
   Release();
   EXPECT_EQ(slow.Read()->body, "GET /wait ");
+}
+
+TEST_F(HttpServerTest, ConnectionsAreSpreadOverTheThreads) {
+  Start();
+  HttpTestClient first(server_->port());
+  ASSERT_EQ(first.Ask("GET", "/")->status, 200);
+  HttpTestClient second(server_->port());
+  ASSERT_EQ(second.Ask("GET", "/")->status, 200);
+  ASSERT_TRUE(first.Send("GET", "/block", ""));
+  AwaitWaiting(1);
+  EXPECT_EQ(second.Ask("GET", "/")->status, 200);
+  Release();
+  EXPECT_EQ(first.Read()->body, "GET /block ");
 }
 
 TEST_F(HttpServerTest, ManyClientsAtOnce) {
