@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "runtime/base/logging.h"
+
 namespace tessera::serving {
 
 ElasticPool::ElasticPool(const Options& options)
@@ -61,6 +64,9 @@ int ElasticPool::num_threads() const {
 void ElasticPool::RunThread(Threads::iterator self) {
   pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
   SetThreadPriority(options_.priority);
+  if (const absl::Status kept = options_.cores.KeepThisThread(); !kept.ok()) {
+    LOG(WARNING) << options_.name << ": " << kept.message();
+  }
   absl::MutexLock lock(&mu_);
   while (true) {
     bool timed_out = false;

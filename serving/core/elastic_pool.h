@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "runtime/base/background.h"
+#include "runtime/base/core_set.h"
 
 namespace tessera::serving {
 
@@ -26,6 +27,8 @@ class ElasticPool {
     int max_threads = 1;
     // Of the threads, and of those they start.
     ThreadPriority priority = ThreadPriority::kNormal;
+    // That they stay on. Empty: any.
+    CoreSet cores;
     // An idle thread ends after this long.
     absl::Duration idle_timeout = absl::Seconds(10);
   };

@@ -8,6 +8,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/core_set.h"
 
 namespace tessera::serving {
 namespace {
@@ -59,14 +60,25 @@ TEST(ElasticPoolTest, NeverExceedsItsLimit) {
   EXPECT_EQ(running, 0) << "the destructor waits";
 }
 
+TEST(ElasticPoolTest, ThreadsStayOnTheGivenCores) {
+  const CoreSet one = CoreSet::OfThisThread().Share(1e-9);
+  CoreSet inside;
+  {
+    ElasticPool pool({.cores = one});
+    pool.Schedule([&] { inside = CoreSet::OfThisThread(); });
+  }
+  EXPECT_EQ(inside, one);
+}
+
 TEST(ElasticPoolTest, ThreadsRunAtTheGivenPriority) {
+  const int before = sched_getscheduler(0);
   int inside = -1;
   {
     ElasticPool pool({.priority = ThreadPriority::kIdle});
     pool.Schedule([&] { inside = sched_getscheduler(0); });
   }
   EXPECT_EQ(inside, SCHED_IDLE);
-  EXPECT_EQ(sched_getscheduler(0), SCHED_OTHER);
+  EXPECT_EQ(sched_getscheduler(0), before);
 }
 
 TEST(ElasticPoolTest, RaisedLimitStartsWhatWaitsAndALoweredOneEndsThreads) {

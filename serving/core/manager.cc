@@ -93,8 +93,10 @@ AspiredVersionsManager::AspiredVersionsManager(const Options& options)
       memory_(options.memory_limit),
       trim_pool_({.name = "trim"}),
       first_load_pool_({.name = "first_load", .max_threads = FirstLoadThreads(options)}),
-      load_pool_(
-          {.name = "load", .max_threads = LoadThreads(options), .priority = options.priority}),
+      load_pool_({.name = "load",
+                  .max_threads = LoadThreads(options),
+                  .priority = options.priority,
+                  .cores = options.load_cores}),
       unload_pool_({.name = "unload",
                     .max_threads = std::max(1, options.num_unload_threads),
                     .priority = options.priority}),

@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "runtime/base/background.h"
+#include "runtime/base/core_set.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/core/loader.h"
 #include "serving/core/memory_budget.h"
@@ -71,6 +72,9 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
     // Where loads then compute, in place of the pools of requests, which may not be held up. Null:
     // there. Must outlive the manager.
     ThreadPool* background_pool = nullptr;
+    // That load threads then stay on, however many they are, with all threads that they start; the
+    // pool's ought to do so too. Empty: any.
+    CoreSet load_cores;
     // A load that takes longer is logged and no longer counts: others of its name, and as many
     // threads as if it were not there, go on.
     absl::Duration slow_load = absl::Minutes(1);

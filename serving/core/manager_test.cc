@@ -3,16 +3,20 @@
 #include <sched.h>
 
 #include <atomic>
+#include <barrier>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/background.h"
+#include "runtime/base/core_set.h"
 #include "runtime/base/thread_pool.h"
 #include "serving/core/manager_fixture.h"
 
@@ -305,6 +309,62 @@ TEST(AspiredVersionsManagerTest, LoadsYieldOnceThereAreRequests) {
   aspire(2);
   EXPECT_EQ(policy, SCHED_IDLE);
   EXPECT_EQ(pool, &background);
+}
+
+TEST(AspiredVersionsManagerTest, LoadsTogetherStayOnTheirCores) {
+  // Where the load ran, and what it started: a thread, and a loop that ought to use the pool.
+  struct Places {
+    absl::Mutex mu;
+    std::vector<CoreSet> seen ABSL_GUARDED_BY(mu);
+    void See() {
+      absl::MutexLock lock(&mu);
+      seen.push_back(CoreSet::OfThisThread());
+    }
+  };
+  class PlacesLoader : public Loader {
+   public:
+    PlacesLoader(Places* places, ThreadPool* requests, std::barrier<>* all)
+        : places_(places), requests_(requests), all_(all) {}
+    absl::Status Load() override {
+      all_->arrive_and_wait();  // all load threads are at work
+      places_->See();
+      std::thread([this] { places_->See(); }).join();
+      requests_->ParallelFor(8, 1e6, [this](int64_t, int64_t) { places_->See(); });
+      return absl::OkStatus();
+    }
+    void Unload() override {}
+    AnyServable servable() override { return AnyServable(&model_); }
+
+   private:
+    Model model_{1};
+    Places* const places_;
+    ThreadPool* const requests_;
+    std::barrier<>* const all_;
+  };
+  const CoreSet one = CoreSet::OfThisThread().Share(1e-9);
+  std::unique_ptr<ThreadPool> background;
+  std::thread([&] {
+    ASSERT_TRUE(one.KeepThisThread().ok());
+    background = std::make_unique<ThreadPool>(ThreadPool::Options{.num_threads = 1, .nice = 1});
+  }).join();
+  ThreadPool requests({.num_threads = 3});
+  constexpr int kLoads = 4;
+  std::barrier<> all(kLoads);
+  Places places;
+  Fixture f({.num_load_threads = kLoads, .background_pool = background.get(), .load_cores = one});
+  f.manager().StartYielding();
+  for (int i = 0; i < kLoads; ++i) {
+    AspiredVersions<std::unique_ptr<Loader>> data;
+    data.push_back(
+        {{absl::StrCat("m", i), 1}, std::make_unique<PlacesLoader>(&places, &requests, &all)});
+    f.manager().SetAspiredVersions(absl::StrCat("m", i), std::move(data));
+  }
+  for (int i = 0; i < kLoads; ++i) {
+    ASSERT_TRUE(f.WaitUntil(absl::StrCat("m", i), 1, State::kAvailable));
+  }
+  absl::MutexLock lock(&places.mu);
+  EXPECT_GE(places.seen.size(), 3 * kLoads);
+  for (const CoreSet& seen : places.seen) EXPECT_EQ(seen, one);
 }
 
 TEST(AspiredVersionsManagerTest, ErrorFromTheSourceIsTheVersionsEnd) {

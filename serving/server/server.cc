@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -53,22 +52,24 @@ absl::Status Server::Start() {
   return absl::OkStatus();
 }
 
-void Server::MakeBackgroundPool(ThreadPriority priority) {
-  const double cores = std::max(1u, std::thread::hardware_concurrency());
-  const int threads = std::max(1, static_cast<int>(std::lround(cores * options_.load_cpu_share)));
-  // Its threads take their priority from the one that starts them; a nice value also makes them
-  // sleep, not spin, while there is nothing to do.
+void Server::MakeBackgroundPool(ThreadPriority priority, const CoreSet& cores) {
+  // Its threads take their priority and cores from the one that starts them; a nice value also
+  // makes them sleep, not spin, while there is nothing to do.
   std::thread([&] {
     SetThreadPriority(priority);
-    background_pool_ = std::make_unique<ThreadPool>(
-        ThreadPool::Options{.name = "background", .num_threads = threads, .nice = 1});
+    if (const absl::Status kept = cores.KeepThisThread(); !kept.ok()) {
+      LOG(WARNING) << "load_cpu_share bounds no more than a pool of threads: " << kept.message();
+    }
+    background_pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{
+        .name = "background", .num_threads = std::max(1, cores.size()), .nice = 1});
   }).join();
 }
 
 void Server::MakeModels(const ServerSettings& settings) {
   // At this thread's priority: writers wait for the guard.
   StartMappingGuard();
-  MakeBackgroundPool(settings.load_priority);
+  const CoreSet load_cores = CoreSet::OfThisThread().Share(options_.load_cpu_share);
+  MakeBackgroundPool(settings.load_priority, load_cores);
   auto loading = std::make_shared<SavedModelLoader::Options>();
   loading->tags = settings.saved_model_tags;
   loading->session = settings.session;
@@ -109,6 +110,7 @@ void Server::MakeModels(const ServerSettings& settings) {
   models.manager.memory_limit = settings.memory_limit;
   models.manager.priority = settings.load_priority;
   models.manager.background_pool = background_pool_.get();
+  models.manager.load_cores = load_cores;
   models.manager.trim_memory = TrimMemory;
   models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
                    .settle_time = absl::Seconds(options_.version_settle_seconds),

@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "runtime/base/background.h"
+#include "runtime/base/core_set.h"
 #include "runtime/base/thread_pool.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
@@ -62,7 +63,8 @@ class Server {
 
  private:
   void MakeModels(const ServerSettings& settings);
-  void MakeBackgroundPool(ThreadPriority priority);
+  // Its threads run at this priority, on these cores.
+  void MakeBackgroundPool(ThreadPriority priority, const CoreSet& cores);
   absl::Status StartGrpc(const ServerSettings& settings);
   void StartRest(const ServerSettings& settings);
   // Body of the thread that applies what Start()'s models have become.

@@ -2,6 +2,10 @@
 
 #include <omp.h>
 
+#include <algorithm>
+
+#include "runtime/base/background.h"
+
 namespace tessera::onednn {
 
 dnnl::engine& Engine() {
@@ -14,8 +18,20 @@ dnnl::stream& Stream() {
   return stream;
 }
 
+namespace {
+
+// In the background no more than work there: OpenMP's threads stand beside the pool's.
+int ThreadsFor(const ThreadPool* pool) {
+  if (pool == nullptr) return 1;
+  const ThreadPool* const background = BackgroundPool();
+  return background == nullptr ? pool->num_threads()
+                               : std::min(pool->num_threads(), background->num_threads());
+}
+
+}  // namespace
+
 ThreadBound::ThreadBound(const ThreadPool* pool)
-    : num_threads_(pool == nullptr ? 1 : pool->num_threads()), previous_(omp_get_max_threads()) {
+    : num_threads_(ThreadsFor(pool)), previous_(omp_get_max_threads()) {
   omp_set_num_threads(num_threads_);
 }
 
