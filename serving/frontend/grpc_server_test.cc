@@ -31,7 +31,7 @@ class GrpcServerTest : public ::testing::Test {
     ServedModels::Options options;
     options.manager.max_load_retries = 0;
     options.source = {.poll_interval = absl::Milliseconds(10), .settle_time = absl::ZeroDuration()};
-    options.loader_factory =
+    options.platforms["tensorflow"] =
         [this](const ServableId&,
                const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
       return std::make_unique<LinearLoader>(directory, &log_);

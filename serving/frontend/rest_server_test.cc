@@ -32,7 +32,7 @@ class RestServerTest : public ::testing::Test {
     ServedModels::Options options;
     options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
     options.allow_labels_for_unavailable_models = true;
-    options.loader_factory =
+    options.platforms["tensorflow"] =
         [this](const ServableId&,
                const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
       return std::make_unique<LinearLoader>(directory, &log_);

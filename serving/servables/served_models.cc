@@ -35,6 +35,13 @@ std::set<std::string> ModelNames(const ModelServerConfig& config) {
   return names;
 }
 
+template <typename Value>
+std::set<std::string> Keys(const std::map<std::string, Value>& map) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : map) keys.insert(key);
+  return keys;
+}
+
 // The first outcome of a model: its highest version that is available or failed after an event.
 // Failures of a model that was configured earlier, and left out since, are none of this one's.
 const ServableState* FirstOutcome(const ServableStateMonitor::AllStates& states,
@@ -59,7 +66,9 @@ ServedModels::ServedModels(Options options)
                    ? nullptr
                    : std::make_unique<VersionMetrics>(&bus_, options_.metrics)),
       manager_(WithBus(options_.manager, &bus_)),
-      adapter_(options_.loader_factory),
+      adapter_([this](const ServableId& id, const std::string& directory) {
+        return MakeLoader(id, directory);
+      }),
       source_(options_.source),
       memory_metric_(
           options_.metrics == nullptr
@@ -96,7 +105,8 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   std::set<std::string> new_names = ModelNames(config);
   {
     absl::MutexLock lock(&config_mu_);
-    RETURN_IF_ERROR(CheckModelServerConfig(config, config_ ? &*config_ : nullptr));
+    RETURN_IF_ERROR(
+        CheckModelServerConfig(config, config_ ? &*config_ : nullptr, Keys(options_.platforms)));
     if (config_) {
       for (const std::string& name : ModelNames(*config_)) new_names.erase(name);
     }
@@ -105,6 +115,10 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   if (config.config_case() == ModelServerConfig::CONFIG_NOT_SET) return absl::OkStatus();
   RETURN_IF_ERROR(CheckLabels(config));
 
+  std::map<std::string, std::string> platform_of;
+  for (const ModelConfig& model : config.model_config_list().config()) {
+    ASSIGN_OR_RETURN(platform_of[model.name()], PlatformOf(model));
+  }
   auto labels = std::make_unique<Labels>();
   for (const ModelConfig& model : config.model_config_list().config()) {
     auto& of_model = (*labels)[model.name()];
@@ -114,10 +128,30 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   {
     absl::MutexLock lock(&config_mu_);
     config_ = config;
+    for (const auto& [name, platform] : platform_of) platform_of_[name] = platform;
   }
   const uint64_t last_event = monitor_.last_sequence();
   source_.SetServables(MonitoredServables(config));
+  {
+    absl::MutexLock lock(&config_mu_);
+    platform_of_ = std::move(platform_of);
+  }
   return AwaitModels(new_names, last_event, options);
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> ServedModels::MakeLoader(
+    const ServableId& id, const std::string& directory) const {
+  const LoaderFactory* factory = nullptr;
+  {
+    absl::MutexLock lock(&config_mu_);
+    auto platform = platform_of_.find(id.name);
+    if (platform == platform_of_.end()) {
+      return absl::NotFoundError(absl::StrCat("model ", id.name, " is not configured"));
+    }
+    // There is one: a configuration with another platform is refused.
+    factory = &options_.platforms.at(platform->second);
+  }
+  return (*factory)(id, directory);
 }
 
 absl::Status ServedModels::CheckLabels(const ModelServerConfig& config) const {

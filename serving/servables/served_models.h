@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,8 +48,9 @@ class ServedModels {
     // Allows labels that point to versions which are not available. A label that is there already
     // may still move to an available version only.
     bool allow_labels_for_unavailable_models = false;
-    // Makes the loader of a version directory; its servable must be a `const SavedModelServable`.
-    LoaderFactory loader_factory;
+    // Makes the loader of a version directory, by the platform of its model; the servables must be
+    // of `const SavedModelServable`.
+    std::map<std::string, LoaderFactory> platforms;
     // Counts versions. May be null; must outlive this.
     MetricsRegistry* metrics = nullptr;
   };
@@ -93,6 +95,9 @@ class ServedModels {
   // Versions by label, by model.
   using Labels = absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, int64_t>>;
 
+  // By the platform of the model.
+  absl::StatusOr<std::unique_ptr<Loader>> MakeLoader(const ServableId& id,
+                                                     const std::string& directory) const;
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
   absl::Status AwaitModels(const std::set<std::string>& names, uint64_t after_event,
                            const CallOptions& options);
@@ -112,6 +117,9 @@ class ServedModels {
   mutable absl::Mutex config_mu_;
   // As applied last; nullopt before.
   std::optional<tensorflow::serving::ModelServerConfig> config_ ABSL_GUARDED_BY(config_mu_);
+  // Of models that are configured, and for a moment of those left out, which the source has yet to
+  // let go of.
+  std::map<std::string, std::string> platform_of_ ABSL_GUARDED_BY(config_mu_);
   AspiredVersionsManager manager_;
   LoaderAdapter<std::string> adapter_;
   FileSystemSource source_;

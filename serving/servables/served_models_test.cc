@@ -15,6 +15,7 @@ namespace tessera::serving {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class ServedModelsTest : public ::testing::Test {
@@ -31,19 +32,23 @@ class ServedModelsTest : public ::testing::Test {
 
   void Make(bool allow_labels = false) {
     models_.reset();
+    ServedModels::Options options = MakeOptions();
+    options.allow_labels_for_unavailable_models = allow_labels;
+    models_ = std::make_unique<ServedModels>(options);
+  }
+  ServedModels::Options MakeOptions() {
     ServedModels::Options options;
     options.manager.max_load_retries = 0;
     options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
-    options.allow_labels_for_unavailable_models = allow_labels;
     options.metrics = &registry_;
-    options.loader_factory =
+    options.platforms["tensorflow"] =
         [this](const ServableId&,
                const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
       // A version is broken if it has an entry of that name.
       const bool broken = fs::exists(fs::path(directory) / "broken");
       return std::make_unique<LinearLoader>(broken ? directory + "/broken" : directory, &log_);
     };
-    models_ = std::make_unique<ServedModels>(options);
+    return options;
   }
   void AddVersion(const std::string& path) { fs::create_directories(root_ / path); }
 
@@ -97,6 +102,71 @@ TEST_F(ServedModelsTest, ServesTheLatestVersionOnceApplied) {
                                 "model has been found"));
   EXPECT_EQ(models_->Acquire({}).status(),
             absl::InvalidArgumentError("ModelSpec has no name specified."));
+}
+
+TEST_F(ServedModelsTest, VersionsGoToThePlatformOfTheirModel) {
+  AddVersion("ours/1");
+  AddVersion("theirs/1");
+  ServedModels::Options options = MakeOptions();
+  std::vector<std::string> loaded_by_other;
+  options.platforms["other"] =
+      [&](const ServableId& id,
+          const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
+    loaded_by_other.push_back(absl::StrCat(id.ToString(), " of ", directory));
+    return std::make_unique<LinearLoader>(directory, &log_);
+  };
+  models_ = std::make_unique<ServedModels>(options);
+  auto config = Config({"ours", "theirs"});
+  config.mutable_model_config_list()->mutable_config(1)->set_model_platform("other");
+  ASSERT_TRUE(models_->ApplyConfig(config).ok());
+  EXPECT_EQ(VersionOf({.name = "ours"}), 1);
+  EXPECT_EQ(VersionOf({.name = "theirs"}), 1);
+  EXPECT_THAT(loaded_by_other,
+              ElementsAre("{name: theirs version: 1} of " + (root_ / "theirs" / "1").string()));
+  models_.reset();  // which may call what refers to this test's own
+}
+
+TEST_F(ServedModelsTest, UnknownPlatformIsRefusedAndChangesNothing) {
+  AddVersion("m/1");
+  AddVersion("new/1");
+  AddVersion("odd/1");
+  ASSERT_TRUE(Apply({"m"}).ok());
+  auto config = Config({"new", "odd"});
+  config.mutable_model_config_list()->mutable_config(1)->set_model_platform("onnx");
+  EXPECT_EQ(models_->ApplyConfig(config),
+            absl::InvalidArgumentError(
+                "Model odd requests unsupported platform onnx; supported: tensorflow"));
+  EXPECT_EQ(VersionOf({.name = "m"}), 1);
+  EXPECT_TRUE(models_->IsReady());
+  EXPECT_TRUE(models_->states().StatesOf("new").empty()) << "nor is the rest of it applied";
+}
+
+TEST_F(ServedModelsTest, APlatformMayChangeOnlyWithAModelThatIsNewAgain) {
+  AddVersion("m/1");
+  ServedModels::Options options = MakeOptions();
+  std::atomic<int> loads_by_other{0};
+  options.platforms["other"] =
+      [&](const ServableId&,
+          const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
+    ++loads_by_other;
+    return std::make_unique<LinearLoader>(directory, &log_);
+  };
+  models_ = std::make_unique<ServedModels>(options);
+  ASSERT_TRUE(Apply({"m"}).ok());
+  auto config = Config({"m"});
+  config.mutable_model_config_list()->mutable_config(0)->set_model_platform("other");
+  EXPECT_EQ(models_->ApplyConfig(config),
+            absl::InvalidArgumentError("Illegal to change a model's platform. For model m platform "
+                                       "was tensorflow and new platform requested is other"));
+  ASSERT_TRUE(Apply({}).ok());
+  for (int i = 0; i < 4000 && VersionOf({.name = "m"}) != -1; ++i) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_EQ(loads_by_other, 0);
+  ASSERT_TRUE(models_->ApplyConfig(config).ok());
+  EXPECT_EQ(VersionOf({.name = "m"}), 1);
+  EXPECT_GT(loads_by_other, 0);
+  models_.reset();  // which may call what refers to this test's own
 }
 
 TEST_F(ServedModelsTest, NewVersionsArriveByThemselves) {

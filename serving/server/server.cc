@@ -16,6 +16,7 @@
 #include "serving/servables/saved_model_loader.h"
 #include "serving/server/op_libraries.h"
 #include "serving/server/platform_config.h"
+#include "serving/sources/model_config.h"
 
 namespace tessera::serving {
 namespace {
@@ -116,7 +117,7 @@ void Server::MakeModels(const ServerSettings& settings) {
                    .settle_time = absl::Seconds(options_.version_settle_seconds),
                    .marker_file = options_.version_marker_file};
   models.allow_labels_for_unavailable_models = options_.allow_version_labels_for_unavailable_models;
-  models.loader_factory =
+  models.platforms[kTensorFlowPlatform] =
       [loading](const ServableId&,
                 const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
     return std::make_unique<SavedModelLoader>(directory, loading);

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
@@ -18,35 +19,6 @@ namespace {
 using tensorflow::serving::ModelConfig;
 using tensorflow::serving::ModelConfigList;
 using tensorflow::serving::ModelServerConfig;
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-// The older `model_type` is an enum whose one useful value is the platform of the same name.
-absl::StatusOr<std::string> PlatformOf(const ModelConfig& model) {
-  const int type = static_cast<int>(model.model_type());
-  if (type != 0 && !model.model_platform().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Illegal setting both ModelServerConfig::model_type (deprecated) and ::model_platform of "
-        "model ",
-        model.name()));
-  }
-  if (type == 0 && model.model_platform().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ::model_platform "
-        "of model ",
-        model.name(), "; set model_platform: \"", kPlatform, "\""));
-  }
-  if (type == 0) return model.model_platform();
-  if (type == tensorflow::serving::TENSORFLOW) {
-    LOG(WARNING) << "model '" << model.name()
-                 << "': model_type is deprecated, use model_platform: \"" << kPlatform << "\"";
-    return std::string(kPlatform);
-  }
-  return absl::InvalidArgumentError(absl::StrCat("ModelServerConfig::model_type of model ",
-                                                 model.name(), ": choice ", type,
-                                                 " not supported."));
-}
-#pragma GCC diagnostic pop
 
 absl::Status CheckBasePath(const ModelConfig& model) {
   const absl::string_view path = model.base_path();
@@ -76,7 +48,8 @@ absl::Status CheckList(const ModelConfigList& list) {
   return absl::OkStatus();
 }
 
-absl::Status CheckPlatforms(const ModelConfigList& list, const ModelServerConfig* previous) {
+absl::Status CheckPlatforms(const ModelConfigList& list, const ModelServerConfig* previous,
+                            const std::set<std::string>& platforms) {
   std::map<std::string, std::string> platforms_before;
   if (previous != nullptr) {
     for (const ModelConfig& model : previous->model_config_list().config()) {
@@ -85,15 +58,20 @@ absl::Status CheckPlatforms(const ModelConfigList& list, const ModelServerConfig
   }
   for (const ModelConfig& model : list.config()) {
     ASSIGN_OR_RETURN(const std::string platform, PlatformOf(model));
+    if (model.model_platform().empty()) {
+      LOG(WARNING) << "model '" << model.name()
+                   << "': model_type is deprecated, use model_platform: \"" << platform << "\"";
+    }
     auto before = platforms_before.find(model.name());
     if (before != platforms_before.end() && before->second != platform) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Illegal to change a model's platform. For model ", model.name(), " platform was ",
           before->second, " and new platform requested is ", platform));
     }
-    if (platform != kPlatform) {
+    if (!platforms.contains(platform)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Model ", model.name(), " requests unsupported platform ", platform));
+          absl::StrCat("Model ", model.name(), " requests unsupported platform ", platform,
+                       "; supported: ", absl::StrJoin(platforms, ", ")));
     }
   }
   return absl::OkStatus();
@@ -101,8 +79,34 @@ absl::Status CheckPlatforms(const ModelConfigList& list, const ModelServerConfig
 
 }  // namespace
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+// The older `model_type` is an enum whose one useful value is the platform of the same name.
+absl::StatusOr<std::string> PlatformOf(const ModelConfig& model) {
+  const int type = static_cast<int>(model.model_type());
+  if (type != 0 && !model.model_platform().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Illegal setting both ModelServerConfig::model_type (deprecated) and ::model_platform of "
+        "model ",
+        model.name()));
+  }
+  if (type == 0 && model.model_platform().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Illegal setting neither ModelServerConfig::model_type (deprecated) nor ::model_platform "
+        "of model ",
+        model.name(), "; set model_platform: \"", kTensorFlowPlatform, "\""));
+  }
+  if (type == 0) return model.model_platform();
+  if (type == tensorflow::serving::TENSORFLOW) return std::string(kTensorFlowPlatform);
+  return absl::InvalidArgumentError(absl::StrCat("ModelServerConfig::model_type of model ",
+                                                 model.name(), ": choice ", type,
+                                                 " not supported."));
+}
+#pragma GCC diagnostic pop
+
 absl::Status CheckModelServerConfig(const ModelServerConfig& config,
-                                    const ModelServerConfig* previous) {
+                                    const ModelServerConfig* previous,
+                                    const std::set<std::string>& platforms) {
   if (config.has_custom_model_config()) {
     const bool was_list = previous != nullptr && previous->has_model_config_list();
     return absl::FailedPreconditionError(absl::StrCat(
@@ -111,7 +115,7 @@ absl::Status CheckModelServerConfig(const ModelServerConfig& config,
                  : "custom_model_config is not supported; list the models in model_config_list"));
   }
   RETURN_IF_ERROR(CheckList(config.model_config_list()));
-  RETURN_IF_ERROR(CheckPlatforms(config.model_config_list(), previous));
+  RETURN_IF_ERROR(CheckPlatforms(config.model_config_list(), previous, platforms));
   for (const ModelConfig& model : config.model_config_list().config()) {
     if (model.has_logging_config()) {
       return absl::InvalidArgumentError(

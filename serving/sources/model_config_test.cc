@@ -25,7 +25,7 @@ ModelServerConfig Models(const std::string& models) {
 
 void ExpectRefused(const ModelServerConfig& config, absl::StatusCode code,
                    const std::string& message, const ModelServerConfig* previous = nullptr) {
-  const absl::Status status = CheckModelServerConfig(config, previous);
+  const absl::Status status = CheckModelServerConfig(config, previous, {"tensorflow"});
   EXPECT_EQ(status.code(), code);
   EXPECT_THAT(std::string(status.message()), HasSubstr(message));
 }
@@ -34,13 +34,13 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 
 TEST(ModelConfigTest, GoodConfigurationsPass) {
-  EXPECT_TRUE(CheckModelServerConfig(Parse(""), nullptr).ok());
-  EXPECT_TRUE(CheckModelServerConfig(Parse("model_config_list {}"), nullptr).ok());
+  EXPECT_TRUE(CheckModelServerConfig(Parse(""), nullptr, {}).ok());
+  EXPECT_TRUE(CheckModelServerConfig(Parse("model_config_list {}"), nullptr, {}).ok());
   EXPECT_TRUE(CheckModelServerConfig(
                   Models("config { name: 'a' base_path: '/a' model_platform: 'tensorflow' } "
                          "config { name: 'b' base_path: '/a' model_type: TENSORFLOW } "
                          "config { name: '' base_path: '/a' model_platform: 'tensorflow' }"),
-                  nullptr)
+                  nullptr, {"tensorflow"})
                   .ok());
 }
 

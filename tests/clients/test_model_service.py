@@ -141,5 +141,11 @@ def test_reload_refuses_what_is_no_list_of_models(reloadable):
         client.models.HandleReloadConfigRequest(relative, timeout=SECONDS)
     other_platform = reload_request(M)
     other_platform.config.model_config_list.config[0].model_platform = "caffe"
-    with refused("INVALID_ARGUMENT"):
+    with refused("INVALID_ARGUMENT", "Illegal to change a model's platform"):
         client.models.HandleReloadConfigRequest(other_platform, timeout=SECONDS)
+    unknown_platform = reload_request(M)
+    added = unknown_platform.config.model_config_list.config.add()
+    added.CopyFrom(unknown_platform.config.model_config_list.config[0])
+    added.name, added.model_platform = "new", "caffe"
+    with refused("INVALID_ARGUMENT", "Model new requests unsupported platform caffe"):
+        client.models.HandleReloadConfigRequest(unknown_platform, timeout=SECONDS)
