@@ -14,14 +14,13 @@
 
 namespace tessera::serving::rcu {
 
-std::atomic<bool> readers_need_no_fence{false};
-
 namespace {
+
+long Membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
 struct Slots {
   absl::Mutex mu;
   std::vector<ReaderSlot*> slots ABSL_GUARDED_BY(mu);
-  bool asked_kernel ABSL_GUARDED_BY(mu) = false;
 };
 
 // Never destroyed: threads may end after main() has.
@@ -30,17 +29,11 @@ Slots& AllSlots() {
   return *slots;
 }
 
-long Membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
-
 class Registration {
  public:
   Registration() {
     Slots& all = AllSlots();
     absl::MutexLock lock(&all.mu);
-    if (!all.asked_kernel) {
-      all.asked_kernel = true;
-      readers_need_no_fence.store(Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0);
-    }
     all.slots.push_back(&slot_);
   }
   ~Registration() {
@@ -55,6 +48,9 @@ class Registration {
 };
 
 }  // namespace
+
+// The kernel is asked before main(): once there are several threads, it takes it milliseconds.
+std::atomic<bool> readers_need_no_fence{Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0};
 
 ReaderSlot& ThreadSlot() {
   thread_local Registration registration;
