@@ -135,6 +135,7 @@ class Guard {
       return map.begin.load(std::memory_order_relaxed) == 0;
     });
     if (free == Maps().end()) return false;
+    used_ = std::max(used_, static_cast<size_t>(free - Maps().begin()) + 1);
     // Entered first: the lease may be asked for as soon as it is held.
     free->fd = fd;
     free->path = path;
@@ -161,6 +162,20 @@ class Guard {
     }
   }
 
+  // Whole pages. Under the lock, for a copy in the map's place would be lost.
+  void Release(uintptr_t begin, uintptr_t end) {
+    absl::MutexLock lock(&mu_);
+    for (size_t i = 0; i < used_; ++i) {
+      const Map& map = Maps()[i];
+      if (begin < map.begin.load(std::memory_order_relaxed) ||
+          end > map.end.load(std::memory_order_relaxed)) {
+        continue;
+      }
+      if (map.holds_lease) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+      return;
+    }
+  }
+
   absl::Status Check(absl::string_view directory) {
     absl::MutexLock lock(&mu_);
     for (const Map& map : Maps()) {
@@ -177,6 +192,7 @@ class Guard {
  private:
   static void Clear(Map& map) {
     map.begin.store(0, std::memory_order_release);
+    map.end.store(0, std::memory_order_release);
     if (map.damaged.exchange(false)) mapping_guard_internal::num_damaged.fetch_sub(1);
     map.holds_lease = false;
     map.fd = -1;
@@ -239,6 +255,7 @@ class Guard {
   }
 
   absl::Mutex mu_;
+  size_t used_ ABSL_GUARDED_BY(mu_) = 0;  // entries from there on never were
   absl::Notification started_;
   pid_t thread_ = 0;  // set before started_
 };
@@ -260,6 +277,15 @@ bool GuardMapping(int fd, const std::string& path, char* data, size_t size) {
 void UnguardMapping(char* data) {
   // Before the first map there is nothing to remove, and no guard to be made for it.
   if (handler_maps.load(std::memory_order_acquire) != nullptr) TheGuard().Remove(data);
+}
+
+void ReleaseMappedPages(absl::string_view bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = (address + kPage - 1) & ~(kPage - 1);
+  const uintptr_t end = (address + bytes.size()) & ~(kPage - 1);
+  if (begin < end && handler_maps.load(std::memory_order_acquire) != nullptr) {
+    TheGuard().Release(begin, end);
+  }
 }
 
 absl::Status CheckMappings(absl::string_view directory) {

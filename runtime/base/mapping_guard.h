@@ -30,6 +30,12 @@ bool GuardMapping(int fd, const std::string& path, char* data, size_t size);
 // Before the map goes away. Does nothing for one that is not guarded. Thread-safe.
 void UnguardMapping(char* data);
 
+// Lets the pages that lie wholly in `bytes` leave resident memory if they belong to a guarded map:
+// they stay in the system's cache of the file, and come back from there once they are read. Bytes
+// elsewhere, and those of a map that its file was about to change under, stay where they are.
+// Thread-safe, also for readers of the bytes.
+void ReleaseMappedPages(absl::string_view bytes);
+
 // DATA_LOSS if a guarded map of a file below `directory` is damaged. Thread-safe.
 absl::Status CheckMappings(absl::string_view directory);
 

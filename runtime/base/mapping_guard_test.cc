@@ -56,6 +56,40 @@ TEST_F(MappingGuardTest, OverwritingInPlaceDoesNotReachReaders) {
   EXPECT_TRUE(IsAll(**MappedFile::Open(path_), 'b')) << "later ones see the new bytes";
 }
 
+// Of the map that starts at `data`, in KiB.
+int ResidentSize(const char* data) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::string line;
+  while (std::getline(smaps, line)) {
+    if (std::strtoull(line.c_str(), nullptr, 16) != reinterpret_cast<uintptr_t>(data)) continue;
+    while (std::getline(smaps, line)) {
+      if (line.starts_with("Rss:")) return std::atoi(line.c_str() + sizeof("Rss:"));
+    }
+  }
+  return -1;
+}
+
+TEST_F(MappingGuardTest, ReleasedPagesLeaveMemoryAndComeBack) {
+  if (!CanGuard()) GTEST_SKIP() << "no leases here";
+  const auto file = *MappedFile::Open(path_);
+  EXPECT_TRUE(IsAll(*file, 'a'));
+  EXPECT_EQ(ResidentSize(file->view().data()), kSize >> 10);
+  ReleaseMappedPages(file->view().substr(1));
+  EXPECT_LE(ResidentSize(file->view().data()), 4) << "more than the page of the first byte";
+  EXPECT_TRUE(IsAll(*file, 'a'));
+}
+
+TEST_F(MappingGuardTest, WhatIsNoMapOrNoLongerOneIsNotReleased) {
+  const std::string text(kSize, 'a');
+  ReleaseMappedPages(text);
+  EXPECT_EQ(text, std::string(kSize, 'a'));
+
+  const auto file = *MappedFile::Open(path_);
+  std::fstream(path_, std::ios::in | std::ios::out) << std::string(kSize, 'b');
+  ReleaseMappedPages(file->view());
+  EXPECT_TRUE(IsAll(*file, 'a'));
+}
+
 TEST_F(MappingGuardTest, TruncationDoesNotReachReaders) {
   const auto file = *MappedFile::Open(path_);
   fs::resize_file(path_, 10);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
 #include "runtime/optimize/linear_op.h"
@@ -85,6 +86,8 @@ class Folder {
          from += channels, to += channels) {
       for (int64_t i = 0; i < channels; ++i) to[i] = static_cast<float>(from[i] * scale[i]);
     }
+    // The file's pages are of no more use here.
+    ReleaseMappedPages({weights.raw(), weights.total_bytes()});
     ASSIGN_OR_RETURN(Tensor bias, Tensor::Allocate(DType::kFloat, {channels}));
     bool has_bias = false;
     for (int64_t i = 0; i < channels; ++i) {
