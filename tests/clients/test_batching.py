@@ -1,6 +1,7 @@
 """Batching of requests: what clients of TensorFlow Serving see of it."""
 
 import json
+import re
 import shutil
 import threading
 import time
@@ -13,6 +14,7 @@ from clients.batching_client import (
     await_refusals,
     held,
     look,
+    metrics,
     occupy,
     rows,
     send,
@@ -26,6 +28,8 @@ from clients.client import (
     refused,
     regress_request,
 )
+from clients.conftest import DIGITS
+from clients.fault_steps import wait_for_state
 from clients.server import Model
 
 
@@ -295,6 +299,39 @@ def test_a_bad_multi_inference_harms_no_neighbour(start_batching):
     )
     assert good.result().results[0].regression_result.regressions[0].value == 3.0
     assert bad.exception().code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+# ---- warm-up ----
+
+
+def batch_sizes_run(server):
+    """The numbers of rows of the runs that batching made, warm-up's included."""
+    name = ":tensorflow:serving:batching_session:padding_size_count"
+    pattern = rf'^{name}{{execution_batch_size="(\d+)"}}'
+    return {int(size) for size in re.findall(pattern, metrics(server), re.MULTILINE)}
+
+
+def test_requests_are_made_up_at_each_batch_size_in_use(start_batching):
+    server = start_batching(
+        max_batch_size=8, allowed_batch_sizes=[2, 5, 8], models=[Model("digits", DIGITS)]
+    )
+    assert batch_sizes_run(server) == {2, 5, 8}, "nobody has asked yet"
+
+
+def test_a_new_version_is_asked_what_the_live_one_was_at_each_batch_size_in_use(
+    start_batching, look_model, tmp_path
+):
+    folder = tmp_path / "look"
+    shutil.copytree(look_model.base_path, folder)
+    server = start_batching(
+        max_batch_size=8, allowed_batch_sizes=[2, 8], models=[Model("look", folder)]
+    )
+    assert rows(send(server, look([2.0] * 5))[0]) == [8] * 5
+    assert batch_sizes_run(server) == {8}, "of inputs of unknown rank nothing can be made up"
+    shutil.copytree(folder / "1", tmp_path / "2")
+    (tmp_path / "2").rename(folder / "2")
+    wait_for_state(server.client, "look", 2, "AVAILABLE")
+    assert batch_sizes_run(server) == {2, 8}
 
 
 # ---- deadlines ----
