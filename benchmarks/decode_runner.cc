@@ -7,6 +7,7 @@
 //       grpc_content  4 MiB of tensor_content
 //       rest_small    {"instances": [1.0, 2.0, 5.0]}
 //       rest_floats   100,000 floats of nine digits in rows of eight
+//       rest_digits   100,000 floats of one digit, some negative, in rows of eight
 #include <cstdio>
 #include <iostream>
 #include <random>
@@ -51,7 +52,7 @@ std::string RestRequest(absl::string_view form) {
   std::string json = "{\"instances\": [";
   char text[32];
   for (int i = 0; i < kMany; ++i) {
-    std::snprintf(text, sizeof(text), "%.9g", value(random));
+    std::snprintf(text, sizeof(text), form == "rest_digits" ? "%.0f" : "%.9g", value(random));
     absl::StrAppend(&json, i == 0 ? "[" : i % 8 == 0 ? "], [" : ", ", text);
   }
   return json + "]]}";

@@ -1,10 +1,11 @@
 // A server that answers nothing as quickly as the libraries can: the floor under ours.
 //
-//   empty_server --port=8500 --rest_api_port=8501
+//   empty_server --port=8500 --rest_api_port=8501 [--echo]
 //
 // By gRPC, PredictionService's Predict as an empty callback method: the request stays bytes, the
-// reply has none. By HTTP, Beast reads a request and writes an empty reply, as many threads as
-// there are cores. Prints "ready" when both ports are open and ends when its input does.
+// reply has none or, with --echo, is those bytes, which nobody copies or looks at. By HTTP, Beast
+// reads a request and writes an empty reply, as many threads as there are cores. Prints "ready"
+// when both ports are open and ends when its input does.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -38,13 +39,20 @@ using Tcp = asio::ip::tcp;
 class EmptyPredict final
     : public tensorflow::serving::PredictionService::WithRawCallbackMethod_Predict<
           tensorflow::serving::PredictionService::Service> {
-  grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
+ public:
+  explicit EmptyPredict(bool echo) : echo_(echo) {}
+
+ private:
+  grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override {
-    *response = grpc::ByteBuffer(nullptr, 0);
+    *response = echo_ ? *request : grpc::ByteBuffer(nullptr, 0);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
+
+  const bool echo_;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -86,11 +94,12 @@ void Accept(asio::io_context& context, Tcp::acceptor& acceptor) {
                         });
 }
 
-int Run(int grpc_port, int http_port) {
-  EmptyPredict service;
+int Run(int grpc_port, int http_port, bool echo) {
+  EmptyPredict service(echo);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(absl::StrCat("0.0.0.0:", grpc_port), grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(-1);
+  builder.SetMaxSendMessageSize(-1);
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return 1;
@@ -116,8 +125,13 @@ int Run(int grpc_port, int http_port) {
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as ours has it
   int grpc_port = 0, http_port = 0;
+  bool echo = false;
   for (int i = 1; i < argc; ++i) {
     absl::string_view flag = argv[i];
+    if (flag == "--echo") {
+      echo = true;
+      continue;
+    }
     int* const port = absl::ConsumePrefix(&flag, "--port=")            ? &grpc_port
                       : absl::ConsumePrefix(&flag, "--rest_api_port=") ? &http_port
                                                                        : nullptr;
@@ -126,5 +140,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return tessera::Run(grpc_port, http_port);
+  return tessera::Run(grpc_port, http_port, echo);
 }

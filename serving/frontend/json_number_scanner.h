@@ -7,9 +7,12 @@
 // and addition, as the rest of this library is.
 #pragma once
 
+#include <immintrin.h>
+
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "rapidjson/internal/strtod.h"
 
@@ -34,6 +37,18 @@ inline uint64_t EightDigits(uint64_t bytes) {
   return (((bytes & kMask) * (100 + (uint64_t{1000000} << 32)) +
            ((bytes >> 16) & kMask) * (1 + (uint64_t{10000} << 32))) >>
           32);
+}
+
+// A bit for each comma and each closing bracket in 64 bytes.
+inline uint64_t CommasAndBrackets(const char* p) {
+  uint64_t bits = 0;
+  for (int i = 0; i < 64; i += 32) {
+    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i));
+    const __m256i found = _mm256_or_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(',')),
+                                          _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(']')));
+    bits |= uint64_t{static_cast<uint32_t>(_mm256_movemask_epi8(found))} << i;
+  }
+  return bits;
 }
 
 // The digits of an integer at `p`, without sign. Returns their end; null if there is none, if it
@@ -64,6 +79,57 @@ inline const char* ScanInteger(const char* p, const char* end, int64_t* value) {
   if (p == nullptr || (p < end && (*p == '.' || *p == 'e' || *p == 'E'))) return nullptr;
   *value = WithSign(magnitude, minus);
   return p;
+}
+
+// Reads the integer that these bytes, sign included, are. At least eight bytes may be read. False
+// if they are none, are more than eight, or are not for `T`.
+template <typename T>
+inline bool ReadShortInteger(const char* number, int64_t size, T* value) {
+  constexpr uint64_t kZeros = 0x3030303030303030, kHighBits = 0x8080808080808080;
+  const bool minus = *number == '-';
+  if (size - minus < 1 || size > 8 || (size - minus > 1 && number[minus] == '0')) return false;
+  if (std::is_unsigned_v<T> && sizeof(T) >= sizeof(uint32_t) && minus) return false;
+  uint64_t bytes;
+  std::memcpy(&bytes, number, 8);
+  const int64_t unused_bits = 64 - 8 * size;
+  // Digits become 0 to 9, the last one in the highest byte; there is nothing before the first.
+  bytes = (bytes ^ kZeros) << unused_bits;
+  bytes &= ~((uint64_t{minus} * 0xFF) << unused_bits);
+  if (((bytes | (bytes + 0x7676767676767676)) & kHighBits) != 0) return false;
+  *value = static_cast<T>(WithSign(EightDigits(bytes + kZeros), minus));
+  return true;
+}
+
+// Where a scan stopped, in the text and in the values.
+template <typename T>
+struct ScannedIntegers {
+  const char* p;
+  T* out;
+  bool at_end;  // of the list: *p is its bracket
+};
+
+// Reads integers that ReadShortInteger() takes and that are followed by a comma, with a space
+// behind it or none, or by the bracket that ends their list. Stops before the first that is
+// anything else, and short of `end`.
+//
+// How long a number is cannot be predicted, and where the next one begins hangs on it. So their
+// ends are looked up first, 64 bytes at once, and numbers are read independently of each other.
+template <typename T>
+inline ScannedIntegers<T> ScanShortIntegers(const char* p, const char* end, T* out) {
+  while (end - p >= 64 + 8) {
+    const char* const block = p;
+    uint64_t ends = CommasAndBrackets(block);
+    if (ends == 0) break;
+    for (; ends != 0; ends &= ends - 1) {
+      const char* const stop = block + std::countr_zero(ends);
+      if (!ReadShortInteger(p, stop - p, out)) return {p, out, false};
+      ++out;
+      if (*stop == ']') return {stop, out, true};
+      p = stop + 1;
+      p += *p == ' ';
+    }
+  }
+  return {p, out, false};
 }
 
 // Any finite number. Returns its end, or null for all that is to be looked at by RapidJSON.

@@ -127,6 +127,7 @@ bool ReadNumbers(Scanner& in, Tensor* tensor) {
   T* const begin = storage->template data<T>();
   T* out = begin;
   ListShape lists;
+  bool expects_integers = true;  // numbers are of one kind most often
   do {
     in.SkipSpace();
     if (in.p == in.end) return false;
@@ -138,8 +139,18 @@ bool ReadNumbers(Scanner& in, Tensor* tensor) {
     if (!lists.IsAtNumbers()) return false;
     T* const first = out;
     while (true) {
+      if (expects_integers) {
+        const auto scanned = json_scanner::ScanShortIntegers(in.p, in.end, out);
+        expects_integers = scanned.out != out;
+        in.p = scanned.p;
+        out = scanned.out;
+        if (scanned.at_end) break;
+        in.SkipSpace();
+      }
+      const char* const number = in.p;
       in.p = ScanElement(in.p, in.end, out);
       if (in.p == nullptr) return false;
+      if (in.p - number <= 2) expects_integers = true;  // too short for a fraction
       ++out;
       in.SkipSpace();
       if (in.p == in.end) return false;

@@ -427,6 +427,42 @@ TEST(JsonNumericBodyTest, NumbersAreRapidJsonsBitForBit) {
   }
 }
 
+TEST(JsonNumericBodyTest, ShortIntegersAmongOthersAreReadAsTheyStand) {
+  std::mt19937_64 random(5);
+  // What is read in blocks stops short of the end.
+  const std::string end = "]}" + std::string(100, ' ');
+  const char* const kCommas[] = {",", ", ", " ,", ",  ", " , ", ",\n", ",\t "};
+  const char* const kOthers[] = {"-0", "0.5", "1e2", "12345678", "-1234567.25"};
+  for (const DType dtype : {DType::kFloat, DType::kDouble, DType::kInt8, DType::kInt32,
+                            DType::kInt64, DType::kUint8, DType::kUint32, DType::kUint64}) {
+    const bool is_floating = dtype == DType::kFloat || dtype == DType::kDouble;
+    const bool is_signed = dtype != DType::kUint32 && dtype != DType::kUint64;
+    for (int round = 0; round < 200; ++round) {
+      std::string json = "{\"instances\": [";
+      for (int i = 0, count = 1 + random() % 40; i < count; ++i) {
+        if (i > 0) json += random() % 4 ? kCommas[random() % 2] : kCommas[random() % 7];
+        if (is_floating && random() % 8 == 0) {
+          json += kOthers[random() % 5];
+          continue;
+        }
+        if (is_signed && random() % 2) json += '-';
+        absl::StrAppend(&json, random() >> (40 + random() % 24));
+      }
+      ASSERT_NO_FATAL_FAILURE(ExpectSameByBothWays(json + end, {{"x", dtype}}, true));
+    }
+  }
+  // Wherever it stands, what is no number is left to the thorough way.
+  for (const char* wrong :
+       {"-", "--1", "01", "-01", "1-", "+1", "x", "1x", "\2601", "1\260", "", "1;"}) {
+    for (const char* before : {"", "1,", "12, 3, -4, "}) {
+      for (const char* after : {"", ",1", ", 12, 3, 4567, 89", "        "}) {
+        ExpectSameByBothWays(absl::StrCat("{\"instances\": [", before, wrong, after, end),
+                             {{"x", DType::kFloat}}, false);
+      }
+    }
+  }
+}
+
 TEST(JsonNumericBodyTest, LimitsOfTheShortNumbers) {
   const Types types = {{"x", DType::kDouble}};
   for (const char* number : {
