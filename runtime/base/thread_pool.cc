@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #define EIGEN_USE_THREADS
 #include "unsupported/Eigen/CXX11/ThreadPool"
@@ -35,8 +37,9 @@ constexpr double kMinNanosPerShare = 10e3;
 // Blocks a thread claims in a loop: enough that a thread which started late, or lost its core, does
 // not hold up the end.
 constexpr int64_t kBlocksPerThread = 4;
-// Turns of looking before a waiting caller goes to sleep; about the length of a wake-up.
-constexpr int kSpinTurns = 256;
+// How long who waits looks for a change before it goes to sleep: a few times what a wake-up costs
+// on a virtual machine, and what lies between two parallel loops of a model.
+constexpr std::chrono::microseconds kSpin(50);
 
 // How Eigen's pool makes its threads: named, and at their nice value.
 struct ThreadEnvironment {
@@ -80,6 +83,20 @@ void Pause() {
 #endif
 }
 
+// Looks for up to kSpin whether something is so.
+template <typename Condition>
+bool SpinUntil(const Condition& condition) {
+  constexpr int kTurnsBetweenClocks = 16;
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int turn = 0; turn < kTurnsBetweenClocks; ++turn) {
+      if (condition()) return true;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
 // One ParallelFor in progress. Counted, because a helper that starts late finds no block left and
 // must still be able to see that, after the caller has returned.
 class Loop {
@@ -105,10 +122,7 @@ class Loop {
   }
 
   void Wait() {
-    for (int turn = 0; turn < kSpinTurns; ++turn) {
-      if (done_.load(std::memory_order_acquire)) return;
-      Pause();
-    }
+    if (SpinUntil([&] { return done_.load(std::memory_order_acquire) != 0; })) return;
     done_.wait(0, std::memory_order_acquire);
   }
 
@@ -127,6 +141,67 @@ class Loop {
   std::atomic<int64_t> unfinished_{num_blocks_};
 };
 
+// Threads that have just helped with a loop, and look for the next one before they go back to the
+// pool's queue: from there, a thread that sleeps takes longer to come than many a loop takes.
+class Lingerers {
+ public:
+  explicit Lingerers(int num_threads) : seats_(num_threads) {}
+
+  // Gives `loop` to up to `wanted` threads that wait for one. Returns to how many.
+  int Give(Loop* loop, int wanted) {
+    int given = 0;
+    if (count_.load(std::memory_order_relaxed) == 0) return given;
+    for (Seat& seat : seats_) {
+      if (given == wanted) break;
+      Loop* expected = Waiting();
+      if (seat.loop.load(std::memory_order_relaxed) == expected &&
+          seat.loop.compare_exchange_strong(expected, loop, std::memory_order_acq_rel)) {
+        ++given;
+      }
+    }
+    return given;
+  }
+
+  // Sends everybody back to the queue, where something else is to be done.
+  void Dismiss() {
+    if (count_.load(std::memory_order_relaxed) != 0) {
+      dismissals_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  // Runs loops that are given to thread `id` of the pool until none comes for a while.
+  void Linger(int id) {
+    std::atomic<Loop*>& loop = seats_[id].loop;
+    const int64_t dismissals = dismissals_.load(std::memory_order_relaxed);
+    count_.fetch_add(1, std::memory_order_relaxed);
+    for (bool stays = true; stays;) {
+      loop.store(Waiting(), std::memory_order_release);
+      SpinUntil([&] {
+        return loop.load(std::memory_order_relaxed) != Waiting() ||
+               dismissals_.load(std::memory_order_relaxed) != dismissals;
+      });
+      Loop* const given = loop.exchange(nullptr, std::memory_order_acq_rel);
+      stays = given != Waiting();
+      if (stays) {
+        given->RunBlocks();
+        given->Release();
+      }
+    }
+    count_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  // Null: the thread is elsewhere. Waiting(): it looks for a loop.
+  struct alignas(64) Seat {
+    std::atomic<Loop*> loop{nullptr};
+  };
+  Loop* Waiting() { return reinterpret_cast<Loop*>(this); }
+
+  std::vector<Seat> seats_;
+  std::atomic<int> count_{0};
+  std::atomic<int64_t> dismissals_{0};
+};
+
 int NumThreads(int asked) {
   if (asked > 0) return asked;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -138,9 +213,32 @@ class ThreadPool::Impl {
  public:
   explicit Impl(const Options& options)
       // A pool that yields to others must not spin while it has nothing to do.
-      : pool(NumThreads(options.num_threads), /*allow_spinning=*/options.nice == 0,
+      : spins(options.nice == 0),
+        lingerers(NumThreads(options.num_threads)),
+        pool(NumThreads(options.num_threads), spins,
              ThreadEnvironment{options.name.substr(0, 15), options.nice}) {}
 
+  void Schedule(std::function<void()> closure) {
+    lingerers.Dismiss();
+    pool.Schedule(std::move(closure));
+  }
+
+  // Has `helpers` threads run blocks of the loop.
+  void Share(Loop* loop, int64_t helpers, ThreadPool* background) {
+    for (int64_t i = lingerers.Give(loop, helpers); i < helpers; ++i) {
+      pool.Schedule([this, loop, background] {
+        const InBackground scope(background);
+        loop->RunBlocks();
+        loop->Release();
+        // When its queue is full the pool runs closures on whoever brings them.
+        const int id = pool.CurrentThreadId();
+        if (spins && id >= 0) lingerers.Linger(id);
+      });
+    }
+  }
+
+  const bool spins;
+  Lingerers lingerers;
   EigenPool pool;
 };
 
@@ -152,10 +250,10 @@ int ThreadPool::num_threads() const { return impl_->pool.NumThreads(); }
 void ThreadPool::Schedule(std::function<void()> closure) {
   ThreadPool* const background = background_pool;
   if (background == nullptr) [[likely]] {
-    impl_->pool.Schedule(std::move(closure));
+    impl_->Schedule(std::move(closure));
     return;
   }
-  background->impl_->pool.Schedule([background, closure = std::move(closure)] {
+  background->impl_->Schedule([background, closure = std::move(closure)] {
     const InBackground scope(background);
     closure();
   });
@@ -186,13 +284,7 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
   const int64_t num_blocks = (total + block - 1) / block;
 
   Loop* loop = new Loop(total, block, num_blocks, static_cast<int>(threads), body);
-  for (int64_t i = 1; i < threads; ++i) {
-    impl_->pool.Schedule([loop, background] {
-      const InBackground scope(background);
-      loop->RunBlocks();
-      loop->Release();
-    });
-  }
+  impl_->Share(loop, threads - 1, background);
   loop->RunBlocks();
   loop->Wait();
   loop->Release();

@@ -117,6 +117,28 @@ TEST(ThreadPoolTest, ManyCallersShareThePool) {
   EXPECT_EQ(sum.load(), 4 * 500 * 16);
 }
 
+// Threads that have helped with a loop look for the next one; what is scheduled meanwhile comes
+// first.
+TEST(ThreadPoolTest, LoopsInQuickSuccessionAndClosuresBetweenAllRun) {
+  ThreadPool pool({.num_threads = 3});
+  constexpr int kCallers = 3, kLoops = 2000, kItems = 12;
+  std::atomic<int64_t> items{0};
+  std::atomic<int> closures{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < kLoops; ++i) {
+        pool.ParallelFor(kItems, kExpensive,
+                         [&](int64_t begin, int64_t end) { items += end - begin; });
+        if (i % 16 == 0) pool.Schedule([&] { ++closures; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(items.load(), int64_t{kCallers} * kLoops * kItems);
+  while (closures.load() < kCallers * kLoops / 16) std::this_thread::yield();
+}
+
 TEST(ThreadPoolTest, DestructorWaitsForClosures) {
   std::atomic<int> done{0};
   {
