@@ -8,6 +8,22 @@
 namespace tessera {
 namespace {
 
+// best[c] = max(best[c], values[c]), the steps from one channel to the next being known where
+// channels are last: that loop vectorises.
+template <typename T>
+void TakeGreater(int64_t channels, const T* values, int64_t step, T* best, int64_t best_step) {
+  if (step == 1 && best_step == 1) {
+#pragma GCC ivdep
+    for (int64_t c = 0; c < channels; ++c) best[c] = best[c] < values[c] ? values[c] : best[c];
+    return;
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const T value = values[c * step];
+    T& greatest = best[c * best_step];
+    greatest = greatest < value ? value : greatest;
+  }
+}
+
 template <typename T>
 void MaxPool(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   const int64_t in_channel = s.channel_step(s.input_points());
@@ -19,12 +35,7 @@ void MaxPool(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
       to[c * out_channel] = std::numeric_limits<T>::lowest();
     }
     ForWindow(s, at, [&](int64_t source) {
-      const T* values = from + source * s.point_step();
-      for (int64_t c = 0; c < s.channels; ++c) {
-        const T value = values[c * in_channel];
-        T& best = to[c * out_channel];
-        best = best < value ? value : best;
-      }
+      TakeGreater(s.channels, from + source * s.point_step(), in_channel, to, out_channel);
     });
   });
 }
