@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/convolution_layout.h"
 #include "runtime/kernels/cpu/convolution_split.h"
 #include "runtime/kernels/cpu/pieces.h"
+#include "runtime/kernels/cpu/split_convolution.h"
 #include "runtime/kernels/cpu/winograd.h"
 #include "runtime/kernels/numeric_type.h"
 
@@ -83,24 +84,43 @@ double NanosecondsOf(const ConvolutionShape& shape) {
   return FlopsOf(shape) / (shape.groups > 1 ? 50 : 200);
 }
 
-absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
-                           const PostOps& post_ops, const Tensor& input, const Tensor& filter,
-                           const Tensor* bias, PackedWeights* packed, Tensor* output) {
-  PackedWeights for_this_run;
-  const bool is_constant = packed != nullptr;
-  if (!is_constant) packed = &for_this_run;
-  if (is_constant && WinogradPays(shape, post_ops)) {
-    return ConvolveWinograd(ctx, shape, post_ops, input.data<float>(), filter, bias, packed,
-                            output->data<float>());
-  }
+absl::Status ConvolveExact(KernelContext& ctx, const ConvolutionShape& shape,
+                           const PostOps& post_ops, const float* input, const Tensor& filter,
+                           const Tensor* bias, PackedWeights* packed, float* output) {
   const double nanoseconds = NanosecondsOf(shape);
   const int64_t count = NumPieces(ctx, std::numeric_limits<int64_t>::max(), nanoseconds);
   const std::vector<ConvolutionPiece> pieces = SplitConvolution(shape, count);
   return ForEachPiece(ctx, pieces.size(), nanoseconds / pieces.size(), [&](int64_t i) {
     const ConvolutionPiece& piece = pieces[i];
-    return RunPiece(ctx, piece.shape, post_ops, input.data<float>() + piece.input_offset, filter,
-                    bias, packed, output->data<float>() + piece.output_offset);
+    return RunPiece(ctx, piece.shape, post_ops, input + piece.input_offset, filter, bias, packed,
+                    output + piece.output_offset);
   });
+}
+
+absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
+                           const PostOps& post_ops, const Tensor& input, const Tensor& filter,
+                           const Tensor* bias, PackedWeights* packed, Tensor* output) {
+  const float* const from = input.data<float>();
+  float* const to = output->data<float>();
+  if (packed == nullptr) {
+    PackedWeights for_this_run;
+    return ConvolveExact(ctx, shape, post_ops, from, filter, bias, &for_this_run, to);
+  }
+  if (SplitConvolutionPays(shape) && packed->MayBeConstant(filter)) {
+    ConvolutionShape rest = AsPoints(shape);
+    ASSIGN_OR_RETURN(const int64_t done,
+                     ConvolveSplit(ctx, rest, post_ops, from, filter,
+                                   bias ? bias->data<float>() : nullptr, packed, to));
+    if (done == rest.batch) return absl::OkStatus();
+    const int64_t in = input.num_elements() / rest.batch * done;
+    const int64_t out = output->num_elements() / rest.batch * done;
+    rest.batch -= done;
+    return ConvolveExact(ctx, rest, post_ops, from + in, filter, bias, packed, to + out);
+  }
+  if (WinogradPays(shape, post_ops)) {
+    return ConvolveWinograd(ctx, shape, post_ops, from, filter, bias, packed, to);
+  }
+  return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
 }
 
 // ---- every other dtype: a plain loop, accumulating in double or int64 ----

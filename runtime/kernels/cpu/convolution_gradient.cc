@@ -68,16 +68,15 @@ absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradien
                       const Tensor& first, const Tensor& second, Tensor* output) {
   static auto* const primitives = new onednn::PrimitiveCache<GradientPrimitive>(512);
   onednn::ThreadBound bound(ctx.pool());
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<const GradientPrimitive> primitive,
-      primitives->Get(ConvolutionKey(shape, bound.num_threads()).Add(gradient),
-                      [&] { return MakePrimitive(shape, gradient); }));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const GradientPrimitive> primitive,
+                   primitives->Get(ConvolutionKey(shape, bound.num_threads()).Add(gradient),
+                                   [&] { return MakePrimitive(shape, gradient); }));
   try {
     dnnl::stream& stream = onednn::Stream();
     std::vector<Tensor> temporaries;
     auto allocate = [&](const memory::desc& desc) -> absl::StatusOr<memory> {
-      ASSIGN_OR_RETURN(Tensor tensor, ctx.AllocateTemp(DType::kUint8,
-                                                       {static_cast<int64_t>(desc.get_size())}));
+      ASSIGN_OR_RETURN(Tensor tensor,
+                       ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.get_size())}));
       temporaries.push_back(std::move(tensor));
       return onednn::Wrap(desc, temporaries.back().raw());
     };
@@ -146,8 +145,8 @@ void BackwardInputPlain(KernelContext& ctx, const ConvolutionShape& shape, const
             const T* row = weights + c % loop.group_in * shape.out_channels + first;
             Sum sum(0);
             for (int64_t o = 0; o < loop.group_out; ++o) {
-              sum += static_cast<Sum>(row[o]) *
-                     static_cast<Sum>(from[(first + o) * loop.out.channel]);
+              sum +=
+                  static_cast<Sum>(row[o]) * static_cast<Sum>(from[(first + o) * loop.out.channel]);
             }
             sums[tap.input_offset + c * loop.in.channel] += sum;
           }

@@ -2,7 +2,8 @@
 
 namespace tessera {
 
-dnnl::memory::desc DataLayout(const ConvolutionShape& shape, int64_t channels, const SpatialDims& spatial) {
+dnnl::memory::desc DataLayout(const ConvolutionShape& shape, int64_t channels,
+                              const SpatialDims& spatial) {
   dnnl::memory::dims dims{shape.batch, channels};
   dims.insert(dims.end(), spatial.begin(), spatial.end());
   dnnl::memory::dims strides(dims.size());

@@ -27,7 +27,7 @@ DataStrides StridesOf(const ConvolutionShape& shape, int64_t channels, const Spa
 
 // One tap of the filter over one output point. Offsets are in elements, for channel 0 of the image.
 struct Tap {
-  int64_t index = 0;         // in the flattened spatial filter
+  int64_t index = 0;  // in the flattened spatial filter
   int64_t input_offset = 0;
 };
 // Calls visit(Tap) for each tap of output point `point` (flattened) that lies inside the input.

@@ -15,18 +15,13 @@ bool AllAre(const SpatialDims& dims, int64_t value) {
   return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return d == value; });
 }
 
-// A 1x1 convolution with stride 1 sees points, not images: all of them are one column.
+// Likewise all of them can be one column.
 ConvolutionShape AsOneColumn(const ConvolutionShape& shape) {
-  if (!shape.channels_first && AllAre(shape.filter, 1) && AllAre(shape.strides, 1) &&
-      AllAre(shape.pad_before, 0) && AllAre(shape.pad_after, 0)) {
-    ConvolutionShape column = shape;
-    std::fill(column.input.begin(), column.input.end(), 1);
-    column.input[0] = shape.batch * Product(shape.input);
-    column.output = column.input;
-    column.batch = 1;
-    return column;
-  }
-  return shape;
+  ConvolutionShape column = AsPoints(shape);
+  if (column.batch == shape.batch) return shape;
+  column.input[0] = column.output[0] = column.batch;
+  column.batch = 1;
+  return column;
 }
 
 ConvolutionPiece Images(const ConvolutionShape& whole, int64_t begin, int64_t end) {
@@ -55,6 +50,18 @@ ConvolutionPiece Rows(const ConvolutionShape& whole, int64_t image, int64_t begi
 }
 
 }  // namespace
+
+ConvolutionShape AsPoints(const ConvolutionShape& shape) {
+  if (shape.channels_first || !AllAre(shape.filter, 1) || !AllAre(shape.strides, 1) ||
+      !AllAre(shape.pad_before, 0) || !AllAre(shape.pad_after, 0)) {
+    return shape;
+  }
+  ConvolutionShape points = shape;
+  points.batch = shape.batch * Product(shape.input);
+  std::fill(points.input.begin(), points.input.end(), 1);
+  points.output = points.input;
+  return points;
+}
 
 double FlopsOf(const ConvolutionShape& shape) {
   return 2.0 * shape.batch * Product(shape.output) * Product(shape.filter) * shape.out_channels *

@@ -14,6 +14,10 @@ struct ConvolutionPiece {
   int64_t output_offset = 0;  // likewise
 };
 
+// A 1x1 convolution with stride 1 sees points, not images: then each becomes an image of its own.
+// Other shapes stay as they are. With channels last alone.
+ConvolutionShape AsPoints(const ConvolutionShape& shape);
+
 // Multiplications and additions.
 double FlopsOf(const ConvolutionShape& shape);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/onednn.h"
 #include "runtime/kernels/cpu/pieces.h"
+#include "runtime/kernels/cpu/split_product.h"
 #include "runtime/kernels/numeric_type.h"
 
 namespace tessera {
@@ -238,6 +239,17 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
   }
   // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
   if (b.num_elements() != s.k * s.n) packed = nullptr;
+  const bool is_plain = outer == 1 && run.count == 1 && !s.transpose_a;
+  if (packed != nullptr && is_plain &&
+      (packed->HasDerived(b) ||
+       (SplitProductPays(s.m, s.n, s.k, 1) && packed->MayBeConstant(b)))) {
+    ASSIGN_OR_RETURN(const int64_t done, MatMulSplit(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a,
+                                                     b, bias, packed, out));
+    if (done == s.m) return absl::OkStatus();
+    s.m -= done;
+    a += done * s.k;
+    out += done * s.n;
+  }
   // Each run is cut into pieces: ranges of its matrices, or of the rows of its one matrix.
   const bool by_rows = run.count == 1;
   const int64_t length = by_rows ? s.m : run.count;

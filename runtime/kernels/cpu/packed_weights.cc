@@ -27,6 +27,7 @@ void PackedWeights::Follow(const Tensor& weights) {
   if (source_data_ == weights.raw()) return;
   packed_.clear();
   derived_ = Tensor();
+  derived_from_.store(nullptr, std::memory_order_relaxed);
   source_ = weights.buffer();
   source_data_ = weights.raw();
 }
@@ -52,7 +53,14 @@ memory PackedWeights::Get(const Tensor& weights, const memory::desc& plain,
 Tensor PackedWeights::Derived(const Tensor& weights, absl::FunctionRef<Tensor()> make) {
   absl::MutexLock lock(&mu_);
   Follow(weights);
-  if (!derived_.has_value()) derived_ = make();
+  if (!derived_.has_value()) {
+    derived_ = make();
+    if (derived_.has_value() && derived_.num_elements() > 0) {
+      packed_.clear();
+      derived_from_.store(weights.raw(), std::memory_order_relaxed);
+      PageOut(weights);
+    }
+  }
   return derived_;
 }
 

@@ -25,14 +25,24 @@ class PackedWeights {
     return last_seen_.exchange(weights.raw(), std::memory_order_relaxed) == weights.raw();
   }
 
+  // True for weights that may well be constant: the first ones, and those of the call before.
+  bool MayBeConstant(const Tensor& weights) {
+    const char* const before = last_seen_.exchange(weights.raw(), std::memory_order_relaxed);
+    return before == nullptr || before == weights.raw();
+  }
+
   // `weights`, which lie as `plain` says, in layout `wanted`: a view of them if the two are equal.
   // What is returned stays valid for as long as it is held. Throws dnnl::error.
   dnnl::memory Get(const Tensor& weights, const dnnl::memory::desc& plain,
                    const dnnl::memory::desc& wanted);
 
   // The same for a form that `make` derives by other means than reordering. One such form is kept,
-  // beside the others.
+  // and takes the place of the others.
   Tensor Derived(const Tensor& weights, absl::FunctionRef<Tensor()> make);
+  // True if there is a derived form of these, which to use takes no more memory.
+  bool HasDerived(const Tensor& weights) const {
+    return derived_from_.load(std::memory_order_relaxed) == weights.raw();
+  }
 
  private:
   // Layouts depend on batch size and threads; more than a few are not worth their memory.
@@ -41,7 +51,8 @@ class PackedWeights {
   // Forgets everything unless it was made of `weights`.
   void Follow(const Tensor& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  std::atomic<const char*> last_seen_{nullptr};  // compared, never followed
+  // Compared, never followed.
+  std::atomic<const char*> last_seen_{nullptr}, derived_from_{nullptr};
   absl::Mutex mu_;
   // Holding the buffer keeps its address from being given to another tensor, and its contents from
   // being written in place.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -43,6 +44,16 @@ absl::StatusOr<PostOps> PostOps::Parse(const std::vector<std::string>& fused_ops
     }
   }
   return result;
+}
+
+Ending EndingOf(const PostOps& post_ops, const float* bias) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Ending ending{.bias = bias, .add = post_ops.add, .low = -kInfinity, .high = kInfinity};
+  if (post_ops.activation == Activation::kRelu || post_ops.activation == Activation::kRelu6) {
+    ending.low = 0;
+  }
+  if (post_ops.activation == Activation::kRelu6) ending.high = 6;
+  return ending;
 }
 
 double Apply(Activation activation, float alpha, double x) {

@@ -5,20 +5,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/kernels/cpu/activation.h"
+#include "runtime/kernels/cpu/ending.h"
 
 namespace tessera {
-
-enum class Activation {
-  kNone,
-  kRelu,
-  kRelu6,
-  kElu,
-  kLeakyRelu,  // alpha
-  kTanh,
-  kSigmoid,
-  kGeluErf,
-  kGeluTanh,
-};
 
 // Bias first, then the addition of a tensor like the output, then the activation.
 struct PostOps {
@@ -31,6 +21,10 @@ struct PostOps {
   // Errors: UNIMPLEMENTED naming an operation or a sequence that is not known.
   static absl::StatusOr<PostOps> Parse(const std::vector<std::string>& fused_ops, float alpha);
 };
+
+// What a loop of our own does to a sum, all but an activation that does not clamp. `bias` is null
+// or has an element for each column.
+Ending EndingOf(const PostOps& post_ops, const float* bias);
 
 // The activation of one value.
 double Apply(Activation activation, float alpha, double x);

@@ -12,7 +12,14 @@
 #include <cstdint>
 #include <limits>
 
+// Functions that are compiled for another instruction set go by another name, or the linker would
+// take one of both for all: such a file defines this before.
+#ifndef TESSERA_VECTOR_ABI
+#define TESSERA_VECTOR_ABI portable
+#endif
+
 namespace tessera::math {
+inline namespace TESSERA_VECTOR_ABI {
 
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -165,4 +172,5 @@ std::complex<T> Log1p(std::complex<T> x) {
   return {real, std::atan2(b, 1 + a)};
 }
 
+}  // namespace TESSERA_VECTOR_ABI
 }  // namespace tessera::math

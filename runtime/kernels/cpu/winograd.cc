@@ -1,7 +1,6 @@
 #include "runtime/kernels/cpu/winograd.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/convolution_split.h"
@@ -108,8 +107,8 @@ void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile, 
   winograd::TransformInput(points, s.in_channels, point_step, out);
 }
 
-void TransformOutputTile(const Tiling& tiling, const winograd::Ending& ending, int64_t tile,
-                         const float* in, int64_t point_step, float* output) {
+void TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* in,
+                         int64_t point_step, float* output) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
   float* points[kOutputTile * kOutputTile];
@@ -121,16 +120,6 @@ void TransformOutputTile(const Tiling& tiling, const winograd::Ending& ending, i
             : nullptr;
   }
   winograd::TransformOutput(in, point_step, s.out_channels, ending, points);
-}
-
-winograd::Ending EndingOf(const PostOps& post_ops, const Tensor* bias) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  winograd::Ending ending;
-  ending.bias = bias == nullptr ? nullptr : bias->data<float>();
-  ending.add = post_ops.add;
-  ending.low = post_ops.activation == Activation::kNone ? -kInfinity : 0;
-  ending.high = post_ops.activation == Activation::kRelu6 ? 6 : kInfinity;
-  return ending;
 }
 
 // Bytes of transformed tiles and products for each tile.
@@ -159,9 +148,7 @@ bool WinogradPays(const ConvolutionShape& s, const PostOps& post_ops) {
   if (!is_supported || s.filter.size() != 2 || s.channels_first || s.groups != 1 ||
       !all(s.filter, 3) || !all(s.strides, 1) || !all(s.dilations, 1) || s.in_channels % 16 != 0 ||
       s.out_channels % 16 != 0 || s.in_channels < 32 || s.out_channels < 32 ||
-      s.in_channels > kMaxChannels ||
-      (post_ops.activation != Activation::kNone && post_ops.activation != Activation::kRelu &&
-       post_ops.activation != Activation::kRelu6)) {
+      s.in_channels > kMaxChannels || !IsClamp(post_ops.activation)) {
     return false;
   }
   const int64_t tiles = Tiling(s).count();
@@ -187,7 +174,7 @@ absl::Status ConvolveWinograd(KernelContext& ctx, const ConvolutionShape& s,
   if (!filters.has_value()) return room.status();
 
   const Tiling tiling(s);
-  const winograd::Ending ending = EndingOf(post_ops, bias);
+  const Ending ending = EndingOf(post_ops, bias == nullptr ? nullptr : bias->data<float>());
   const int threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
   const int64_t block = std::min(tiling.count(), TilesABlock(s, threads));
   ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {kPoints, block, in}));

@@ -1,9 +1,9 @@
 #include "runtime/kernels/cpu/winograd.h"
 
 #include <cmath>
-#include <random>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/cpu/exact_product.h"
 
 namespace tessera {
 namespace {
@@ -19,37 +19,12 @@ ConvolutionShape Same3x3(int64_t batch, int64_t height, int64_t width, int64_t i
   return shape;
 }
 
-Tensor Random(const Shape& shape, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Tensor tensor = Tensor::Allocate(DType::kFloat, shape).value();
-  for (float& x : tensor.flat<float>()) x = normal(random);
-  return tensor;
-}
-
-// The sum of taps at one output, in double.
-double Direct(const ConvolutionShape& s, const Tensor& input, const Tensor& filter, int64_t image,
-              int64_t row, int64_t column, int64_t channel) {
-  double sum = 0;
-  for (int64_t tap = 0; tap < 9; ++tap) {
-    const int64_t y = row - s.pad_before[0] + tap / 3, x = column - s.pad_before[1] + tap % 3;
-    if (y < 0 || y >= s.input[0] || x < 0 || x >= s.input[1]) continue;
-    for (int64_t c = 0; c < s.in_channels; ++c) {
-      sum +=
-          double{input.flat<float>()[((image * s.input[0] + y) * s.input[1] + x) * s.in_channels +
-                                     c]} *
-          filter.flat<float>()[(tap * s.in_channels + c) * s.out_channels + channel];
-    }
-  }
-  return sum;
-}
-
 void ExpectAsDirect(const ConvolutionShape& s, PostOps post_ops, ThreadPool* pool) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd needs AVX-512";
-  const Tensor input = Random({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
-  const Tensor filter = Random({3, 3, s.in_channels, s.out_channels}, 2);
-  const Tensor bias = Random({s.out_channels}, 3);
-  Tensor output = Random({s.batch, s.output[0], s.output[1], s.out_channels}, 4);
+  const Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
+  const Tensor filter = RandomTensor({3, 3, s.in_channels, s.out_channels}, 2);
+  const Tensor bias = RandomTensor({s.out_channels}, 3);
+  Tensor output = RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 4);
   const Tensor before = output.DeepCopy().value();
   StepContext step;
   step.intra_op_pool = pool;
@@ -59,15 +34,9 @@ void ExpectAsDirect(const ConvolutionShape& s, PostOps post_ops, ThreadPool* poo
                                post_ops.bias ? &bias : nullptr, &packed, output.data<float>())
                   .ok());
   const double scale = std::sqrt(9.0 * s.in_channels);
+  const std::vector<double> expected = ExactConvolution(s, post_ops, input, filter, bias, before);
   for (int64_t i = 0; i < output.num_elements(); ++i) {
-    const int64_t channel = i % s.out_channels, point = i / s.out_channels;
-    const int64_t column = point % s.output[1], row = point / s.output[1] % s.output[0];
-    double expected =
-        Direct(s, input, filter, point / (s.output[0] * s.output[1]), row, column, channel);
-    if (post_ops.bias) expected += bias.flat<float>()[channel];
-    if (post_ops.add) expected += before.flat<float>()[i];
-    expected = Apply(post_ops.activation, 0, expected);
-    ASSERT_NEAR(output.flat<float>()[i], expected, 3e-5 * scale) << "at " << i;
+    ASSERT_NEAR(output.flat<float>()[i], expected[i], 3e-5 * scale) << "at " << i;
   }
 }
 

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/cpu/ending.h"
+
 namespace tessera::winograd {
 
 constexpr int kOutputTile = 4;
@@ -19,15 +21,8 @@ constexpr int kPoints = kInputTile * kInputTile;
 void TransformInput(const float* const (&points)[kPoints], int64_t channels, int64_t point_step,
                     float* out);
 
-// What follows the sums.
-struct Ending {
-  const float* bias = nullptr;  // one a channel, or null
-  bool add = false;             // what the output holds
-  float low = 0, high = 0;      // the result is clamped to these
-};
-
-// One tile of the output, from products at in[p * point_step + c]. points[i] is the first channel
-// of the tile's output i (row by row), null where the tile reaches beyond the output.
+// One tile of the output, clamped, from products at in[p * point_step + c]. points[i] is the first
+// channel of the tile's output i (row by row), null where the tile reaches beyond the output.
 void TransformOutput(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
                      float* const (&points)[kOutputTile * kOutputTile]);
 

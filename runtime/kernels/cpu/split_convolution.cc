@@ -1,0 +1,181 @@
+#include "runtime/kernels/cpu/split_convolution.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "runtime/kernels/cpu/convolution_split.h"
+#include "runtime/kernels/cpu/split_product.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kFloatsANanosecond = 3;
+
+// One of the two spatial dimensions. Padded positions with the same remainder by the stride, a
+// phase, lie together.
+struct Axis {
+  Axis(const ConvolutionShape& s, int d)
+      : input(s.input[d]),
+        output(s.output[d]),
+        filter(s.filter[d]),
+        stride(s.strides[d]),
+        dilation(s.dilations[d]),
+        pad(s.pad_before[d]),
+        phases(std::min(stride, (filter - 1) * dilation + 1)),
+        length(output + (filter - 1) * dilation / stride) {}
+
+  int64_t phase(int64_t tap) const { return tap * dilation % stride; }
+  int64_t shift(int64_t tap) const { return tap * dilation / stride; }
+  // Where the position `at` of a phase is in the input, if it is inside.
+  int64_t source(int64_t phase, int64_t at) const { return at * stride + phase - pad; }
+
+  const int64_t input, output, filter, stride, dilation, pad;
+  const int64_t phases, length;  // of positions in a phase
+};
+
+// How images become rows: phase by phase, image by image, point by point.
+class Arrangement {
+ public:
+  explicit Arrangement(const ConvolutionShape& s) : channels_(s.in_channels), y_(s, 0), x_(s, 1) {}
+
+  // Rows of one phase of an image, and of all.
+  int64_t image_rows() const { return y_.length * x_.length; }
+  int64_t all_rows() const { return y_.phases * x_.phases * image_rows(); }
+  int64_t row_step() const { return x_.length; }
+
+  // By how many rows each tap moves them, for `images` images.
+  std::vector<int64_t> Shifts(int64_t images) const {
+    std::vector<int64_t> shifts;
+    for (int64_t y = 0; y < y_.filter; ++y) {
+      for (int64_t x = 0; x < x_.filter; ++x) {
+        const int64_t phase = y_.phase(y) * x_.phases + x_.phase(x);
+        shifts.push_back(phase * images * image_rows() + y_.shift(y) * x_.length + x_.shift(x));
+      }
+    }
+    return shifts;
+  }
+
+  // Lines to fill for each image.
+  int64_t lines() const { return y_.phases * y_.length; }
+  double LineCost() const { return x_.phases * x_.length * channels_ / kFloatsANanosecond; }
+
+  // Fills the rows of one line of image `image` of `images`. False if something has no split.
+  bool FillLine(const float* input, int64_t images, int64_t image, int64_t line,
+                const split::Rows& rows) const {
+    const int64_t y_phase = line / y_.length, y = line % y_.length;
+    const int64_t from_y = y_.source(y_phase, y);
+    const bool is_inside = from_y >= 0 && from_y < y_.input;
+    bool all = true;
+    for (int64_t x_phase = 0; x_phase < x_.phases; ++x_phase) {
+      const int64_t phase = y_phase * x_.phases + x_phase;
+      const int64_t row = (phase * images + image) * image_rows() + y * x_.length;
+      if (is_inside) {
+        const int64_t from = (image * y_.input + from_y) * x_.input * channels_;
+        all &= FillPhase(input + from, x_phase, row, rows);
+      } else {
+        Clear(rows, row, x_.length);
+      }
+    }
+    return all;
+  }
+
+ private:
+  void Clear(const split::Rows& rows, int64_t row, int64_t count) const {
+    const int64_t bytes = count * split::kBlock * sizeof(uint16_t);
+    for (int64_t block = 0; block < split::Blocks(channels_); ++block) {
+      for (int64_t part = 0; part < split::kParts; ++part) {
+        std::memset(rows.at(block, row) + part * rows.plane(), 0, bytes);
+      }
+    }
+  }
+
+  // Rows from `row` on, of the points of one phase of the line that begins at `from`.
+  bool FillPhase(const float* from, int64_t phase, int64_t row, const split::Rows& rows) const {
+    int64_t begin = 0, end = x_.length;
+    while (begin < end && x_.source(phase, begin) < 0) ++begin;
+    while (end > begin && x_.source(phase, end - 1) >= x_.input) --end;
+    Clear(rows, row, begin);
+    Clear(rows, row + end, x_.length - end);
+    if (begin == end) return true;
+    from += x_.source(phase, begin) * channels_;
+    bool all = true;
+    for (int64_t block = 0; block < split::Blocks(channels_); ++block) {
+      const int64_t term = block * split::kBlock;
+      all &= split::SplitRows(from + term, x_.stride * channels_, end - begin,
+                              std::min(split::kBlock, channels_ - term), rows.plane(),
+                              rows.at(block, row + begin));
+    }
+    return all;
+  }
+
+  const int64_t channels_;
+  const Axis y_, x_;
+};
+
+}  // namespace
+
+bool SplitConvolutionPays(const ConvolutionShape& s) {
+  return s.filter.size() == 2 && !s.channels_first && s.groups == 1 &&
+         SplitProductPays(s.batch * s.output[0] * s.output[1], s.out_channels, s.in_channels,
+                          s.filter[0] * s.filter[1]);
+}
+
+absl::StatusOr<int64_t> ConvolveSplit(KernelContext& ctx, const ConvolutionShape& s,
+                                      const PostOps& post_ops, const float* input,
+                                      const Tensor& filter, const float* bias,
+                                      PackedWeights* packed, float* output) {
+  if (s.filter[0] == 1 && s.filter[1] == 1 && s.input[0] * s.input[1] == 1 &&
+      s.output[0] * s.output[1] == 1) {
+    return MatMulSplit(ctx, s.batch, s.out_channels, s.in_channels, false, post_ops, input, filter,
+                       bias, packed, output);
+  }
+  const Arrangement arrangement(s);
+  const split::Weights weights{.data = filter.data<float>(),
+                               .taps = s.filter[0] * s.filter[1],
+                               .terms = s.in_channels,
+                               .columns = s.out_channels,
+                               .row_step = s.out_channels};
+  ASSIGN_OR_RETURN(const Tensor matrices, PackSplit(ctx, filter, weights, packed));
+  if (matrices.num_elements() == 0) return 0;
+  split::Product product{.weights = matrices.data<uint16_t>(),
+                         .taps = weights.taps,
+                         .terms = weights.terms,
+                         .columns = weights.columns,
+                         .end_block = split::Blocks(weights.terms)};
+  const int64_t at_once = RowsAtOnce(ctx, weights.taps, weights.terms, weights.columns);
+  const int64_t most = std::clamp<int64_t>(at_once / arrangement.all_rows(), 1, s.batch);
+  product.rows.count = most * arrangement.all_rows() + split::kRows;
+  ASSIGN_OR_RETURN(
+      Tensor room,
+      ctx.AllocateTemp(DType::kUint16, {split::Rows::Size(product.rows.count, weights.terms)}));
+  product.rows.data = room.data<uint16_t>();
+  for (int64_t first = 0; first < s.batch; first += most) {
+    const int64_t images = std::min(most, s.batch - first);
+    const float* const from = input + first * s.input[0] * s.input[1] * s.in_channels;
+    std::atomic<bool> has_split{true};
+    ctx.ParallelFor(images * arrangement.lines(), arrangement.LineCost(),
+                    [&](int64_t begin, int64_t end) {
+                      bool all = true;
+                      for (int64_t i = begin; i < end; ++i) {
+                        all &= arrangement.FillLine(from, images, i / arrangement.lines(),
+                                                    i % arrangement.lines(), product.rows);
+                      }
+                      if (!all) has_split = false;
+                    });
+    if (!has_split) return first;
+    const std::vector<int64_t> shifts = arrangement.Shifts(images);
+    product.shifts = shifts.data();
+    const OutputGrid grid{.images = images,
+                          .image_step = arrangement.image_rows(),
+                          .height = s.output[0],
+                          .row_step = arrangement.row_step(),
+                          .width = s.output[1]};
+    MultiplySplit(ctx, product, grid, post_ops, bias,
+                  output + first * s.output[0] * s.output[1] * s.out_channels);
+  }
+  return s.batch;
+}
+
+}  // namespace tessera

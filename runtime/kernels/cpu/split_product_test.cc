@@ -1,0 +1,161 @@
+#include "runtime/kernels/cpu/split_product.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/cpu/exact_product.h"
+#include "runtime/kernels/cpu/matmul.h"
+
+namespace tessera {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+class SplitProductTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!SplitProductsAreSupported()) GTEST_SKIP() << "split products need AMX for bfloat16";
+  }
+
+  // Within what sums of products of float are good for.
+  void ExpectExact(int64_t m, int64_t n, int64_t k, PostOps post_ops, bool transpose_b = false) {
+    SCOPED_TRACE(testing::Message() << m << " x " << k << " x " << n);
+    const Tensor a = RandomTensor({m, k}, 1);
+    const Tensor b = RandomTensor(transpose_b ? Shape{n, k} : Shape{k, n}, 2);
+    const Tensor bias = RandomTensor({n}, 3);
+    Tensor output = RandomTensor({m, n}, 4);
+    const Tensor before = output.DeepCopy().value();
+    PackedWeights packed;
+    KernelContext ctx(step_, nullptr);
+    ASSERT_EQ(
+        MatMulSplit(ctx, m, n, k, transpose_b, post_ops, a.data<float>(), b,
+                    post_ops.bias ? bias.data<float>() : nullptr, &packed, output.data<float>())
+            .value(),
+        m);
+    const std::vector<double> expected =
+        ExactProduct(m, n, k, transpose_b, post_ops, a, b, bias, before);
+    for (int64_t i = 0; i < m * n; ++i) {
+      ASSERT_NEAR(output.data<float>()[i], expected[i], 4e-6 * std::sqrt(k)) << "at " << i;
+    }
+  }
+
+  StepContext step_;
+};
+
+TEST_F(SplitProductTest, GivesTheProductOfAnySize) {
+  ExpectExact(64, 64, 64, PostOps());
+  for (const int64_t m : {1, 15, 16, 17, 33}) ExpectExact(m, 40, 50, PostOps());
+  for (const int64_t n : {1, 16, 17, 31, 33}) ExpectExact(20, n, 50, PostOps());
+  for (const int64_t k : {1, 2, 31, 32, 33, 63}) ExpectExact(20, 40, k, PostOps());
+}
+
+TEST_F(SplitProductTest, GoesThroughWeightsBeyondTheCacheByColumns) {
+  ExpectExact(70, 200, 2100, {.bias = true, .add = true, .activation = Activation::kRelu});
+  ExpectExact(600, 160, 700, {.bias = true});
+}
+
+TEST_F(SplitProductTest, GoesThroughManyRowsInPieces) { ExpectExact(9000, 33, 40, {.add = true}); }
+
+TEST_F(SplitProductTest, TakesTransposedWeights) {
+  ExpectExact(33, 70, 45, {.bias = true}, /*transpose_b=*/true);
+}
+
+TEST_F(SplitProductTest, EndsInBiasAdditionAndEachActivation) {
+  for (const Activation activation :
+       {Activation::kNone, Activation::kRelu, Activation::kRelu6, Activation::kElu,
+        Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kGeluErf,
+        Activation::kGeluTanh}) {
+    for (const bool add : {false, true}) {
+      ExpectExact(37, 45, 33, {.bias = true, .add = add, .activation = activation, .alpha = 0.3f});
+    }
+  }
+}
+
+TEST_F(SplitProductTest, SharesRowsOrColumnsOutAmongThreads) {
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  step_.intra_op_pool = &pool;
+  ExpectExact(500, 64, 96, {.bias = true, .activation = Activation::kRelu});
+  ExpectExact(100, 300, 1100, {.bias = true, .activation = Activation::kGeluErf});
+}
+
+TEST_F(SplitProductTest, KeepsAllBitsOfAFloat) {
+  // Differences that 16 bits do not hold.
+  Tensor a = Tensor::Allocate(DType::kFloat, {16, 32}).value();
+  Tensor b = Tensor::Allocate(DType::kFloat, {32, 16}).value();
+  for (float& x : a.flat<float>()) x = 1.0f + 0x1p-23f;
+  for (float& x : b.flat<float>()) x = 1.0f;
+  PackedWeights packed;
+  KernelContext ctx(step_, nullptr);
+  Tensor output = RandomTensor({16, 16}, 1);
+  ASSERT_TRUE(MatMulSplit(ctx, 16, 16, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
+                          output.data<float>())
+                  .ok());
+  for (const float x : output.flat<float>()) ASSERT_EQ(x, 32 * (1.0f + 0x1p-23f));
+}
+
+TEST_F(SplitProductTest, StopsBeforeRowsWithoutASplit) {
+  const int64_t m = 9000, n = 32, k = 40;
+  Tensor a = RandomTensor({m, k}, 1);
+  const Tensor b = RandomTensor({k, n}, 2);
+  Tensor output = RandomTensor({m, n}, 3);
+  KernelContext ctx(step_, nullptr);
+  const int64_t at_once = RowsAtOnce(ctx, 1, k, n);
+  ASSERT_LT(at_once, m - 1);
+  a.data<float>()[(m - 1) * k + 7] = kInfinity;
+  PackedWeights packed;
+  EXPECT_EQ(MatMulSplit(ctx, m, n, k, false, PostOps(), a.data<float>(), b, nullptr, &packed,
+                        output.data<float>())
+                .value(),
+            (m - 1) / at_once * at_once);
+}
+
+TEST_F(SplitProductTest, RefusesWeightsWithoutASplit) {
+  const Tensor a = RandomTensor({32, 32}, 1);
+  for (const float value : {kInfinity, -kInfinity, std::nanf(""), 3.4e38f}) {
+    Tensor b = RandomTensor({32, 32}, 2);
+    b.data<float>()[5] = value;
+    Tensor output = RandomTensor({32, 32}, 3);
+    PackedWeights packed;
+    KernelContext ctx(step_, nullptr);
+    EXPECT_EQ(MatMulSplit(ctx, 32, 32, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
+                          output.data<float>())
+                  .value(),
+              0);
+  }
+}
+
+// Also where there is no AMX: infinities and NaNs come out as products of float give them.
+TEST(MatMulTest, InfinitiesAndNaNsInManyRows) {
+  const int64_t m = 3000, n = 96, k = 64;
+  Tensor a = RandomTensor({m, k}, 1);
+  const Tensor b = RandomTensor({k, n}, 2);
+  const Tensor bias = RandomTensor({n}, 3);
+  Tensor output = RandomTensor({m, n}, 4);
+  const Tensor before = output.DeepCopy().value();
+  a.data<float>()[2 * k] = kInfinity;
+  a.data<float>()[2900 * k + 3] = std::nanf("");
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  PackedWeights packed;
+  const PostOps post_ops{.bias = true, .add = true};
+  MatMulShape shape;
+  shape.m = m;
+  shape.n = n;
+  shape.k = k;
+  ASSERT_TRUE(MatMul(ctx, shape, post_ops, a, b, &bias, &packed, &output).ok());
+  const std::vector<double> expected = ExactProduct(m, n, k, false, post_ops, a, b, bias, before);
+  for (int64_t i = 0; i < m * n; ++i) {
+    const float x = output.data<float>()[i];
+    if (std::isfinite(expected[i])) {
+      ASSERT_NEAR(x, expected[i], 1e-4) << "at " << i;
+    } else if (std::isnan(expected[i])) {
+      ASSERT_TRUE(std::isnan(x)) << "at " << i;
+    } else {
+      ASSERT_EQ(x, static_cast<float>(expected[i])) << "at " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera
