@@ -12,6 +12,7 @@ constexpr uint32_t kTooLarge = 0x7f7f8000;
 constexpr int64_t kTile = 512;  // elements of a tile of bfloat16: 16 rows of 32
 // Elements of packed weights for one block of terms: two tiles for each part.
 constexpr int64_t kStep = kParts * 2 * kTile;
+constexpr int64_t kLine = 32;  // elements of a cache line
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 int64_t PanelSize(int64_t taps, int64_t terms) { return taps * Blocks(terms) * kStep; }
@@ -87,6 +88,7 @@ void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) 
   _tile_zero(2);
   _tile_zero(3);
   const int64_t plane = p.rows.plane();
+  const uint16_t* ahead = p.ahead;
   for (int64_t tap = 0; tap < p.taps; ++tap) {
     const int64_t row = first + (p.shifts == nullptr ? 0 : p.shifts[tap]);
     const uint16_t* rows = p.rows.at(p.first_block, row);
@@ -100,6 +102,9 @@ void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) 
       kMultiply();  // high * middle
       kLoadRows(rows + plane);
       kMultiply();  // middle * middle
+      for (const uint16_t* const end = ahead + p.ahead_step; ahead < end; ahead += kLine) {
+        _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+      }
       kLoadWeights(at);
       kMultiply();  // middle * high
       kLoadRows(rows + 2 * plane);

@@ -74,6 +74,9 @@ struct Product {
   const int64_t* shifts = nullptr;  // in rows, one for each tap; null: none moves
   // Blocks of terms, the same of all taps, that are added up. Others wait for another call.
   int64_t first_block = 0, end_block = 0;
+  // Weights that are needed next: what to bring into the cache beside each block of terms.
+  const uint16_t* ahead = nullptr;
+  int64_t ahead_step = 0;  // elements; 0: nothing
 };
 
 // Computes rows [first, first + count), count <= kRows, in the columns of one panel. Row i of these

@@ -171,9 +171,17 @@ void MultiplySplit(KernelContext& ctx, const split::Product& product, const Outp
         ending = last;
         ending.add = add;
       }
+      // While the blocks go through one panel, each brings its share of the next one.
+      const int64_t block_size = split::PackedSize(1, split::kBlock, 1);
+      const int64_t share =
+          (block_size / all.size() + split::kBlock - 1) / split::kBlock * split::kBlock;
       for (int64_t panel = begin; panel < end; ++panel) {
+        part.ahead_step = panel + 1 < end ? share : 0;
+        part.ahead = product.weights + (panel + 1) * split::PackedSize(part.taps, part.terms, 1) +
+                     first * block_size;
         for (const RowBlock& block : all) {
           split::MultiplyBlock(part, block.first, block.count, panel, block.places, ending, out);
+          part.ahead += part.taps * (part.end_block - first) * part.ahead_step;
         }
       }
       ending.add = true;
