@@ -119,8 +119,8 @@ def load(server, url, request, in_flight, seconds):
                f"--duration={seconds + WARM_UP}", f"--warmup={WARM_UP}", request]
     window = json.loads(subprocess.run(command, check=True, capture_output=True,
                                        text=True).stdout)["windows"]["run"]
-    if window["wrong"] or window["lost"]:
-        raise SystemExit(f"{url}: {window}")
+    if window["wrong"] or window["lost"] or not window["requests"]:
+        raise SystemExit(f"{url}, {in_flight} in flight: {window}")
     # The warm-up's requests count as much as the others.
     answers = window["answers_per_second"] * (seconds + WARM_UP)
     return {"rate": window["answers_per_second"], "p50": window["p50_us"],
