@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/kernels/cpu/few_rows.h"
 #include "runtime/kernels/cpu/onednn.h"
 #include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/cpu/split_product.h"
@@ -249,6 +250,10 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
     s.m -= done;
     a += done * s.k;
     out += done * s.n;
+  }
+  if (is_plain && s.m <= kFewRows && s.n >= 16) {
+    return MultiplyFewRows(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a, b.data<float>(), bias,
+                           out);
   }
   // Each run is cut into pieces: ranges of its matrices, or of the rows of its one matrix.
   const bool by_rows = run.count == 1;
