@@ -7,10 +7,12 @@
 namespace tessera {
 
 int64_t NumPieces(const KernelContext& ctx, int64_t length, double nanoseconds) {
-  constexpr double kLeastNanoseconds = 20e3;
+  constexpr double kLeastNanoseconds = 10e3, kLongNanoseconds = 200e3;
   if (ctx.pool() == nullptr) return 1;
   const double enough = std::min(nanoseconds / kLeastNanoseconds, 1e6);
-  const int64_t most = std::min<int64_t>(length, 2 * ctx.pool()->num_threads());
+  const int threads = ctx.pool()->num_threads();
+  const int a_thread = nanoseconds / threads > kLongNanoseconds ? 2 : 1;
+  const int64_t most = std::min<int64_t>(length, a_thread * threads);
   return std::max<int64_t>(1, std::min(most, static_cast<int64_t>(enough)));
 }
 
