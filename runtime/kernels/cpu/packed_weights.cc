@@ -1,27 +1,28 @@
 #include "runtime/kernels/cpu/packed_weights.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "runtime/base/mapping_guard.h"
 #include "runtime/kernels/cpu/onednn.h"
 
 namespace tessera {
+
+using dnnl::memory;
+
 namespace {
 
-// Lets go of the pages of weights that runs read in another form from now on: mapped ones leave
-// resident memory, and come back if they are read after all. Loses nothing, whatever the memory is.
-void PageOut(const Tensor& weights) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(weights.raw());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + weights.total_bytes()) / page * page;
-  // Refused by kernels before 5.4: then they stay.
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_PAGEOUT);
-}
+// Lets go of the pages of weights that runs read in another form from now on.
+void PageOut(const Tensor& weights) { ReleaseMappedPages({weights.raw(), weights.total_bytes()}); }
 
 }  // namespace
 
-using dnnl::memory;
+void AskForHugePages(void* memory, size_t size) {
+  constexpr uintptr_t kHugePage = uintptr_t{1} << 21;
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const uintptr_t last = (begin + size) / kHugePage * kHugePage;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
 
 void PackedWeights::Follow(const Tensor& weights) {
   if (source_data_ == weights.raw()) return;
@@ -42,6 +43,7 @@ memory PackedWeights::Get(const Tensor& weights, const memory::desc& plain,
     if (packed.get_desc() == wanted) return packed;
   }
   memory packed(wanted, onednn::Engine());
+  AskForHugePages(packed.get_data_handle(), wanted.get_size());
   dnnl::reorder(given, packed).execute(onednn::Stream(), given, packed);
   onednn::Stream().wait();
   PageOut(weights);

@@ -11,10 +11,14 @@
 
 namespace tessera {
 
+// Lets fresh memory that weights are packed into have huge pages, where it is large enough: they
+// fault in several times faster than small ones, and are read faster. Before it is written.
+void AskForHugePages(void* memory, size_t size);
+
 // Keeps packed forms of one weights tensor from one run to the next: a kernel has one of these for
 // an input that stays the same. Other weights than those of the last call are packed anew, so that
 // results are right whatever comes; only speed depends on the promise. Once packed, the pages that
-// the weights were read from leave resident memory (MADV_PAGEOUT); nothing is lost by it.
+// the weights were read from leave resident memory, not the page cache.
 //
 // Thread-safe. Calls that come while another one packs wait for it, rather than pack as well.
 class PackedWeights {

@@ -112,6 +112,7 @@ absl::StatusOr<Tensor> PackSplit(KernelContext& ctx, const Tensor& tensor,
       status = room.status();
       return Tensor();
     }
+    AskForHugePages(room->data<uint16_t>(), room->total_bytes());
     std::atomic<bool> has_split{true};
     const int64_t panels = split::Blocks(weights.columns);
     const double cost = static_cast<double>(size) / panels / kFloatsANanosecond;
