@@ -19,6 +19,7 @@ namespace tessera {
 
 // See mapping_guard.h, whose library stands on this one.
 bool GuardMapping(int fd, const std::string& path, char* data, size_t size);
+void DropPages(char* begin, size_t size);
 void UnguardMapping(char* data);
 
 namespace {
@@ -73,13 +74,10 @@ absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
   return absl::OkStatus();
 }
 
-// munmap(), the pages let go a few megabytes at a time before: a large range at once would make
-// page faults and maps of other threads wait for all of it.
+// munmap(), the pages let go in slices before: a large range at once would make page faults and maps
+// of other threads wait for all of it.
 void UnmapInSlices(char* data, size_t size) {
-  constexpr size_t kSlice = size_t{4} << 20;
-  for (size_t offset = 0; size > kSlice && offset < size; offset += kSlice) {
-    ::madvise(data + offset, std::min(kSlice, size - offset), MADV_DONTNEED);
-  }
+  DropPages(data, size);
   ::munmap(data, size);
 }
 

@@ -28,6 +28,13 @@
 
 namespace tessera {
 
+void DropPages(char* begin, size_t size) {
+  constexpr size_t kSlice = size_t{512} << 10;
+  for (size_t offset = 0; offset < size; offset += kSlice) {
+    madvise(begin + offset, std::min(kSlice, size - offset), MADV_DONTNEED);
+  }
+}
+
 namespace mapping_guard_internal {
 extern std::atomic<int> num_damaged;
 std::atomic<int> num_damaged{0};
@@ -171,7 +178,7 @@ class Guard {
           end > map.end.load(std::memory_order_relaxed)) {
         continue;
       }
-      if (map.holds_lease) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+      if (map.holds_lease) DropPages(reinterpret_cast<char*>(begin), end - begin);
       return;
     }
   }
