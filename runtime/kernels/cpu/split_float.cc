@@ -7,8 +7,9 @@
 namespace tessera::split {
 namespace {
 
-// Bits of the least magnitude that rounds to an infinite bfloat16.
-constexpr uint32_t kTooLarge = 0x7f7f8000;
+// Bits of 2^62. Products of greater parts could be infinities of both signs, where that of the
+// floats is one: their sum would be no number.
+constexpr uint32_t kTooLarge = (127 + 62) << 23;
 constexpr int64_t kTile = 512;  // elements of a tile of bfloat16: 16 rows of 32
 // Elements of packed weights for one block of terms: two tiles for each part.
 constexpr int64_t kStep = kParts * 2 * kTile;

@@ -19,8 +19,8 @@ bool SplitProductsAreSupported();
 bool SplitProductPays(int64_t m, int64_t n, int64_t k, int64_t taps);
 
 // The weights split and packed, once for as long as they stay the same; empty if they have no
-// split, for infinities or NaNs among them. `weights` are in the memory of `tensor`. Errors:
-// RESOURCE_EXHAUSTED.
+// split, for infinities, NaNs or very large numbers among them. `weights` are in the memory of
+// `tensor`. Errors: RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> PackSplit(KernelContext& ctx, const Tensor& tensor,
                                  const split::Weights& weights, PackedWeights* packed);
 

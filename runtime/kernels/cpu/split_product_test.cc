@@ -112,7 +112,7 @@ TEST_F(SplitProductTest, StopsBeforeRowsWithoutASplit) {
 
 TEST_F(SplitProductTest, RefusesWeightsWithoutASplit) {
   const Tensor a = RandomTensor({32, 32}, 1);
-  for (const float value : {kInfinity, -kInfinity, std::nanf(""), 3.4e38f}) {
+  for (const float value : {kInfinity, -kInfinity, std::nanf(""), 0x1p62f}) {
     Tensor b = RandomTensor({32, 32}, 2);
     b.data<float>()[5] = value;
     Tensor output = RandomTensor({32, 32}, 3);
@@ -123,6 +123,25 @@ TEST_F(SplitProductTest, RefusesWeightsWithoutASplit) {
                   .value(),
               0);
   }
+}
+
+// Also where there is no AMX.
+TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
+  const int64_t m = 64, n = 96, k = 64;
+  Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
+  // Their parts have both signs.
+  for (float& x : a.flat<float>()) x = 1.2345e30f;
+  for (float& x : b.flat<float>()) x = 9.8765e29f;
+  Tensor output = RandomTensor({m, n}, 3);
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  PackedWeights packed;
+  MatMulShape shape;
+  shape.m = m;
+  shape.n = n;
+  shape.k = k;
+  ASSERT_TRUE(MatMul(ctx, shape, PostOps(), a, b, nullptr, &packed, &output).ok());
+  for (const float x : output.flat<float>()) ASSERT_EQ(x, kInfinity);
 }
 
 // Also where there is no AMX: infinities and NaNs come out as products of float give them.
