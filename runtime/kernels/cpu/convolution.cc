@@ -107,15 +107,16 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
     return ConvolveExact(ctx, shape, post_ops, from, filter, bias, &for_this_run, to);
   }
   if (SplitConvolutionPays(shape) && packed->MayBeConstant(filter)) {
-    ConvolutionShape rest = AsPoints(shape);
-    ASSIGN_OR_RETURN(const int64_t done,
-                     ConvolveSplit(ctx, rest, post_ops, from, filter,
-                                   bias ? bias->data<float>() : nullptr, packed, to));
-    if (done == rest.batch) return absl::OkStatus();
-    const int64_t in = input.num_elements() / rest.batch * done;
-    const int64_t out = output->num_elements() / rest.batch * done;
-    rest.batch -= done;
-    return ConvolveExact(ctx, rest, post_ops, from + in, filter, bias, packed, to + out);
+    const ConvolutionShape points = AsPoints(shape);
+    const int64_t in = input.num_elements() / points.batch;
+    const int64_t out = output->num_elements() / points.batch;
+    return ConvolveSplit(ctx, points, post_ops, from, filter, bias ? bias->data<float>() : nullptr,
+                         packed, to, [&](KernelContext& ctx, int64_t first, int64_t count) {
+                           ConvolutionShape some = points;
+                           some.batch = count;
+                           return ConvolveExact(ctx, some, post_ops, from + first * in, filter,
+                                                bias, packed, to + first * out);
+                         });
   }
   if (WinogradPays(shape, post_ops)) {
     return ConvolveWinograd(ctx, shape, post_ops, from, filter, bias, packed, to);

@@ -227,31 +227,34 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
   return run;
 }
 
-absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+// A product as the work to do: `outer` times one run, or, if it is plain, one matrix times another.
+struct Plan {
+  MatMulShape shape;
+  Run run;
+  int64_t outer = 1;
+  bool is_plain = false;
+};
+
+Plan PlanOf(const MatMulShape& given) {
+  Plan plan{.shape = given};
+  plan.run = InnerRun(given, &plan.outer);
+  if (plan.run.count > 1 && plan.run.b_step == 0 && plan.run.a_step == 1 && !given.transpose_a) {
+    // One right-hand side for all: the batch is just more rows.
+    plan.shape.m *= plan.run.count;
+    plan.run = Run();
+  }
+  plan.is_plain = plan.outer == 1 && plan.run.count == 1 && !given.transpose_a;
+  return plan;
+}
+
+// By products of float alone.
+absl::Status MultiplyExact(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
                            const float* a, const Tensor& b, const float* bias,
                            PackedWeights* packed, float* out) {
-  MatMulShape s = given;
-  int64_t outer = 1;
-  Run run = InnerRun(s, &outer);
-  if (run.count > 1 && run.b_step == 0 && run.a_step == 1 && !s.transpose_a) {
-    // One right-hand side for all: the batch is just more rows.
-    s.m *= run.count;
-    run = Run();
-  }
-  // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
-  if (b.num_elements() != s.k * s.n) packed = nullptr;
-  const bool is_plain = outer == 1 && run.count == 1 && !s.transpose_a;
-  if (packed != nullptr && is_plain &&
-      (packed->HasDerived(b) ||
-       (SplitProductPays(s.m, s.n, s.k, 1) && packed->MayBeConstant(b)))) {
-    ASSIGN_OR_RETURN(const int64_t done, MatMulSplit(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a,
-                                                     b, bias, packed, out));
-    if (done == s.m) return absl::OkStatus();
-    s.m -= done;
-    a += done * s.k;
-    out += done * s.n;
-  }
-  if (is_plain && s.m <= kFewRows && s.n >= 16) {
+  const Plan plan = PlanOf(given);
+  const MatMulShape& s = plan.shape;
+  const Run& run = plan.run;
+  if (plan.is_plain && s.m <= kFewRows && s.n >= 16) {
     return MultiplyFewRows(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a, b.data<float>(), bias,
                            out);
   }
@@ -261,11 +264,11 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
   const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / kFlopsANanosecond;
   const int64_t pieces = s.transpose_a && by_rows ? 1 : NumPieces(ctx, length, nanoseconds);
   const int64_t size = (length + pieces - 1) / pieces;
-  return ForEachPiece(ctx, outer * pieces, nanoseconds / pieces, [&](int64_t item) {
+  return ForEachPiece(ctx, plan.outer * pieces, nanoseconds / pieces, [&](int64_t item) {
     const int64_t i = item / pieces, begin = item % pieces * size;
     const int64_t count = std::min(size, length - begin);
     if (count <= 0) return absl::OkStatus();
-    const int64_t first = i * (given.batch_size() / outer);
+    const int64_t first = i * (given.batch_size() / plan.outer);
     auto [a_at, b_at] = Offsets(given, first);
     MatMulShape piece = s;
     Run piece_run = run;
@@ -284,6 +287,25 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
     return RunOneDnn(ctx, piece, piece_run, post_ops, a_data, b, b_at * given.k * given.n, bias,
                      packed, out_data);
   });
+}
+
+absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+                           const float* a, const Tensor& b, const float* bias,
+                           PackedWeights* packed, float* out) {
+  const Plan plan = PlanOf(given);
+  const int64_t m = plan.shape.m, n = given.n, k = given.k;
+  // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
+  if (b.num_elements() != n * k) packed = nullptr;
+  const bool splits =
+      plan.is_plain && packed != nullptr &&
+      (packed->HasDerived(b) || (SplitProductPays(m, n, k, 1) && packed->MayBeConstant(b)));
+  if (!splits) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);
+  return MatMulSplit(
+      ctx, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,
+      [&](KernelContext& ctx, int64_t first, int64_t count) {
+        const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
+        return MultiplyExact(ctx, rows, post_ops, a + first * k, b, bias, packed, out + first * n);
+      });
 }
 
 }  // namespace

@@ -57,10 +57,22 @@ class Arrangement {
     return shifts;
   }
 
-  // Lines to fill for each image.
-  int64_t lines() const { return y_.phases * y_.length; }
-  double LineCost() const { return x_.phases * x_.length * channels_ / kFloatsANanosecond; }
+  // Fills the rows of `images` images. False if something has no split.
+  bool Fill(KernelContext& ctx, const float* input, int64_t images, const split::Rows& rows) const {
+    const int64_t lines = y_.phases * y_.length;  // of an image
+    const double cost = x_.phases * x_.length * channels_ / kFloatsANanosecond;
+    std::atomic<bool> has_split{true};
+    ctx.ParallelFor(images * lines, cost, [&](int64_t begin, int64_t end) {
+      bool all = true;
+      for (int64_t i = begin; i < end; ++i) {
+        all &= FillLine(input, images, i / lines, i % lines, rows);
+      }
+      if (!all) has_split = false;
+    });
+    return has_split;
+  }
 
+ private:
   // Fills the rows of one line of image `image` of `images`. False if something has no split.
   bool FillLine(const float* input, int64_t images, int64_t image, int64_t line,
                 const split::Rows& rows) const {
@@ -81,7 +93,6 @@ class Arrangement {
     return all;
   }
 
- private:
   void Clear(const split::Rows& rows, int64_t row, int64_t count) const {
     const int64_t bytes = count * split::kBlock * sizeof(uint16_t);
     for (int64_t block = 0; block < split::Blocks(channels_); ++block) {
@@ -122,14 +133,13 @@ bool SplitConvolutionPays(const ConvolutionShape& s) {
                           s.filter[0] * s.filter[1]);
 }
 
-absl::StatusOr<int64_t> ConvolveSplit(KernelContext& ctx, const ConvolutionShape& s,
-                                      const PostOps& post_ops, const float* input,
-                                      const Tensor& filter, const float* bias,
-                                      PackedWeights* packed, float* output) {
-  if (s.filter[0] == 1 && s.filter[1] == 1 && s.input[0] * s.input[1] == 1 &&
-      s.output[0] * s.output[1] == 1) {
-    return MatMulSplit(ctx, s.batch, s.out_channels, s.in_channels, false, post_ops, input, filter,
-                       bias, packed, output);
+absl::Status ConvolveSplit(KernelContext& whole, const ConvolutionShape& s, const PostOps& post_ops,
+                           const float* input, const Tensor& filter, const float* bias,
+                           PackedWeights* packed, float* output, ComputeItems compute_exactly) {
+  const int64_t in_points = s.input[0] * s.input[1], out_points = s.output[0] * s.output[1];
+  if (s.filter[0] * s.filter[1] * in_points * out_points == 1) {
+    return MatMulSplit(whole, s.batch, s.out_channels, s.in_channels, false, post_ops, input,
+                       filter, bias, packed, output, compute_exactly);
   }
   const Arrangement arrangement(s);
   const split::Weights weights{.data = filter.data<float>(),
@@ -137,45 +147,41 @@ absl::StatusOr<int64_t> ConvolveSplit(KernelContext& ctx, const ConvolutionShape
                                .terms = s.in_channels,
                                .columns = s.out_channels,
                                .row_step = s.out_channels};
-  ASSIGN_OR_RETURN(const Tensor matrices, PackSplit(ctx, filter, weights, packed));
-  if (matrices.num_elements() == 0) return 0;
-  split::Product product{.weights = matrices.data<uint16_t>(),
-                         .taps = weights.taps,
-                         .terms = weights.terms,
-                         .columns = weights.columns,
-                         .end_block = split::Blocks(weights.terms)};
-  const int64_t at_once = RowsAtOnce(ctx, weights.taps, weights.terms, weights.columns);
-  const int64_t most = std::clamp<int64_t>(at_once / arrangement.all_rows(), 1, s.batch);
-  product.rows.count = most * arrangement.all_rows() + split::kRows;
-  ASSIGN_OR_RETURN(
-      Tensor room,
-      ctx.AllocateTemp(DType::kUint16, {split::Rows::Size(product.rows.count, weights.terms)}));
-  product.rows.data = room.data<uint16_t>();
-  for (int64_t first = 0; first < s.batch; first += most) {
-    const int64_t images = std::min(most, s.batch - first);
-    const float* const from = input + first * s.input[0] * s.input[1] * s.in_channels;
-    std::atomic<bool> has_split{true};
-    ctx.ParallelFor(images * arrangement.lines(), arrangement.LineCost(),
-                    [&](int64_t begin, int64_t end) {
-                      bool all = true;
-                      for (int64_t i = begin; i < end; ++i) {
-                        all &= arrangement.FillLine(from, images, i / arrangement.lines(),
-                                                    i % arrangement.lines(), product.rows);
-                      }
-                      if (!all) has_split = false;
-                    });
-    if (!has_split) return first;
-    const std::vector<int64_t> shifts = arrangement.Shifts(images);
-    product.shifts = shifts.data();
-    const OutputGrid grid{.images = images,
-                          .image_step = arrangement.image_rows(),
-                          .height = s.output[0],
-                          .row_step = arrangement.row_step(),
-                          .width = s.output[1]};
-    MultiplySplit(ctx, product, grid, post_ops, bias,
-                  output + first * s.output[0] * s.output[1] * s.out_channels);
-  }
-  return s.batch;
+  ASSIGN_OR_RETURN(const Tensor matrices, PackSplit(whole, filter, weights, packed));
+  if (matrices.num_elements() == 0) return compute_exactly(whole, 0, s.batch);
+  return ShareItems(
+      whole, s.batch, out_points, [&](KernelContext& ctx, int64_t begin, int64_t length) {
+        split::Product product{.weights = matrices.data<uint16_t>(),
+                               .taps = weights.taps,
+                               .terms = weights.terms,
+                               .columns = weights.columns,
+                               .end_block = split::Blocks(weights.terms)};
+        const int64_t at_once = RowsAtOnce(ctx, weights.taps, weights.terms, weights.columns);
+        const int64_t most = std::clamp<int64_t>(at_once / arrangement.all_rows(), 1, length);
+        product.rows.count = most * arrangement.all_rows() + split::kRows;
+        ASSIGN_OR_RETURN(Tensor room,
+                         ctx.AllocateTemp(DType::kUint16,
+                                          {split::Rows::Size(product.rows.count, weights.terms)}));
+        product.rows.data = room.data<uint16_t>();
+        for (int64_t first = begin; first < begin + length; first += most) {
+          const int64_t images = std::min(most, begin + length - first);
+          const float* const from = input + first * in_points * s.in_channels;
+          if (!arrangement.Fill(ctx, from, images, product.rows)) {
+            RETURN_IF_ERROR(compute_exactly(ctx, first, images));
+            continue;
+          }
+          const std::vector<int64_t> shifts = arrangement.Shifts(images);
+          product.shifts = shifts.data();
+          const OutputGrid grid{.images = images,
+                                .image_step = arrangement.image_rows(),
+                                .height = s.output[0],
+                                .row_step = arrangement.row_step(),
+                                .width = s.output[1]};
+          MultiplySplit(ctx, product, grid, post_ops, bias,
+                        output + first * out_points * s.out_channels);
+        }
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace tessera

@@ -52,11 +52,13 @@ class SplitConvolutionTest : public ::testing::Test {
     const Tensor before = output.DeepCopy().value();
     KernelContext ctx(step_, nullptr);
     PackedWeights packed;
-    ASSERT_EQ(
-        ConvolveSplit(ctx, s, post_ops, input.data<float>(), filter,
-                      post_ops.bias ? bias.data<float>() : nullptr, &packed, output.data<float>())
-            .value(),
-        s.batch);
+    const auto compute_none = [](KernelContext&, int64_t, int64_t) {
+      return absl::InternalError("images were left over");
+    };
+    ASSERT_EQ(ConvolveSplit(ctx, s, post_ops, input.data<float>(), filter,
+                            post_ops.bias ? bias.data<float>() : nullptr, &packed,
+                            output.data<float>(), compute_none),
+              absl::OkStatus());
     const std::vector<double> expected = ExactConvolution(s, post_ops, input, filter, bias, before);
     ASSERT_EQ(expected.size(), output.num_elements());
     const double scale = g.filter * std::sqrt(g.in_channels);
@@ -103,6 +105,7 @@ TEST_F(SplitConvolutionTest, OnThreads) {
   step_.intra_op_pool = &pool;
   ExpectExact({.batch = 2, .size = 20, .out_channels = 64});
   ExpectExact({.size = 7, .in_channels = 160, .out_channels = 256});
+  ExpectExact({.batch = 7, .size = 13, .out_channels = 64});
 }
 
 // Also where there is no AMX: an infinity reaches the outputs that see it, and no others.

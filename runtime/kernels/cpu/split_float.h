@@ -45,8 +45,8 @@ struct Rows {
 };
 
 // Splits `terms` (at most kBlock) floats of each of `count` rows, which begin `step` floats apart,
-// and fills up with zeros; parts go `plane` elements apart. False if a float is no number, or 2^62 or
-// more: these have no split. Denormal parts become 0.
+// and fills up with zeros; parts go `plane` elements apart. False if a float is no number, or 2^62
+// or more: these have no split. Denormal parts become 0.
 bool SplitRows(const float* from, int64_t step, int64_t count, int64_t terms, int64_t plane,
                uint16_t* to);
 

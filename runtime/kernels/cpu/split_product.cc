@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "runtime/base/status.h"
 #include "runtime/kernels/cpu/activation_loop.h"
+#include "runtime/kernels/cpu/pieces.h"
 
 namespace tessera {
 namespace {
@@ -191,41 +193,69 @@ void MultiplySplit(KernelContext& ctx, const split::Product& product, const Outp
   });
 }
 
-absl::StatusOr<int64_t> MatMulSplit(KernelContext& ctx, int64_t m, int64_t n, int64_t k,
-                                    bool transpose_b, const PostOps& post_ops, const float* a,
-                                    const Tensor& b, const float* bias, PackedWeights* packed,
-                                    float* output) {
+absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute) {
+  // Fewer do not make up for reading all weights.
+  constexpr int64_t kRowsAThread = 128;
+  const int threads = NumThreads(ctx);
+  if (threads == 1 || count < threads || count * rows < threads * kRowsAThread) {
+    return compute(ctx, 0, count);
+  }
+  // Two a thread, so that one that comes late takes fewer.
+  const int64_t pieces = std::min<int64_t>({2 * threads, count, count * rows / kRowsAThread});
+  const int64_t size = (count + pieces - 1) / pieces;
+  constexpr double kLong = 1e6;
+  return ForEachPiece(ctx, pieces, kLong, [&](int64_t piece) {
+    const int64_t first = std::min(piece * size, count);
+    if (first == count) return absl::OkStatus();
+    StepContext step = ctx.step();
+    step.intra_op_pool = nullptr;
+    KernelContext alone(step, ctx.device());
+    return compute(alone, first, std::min(size, count - first));
+  });
+}
+
+absl::Status MatMulSplit(KernelContext& whole, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                         const PostOps& post_ops, const float* a, const Tensor& b,
+                         const float* bias, PackedWeights* packed, float* output,
+                         ComputeItems compute_exactly) {
   const split::Weights weights{.data = b.data<float>(),
                                .terms = k,
                                .columns = n,
                                .row_step = transpose_b ? 1 : n,
                                .column_step = transpose_b ? k : 1};
-  ASSIGN_OR_RETURN(const Tensor matrix, PackSplit(ctx, b, weights, packed));
-  if (matrix.num_elements() == 0) return 0;
-  const int64_t most = std::min(m, RowsAtOnce(ctx, 1, k, n));
-  split::Product product{
-      .weights = matrix.data<uint16_t>(), .terms = k, .columns = n, .end_block = split::Blocks(k)};
-  product.rows.count = most + split::kRows;
-  ASSIGN_OR_RETURN(Tensor room,
-                   ctx.AllocateTemp(DType::kUint16, {split::Rows::Size(product.rows.count, k)}));
-  product.rows.data = room.data<uint16_t>();
-  for (int64_t first = 0; first < m; first += most) {
-    const int64_t rows = std::min(most, m - first);
-    std::atomic<bool> has_split{true};
-    ctx.ParallelFor(rows, k / kFloatsANanosecond, [&](int64_t begin, int64_t end) {
-      bool all = true;
-      for (int64_t block = 0; block < split::Blocks(k); ++block) {
-        const int64_t term = block * split::kBlock;
-        all &= split::SplitRows(a + (first + begin) * k + term, k, end - begin,
-                                std::min(split::kBlock, k - term), product.rows.plane(),
-                                product.rows.at(block, begin));
+  ASSIGN_OR_RETURN(const Tensor matrix, PackSplit(whole, b, weights, packed));
+  if (matrix.num_elements() == 0) return compute_exactly(whole, 0, m);
+  return ShareItems(whole, m, 1, [&](KernelContext& ctx, int64_t begin, int64_t length) {
+    const int64_t most = std::min(length, RowsAtOnce(ctx, 1, k, n));
+    split::Product product{.weights = matrix.data<uint16_t>(),
+                           .terms = k,
+                           .columns = n,
+                           .end_block = split::Blocks(k)};
+    product.rows.count = most + split::kRows;
+    ASSIGN_OR_RETURN(Tensor room,
+                     ctx.AllocateTemp(DType::kUint16, {split::Rows::Size(product.rows.count, k)}));
+    product.rows.data = room.data<uint16_t>();
+    for (int64_t first = begin; first < begin + length; first += most) {
+      const int64_t rows = std::min(most, begin + length - first);
+      std::atomic<bool> has_split{true};
+      ctx.ParallelFor(rows, k / kFloatsANanosecond, [&](int64_t from, int64_t to) {
+        bool all = true;
+        for (int64_t block = 0; block < split::Blocks(k); ++block) {
+          const int64_t term = block * split::kBlock;
+          all &= split::SplitRows(a + (first + from) * k + term, k, to - from,
+                                  std::min(split::kBlock, k - term), product.rows.plane(),
+                                  product.rows.at(block, from));
+        }
+        if (!all) has_split = false;
+      });
+      if (has_split) {
+        MultiplySplit(ctx, product, {.width = rows}, post_ops, bias, output + first * n);
+      } else {
+        RETURN_IF_ERROR(compute_exactly(ctx, first, rows));
       }
-      if (!all) has_split = false;
-    });
-    if (!has_split) return first;
-    MultiplySplit(ctx, product, {.width = rows}, post_ops, bias, output + first * n);
-  }
-  return m;
+    }
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace tessera

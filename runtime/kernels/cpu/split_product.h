@@ -1,6 +1,7 @@
 // Products with constant weights by split_float.h, on the step's threads.
 #pragma once
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/cpu/packed_weights.h"
@@ -37,16 +38,25 @@ struct OutputGrid {
 // multiplied: at least split::kRows.
 int64_t RowsAtOnce(const KernelContext& ctx, int64_t taps, int64_t terms, int64_t columns);
 
+// Items (rows, images) [first, first + count) of a product.
+using ComputeItems =
+    absl::FunctionRef<absl::Status(KernelContext& ctx, int64_t first, int64_t count)>;
+
+// Computes `count` items, of which each makes `rows` rows. Where there are enough of them every
+// thread is given its own, and computes them alone: then what it splits stays in its cache.
+// Otherwise compute() is called for all, and may share them out as it likes.
+absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute);
+
 // Makes the outputs of `grid`, of all terms.
 void MultiplySplit(KernelContext& ctx, const split::Product& product, const OutputGrid& grid,
                    const PostOps& post_ops, const float* bias, float* out);
 
 // output = activation(a * b + bias + output) for a of m x k and b of k x n, or n x k if
-// `transpose_b`. Returns how many rows were computed, from the first one on: fewer than m if some
-// of those that follow, or b, have no split. Errors: RESOURCE_EXHAUSTED for scratch memory.
-absl::StatusOr<int64_t> MatMulSplit(KernelContext& ctx, int64_t m, int64_t n, int64_t k,
-                                    bool transpose_b, const PostOps& post_ops, const float* a,
-                                    const Tensor& b, const float* bias, PackedWeights* packed,
-                                    float* output);
+// `transpose_b`. Rows that have no split, or all if b has none, are left to compute_exactly().
+// Errors: its own; RESOURCE_EXHAUSTED for scratch memory.
+absl::Status MatMulSplit(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                         const PostOps& post_ops, const float* a, const Tensor& b,
+                         const float* bias, PackedWeights* packed, float* output,
+                         ComputeItems compute_exactly);
 
 }  // namespace tessera

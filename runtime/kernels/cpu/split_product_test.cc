@@ -2,13 +2,21 @@
 
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/cpu/exact_product.h"
 #include "runtime/kernels/cpu/matmul.h"
 
 namespace tessera {
 namespace {
+
+// For products that have a split.
+absl::Status ComputeNone(KernelContext&, int64_t first, int64_t count) {
+  return absl::InternalError(absl::StrCat(count, " rows from ", first, " on were left over"));
+}
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -28,11 +36,10 @@ class SplitProductTest : public ::testing::Test {
     const Tensor before = output.DeepCopy().value();
     PackedWeights packed;
     KernelContext ctx(step_, nullptr);
-    ASSERT_EQ(
-        MatMulSplit(ctx, m, n, k, transpose_b, post_ops, a.data<float>(), b,
-                    post_ops.bias ? bias.data<float>() : nullptr, &packed, output.data<float>())
-            .value(),
-        m);
+    ASSERT_EQ(MatMulSplit(ctx, m, n, k, transpose_b, post_ops, a.data<float>(), b,
+                          post_ops.bias ? bias.data<float>() : nullptr, &packed,
+                          output.data<float>(), ComputeNone),
+              absl::OkStatus());
     const std::vector<double> expected =
         ExactProduct(m, n, k, transpose_b, post_ops, a, b, bias, before);
     for (int64_t i = 0; i < m * n; ++i) {
@@ -89,39 +96,50 @@ TEST_F(SplitProductTest, KeepsAllBitsOfAFloat) {
   KernelContext ctx(step_, nullptr);
   Tensor output = RandomTensor({16, 16}, 1);
   ASSERT_TRUE(MatMulSplit(ctx, 16, 16, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
-                          output.data<float>())
+                          output.data<float>(), ComputeNone)
                   .ok());
   for (const float x : output.flat<float>()) ASSERT_EQ(x, 32 * (1.0f + 0x1p-23f));
 }
 
-TEST_F(SplitProductTest, StopsBeforeRowsWithoutASplit) {
+// The rows that compute_exactly() is asked for.
+std::vector<bool> RowsLeft(StepContext& step, int64_t m, int64_t n, int64_t k, const Tensor& a,
+                           const Tensor& b) {
+  KernelContext ctx(step, nullptr);
+  PackedWeights packed;
+  Tensor output = RandomTensor({m, n}, 3);
+  std::mutex mu;
+  std::vector<bool> left(m);
+  const auto compute = [&](KernelContext&, int64_t first, int64_t count) {
+    std::lock_guard<std::mutex> lock(mu);
+    for (int64_t i = first; i < first + count; ++i) left[i] = true;
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(MatMulSplit(ctx, m, n, k, false, PostOps(), a.data<float>(), b, nullptr, &packed,
+                        output.data<float>(), compute),
+            absl::OkStatus());
+  return left;
+}
+
+TEST_F(SplitProductTest, LeavesRowsWithoutASplit) {
   const int64_t m = 9000, n = 32, k = 40;
   Tensor a = RandomTensor({m, k}, 1);
   const Tensor b = RandomTensor({k, n}, 2);
-  Tensor output = RandomTensor({m, n}, 3);
-  KernelContext ctx(step_, nullptr);
-  const int64_t at_once = RowsAtOnce(ctx, 1, k, n);
-  ASSERT_LT(at_once, m - 1);
   a.data<float>()[(m - 1) * k + 7] = kInfinity;
-  PackedWeights packed;
-  EXPECT_EQ(MatMulSplit(ctx, m, n, k, false, PostOps(), a.data<float>(), b, nullptr, &packed,
-                        output.data<float>())
-                .value(),
-            (m - 1) / at_once * at_once);
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    step_.intra_op_pool = threads;
+    const std::vector<bool> left = RowsLeft(step_, m, n, k, a, b);
+    EXPECT_TRUE(left.back());
+    EXPECT_FALSE(left.front());
+  }
 }
 
-TEST_F(SplitProductTest, RefusesWeightsWithoutASplit) {
+TEST_F(SplitProductTest, LeavesAllRowsToWeightsWithoutASplit) {
   const Tensor a = RandomTensor({32, 32}, 1);
   for (const float value : {kInfinity, -kInfinity, std::nanf(""), 0x1p62f}) {
     Tensor b = RandomTensor({32, 32}, 2);
     b.data<float>()[5] = value;
-    Tensor output = RandomTensor({32, 32}, 3);
-    PackedWeights packed;
-    KernelContext ctx(step_, nullptr);
-    EXPECT_EQ(MatMulSplit(ctx, 32, 32, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
-                          output.data<float>())
-                  .value(),
-              0);
+    EXPECT_EQ(RowsLeft(step_, 32, 32, 32, a, b), std::vector<bool>(32, true));
   }
 }
 
