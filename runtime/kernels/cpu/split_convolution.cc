@@ -11,8 +11,6 @@
 namespace tessera {
 namespace {
 
-constexpr double kFloatsANanosecond = 3;
-
 // One of the two spatial dimensions. Padded positions with the same remainder by the stride, a
 // phase, lie together.
 struct Axis {
@@ -60,7 +58,7 @@ class Arrangement {
   // Fills the rows of `images` images. False if something has no split.
   bool Fill(KernelContext& ctx, const float* input, int64_t images, const split::Rows& rows) const {
     const int64_t lines = y_.phases * y_.length;  // of an image
-    const double cost = x_.phases * x_.length * channels_ / kFloatsANanosecond;
+    const double cost = x_.phases * x_.length * channels_ / kSplitFloatsANanosecond;
     std::atomic<bool> has_split{true};
     ctx.ParallelFor(images * lines, cost, [&](int64_t begin, int64_t end) {
       bool all = true;
@@ -137,7 +135,10 @@ absl::Status ConvolveSplit(KernelContext& whole, const ConvolutionShape& s, cons
                            const float* input, const Tensor& filter, const float* bias,
                            PackedWeights* packed, float* output, ComputeItems compute_exactly) {
   const int64_t in_points = s.input[0] * s.input[1], out_points = s.output[0] * s.output[1];
-  if (s.filter[0] * s.filter[1] * in_points * out_points == 1) {
+  // One point each; with padding before it that one would not be the input's.
+  const bool is_pointwise = s.filter[0] * s.filter[1] * in_points * out_points == 1 &&
+                            s.pad_before[0] == 0 && s.pad_before[1] == 0;
+  if (is_pointwise) {
     return MatMulSplit(whole, s.batch, s.out_channels, s.in_channels, false, post_ops, input,
                        filter, bias, packed, output, compute_exactly);
   }

@@ -13,14 +13,15 @@ namespace {
 struct Geometry {
   int64_t batch = 1, size = 12, filter = 3, stride = 1, dilation = 1, pad = 1;
   int64_t in_channels = 40, out_channels = 50;
+  // Height and width differ, that they are not taken for each other.
+  int64_t wider = 3;
 
   ConvolutionShape Shape() const {
     ConvolutionShape shape;
     shape.batch = batch;
     shape.in_channels = in_channels;
     shape.out_channels = out_channels;
-    // Height and width differ, that they are not taken for each other.
-    shape.input = {size, size + 3};
+    shape.input = {size, size + wider};
     shape.filter = {filter, filter};
     shape.strides = {stride, stride};
     shape.dilations = {dilation, dilation};
@@ -92,7 +93,9 @@ TEST_F(SplitConvolutionTest, OfMoreImagesThanTheCacheHolds) {
 }
 
 TEST_F(SplitConvolutionTest, OfSinglePoints) {
-  ExpectExact({.batch = 70, .size = 1, .filter = 1, .pad = 0});
+  ExpectExact({.batch = 70, .size = 1, .filter = 1, .pad = 0, .wider = 0});
+  // The one output sees nothing but padding.
+  ExpectExact({.batch = 70, .size = 1, .filter = 1, .stride = 3, .pad = 1, .wider = 0});
 }
 
 TEST_F(SplitConvolutionTest, AddsAndActivates) {

@@ -15,9 +15,8 @@
 namespace tessera {
 namespace {
 
-// What one core does, about: operations a nanosecond of products, floats a nanosecond of splitting.
+// Operations of products that one core does in a nanosecond, about.
 constexpr double kFlopsANanosecond = 350;
-constexpr double kFloatsANanosecond = 3;
 // Of a core's second-level cache, what rows or weights may take.
 constexpr int64_t kCacheBytes = 768 << 10;
 // Blocks of terms that are added up at once where threads go by panels: sums wait in the output
@@ -117,7 +116,7 @@ absl::StatusOr<Tensor> PackSplit(KernelContext& ctx, const Tensor& tensor,
     AskForHugePages(room->data<uint16_t>(), room->total_bytes());
     std::atomic<bool> has_split{true};
     const int64_t panels = split::Blocks(weights.columns);
-    const double cost = static_cast<double>(size) / panels / kFloatsANanosecond;
+    const double cost = static_cast<double>(size) / panels / kSplitFloatsANanosecond;
     ctx.ParallelFor(panels, cost, [&](int64_t begin, int64_t end) {
       if (!split::PackWeights(weights, begin, end, room->data<uint16_t>())) has_split = false;
     });
@@ -238,7 +237,7 @@ absl::Status MatMulSplit(KernelContext& whole, int64_t m, int64_t n, int64_t k, 
     for (int64_t first = begin; first < begin + length; first += most) {
       const int64_t rows = std::min(most, begin + length - first);
       std::atomic<bool> has_split{true};
-      ctx.ParallelFor(rows, k / kFloatsANanosecond, [&](int64_t from, int64_t to) {
+      ctx.ParallelFor(rows, k / kSplitFloatsANanosecond, [&](int64_t from, int64_t to) {
         bool all = true;
         for (int64_t block = 0; block < split::Blocks(k); ++block) {
           const int64_t term = block * split::kBlock;

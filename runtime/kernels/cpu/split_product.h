@@ -10,6 +10,9 @@
 
 namespace tessera {
 
+// Floats that one core splits in a nanosecond, about: what loops that split reckon with.
+inline constexpr double kSplitFloatsANanosecond = 3;
+
 // True if the processor has AMX for bfloat16, the system lets this process use it, and oneDNN was
 // not told to keep to less (ONEDNN_MAX_CPU_ISA), which turns this off as well.
 bool SplitProductsAreSupported();
@@ -52,8 +55,9 @@ void MultiplySplit(KernelContext& ctx, const split::Product& product, const Outp
                    const PostOps& post_ops, const float* bias, float* out);
 
 // output = activation(a * b + bias + output) for a of m x k and b of k x n, or n x k if
-// `transpose_b`. Rows that have no split, or all if b has none, are left to compute_exactly().
-// Errors: its own; RESOURCE_EXHAUSTED for scratch memory.
+// `transpose_b`. Rows that have no split, or all if b has none, are left to compute_exactly(),
+// which may be called by several threads at once. Errors: its own; RESOURCE_EXHAUSTED for scratch
+// memory.
 absl::Status MatMulSplit(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
                          const PostOps& post_ops, const float* a, const Tensor& b,
                          const float* bias, PackedWeights* packed, float* output,
