@@ -17,8 +17,9 @@
 namespace tessera::serving {
 namespace {
 
-// What a model takes in memory beyond its files, for each byte of them.
-constexpr double kMemoryBeyondFiles = 0.2;
+// What a model takes in memory beyond its files, for each byte of them: packed weights take the
+// place of mapped ones, but up to one and a half times their memory; the rest is for buffers.
+constexpr double kMemoryBeyondFiles = 0.6;
 
 absl::Status CheckFormat(const std::string& directory) {
   if (FileExists(JoinPath(directory, "saved_model.pb")) ||

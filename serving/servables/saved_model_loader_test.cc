@@ -64,7 +64,7 @@ TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
   auto options = std::make_shared<SavedModelLoader::Options>();
   const auto estimate = SavedModelLoader(directory_, options).EstimateMemory();
   EXPECT_EQ(estimate->mapped, 500);
-  EXPECT_EQ(estimate->heap, 1000 + 300);
+  EXPECT_EQ(estimate->heap, 1000 + 900);
   const std::string file = JoinPath(directory_, "a");
   EXPECT_EQ(SavedModelLoader(file, options).EstimateMemory().status(),
             absl::FailedPreconditionError(file + "; Not a directory"));
