@@ -6,11 +6,13 @@
 Builds //:tessera first; TESSERA_BINARY names a server that is built already.
 
 Ours is the whole way of a new process: exec, flags, loading, opening the port, one Predict over
-gRPC. TensorFlow's is less: a process that has imported it already calls tf.saved_model.load and
-then the signature once; the import is shown beside it. Every time is that of a fresh process; the
-sides take turns, and files are read into the page cache before each. CPU milliseconds, of the same
-spans, depend less on what else the machine does. Memory is resident bytes after the first answer:
-all, and those that are not the file's own pages (anonymous), which nobody shares.
+gRPC. TensorFlow stands beside it twice. Its C API goes the same way but for the network: a program
+(tensorflow_load.cc) that loads the model and runs its signature, from exec on. Its Python API does
+less: a process that has imported it already calls tf.saved_model.load and then the signature once;
+the import is shown beside it. Every time is that of a fresh process; the sides take turns, and
+files are read into the page cache before each. CPU milliseconds, of the same spans, depend less on
+what else the machine does. Memory is resident bytes after the first answer: all, and those that are
+not the file's own pages (anonymous), which nobody shares.
 
 The models are made once, under ~/.cache/tessera: half_plus_two; Keras's ResNet-50 with random
 weights (102 MB); a perceptron of eight layers of 4096 by 4096 (537 MB).
@@ -23,6 +25,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -83,6 +86,45 @@ def load_with_tensorflow(name, path):
     answered = time.perf_counter()
     print(json.dumps({"seconds": answered - imported, "import": imported - start,
                       "cpu": time.process_time() - cpu, **memory(os.getpid())}))
+
+
+def build_c_api_program(directory):
+    """Builds tensorflow_load.cc with what TensorFlow's package has, in a second."""
+    import tensorflow as tf
+
+    program, libraries = f"{directory}/tensorflow_load", tf.sysconfig.get_lib()
+    subprocess.run(
+        ["g++", "-O2", f"-I{tf.sysconfig.get_include()}",
+         str(ROOT / "benchmarks/tensorflow_load.cc"), "-o", program, f"-L{libraries}",
+         "-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2",
+         f"-Wl,-rpath,{libraries}"], check=True)
+    return program
+
+
+def signature_operations(name, path):
+    """The nodes that the default signature of a model takes its input from and leaves it in."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    model = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    signature = model.meta_graphs[0].signature_def["serving_default"]
+    (output,) = signature.outputs.values()
+    tensors = [signature.inputs[MODELS[name]["input"]].name, output.name]
+    return [tensor.removesuffix(":0") for tensor in tensors]
+
+
+def load_with_c_api(program, name, path):
+    shape = [str(dim) for dim in MODELS[name]["shape"]]
+    command = [program, str(path), *signature_operations(name, path), *shape]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        if not process.stdout.readline():
+            raise SystemExit("TensorFlow's C API could not load the model")
+        return {"seconds": time.perf_counter() - start, "cpu": cpu_seconds(process.pid),
+                **memory(process.pid)}
+    finally:
+        process.kill()
+        process.wait()
 
 
 def memory(pid):
@@ -177,28 +219,61 @@ def find_binary():
     return str(ROOT / "bazel-bin/tessera")
 
 
+COLUMNS = ("model", "ours: port open, ms", "ours: first answer, ms",
+           "TensorFlow's C API: exec to first answer, ms", "ours to that",
+           "TensorFlow's Python API: load and first call, ms", "ours to that",
+           "CPU ms: ours / C API / Python API", "TensorFlow's import, ms", "ours when loaded, MiB",
+           "ours after (anonymous), MiB", "C API after (anonymous), MiB",
+           "Python API after (anonymous), MiB")
+
+
 def row(name, times):
-    ours, theirs = times["ours"], times["tf"]
+    ours, native, python = times["ours"], times["native"], times["python"]
 
     def seconds(side, key="seconds"):
         values = [result[key] for result in side]
         return min(values), statistics.median(values)
 
-    def milliseconds(pair):
-        return f"{pair[0] * 1e3:.0f} ({pair[1] * 1e3:.0f})"
+    def milliseconds(side, key="seconds"):
+        best, middle = seconds(side, key)
+        return f"{best * 1e3:.0f} ({middle * 1e3:.0f})"
 
-    def mebibytes(side, key):
+    def ratio(side):
+        best, middle = (a / b for a, b in zip(seconds(ours), seconds(side)))
+        return f"{best:.3f} ({middle:.3f})"
+
+    def mebibytes(side, key="resident"):
         return f"{statistics.median(result[key] for result in side) / 2**20:.0f}"
 
-    cpu_ours, cpu_theirs = seconds(ours, "cpu")[0], seconds(theirs, "cpu")[0]
-    best, middle = (a / b for a, b in zip(seconds(ours), seconds(theirs)))
-    return (f"| {name} | {milliseconds(seconds(ours, 'ready'))} | {milliseconds(seconds(ours))} | "
-            f"{milliseconds(seconds(theirs))} | {best:.3f} ({middle:.3f}) | "
-            f"{cpu_ours * 1e3:.0f} / {cpu_theirs * 1e3:.0f} ({cpu_ours / cpu_theirs:.2f}) | "
-            f"{milliseconds(seconds(theirs, 'import'))} | "
-            f"{mebibytes(ours, 'resident_when_ready')} | "
-            f"{mebibytes(ours, 'resident')} ({mebibytes(ours, 'anonymous')}) | "
-            f"{mebibytes(theirs, 'resident')} ({mebibytes(theirs, 'anonymous')}) |")
+    def both_memories(side):
+        return f"{mebibytes(side)} ({mebibytes(side, 'anonymous')})"
+
+    return (name, milliseconds(ours, "ready"), milliseconds(ours), milliseconds(native),
+            ratio(native), milliseconds(python), ratio(python),
+            " / ".join(f"{seconds(side, 'cpu')[0] * 1e3:.0f}" for side in (ours, native, python)),
+            milliseconds(python, "import"), mebibytes(ours, "resident_when_ready"),
+            both_memories(ours), both_memories(native), both_memories(python))
+
+
+def print_row(cells):
+    print("|", " | ".join(cells), "|", flush=True)
+
+
+def measure(name, binary, program, rounds):
+    path = CACHE / name
+    version = path / "1"
+    if not path.exists():
+        own_process("--make", name, str(version))
+    payload = request(name)
+    times = {"ours": [], "native": [], "python": []}
+    for _ in range(rounds):
+        fill_page_cache(path)
+        times["ours"].append(load_with_tessera(binary, name, str(path), payload))
+        fill_page_cache(path)
+        times["native"].append(load_with_c_api(program, name, version))
+        fill_page_cache(path)
+        times["python"].append(json.loads(own_process("--load", name, str(version))))
+    return row(name, times)
 
 
 def main():
@@ -208,24 +283,13 @@ def main():
     parser.add_argument("--only", default="", help="models whose name contains this")
     args = parser.parse_args()
     binary = find_binary()
-    print("| model | ours: port open, ms | ours: first answer, ms | TensorFlow: load and first "
-          "call, ms | ours to TensorFlow | CPU ms (ratio) | TensorFlow's import, ms | ours when "
-          "loaded, MiB | ours after (anonymous), MiB | TensorFlow after (anonymous), MiB |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for name in MODELS:
-        if args.only not in name:
-            continue
-        path = CACHE / name
-        if not path.exists():
-            own_process("--make", name, str(path / "1"))
-        payload = request(name)
-        times = {"ours": [], "tf": []}
-        for _ in range(args.rounds):
-            fill_page_cache(path)
-            times["ours"].append(load_with_tessera(binary, name, str(path), payload))
-            fill_page_cache(path)
-            times["tf"].append(json.loads(own_process("--load", name, str(path / "1"))))
-        print(row(name, times), flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        program = build_c_api_program(directory)
+        print_row(COLUMNS)
+        print_row(["---"] * len(COLUMNS))
+        for name in MODELS:
+            if args.only in name:
+                print_row(measure(name, binary, program, args.rounds))
 
 
 if __name__ == "__main__":
