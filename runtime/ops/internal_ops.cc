@@ -113,6 +113,17 @@ REGISTER_OP("_Attention")
     .Input("query: T").Input("key: T").Input("value: T").Input("mask: num_masks * T")
     .Output("output: T").Attr("T: {float}").Attr("num_masks: int >= 0 = 0")
     .Attr("scale: float = 1.0").Attr("broadcasts: bool = false").Attr("heads_first: list(bool)");
+// A depthwise convolution, a pointwise one after it and, if `expand_ops` is not empty, one before it,
+// each with what its `fused_ops` would say: a bias, then Relu or Relu6 or nothing; "Add" among
+// project_ops adds `input`. Filters and biases are those of the layers in their order; the window's
+// attributes are the depthwise convolution's.
+REGISTER_OP("_SeparableBlock")
+    .Input("input: T").Input("filters: num_layers * T").Input("biases: num_layers * T")
+    .Output("output: T").Attr("T: {float}").Attr("num_layers: int >= 2")
+    .Attr("strides: list(int)").Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+    .Attr("explicit_paddings: list(int) = []").Attr("dilations: list(int) = [1, 1, 1, 1]")
+    .Attr("expand_ops: list(string) = []").Attr("depthwise_ops: list(string)")
+    .Attr("project_ops: list(string)");
 
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")

@@ -1,0 +1,199 @@
+#include "runtime/kernels/cpu/separable_loops.h"
+
+#include <immintrin.h>
+
+#include <utility>
+
+// What differs between instruction sets.
+#ifdef __AVX512F__
+namespace tessera::separable::avx512 {
+namespace {
+
+using Vector = __m512;
+constexpr int kLanes = 16;
+// Rows that are summed up at once, for each number of vectors: as many as registers hold.
+constexpr int kRows[kMaxVectors + 1] = {0, 16, 12, 8, 6};
+
+inline Vector Load(const float* from) { return _mm512_loadu_ps(from); }
+inline void Store(Vector v, float* to) { _mm512_storeu_ps(to, v); }
+inline __mmask16 First(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+inline Vector LoadFirst(const float* from, int64_t count) {
+  return _mm512_maskz_loadu_ps(First(count), from);
+}
+inline void StoreFirst(Vector v, float* to, int64_t count) {
+  _mm512_mask_storeu_ps(to, First(count), v);
+}
+inline Vector Broadcast(float x) { return _mm512_set1_ps(x); }
+// Of two operands the second is the result if one is a NaN.
+inline Vector Max(Vector a, Vector b) { return _mm512_max_ps(a, b); }
+inline Vector Min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
+#else
+namespace tessera::separable::avx2 {
+namespace {
+
+using Vector = __m256;
+constexpr int kLanes = 8;
+constexpr int kRows[kMaxVectors + 1] = {0, 8, 6, 4, 3};
+
+inline Vector Load(const float* from) { return _mm256_loadu_ps(from); }
+inline void Store(Vector v, float* to) { _mm256_storeu_ps(to, v); }
+inline __m256i First(int64_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline Vector LoadFirst(const float* from, int64_t count) {
+  return _mm256_maskload_ps(from, First(count));
+}
+inline void StoreFirst(Vector v, float* to, int64_t count) {
+  _mm256_maskstore_ps(to, First(count), v);
+}
+inline Vector Broadcast(float x) { return _mm256_set1_ps(x); }
+inline Vector Max(Vector a, Vector b) { return _mm256_max_ps(a, b); }
+inline Vector Min(Vector a, Vector b) { return _mm256_min_ps(a, b); }
+#endif
+
+inline Vector Bound(Vector x, const Bounds& bounds) {
+  return Min(Broadcast(bounds.high), Max(Broadcast(bounds.low), x));
+}
+
+// ---- products ----
+
+// Stores kCount rows of one vector of sums.
+template <int kCount>
+inline void Finish(const Multiplication& m, int64_t row, int64_t column, Vector (&sums)[kCount]) {
+  const int64_t left = m.columns - column;
+  const Vector bias = m.bias == nullptr ? Vector{} : Load(m.bias + column);
+  const float* addend = m.addend + row * m.addend_step + column;
+  float* out = m.out + row * m.out_step + column;
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i, addend += m.addend_step, out += m.out_step) {
+    Vector x = sums[i] + bias;
+    if (left >= kLanes) {
+      if (m.addend != nullptr) x += Load(addend);
+      Store(Bound(x, m.bounds), out);
+    } else if (left > 0) {
+      if (m.addend != nullptr) x += LoadFirst(addend, left);
+      StoreFirst(Bound(x, m.bounds), out, left);
+    }
+  }
+}
+
+template <int kVectors, int kCount>
+void MultiplyRows(const Multiplication& m, int64_t row) {
+  Vector sums[kVectors][kCount] = {};
+  const float* const a = m.a + row * m.a_step;
+  const float* weights = m.weights;
+  for (int64_t k = 0; k < m.terms; ++k, weights += kVectors * kLanes) {
+    Vector w[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) w[v] = Load(weights + v * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) {
+      const Vector x = Broadcast(a[i * m.a_step + k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[v][i] += x * w[v];
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) Finish(m, row, v * kLanes, sums[v]);
+}
+
+// Calls run(first, count) for blocks of up to `most` that cover [0, total), of about one size.
+template <typename Run>
+void ForEachBlock(int64_t total, int64_t most, const Run& run) {
+  int64_t blocks = (total + most - 1) / most;
+  for (int64_t first = 0; first < total; --blocks) {
+    const int64_t count = (total - first + blocks - 1) / blocks;
+    run(first, count);
+    first += count;
+  }
+}
+
+using RowsFunction = void (*)(const Multiplication& m, int64_t row);
+
+// MultiplyRows for each number of rows, less one.
+template <int kVectors, typename Counts = std::make_integer_sequence<int, kRows[kVectors]>>
+constexpr RowsFunction* kMultiplyRows = nullptr;
+template <int kVectors, int... kCounts>
+constexpr RowsFunction kMultiplyRows<kVectors, std::integer_sequence<int, kCounts...>>[] = {
+    MultiplyRows<kVectors, kCounts + 1>...};
+
+void Multiply(int64_t vectors, const Multiplication& m) {
+  static constexpr const RowsFunction* kFunctions[] = {nullptr, kMultiplyRows<1>, kMultiplyRows<2>,
+                                                       kMultiplyRows<3>, kMultiplyRows<4>};
+  ForEachBlock(m.rows, kRows[vectors],
+               [&](int64_t row, int64_t count) { kFunctions[vectors][count - 1](m, row); });
+}
+
+// ---- depthwise convolutions ----
+
+// Makes kCount outputs from `first` on, one vector of channels from `channel` on, of panels of
+// `step` channels. 3x3 filters read each point once; kStride 0 is any filter.
+template <int kStride, int kCount>
+void Convolve(const DepthwiseRow& d, int64_t step, int64_t channel, int64_t first) {
+  const float* const weights = d.weights + channel;
+  Vector sums[kCount];
+#pragma GCC unroll 8
+  for (Vector& sum : sums) sum = Load(d.bias + channel);
+  if constexpr (kStride == 0) {
+    for (int64_t tap = 0; tap < d.height * d.width; ++tap) {
+      const Vector weight = Load(weights + tap * step);
+      const int64_t point = first * d.stride + tap % d.width * d.dilation;
+      const float* from = d.rows[tap / d.width] + point * step + channel;
+#pragma GCC unroll 8
+      for (Vector& sum : sums) {
+        sum += Load(from) * weight;
+        from += d.stride * step;
+      }
+    }
+  } else {
+#pragma GCC unroll 3
+    for (int y = 0; y < 3; ++y) {
+      const float* const from = d.rows[y] + first * kStride * step + channel;
+      Vector row[3];
+#pragma GCC unroll 3
+      for (int x = 0; x < 3; ++x) row[x] = Load(weights + (3 * y + x) * step);
+#pragma GCC unroll 32
+      for (int x = 0; x < (kCount - 1) * kStride + 3; ++x) {
+        const Vector point = Load(from + x * step);
+#pragma GCC unroll 8
+        for (int i = 0; i < kCount; ++i) {
+          const int tap = x - i * kStride;
+          if (tap >= 0 && tap < 3) sums[i] += point * row[tap];
+        }
+      }
+    }
+  }
+  float* out = d.out + first * d.out_step + channel;
+#pragma GCC unroll 8
+  for (const Vector& sum : sums) {
+    Store(Bound(sum, d.bounds), out);
+    out += d.out_step;
+  }
+}
+
+template <int kStride, int... kCounts>
+void ConvolveRow(int64_t step, const DepthwiseRow& d, std::integer_sequence<int, kCounts...>) {
+  static constexpr decltype(&Convolve<kStride, 1>) kFunctions[] = {
+      Convolve<kStride, kCounts + 1>...};
+  for (int64_t channel = 0; channel < step; channel += kLanes) {
+    ForEachBlock(d.outputs, sizeof...(kCounts), [&](int64_t first, int64_t count) {
+      kFunctions[count - 1](d, step, channel, first);
+    });
+  }
+}
+
+void Depthwise(int64_t vectors, const DepthwiseRow& d) {
+  constexpr std::make_integer_sequence<int, 8> kCounts;
+  const bool is_3x3 = d.height == 3 && d.width == 3 && d.dilation == 1;
+  const int64_t step = vectors * kLanes;
+  if (is_3x3 && d.stride == 1) return ConvolveRow<1>(step, d, kCounts);
+  if (is_3x3 && d.stride == 2) return ConvolveRow<2>(step, d, kCounts);
+  ConvolveRow<0>(step, d, kCounts);
+}
+
+}  // namespace
+
+const Loops kLoops{kLanes, Multiply, Depthwise};
+
+}  // namespace tessera::separable::avx512 or ::avx2

@@ -1,0 +1,65 @@
+// Inner loops of separable blocks (separable_block.h), over panels: channels come in panels of a
+// few vectors, and what is worked on lies panel by panel, so that each loop reads and writes memory
+// from end to end.
+//
+// Pure functions, compiled once for AVX-512 and once for what every processor here has.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera::separable {
+
+// Vectors a panel has at most.
+inline constexpr int kMaxVectors = 4;
+
+// What a sum is bounded by before it is stored, infinite where it is not. A NaN passes.
+struct Bounds {
+  float low = 0, high = 0;
+};
+
+// Rows times one panel of a matrix: out(i, j) = bound(sum of a(i, k) * weights(k, j) + bias(j) +
+// addend(i, j)).
+struct Multiplication {
+  int64_t rows = 0, terms = 0;
+  int64_t columns = 0;  // that are stored, at most the panel's
+  const float* a = nullptr;
+  int64_t a_step = 0;              // from row to row
+  const float* weights = nullptr;  // terms x the panel's columns
+  const float* bias = nullptr;     // the panel's columns; null: none
+  const float* addend = nullptr;   // null: none; may be out
+  int64_t addend_step = 0;
+  Bounds bounds;
+  float* out = nullptr;
+  int64_t out_step = 0;
+};
+
+// One row of a depthwise convolution's outputs in one panel.
+struct DepthwiseRow {
+  int64_t outputs = 0;
+  // The input row that each row of the filter meets. Tap x of output i is at point i * stride + x *
+  // dilation.
+  const float* const* rows = nullptr;
+  int64_t height = 0, width = 0;  // of the filter
+  int64_t stride = 1, dilation = 1;
+  const float* weights = nullptr;  // [height * width, panel]
+  const float* bias = nullptr;
+  Bounds bounds;
+  float* out = nullptr;
+  int64_t out_step = 0;  // from output to output
+};
+
+struct Loops {
+  int64_t lanes;  // floats of a vector
+  // Of panels of `vectors` vectors each.
+  void (*multiply)(int64_t vectors, const Multiplication& m);
+  void (*depthwise)(int64_t vectors, const DepthwiseRow& row);
+};
+
+namespace avx512 {
+extern const Loops kLoops;
+}
+namespace avx2 {
+extern const Loops kLoops;
+}
+
+}  // namespace tessera::separable
