@@ -15,6 +15,7 @@
 #include "runtime/optimize/fuse_layer_norm.h"
 #include "runtime/optimize/fuse_post_ops.h"
 #include "runtime/optimize/fuse_residual.h"
+#include "runtime/optimize/fuse_separable_block.h"
 #include "runtime/optimize/hoist_reshapes.h"
 #include "runtime/optimize/inline_functions.h"
 #include "runtime/optimize/merge_biases.h"
@@ -49,6 +50,7 @@ const Passes& StandardPasses() {
     passes->push_back(std::make_unique<HoistReshapesPass>());
     passes->push_back(std::make_unique<FusePostOpsPass>());
     passes->push_back(std::make_unique<FuseResidualPass>());
+    passes->push_back(std::make_unique<FuseSeparableBlockPass>());
     return passes;
   }();
   return *kPasses;

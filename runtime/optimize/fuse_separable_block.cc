@@ -1,0 +1,153 @@
+#include "runtime/optimize/fuse_separable_block.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "runtime/base/status.h"
+#include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/linear_op.h"
+#include "runtime/optimize/replace_node.h"
+
+namespace tessera {
+namespace {
+
+using Ops = std::vector<std::string>;
+
+// A convolution that may be a layer of a block.
+struct Layer {
+  Node* node = nullptr;
+  const Tensor* filter = nullptr;
+  Ops ops;  // what follows it
+};
+
+bool HasAttr(const Node& node, absl::string_view name, absl::string_view value) {
+  const auto attr = node.attr<std::string>(name);
+  return attr.ok() && *attr == value;
+}
+
+bool AllAre(const Node& node, absl::string_view name, int64_t value) {
+  const auto list = node.attr<std::vector<int64_t>>(name);
+  return list.ok() &&
+         std::all_of(list->begin(), list->end(), [&](int64_t x) { return x == value; });
+}
+
+// A convolution of `op` over float images in NHWC with a constant filter, which a bias follows,
+// then possibly the addition of a tensor, then possibly a clamping activation.
+std::optional<Layer> AsLayer(Node* node, absl::string_view op) {
+  if (node == nullptr || !node->IsOp(op) || node->output_type(0) != DType::kFloat ||
+      !HasAttr(*node, "data_format", "NHWC")) {
+    return std::nullopt;
+  }
+  auto ops = node->attr<Ops>("fused_ops");
+  const Tensor* const filter = ConstantValue(node->input(1));
+  if (!ops.ok() || ops->empty() || (*ops)[0] != "BiasAdd" || filter == nullptr ||
+      filter->rank() != 4 || filter->num_elements() == 0) {
+    return std::nullopt;
+  }
+  const std::string& last = ops->back();
+  if (last != "BiasAdd" && last != "Add" && last != "Relu" && last != "Relu6") return std::nullopt;
+  return Layer{node, filter, *std::move(ops)};
+}
+
+std::optional<Layer> AsPointwise(Node* node) {
+  auto layer = AsLayer(node, "_FusedConv2D");
+  if (!layer.has_value() || layer->filter->dim(0) != 1 || layer->filter->dim(1) != 1 ||
+      !AllAre(*node, "strides", 1) || HasAttr(*node, "padding", "EXPLICIT")) {
+    return std::nullopt;
+  }
+  return layer;
+}
+
+std::optional<Layer> AsDepthwise(Node* node) {
+  auto layer = AsLayer(node, "_FusedDepthwiseConv2dNative");
+  if (!layer.has_value() || layer->filter->dim(3) != 1) return std::nullopt;
+  return layer;
+}
+
+// The channels of images that another convolution makes; -1 if something else does.
+int64_t ChannelsOf(const Endpoint& images) {
+  const bool is_block = images.node->IsOp("_SeparableBlock");
+  if (!is_block && !images.node->IsOp("_FusedConv2D")) return -1;
+  if (!is_block && !HasAttr(*images.node, "data_format", "NHWC")) return -1;
+  const int filter = is_block ? images.node->num_inputs() / 2 : 1;
+  const Tensor* const value = ConstantValue(images.node->input(filter));
+  return value == nullptr || value->rank() != 4 ? -1 : value->dim(3);
+}
+
+bool Adds(const Layer& layer) { return layer.ops.size() > 1 && layer.ops[1] == "Add"; }
+
+class Matcher {
+ public:
+  explicit Matcher(const OptimizationItem& item) : item_(item) {}
+
+  // The layers of the block that ends in `node`; none if no block does.
+  std::vector<Layer> Match(Node* node) const {
+    auto project = AsPointwise(node);
+    if (!project.has_value() || item_.IsPreserved(node)) return {};
+    auto depthwise = AsDepthwise(node->input(0).node);
+    if (!depthwise.has_value() || !MayGo(*depthwise->node, *node) || Adds(*depthwise) ||
+        depthwise->filter->dim(2) != project->filter->dim(2)) {
+      return {};
+    }
+    std::vector<Layer> layers = {*depthwise, *project};
+    auto expand = AsPointwise(depthwise->node->input(0).node);
+    if (expand.has_value() && MayGo(*expand->node, *node) && !Adds(*expand) &&
+        expand->filter->dim(2) == ChannelsOf(expand->node->input(0)) &&
+        expand->filter->dim(3) == depthwise->filter->dim(2)) {
+      layers.insert(layers.begin(), *expand);
+    }
+    if (Adds(*project) && !AddsInput(layers)) return {};
+    return layers;
+  }
+
+ private:
+  bool MayGo(const Node& node, const Node& last) const {
+    return HasOneUse(node) && node.control_inputs().empty() && !item_.IsPreserved(&node) &&
+           node.device() == last.device();
+  }
+
+  // True if what the last layer adds is the block's input, and of the output's shape.
+  static bool AddsInput(const std::vector<Layer>& layers) {
+    const Layer &depthwise = layers[layers.size() - 2], &project = layers.back();
+    const int64_t channels = layers[0].filter->dim(2);
+    return project.node->input(3) == layers[0].node->input(0) &&
+           AllAre(*depthwise.node, "strides", 1) && HasAttr(*depthwise.node, "padding", "SAME") &&
+           project.filter->dim(3) == channels;
+  }
+
+  const OptimizationItem& item_;
+};
+
+absl::Status Fuse(const std::vector<Layer>& layers, Graph* graph) {
+  const Layer &depthwise = layers[layers.size() - 2], &project = layers.back();
+  AttrMap attrs = {{"num_layers", static_cast<int64_t>(layers.size())},
+                   {"depthwise_ops", depthwise.ops},
+                   {"project_ops", project.ops}};
+  if (layers.size() == 3) attrs.insert_or_assign("expand_ops", layers[0].ops);
+  for (const char* name : {"T", "strides", "padding", "explicit_paddings", "dilations"}) {
+    const auto attr = depthwise.node->attrs().find(name);
+    if (attr != depthwise.node->attrs().end()) attrs.insert_or_assign(name, attr->second);
+  }
+  std::vector<Endpoint> inputs = {layers[0].node->input(0)};
+  for (int argument : {1, 2}) {
+    for (const Layer& layer : layers) inputs.push_back(layer.node->input(argument));
+  }
+  return ReplaceNode(graph, project.node, "_SeparableBlock", std::move(attrs), inputs).status();
+}
+
+}  // namespace
+
+absl::Status FuseSeparableBlockPass::Run(OptimizationItem& item, bool* changed) const {
+  const Matcher matcher(item);
+  for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
+    if (item.graph->node(id) == nullptr) continue;
+    const std::vector<Layer> layers = matcher.Match(item.graph->node(id));
+    if (layers.empty()) continue;
+    RETURN_IF_ERROR(Fuse(layers, item.graph));
+    *changed = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

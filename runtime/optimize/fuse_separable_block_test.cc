@@ -1,0 +1,209 @@
+#include "runtime/optimize/fuse_separable_block.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/optimize/fuse_post_ops.h"
+#include "runtime/optimize/fuse_residual.h"
+#include "runtime/optimize/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Ints = std::vector<int64_t>;
+
+constexpr double kTolerance = 1e-6;
+const FuseSeparableBlockPass kFuse;
+
+AttrMap Window(int64_t stride, const char* padding = "SAME", int64_t dilation = 1) {
+  return {{"strides", Ints{1, stride, stride, 1}},
+          {"padding", padding},
+          {"dilations", Ints{1, dilation, dilation, 1}}};
+}
+
+// Values about zero, none like its neighbours.
+Tensor Waves(const Shape& shape, float scale) {
+  Tensor tensor = Ramp(shape, 0.7f);
+  for (float& x : tensor.flat<float>()) x = scale * std::sin(x);
+  return tensor;
+}
+
+// A convolution, a bias and, unless its name is empty, an activation.
+Endpoint Layer(PassTestGraph& g, const char* op, const Endpoint& x, const Shape& filter,
+               const AttrMap& window, const std::string& activation = "Relu6") {
+  const bool is_depthwise = op == absl::string_view("DepthwiseConv2dNative");
+  const int64_t channels = filter.dim(3) * (is_depthwise ? filter.dim(2) : 1);
+  const Endpoint conv = g.Op(op, {x, g.Const(Waves(filter, 1))}, window);
+  const Endpoint biased = g.Op("BiasAdd", {conv, g.Const(Waves({channels}, 0.3f))});
+  return activation.empty() ? biased : g.Op(activation, {biased});
+}
+Endpoint Pointwise(PassTestGraph& g, const Endpoint& x, int64_t in, int64_t out,
+                   const std::string& activation = "Relu6") {
+  return Layer(g, "Conv2D", x, {1, 1, in, out}, Window(1), activation);
+}
+Endpoint Depthwise(PassTestGraph& g, const Endpoint& x, int64_t channels,
+                   const AttrMap& window = Window(1), const std::string& activation = "Relu6") {
+  return Layer(g, "DepthwiseConv2dNative", x, {3, 3, channels, 1}, window, activation);
+}
+
+const Tensor kImages = Waves({2, 5, 7, 3}, 2);
+
+// The passes before, and then this one, of which alone equal results are expected.
+bool FusedEqually(PassTestGraph& g, const Tensor& images = kImages) {
+  g.Apply(FusePostOpsPass());
+  g.Apply(FuseResidualPass());
+  return g.ExpectSameResults(kFuse, {images}, kTolerance);
+}
+
+std::vector<std::string> OpsOf(const Node* node, const char* attr) {
+  return node->attr<std::vector<std::string>>(attr).value();
+}
+
+TEST(FuseSeparableBlockTest, ADepthwiseConvolutionAndThePointwiseOneAfterIt) {
+  for (const char* padding : {"SAME", "VALID"}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t dilation : {1, 2}) {
+        SCOPED_TRACE(absl::StrCat(padding, " ", stride, " ", dilation));
+        PassTestGraph g;
+        const Endpoint depthwise =
+            Depthwise(g, g.Arg(DType::kFloat), 3, Window(stride, padding, dilation), "Relu");
+        g.Result(Pointwise(g, depthwise, 3, 4));
+        EXPECT_TRUE(FusedEqually(g));
+        const Node* block = g.Only("_SeparableBlock");
+        EXPECT_THAT(OpsOf(block, "expand_ops"), ElementsAre());
+        EXPECT_THAT(OpsOf(block, "depthwise_ops"), ElementsAre("BiasAdd", "Relu"));
+        EXPECT_THAT(OpsOf(block, "project_ops"), ElementsAre("BiasAdd", "Relu6"));
+        EXPECT_EQ(g.graph.num_nodes(), 7) << "argument, four constants, block, result";
+      }
+    }
+  }
+}
+
+TEST(FuseSeparableBlockTest, BlocksThatExpand) {
+  PassTestGraph g;
+  Endpoint x = Layer(g, "Conv2D", g.Arg(DType::kFloat), {3, 3, 3, 4}, Window(1));
+  // The first reads a convolution, the second the first.
+  x = Pointwise(g, Depthwise(g, Pointwise(g, x, 4, 20), 20, Window(2)), 20, 6, "");
+  x = Pointwise(g, Depthwise(g, Pointwise(g, x, 6, 18), 18), 18, 5, "");
+  g.Result(x);
+  EXPECT_TRUE(FusedEqually(g));
+  EXPECT_EQ(g.CountOf("_SeparableBlock"), 2);
+  EXPECT_EQ(g.CountOf("_FusedConv2D"), 1);
+  EXPECT_EQ(g.CountOf("_FusedDepthwiseConv2dNative"), 0);
+}
+
+TEST(FuseSeparableBlockTest, BlocksThatAddTheirInput) {
+  for (const char* last : {"", "Relu"}) {
+    PassTestGraph g;
+    const Endpoint x = Layer(g, "Conv2D", g.Arg(DType::kFloat), {3, 3, 3, 4}, Window(1));
+    const Endpoint sum =
+        g.Op("AddV2", {x, Pointwise(g, Depthwise(g, Pointwise(g, x, 4, 20), 20), 20, 4, "")});
+    g.Result(*last == 0 ? sum : g.Op(last, {sum}));
+    EXPECT_TRUE(FusedEqually(g));
+    const Node* block = g.Only("_SeparableBlock");
+    EXPECT_EQ(OpsOf(block, "project_ops")[1], "Add");
+    EXPECT_EQ(block->num_inputs(), 7);
+    EXPECT_EQ(g.CountOf("_FusedConv2D"), 1);
+  }
+}
+
+TEST(FuseSeparableBlockTest, AnEmptyBatch) {
+  PassTestGraph g;
+  g.Result(Pointwise(g, Depthwise(g, g.Arg(DType::kFloat), 3), 3, 4));
+  EXPECT_TRUE(FusedEqually(g, Tensor::Allocate(DType::kFloat, {0, 5, 7, 3}).value()));
+  EXPECT_EQ(g.CountOf("_SeparableBlock"), 1);
+}
+
+TEST(FuseSeparableBlockTest, WhatTheLoopsDoNotKnowStays) {
+  const auto expect_same = [](const char* what, auto build) {
+    SCOPED_TRACE(what);
+    PassTestGraph g;
+    g.Result(build(g, g.Arg(DType::kFloat)));
+    EXPECT_FALSE(FusedEqually(g));
+  };
+  expect_same("an activation that does not clamp", [](PassTestGraph& g, const Endpoint& x) {
+    return Pointwise(g, Depthwise(g, x, 3, Window(1), "Elu"), 3, 4);
+  });
+  expect_same("its activation, of the last", [](PassTestGraph& g, const Endpoint& x) {
+    return Pointwise(g, Depthwise(g, x, 3), 3, 4, "Sigmoid");
+  });
+  expect_same("two outputs a channel", [](PassTestGraph& g, const Endpoint& x) {
+    return Pointwise(g, Layer(g, "DepthwiseConv2dNative", x, {3, 3, 3, 2}, Window(1)), 6, 4);
+  });
+  expect_same("a filter of several points", [](PassTestGraph& g, const Endpoint& x) {
+    return Layer(g, "Conv2D", Depthwise(g, x, 3), {2, 1, 3, 4}, Window(1));
+  });
+  expect_same("strides in the last", [](PassTestGraph& g, const Endpoint& x) {
+    return Layer(g, "Conv2D", Depthwise(g, x, 3), {1, 1, 3, 4}, Window(2));
+  });
+  expect_same("groups in the last", [](PassTestGraph& g, const Endpoint& x) {
+    return Layer(g, "Conv2D", Depthwise(g, x, 3), {1, 1, 1, 3}, Window(1));
+  });
+  expect_same("the addition of something else", [](PassTestGraph& g, const Endpoint& x) {
+    return g.Op("AddV2", {g.Op("Neg", {x}), Pointwise(g, Depthwise(g, x, 3), 3, 3, "")});
+  });
+}
+
+TEST(FuseSeparableBlockTest, WhatOthersUseIsNotTakenAway) {
+  PassTestGraph g;
+  const Endpoint depthwise = Depthwise(g, g.Arg(DType::kFloat), 3);
+  g.Result(Pointwise(g, depthwise, 3, 4));
+  g.Result(depthwise);
+  EXPECT_FALSE(FusedEqually(g));
+
+  PassTestGraph h;
+  const Endpoint x = Layer(h, "Conv2D", h.Arg(DType::kFloat), {3, 3, 3, 4}, Window(1));
+  const Endpoint expanded = Pointwise(h, x, 4, 20);
+  h.Result(Pointwise(h, Depthwise(h, expanded, 20), 20, 6));
+  h.Result(expanded);
+  EXPECT_TRUE(FusedEqually(h));
+  EXPECT_THAT(OpsOf(h.Only("_SeparableBlock"), "expand_ops"), ElementsAre());
+}
+
+// Its filter may be of several groups: how many channels the argument has is not known.
+TEST(FuseSeparableBlockTest, AFirstConvolutionOfImagesOfUnknownDepthStays) {
+  for (const int64_t in : {3, 1}) {
+    PassTestGraph g;
+    const Endpoint expanded = Pointwise(g, g.Arg(DType::kFloat), in, 6);
+    g.Result(Pointwise(g, Depthwise(g, expanded, 6), 6, 4));
+    EXPECT_TRUE(FusedEqually(g));
+    EXPECT_EQ(g.CountOf("_FusedConv2D"), 1);
+  }
+}
+
+TEST(FuseSeparableBlockTest, ControlEdgesOfTheLastGoToTheBlock) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  const Endpoint last = Pointwise(g, Depthwise(g, x, 3), 3, 4);
+  Node* const before = g.Arg(DType::kBool).node;
+  Node* const after = g.Result(x);
+  g.Result(last);
+  g.Apply(FusePostOpsPass());
+  Node* const project = g.Only("_FusedConv2D");
+  g.graph.AddControlEdge(before, project);
+  g.graph.AddControlEdge(project, after);
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {kImages, Tensor::Scalar(true)}, kTolerance));
+  Node* const block = g.Only("_SeparableBlock");
+  EXPECT_THAT(block->control_inputs(), ElementsAre(before));
+  EXPECT_THAT(after->control_inputs(), ElementsAre(block));
+}
+
+TEST(FuseSeparableBlockTest, ImagesOfAnotherShapeFailAsBefore) {
+  for (const Shape& shape : {Shape{1, 5, 5, 4}, Shape{5, 5, 3}}) {
+    PassTestGraph g;
+    g.Result(Pointwise(g, Depthwise(g, g.Arg(DType::kFloat), 3), 3, 4));
+    g.Apply(FusePostOpsPass());
+    const auto before = g.Run({Ramp(shape, 1)});
+    ASSERT_TRUE(g.Apply(kFuse));
+    const auto after = g.Run({Ramp(shape, 1)});
+    EXPECT_EQ(before.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(after.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(after.status().ToString(), HasSubstr(shape.rank() == 4 ? "channels" : "rank"));
+  }
+}
+
+}  // namespace
+}  // namespace tessera
