@@ -8,7 +8,7 @@
 #include "runtime/kernels/cpu/few_rows.h"
 #include "runtime/kernels/cpu/onednn.h"
 #include "runtime/kernels/cpu/pieces.h"
-#include "runtime/kernels/cpu/split_product.h"
+#include "runtime/kernels/cpu/panel_product.h"
 #include "runtime/kernels/numeric_type.h"
 
 namespace tessera {
@@ -20,6 +20,8 @@ using dnnl::memory;
 
 // Below this many multiplications oneDNN's call costs more than the product.
 constexpr int64_t kSmallProduct = 4096;
+// Rows of one text, or of several inputs that came together.
+constexpr int64_t kUsualRows = 128;
 // What oneDNN does on one core, about.
 constexpr double kFlopsANanosecond = 200;
 
@@ -296,12 +298,14 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
   const int64_t m = plan.shape.m, n = given.n, k = given.k;
   // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
   if (b.num_elements() != n * k) packed = nullptr;
-  const bool splits =
-      plan.is_plain && packed != nullptr &&
-      (packed->HasDerived(b) || (SplitProductPays(m, n, k, 1) && packed->MayBeConstant(b)));
-  if (!splits) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);
-  return MatMulSplit(
-      ctx, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,
+  const panel::PanelKernel* const kernel =
+      plan.is_plain && packed != nullptr ? PanelKernelFor(n, k, 1, kUsualRows) : nullptr;
+  const bool pays = kernel != nullptr && (packed->HasDerived(b) ||
+                                          (HasRowsEnough(*kernel, m, n, k, 1) &&
+                                           packed->MayBeConstant(b)));
+  if (!pays) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);
+  return MatMulPanels(
+      ctx, *kernel, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,
       [&](KernelContext& ctx, int64_t first, int64_t count) {
         const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
         return MultiplyExact(ctx, rows, post_ops, a + first * k, b, bias, packed, out + first * n);

@@ -1,12 +1,10 @@
-#include "runtime/kernels/cpu/split_convolution.h"
+#include "runtime/kernels/cpu/panel_convolution.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <vector>
 
 #include "runtime/kernels/cpu/convolution_split.h"
-#include "runtime/kernels/cpu/split_product.h"
 
 namespace tessera {
 namespace {
@@ -36,7 +34,8 @@ struct Axis {
 // How images become rows: phase by phase, image by image, point by point.
 class Arrangement {
  public:
-  explicit Arrangement(const ConvolutionShape& s) : channels_(s.in_channels), y_(s, 0), x_(s, 1) {}
+  Arrangement(const panel::PanelKernel& kernel, const ConvolutionShape& s)
+      : kernel_(kernel), channels_(s.in_channels), y_(s, 0), x_(s, 1) {}
 
   // Rows of one phase of an image, and of all.
   int64_t image_rows() const { return y_.length * x_.length; }
@@ -55,25 +54,25 @@ class Arrangement {
     return shifts;
   }
 
-  // Fills the rows of `images` images. False if something has no split.
-  bool Fill(KernelContext& ctx, const float* input, int64_t images, const split::Rows& rows) const {
+  // Fills the rows of `images` images. False if the kernel has no products of something.
+  bool Fill(KernelContext& ctx, const float* input, int64_t images, const panel::Rows& rows) const {
     const int64_t lines = y_.phases * y_.length;  // of an image
-    const double cost = x_.phases * x_.length * channels_ / kSplitFloatsANanosecond;
-    std::atomic<bool> has_split{true};
+    const double cost = x_.phases * x_.length * channels_ / kPackedFloatsANanosecond;
+    std::atomic<bool> has_products{true};
     ctx.ParallelFor(images * lines, cost, [&](int64_t begin, int64_t end) {
       bool all = true;
       for (int64_t i = begin; i < end; ++i) {
         all &= FillLine(input, images, i / lines, i % lines, rows);
       }
-      if (!all) has_split = false;
+      if (!all) has_products = false;
     });
-    return has_split;
+    return has_products;
   }
 
  private:
-  // Fills the rows of one line of image `image` of `images`. False if something has no split.
+  // Fills the rows of one line of image `image` of `images`. False as Fill().
   bool FillLine(const float* input, int64_t images, int64_t image, int64_t line,
-                const split::Rows& rows) const {
+                const panel::Rows& rows) const {
     const int64_t y_phase = line / y_.length, y = line % y_.length;
     const int64_t from_y = y_.source(y_phase, y);
     const bool is_inside = from_y >= 0 && from_y < y_.input;
@@ -85,85 +84,75 @@ class Arrangement {
         const int64_t from = (image * y_.input + from_y) * x_.input * channels_;
         all &= FillPhase(input + from, x_phase, row, rows);
       } else {
-        Clear(rows, row, x_.length);
+        kernel_.Clear(row, x_.length, rows);
       }
     }
     return all;
-  }
-
-  void Clear(const split::Rows& rows, int64_t row, int64_t count) const {
-    const int64_t bytes = count * split::kBlock * sizeof(uint16_t);
-    for (int64_t block = 0; block < split::Blocks(channels_); ++block) {
-      for (int64_t part = 0; part < split::kParts; ++part) {
-        std::memset(rows.at(block, row) + part * rows.plane(), 0, bytes);
-      }
-    }
   }
 
   // Rows from `row` on, of the points of one phase of the line that begins at `from`.
-  bool FillPhase(const float* from, int64_t phase, int64_t row, const split::Rows& rows) const {
+  bool FillPhase(const float* from, int64_t phase, int64_t row, const panel::Rows& rows) const {
     int64_t begin = 0, end = x_.length;
     while (begin < end && x_.source(phase, begin) < 0) ++begin;
     while (end > begin && x_.source(phase, end - 1) >= x_.input) --end;
-    Clear(rows, row, begin);
-    Clear(rows, row + end, x_.length - end);
+    kernel_.Clear(row, begin, rows);
+    kernel_.Clear(row + end, x_.length - end, rows);
     if (begin == end) return true;
-    from += x_.source(phase, begin) * channels_;
-    bool all = true;
-    for (int64_t block = 0; block < split::Blocks(channels_); ++block) {
-      const int64_t term = block * split::kBlock;
-      all &= split::SplitRows(from + term, x_.stride * channels_, end - begin,
-                              std::min(split::kBlock, channels_ - term), rows.plane(),
-                              rows.at(block, row + begin));
-    }
-    return all;
+    return kernel_.Put(from + x_.source(phase, begin) * channels_, x_.stride * channels_,
+                       row + begin, end - begin, rows);
   }
 
+  const panel::PanelKernel& kernel_;
   const int64_t channels_;
   const Axis y_, x_;
 };
 
 }  // namespace
 
-bool SplitConvolutionPays(const ConvolutionShape& s) {
-  return s.filter.size() == 2 && !s.channels_first && s.groups == 1 &&
-         SplitProductPays(s.batch * s.output[0] * s.output[1], s.out_channels, s.in_channels,
-                          s.filter[0] * s.filter[1]);
+const panel::PanelKernel* PanelKernelFor(const ConvolutionShape& s) {
+  if (s.filter.size() != 2 || s.channels_first || s.groups != 1) return nullptr;
+  const int64_t taps = s.filter[0] * s.filter[1], rows = s.output[0] * s.output[1];
+  const auto* const kernel = PanelKernelFor(s.out_channels, s.in_channels, taps, rows);
+  const bool pays = kernel != nullptr && HasRowsEnough(*kernel, s.batch * rows, s.out_channels,
+                                                       s.in_channels, taps);
+  return pays ? kernel : nullptr;
 }
 
-absl::Status ConvolveSplit(KernelContext& whole, const ConvolutionShape& s, const PostOps& post_ops,
-                           const float* input, const Tensor& filter, const float* bias,
-                           PackedWeights* packed, float* output, ComputeItems compute_exactly) {
+absl::Status ConvolvePanels(KernelContext& whole, const panel::PanelKernel& kernel,
+                            const ConvolutionShape& s, const PostOps& post_ops, const float* input,
+                            const Tensor& filter, const float* bias, PackedWeights* packed,
+                            float* output, ComputeItems compute_exactly) {
   const int64_t in_points = s.input[0] * s.input[1], out_points = s.output[0] * s.output[1];
   // One point each; with padding before it that one would not be the input's.
   const bool is_pointwise = s.filter[0] * s.filter[1] * in_points * out_points == 1 &&
                             s.pad_before[0] == 0 && s.pad_before[1] == 0;
   if (is_pointwise) {
-    return MatMulSplit(whole, s.batch, s.out_channels, s.in_channels, false, post_ops, input,
-                       filter, bias, packed, output, compute_exactly);
+    return MatMulPanels(whole, kernel, s.batch, s.out_channels, s.in_channels, false, post_ops,
+                        input, filter, bias, packed, output, compute_exactly);
   }
-  const Arrangement arrangement(s);
-  const split::Weights weights{.data = filter.data<float>(),
+  const Arrangement arrangement(kernel, s);
+  const panel::Weights weights{.data = filter.data<float>(),
                                .taps = s.filter[0] * s.filter[1],
                                .terms = s.in_channels,
                                .columns = s.out_channels,
                                .row_step = s.out_channels};
-  ASSIGN_OR_RETURN(const Tensor matrices, PackSplit(whole, filter, weights, packed));
+  ASSIGN_OR_RETURN(const Tensor matrices, PackPanels(whole, kernel, filter, weights, packed));
   if (matrices.num_elements() == 0) return compute_exactly(whole, 0, s.batch);
   return ShareItems(
       whole, s.batch, out_points, [&](KernelContext& ctx, int64_t begin, int64_t length) {
-        split::Product product{.weights = matrices.data<uint16_t>(),
+        panel::Product product{.weights = matrices.raw(),
                                .taps = weights.taps,
-                               .terms = weights.terms,
                                .columns = weights.columns,
-                               .end_block = split::Blocks(weights.terms)};
-        const int64_t at_once = RowsAtOnce(ctx, weights.taps, weights.terms, weights.columns);
-        const int64_t most = std::clamp<int64_t>(at_once / arrangement.all_rows(), 1, length);
-        product.rows.count = most * arrangement.all_rows() + split::kRows;
-        ASSIGN_OR_RETURN(Tensor room,
-                         ctx.AllocateTemp(DType::kUint16,
-                                          {split::Rows::Size(product.rows.count, weights.terms)}));
-        product.rows.data = room.data<uint16_t>();
+                               .end_block = panel::Blocks(weights.terms)};
+        const int64_t an_image = arrangement.all_rows();
+        const int64_t at_once = RowsAtOnce(ctx, kernel, length * an_image, weights.taps,
+                                           weights.terms, weights.columns);
+        const int64_t most = std::clamp<int64_t>(at_once / an_image, 1, length);
+        product.rows = {.count = most * an_image, .terms = weights.terms};
+        ASSIGN_OR_RETURN(
+            Tensor room, ctx.AllocateTemp(DType::kInt8, {kernel.RowsSize(product.rows.count,
+                                                                         weights.terms)}));
+        product.rows.data = room.data<int8_t>();
         for (int64_t first = begin; first < begin + length; first += most) {
           const int64_t images = std::min(most, begin + length - first);
           const float* const from = input + first * in_points * s.in_channels;
@@ -178,8 +167,8 @@ absl::Status ConvolveSplit(KernelContext& whole, const ConvolutionShape& s, cons
                                 .height = s.output[0],
                                 .row_step = arrangement.row_step(),
                                 .width = s.output[1]};
-          MultiplySplit(ctx, product, grid, post_ops, bias,
-                        output + first * out_points * s.out_channels);
+          MultiplyPanels(ctx, kernel, product, grid, post_ops, bias,
+                         output + first * out_points * s.out_channels);
         }
         return absl::OkStatus();
       });

@@ -1,11 +1,12 @@
-#include "runtime/kernels/cpu/split_convolution.h"
+#include "runtime/kernels/cpu/panel_convolution.h"
 
 #include <cmath>
 #include <limits>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/cpu/exact_product.h"
-#include "runtime/kernels/cpu/split_product.h"
+#include "runtime/kernels/cpu/tested_kernel.h"
+#include "runtime/kernels/cpu/panel_product.h"
 
 namespace tessera {
 namespace {
@@ -34,11 +35,13 @@ struct Geometry {
   }
 };
 
-class SplitConvolutionTest : public ::testing::Test {
+class PanelConvolutionTest : public ::testing::TestWithParam<TestedKernel> {
  protected:
   void SetUp() override {
-    if (!SplitProductsAreSupported()) GTEST_SKIP() << "split products need AMX for bfloat16";
+    if (!GetParam().is_supported()) GTEST_SKIP() << "the processor has nothing to run this on";
   }
+
+  const panel::PanelKernel& kernel() const { return GetParam().kernel(); }
 
   void ExpectExact(const Geometry& g, const PostOps& post_ops = {.bias = true}) {
     const ConvolutionShape s = g.Shape();
@@ -56,7 +59,7 @@ class SplitConvolutionTest : public ::testing::Test {
     const auto compute_none = [](KernelContext&, int64_t, int64_t) {
       return absl::InternalError("images were left over");
     };
-    ASSERT_EQ(ConvolveSplit(ctx, s, post_ops, input.data<float>(), filter,
+    ASSERT_EQ(ConvolvePanels(ctx, kernel(), s, post_ops, input.data<float>(), filter,
                             post_ops.bias ? bias.data<float>() : nullptr, &packed,
                             output.data<float>(), compute_none),
               absl::OkStatus());
@@ -71,7 +74,7 @@ class SplitConvolutionTest : public ::testing::Test {
   StepContext step_;
 };
 
-TEST_F(SplitConvolutionTest, OfEachGeometry) {
+TEST_P(PanelConvolutionTest, OfEachGeometry) {
   for (const int64_t filter : {1, 2, 3, 5}) {
     for (const int64_t stride : {1, 2, 3}) {
       for (const int64_t dilation : {1, 2}) {
@@ -83,33 +86,35 @@ TEST_F(SplitConvolutionTest, OfEachGeometry) {
   }
 }
 
-TEST_F(SplitConvolutionTest, OfSeveralImagesAndWholeBlocks) {
+TEST_P(PanelConvolutionTest, OfSeveralImagesAndWholeBlocks) {
   ExpectExact({.batch = 3, .size = 7, .in_channels = 64, .out_channels = 64});
   ExpectExact({.batch = 3, .size = 9, .stride = 2, .in_channels = 32, .out_channels = 32});
 }
 
-TEST_F(SplitConvolutionTest, OfMoreImagesThanTheCacheHolds) {
+TEST_P(PanelConvolutionTest, OfMoreImagesThanTheCacheHolds) {
   ExpectExact({.batch = 5, .size = 30, .in_channels = 96, .out_channels = 33});
 }
 
-TEST_F(SplitConvolutionTest, OfSinglePoints) {
+TEST_P(PanelConvolutionTest, OfSinglePoints) {
   ExpectExact({.batch = 70, .size = 1, .filter = 1, .pad = 0, .wider = 0});
   // The one output sees nothing but padding.
   ExpectExact({.batch = 70, .size = 1, .filter = 1, .stride = 3, .pad = 1, .wider = 0});
 }
 
-TEST_F(SplitConvolutionTest, AddsAndActivates) {
+TEST_P(PanelConvolutionTest, AddsAndActivates) {
   ExpectExact({}, {.bias = true, .add = true, .activation = Activation::kRelu6});
   ExpectExact({.filter = 1, .stride = 2, .pad = 0}, {.add = true, .activation = Activation::kTanh});
 }
 
-TEST_F(SplitConvolutionTest, OnThreads) {
+TEST_P(PanelConvolutionTest, OnThreads) {
   ThreadPool pool({.name = "test", .num_threads = 3});
   step_.intra_op_pool = &pool;
   ExpectExact({.batch = 2, .size = 20, .out_channels = 64});
   ExpectExact({.size = 7, .in_channels = 160, .out_channels = 256});
   ExpectExact({.batch = 7, .size = 13, .out_channels = 64});
 }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PanelConvolutionTest, ::testing::ValuesIn(kTestedKernels), NameOfKernel);
 
 // Also where there is no AMX: an infinity reaches the outputs that see it, and no others.
 TEST(ConvolutionTest, AnInfinityInTheThirdImage) {

@@ -1,4 +1,4 @@
-#include "runtime/kernels/cpu/split_product.h"
+#include "runtime/kernels/cpu/panel_product.h"
 
 #include <cmath>
 #include <limits>
@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/cpu/exact_product.h"
+#include "runtime/kernels/cpu/matmul.h"
+#include "runtime/kernels/cpu/tested_kernel.h"
 #include "runtime/kernels/cpu/matmul.h"
 
 namespace tessera {
@@ -20,11 +22,14 @@ absl::Status ComputeNone(KernelContext&, int64_t first, int64_t count) {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-class SplitProductTest : public ::testing::Test {
+class PanelProductTest : public ::testing::TestWithParam<TestedKernel> {
  protected:
   void SetUp() override {
-    if (!SplitProductsAreSupported()) GTEST_SKIP() << "split products need AMX for bfloat16";
+    if (!GetParam().is_supported()) GTEST_SKIP() << "the processor has nothing to run this on";
   }
+
+  const panel::PanelKernel& kernel() const { return GetParam().kernel(); }
+  bool splits() const { return &kernel() != &panel::FloatPanels(); }
 
   // Within what sums of products of float are good for.
   void ExpectExact(int64_t m, int64_t n, int64_t k, PostOps post_ops, bool transpose_b = false) {
@@ -36,7 +41,7 @@ class SplitProductTest : public ::testing::Test {
     const Tensor before = output.DeepCopy().value();
     PackedWeights packed;
     KernelContext ctx(step_, nullptr);
-    ASSERT_EQ(MatMulSplit(ctx, m, n, k, transpose_b, post_ops, a.data<float>(), b,
+    ASSERT_EQ(MatMulPanels(ctx, kernel(), m, n, k, transpose_b, post_ops, a.data<float>(), b,
                           post_ops.bias ? bias.data<float>() : nullptr, &packed,
                           output.data<float>(), ComputeNone),
               absl::OkStatus());
@@ -50,25 +55,25 @@ class SplitProductTest : public ::testing::Test {
   StepContext step_;
 };
 
-TEST_F(SplitProductTest, GivesTheProductOfAnySize) {
+TEST_P(PanelProductTest, GivesTheProductOfAnySize) {
   ExpectExact(64, 64, 64, PostOps());
   for (const int64_t m : {1, 15, 16, 17, 33}) ExpectExact(m, 40, 50, PostOps());
   for (const int64_t n : {1, 16, 17, 31, 33}) ExpectExact(20, n, 50, PostOps());
   for (const int64_t k : {1, 2, 31, 32, 33, 63}) ExpectExact(20, 40, k, PostOps());
 }
 
-TEST_F(SplitProductTest, GoesThroughWeightsBeyondTheCacheByColumns) {
+TEST_P(PanelProductTest, GoesThroughWeightsBeyondTheCacheByColumns) {
   ExpectExact(70, 200, 2100, {.bias = true, .add = true, .activation = Activation::kRelu});
   ExpectExact(600, 160, 700, {.bias = true});
 }
 
-TEST_F(SplitProductTest, GoesThroughManyRowsInPieces) { ExpectExact(9000, 33, 40, {.add = true}); }
+TEST_P(PanelProductTest, GoesThroughManyRowsInPieces) { ExpectExact(9000, 33, 40, {.add = true}); }
 
-TEST_F(SplitProductTest, TakesTransposedWeights) {
+TEST_P(PanelProductTest, TakesTransposedWeights) {
   ExpectExact(33, 70, 45, {.bias = true}, /*transpose_b=*/true);
 }
 
-TEST_F(SplitProductTest, EndsInBiasAdditionAndEachActivation) {
+TEST_P(PanelProductTest, EndsInBiasAdditionAndEachActivation) {
   for (const Activation activation :
        {Activation::kNone, Activation::kRelu, Activation::kRelu6, Activation::kElu,
         Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kGeluErf,
@@ -79,14 +84,14 @@ TEST_F(SplitProductTest, EndsInBiasAdditionAndEachActivation) {
   }
 }
 
-TEST_F(SplitProductTest, SharesRowsOrColumnsOutAmongThreads) {
+TEST_P(PanelProductTest, SharesRowsOrColumnsOutAmongThreads) {
   ThreadPool pool({.name = "test", .num_threads = 3});
   step_.intra_op_pool = &pool;
   ExpectExact(500, 64, 96, {.bias = true, .activation = Activation::kRelu});
   ExpectExact(100, 300, 1100, {.bias = true, .activation = Activation::kGeluErf});
 }
 
-TEST_F(SplitProductTest, KeepsAllBitsOfAFloat) {
+TEST_P(PanelProductTest, KeepsAllBitsOfAFloat) {
   // Differences that 16 bits do not hold.
   Tensor a = Tensor::Allocate(DType::kFloat, {16, 32}).value();
   Tensor b = Tensor::Allocate(DType::kFloat, {32, 16}).value();
@@ -95,14 +100,14 @@ TEST_F(SplitProductTest, KeepsAllBitsOfAFloat) {
   PackedWeights packed;
   KernelContext ctx(step_, nullptr);
   Tensor output = RandomTensor({16, 16}, 1);
-  ASSERT_TRUE(MatMulSplit(ctx, 16, 16, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
+  ASSERT_TRUE(MatMulPanels(ctx, kernel(), 16, 16, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
                           output.data<float>(), ComputeNone)
                   .ok());
   for (const float x : output.flat<float>()) ASSERT_EQ(x, 32 * (1.0f + 0x1p-23f));
 }
 
 // The rows that compute_exactly() is asked for.
-std::vector<bool> RowsLeft(StepContext& step, int64_t m, int64_t n, int64_t k, const Tensor& a,
+std::vector<bool> RowsLeft(StepContext& step, const panel::PanelKernel& kernel, int64_t m, int64_t n, int64_t k, const Tensor& a,
                            const Tensor& b) {
   KernelContext ctx(step, nullptr);
   PackedWeights packed;
@@ -114,13 +119,13 @@ std::vector<bool> RowsLeft(StepContext& step, int64_t m, int64_t n, int64_t k, c
     for (int64_t i = first; i < first + count; ++i) left[i] = true;
     return absl::OkStatus();
   };
-  EXPECT_EQ(MatMulSplit(ctx, m, n, k, false, PostOps(), a.data<float>(), b, nullptr, &packed,
+  EXPECT_EQ(MatMulPanels(ctx, kernel, m, n, k, false, PostOps(), a.data<float>(), b, nullptr, &packed,
                         output.data<float>(), compute),
             absl::OkStatus());
   return left;
 }
 
-TEST_F(SplitProductTest, LeavesRowsWithoutASplit) {
+TEST_P(PanelProductTest, LeavesRowsThatItHasNoProductsOf) {
   const int64_t m = 9000, n = 32, k = 40;
   Tensor a = RandomTensor({m, k}, 1);
   const Tensor b = RandomTensor({k, n}, 2);
@@ -128,20 +133,23 @@ TEST_F(SplitProductTest, LeavesRowsWithoutASplit) {
   ThreadPool pool({.name = "test", .num_threads = 3});
   for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
     step_.intra_op_pool = threads;
-    const std::vector<bool> left = RowsLeft(step_, m, n, k, a, b);
-    EXPECT_TRUE(left.back());
+    const std::vector<bool> left = RowsLeft(step_, kernel(), m, n, k, a, b);
+    EXPECT_EQ(left.back(), splits());
     EXPECT_FALSE(left.front());
   }
 }
 
-TEST_F(SplitProductTest, LeavesAllRowsToWeightsWithoutASplit) {
+TEST_P(PanelProductTest, LeavesAllRowsOfWeightsThatItHasNoProductsOf) {
   const Tensor a = RandomTensor({32, 32}, 1);
   for (const float value : {kInfinity, -kInfinity, std::nanf(""), 0x1p62f}) {
     Tensor b = RandomTensor({32, 32}, 2);
     b.data<float>()[5] = value;
-    EXPECT_EQ(RowsLeft(step_, 32, 32, 32, a, b), std::vector<bool>(32, true));
+    const bool leaves = splits() || !std::isfinite(value);
+    EXPECT_EQ(RowsLeft(step_, kernel(), 32, 32, 32, a, b), std::vector<bool>(32, leaves));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, PanelProductTest, ::testing::ValuesIn(kTestedKernels), NameOfKernel);
 
 // Also where there is no AMX.
 TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
