@@ -103,23 +103,23 @@ class Loop {
  public:
   using Body = absl::FunctionRef<void(int64_t, int64_t)>;
 
-  Loop(int64_t total, int64_t block, int64_t num_blocks, int owners, Body body)
-      : total_(total), block_(block), num_blocks_(num_blocks), owners_(owners), body_(body) {}
-
-  // Runs blocks until none is unclaimed. `body_` refers to the caller's frame, which lives until
-  // all claimed blocks are done: it is touched after a successful claim only.
-  void RunBlocks() {
-    int64_t finished = 0;
-    for (int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < num_blocks_;) {
-      const int64_t begin = i * block_;
-      body_(begin, std::min(begin + block_, total_));
-      ++finished;
-    }
-    if (finished > 0 && unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) {
-      done_.store(1, std::memory_order_release);
-      done_.notify_one();
+  Loop(int64_t total, int64_t block, int64_t num_blocks, int threads, Body body)
+      : total_(total),
+        block_(block),
+        threads_(threads),
+        owners_(threads),
+        body_(body),
+        shares_(threads),
+        unfinished_(num_blocks) {
+    for (int i = 0; i < threads; ++i) {
+      shares_[i].next = num_blocks * i / threads;
+      shares_[i].end = num_blocks * (i + 1) / threads;
     }
   }
+
+  // What the caller and what its helpers run.
+  void Lead() { RunBlocks(0); }
+  void Help() { RunBlocks(helpers_.fetch_add(1, std::memory_order_relaxed) + 1); }
 
   void Wait() {
     if (SpinUntil([&] { return done_.load(std::memory_order_acquire) != 0; })) return;
@@ -131,14 +131,41 @@ class Loop {
   }
 
  private:
+  // Blocks that one thread takes first.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+
+  // Runs blocks until none is unclaimed: those of share `mine`, then what others have left. Blocks
+  // beside each other, and the same ones in each loop, find in this core's cache what the loop
+  // before has left there. `body_` refers to the caller's frame, which lives until all claimed
+  // blocks are done: it is touched after a successful claim only.
+  void RunBlocks(int mine) {
+    int64_t finished = 0;
+    for (int i = 0; i < threads_; ++i) {
+      Share& share = shares_[(mine + i) % threads_];
+      for (int64_t at; (at = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
+        const int64_t begin = at * block_;
+        body_(begin, std::min(begin + block_, total_));
+        ++finished;
+      }
+    }
+    if (finished > 0 && unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) {
+      done_.store(1, std::memory_order_release);
+      done_.notify_one();
+    }
+  }
+
   const int64_t total_;
   const int64_t block_;
-  const int64_t num_blocks_;
+  const int threads_;
   std::atomic<int> owners_;
+  std::atomic<int> helpers_{0};
   std::atomic<int> done_{0};
   Body body_;
-  alignas(64) std::atomic<int64_t> next_{0};
-  std::atomic<int64_t> unfinished_{num_blocks_};
+  std::vector<Share> shares_;
+  std::atomic<int64_t> unfinished_;
 };
 
 // Threads that have just helped with a loop, and look for the next one before they go back to the
@@ -183,7 +210,7 @@ class Lingerers {
       Loop* const given = loop.exchange(nullptr, std::memory_order_acq_rel);
       stays = given != Waiting();
       if (stays) {
-        given->RunBlocks();
+        given->Help();
         given->Release();
       }
     }
@@ -228,7 +255,7 @@ class ThreadPool::Impl {
     for (int64_t i = lingerers.Give(loop, helpers); i < helpers; ++i) {
       pool.Schedule([this, loop, background] {
         const InBackground scope(background);
-        loop->RunBlocks();
+        loop->Help();
         loop->Release();
         // When its queue is full the pool runs closures on whoever brings them.
         const int id = pool.CurrentThreadId();
@@ -285,7 +312,7 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
 
   Loop* loop = new Loop(total, block, num_blocks, static_cast<int>(threads), body);
   impl_->Share(loop, threads - 1, background);
-  loop->RunBlocks();
+  loop->Lead();
   loop->Wait();
   loop->Release();
 }
