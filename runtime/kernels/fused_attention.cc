@@ -1,7 +1,9 @@
 // Attention in one piece: scores of as many queries as fit into the cache, their softmax, and the
 // sum of values, before the next queries' scores are made.
 #include <algorithm>
+#include <optional>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/cpu/head_product.h"
@@ -27,49 +29,70 @@ struct Order {
   }
 };
 
-// Steps of a mask over batch, heads, queries and keys; 0 where it repeats.
-struct MaskSteps {
-  int64_t batch = 0, heads = 0, queries = 0, keys = 0;
-};
-
-// Errors: INVALID_ARGUMENT unless `mask` broadcasts to `scores`.
-absl::StatusOr<MaskSteps> StepsOf(const Shape& mask, const Shape& scores) {
-  int64_t steps[4] = {0, 0, 0, 0};
-  bool fits = mask.rank() <= 4;
-  int64_t step = 1;
-  for (int i = mask.rank() - 1, at = 3; fits && i >= 0; --i, --at) {
-    fits = mask.dim(i) == 1 || mask.dim(i) == scores.dim(at);
-    if (mask.dim(i) != 1) steps[at] = step;
-    step *= mask.dim(i);
-  }
-  if (!fits) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a mask of shape ", mask.ToString(), " does not fit scores of shape ", scores.ToString()));
-  }
-  return MaskSteps{steps[0], steps[1], steps[2], steps[3]};
+// Lets *dim repeat up to `other`, as broadcasting does. False unless they are equal or one is 1.
+bool Widen(int64_t* dim, int64_t other) {
+  if (*dim == 1) *dim = other;
+  return *dim == other || other == 1;
 }
 
-// scores = softmax(scale * scores + mask), a row. `mask` may be null.
-void WeighRow(float scale, const float* mask, int64_t mask_step, int64_t count, float* scores) {
-  if (mask == nullptr) {
+// What changes scores before their softmax, by batch, heads, queries and keys.
+class Mask {
+ public:
+  // A vector is about keys, or, `by_image`, about images.
+  Mask(const Tensor& tensor, bool by_image) : tensor_(tensor), shape_(tensor.shape()) {
+    if (by_image && tensor.rank() == 1) shape_ = {tensor.dim(0), 1, 1, 1};
+    int64_t step = 1;
+    for (int i = shape_.rank() - 1, at = 3; i >= 0 && at >= 0; --i, --at) {
+      if (shape_.dim(i) != 1) steps_[at] = step;
+      step *= shape_.dim(i);
+    }
+  }
+  const Shape& shape() const { return shape_; }
+  // Where the row of scores begins.
+  template <typename T>
+  const T* Row(int64_t image, int64_t head, int64_t query) const {
+    return tensor_.data<T>() + image * steps_[0] + head * steps_[1] + query * steps_[2];
+  }
+  // 1, or 0 where a row has one value.
+  int64_t key_step() const { return steps_[3]; }
+
+ private:
+  const Tensor& tensor_;
+  Shape shape_;
+  int64_t steps_[4] = {0, 0, 0, 0};  // 0 where it repeats
+};
+
+// scores += mask, a row.
+void AddRow(const float* mask, int64_t mask_step, int64_t count, float* scores) {
+  if (mask_step == 1) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) scores[i] *= scale;
-  } else if (mask_step == 1) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) scores[i] = scores[i] * scale + mask[i];
+    for (int64_t i = 0; i < count; ++i) scores[i] += mask[i];
   } else {
     const float same = *mask;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) scores[i] = scores[i] * scale + same;
+    for (int64_t i = 0; i < count; ++i) scores[i] += same;
   }
-  SoftmaxRow(scores, count, scores);
+}
+
+// scores = keep ? scores : masked, a row.
+void SelectRow(const bool* keep, int64_t keep_step, float masked, int64_t count, float* scores) {
+  if (keep_step == 0) {
+    if (!*keep) std::fill_n(scores, count, masked);
+    return;
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) scores[i] = keep[i] ? scores[i] : masked;
 }
 
 // Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
 class AttentionKernel : public OpKernel {
  public:
   explicit AttentionKernel(const KernelBuild& build)
-      : scale_(build.attr<float>("scale")), broadcasts_(build.attr<bool>("broadcasts")) {
+      : scale_(build.attr<float>("scale")),
+        masked_(build.attr<float>("masked")),
+        num_masks_(static_cast<int>(build.attr<int64_t>("num_masks"))),
+        keeps_images_(build.attr<bool>("keeps_images")),
+        broadcasts_(build.attr<bool>("broadcasts")) {
     const auto heads_first = build.attr<std::vector<bool>>("heads_first");
     if (heads_first.size() != 4) {
       build.Fail(absl::InvalidArgumentError("heads_first must have four values"));
@@ -111,17 +134,17 @@ class AttentionKernel : public OpKernel {
 
  private:
   struct Run {
-    const Tensor *query, *key, *value, *mask = nullptr;
+    const Tensor *query, *key, *value;
+    absl::InlinedVector<Mask, 2> masks;
+    std::optional<Mask> keep;
     Tensor* output;
     int64_t batch, heads, queries, keys;
-    MaskSteps mask_steps;
   };
 
   absl::Status Prepare(KernelContext& ctx, Run* run) const {
     run->query = &ctx.input(0);
     run->key = &ctx.input(1);
     run->value = &ctx.input(2);
-    if (ctx.num_inputs() > 3) run->mask = &ctx.input(3);
     for (const Tensor* tensor : {run->query, run->key, run->value}) {
       if (tensor->rank() != 4) {
         return absl::InvalidArgumentError(
@@ -132,15 +155,21 @@ class AttentionKernel : public OpKernel {
     run->heads = query_.heads(*run->query);
     run->queries = query_.tokens(*run->query);
     run->keys = key_.tokens(*run->key);
-    if (run->query->dim(3) != run->key->dim(3) || run->keys != value_.tokens(*run->value) ||
-        !Fits(*run->key, key_, *run) || !Fits(*run->value, value_, *run)) {
+    bool fits = run->query->dim(3) == run->key->dim(3) && Join(*run->key, key_, run);
+    for (int i = 3; fits && i < ctx.num_inputs(); ++i) {
+      const bool is_keep = i - 3 >= num_masks_;
+      const Mask mask(ctx.input(i), is_keep && keeps_images_);
+      RETURN_IF_ERROR(Join(mask, run));
+      if (is_keep) {
+        run->keep.emplace(mask);
+      } else {
+        run->masks.push_back(mask);
+      }
+    }
+    if (!fits || run->keys != value_.tokens(*run->value) || !Join(*run->value, value_, run)) {
       return absl::InvalidArgumentError(
           absl::StrCat("query, key and value do not fit: ", run->query->shape().ToString(), ", ",
                        run->key->shape().ToString(), " and ", run->value->shape().ToString()));
-    }
-    if (run->mask != nullptr) {
-      ASSIGN_OR_RETURN(run->mask_steps, StepsOf(run->mask->shape(),
-                                                {run->batch, run->heads, run->queries, run->keys}));
     }
     ASSIGN_OR_RETURN(run->output,
                      ctx.AllocateOutput(0, output_.MakeShape(run->batch, run->heads, run->queries,
@@ -148,11 +177,25 @@ class AttentionKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Whether batch and heads are those of the query, or repeat.
-  bool Fits(const Tensor& tensor, const Order& order, const Run& run) const {
+  // Whether batch and heads are those of the run, perhaps by repeating either.
+  bool Join(const Tensor& tensor, const Order& order, Run* run) const {
     const int64_t batch = tensor.dim(0), heads = order.heads(tensor);
-    return (batch == run.batch || (broadcasts_ && batch == 1)) &&
-           (heads == run.heads || (broadcasts_ && heads == 1));
+    return broadcasts_ ? Widen(&run->batch, batch) && Widen(&run->heads, heads)
+                       : batch == run->batch && heads == run->heads;
+  }
+
+  // Errors: INVALID_ARGUMENT unless mask and scores broadcast.
+  static absl::Status Join(const Mask& mask, Run* run) {
+    const Shape scores = {run->batch, run->heads, run->queries, run->keys};
+    int64_t* const dims[] = {&run->batch, &run->heads, &run->queries, &run->keys};
+    bool fits = mask.shape().rank() <= 4;
+    for (int i = mask.shape().rank() - 1, at = 3; fits && i >= 0; --i, --at) {
+      fits = Widen(dims[at], mask.shape().dim(i));
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("a mask of shape ", mask.shape().ToString(),
+                                                   " does not fit scores of shape ",
+                                                   scores.ToString()));
   }
 
   // The first element of an image.
@@ -165,40 +208,67 @@ class AttentionKernel : public OpKernel {
     return {order.heads(tensor) == 1 ? 0 : order.head_step(tensor), order.token_step(tensor), 1};
   }
 
-  // `count` queries of one image, from `first` on, over all heads.
-  absl::Status Attend(KernelContext& ctx, const Run& run, int64_t image, int64_t first,
-                      int64_t count) const {
-    const int64_t features = run.query->dim(3), out_features = run.value->dim(3);
-    ASSIGN_OR_RETURN(Tensor scores, ctx.AllocateTemp(DType::kFloat, {run.heads, count, run.keys}));
-    const HeadMatrices scores_layout{count * run.keys, run.keys, 1};
+  // Scores of `count` queries of one image, from `first` on: [heads, count, keys].
+  absl::Status Score(KernelContext& ctx, const Run& run, int64_t image, int64_t first,
+                     int64_t count, float* scores) const {
+    // A mask may let one query or key stand for many.
+    const bool is_one_query = query_.tokens(*run.query) != run.queries;
+    const bool is_one_key = key_.tokens(*run.key) != run.keys;
+    if (is_one_query) first = 0;
     HeadMatrices key_layout = Matrices(*run.key, key_);
     std::swap(key_layout.row_step, key_layout.column_step);
     RETURN_IF_ERROR(
-        MultiplyHeads(ctx, run.heads, count, run.keys, features, Matrices(*run.query, query_),
+        MultiplyHeads(ctx, run.heads, is_one_query ? 1 : count, is_one_key ? 1 : run.keys,
+                      run.query->dim(3), Matrices(*run.query, query_),
                       Image(*run.query, image) + first * query_.token_step(*run.query), key_layout,
-                      Image(*run.key, image), scores_layout, scores.data<float>()));
+                      Image(*run.key, image), {count * run.keys, run.keys, 1}, scores));
+    for (int64_t head = 0; head < run.heads; ++head, scores += count * run.keys) {
+      for (int64_t i = 0; is_one_key && i < (is_one_query ? 1 : count); ++i) {
+        std::fill_n(scores + i * run.keys, run.keys, scores[i * run.keys]);
+      }
+      for (int64_t i = 1; is_one_query && i < count; ++i) {
+        std::copy_n(scores, run.keys, scores + i * run.keys);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The weights that a row of scores makes, in its place.
+  void Weigh(const Run& run, int64_t image, int64_t head, int64_t query, float* scores) const {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < run.keys; ++i) scores[i] *= scale_;
+    for (const Mask& mask : run.masks) {
+      AddRow(mask.Row<float>(image, head, query), mask.key_step(), run.keys, scores);
+    }
+    if (run.keep.has_value()) {
+      SelectRow(run.keep->Row<bool>(image, head, query), run.keep->key_step(), masked_, run.keys,
+                scores);
+    }
+    SoftmaxRow(scores, run.keys, scores);
+  }
+
+  // `count` queries of one image, from `first` on, over all heads.
+  absl::Status Attend(KernelContext& ctx, const Run& run, int64_t image, int64_t first,
+                      int64_t count) const {
+    ASSIGN_OR_RETURN(Tensor scores, ctx.AllocateTemp(DType::kFloat, {run.heads, count, run.keys}));
+    RETURN_IF_ERROR(Score(ctx, run, image, first, count, scores.data<float>()));
     for (int64_t head = 0; head < run.heads; ++head) {
       for (int64_t i = 0; i < count; ++i) {
-        const float* mask = nullptr;
-        if (run.mask != nullptr) {
-          const MaskSteps& steps = run.mask_steps;
-          mask = run.mask->data<float>() + image * steps.batch + head * steps.heads +
-                 (first + i) * steps.queries;
-        }
-        WeighRow(scale_, mask, run.mask_steps.keys, run.keys,
-                 scores.data<float>() + (head * count + i) * run.keys);
+        Weigh(run, image, head, first + i, scores.data<float>() + (head * count + i) * run.keys);
       }
     }
     Tensor& output = *run.output;
     float* const to = output.data<float>() + image * (output.num_elements() / run.batch) +
                       first * output_.token_step(output);
-    return MultiplyHeads(ctx, run.heads, count, out_features, run.keys, scores_layout,
-                         scores.data<float>(), Matrices(*run.value, value_),
-                         Image(*run.value, image), Matrices(output, output_), to);
+    return MultiplyHeads(ctx, run.heads, count, run.value->dim(3), run.keys,
+                         {count * run.keys, run.keys, 1}, scores.data<float>(),
+                         Matrices(*run.value, value_), Image(*run.value, image),
+                         Matrices(output, output_), to);
   }
 
-  const float scale_;
-  const bool broadcasts_;
+  const float scale_, masked_;
+  const int num_masks_;
+  const bool keeps_images_, broadcasts_;
   Order query_, key_, value_, output_;
 };
 REGISTER_KERNEL("_Attention", kCpu, AttentionKernel);

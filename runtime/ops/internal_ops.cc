@@ -105,14 +105,17 @@ REGISTER_OP("_LayerNorm")
     .Input("x: T").Input("gamma: T").Input("beta: T").Input("addend: num_addends * T")
     .Output("y: T").Attr("T: {float}").Attr("num_addends: int >= 0 = 0").Attr("epsilon: float")
     .Attr("axis: int = -1");
-// softmax(scale * query * key^T + mask) * value, all of rank 4: [batch, heads, tokens, features] if
+// softmax(scale * query * key^T + masks) * value, all of rank 4: [batch, heads, tokens, features] if
 // heads_first says so of query, key, value and output in turn, else [batch, tokens, heads,
-// features]. The mask broadcasts to [batch, heads, queries, keys]; so do, if `broadcasts`, batch and
-// heads of key and value.
+// features]. `masked` takes the place of scores where `keep` is false. Scores [batch, heads,
+// queries, keys], masks and `keep` broadcast to each other as in AddV2, but a vector `keep` names
+// images if `keeps_images`; so do, if `broadcasts`, batch and heads of query, key and value.
 REGISTER_OP("_Attention")
     .Input("query: T").Input("key: T").Input("value: T").Input("mask: num_masks * T")
-    .Output("output: T").Attr("T: {float}").Attr("num_masks: int >= 0 = 0")
-    .Attr("scale: float = 1.0").Attr("broadcasts: bool = false").Attr("heads_first: list(bool)");
+    .Input("keep: num_keeps * bool").Output("output: T").Attr("T: {float}")
+    .Attr("num_masks: int >= 0 = 0").Attr("num_keeps: int >= 0 = 0").Attr("scale: float = 1.0")
+    .Attr("masked: float = 0.0").Attr("keeps_images: bool = false")
+    .Attr("broadcasts: bool = false").Attr("heads_first: list(bool)");
 // A depthwise convolution, a pointwise one after it and, if `expand_ops` is not empty, one before it,
 // each with what its `fused_ops` would say: a bias, then Relu or Relu6 or nothing; "Add" among
 // project_ops adds `input`. Filters and biases are those of the layers in their order; the window's

@@ -67,7 +67,10 @@ struct Match {
   bool output_heads_first = true;
   bool broadcasts = false;  // as BatchMatMulV2 does, Einsum does not
   double scale = 1;
-  std::optional<Endpoint> mask;
+  std::vector<Endpoint> masks;   // added to the scores
+  std::optional<Endpoint> keep;  // true where scores count; where not, they are `masked`
+  double masked = 0;
+  bool keeps_images = false;  // a vector `keep` is about images, as it is in Select
 };
 
 // scores[b, n, t, s] = sum over h of query[b, n, t, h] * key[b, n, s, h]
@@ -114,37 +117,113 @@ Node* Inner(const OptimizationItem& item, const Endpoint& value, const Node& use
              : nullptr;
 }
 
-// Reads `weights` as softmax(scale * scores + mask).
+// Reads `node` as scale * scores + masks.
+bool MatchLogits(const OptimizationItem& item, Node* node, int num_masks, Match* match) {
+  constexpr int kMaxMasks = 3;
+  if (MatchScores(*node, match)) return true;
+  if (node->IsOp("Mul") || node->IsOp("RealDiv")) {
+    for (int side : {0, 1}) {
+      const auto constant = ScalarConstant(node->input(side));
+      if (!constant.has_value() || (node->IsOp("RealDiv") && side == 0)) continue;
+      Node* scores = Inner(item, node->input(1 - side), *node);
+      if (scores == nullptr || !MatchScores(*scores, match)) continue;
+      match->scale = node->IsOp("Mul") ? *constant : 1 / *constant;
+      return true;
+    }
+    return false;
+  }
+  if ((!node->IsOp("Add") && !node->IsOp("AddV2")) || num_masks == kMaxMasks) return false;
+  for (int side : {0, 1}) {
+    Node* rest = Inner(item, node->input(side), *node);
+    if (rest == nullptr || !MatchLogits(item, rest, num_masks + 1, match)) continue;
+    match->masks.push_back(node->input(1 - side));
+    return true;
+  }
+  return false;
+}
+
+// The Shape that `value`, a Fill, takes its shape from, if that is the shape of x.
+Node* ShapeFilled(const OptimizationItem& item, const Endpoint& value, const Endpoint& x,
+                  const Node& user) {
+  Node* fill = value.node->IsOp("Fill") ? Inner(item, value, user) : nullptr;
+  if (fill == nullptr || !fill->input(0).node->IsOp("Shape")) return nullptr;
+  Node* shape = Inner(item, fill->input(0), *fill);
+  return shape != nullptr && shape->input(0) == x ? shape : nullptr;
+}
+
+// A value that is the same everywhere, and the Shape of x that it is made by, if it is.
+struct Uniform {
+  double value = 0;
+  Node* shape = nullptr;
+};
+
+// Reads `value` as a scalar constant c, Fill(Shape(x), c), or the product of both kinds.
+std::optional<Uniform> AsUniform(const OptimizationItem& item, const Endpoint& value,
+                                 const Endpoint& x, const Node& user) {
+  if (const auto scalar = ScalarConstant(value); scalar.has_value()) return Uniform{*scalar};
+  if (Node* shape = ShapeFilled(item, value, x, user); shape != nullptr) {
+    const auto scalar = ScalarConstant(value.node->input(1));
+    return scalar.has_value() ? std::optional<Uniform>({*scalar, shape}) : std::nullopt;
+  }
+  Node* product = value.node->IsOp("Mul") ? Inner(item, value, user) : nullptr;
+  if (product == nullptr) return std::nullopt;
+  for (int side : {0, 1}) {
+    const auto factor = ScalarConstant(product->input(side));
+    Node* shape = ShapeFilled(item, product->input(1 - side), x, *product);
+    if (!factor.has_value() || shape == nullptr) continue;
+    const auto scalar = ScalarConstant(product->input(1 - side).node->input(1));
+    if (scalar.has_value()) return Uniform{*factor * *scalar, shape};
+  }
+  return std::nullopt;
+}
+
+// Drops from `keep` what says "everywhere where x is": LogicalAnd(Fill(Shape(x), true), keep).
+// Returns the Shape, or null.
+Node* DropEverywhere(const OptimizationItem& item, const Endpoint& x, const Node& user,
+                     Endpoint* keep) {
+  Node* both = keep->node->IsOp("LogicalAnd") ? Inner(item, *keep, user) : nullptr;
+  if (both == nullptr) return nullptr;
+  for (int side : {0, 1}) {
+    Node* shape = ShapeFilled(item, both->input(side), x, *both);
+    if (shape == nullptr) continue;
+    const Tensor* filled = ConstantValue(both->input(side).node->input(1));
+    if (filled == nullptr || filled->num_elements() != 1 || !filled->flat<bool>()[0]) continue;
+    *keep = both->input(1 - side);
+    return shape;
+  }
+  return nullptr;
+}
+
+// Reads `select` as scores where a mask is true, and a number elsewhere. Returns the scores, which
+// only `select`, and what makes masks of their shape for it, may use; null if it is another.
+Node* MatchSelect(const OptimizationItem& item, const Node& select, Match* match) {
+  const bool is_v1 = select.IsOp("Select");
+  if (!is_v1 && !select.IsOp("SelectV2")) return nullptr;
+  const Endpoint scores = select.input(1);
+  const auto masked = AsUniform(item, select.input(2), scores, select);
+  // Select wants a value of the scores' own shape.
+  if (!masked.has_value() || (is_v1 && masked->shape == nullptr)) return nullptr;
+  Endpoint keep = select.input(0);
+  const Node* everywhere = DropEverywhere(item, scores, select, &keep);
+  const std::vector<const Node*> users = {&select, masked->shape, everywhere};
+  if (item.IsPreserved(scores.node) || scores.node->num_outputs() != 1 ||
+      scores.node->device() != select.device() || HasOtherUsers(*scores.node, users)) {
+    return nullptr;
+  }
+  match->keep = keep;
+  match->masked = masked->value;
+  match->keeps_images = is_v1 && everywhere == nullptr;
+  return scores.node;
+}
+
+// Reads `softmax` as softmax(scale * scores + masks), or that of a Select between them and a
+// number.
 bool MatchWeights(const OptimizationItem& item, Node* softmax, Match* match) {
   if (!softmax->IsOp("Softmax")) return false;
   Node* logits = Inner(item, softmax->input(0), *softmax);
   if (logits == nullptr) return false;
-  const auto scaled = [&](Node* node) {
-    if (MatchScores(*node, match)) return true;
-    double scale = 1;
-    Endpoint inner;
-    if (node->IsOp("Mul") || node->IsOp("RealDiv")) {
-      for (int side : {0, 1}) {
-        const auto constant = ScalarConstant(node->input(side));
-        if (!constant.has_value() || (node->IsOp("RealDiv") && side == 0)) continue;
-        scale = node->IsOp("Mul") ? *constant : 1 / *constant;
-        inner = node->input(1 - side);
-      }
-    }
-    Node* scores = inner.node == nullptr ? nullptr : Inner(item, inner, *node);
-    if (scores == nullptr || !MatchScores(*scores, match)) return false;
-    match->scale = scale;
-    return true;
-  };
-  if (scaled(logits)) return true;
-  if (!logits->IsOp("Add") && !logits->IsOp("AddV2")) return false;
-  for (int side : {0, 1}) {
-    Node* scores = Inner(item, logits->input(side), *logits);
-    if (scores == nullptr || !scaled(scores)) continue;
-    match->mask = logits->input(1 - side);
-    return true;
-  }
-  return false;
+  Node* scores = MatchSelect(item, *logits, match);
+  return MatchLogits(item, scores == nullptr ? logits : scores, 0, match);
 }
 
 // output[b, n, t, h] = sum over s of weights[b, n, t, s] * value[b, n, s, h]. Sets what is left of
@@ -207,11 +286,15 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
       continue;
     }
     std::vector<Endpoint> inputs = {match.query.value, match.key.value, match.value.value};
-    if (match.mask.has_value()) inputs.push_back(*match.mask);
+    inputs.insert(inputs.end(), match.masks.begin(), match.masks.end());
+    if (match.keep.has_value()) inputs.push_back(*match.keep);
     AttrMap attrs = {
         {"T", DType::kFloat},
-        {"num_masks", static_cast<int64_t>(match.mask.has_value())},
+        {"num_masks", static_cast<int64_t>(match.masks.size())},
+        {"num_keeps", static_cast<int64_t>(match.keep.has_value())},
         {"scale", static_cast<float>(match.scale)},
+        {"masked", static_cast<float>(match.masked)},
+        {"keeps_images", match.keeps_images},
         {"broadcasts", match.broadcasts},
         {"heads_first", std::vector<bool>{match.query.heads_first, match.key.heads_first,
                                           match.value.heads_first, match.output_heads_first}}};

@@ -1,5 +1,7 @@
 #include "runtime/optimize/fuse_attention.h"
 
+#include <limits>
+
 #include "gtest/gtest.h"
 #include "runtime/optimize/pass_test_graph.h"
 
@@ -107,6 +109,163 @@ TEST(FuseAttentionTest, ManyQueriesInBlocks) {
       kFuse,
       {Scattered({1, 400, 2, 8}, 1), Scattered({1, 700, 2, 8}, 2), Scattered({1, 700, 2, 4}, 3)},
       kTolerance));
+}
+
+Endpoint Scores(PassTestGraph& g, const Endpoint& query, const Endpoint& key) {
+  return g.Op("Einsum", {query, key}, {{"equation", "BTNH,BSNH->BNTS"}, {"N", 2}});
+}
+
+Endpoint Mix(PassTestGraph& g, const Endpoint& logits, const Endpoint& value) {
+  return g.Op("Einsum", {g.Op("Softmax", {logits}), value},
+              {{"equation", "BNTS,BSNH->BTNH"}, {"N", 2}});
+}
+
+// A value everywhere where x is.
+Endpoint FilledLike(PassTestGraph& g, const Endpoint& x, Tensor value) {
+  const Endpoint shape = g.Op("Shape", {x}, {{"out_type", DType::kInt32}});
+  const DType dtype = value.dtype();
+  return g.Op("Fill", {shape, g.Const(std::move(value))},
+              {{"T", dtype}, {"index_type", DType::kInt32}});
+}
+
+Endpoint SelectV2(PassTestGraph& g, const Endpoint& keep, const Endpoint& x, const Endpoint& y) {
+  return g.Op("SelectV2", {keep, x, y}, {{"T", DType::kFloat}});
+}
+
+// True in two of three places, and nowhere in the last quarter.
+Tensor Kept(const Shape& shape) {
+  Tensor tensor = Tensor::Allocate(DType::kBool, shape).value();
+  const int64_t size = tensor.num_elements();
+  for (int64_t i = 0; i < size; ++i) tensor.flat<bool>()[i] = i % 3 != 1 && i <= size * 3 / 4;
+  return tensor;
+}
+
+const Shape kKeeps[] = {{2, 1, 1, 6}, {5, 6}, {2, 3, 5, 6}, {2, 3, 5, 1}, {6}, {1}, {}};
+
+TEST(FuseAttentionTest, SelectsScores) {
+  for (const float masked : {-1e9f, -std::numeric_limits<float>::infinity(),
+                             std::numeric_limits<float>::lowest(), 0.5f}) {
+    for (const bool with_everywhere : {false, true}) {
+      for (const Shape& keep : kKeeps) {
+        SCOPED_TRACE(keep.ToString());
+        PassTestGraph g;
+        const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                       value = g.Arg(DType::kFloat), mask = g.Arg(DType::kBool);
+        const Endpoint scores = Scaled(g, Scores(g, query, key));
+        Endpoint kept = mask;
+        if (with_everywhere) {
+          kept = g.Op("LogicalAnd", {FilledLike(g, scores, Tensor::Scalar(true)), mask});
+        }
+        const Endpoint number = g.Const(Tensor::Scalar(masked));
+        g.Result(Mix(g, SelectV2(g, kept, scores, number), value));
+        std::vector<Tensor> args = Args();
+        args.push_back(Kept(keep));
+        EXPECT_TRUE(g.ExpectSameResults(kFuse, args, kTolerance));
+        EXPECT_EQ(g.CountOf("_Attention"), 1);
+        EXPECT_EQ(g.CountOf("SelectV2") + g.CountOf("LogicalAnd") + g.CountOf("Shape"), 0);
+      }
+    }
+  }
+}
+
+TEST(FuseAttentionTest, SelectDropsNaNAndAdditionDoesNot) {
+  PassTestGraph g;
+  const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                 value = g.Arg(DType::kFloat), keep = g.Arg(DType::kBool);
+  const Endpoint bias = g.Arg(DType::kFloat);
+  const Endpoint scores = g.Op("AddV2", {Scaled(g, Scores(g, query, key)), bias});
+  g.Result(Mix(g, SelectV2(g, keep, scores, g.Const(Tensor::Scalar(-1e9f))), value));
+  std::vector<Tensor> args = Args();
+  args[1].flat<float>()[8 * 3] = std::numeric_limits<float>::quiet_NaN();  // key 1, which is masked
+  args.push_back(Tensor::Vector<bool>({true, false, true, true, false, true}));
+  args.push_back(Scattered({3, 5, 6}, 4));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, args, kTolerance));
+  EXPECT_EQ(g.CountOf("_Attention"), 1);
+  EXPECT_FALSE(std::isnan((*g.Run(args))[0].flat<float>()[0]));
+  args[4].flat<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan((*g.Run(args))[0].flat<float>()[0]));
+}
+
+TEST(FuseAttentionTest, SelectOfTheOldKind) {
+  for (const Shape& keep : {Shape{2, 3, 5, 6}, Shape{2}, Shape{}}) {
+    SCOPED_TRACE(keep.ToString());
+    PassTestGraph g;
+    const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                   value = g.Arg(DType::kFloat), mask = g.Arg(DType::kBool);
+    const Endpoint scores = Scores(g, query, key);
+    const Endpoint ones = FilledLike(g, scores, Tensor::Scalar(1.0f));
+    const Endpoint padding = g.Op("Mul", {ones, g.Const(Tensor::Scalar(-4e9f))});
+    g.Result(Mix(g, g.Op("Select", {mask, scores, padding}, {{"T", DType::kFloat}}), value));
+    std::vector<Tensor> args = Args();
+    args.push_back(Kept(keep));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, args, kTolerance));
+    EXPECT_EQ(g.CountOf("_Attention"), 1);
+  }
+}
+
+TEST(FuseAttentionTest, SeveralMasksAddUp) {
+  PassTestGraph g;
+  const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                 value = g.Arg(DType::kFloat);
+  const Endpoint masked = g.Op("AddV2", {g.Arg(DType::kFloat), Scaled(g, Scores(g, query, key))});
+  g.Result(Mix(g, g.Op("AddV2", {masked, g.Const(Tensor::Scalar(1e-9f))}), value));
+  std::vector<Tensor> args = Args();
+  args.push_back(Scattered({2, 1, 5, 6}, 4));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, args, kTolerance));
+  EXPECT_EQ(g.Only("_Attention")->num_inputs(), 5);
+}
+
+TEST(FuseAttentionTest, MasksMayRepeatOneQueryOrKey) {
+  PassTestGraph g;
+  const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                 value = g.Arg(DType::kFloat), keep = g.Arg(DType::kBool);
+  const Endpoint logits = SelectV2(g, keep, Scores(g, query, key), g.Const(Tensor::Scalar(-1e9f)));
+  g.Result(Mix(g, logits, value));
+  const Tensor one_query = Scattered({2, 1, 3, 8}, 1), one_key = Scattered({2, 1, 3, 8}, 2);
+  const Tensor values = Scattered(kValue, 3), kept = Kept({2, 3, 5, 6});
+  const auto plain = g.Run({one_query, one_key, values, kept});
+  EXPECT_TRUE(
+      g.ExpectSameResults(kFuse, {one_query, Scattered(kKey, 2), values, kept}, kTolerance));
+  const auto fused = g.Run({one_query, one_key, values, kept});
+  ASSERT_TRUE(plain.ok() && fused.ok()) << plain.status() << fused.status();
+  for (int64_t i = 0; i < (*plain)[0].num_elements(); ++i) {
+    EXPECT_NEAR((*plain)[0].flat<float>()[i], (*fused)[0].flat<float>()[i], kTolerance);
+  }
+}
+
+TEST(FuseAttentionTest, QueriesOfOneImageRepeat) {
+  PassTestGraph g;
+  const Endpoint query = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+  const Endpoint key = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+  const Endpoint value = Swapped(g, g.Arg(DType::kFloat), {0, 2, 1, 3});
+  const Endpoint scores = g.Op("BatchMatMulV2", {query, key}, {{"adj_y", true}});
+  g.Result(g.Op("BatchMatMulV2", {g.Op("Softmax", {scores}), value}));
+  EXPECT_TRUE(g.ExpectSameResults(
+      kFuse, {Scattered({1, 5, 1, 8}, 1), Scattered(kKey, 2), Scattered(kValue, 3)}, kTolerance));
+  EXPECT_EQ(g.CountOf("_Attention"), 1);
+}
+
+TEST(FuseAttentionTest, SelectedScoresThatAreWantedStay) {
+  enum Wanted { kScores, kSelected, kShape };
+  for (const Wanted wanted : {kScores, kSelected, kShape}) {
+    PassTestGraph g;
+    const Endpoint scores = Scores(g, g.Arg(DType::kFloat), g.Arg(DType::kFloat));
+    const Endpoint value = g.Arg(DType::kFloat);
+    const Endpoint everywhere = FilledLike(g, scores, Tensor::Scalar(true));
+    const Endpoint keep = g.Op("LogicalAnd", {g.Arg(DType::kBool), everywhere});
+    const Endpoint logits = SelectV2(g, keep, scores, g.Const(Tensor::Scalar(-1e9f)));
+    g.Result(Mix(g, logits, value));
+    g.Result(wanted == kScores ? scores : wanted == kSelected ? logits : everywhere.node->input(0));
+    EXPECT_FALSE(g.Apply(kFuse));
+  }
+}
+
+TEST(FuseAttentionTest, SelectBetweenOtherThingsStays) {
+  PassTestGraph g;
+  const Endpoint scores = Scores(g, g.Arg(DType::kFloat), g.Arg(DType::kFloat));
+  g.Result(
+      Mix(g, SelectV2(g, g.Arg(DType::kBool), scores, g.Arg(DType::kFloat)), g.Arg(DType::kFloat)));
+  EXPECT_FALSE(g.Apply(kFuse));
 }
 
 TEST(FuseAttentionTest, WhatIsWantedInBetweenStays) {

@@ -30,8 +30,12 @@ void ExpectClose(const Tensor& a, const Tensor& b, double tolerance) {
     return;
   }
   double largest = 0;
-  for (float v : a.flat<float>()) largest = std::max(largest, std::abs(double{v}));
+  for (float v : a.flat<float>()) {
+    if (!std::isnan(v)) largest = std::max(largest, std::abs(double{v}));
+  }
   for (int64_t i = 0; i < a.num_elements(); ++i) {
+    EXPECT_EQ(std::isnan(a.flat<float>()[i]), std::isnan(b.flat<float>()[i])) << "element " << i;
+    if (std::isnan(a.flat<float>()[i])) continue;
     EXPECT_NEAR(a.flat<float>()[i], b.flat<float>()[i], tolerance * largest) << "element " << i;
   }
 }

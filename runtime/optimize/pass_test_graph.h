@@ -39,7 +39,7 @@ class PassTestGraph {
   // Runs the graph; the state of variables stays from run to run.
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Tensor>& args);
   // Runs, applies the pass, runs again, and expects equal results, floats up to `tolerance`
-  // relative to the largest value. Returns whether the pass changed the graph.
+  // relative to the largest value; NaN equals NaN. Returns whether the pass changed the graph.
   bool ExpectSameResults(const Pass& pass, const std::vector<Tensor>& args, double tolerance = 0);
 
   int CountOf(const std::string& op) const;
