@@ -127,6 +127,14 @@ REGISTER_OP("_SeparableBlock")
     .Attr("explicit_paddings: list(int) = []").Attr("dilations: list(int) = [1, 1, 1, 1]")
     .Attr("expand_ops: list(string) = []").Attr("depthwise_ops: list(string)")
     .Attr("project_ops: list(string)");
+// The sum, broadcast as by AddV2, of scales[i] * Gather(tables[i], indices[i]) and of all addends.
+// Tables are matrices of as many columns. `gathers` names the nodes that looked up before, which an
+// index out of range is blamed on.
+REGISTER_OP("_EmbeddingSum")
+    .Input("tables: num_tables * T").Input("indices: Tindices").Input("addends: num_addends * T")
+    .Output("sum: T").Attr("T: {float}").Attr("num_tables: int >= 1")
+    .Attr("Tindices: list({int32, int64}) >= 1").Attr("num_addends: int >= 0 = 0")
+    .Attr("scales: list(float)").Attr("gathers: list(string)");
 
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")

@@ -1,7 +1,10 @@
 #include "runtime/optimize/freeze_variables.h"
 
+#include <utility>
+
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/replace_node.h"
 
 namespace tessera {
 namespace {
@@ -34,12 +37,28 @@ bool OnlyRead(const Node& variable) {
   return true;
 }
 
+// Puts a look-up in `values` in the place of a ResourceGather.
+absl::Status GatherFrom(Graph* graph, Node* gather, const Endpoint& values) {
+  ASSIGN_OR_RETURN(const int64_t batch_dims, gather->attr<int64_t>("batch_dims"));
+  ASSIGN_OR_RETURN(Node * axis, AddConstant(graph, gather->name() + "/axis",
+                                            Tensor::Scalar<int64_t>(batch_dims), gather->device()));
+  AttrMap attrs = {{"Tparams", gather->output_type(0)},
+                   {"Tindices", gather->input_type(1)},
+                   {"Taxis", DType::kInt64},
+                   {"batch_dims", batch_dims}};
+  return ReplaceNode(graph, gather, "GatherV2", std::move(attrs),
+                     {values, gather->input(1), {axis, 0}})
+      .status();
+}
+
 }  // namespace
 
 absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) const {
   if (item.resources == nullptr || item.is_frozen == nullptr) return absl::OkStatus();
   Graph& graph = *item.graph;
-  for (Node* variable : graph.nodes()) {
+  for (int id = 0, end = graph.id_bound(); id < end; ++id) {
+    Node* variable = graph.node(id);
+    if (variable == nullptr) continue;
     const bool is_ref = IsRefVariable(*variable);
     if (!is_ref && !variable->IsOp("VarHandleOp")) continue;
     if (!OnlyRead(*variable) || !item.is_frozen(*variable)) continue;
@@ -49,7 +68,8 @@ absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) con
     const std::vector<Use> uses = variable->uses(0);
     for (const Use& use : uses) {
       Node* reader = use.node;
-      if (!is_ref && (!reader->IsOp("ReadVariableOp") || reader->uses(0).empty() ||
+      const bool gathers = reader->IsOp("ResourceGather") && !item.IsPreserved(reader);
+      if (!is_ref && ((!reader->IsOp("ReadVariableOp") && !gathers) || reader->uses(0).empty() ||
                       reader->output_type(0) != value.dtype())) {
         continue;
       }
@@ -57,8 +77,12 @@ absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) con
         ASSIGN_OR_RETURN(
             constant, AddConstant(&graph, variable->name() + "/value", value, variable->device()));
       }
-      RETURN_IF_ERROR(is_ref ? graph.Connect({constant, 0}, reader, use.index)
-                             : graph.ReplaceUses({reader, 0}, {constant, 0}));
+      if (gathers) {
+        RETURN_IF_ERROR(GatherFrom(&graph, reader, {constant, 0}));
+      } else {
+        RETURN_IF_ERROR(is_ref ? graph.Connect({constant, 0}, reader, use.index)
+                               : graph.ReplaceUses({reader, 0}, {constant, 0}));
+      }
       *changed = true;
     }
   }

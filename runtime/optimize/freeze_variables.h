@@ -6,7 +6,8 @@
 namespace tessera {
 
 // Replaces reads of frozen variables (see OptimizationItem::is_frozen) by their present values:
-// ReadVariableOp of a VarHandleOp, and every plain use of a VariableV2's or Variable's reference.
+// ReadVariableOp of a VarHandleOp, which ResourceGather becomes a GatherV2 for, and every plain use
+// of a VariableV2's or Variable's reference.
 // The constants share the variables' memory. Variables without a value, and those that a node of
 // the graph itself may write, stay as they are.
 class FreezeVariablesPass : public Pass {

@@ -1,5 +1,6 @@
 #include "runtime/optimize/freeze_variables.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/optimize/pass_test_graph.h"
 
@@ -55,6 +56,23 @@ TEST_F(FreezeVariablesTest, TheSharedNameCounts) {
             "other_name");
   g_.Result(Read(v));
   EXPECT_TRUE(g_.ExpectSameResults(FreezeVariablesPass(), {}));
+}
+
+TEST_F(FreezeVariablesTest, LookUpsInVariablesBecomeLookUpsInConstants) {
+  for (const int64_t batch_dims : {0, 1}) {
+    const std::string name = absl::StrCat("table", batch_dims);
+    auto variable = MakeRefCounted<Variable>(DType::kFloat, PartialShape({2, 3}));
+    variable->Assign(Ramp({2, 3}, 0.5f));
+    ASSERT_TRUE(g_.resources.Create("", Variable::kTypeName, name, variable).ok());
+    const Endpoint table =
+        g_.Op("VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape({2, 3})}}, name);
+    g_.Result(
+        g_.Op("ResourceGather", {table, g_.Const(Tensor::Vector<int64_t>({1, 0}))},
+              {{"dtype", DType::kFloat}, {"Tindices", DType::kInt64}, {"batch_dims", batch_dims}}));
+  }
+  EXPECT_TRUE(g_.ExpectSameResults(FreezeVariablesPass(), {}));
+  EXPECT_EQ(g_.CountOf("GatherV2"), 2);
+  EXPECT_EQ(g_.CountOf("VarHandleOp"), 0);
 }
 
 TEST_F(FreezeVariablesTest, WrittenVariablesStay) {

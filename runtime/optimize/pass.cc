@@ -11,6 +11,7 @@
 #include "runtime/optimize/fold_pad.h"
 #include "runtime/optimize/freeze_variables.h"
 #include "runtime/optimize/fuse_attention.h"
+#include "runtime/optimize/fuse_embedding.h"
 #include "runtime/optimize/fuse_gelu.h"
 #include "runtime/optimize/fuse_layer_norm.h"
 #include "runtime/optimize/fuse_post_ops.h"
@@ -45,6 +46,7 @@ const Passes& StandardPasses() {
     passes->push_back(std::make_unique<MergeBiasesPass>());
     // Larger patterns before fuse_post_ops takes pieces of them away.
     passes->push_back(std::make_unique<FuseGeluPass>());
+    passes->push_back(std::make_unique<FuseEmbeddingPass>());
     passes->push_back(std::make_unique<FuseLayerNormPass>());
     passes->push_back(std::make_unique<FuseAttentionPass>());
     passes->push_back(std::make_unique<HoistReshapesPass>());
