@@ -1,7 +1,6 @@
 #include "benchmarks/load/load_run.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <string>
@@ -11,22 +10,8 @@
 namespace tessera::benchmarks {
 namespace {
 
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
-// Stop() is seen after this long.
+// Stop() and the last reply are seen after this long.
 constexpr absl::Duration kLongestSleep = absl::Milliseconds(20);
-
-// absl's clock follows the wall clock; what is measured here must not jump with it.
-int64_t MonotonicNanos() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
-}
-
-void SleepUntil(int64_t monotonic_nanos) {
-  const timespec until = {.tv_sec = monotonic_nanos / kNanosPerSecond,
-                          .tv_nsec = monotonic_nanos % kNanosPerSecond};
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-}
 
 }  // namespace
 
@@ -36,18 +21,18 @@ LoadRun::LoadRun(const Options& options, RequestTarget* target, AnswerCheck* che
       check_(check),
       log_(log),
       start_(absl::Now()),
-      start_nanos_(MonotonicNanos()) {}
+      start_on_clock_(options.clock->Now()) {}
 
-absl::Duration LoadRun::Elapsed() const {
-  return absl::Nanoseconds(MonotonicNanos() - start_nanos_);
-}
+absl::Duration LoadRun::Elapsed() const { return options_.clock->Now() - start_on_clock_; }
 
 void LoadRun::Run() {
   options_.rate > 0 ? RunOpen() : RunClosed();
   log_->Close(std::min(Elapsed(), options_.duration));
-  absl::MutexLock lock(&mu_);
-  const auto none = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) { return under_way_ == 0; };
-  mu_.Await(absl::Condition(&none));
+  while (under_way_ > 0) SleepUntil(absl::InfiniteDuration());
+}
+
+void LoadRun::SleepUntil(absl::Duration elapsed) {
+  options_.clock->SleepUntil(start_on_clock_ + std::min(elapsed, Elapsed() + kLongestSleep));
 }
 
 void LoadRun::RunOpen() {
@@ -58,11 +43,7 @@ void LoadRun::RunOpen() {
   absl::Duration next = Elapsed();
   while (true) {
     next += absl::Seconds(gap_seconds(random));
-    absl::Duration now;
-    while (!IsOver() && (now = Elapsed()) < next) {
-      const absl::Duration wake = std::min(next, now + kLongestSleep);
-      SleepUntil(start_nanos_ + absl::ToInt64Nanoseconds(wake));
-    }
+    while (!IsOver() && Elapsed() < next) SleepUntil(next);
     if (IsOver()) return;
     Send(next);
   }
@@ -70,14 +51,11 @@ void LoadRun::RunOpen() {
 
 void LoadRun::RunClosed() {
   for (int i = 0; i < options_.in_flight; ++i) Send(Elapsed());
-  while (!IsOver()) SleepUntil(MonotonicNanos() + absl::ToInt64Nanoseconds(kLongestSleep));
+  while (!IsOver()) SleepUntil(options_.duration);
 }
 
 void LoadRun::Send(absl::Duration intended) {
-  {
-    absl::MutexLock lock(&mu_);
-    ++under_way_;
-  }
+  ++under_way_;
   const RequestRecord record = {
       .intended = intended,
       .lag = Elapsed() - intended,
@@ -100,7 +78,6 @@ void LoadRun::OnReply(RequestRecord record, const absl::Status& status, absl::st
   }
   log_->Add(record, failure);
   if (options_.rate == 0 && !IsOver()) Send(Elapsed());
-  absl::MutexLock lock(&mu_);
   --under_way_;
 }
 

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <random>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "benchmarks/load/answer_check.h"
+#include "benchmarks/load/load_clock.h"
 #include "benchmarks/load/load_log.h"
 #include "benchmarks/load/request_target.h"
 
@@ -34,6 +33,8 @@ class LoadRun {
     size_t num_requests = 1;
     // Of the times between requests. The same seed gives the same times.
     uint64_t seed = 1;
+    // What says when to send; must outlive the run.
+    LoadClock* clock = LoadClock::Monotonic();
   };
 
   // All must outlive the run.
@@ -52,6 +53,8 @@ class LoadRun {
   void RunClosed();
   void Send(absl::Duration intended);
   void OnReply(RequestRecord record, const absl::Status& status, absl::string_view answer);
+  // Until then, or until it is worth looking whether something has changed.
+  void SleepUntil(absl::Duration elapsed);
   bool IsOver() const { return stopped_ || Elapsed() >= options_.duration; }
 
   const Options options_;
@@ -59,11 +62,10 @@ class LoadRun {
   AnswerCheck* const check_;
   LoadLog* const log_;
   const absl::Time start_;
-  const int64_t start_nanos_;  // of the monotonic clock
+  const absl::Duration start_on_clock_;
   std::atomic<bool> stopped_{false};
   std::atomic<size_t> turn_{0};
-  absl::Mutex mu_;
-  int64_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
+  std::atomic<int64_t> under_way_{0};
 };
 
 }  // namespace tessera::benchmarks

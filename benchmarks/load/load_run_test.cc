@@ -1,13 +1,16 @@
-// Load on servers in this process: HTTP, and gRPC without its messages.
+// Load on servers in this process: a made-up one, in whose time the load is sent; HTTP, and gRPC
+// without its messages.
 #include "benchmarks/load/load_run.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
-#include <thread>
+#include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serving/frontend/http_server.h"
@@ -20,6 +23,47 @@ using serving::HttpRequest;
 using serving::HttpResponder;
 using serving::HttpServer;
 using ::testing::HasSubstr;
+
+// A server that answers one request after the other, and the clock it is asked by: time passes
+// while the load sleeps, and nothing else takes any.
+class MadeUpServer final : public LoadClock, public RequestTarget {
+ public:
+  // How long the n-th request takes, the first being 1.
+  using ServiceTime = std::function<absl::Duration(int)>;
+  explicit MadeUpServer(ServiceTime service_time) : service_time_(std::move(service_time)) {}
+
+  int requests() const { return requests_; }
+  size_t most_under_way() const { return most_under_way_; }
+
+  absl::Duration Now() override { return now_; }
+  void SleepUntil(absl::Duration time) override {
+    while (!answers_.empty() && answers_.front().time <= time) {
+      const Answer answer = std::move(answers_.front());
+      answers_.pop_front();
+      now_ = std::max(now_, answer.time);
+      answer.on_reply(absl::OkStatus(), "[1]");
+    }
+    now_ = std::max(now_, time);
+  }
+  void Send(size_t, OnReply on_reply) override {
+    free_ = std::max(free_, now_) + service_time_(++requests_);
+    answers_.push_back({free_, std::move(on_reply)});
+    most_under_way_ = std::max(most_under_way_, answers_.size());
+  }
+
+ private:
+  struct Answer {
+    absl::Duration time;
+    OnReply on_reply;
+  };
+
+  const ServiceTime service_time_;
+  absl::Duration now_ = absl::Hours(1);
+  absl::Duration free_;  // when all that was asked is answered
+  std::deque<Answer> answers_;
+  int requests_ = 0;
+  size_t most_under_way_ = 0;
+};
 
 // Answers "[1]" after `on_request`, on one thread.
 class Http {
@@ -76,61 +120,66 @@ struct Result {
   WindowSummary window;
   std::vector<std::string> failures;
 };
-Result Load(RequestTarget::Options target_options, const std::string& request,
-            const LoadRun::Options& options, const std::string& right = "[1]") {
-  auto target = MakeRequestTarget(target_options, {request}).value();
+Result Load(RequestTarget* target, const LoadRun::Options& options,
+            const std::string& right = "[1]") {
   AnswerCheck check(CompareJson, {{right}});
   LoadLog log;
   log.OpenWindow("run", absl::ZeroDuration());
-  LoadRun run(options, target.get(), &check, &log);
+  LoadRun run(options, target, &check, &log);
   run.Run();
   return {log.Summaries().at(0), log.failures()};
 }
+Result Load(const RequestTarget::Options& target_options, const std::string& request,
+            const LoadRun::Options& options, const std::string& right = "[1]") {
+  return Load(MakeRequestTarget(target_options, {request}).value().get(), options, right);
+}
+Result Load(MadeUpServer* server, LoadRun::Options options) {
+  options.clock = server;
+  return Load(static_cast<RequestTarget*>(server), options);
+}
 
-TEST(LoadRunTest, OpenLoopSendsAsManyAsItsRateWhateverTheServerDoes) {
-  Http http;
-  const Result result =
-      Load({.url = http.url()}, "good", {.rate = 500, .duration = absl::Seconds(1)});
-  // The seed is fixed: so many gaps fit into a second, but for what is due at its very end.
+// When an open loop sends, with the seed that is the default.
+std::vector<absl::Duration> SendingTimes(double rate, absl::Duration duration) {
   std::mt19937_64 random(1);
-  std::exponential_distribution<double> gap(500);
-  int expected = 0;
-  for (double t = gap(random); t < 1; t += gap(random)) ++expected;
-  EXPECT_NEAR(static_cast<double>(result.window.right), expected, expected / 10.0);
+  std::exponential_distribution<double> gap(rate);
+  std::vector<absl::Duration> times;
+  for (absl::Duration time; (time += absl::Seconds(gap(random))) < duration;) times.push_back(time);
+  return times;
+}
+
+TEST(LoadRunTest, OpenLoopSendsAtItsTimesWhateverTheServerDoes) {
+  MadeUpServer slow([](int) { return absl::Milliseconds(10); });  // a hundred a second
+  const Result result = Load(&slow, {.rate = 500, .duration = absl::Seconds(1)});
+  EXPECT_EQ(result.window.right, SendingTimes(500, absl::Seconds(1)).size());
   EXPECT_EQ(result.window.lost + result.window.wrong, 0);
+  EXPECT_EQ(result.window.lag_p99, absl::ZeroDuration());
+  EXPECT_EQ(result.window.length, absl::Seconds(1));
 }
 
 TEST(LoadRunTest, AStallCountsForAllRequestsThatCameMeanwhile) {
-  std::atomic<int> asked{0};
-  Http http([&] {
-    if (++asked == 20) absl::SleepFor(absl::Milliseconds(500));
-  });
-  const Result result =
-      Load({.url = http.url()}, "good", {.rate = 200, .duration = absl::Seconds(1)});
+  constexpr absl::Duration kStall = absl::Milliseconds(500);
+  MadeUpServer stalling([&](int n) { return n == 20 ? kStall : absl::ZeroDuration(); });
+  const Result result = Load(&stalling, {.rate = 200, .duration = absl::Seconds(1)});
+  const std::vector<absl::Duration> times = SendingTimes(200, absl::Seconds(1));
+  absl::Duration waited;
+  for (size_t i = 19; i < times.size(); ++i) {
+    waited += std::max(absl::ZeroDuration(), times[19] + kStall - times[i]);
+  }
   // About a hundred of the two hundred came while the server stood still. Had each been timed from
   // its own sending, with the others held back, one would have been slow.
-  EXPECT_GT(result.window.max, absl::Milliseconds(400));
+  EXPECT_EQ(result.window.max, kStall);
+  EXPECT_NEAR(absl::ToDoubleMicroseconds(result.window.mean),
+              absl::ToDoubleMicroseconds(waited) / times.size(), 1);
   EXPECT_GT(result.window.mean, absl::Milliseconds(50));
-  EXPECT_EQ(result.window.lost, 0);
 }
 
 TEST(LoadRunTest, ClosedLoopKeepsItsRequestsUnderWay) {
-  std::atomic<int> under_way{0}, most{0};
-  std::unique_ptr<HttpServer> server =
-      HttpServer::Start({.num_threads = 8}, [&](HttpRequest, HttpResponder respond) {
-        const int now = ++under_way;
-        int seen = most;
-        while (now > seen && !most.compare_exchange_weak(seen, now)) {
-        }
-        absl::SleepFor(absl::Milliseconds(2));
-        --under_way;
-        respond({.status = 200, .body = "[1]"});
-      }).value();
-  const Result result = Load({.url = absl::StrCat("rest://127.0.0.1:", server->port(), "/")},
-                             "good", {.in_flight = 3, .duration = absl::Milliseconds(300)});
-  EXPECT_EQ(most, 3);
-  EXPECT_GT(result.window.right, 3);
-  EXPECT_EQ(result.window.lost, 0);
+  MadeUpServer server([](int) { return absl::Milliseconds(2); });
+  const Result result = Load(&server, {.in_flight = 3, .duration = absl::Milliseconds(300)});
+  EXPECT_EQ(server.most_under_way(), 3);
+  // The first three, and one for each answer before the end, which come every two milliseconds.
+  EXPECT_EQ(server.requests(), 3 + 149);
+  EXPECT_EQ(result.window.right, server.requests());
 }
 
 TEST(LoadRunTest, WrongAndLostAnswersAreSaid) {
@@ -156,21 +205,20 @@ TEST(LoadRunTest, NoServerLosesRequests) {
 }
 
 TEST(LoadRunTest, AServerThatDoesNotAnswerInTimeLosesRequests) {
-  Http http([] { absl::SleepFor(absl::Milliseconds(500)); });
+  absl::Notification lost;
+  Http http([&] { lost.WaitForNotification(); });
   const Result result = Load({.url = http.url(), .timeout = absl::Milliseconds(50)}, "good",
                              {.in_flight = 1, .duration = absl::Milliseconds(20)});
+  lost.Notify();
   EXPECT_EQ(result.window.lost, 1);
   EXPECT_THAT(result.failures.at(0), HasSubstr("DEADLINE_EXCEEDED"));
 }
 
 TEST(LoadRunTest, GrpcCarriesRequestAndAnswerUntouched) {
   GrpcEcho echo;
-  Result result =
-      Load({.url = echo.url()}, "[1]", {.rate = 200, .duration = absl::Milliseconds(300)});
-  EXPECT_GT(result.window.right, 0);
-  EXPECT_EQ(result.window.lost + result.window.wrong, 0) << result.failures.at(0);
-  result = Load({.url = echo.url()}, "[1]", {.in_flight = 4, .duration = absl::Milliseconds(50)});
-  EXPECT_GT(result.window.right, 4);
+  const Result result =
+      Load({.url = echo.url()}, "[1]", {.in_flight = 4, .duration = absl::Milliseconds(50)});
+  EXPECT_GE(result.window.right, 4);
   EXPECT_EQ(result.window.lost + result.window.wrong, 0) << result.failures.at(0);
 }
 
