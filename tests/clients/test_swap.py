@@ -6,6 +6,7 @@ gave it. TESSERA_SWAP_VERSIONS sets another number of versions, for slow builds
 """
 
 import collections
+import concurrent.futures
 import http.client
 import itertools
 import json
@@ -24,6 +25,7 @@ from tensorflow_serving.apis import model_management_pb2
 
 from clients.client import SECONDS, Client, array, predict_request
 from clients.conftest import HALF_PLUS_TWO
+from clients.fault_steps import wait_for_state, wait_until
 from clients.server import Model, Server, config_text
 
 VERSIONS = int(os.environ.get("TESSERA_SWAP_VERSIONS", "50"))
@@ -82,31 +84,38 @@ class Versions:
 
 
 class Clients:
-    """Eight threads, by turns gRPC and REST, which ask for the latest version or for the label."""
+    """Eight clients, by turns gRPC and REST, which ask for the latest version or for the label."""
 
     def __init__(self, server, versions):
         self._server = server
         self._versions = versions
         self._stopping = threading.Event()
+        self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
+        self._asking = {}  # client: the set of versions that answered it
         self.failures = []
-        self.answers = collections.Counter()  # by (protocol, kind, version)
-        self._threads = [
-            threading.Thread(target=self._ask, args=(protocol, kind))
-            for protocol, kind in itertools.product((self._grpc, self._rest), ("latest", "label"))
-            for _ in range(2)
-        ]
 
     def __enter__(self):
-        for thread in self._threads:
-            thread.start()
+        protocols = (self._grpc, self._rest)
+        for protocol, kind, _ in itertools.product(protocols, ("latest", "label"), range(2)):
+            answers = set()
+            self._asking[self._pool.submit(self._ask, protocol, kind, answers)] = answers
         return self
 
     def __exit__(self, *_):
         self._stopping.set()
-        for thread in self._threads:
-            thread.join()
+        self._pool.shutdown()
+        for client in self._asking:
+            client.result()  # raises what it died of
+        assert self.failures == []
 
-    def _ask(self, protocol, kind):
+    def wait_for(self, number):
+        """Until every client was answered by this version."""
+        wait_until(
+            lambda: self.failures or all(number in answers for answers in self._asking.values()),
+            f"all clients have asked {number}",
+        )
+
+    def _ask(self, protocol, kind, answers):
         for answer in protocol(kind):
             earliest, _ = self._versions.bounds(kind)
             if self._stopping.is_set():
@@ -121,7 +130,7 @@ class Clients:
                 self.failures.append(f"{kind}: {version} answered, not {earliest} to {last}")
             if named not in (None, version):
                 self.failures.append(f"{kind}: {version} answered in the name of {named}")
-            self.answers[protocol.__name__, kind, version] += 1
+            answers.add(version)
 
     def _grpc(self, kind):
         spec = {"label": "stable"} if kind == "label" else {}
@@ -157,7 +166,7 @@ class Clients:
 def version_of(y):
     """The version whose answer to X this is: all elements must say the same."""
     offsets = set((y - np.array(X) / 2).tolist())
-    assert len(offsets) == 1, f"no version's answer: {y}"
+    assert len(offsets) == 1 and min(offsets) in range(1, VERSIONS + 1), f"no version's answer: {y}"
     return int(offsets.pop())
 
 
@@ -170,23 +179,17 @@ def configure(client, folder, label):
     assert response.status.error_code == 0, response.status.error_message
 
 
-def wait_for_state(client, number, state):
-    deadline = time.monotonic() + SECONDS
-    while client.version_states("m").get(number, ("",))[0] != state:
-        assert time.monotonic() < deadline, f"{number} is not {state}: {client.version_states('m')}"
-        time.sleep(0.002)
-
-
-def swap(client, folder, versions, number):
+def swap(client, folder, versions, clients, number):
     """Pushes a version, moves the label to it and removes the one before, which must be let go.
 
     The label and the removal come in one configuration every other time: who asked for the label
-    just before must not find that its version has gone.
+    just before must not find that its version has gone. Returns when all clients have been answered
+    by the version.
     """
     make_version(number, folder)
     versions.pushing(number)
     configure(client, folder, label=number - 1)
-    wait_for_state(client, number, "AVAILABLE")
+    wait_for_state(client, "m", number, "AVAILABLE")
     versions.available(number)
     versions.relabelling(number)
     if number % 2:
@@ -195,8 +198,9 @@ def swap(client, folder, versions, number):
     (folder / str(number - 1)).rename(folder / f"{number - 1}.removed")
     configure(client, folder, label=number)
     versions.relabelled(number)
-    wait_for_state(client, number - 1, "END")
+    wait_for_state(client, "m", number - 1, "END")
     shutil.rmtree(folder / f"{number - 1}.removed")
+    clients.wait_for(number)
 
 
 class Process:
@@ -205,11 +209,23 @@ class Process:
     def __init__(self, server):
         self._folder = pathlib.Path("/proc") / str(server.process.pid)
 
-    def threads(self):
+    def settled(self):
+        """Its threads by name and its descriptors by kind, once threads without work have ended."""
+        held = None
+        while held != (held := (self._threads(), self._descriptors())):
+            time.sleep(IDLE_SECONDS)
+        return held
+
+    def mapped(self, folder):
+        """Files under `folder` that are mapped."""
+        lines = self._read(self._folder / "maps").splitlines()
+        return {line[line.index(str(folder)) :] for line in lines if str(folder) in line}
+
+    def _threads(self):
         names = [self._read(task / "comm") for task in (self._folder / "task").iterdir()]
         return collections.Counter(name for name in names if name)
 
-    def descriptors(self):
+    def _descriptors(self):
         kinds = []
         for descriptor in (self._folder / "fd").iterdir():
             try:
@@ -218,23 +234,12 @@ class Process:
                 pass
         return collections.Counter(kinds)
 
-    def mapped(self, folder):
-        """Files under `folder` that are mapped."""
-        lines = self._read(self._folder / "maps").splitlines()
-        return {line[line.index(str(folder)) :] for line in lines if str(folder) in line}
-
     @staticmethod
     def _read(path):
         try:
             return path.read_text().strip()
         except (FileNotFoundError, ProcessLookupError):
             return ""
-
-
-def wait_until(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
 
 
 @pytest.fixture(name="folder")
@@ -253,25 +258,15 @@ def test_fifty_versions_come_and_go_under_load(folder):
             configure(client, folder, label=1)
             # Whatever is made once, threads and all, is made before the first count.
             with Clients(server, versions) as clients:
-                swap(client, folder, versions, 2)
-            assert clients.failures == []
-            time.sleep(IDLE_SECONDS)
-            threads, descriptors = process.threads(), process.descriptors()
+                clients.wait_for(1)
+                swap(client, folder, versions, clients, 2)
+            before = process.settled()
 
             with Clients(server, versions) as clients:
                 for number in range(3, VERSIONS + 1):
-                    swap(client, folder, versions, number)
-            assert clients.failures == []
-            asked = {(protocol, kind) for protocol, kind, _ in clients.answers}
-            assert len(asked) == 4
-            assert {version for _, _, version in clients.answers} >= set(range(3, VERSIONS + 1))
+                    swap(client, folder, versions, clients, number)
 
-            wait_until(
-                lambda: process.threads() <= threads and process.descriptors() == descriptors,
-                seconds=3 * IDLE_SECONDS,
-            )
-            assert process.threads() <= threads
-            assert process.descriptors() == descriptors
+            assert process.settled() == before
             assert process.mapped(folder) <= {
                 str(file) for file in (folder / str(VERSIONS)).rglob("*")
             }
