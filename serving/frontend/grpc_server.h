@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/frontend/grpc_waker.h"
 #include "serving/frontend/model_service.h"
 #include "serving/frontend/prediction_service.h"
 #include "serving/frontend/request_handler.h"
@@ -62,6 +63,7 @@ class GrpcServer {
   ElasticPool pool_;
   PredictionService prediction_service_;
   ModelService model_service_;
+  GrpcWaker waker_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;  // ends before what it calls
 };
