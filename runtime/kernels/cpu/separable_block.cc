@@ -14,14 +14,20 @@
 namespace tessera {
 namespace {
 
+using separable::Ahead;
 using separable::Loops;
 
 // What one core does, about.
 constexpr double kFlopsANanosecond = 140;
+// Of adding what another core made to a sum.
+constexpr double kNanosecondsASum = 0.3;
 // Points whose sums are made together: enough to use each of the weights often.
-constexpr int64_t kPointsABand = 48;
+constexpr int64_t kPointsABand = 56;
 // Bytes of the depthwise convolution's outputs that are made before they are multiplied.
-constexpr int64_t kBytesAGroup = 48 << 10;
+constexpr int64_t kBytesAGroup = 96 << 10;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr separable::Bounds kUnbounded{-kInfinity, kInfinity};
 
 const Loops& LoopsOfMachine() {
   static const bool has_avx512 = __builtin_cpu_supports("avx512f");
@@ -135,22 +141,23 @@ class Block {
   separable::Bounds bounds() const { return project_.bounds; }
 
   double Nanoseconds() const {
-    const int64_t channels = s_.depthwise.in_channels;
-    const double expanded = s_.expands ? double{1} * s_.depthwise.batch * s_.depthwise.input[0] *
-                                             s_.depthwise.input[1] * s_.in_channels * channels
-                                       : 0;
-    const double others =
-        double{1} * rows() * width_ * channels * (s_.out_channels + 2 * depthwise_.terms);
-    return 2 * (expanded + others) / kFlopsANanosecond;
+    return s_.depthwise.batch * s_.depthwise.input[0] * ExpandNanoseconds() +
+           rows() * RowNanoseconds();
   }
 
-  // True if halves of the rows that `count` parts get would be expanded twice to an extent that
-  // matters, and there are panels enough to share instead.
+  // True if `count` parts are made faster each of some panels than each of some rows, of which
+  // neighbours expand the same.
   bool IsBetterSharedByPanels(int64_t count) const {
+    if (s_.depthwise.batch % count == 0) return false;
     const int64_t stride = s_.depthwise.strides[0];
-    const int64_t twice = std::max<int64_t>(0, reach_ - stride);
-    return s_.expands && s_.depthwise.batch % count != 0 && panels() >= 2 * count &&
-           twice * count * 6 > rows() * stride;
+    const int64_t part_rows = (rows() + count - 1) / count;
+    const int64_t expanded =
+        part_rows * stride + std::max<int64_t>(0, reach_ - stride - s_.depthwise.pad_before[0]);
+    const double by_rows = part_rows * RowNanoseconds() + expanded * ExpandNanoseconds();
+    const int64_t part_panels = (panels() + count - 1) / count;
+    const double by_panels = Nanoseconds() * part_panels / panels() +
+                             (count - 1) * rows() * row_size() * kNanosecondsASum;
+    return by_panels < by_rows;
   }
 
   // `output` has all rows.
@@ -180,7 +187,19 @@ class Block {
     float* zeros = nullptr;   // a row beyond the image
     float* points = nullptr;  // [band_ * width_, group]: outputs of the depthwise convolution
     std::vector<const float*> taps;
+    bool is_cold = true;  // weights may have to come from memory
   };
+
+  // What a row of the input takes to expand, and one of the output all the rest.
+  double ExpandNanoseconds() const {
+    if (!s_.expands) return 0;
+    const double points = s_.depthwise.input[1];
+    return 2 * points * s_.in_channels * s_.depthwise.in_channels / kFlopsANanosecond;
+  }
+  double RowNanoseconds() const {
+    const double terms = s_.out_channels + 2 * depthwise_.terms;
+    return 2 * terms * width_ * s_.depthwise.in_channels / kFlopsANanosecond;
+  }
 
   int64_t Bands() const {
     const int64_t rows = std::max<int64_t>(1, kPointsABand / std::max<int64_t>(1, width_));
@@ -220,42 +239,74 @@ class Block {
   void RunBand(const Part& part, int64_t image, int64_t begin, int64_t end, int64_t from,
                int64_t to, Scratch& scratch, float* output) const {
     const int64_t size = depthwise_.panels.size, row = row_points_ * size;
-    const int64_t group = GroupSize();
-    separable::Multiplication m{.rows = (end - begin) * width_,
-                                .a = scratch.points,
-                                .a_step = group * size,
-                                .addend_step = s_.out_channels,
-                                .out_step = s_.out_channels};
-    float* const out = output + (image * height_ + begin) * row_size();
+    const int64_t group = GroupSize(), place = (image * height_ + begin) * row_size();
     for (int64_t first = part.begin_panel; first < part.end_panel; first += group) {
       const int64_t last = std::min(first + group, part.end_panel);
       for (int64_t panel = first; panel < last; ++panel) {
         float* const ring = scratch.ring + (panel - part.begin_panel) * ring_rows_ * row;
         for (int64_t y = from; y < to; ++y) {
-          Fill(image, y, panel, ring + y % ring_rows_ * row + s_.depthwise.pad_before[1] * size);
+          Ahead ahead;
+          if (s_.expands && scratch.is_cold && panel + 1 < part.end_panel) {
+            // Each row brings its share of what the next panel is multiplied with.
+            ahead.size = (s_.in_channels * size + to - from - 1) / (to - from);
+            ahead.data = expand_.filter_of(panel + 1) + (y - from) * ahead.size;
+          }
+          Fill(image, y, panel, ahead,
+               ring + y % ring_rows_ * row + s_.depthwise.pad_before[1] * size);
         }
         Convolve(panel, begin, end, ring, scratch, scratch.points + (panel - first) * size);
       }
-      m.terms = std::min(last * size, s_.depthwise.in_channels) - first * size;
-      const bool is_start = first == part.begin_panel, is_end = last == part.end_panel;
-      m.bounds = is_end && part.is_whole ? project_.bounds : kUnbounded;
-      const float* const addend = !is_start                        ? out
-                                  : part.is_first && s_.adds_input ? input_ + (out - output)
-                                                                   : nullptr;
-      for (int64_t p = 0; p < project_.panels.count; ++p) {
-        const int64_t column = p * project_.panels.size;
-        m.columns = s_.out_channels - column;
-        m.weights = project_.filter_of(p) + first * size * project_.panels.size;
-        m.bias = is_start && part.is_first ? project_.bias_of(p) : nullptr;
-        m.addend = addend == nullptr ? nullptr : addend + column;
-        m.out = out + column;
-        loops_.multiply(project_.panels.vectors, m);
+      const float* const residual = part.is_first && s_.adds_input ? input_ + place : nullptr;
+      const bool is_start = first == part.begin_panel;
+      const Ahead rows = is_start && !scratch.is_cold ? NextRows(image, to) : Ahead();
+      Project(part, first, last, (end - begin) * width_, scratch, residual, rows, output + place);
+    }
+    scratch.is_cold = false;
+  }
+
+  // What the next band reads, of which rows from `y` on are new.
+  Ahead NextRows(int64_t image, int64_t y) const {
+    const int64_t row = s_.depthwise.input[1] * s_.in_channels, height = s_.depthwise.input[0];
+    const int64_t next = image * height + y, all = s_.depthwise.batch * height;
+    return {input_ + next * row, std::min(band_ * s_.depthwise.strides[0], all - next) * row};
+  }
+
+  // Adds to `out` what panels [first, last) of `points` points come to. The first panels begin
+  // sums, with `residual` unless it is null; the last ones end them. `ahead` is what else is read
+  // soon.
+  void Project(const Part& part, int64_t first, int64_t last, int64_t points,
+               const Scratch& scratch, const float* residual, const Ahead& ahead,
+               float* out) const {
+    const int64_t middle = depthwise_.panels.size, size = project_.panels.size;
+    const bool is_start = first == part.begin_panel, is_end = last == part.end_panel;
+    const float* const addend = is_start ? residual : out;
+    separable::Multiplication m{
+        .rows = points,
+        .terms = std::min(last * middle, s_.depthwise.in_channels) - first * middle,
+        .a = scratch.points,
+        .a_step = GroupSize() * middle,
+        .addend_step = s_.out_channels,
+        .bounds = is_end && part.is_whole ? project_.bounds : kUnbounded,
+        .out_step = s_.out_channels};
+    for (int64_t panel = 0; panel < project_.panels.count; ++panel) {
+      const int64_t column = panel * size;
+      m.columns = std::min(s_.out_channels - column, size);
+      m.weights = project_.filter_of(panel) + first * middle * size;
+      m.bias = is_start && part.is_first ? project_.bias_of(panel) : nullptr;
+      m.addend = addend == nullptr ? nullptr : addend + column;
+      m.out = out + column;
+      m.ahead = panel == 0 ? ahead : Ahead();
+      if (scratch.is_cold && panel + 1 < project_.panels.count) {
+        m.ahead = {m.weights + project_.terms * size, m.terms * size};
+      } else if (scratch.is_cold && !is_end) {
+        m.ahead = {project_.filter_of(0) + last * middle * size, m.terms * size};
       }
+      loops_.multiply(project_.panels.vectors, m);
     }
   }
 
   // One panel of row `y` of the depthwise convolution's input.
-  void Fill(int64_t image, int64_t y, int64_t panel, float* to) const {
+  void Fill(int64_t image, int64_t y, int64_t panel, const Ahead& ahead, float* to) const {
     const int64_t points = s_.depthwise.input[1], size = depthwise_.panels.size;
     const float* from = input_ + (image * s_.depthwise.input[0] + y) * points * s_.in_channels;
     if (s_.expands) {
@@ -268,7 +319,12 @@ class Block {
                                                   .bias = expand_.bias_of(panel),
                                                   .bounds = expand_.bounds,
                                                   .out = to,
-                                                  .out_step = size});
+                                                  .out_step = size,
+                                                  .ahead = ahead});
+      return;
+    }
+    if (s_.in_channels == size) {
+      std::copy_n(from, points * size, to);
       return;
     }
     const int64_t width = std::min(size, s_.in_channels - panel * size);
@@ -305,9 +361,6 @@ class Block {
     }
   }
 
-  static constexpr separable::Bounds kUnbounded{-std::numeric_limits<float>::infinity(),
-                                                std::numeric_limits<float>::infinity()};
-
   const SeparableBlock& s_;
   const float* const input_;
   const Loops& loops_;
@@ -331,14 +384,15 @@ absl::Status ShareByPanels(KernelContext& ctx, const Block& block, int64_t count
                     .is_whole = false};
     return block.Run(ctx, part, i == 0 ? output : room.data<float>() + (i - 1) * size);
   }));
-  const separable::Bounds bounds = block.bounds();
   for (int64_t part = 0; part < count - 1; ++part) {
     const float* const sums = room.data<float>() + part * size;
-    for (int64_t i = 0; i < size; ++i) output[i] += sums[i];
-  }
-  for (int64_t i = 0; i < size; ++i) {
-    const float x = output[i] < bounds.low ? bounds.low : output[i];
-    output[i] = x > bounds.high ? bounds.high : x;
+    const auto [low, high] = part == count - 2 ? block.bounds() : kUnbounded;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < size; ++i) {
+      const float sum = output[i] + sums[i];
+      const float above = sum < low ? low : sum;
+      output[i] = above > high ? high : above;
+    }
   }
   return absl::OkStatus();
 }

@@ -161,7 +161,7 @@ TEST_F(SeparableBlockTest, OnThreadsThatSharePanels) {
     const Geometry seven{.height = 7,
                          .width = 7,
                          .in_channels = 80,
-                         .channels = 330,
+                         .channels = 600,
                          .out_channels = 90,
                          .last = last};
     ExpectExact(seven);

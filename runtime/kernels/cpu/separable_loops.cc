@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <cstring>
 #include <utility>
 
 // What differs between instruction sets.
@@ -52,38 +53,47 @@ inline Vector Max(Vector a, Vector b) { return _mm256_max_ps(a, b); }
 inline Vector Min(Vector a, Vector b) { return _mm256_min_ps(a, b); }
 #endif
 
+constexpr int64_t kLine = 16;  // floats of a cache line
+
 inline Vector Bound(Vector x, const Bounds& bounds) {
   return Min(Broadcast(bounds.high), Max(Broadcast(bounds.low), x));
 }
 
 // ---- products ----
 
-// Stores kCount rows of one vector of sums.
-template <int kCount>
-inline void Finish(const Multiplication& m, int64_t row, int64_t column, Vector (&sums)[kCount]) {
-  const int64_t left = m.columns - column;
-  const Vector bias = m.bias == nullptr ? Vector{} : Load(m.bias + column);
-  const float* addend = m.addend + row * m.addend_step + column;
-  float* out = m.out + row * m.out_step + column;
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i, addend += m.addend_step, out += m.out_step) {
-    Vector x = sums[i] + bias;
-    if (left >= kLanes) {
-      if (m.addend != nullptr) x += Load(addend);
-      Store(Bound(x, m.bounds), out);
-    } else if (left > 0) {
-      if (m.addend != nullptr) x += LoadFirst(addend, left);
-      StoreFirst(Bound(x, m.bounds), out, left);
+// Adds, bounds and stores `count` rows of sums of which only some columns are wanted.
+void StoreSome(const Multiplication& m, int64_t row, int64_t count, int64_t vectors,
+               const float* sums) {
+  for (int64_t i = row; i < row + count; ++i) {
+    for (int64_t column = 0; column < vectors * kLanes; column += kLanes, sums += kLanes) {
+      const int64_t left = m.columns < column            ? 0
+                           : m.columns < column + kLanes ? m.columns - column
+                                                         : kLanes;
+      Vector sum = Load(sums);
+      if (m.addend != nullptr) sum += LoadFirst(m.addend + i * m.addend_step + column, left);
+      StoreFirst(Bound(sum, m.bounds), m.out + i * m.out_step + column, left);
     }
   }
 }
 
-template <int kVectors, int kCount>
-void MultiplyRows(const Multiplication& m, int64_t row) {
-  Vector sums[kVectors][kCount] = {};
+// Makes kCount rows. With kHasAhead a line from `ahead` on is brought into the cache with each
+// term.
+template <int kVectors, int kCount, bool kHasAhead>
+void MultiplyRows(const Multiplication& m, int64_t row, const float* ahead) {
+  Vector sums[kCount][kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const Vector bias = m.bias == nullptr ? Vector{} : Load(m.bias + v * kLanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i) sums[i][v] = bias;
+  }
   const float* const a = m.a + row * m.a_step;
   const float* weights = m.weights;
   for (int64_t k = 0; k < m.terms; ++k, weights += kVectors * kLanes) {
+    if constexpr (kHasAhead) {
+      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+      ahead += kLine;
+    }
     Vector w[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) w[v] = Load(weights + v * kLanes);
@@ -91,11 +101,28 @@ void MultiplyRows(const Multiplication& m, int64_t row) {
     for (int i = 0; i < kCount; ++i) {
       const Vector x = Broadcast(a[i * m.a_step + k]);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[v][i] += x * w[v];
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += x * w[v];
     }
   }
+  if (m.columns < kVectors * kLanes) {
+    alignas(64) float kept[kCount * kVectors * kLanes];
+    std::memcpy(kept, sums, sizeof(kept));
+    return StoreSome(m, row, kCount, kVectors, kept);
+  }
+  if (m.addend != nullptr) {
+    const float* addend = m.addend + row * m.addend_step;
+#pragma GCC unroll 16
+    for (int i = 0; i < kCount; ++i, addend += m.addend_step) {
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) Finish(m, row, v * kLanes, sums[v]);
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += Load(addend + v * kLanes);
+    }
+  }
+  float* out = m.out + row * m.out_step;
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i, out += m.out_step) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) Store(Bound(sums[i][v], m.bounds), out + v * kLanes);
+  }
 }
 
 // Calls run(first, count) for blocks of up to `most` that cover [0, total), of about one size.
@@ -109,35 +136,52 @@ void ForEachBlock(int64_t total, int64_t most, const Run& run) {
   }
 }
 
-using RowsFunction = void (*)(const Multiplication& m, int64_t row);
+using RowsFunction = void (*)(const Multiplication& m, int64_t row, const float* ahead);
 
-// MultiplyRows for each number of rows, less one.
-template <int kVectors, typename Counts = std::make_integer_sequence<int, kRows[kVectors]>>
-constexpr RowsFunction* kMultiplyRows = nullptr;
 template <int kVectors, int... kCounts>
-constexpr RowsFunction kMultiplyRows<kVectors, std::integer_sequence<int, kCounts...>>[] = {
-    MultiplyRows<kVectors, kCounts + 1>...};
+void MultiplyPanel(const Multiplication& m, std::integer_sequence<int, kCounts...>) {
+  static constexpr RowsFunction kFunctions[2][sizeof...(kCounts)] = {
+      {MultiplyRows<kVectors, kCounts + 1, false>...},
+      {MultiplyRows<kVectors, kCounts + 1, true>...}};
+  int64_t brought = 0;
+  ForEachBlock(m.rows, kRows[kVectors], [&](int64_t row, int64_t count) {
+    const bool has_ahead = brought < m.ahead.size;
+    const float* const ahead = has_ahead ? m.ahead.data + brought : nullptr;
+    kFunctions[has_ahead][count - 1](m, row, ahead);
+    brought += m.terms * kLine;
+  });
+}
+
+template <int kVectors>
+using Counts = std::make_integer_sequence<int, kRows[kVectors]>;
 
 void Multiply(int64_t vectors, const Multiplication& m) {
-  static constexpr const RowsFunction* kFunctions[] = {nullptr, kMultiplyRows<1>, kMultiplyRows<2>,
-                                                       kMultiplyRows<3>, kMultiplyRows<4>};
-  ForEachBlock(m.rows, kRows[vectors],
-               [&](int64_t row, int64_t count) { kFunctions[vectors][count - 1](m, row); });
+  switch (vectors) {
+    case 1:
+      return MultiplyPanel<1>(m, Counts<1>());
+    case 2:
+      return MultiplyPanel<2>(m, Counts<2>());
+    case 3:
+      return MultiplyPanel<3>(m, Counts<3>());
+    case 4:
+      return MultiplyPanel<4>(m, Counts<4>());
+  }
 }
 
 // ---- depthwise convolutions ----
 
-// Makes kCount outputs from `first` on, one vector of channels from `channel` on, of panels of
-// `step` channels. 3x3 filters read each point once; kStride 0 is any filter.
+// Makes kCount outputs from `first` on, of one vector of channels. 3x3 filters with a stride of
+// kStride read each point once; kStride 0 is any filter.
 template <int kStride, int kCount>
-void Convolve(const DepthwiseRow& d, int64_t step, int64_t channel, int64_t first) {
-  const float* const weights = d.weights + channel;
+__attribute__((always_inline)) inline void Convolve(const DepthwiseRow& d, int64_t step,
+                                                    int64_t channel, int64_t first) {
+  const float* weights = d.weights + channel;
   Vector sums[kCount];
 #pragma GCC unroll 8
   for (Vector& sum : sums) sum = Load(d.bias + channel);
   if constexpr (kStride == 0) {
-    for (int64_t tap = 0; tap < d.height * d.width; ++tap) {
-      const Vector weight = Load(weights + tap * step);
+    for (int64_t tap = 0; tap < d.height * d.width; ++tap, weights += step) {
+      const Vector weight = Load(weights);
       const int64_t point = first * d.stride + tap % d.width * d.dilation;
       const float* from = d.rows[tap / d.width] + point * step + channel;
 #pragma GCC unroll 8
@@ -149,13 +193,18 @@ void Convolve(const DepthwiseRow& d, int64_t step, int64_t channel, int64_t firs
   } else {
 #pragma GCC unroll 3
     for (int y = 0; y < 3; ++y) {
-      const float* const from = d.rows[y] + first * kStride * step + channel;
+      const float* from = d.rows[y] + first * kStride * step + channel;
       Vector row[3];
 #pragma GCC unroll 3
-      for (int x = 0; x < 3; ++x) row[x] = Load(weights + (3 * y + x) * step);
+      for (Vector& weight : row) {
+        weight = Load(weights);
+        weights += step;
+      }
 #pragma GCC unroll 32
-      for (int x = 0; x < (kCount - 1) * kStride + 3; ++x) {
-        const Vector point = Load(from + x * step);
+      for (int x = 0; x < (kCount - 1) * kStride + 3; ++x, from += step) {
+        Vector point = Load(from);
+        // Or the compiler would read it once for each sum.
+        asm("" : "+v"(point));
 #pragma GCC unroll 8
         for (int i = 0; i < kCount; ++i) {
           const int tap = x - i * kStride;
@@ -172,24 +221,28 @@ void Convolve(const DepthwiseRow& d, int64_t step, int64_t channel, int64_t firs
   }
 }
 
-template <int kStride, int... kCounts>
-void ConvolveRow(int64_t step, const DepthwiseRow& d, std::integer_sequence<int, kCounts...>) {
-  static constexpr decltype(&Convolve<kStride, 1>) kFunctions[] = {
-      Convolve<kStride, kCounts + 1>...};
+template <int kStride, int kCount>
+void ConvolvePanel(const DepthwiseRow& d, int64_t step, int64_t first) {
   for (int64_t channel = 0; channel < step; channel += kLanes) {
-    ForEachBlock(d.outputs, sizeof...(kCounts), [&](int64_t first, int64_t count) {
-      kFunctions[count - 1](d, step, channel, first);
-    });
+    Convolve<kStride, kCount>(d, step, channel, first);
   }
+}
+
+template <int kStride, int... kCounts>
+void ConvolveRow(const DepthwiseRow& d, int64_t step, std::integer_sequence<int, kCounts...>) {
+  static constexpr decltype(&ConvolvePanel<kStride, 1>) kFunctions[] = {
+      ConvolvePanel<kStride, kCounts + 1>...};
+  ForEachBlock(d.outputs, sizeof...(kCounts),
+               [&](int64_t first, int64_t count) { kFunctions[count - 1](d, step, first); });
 }
 
 void Depthwise(int64_t vectors, const DepthwiseRow& d) {
   constexpr std::make_integer_sequence<int, 8> kCounts;
   const bool is_3x3 = d.height == 3 && d.width == 3 && d.dilation == 1;
   const int64_t step = vectors * kLanes;
-  if (is_3x3 && d.stride == 1) return ConvolveRow<1>(step, d, kCounts);
-  if (is_3x3 && d.stride == 2) return ConvolveRow<2>(step, d, kCounts);
-  ConvolveRow<0>(step, d, kCounts);
+  if (is_3x3 && d.stride == 1) return ConvolveRow<1>(d, step, kCounts);
+  if (is_3x3 && d.stride == 2) return ConvolveRow<2>(d, step, kCounts);
+  ConvolveRow<0>(d, step, kCounts);
 }
 
 }  // namespace

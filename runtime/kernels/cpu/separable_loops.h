@@ -17,6 +17,12 @@ struct Bounds {
   float low = 0, high = 0;
 };
 
+// What is read next, and may not be in the cache yet: what to bring there meanwhile.
+struct Ahead {
+  const float* data = nullptr;
+  int64_t size = 0;  // floats
+};
+
 // Rows times one panel of a matrix: out(i, j) = bound(sum of a(i, k) * weights(k, j) + bias(j) +
 // addend(i, j)).
 struct Multiplication {
@@ -31,6 +37,7 @@ struct Multiplication {
   Bounds bounds;
   float* out = nullptr;
   int64_t out_step = 0;
+  Ahead ahead;
 };
 
 // One row of a depthwise convolution's outputs in one panel.
