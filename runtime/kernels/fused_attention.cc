@@ -121,8 +121,8 @@ class AttentionKernel : public OpKernel {
                                (run.query->dim(3) + run.value->dim(3) + 16) / 180;
     const int64_t pieces = NumPieces(ctx, run.batch * run.queries, nanoseconds);
     if (pieces > run.batch) {
-      const int64_t an_image = (pieces / 2 + run.batch - 1) / run.batch;
-      block = std::min(block, (run.queries + an_image - 1) / std::max<int64_t>(1, an_image));
+      const int64_t an_image = (pieces + run.batch - 1) / run.batch;
+      block = std::min(block, (run.queries + an_image - 1) / an_image);
     }
     const int64_t blocks = (run.queries + block - 1) / block;
     return ForEachPiece(
