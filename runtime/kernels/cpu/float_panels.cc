@@ -213,6 +213,8 @@ class Kernel final : public PanelKernel {
     return _mm512_reduce_max_epu32(largest) < kExponent;
   }
 
+  int64_t rows_together() const override { return 1; }
+
   int64_t BlockRows(int64_t length) const override {
     const int64_t blocks = (length + kRows - 1) / kRows;
     return blocks == 0 ? kRows : (length + blocks - 1) / blocks;

@@ -10,32 +10,50 @@ namespace tessera {
 namespace {
 
 // One of the two spatial dimensions. Padded positions with the same remainder by the stride, a
-// phase, lie together.
+// phase, lie together; or, if each tap lies apart, the positions that one tap sees.
 struct Axis {
-  Axis(const ConvolutionShape& s, int d)
+  Axis(const ConvolutionShape& s, int d, bool is_apart)
       : input(s.input[d]),
         output(s.output[d]),
         filter(s.filter[d]),
         stride(s.strides[d]),
         dilation(s.dilations[d]),
         pad(s.pad_before[d]),
-        phases(std::min(stride, (filter - 1) * dilation + 1)),
-        length(output + (filter - 1) * dilation / stride) {}
+        is_apart(is_apart),
+        phases(is_apart ? filter : std::min(stride, (filter - 1) * dilation + 1)),
+        length(is_apart ? output : output + (filter - 1) * dilation / stride) {}
 
-  int64_t phase(int64_t tap) const { return tap * dilation % stride; }
-  int64_t shift(int64_t tap) const { return tap * dilation / stride; }
+  int64_t phase(int64_t tap) const { return is_apart ? tap : tap * dilation % stride; }
+  int64_t shift(int64_t tap) const { return is_apart ? 0 : tap * dilation / stride; }
   // Where the position `at` of a phase is in the input, if it is inside.
-  int64_t source(int64_t phase, int64_t at) const { return at * stride + phase - pad; }
+  int64_t source(int64_t phase, int64_t at) const {
+    return at * stride + (is_apart ? phase * dilation : phase) - pad;
+  }
 
   const int64_t input, output, filter, stride, dilation, pad;
+  const bool is_apart;
   const int64_t phases, length;  // of positions in a phase
 };
+
+// True if lines without what lies between them are worth making one for each tap of the filter's
+// width: else the rows of padding at the end of each line are multiplied, and dropped.
+bool TapsLieApart(const panel::PanelKernel& kernel, const ConvolutionShape& s) {
+  const int64_t width = Axis(s, 1, false).length;
+  const auto whole_rows = [&](int64_t a_line) {
+    const int64_t rows = (s.output[0] - 1) * a_line + s.output[1], some = kernel.rows_together();
+    return (rows + some - 1) / some * some;
+  };
+  return whole_rows(s.output[1]) < 0.95 * whole_rows(width);
+}
 
 // How images become rows: phase by phase, image by image, point by point.
 class Arrangement {
  public:
   Arrangement(const panel::PanelKernel& kernel, const ConvolutionShape& s)
-      : kernel_(kernel), channels_(s.in_channels), y_(s, 0), x_(s, 1) {}
+      : kernel_(kernel),
+        channels_(s.in_channels),
+        y_(s, 0, false),
+        x_(s, 1, TapsLieApart(kernel, s)) {}
 
   // Rows of one phase of an image, and of all.
   int64_t image_rows() const { return y_.length * x_.length; }

@@ -56,6 +56,8 @@ class PanelKernel {
   // kernel can't give the right products of.
   virtual bool Pack(const Weights& weights, int64_t begin, int64_t end, char* packed) const = 0;
 
+  // Rows that take no longer than one does, beside each other.
+  virtual int64_t rows_together() const = 0;
   // Into how many rows at once a run of them is best cut, at most kMostRows.
   virtual int64_t BlockRows(int64_t length) const = 0;
   virtual int64_t RowsSize(int64_t count, int64_t terms) const = 0;

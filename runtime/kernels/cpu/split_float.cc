@@ -209,6 +209,8 @@ class Kernel final : public PanelKernel {
     return _mm512_reduce_max_epu32(largest) < kTooLarge;
   }
 
+  int64_t rows_together() const override { return 16; }
+
   int64_t BlockRows(int64_t) const override { return kRows; }
 
   int64_t RowsSize(int64_t count, int64_t terms) const override {
