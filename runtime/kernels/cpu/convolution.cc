@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/convolution_layout.h"
 #include "runtime/kernels/cpu/convolution_split.h"
-#include "runtime/kernels/cpu/float_panels.h"
 #include "runtime/kernels/cpu/panel_convolution.h"
 #include "runtime/kernels/cpu/pieces.h"
+#include "runtime/kernels/cpu/split_float.h"
 #include "runtime/kernels/cpu/winograd.h"
 #include "runtime/kernels/numeric_type.h"
 
@@ -108,25 +108,26 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
     return ConvolveExact(ctx, shape, post_ops, from, filter, bias, &for_this_run, to);
   }
   const panel::PanelKernel* const kernel = PanelKernelFor(shape);
-  // It saves more multiplications than any but tiles make up for.
-  const bool is_fastest = kernel != &panel::FloatPanels() || !WinogradPays(shape, post_ops);
-  if (kernel != nullptr && is_fastest && packed->MayBeConstant(filter)) {
-    const ConvolutionShape points = AsPoints(shape);
-    const int64_t in = input.num_elements() / points.batch;
-    const int64_t out = output->num_elements() / points.batch;
-    const auto compute_exactly = [&](KernelContext& ctx, int64_t first, int64_t count) {
-      ConvolutionShape some = points;
-      some.batch = count;
-      return ConvolveExact(ctx, some, post_ops, from + first * in, filter, bias, packed,
-                           to + first * out);
-    };
-    return ConvolvePanels(ctx, *kernel, points, post_ops, from, filter,
-                          bias ? bias->data<float>() : nullptr, packed, to, compute_exactly);
+  const bool splits = kernel == &panel::SplitPanels();
+  if (!splits && WinogradPays(shape, post_ops)) {
+    return ConvolveWinograd(ctx, shape, post_ops, from, filter, bias, packed, to, [&] {
+      return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
+    });
   }
-  if (WinogradPays(shape, post_ops)) {
-    return ConvolveWinograd(ctx, shape, post_ops, from, filter, bias, packed, to);
+  if (kernel == nullptr || !packed->MayBeConstant(filter)) {
+    return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
   }
-  return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
+  const ConvolutionShape points = AsPoints(shape);
+  const int64_t in = input.num_elements() / points.batch;
+  const int64_t out = output->num_elements() / points.batch;
+  const auto compute_exactly = [&](KernelContext& ctx, int64_t first, int64_t count) {
+    ConvolutionShape some = points;
+    some.batch = count;
+    return ConvolveExact(ctx, some, post_ops, from + first * in, filter, bias, packed,
+                         to + first * out);
+  };
+  return ConvolvePanels(ctx, *kernel, points, post_ops, from, filter,
+                        bias ? bias->data<float>() : nullptr, packed, to, compute_exactly);
 }
 
 // ---- every other dtype: a plain loop, accumulating in double or int64 ----

@@ -300,7 +300,7 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
   if (b.num_elements() != n * k) packed = nullptr;
   const panel::PanelKernel* const kernel =
       plan.is_plain && packed != nullptr ? PanelKernelFor(n, k, 1, kUsualRows) : nullptr;
-  const bool pays = kernel != nullptr && (packed->HasDerived(b) ||
+  const bool pays = kernel != nullptr && (packed->HasPanels(b) ||
                                           (HasRowsEnough(*kernel, m, n, k, 1) &&
                                            packed->MayBeConstant(b)));
   if (!pays) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);

@@ -27,8 +27,8 @@ void AskForHugePages(void* memory, size_t size) {
 void PackedWeights::Follow(const Tensor& weights) {
   if (source_data_ == weights.raw()) return;
   packed_.clear();
-  derived_ = Tensor();
-  derived_from_.store(nullptr, std::memory_order_relaxed);
+  derived_.clear();
+  panels_from_.store(nullptr, std::memory_order_relaxed);
   source_ = weights.buffer();
   source_data_ = weights.raw();
 }
@@ -52,18 +52,22 @@ memory PackedWeights::Get(const Tensor& weights, const memory::desc& plain,
   return packed;
 }
 
-Tensor PackedWeights::Derived(const Tensor& weights, absl::FunctionRef<Tensor()> make) {
+Tensor PackedWeights::Derived(const Tensor& weights, WeightsForm form,
+                              absl::FunctionRef<Tensor()> make) {
   absl::MutexLock lock(&mu_);
   Follow(weights);
-  if (!derived_.has_value()) {
-    derived_ = make();
-    if (derived_.has_value() && derived_.num_elements() > 0) {
+  Tensor& derived = derived_[form];
+  if (!derived.has_value()) {
+    derived = make();
+    if (derived.has_value() && derived.num_elements() > 0) {
       packed_.clear();
-      derived_from_.store(weights.raw(), std::memory_order_relaxed);
+      if (form == WeightsForm::kPanels) {
+        panels_from_.store(weights.raw(), std::memory_order_relaxed);
+      }
       PageOut(weights);
     }
   }
-  return derived_;
+  return derived;
 }
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -14,6 +15,9 @@ namespace tessera {
 // Lets fresh memory that weights are packed into have huge pages, where it is large enough: they
 // fault in several times faster than small ones, and are read faster. Before it is written.
 void AskForHugePages(void* memory, size_t size);
+
+// Forms of weights that are made by other means than oneDNN's reordering.
+enum class WeightsForm { kPanels, kSeparable, kWinograd2, kWinograd4 };
 
 // Keeps packed forms of one weights tensor from one run to the next: a kernel has one of these for
 // an input that stays the same. Other weights than those of the last call are packed anew, so that
@@ -40,12 +44,12 @@ class PackedWeights {
   dnnl::memory Get(const Tensor& weights, const dnnl::memory::desc& plain,
                    const dnnl::memory::desc& wanted);
 
-  // The same for a form that `make` derives by other means than reordering. One such form is kept,
-  // and takes the place of the others.
-  Tensor Derived(const Tensor& weights, absl::FunctionRef<Tensor()> make);
-  // True if there is a derived form of these, which to use takes no more memory.
-  bool HasDerived(const Tensor& weights) const {
-    return derived_from_.load(std::memory_order_relaxed) == weights.raw();
+  // The same for a form that `make` derives, which takes the place of oneDNN's layouts. Each form is
+  // kept: which is best depends on how many images come at once.
+  Tensor Derived(const Tensor& weights, WeightsForm form, absl::FunctionRef<Tensor()> make);
+  // True if there are panels of these, which to use takes no more memory.
+  bool HasPanels(const Tensor& weights) const {
+    return panels_from_.load(std::memory_order_relaxed) == weights.raw();
   }
 
  private:
@@ -56,14 +60,14 @@ class PackedWeights {
   void Follow(const Tensor& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Compared, never followed.
-  std::atomic<const char*> last_seen_{nullptr}, derived_from_{nullptr};
+  std::atomic<const char*> last_seen_{nullptr}, panels_from_{nullptr};
   absl::Mutex mu_;
   // Holding the buffer keeps its address from being given to another tensor, and its contents from
   // being written in place.
   IntrusivePtr<Buffer> source_ ABSL_GUARDED_BY(mu_);
   const char* source_data_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::vector<dnnl::memory> packed_ ABSL_GUARDED_BY(mu_);
-  Tensor derived_ ABSL_GUARDED_BY(mu_);
+  std::map<WeightsForm, Tensor> derived_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace tessera

@@ -116,6 +116,36 @@ TEST_P(PanelConvolutionTest, OnThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, PanelConvolutionTest, ::testing::ValuesIn(kTestedKernels), NameOfKernel);
 
+// Also where there is no AMX. How many images there are decides what is fastest, and so what the
+// filter is packed into.
+TEST(ConvolutionTest, OneFilterForAnyNumberOfImages) {
+  const int64_t channels = 64;
+  const Tensor filter = RandomTensor({3, 3, channels, channels}, 2);
+  PackedWeights packed;
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  for (const int64_t batch : {1, 32, 8, 1, 100, 2}) {
+    SCOPED_TRACE(batch);
+    const ConvolutionShape s = Geometry{.batch = batch,
+                                        .size = 4,
+                                        .in_channels = channels,
+                                        .out_channels = channels,
+                                        .wider = 0}
+                                   .Shape();
+    const Tensor input = RandomTensor({batch, 4, 4, channels}, 1);
+    Tensor output = RandomTensor({batch, 4, 4, channels}, 4);
+    ASSERT_TRUE(Convolve(ctx, s, PostOps(), input, filter, nullptr, &packed, &output).ok());
+    const std::vector<double> expected =
+        ExactConvolution(s, PostOps(), input, filter, RandomTensor({channels}, 3), output);
+    double largest = 0;
+    for (const double x : expected) largest = std::max(largest, std::abs(x));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      // What winograd.h says.
+      ASSERT_NEAR(output.data<float>()[i], expected[i], 1e-5 * largest) << "at " << i;
+    }
+  }
+}
+
 // Also where there is no AMX: an infinity reaches the outputs that see it, and no others.
 TEST(ConvolutionTest, AnInfinityInTheThirdImage) {
   const ConvolutionShape s =

@@ -125,7 +125,7 @@ absl::StatusOr<Tensor> PackPanels(KernelContext& ctx, const PanelKernel& kernel,
                                   const Tensor& tensor, const panel::Weights& weights,
                                   PackedWeights* packed) {
   absl::Status status;
-  Tensor result = packed->Derived(tensor, [&]() -> Tensor {
+  Tensor result = packed->Derived(tensor, WeightsForm::kPanels, [&]() -> Tensor {
     const int64_t size = kernel.PackedSize(weights.taps, weights.terms, weights.columns);
     absl::StatusOr<Tensor> room = Tensor::Allocate(DType::kInt8, {size});
     if (!room.ok()) {

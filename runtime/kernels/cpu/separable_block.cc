@@ -72,7 +72,7 @@ absl::StatusOr<PackedLayer> Pack(const SeparableLayer& layer, int64_t terms, con
   PackedLayer result{.panels = panels, .terms = terms};
   const int64_t size = panels.size;
   absl::Status status;
-  result.filter = layer.packed->Derived(*layer.filter, [&]() -> Tensor {
+  result.filter = layer.packed->Derived(*layer.filter, WeightsForm::kSeparable, [&]() -> Tensor {
     absl::StatusOr<Tensor> room = Tensor::Zeros(DType::kFloat, {panels.count, terms, size});
     if (!room.ok()) {
       status = room.status();

@@ -1,91 +1,79 @@
 #include "runtime/kernels/cpu/winograd.h"
 
 #include <algorithm>
+#include <atomic>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/convolution_split.h"
-#include "runtime/kernels/cpu/onednn.h"
-#include "runtime/kernels/cpu/pieces.h"
+#include "runtime/kernels/cpu/float_panels.h"
 #include "runtime/kernels/cpu/winograd_transform.h"
 
 namespace tessera {
 namespace {
 
-using winograd::kInputTile;
-using winograd::kOutputTile;
-using winograd::kPoints;
+using winograd::kMostPoints;
+using winograd::Transforms;
 
 // What one core does, about: operations a nanosecond of matrix products, bytes a nanosecond of
 // weights and of transformed tiles.
-constexpr double kFlopsANanosecond = 190;
-constexpr double kWeightBytesANanosecond = 15;
+constexpr double kFlopsANanosecond = 160;
+constexpr double kWeightBytesANanosecond = 13;
 constexpr double kTileBytesANanosecond = 20;
-
-// 36 of these products make a block of tiles.
-struct Product {
-  dnnl::matmul::primitive_desc desc;
-  dnnl::primitive primitive;
-};
-
-std::shared_ptr<const Product> MakeProduct(int64_t count, int64_t rows, int64_t in, int64_t out) {
-  using dnnl::memory;
-  const auto layout = [](int64_t n, int64_t r, int64_t c) {
-    return memory::desc({n, r, c}, memory::data_type::f32, memory::format_tag::abc);
-  };
-  auto made = std::make_shared<Product>();
-  made->desc = dnnl::matmul::primitive_desc(
-      dnnl::matmul::desc(layout(count, rows, in), layout(count, in, out), layout(count, rows, out)),
-      onednn::Attributes(PostOps()), onednn::Engine());
-  made->primitive = dnnl::matmul(made->desc);
-  return made;
-}
-
-// products[i] = tiles[i] * filters[i] for `count` matrices, on the calling thread.
-absl::Status Multiply(KernelContext& ctx, int64_t count, int64_t rows, int64_t in, int64_t out,
-                      const float* tiles, const float* filters, float* products) {
-  static auto* const primitives = new onednn::PrimitiveCache<Product>(256);
-  onednn::ThreadBound bound(nullptr);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Product> product,
-                   primitives->Get(onednn::Key().Add(count).Add(rows).Add(in).Add(out),
-                                   [&] { return MakeProduct(count, rows, in, out); }));
-  const auto& desc = product->desc;
-  ASSIGN_OR_RETURN(
-      Tensor scratch,
-      ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
-  try {
-    product->primitive.execute(
-        onednn::Stream(),
-        {{DNNL_ARG_SRC, onednn::Wrap(desc.src_desc(), tiles)},
-         {DNNL_ARG_WEIGHTS, onednn::Wrap(desc.weights_desc(), filters)},
-         {DNNL_ARG_DST, onednn::Wrap(desc.dst_desc(), products)},
-         {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())}});
-    onednn::Stream().wait();
-  } catch (const dnnl::error& e) {
-    return absl::InternalError(absl::StrCat("oneDNN failed in a convolution: ", e.what()));
-  }
-  return absl::OkStatus();
-}
 
 // The tiles that cover all outputs, image by image and row by row.
 struct Tiling {
-  explicit Tiling(const ConvolutionShape& s)
+  Tiling(const ConvolutionShape& s, const Transforms& transforms)
       : shape(s),
-        rows((s.output[0] + kOutputTile - 1) / kOutputTile),
-        columns((s.output[1] + kOutputTile - 1) / kOutputTile) {}
+        transforms(transforms),
+        rows((s.output[0] + transforms.output_tile - 1) / transforms.output_tile),
+        columns((s.output[1] + transforms.output_tile - 1) / transforms.output_tile) {}
+
   int64_t count() const { return shape.batch * rows * columns; }
+  int64_t points() const { return transforms.points(); }
 
   // First row and column of a tile's outputs.
   struct Place {
     int64_t image, row, column;
   };
   Place PlaceOf(int64_t tile) const {
-    return {tile / (rows * columns), tile / columns % rows * kOutputTile,
-            tile % columns * kOutputTile};
+    const int size = transforms.output_tile;
+    return {tile / (rows * columns), tile / columns % rows * size, tile % columns * size};
+  }
+
+  // Bytes of a transformed tile and its products, and of the filter's transform.
+  double TileBytes() const {
+    return sizeof(float) * points() * static_cast<double>(shape.in_channels + shape.out_channels);
+  }
+  double FilterBytes() const {
+    return sizeof(float) * points() * static_cast<double>(shape.in_channels) * shape.out_channels;
+  }
+
+  // Tiles that are worked on at once: as many as leave their transforms in the cache, or as make
+  // reading the filters worth it.
+  int64_t AtOnce(int threads) const {
+    constexpr double kCacheBytes = 2 << 20;
+    const double budget = std::max(threads * kCacheBytes, FilterBytes() / 2);
+    return std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes()));
+  }
+
+  // Of one core.
+  double Nanoseconds() const {
+    const int64_t times = (count() + AtOnce(1) - 1) / AtOnce(1);
+    const double products = 2.0 * points() * count() * shape.in_channels * shape.out_channels;
+    return std::max(products / kFlopsANanosecond, times * FilterBytes() / kWeightBytesANanosecond) +
+           count() * TileBytes() / kTileBytesANanosecond;
   }
 
   const ConvolutionShape& shape;
+  const Transforms& transforms;
   const int64_t rows, columns;
 };
+
+// Large tiles need fewer products, and small ones a smaller filter.
+Tiling FastestTiling(const ConvolutionShape& s) {
+  const Tiling small(s, winograd::kTransformsOf2), large(s, winograd::kTransformsOf4);
+  return small.Nanoseconds() < large.Nanoseconds() ? small : large;
+}
 
 constexpr int64_t kMaxChannels = 4096;
 // What lies beyond the input's edges.
@@ -95,47 +83,117 @@ void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile, 
                         float* out) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
-  const float* points[kPoints];
-  for (int p = 0; p < kPoints; ++p) {
-    const int64_t row = place.row - s.pad_before[0] + p / kInputTile;
-    const int64_t column = place.column - s.pad_before[1] + p % kInputTile;
+  const int size = tiling.transforms.input_tile;
+  const float* points[kMostPoints];
+  for (int p = 0; p < tiling.points(); ++p) {
+    const int64_t row = place.row - s.pad_before[0] + p / size;
+    const int64_t column = place.column - s.pad_before[1] + p % size;
     const bool inside = row >= 0 && row < s.input[0] && column >= 0 && column < s.input[1];
     points[p] =
         inside ? input + ((place.image * s.input[0] + row) * s.input[1] + column) * s.in_channels
                : kZeros;
   }
-  winograd::TransformInput(points, s.in_channels, point_step, out);
+  tiling.transforms.input(points, s.in_channels, point_step, out);
 }
 
 void TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* in,
                          int64_t point_step, float* output) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
-  float* points[kOutputTile * kOutputTile];
-  for (int i = 0; i < kOutputTile * kOutputTile; ++i) {
-    const int64_t row = place.row + i / kOutputTile, column = place.column + i % kOutputTile;
+  const int size = tiling.transforms.output_tile;
+  float* points[kMostPoints];
+  for (int i = 0; i < size * size; ++i) {
+    const int64_t row = place.row + i / size, column = place.column + i % size;
     points[i] =
         row < s.output[0] && column < s.output[1]
             ? output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels
             : nullptr;
   }
-  winograd::TransformOutput(in, point_step, s.out_channels, ending, points);
+  tiling.transforms.output(in, point_step, s.out_channels, ending, points);
 }
 
-// Bytes of transformed tiles and products for each tile.
-double TileBytes(const ConvolutionShape& s) {
-  return sizeof(float) * kPoints * static_cast<double>(s.in_channels + s.out_channels);
-}
-double FilterBytes(const ConvolutionShape& s) {
-  return sizeof(float) * kPoints * static_cast<double>(s.in_channels) * s.out_channels;
-}
+// The products of all points, each of its rows and its matrix.
+class PointProducts {
+ public:
+  PointProducts(const Tiling& tiling, const Tensor& filters)
+      : kernel_(panel::FloatPanels()),
+        points_(tiling.points()),
+        in_(tiling.shape.in_channels),
+        out_(tiling.shape.out_channels),
+        panels_(panel::Blocks(out_)),
+        filters_(filters.raw()) {}
 
-// Tiles that are worked on at once: as many as leave their transforms in the cache, or as make
-// reading the filters worth it.
-int64_t TilesABlock(const ConvolutionShape& s, int threads) {
-  constexpr double kCacheBytes = 2 << 20;
-  const double budget = std::max(threads * kCacheBytes, FilterBytes(s) / 2);
-  return std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes(s)));
+  // Floats from one row of a point to the next.
+  int64_t row_step() const { return RowStep(in_); }
+  static int64_t RowStep(int64_t in) {
+    return panel::FloatPanels().RowsSize(1, in) / static_cast<int64_t>(sizeof(float));
+  }
+
+  // products [points, rows, out] = tiles [points, rows, row_step()] times filters.
+  void Multiply(KernelContext& ctx, int64_t rows, float* tiles, float* products) const {
+    const int64_t block = kernel_.BlockRows(rows), panel_bytes = kernel_.PackedSize(1, in_, 1);
+    const double cost = 2.0 * rows * in_ * panel::kBlock / kFlopsANanosecond;
+    ctx.ParallelFor(points_ * panels_, cost, [&](int64_t begin, int64_t end) {
+      const Ending ending = EndingOf(PostOps(), nullptr);
+      int64_t places[panel::kMostRows];
+      for (int64_t i = 0; i < block; ++i) places[i] = i * out_;
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t point = item / panels_, panel = item % panels_;
+        panel::Product product{.weights = filters_ + point * panels_ * panel_bytes,
+                               .columns = out_,
+                               .end_block = panel::Blocks(in_)};
+        product.rows = {tiles + point * rows * row_step(), rows, in_};
+        product.ahead = filters_ + (item + 1) * panel_bytes;
+        product.ahead_bytes = item + 1 < end ? panel_bytes * block / rows : 0;
+        float* const to = products + point * rows * out_;
+        for (int64_t first = 0; first < rows; first += block) {
+          kernel_.MultiplyBlock(product, first, std::min(block, rows - first), panel, places,
+                                ending, to + first * out_);
+          product.ahead += product.ahead_bytes;
+        }
+      }
+    });
+  }
+
+ private:
+  const panel::PanelKernel& kernel_;
+  const int64_t points_, in_, out_, panels_;
+  const char* const filters_;
+};
+
+// The transformed filter, packed point by point; empty if it has infinities or NaNs.
+// Errors: RESOURCE_EXHAUSTED.
+absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling, const Tensor& filter,
+                                   PackedWeights* packed) {
+  const int64_t in = tiling.shape.in_channels, out = tiling.shape.out_channels;
+  const panel::PanelKernel& kernel = panel::FloatPanels();
+  const bool is_small = &tiling.transforms == &winograd::kTransformsOf2;
+  absl::Status status;
+  Tensor result = packed->Derived(
+      filter, is_small ? WeightsForm::kWinograd2 : WeightsForm::kWinograd4, [&]() -> Tensor {
+        const int64_t size = kernel.PackedSize(1, in, out);
+        absl::StatusOr<Tensor> room = Tensor::Allocate(DType::kInt8, {tiling.points() * size});
+        if (!room.ok()) {
+          status = room.status();
+          return Tensor();
+        }
+        char* const to = reinterpret_cast<char*>(room->data<int8_t>());
+        AskForHugePages(to, room->total_bytes());
+        std::atomic<bool> is_finite{true};
+        ctx.ParallelFor(tiling.points(), 10.0 * in * out, [&](int64_t begin, int64_t end) {
+          std::vector<float> matrix(in * out);
+          for (int64_t point = begin; point < end; ++point) {
+            tiling.transforms.filter(filter.data<float>(), point, in, out, matrix.data());
+            const panel::Weights weights{
+                .data = matrix.data(), .terms = in, .columns = out, .row_step = out};
+            if (!kernel.Pack(weights, 0, panel::Blocks(out), to + point * size)) is_finite = false;
+          }
+        });
+        if (is_finite) return *std::move(room);
+        return Tensor::Allocate(DType::kInt8, {0}).value_or(Tensor());
+      });
+  if (!status.ok()) return status;
+  return result;
 }
 
 }  // namespace
@@ -151,51 +209,34 @@ bool WinogradPays(const ConvolutionShape& s, const PostOps& post_ops) {
       s.in_channels > kMaxChannels || !IsClamp(post_ops.activation)) {
     return false;
   }
-  const int64_t tiles = Tiling(s).count();
-  const int64_t blocks = (tiles + TilesABlock(s, 1) - 1) / TilesABlock(s, 1);
-  const double products =
-      2.0 * kPoints * tiles * s.in_channels * s.out_channels / kFlopsANanosecond;
-  const double filters = blocks * FilterBytes(s) / kWeightBytesANanosecond;
-  const double transforms = tiles * TileBytes(s) / kTileBytesANanosecond;
-  return std::max(products, filters) + transforms < 0.9 * FlopsOf(s) / kFlopsANanosecond;
+  return FastestTiling(s).Nanoseconds() < 0.9 * FlopsOf(s) / kFlopsANanosecond;
 }
 
 absl::Status ConvolveWinograd(KernelContext& ctx, const ConvolutionShape& s,
                               const PostOps& post_ops, const float* input, const Tensor& filter,
-                              const Tensor* bias, PackedWeights* packed, float* output) {
-  const int64_t in = s.in_channels, out = s.out_channels;
-  absl::StatusOr<Tensor> room;
-  const Tensor filters = packed->Derived(filter, [&] {
-    room = Tensor::Allocate(DType::kFloat, {kPoints, in, out});
-    if (!room.ok()) return Tensor();
-    winograd::TransformFilter(filter.data<float>(), in, out, room->data<float>());
-    return *room;
-  });
-  if (!filters.has_value()) return room.status();
-
-  const Tiling tiling(s);
+                              const Tensor* bias, PackedWeights* packed, float* output,
+                              absl::FunctionRef<absl::Status()> compute_exactly) {
+  const Tiling tiling = FastestTiling(s);
+  ASSIGN_OR_RETURN(const Tensor filters, PackFilters(ctx, tiling, filter, packed));
+  if (filters.num_elements() == 0) return compute_exactly();
+  const PointProducts point_products(tiling, filters);
+  const int64_t in_step = point_products.row_step(), out = s.out_channels;
   const Ending ending = EndingOf(post_ops, bias == nullptr ? nullptr : bias->data<float>());
   const int threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
-  const int64_t block = std::min(tiling.count(), TilesABlock(s, threads));
-  ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {kPoints, block, in}));
-  ASSIGN_OR_RETURN(Tensor products, ctx.AllocateTemp(DType::kFloat, {kPoints, block, out}));
-  const double tile_cost = TileBytes(s) / 2 / kTileBytesANanosecond;
+  const int64_t block = std::min(tiling.count(), tiling.AtOnce(threads));
+  const int64_t points = tiling.points();
+  ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {points, block, in_step}));
+  ASSIGN_OR_RETURN(Tensor products, ctx.AllocateTemp(DType::kFloat, {points, block, out}));
+  const double tile_cost = tiling.TileBytes() / 2 / kTileBytesANanosecond;
   for (int64_t first = 0; first < tiling.count(); first += block) {
     const int64_t rows = std::min(block, tiling.count() - first);
     ctx.ParallelFor(rows, tile_cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        TransformInputTile(tiling, input, first + i, rows * in, tiles.data<float>() + i * in);
+        TransformInputTile(tiling, input, first + i, rows * in_step,
+                           tiles.data<float>() + i * in_step);
       }
     });
-    const double nanoseconds = 2.0 * kPoints * rows * in * out / kFlopsANanosecond;
-    int64_t pieces = NumPieces(ctx, kPoints, nanoseconds);
-    while (kPoints % pieces != 0) --pieces;
-    const int64_t count = kPoints / pieces;
-    RETURN_IF_ERROR(ForEachPiece(ctx, pieces, nanoseconds / pieces, [&](int64_t i) {
-      return Multiply(ctx, count, rows, in, out, tiles.data<float>() + i * count * rows * in,
-                      filters.data<float>() + i * count * in * out,
-                      products.data<float>() + i * count * rows * out);
-    }));
+    point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
     ctx.ParallelFor(rows, tile_cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out, rows * out,

@@ -15,7 +15,13 @@ inline Vector Load(const float* from) {
 }
 inline void Store(const Vector& v, float* to) { std::memcpy(to, &v, sizeof(v)); }
 
-// Rows of the paper's matrix B^T times x.
+// Rows of the paper's matrix B^T times x, for m = 2 and 4.
+inline void InputRow(const Vector (&x)[4], Vector (&y)[4]) {
+  y[0] = x[0] - x[2];
+  y[1] = x[1] + x[2];
+  y[2] = x[2] - x[1];
+  y[3] = x[1] - x[3];
+}
 inline void InputRow(const Vector (&x)[6], Vector (&y)[6]) {
   const Vector even = x[4] - 4.0f * x[2], odd = x[3] - 4.0f * x[1];
   const Vector difference = x[4] - x[2], twice = 2.0f * (x[3] - x[1]);
@@ -28,6 +34,10 @@ inline void InputRow(const Vector (&x)[6], Vector (&y)[6]) {
 }
 
 // Rows of A^T times m.
+inline void OutputRow(const Vector (&m)[4], Vector (&y)[2]) {
+  y[0] = m[0] + m[1] + m[2];
+  y[1] = m[1] - m[2] - m[3];
+}
 inline void OutputRow(const Vector (&m)[6], Vector (&y)[4]) {
   const Vector sum12 = m[1] + m[2], difference12 = m[1] - m[2];
   const Vector sum34 = m[3] + m[4], difference34 = m[3] - m[4];
@@ -37,45 +47,62 @@ inline void OutputRow(const Vector (&m)[6], Vector (&y)[4]) {
   y[3] = difference12 + 8.0f * difference34 + m[5];
 }
 
-}  // namespace
+// The matrix G.
+template <int kTile>
+constexpr double kG[kTile][3] = {};
+template <>
+constexpr double kG<4>[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+template <>
+constexpr double kG<6>[6][3] = {
+    {1.0 / 4, 0, 0},
+    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+    {1.0 / 24, 1.0 / 12, 1.0 / 6},
+    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+    {0, 0, 1},
+};
 
-void TransformInput(const float* const (&points)[kPoints], int64_t channels, int64_t point_step,
-                    float* out) {
+template <int kTile>
+void TransformInput(const float* const* points, int64_t channels, int64_t point_step, float* out) {
   for (int64_t c = 0; c < channels; c += kLanes) {
-    Vector half[6][6];  // by column, then transformed row
-    for (int column = 0; column < 6; ++column) {
-      Vector x[6];
-      for (int row = 0; row < 6; ++row) x[row] = Load(points[row * 6 + column] + c);
+    Vector half[kTile][kTile];  // by column, then transformed row
+    for (int column = 0; column < kTile; ++column) {
+      Vector x[kTile];
+      for (int row = 0; row < kTile; ++row) x[row] = Load(points[row * kTile + column] + c);
       InputRow(x, half[column]);
     }
-    for (int row = 0; row < 6; ++row) {
-      Vector x[6], y[6];
-      for (int column = 0; column < 6; ++column) x[column] = half[column][row];
+    for (int row = 0; row < kTile; ++row) {
+      Vector x[kTile], y[kTile];
+      for (int column = 0; column < kTile; ++column) x[column] = half[column][row];
       InputRow(x, y);
-      for (int column = 0; column < 6; ++column) {
-        Store(y[column], out + (row * 6 + column) * point_step + c);
+      for (int column = 0; column < kTile; ++column) {
+        Store(y[column], out + (row * kTile + column) * point_step + c);
       }
     }
   }
 }
 
+template <int kTile>
 void TransformOutput(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
-                     float* const (&points)[kOutputTile * kOutputTile]) {
+                     float* const* points) {
+  constexpr int kOutputs = kTile - 2;
   const Vector low = Vector{} + ending.low, high = Vector{} + ending.high;
   for (int64_t c = 0; c < channels; c += kLanes) {
-    Vector half[6][4];  // by column, then output row
-    for (int column = 0; column < 6; ++column) {
-      Vector m[6];
-      for (int row = 0; row < 6; ++row) m[row] = Load(in + (row * 6 + column) * point_step + c);
+    Vector half[kTile][kOutputs];  // by column, then output row
+    for (int column = 0; column < kTile; ++column) {
+      Vector m[kTile];
+      for (int row = 0; row < kTile; ++row) {
+        m[row] = Load(in + (row * kTile + column) * point_step + c);
+      }
       OutputRow(m, half[column]);
     }
     const Vector bias = ending.bias != nullptr ? Load(ending.bias + c) : Vector{};
-    for (int row = 0; row < 4; ++row) {
-      Vector m[6], y[4];
-      for (int column = 0; column < 6; ++column) m[column] = half[column][row];
+    for (int row = 0; row < kOutputs; ++row) {
+      Vector m[kTile], y[kOutputs];
+      for (int column = 0; column < kTile; ++column) m[column] = half[column][row];
       OutputRow(m, y);
-      for (int column = 0; column < 4; ++column) {
-        float* const to = points[row * 4 + column];
+      for (int column = 0; column < kOutputs; ++column) {
+        float* const to = points[row * kOutputs + column];
         if (to == nullptr) continue;
         Vector value = y[column] + bias;
         if (ending.add) value += Load(to + c);
@@ -88,34 +115,24 @@ void TransformOutput(const float* in, int64_t point_step, int64_t channels, cons
   }
 }
 
-void TransformFilter(const float* filter, int64_t in_channels, int64_t out_channels, float* out) {
-  static constexpr double kG[6][3] = {
-      {1.0 / 4, 0, 0},
-      {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-      {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-      {1.0 / 24, 1.0 / 12, 1.0 / 6},
-      {1.0 / 24, -1.0 / 12, 1.0 / 6},
-      {0, 0, 1},
-  };
+template <int kTile>
+void TransformFilter(const float* filter, int point, int64_t in_channels, int64_t out_channels,
+                     float* out) {
+  const double* const rows = kG<kTile>[point / kTile];
+  const double* const columns = kG<kTile>[point % kTile];
+  double factors[9];
+  for (int tap = 0; tap < 9; ++tap) factors[tap] = rows[tap / 3] * columns[tap % 3];
   const int64_t matrix = in_channels * out_channels;
   for (int64_t i = 0; i < matrix; ++i) {
-    double half[6][3];
-    for (int row = 0; row < 6; ++row) {
-      for (int column = 0; column < 3; ++column) {
-        half[row][column] = 0;
-        for (int tap = 0; tap < 3; ++tap) {
-          half[row][column] += kG[row][tap] * filter[(tap * 3 + column) * matrix + i];
-        }
-      }
-    }
-    for (int row = 0; row < 6; ++row) {
-      for (int column = 0; column < 6; ++column) {
-        double sum = 0;
-        for (int tap = 0; tap < 3; ++tap) sum += half[row][tap] * kG[column][tap];
-        out[(row * 6 + column) * matrix + i] = static_cast<float>(sum);
-      }
-    }
+    double sum = 0;
+    for (int tap = 0; tap < 9; ++tap) sum += factors[tap] * filter[tap * matrix + i];
+    out[i] = static_cast<float>(sum);
   }
 }
+
+}  // namespace
+
+const Transforms kTransformsOf2{2, 4, TransformInput<4>, TransformOutput<4>, TransformFilter<4>};
+const Transforms kTransformsOf4{4, 6, TransformInput<6>, TransformOutput<6>, TransformFilter<6>};
 
 }  // namespace tessera::winograd
