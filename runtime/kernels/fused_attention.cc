@@ -8,6 +8,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/cpu/head_product.h"
 #include "runtime/kernels/cpu/pieces.h"
+#include "runtime/kernels/cpu/softmax_avx512.h"
 #include "runtime/kernels/cpu/softmax_row.h"
 
 namespace tessera {
@@ -82,6 +83,17 @@ void SelectRow(const bool* keep, int64_t keep_step, float masked, int64_t count,
   }
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) scores[i] = keep[i] ? scores[i] : masked;
+}
+
+bool HasAvx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+// scores = softmax(scores), a row.
+void WeighRow(int64_t count, float* scores) {
+  static const auto softmax = HasAvx512() ? SoftmaxRowAvx512 : SoftmaxRow<float>;
+  softmax(scores, count, scores);
 }
 
 // Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
@@ -244,7 +256,7 @@ class AttentionKernel : public OpKernel {
       SelectRow(run.keep->Row<bool>(image, head, query), run.keep->key_step(), masked_, run.keys,
                 scores);
     }
-    SoftmaxRow(scores, run.keys, scores);
+    WeighRow(run.keys, scores);
   }
 
   // `count` queries of one image, from `first` on, over all heads.
