@@ -7,6 +7,7 @@ from tensorflow_serving.apis import get_model_metadata_pb2, model_management_pb2
 
 from clients.client import SECONDS, Client, metadata_request, refused
 from clients.conftest import DIGITS, HALF_PLUS_TWO, assert_serves
+from clients.fault_steps import wait_for_state
 from clients.server import Model, Server, config_text
 
 M = Model("m", HALF_PLUS_TWO)
@@ -87,6 +88,7 @@ def test_reload_adds_and_removes_a_model(reloadable):
 
     reload(client, M)
 
+    wait_for_state(client, "digits", 2, "END")  # nobody waits for a model to go
     with refused("NOT_FOUND", "Servable not found for request: Latest(digits)"):
         client.prediction.GetModelMetadata(metadata_request("digits"), timeout=SECONDS)
 
