@@ -53,11 +53,10 @@ absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, const P
                       const float* input, const Tensor& filter, const Tensor* bias,
                       PackedWeights* packed, float* output) {
   static auto* const primitives = new onednn::PrimitiveCache<ConvolutionPrimitive>(1024);
-  onednn::ThreadBound bound(nullptr);
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<const ConvolutionPrimitive> primitive,
-      primitives->Get(onednn::AddTo(ConvolutionKey(shape, bound.num_threads()), post_ops),
-                      [&] { return MakePrimitive(shape, post_ops); }));
+  const onednn::OneThread one_thread;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionPrimitive> primitive,
+                   primitives->Get(onednn::AddTo(ConvolutionKey(shape), post_ops),
+                                   [&] { return MakePrimitive(shape, post_ops); }));
   const auto& desc = primitive->desc;
   try {
     dnnl::stream& stream = onednn::Stream();

@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "runtime/kernels/cpu/convolution_layout.h"
+#include "runtime/kernels/cpu/convolution_split.h"
+#include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/numeric_type.h"
 
 namespace tessera {
 namespace {
 
 using dnnl::memory;
+
+// oneDNN on one core does about 150 operations in a nanosecond.
+double NanosecondsOf(const ConvolutionShape& shape) { return FlopsOf(shape) / 150; }
 
 // One gradient as oneDNN computes it: two sources, one destination, each in the layout it prefers
 // (`inner`) and in ours (`outer`).
@@ -64,12 +70,14 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
   return made;
 }
 
-absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
-                      const Tensor& first, const Tensor& second, Tensor* output) {
+// Runs on the calling thread alone. `first`, `second` and `output` point to the first elements of
+// the piece that `shape` is.
+absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
+                      const float* first, const float* second, float* output) {
   static auto* const primitives = new onednn::PrimitiveCache<GradientPrimitive>(512);
-  onednn::ThreadBound bound(ctx.pool());
+  const onednn::OneThread one_thread;
   ASSIGN_OR_RETURN(const std::shared_ptr<const GradientPrimitive> primitive,
-                   primitives->Get(ConvolutionKey(shape, bound.num_threads()).Add(gradient),
+                   primitives->Get(ConvolutionKey(shape).Add(gradient),
                                    [&] { return MakePrimitive(shape, gradient); }));
   try {
     dnnl::stream& stream = onednn::Stream();
@@ -82,10 +90,10 @@ absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradien
     };
     ASSIGN_OR_RETURN(memory scratch, allocate(primitive->scratch));
     std::unordered_map<int, memory> args{{DNNL_ARG_SCRATCHPAD, scratch}};
-    const Tensor* sources[] = {&first, &second};
+    const float* sources[] = {first, second};
     for (int i = 0; i < 2; ++i) {
       const auto& argument = primitive->sources[i];
-      memory given = onednn::Wrap(argument.outer, sources[i]->raw());
+      memory given = onednn::Wrap(argument.outer, sources[i]);
       if (argument.inner != argument.outer) {
         ASSIGN_OR_RETURN(memory inner, allocate(argument.inner));
         dnnl::reorder(given, inner).execute(stream, given, inner);
@@ -94,7 +102,7 @@ absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradien
       args.emplace(argument.id, given);
     }
     const auto& destination = primitive->destination;
-    memory result = onednn::Wrap(destination.outer, output->raw());
+    memory result = onednn::Wrap(destination.outer, output);
     memory inner = result;
     if (destination.inner != destination.outer) {
       ASSIGN_OR_RETURN(inner, allocate(destination.inner));
@@ -109,6 +117,41 @@ absl::Status RunFloat(KernelContext& ctx, const ConvolutionShape& shape, Gradien
     return absl::InternalError(
         absl::StrCat("oneDNN failed in a convolution's gradient: ", e.what()));
   }
+  return absl::OkStatus();
+}
+
+int64_t NumPieces(const KernelContext& ctx, const ConvolutionShape& shape) {
+  return NumPieces(ctx, std::numeric_limits<int64_t>::max(), NanosecondsOf(shape));
+}
+
+absl::Status BackwardInputFloat(KernelContext& ctx, const ConvolutionShape& shape,
+                                const float* gradient, const float* filter, float* output) {
+  const std::vector<ConvolutionPiece> pieces = SplitByInput(shape, NumPieces(ctx, shape));
+  return ForEachPiece(ctx, pieces.size(), NanosecondsOf(shape) / pieces.size(), [&](int64_t i) {
+    const ConvolutionPiece& piece = pieces[i];
+    return RunPiece(ctx, piece.shape, Gradient::kInput, gradient + piece.output_offset, filter,
+                    output + piece.input_offset);
+  });
+}
+
+absl::Status BackwardFilterFloat(KernelContext& ctx, const ConvolutionShape& shape,
+                                 const float* input, const float* gradient, Tensor* output) {
+  const std::vector<ConvolutionPiece> pieces = SplitConvolution(shape, NumPieces(ctx, shape));
+  const int64_t num_pieces = static_cast<int64_t>(pieces.size()), size = output->num_elements();
+  // Each piece has a sum of its own; the first one's is the output.
+  ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, {num_pieces - 1, size}));
+  float* const to = output->data<float>();
+  RETURN_IF_ERROR(ForEachPiece(ctx, num_pieces, NanosecondsOf(shape) / num_pieces, [&](int64_t i) {
+    const ConvolutionPiece& piece = pieces[i];
+    return RunPiece(ctx, piece.shape, Gradient::kFilter, gradient + piece.output_offset,
+                    input + piece.input_offset, i == 0 ? to : sums.data<float>() + (i - 1) * size);
+  }));
+  ctx.ParallelFor(size, 0.5 * num_pieces, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = 0; piece + 1 < num_pieces; ++piece) {
+      const float* const from = sums.data<float>() + piece * size;
+      for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+    }
+  });
   return absl::OkStatus();
 }
 
@@ -196,7 +239,8 @@ absl::Status ConvolveBackwardInput(KernelContext& ctx, const ConvolutionShape& s
     return absl::OkStatus();
   }
   if (gradient.dtype() == DType::kFloat) {
-    return RunFloat(ctx, shape, Gradient::kInput, gradient, filter, output);
+    return BackwardInputFloat(ctx, shape, gradient.data<float>(), filter.data<float>(),
+                              output->data<float>());
   }
   return VisitRealType(gradient.dtype(), [&]<typename T>() {
     BackwardInputPlain<T>(ctx, shape, gradient.data<T>(), filter.data<T>(), output->data<T>());
@@ -212,7 +256,7 @@ absl::Status ConvolveBackwardFilter(KernelContext& ctx, const ConvolutionShape& 
     return absl::OkStatus();
   }
   if (gradient.dtype() == DType::kFloat) {
-    return RunFloat(ctx, shape, Gradient::kFilter, gradient, input, output);
+    return BackwardFilterFloat(ctx, shape, input.data<float>(), gradient.data<float>(), output);
   }
   return VisitRealType(gradient.dtype(), [&]<typename T>() {
     BackwardFilterPlain<T>(shape, input.data<T>(), gradient.data<T>(), output);

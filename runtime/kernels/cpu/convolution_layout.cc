@@ -40,9 +40,9 @@ dnnl::memory::dims Dims(const SpatialDims& spatial, int64_t offset) {
   return result;
 }
 
-onednn::Key ConvolutionKey(const ConvolutionShape& s, int num_threads) {
+onednn::Key ConvolutionKey(const ConvolutionShape& s) {
   onednn::Key key;
-  key.Add(num_threads).Add(s.batch).Add(s.in_channels).Add(s.out_channels).Add(s.groups);
+  key.Add(s.batch).Add(s.in_channels).Add(s.out_channels).Add(s.groups);
   key.AddAll(s.input).AddAll(s.filter).AddAll(s.strides).AddAll(s.dilations);
   key.AddAll(s.pad_before).AddAll(s.pad_after).Add(s.channels_first);
   return key;

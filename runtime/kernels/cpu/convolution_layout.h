@@ -15,7 +15,7 @@ dnnl::memory::desc FilterLayout(const ConvolutionShape& shape);
 // `spatial` as oneDNN takes it, `offset` added to each.
 dnnl::memory::dims Dims(const SpatialDims& spatial, int64_t offset = 0);
 // Everything of a convolution that a primitive depends on.
-onednn::Key ConvolutionKey(const ConvolutionShape& shape, int num_threads);
+onednn::Key ConvolutionKey(const ConvolutionShape& shape);
 
 // Element strides of data, for loops of our own.
 struct DataStrides {

@@ -49,6 +49,56 @@ ConvolutionPiece Rows(const ConvolutionShape& whole, int64_t image, int64_t begi
   return piece;
 }
 
+// Rows [begin, end) of the input of one image, and all of the output that sees any of them.
+ConvolutionPiece InputRows(const ConvolutionShape& whole, int64_t image, int64_t begin,
+                           int64_t end) {
+  ConvolutionPiece piece = Images(whole, image, image + 1);
+  const int64_t stride = whole.strides[0], pad = whole.pad_before[0];
+  const int64_t reach = (whole.filter[0] - 1) * whole.dilations[0] + 1;
+  const int64_t first = std::max<int64_t>(0, (begin + pad - reach + stride) / stride);
+  const int64_t last = std::min(whole.output[0], (end - 1 + pad) / stride + 1);
+  piece.shape.input[0] = end - begin;
+  piece.shape.output[0] = last - first;
+  piece.shape.pad_before[0] = begin + pad - first * stride;
+  piece.shape.pad_after[0] =
+      (last - 1 - first) * stride + reach - piece.shape.pad_before[0] - (end - begin);
+  piece.input_offset += begin * (Product(whole.input) / whole.input[0]) * whole.in_channels;
+  piece.output_offset += first * (Product(whole.output) / whole.output[0]) * whole.out_channels;
+  return piece;
+}
+
+// False for rows that see nothing but padding, or that nothing sees: no convolutions of their own.
+bool IsConvolution(const ConvolutionShape& shape) {
+  return shape.input[0] > 0 && shape.output[0] > 0 && shape.pad_before[0] >= 0 &&
+         shape.pad_after[0] >= 0;
+}
+
+// Whole images, or rows that `rows_of` makes of ranges of the first spatial dimension of `cut`.
+using RowsOf = ConvolutionPiece (*)(const ConvolutionShape&, int64_t image, int64_t begin,
+                                    int64_t end);
+std::vector<ConvolutionPiece> Split(const ConvolutionShape& given, int64_t count,
+                                    SpatialDims ConvolutionShape::*cut, RowsOf rows_of) {
+  if (count <= 1) return {{.shape = given}};
+  const ConvolutionShape shape = AsOneColumn(given);
+  std::vector<ConvolutionPiece> pieces;
+  if (shape.batch >= count || shape.channels_first) {
+    const int64_t size = (shape.batch + count - 1) / count;
+    for (int64_t i = 0; i < shape.batch; i += size) {
+      pieces.push_back(Images(shape, i, std::min(i + size, shape.batch)));
+    }
+    return pieces;
+  }
+  const int64_t a_image = (count + shape.batch - 1) / shape.batch;
+  const int64_t rows = (shape.*cut)[0], size = (rows + a_image - 1) / a_image;
+  for (int64_t image = 0; image < shape.batch; ++image) {
+    for (int64_t row = 0; row < rows; row += size) {
+      pieces.push_back(rows_of(shape, image, row, std::min(row + size, rows)));
+      if (!IsConvolution(pieces.back().shape)) return {{.shape = given}};
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
 ConvolutionShape AsPoints(const ConvolutionShape& shape) {
@@ -68,27 +118,12 @@ double FlopsOf(const ConvolutionShape& shape) {
          (shape.in_channels / shape.groups);
 }
 
-std::vector<ConvolutionPiece> SplitConvolution(const ConvolutionShape& given, int64_t count) {
-  if (count <= 1) return {{.shape = given}};
-  const ConvolutionShape shape = AsOneColumn(given);
-  std::vector<ConvolutionPiece> pieces;
-  if (shape.batch >= count || shape.channels_first) {
-    const int64_t size = (shape.batch + count - 1) / count;
-    for (int64_t i = 0; i < shape.batch; i += size) {
-      pieces.push_back(Images(shape, i, std::min(i + size, shape.batch)));
-    }
-    return pieces;
-  }
-  const int64_t a_image = (count + shape.batch - 1) / shape.batch;
-  const int64_t size = (shape.output[0] + a_image - 1) / a_image;
-  for (int64_t image = 0; image < shape.batch; ++image) {
-    for (int64_t row = 0; row < shape.output[0]; row += size) {
-      pieces.push_back(Rows(shape, image, row, std::min(row + size, shape.output[0])));
-      // Rows that see nothing but padding are no convolution of their own.
-      if (pieces.back().shape.input[0] <= 0) return {{.shape = given}};
-    }
-  }
-  return pieces;
+std::vector<ConvolutionPiece> SplitConvolution(const ConvolutionShape& shape, int64_t count) {
+  return Split(shape, count, &ConvolutionShape::output, Rows);
+}
+
+std::vector<ConvolutionPiece> SplitByInput(const ConvolutionShape& shape, int64_t count) {
+  return Split(shape, count, &ConvolutionShape::input, InputRows);
 }
 
 }  // namespace tessera

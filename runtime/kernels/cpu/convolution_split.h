@@ -25,4 +25,8 @@ double FlopsOf(const ConvolutionShape& shape);
 // else, with channels last, ranges of the first spatial dimension. Together they compute all of it.
 std::vector<ConvolutionPiece> SplitConvolution(const ConvolutionShape& shape, int64_t count);
 
+// The same for the gradient by the input: no two pieces have an element of the input in common, but
+// of the output they may.
+std::vector<ConvolutionPiece> SplitByInput(const ConvolutionShape& shape, int64_t count);
+
 }  // namespace tessera

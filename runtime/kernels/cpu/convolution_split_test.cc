@@ -91,6 +91,52 @@ TEST(ConvolutionSplitTest, PiecesTogetherAreTheWhole) {
   }
 }
 
+// input = the sum of what each output takes from it, times the filter.
+void Scatter(const ConvolutionShape& s, const float* output, const float* filter, float* input) {
+  for (int64_t n = 0; n < s.batch; ++n) {
+    for (int64_t y = 0; y < s.output[0]; ++y) {
+      for (int64_t ky = 0; ky < s.filter[0]; ++ky) {
+        const int64_t iy = y * s.strides[0] - s.pad_before[0] + ky * s.dilations[0];
+        if (iy < 0 || iy >= s.input[0]) continue;
+        for (int64_t c = 0; c < s.in_channels; ++c) {
+          input[(n * s.input[0] + iy) * s.input[1] * s.in_channels + c] +=
+              output[(n * s.output[0] + y) * s.output[1] * s.out_channels] *
+              filter[ky * s.in_channels + c];
+        }
+      }
+    }
+  }
+}
+
+TEST(ConvolutionSplitTest, PiecesByInputTogetherAreTheWhole) {
+  // The first column and output channel alone: rows are what is cut.
+  const ConvolutionShape shapes[] = {Shape2D(1, 9, 6, 3, 1, 1, 1),   Shape2D(1, 10, 7, 3, 2, 1, 1),
+                                     Shape2D(1, 12, 12, 3, 1, 2, 2), Shape2D(1, 8, 8, 2, 2, 1, 0),
+                                     Shape2D(1, 9, 9, 1, 3, 1, 0),   Shape2D(5, 4, 4, 3, 1, 1, 1),
+                                     Shape2D(2, 11, 5, 5, 2, 1, 2)};
+  for (const ConvolutionShape& s : shapes) {
+    std::vector<float> output(s.batch * s.output[0] * s.output[1] * s.out_channels);
+    std::iota(output.begin(), output.end(), 1);
+    std::vector<float> filter(s.filter[0] * s.in_channels);
+    std::iota(filter.begin(), filter.end(), 7);
+    std::vector<float> expected(s.batch * s.input[0] * s.input[1] * s.in_channels);
+    Scatter(s, output.data(), filter.data(), expected.data());
+    for (int count : {1, 2, 3, 4, 8}) {
+      SCOPED_TRACE(count);
+      std::vector<float> actual(expected.size());
+      for (const ConvolutionPiece& piece : SplitByInput(s, count)) {
+        ExpectConsistent(piece.shape);
+        Scatter(piece.shape, output.data() + piece.output_offset, filter.data(),
+                actual.data() + piece.input_offset);
+      }
+      EXPECT_EQ(actual, expected);
+    }
+  }
+  EXPECT_EQ(SplitByInput(shapes[0], 3).size(), 3u);
+  // Rows that no output sees.
+  EXPECT_EQ(SplitByInput(shapes[4], 9).size(), 1u);
+}
+
 TEST(ConvolutionSplitTest, CutsOneImageIntoRowsAndManyIntoImages) {
   EXPECT_EQ(SplitConvolution(Shape2D(1, 8, 8, 3, 1, 1, 1), 4).size(), 4u);
   const auto images = SplitConvolution(Shape2D(8, 8, 8, 3, 1, 1, 1), 4);

@@ -34,7 +34,7 @@ absl::Status MultiplyHeads(KernelContext& ctx, int64_t heads, int64_t m, int64_t
                            const HeadMatrices& b_layout, const float* b,
                            const HeadMatrices& out_layout, float* out) {
   static auto* const primitives = new onednn::PrimitiveCache<Product>(256);
-  onednn::ThreadBound bound(nullptr);
+  const onednn::OneThread one_thread;
   onednn::Key key;
   key.Add(heads).Add(m).Add(n).Add(k).Add(a_layout).Add(b_layout).Add(out_layout);
   const auto make = [&] {

@@ -81,9 +81,9 @@ absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
                        const PostOps& post_ops, const float* a, const Tensor& b, int64_t b_offset,
                        const float* bias, PackedWeights* packed, float* out) {
   static auto* const primitives = new onednn::PrimitiveCache<Primitive>(1024);
-  onednn::ThreadBound bound(nullptr);
+  const onednn::OneThread one_thread;
   onednn::Key key;
-  key.Add(bound.num_threads()).Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
+  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
   key.Add(run.count).Add(run.a_step).Add(run.b_step).Add(packed != nullptr);
   ASSIGN_OR_RETURN(const std::shared_ptr<const Primitive> primitive,
                    primitives->Get(onednn::AddTo(std::move(key), post_ops), [&] {

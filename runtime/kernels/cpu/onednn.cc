@@ -2,10 +2,6 @@
 
 #include <omp.h>
 
-#include <algorithm>
-
-#include "runtime/base/background.h"
-
 namespace tessera::onednn {
 
 dnnl::engine& Engine() {
@@ -18,24 +14,9 @@ dnnl::stream& Stream() {
   return stream;
 }
 
-namespace {
+OneThread::OneThread() : previous_(omp_get_max_threads()) { omp_set_num_threads(1); }
 
-// In the background no more than work there: OpenMP's threads stand beside the pool's.
-int ThreadsFor(const ThreadPool* pool) {
-  if (pool == nullptr) return 1;
-  const ThreadPool* const background = BackgroundPool();
-  return background == nullptr ? pool->num_threads()
-                               : std::min(pool->num_threads(), background->num_threads());
-}
-
-}  // namespace
-
-ThreadBound::ThreadBound(const ThreadPool* pool)
-    : num_threads_(ThreadsFor(pool)), previous_(omp_get_max_threads()) {
-  omp_set_num_threads(num_threads_);
-}
-
-ThreadBound::~ThreadBound() { omp_set_num_threads(previous_); }
+OneThread::~OneThread() { omp_set_num_threads(previous_); }
 
 dnnl::primitive_attr Attributes(const PostOps& post_ops) {
   using dnnl::algorithm;

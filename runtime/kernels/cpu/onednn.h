@@ -1,5 +1,5 @@
-// oneDNN as kernels use it: one engine, a stream a thread, a bound on its OpenMP threads, and a
-// cache of primitives.
+// oneDNN as kernels use it: one engine, a stream a thread, none of its OpenMP threads, and a cache
+// of primitives.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "oneapi/dnnl/dnnl.hpp"
-#include "runtime/base/thread_pool.h"
 #include "runtime/kernels/cpu/post_ops.h"
 
 namespace tessera::onednn {
@@ -21,19 +20,17 @@ dnnl::engine& Engine();
 // This thread's stream.
 dnnl::stream& Stream();
 
-// Bounds oneDNN's OpenMP threads on this thread while it lives: to the pool's size, to one without
-// a pool, so that the server's threads are not multiplied. Returns the bound, which belongs into
-// the key of a primitive, for oneDNN plans blocking by it.
-class ThreadBound {
+// While one lives, oneDNN works for this thread on this thread alone: OpenMP's would multiply those
+// of requests, and know of no other request. Primitives are made under it too, for oneDNN plans
+// blocking by the number of threads.
+class OneThread {
  public:
-  explicit ThreadBound(const ThreadPool* pool);
-  ~ThreadBound();
-  ThreadBound(const ThreadBound&) = delete;
-  ThreadBound& operator=(const ThreadBound&) = delete;
-  int num_threads() const { return num_threads_; }
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
 
  private:
-  const int num_threads_;
   const int previous_;
 };
 
