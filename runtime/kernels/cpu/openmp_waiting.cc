@@ -1,9 +1,10 @@
-// How long OpenMP's threads, which oneDNN computes on, spin before they sleep.
+// How long OpenMP's threads spin before they sleep: those of custom ops, for oneDNN's loops run on
+// their callers here.
 //
 // By default libgomp spins for milliseconds, at a region's start and at its end. That is quicker
 // only where every thread has a core to itself: as soon as other threads want the cores, requests
-// wait for spinning that waits for them, and a convolution takes several times as long. A thousand
-// turns are some twenty microseconds: enough from one layer to the next.
+// wait for spinning that waits for them, and a loop takes several times as long. A thousand turns
+// are some twenty microseconds: enough from one loop to the next.
 //
 // libgomp reads its environment once, when it is initialised. It is linked statically (see
 // @system//:dnnl), so that this comes before; a setting of the user's own wins.
