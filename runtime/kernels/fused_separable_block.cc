@@ -18,7 +18,8 @@ class SeparableBlockKernel : public OpKernel {
     Parse(build, "expand_ops", &expand_);
     Parse(build, "depthwise_ops", &depthwise_);
     Parse(build, "project_ops", &project_);
-    if (num_layers_ != (expands() ? 3 : 2) || expand_.post_ops.add || depthwise_.post_ops.add) {
+    if (num_layers_ != (expands() ? 3 : 2) || !depthwise_.post_ops.bias ||
+        !project_.post_ops.bias || expand_.post_ops.add || depthwise_.post_ops.add) {
       build.Fail(absl::InvalidArgumentError(
           "the layers are a depthwise and a pointwise convolution, which may add the input, and "
           "before them one with expand_ops"));
@@ -88,7 +89,7 @@ class SeparableBlockKernel : public OpKernel {
 
   static absl::Status CheckPointwise(const Tensor& filter, const Shape& input) {
     if (input.rank() == 4 && filter.rank() == 4 && filter.dim(0) == 1 && filter.dim(1) == 1 &&
-        filter.dim(2) == input.dim(3)) {
+        filter.dim(2) == input.dim(3) && filter.num_elements() > 0) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(absl::StrCat("a pointwise filter of shape ",
