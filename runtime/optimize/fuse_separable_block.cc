@@ -1,6 +1,7 @@
 #include "runtime/optimize/fuse_separable_block.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -62,7 +63,11 @@ std::optional<Layer> AsPointwise(Node* node) {
 std::optional<Layer> AsDepthwise(Node* node) {
   auto layer = AsLayer(node, "_FusedDepthwiseConv2dNative");
   if (!layer.has_value() || layer->filter->dim(3) != 1) return std::nullopt;
-  return layer;
+  // What lies beyond an image is multiplied, as zeros.
+  const auto values = layer->filter->flat<float>();
+  const bool is_finite =
+      std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+  return is_finite ? layer : std::nullopt;
 }
 
 // The channels of images that another convolution makes; -1 if something else does.

@@ -9,8 +9,9 @@ namespace tessera {
 //   depthwise -> 1x1, as in MobileNetV1,
 //   1x1 -> depthwise -> 1x1 [-> + what the first one reads], as in MobileNetV2,
 // become _SeparableBlock, which keeps what lies between them in the cache. Only float images in
-// NHWC with constant filters, one output a channel of the depthwise convolution and strides in it
-// alone, where Relu, Relu6 or nothing follows each, and where nobody else uses what lies between.
+// NHWC with constant filters, a finite one with one output a channel of the depthwise convolution,
+// and strides in it alone, where Relu, Relu6 or nothing follows each, and where nobody else uses
+// what lies between.
 class FuseSeparableBlockPass : public Pass {
  public:
   absl::string_view name() const override { return "fuse_separable_block"; }

@@ -1,6 +1,7 @@
 #include "runtime/optimize/fuse_separable_block.h"
 
 #include <cmath>
+#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -82,6 +83,15 @@ TEST(FuseSeparableBlockTest, ADepthwiseConvolutionAndThePointwiseOneAfterIt) {
   }
 }
 
+TEST(FuseSeparableBlockTest, PaddingOfEachSideAsFoldPadLeavesIt) {
+  PassTestGraph g;
+  AttrMap window = Window(2, "EXPLICIT");
+  window.emplace("explicit_paddings", Ints{0, 0, 0, 1, 2, 0, 0, 0});
+  g.Result(Pointwise(g, Depthwise(g, g.Arg(DType::kFloat), 3, window), 3, 4));
+  EXPECT_TRUE(FusedEqually(g));
+  EXPECT_EQ(g.CountOf("_SeparableBlock"), 1);
+}
+
 TEST(FuseSeparableBlockTest, BlocksThatExpand) {
   PassTestGraph g;
   Endpoint x = Layer(g, "Conv2D", g.Arg(DType::kFloat), {3, 3, 3, 4}, Window(1));
@@ -145,6 +155,18 @@ TEST(FuseSeparableBlockTest, WhatTheLoopsDoNotKnowStays) {
   expect_same("the addition of something else", [](PassTestGraph& g, const Endpoint& x) {
     return g.Op("AddV2", {g.Op("Neg", {x}), Pointwise(g, Depthwise(g, x, 3), 3, 3, "")});
   });
+}
+
+// It would meet the zeros that lie beyond the image.
+TEST(FuseSeparableBlockTest, AnInfinityInADepthwiseFilterStays) {
+  PassTestGraph g;
+  Tensor filter = Waves({3, 3, 3, 1}, 1);
+  filter.flat<float>()[0] = std::numeric_limits<float>::infinity();
+  const Endpoint conv =
+      g.Op("DepthwiseConv2dNative", {g.Arg(DType::kFloat), g.Const(filter)}, Window(1));
+  g.Result(Pointwise(g, g.Op("BiasAdd", {conv, g.Const(Waves({3}, 1))}), 3, 4));
+  ASSERT_TRUE(g.Apply(FusePostOpsPass()));
+  EXPECT_FALSE(g.Apply(kFuse));
 }
 
 TEST(FuseSeparableBlockTest, WhatOthersUseIsNotTakenAway) {

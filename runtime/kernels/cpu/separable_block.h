@@ -20,7 +20,8 @@ struct SeparableBlock {
 };
 
 // One of a block's convolutions. Filters are [1, 1, in, out] or [height, width, channels, 1], taken
-// as constant and packed once; biases are vectors of the channels out.
+// as constant and packed once; biases are vectors of the channels out. The depthwise filter is
+// finite: an infinity would make NaNs of the zeros that lie beyond images.
 struct SeparableLayer {
   const Tensor* filter = nullptr;
   const Tensor* bias = nullptr;
