@@ -15,6 +15,10 @@ namespace {
 
 using Ops = std::vector<std::string>;
 
+// Of weights. A block reads them for each image: once they do not stay in a core's cache, that
+// costs a pair more than it saves.
+constexpr int64_t kMostOfAPair = 256 << 10;
+
 // A convolution that may be a layer of a block.
 struct Layer {
   Node* node = nullptr;
@@ -102,6 +106,8 @@ class Matcher {
         expand->filter->dim(3) == depthwise->filter->dim(2)) {
       layers.insert(layers.begin(), *expand);
     }
+    const bool is_pair = layers.size() == 2;
+    if (is_pair && project->filter->num_elements() > kMostOfAPair) return {};
     if (Adds(*project) && !AddsInput(layers)) return {};
     return layers;
   }

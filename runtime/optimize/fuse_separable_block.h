@@ -6,7 +6,7 @@
 namespace tessera {
 
 // Convolutions with biases, as fuse_post_ops and fuse_residual leave them:
-//   depthwise -> 1x1, as in MobileNetV1,
+//   depthwise -> 1x1 of up to a mebibyte, as in MobileNetV1,
 //   1x1 -> depthwise -> 1x1 [-> + what the first one reads], as in MobileNetV2,
 // become _SeparableBlock, which keeps what lies between them in the cache. Only float images in
 // NHWC with constant filters, a finite one with one output a channel of the depthwise convolution,

@@ -169,6 +169,15 @@ TEST(FuseSeparableBlockTest, AnInfinityInADepthwiseFilterStays) {
   EXPECT_FALSE(g.Apply(kFuse));
 }
 
+TEST(FuseSeparableBlockTest, APairWithManyWeightsStays) {
+  for (const int64_t out : {512, 513}) {
+    PassTestGraph g;
+    g.Result(Pointwise(g, Depthwise(g, g.Arg(DType::kFloat), 512), 512, out));
+    ASSERT_TRUE(g.Apply(FusePostOpsPass()));
+    EXPECT_EQ(g.Apply(kFuse), out == 512);
+  }
+}
+
 TEST(FuseSeparableBlockTest, WhatOthersUseIsNotTakenAway) {
   PassTestGraph g;
   const Endpoint depthwise = Depthwise(g, g.Arg(DType::kFloat), 3);
