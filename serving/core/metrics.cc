@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/ascii.h"
@@ -76,10 +78,42 @@ void RenderCell(absl::string_view name, const std::string& labels, const Histogr
                   name, "_count{", labels, "} ", total, "\n");
 }
 
+void RenderType(absl::string_view name, absl::string_view type, std::string* page) {
+  absl::StrAppend(page, "# TYPE ", name, " ", type, "\n");
+}
+
+// Prometheus's word for families of a kind of cell.
+template <typename Cell>
+constexpr absl::string_view kTypeName;
+template <>
+constexpr absl::string_view kTypeName<Counter> = "counter";
+template <>
+constexpr absl::string_view kTypeName<Gauge> = "gauge";
+template <>
+constexpr absl::string_view kTypeName<Histogram> = "histogram";
+
 template <typename Cell>
 void RenderFamily(absl::string_view name, const MetricFamily<Cell>& family, std::string* page) {
+  RenderType(name, kTypeName<Cell>, page);
   for (const auto* node : family.Cells()) {
     RenderCell(name, PrintedLabels(family.labels(), node->values), *node->cell, page);
+  }
+}
+
+template <typename Cell>
+void RenderFamily(absl::string_view name, const PassingFamily<Cell>& family, std::string* page) {
+  RenderType(name, kTypeName<Cell>, page);
+  family.ForEach([&](const std::vector<std::string>& values, const Cell& cell) {
+    RenderCell(name, PrintedLabels(family.labels(), values), cell, page);
+  });
+}
+
+template <typename Cell>
+std::unique_ptr<Cell> MakeCell(const std::vector<double>& bounds) {
+  if constexpr (std::is_same_v<Cell, Histogram>) {
+    return std::make_unique<Cell>(bounds);
+  } else {
+    return std::make_unique<Cell>();
   }
 }
 
@@ -155,11 +189,7 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
   }
   auto node = std::make_unique<Node>();
   for (const absl::string_view value : values) node->values.emplace_back(value);
-  if constexpr (std::is_same_v<Cell, Histogram>) {
-    node->cell = std::make_unique<Cell>(bounds_);
-  } else {
-    node->cell = std::make_unique<Cell>();
-  }
+  node->cell = MakeCell<Cell>(bounds_);
   node->next = head;
   while (!list.compare_exchange_weak(head, node.get(), std::memory_order_acq_rel)) {
     // Somebody was faster, perhaps with the same values.
@@ -186,93 +216,134 @@ template class MetricFamily<Counter>;
 template class MetricFamily<Gauge>;
 template class MetricFamily<Histogram>;
 
-// One of the three, or a gauge that is collected.
+template <typename Cell>
+void PassingFamily<Cell>::Record(std::initializer_list<absl::string_view> values,
+                                 absl::FunctionRef<void(Cell& cell)> record) {
+  CHECK(values.size() == labels_.size()) << values.size() << " values for " << labels_.size();
+  absl::MutexLock lock(&mu_);
+  std::unique_ptr<Cell>& cell = cells_[std::vector<std::string>(values.begin(), values.end())];
+  if (cell == nullptr) cell = MakeCell<Cell>(bounds_);
+  record(*cell);
+}
+
+template <typename Cell>
+void PassingFamily<Cell>::Erase(absl::string_view label, absl::string_view value) {
+  const auto position = std::find(labels_.begin(), labels_.end(), label) - labels_.begin();
+  if (position == static_cast<ptrdiff_t>(labels_.size())) return;
+  absl::MutexLock lock(&mu_);
+  std::erase_if(cells_, [&](const auto& cell) { return cell.first[position] == value; });
+}
+
+template <typename Cell>
+void PassingFamily<Cell>::ForEach(
+    absl::FunctionRef<void(const std::vector<std::string>& values, const Cell& cell)> visit) const {
+  absl::MutexLock lock(&mu_);
+  for (const auto& [values, cell] : cells_) visit(values, *cell);
+}
+
+template class PassingFamily<Counter>;
+template class PassingFamily<Histogram>;
+
 struct MetricsRegistry::Family {
-  std::unique_ptr<CounterFamily> counter;
-  std::unique_ptr<GaugeFamily> gauge;
-  std::unique_ptr<HistogramFamily> histogram;
-  std::vector<std::string> collected_labels;
-  Collect collect;  // empty once the collection has ended
+  // A gauge that is collected.
+  struct Collected {
+    std::vector<std::string> labels;
+    Collect collect;  // empty once the collection has ended
+  };
+  std::variant<std::monostate, std::unique_ptr<CounterFamily>, std::unique_ptr<GaugeFamily>,
+               std::unique_ptr<HistogramFamily>, std::unique_ptr<PassingCounterFamily>,
+               std::unique_ptr<PassingHistogramFamily>, Collected>
+      kind;
 };
 
 MetricsRegistry::MetricsRegistry() = default;
 MetricsRegistry::~MetricsRegistry() = default;
 
-MetricsRegistry::Family& MetricsRegistry::Add(absl::string_view name) {
+MetricsRegistry::Family& MetricsRegistry::Find(absl::string_view name) {
   std::unique_ptr<Family>& family = families_[PrintedName(name)];
   if (family == nullptr) family = std::make_unique<Family>();
   return *family;
 }
 
+template <typename Kind, typename... Arguments>
+Kind* MetricsRegistry::Add(absl::string_view name, Arguments... arguments) {
+  absl::MutexLock lock(&mu_);
+  Family& family = Find(name);
+  if (std::holds_alternative<std::monostate>(family.kind)) {
+    family.kind = std::make_unique<Kind>(std::move(arguments)...);
+  }
+  return std::get<std::unique_ptr<Kind>>(family.kind).get();
+}
+
 CounterFamily* MetricsRegistry::AddCounter(absl::string_view name,
                                            std::vector<std::string> labels) {
-  absl::MutexLock lock(&mu_);
-  Family& family = Add(name);
-  if (family.counter == nullptr) {
-    family.counter = std::make_unique<CounterFamily>(std::string(name), std::move(labels),
-                                                     std::vector<double>());
-  }
-  return family.counter.get();
+  return Add<CounterFamily>(name, std::string(name), std::move(labels), std::vector<double>());
 }
 
 GaugeFamily* MetricsRegistry::AddGauge(absl::string_view name, std::vector<std::string> labels) {
-  absl::MutexLock lock(&mu_);
-  Family& family = Add(name);
-  if (family.gauge == nullptr) {
-    family.gauge =
-        std::make_unique<GaugeFamily>(std::string(name), std::move(labels), std::vector<double>());
-  }
-  return family.gauge.get();
+  return Add<GaugeFamily>(name, std::string(name), std::move(labels), std::vector<double>());
 }
 
 HistogramFamily* MetricsRegistry::AddHistogram(absl::string_view name,
                                                std::vector<std::string> labels,
                                                std::vector<double> bounds) {
+  return Add<HistogramFamily>(name, std::string(name), std::move(labels), std::move(bounds));
+}
+
+PassingCounterFamily* MetricsRegistry::AddPassingCounter(absl::string_view name,
+                                                         std::vector<std::string> labels) {
+  return Add<PassingCounterFamily>(name, std::move(labels), std::vector<double>());
+}
+
+PassingHistogramFamily* MetricsRegistry::AddPassingHistogram(absl::string_view name,
+                                                             std::vector<std::string> labels,
+                                                             std::vector<double> bounds) {
+  return Add<PassingHistogramFamily>(name, std::move(labels), std::move(bounds));
+}
+
+void MetricsRegistry::EraseCells(absl::string_view label, absl::string_view value) {
   absl::MutexLock lock(&mu_);
-  Family& family = Add(name);
-  if (family.histogram == nullptr) {
-    family.histogram =
-        std::make_unique<HistogramFamily>(std::string(name), std::move(labels), std::move(bounds));
+  for (const auto& [name, family] : families_) {
+    if (const auto* counter = std::get_if<std::unique_ptr<PassingCounterFamily>>(&family->kind)) {
+      (*counter)->Erase(label, value);
+    } else if (const auto* histogram =
+                   std::get_if<std::unique_ptr<PassingHistogramFamily>>(&family->kind)) {
+      (*histogram)->Erase(label, value);
+    }
   }
-  return family.histogram.get();
 }
 
 std::unique_ptr<MetricsRegistry::Collection> MetricsRegistry::CollectGauge(
     absl::string_view name, std::vector<std::string> labels, Collect collect) {
   absl::MutexLock lock(&mu_);
-  Family& family = Add(name);
-  family.collected_labels = std::move(labels);
-  family.collect = std::move(collect);
+  Family& family = Find(name);
+  family.kind = Family::Collected{std::move(labels), std::move(collect)};
   return std::make_unique<Collection>(this, &family);
 }
 
 MetricsRegistry::Collection::~Collection() {
   absl::MutexLock lock(&registry_->mu_);
-  family_->collect = nullptr;
+  std::get<Family::Collected>(family_->kind).collect = nullptr;
 }
 
 std::string MetricsRegistry::RenderMetrics() const {
   std::string page;
   absl::MutexLock lock(&mu_);
   for (const auto& [name, family] : families_) {
-    absl::StrAppend(&page, "# TYPE ", name, " ");
-    if (family->counter != nullptr) {
-      page.append("counter\n");
-      RenderFamily(name, *family->counter, &page);
-    } else if (family->gauge != nullptr) {
-      page.append("gauge\n");
-      RenderFamily(name, *family->gauge, &page);
-    } else if (family->histogram != nullptr) {
-      page.append("histogram\n");
-      RenderFamily(name, *family->histogram, &page);
-    } else {
-      page.append("gauge\n");
-      if (family->collect == nullptr) continue;
-      for (const Sample& sample : family->collect()) {
-        absl::StrAppend(&page, name, "{", PrintedLabels(family->collected_labels, sample.values),
-                        "} ", sample.value, "\n");
+    const auto render = [&page, &name = name](const auto& kind) {
+      using Kind = std::decay_t<decltype(kind)>;
+      if constexpr (std::is_same_v<Kind, Family::Collected>) {
+        RenderType(name, "gauge", &page);
+        if (kind.collect == nullptr) return;
+        for (const Sample& sample : kind.collect()) {
+          absl::StrAppend(&page, name, "{", PrintedLabels(kind.labels, sample.values), "} ",
+                          sample.value, "\n");
+        }
+      } else if constexpr (!std::is_same_v<Kind, std::monostate>) {
+        RenderFamily(name, *kind, &page);
       }
-    }
+    };
+    std::visit(render, family->kind);
   }
   return page;
 }
@@ -281,11 +352,12 @@ std::optional<int64_t> MetricsRegistry::FirstValue(absl::string_view name) const
   absl::MutexLock lock(&mu_);
   auto it = families_.find(PrintedName(name));
   if (it == families_.end()) return std::nullopt;
-  const Family& family = *it->second;
-  if (family.counter != nullptr && family.counter->name() == name) {
-    return FirstValueOf(*family.counter);
+  const auto& kind = it->second->kind;
+  if (const auto* counter = std::get_if<std::unique_ptr<CounterFamily>>(&kind)) {
+    if ((*counter)->name() == name) return FirstValueOf(**counter);
+  } else if (const auto* gauge = std::get_if<std::unique_ptr<GaugeFamily>>(&kind)) {
+    if ((*gauge)->name() == name) return FirstValueOf(**gauge);
   }
-  if (family.gauge != nullptr && family.gauge->name() == name) return FirstValueOf(*family.gauge);
   return std::nullopt;
 }
 

@@ -19,9 +19,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
@@ -118,6 +120,35 @@ using CounterFamily = MetricFamily<Counter>;
 using GaugeFamily = MetricFamily<Gauge>;
 using HistogramFamily = MetricFamily<Histogram>;
 
+// Cells that go away again, as the versions do that they tell of: MetricsRegistry::EraseCells().
+// For what is recorded seldom, since each call takes a lock. Thread-safe.
+template <typename Cell>
+class PassingFamily {
+ public:
+  PassingFamily(std::vector<std::string> labels, std::vector<double> bounds)
+      : labels_(std::move(labels)), bounds_(std::move(bounds)) {}
+
+  // Calls `record` with the cell of these label values, which is made if there is none. Requires
+  // as many values as the family has labels.
+  void Record(std::initializer_list<absl::string_view> values,
+              absl::FunctionRef<void(Cell& cell)> record);
+  void Erase(absl::string_view label, absl::string_view value);
+
+  const std::vector<std::string>& labels() const { return labels_; }
+  // Calls `visit` for all cells, ordered by label values. It must not call the family.
+  void ForEach(absl::FunctionRef<void(const std::vector<std::string>& values, const Cell& cell)>
+                   visit) const;
+
+ private:
+  const std::vector<std::string> labels_;
+  const std::vector<double> bounds_;
+  mutable absl::Mutex mu_;
+  std::map<std::vector<std::string>, std::unique_ptr<Cell>> cells_ ABSL_GUARDED_BY(mu_);
+};
+
+using PassingCounterFamily = PassingFamily<Counter>;
+using PassingHistogramFamily = PassingFamily<Histogram>;
+
 // All metrics of one server. Families are added at start and live as long as the registry.
 // Thread-safe.
 class MetricsRegistry {
@@ -131,6 +162,13 @@ class MetricsRegistry {
   GaugeFamily* AddGauge(absl::string_view name, std::vector<std::string> labels);
   HistogramFamily* AddHistogram(absl::string_view name, std::vector<std::string> labels,
                                 std::vector<double> bounds);
+  PassingCounterFamily* AddPassingCounter(absl::string_view name, std::vector<std::string> labels);
+  PassingHistogramFamily* AddPassingHistogram(absl::string_view name,
+                                              std::vector<std::string> labels,
+                                              std::vector<double> bounds);
+
+  // Drops the cells of all passing families with this value of a label.
+  void EraseCells(absl::string_view label, absl::string_view value);
 
   // A sample of a gauge, by the values of its labels.
   struct Sample {
@@ -157,7 +195,10 @@ class MetricsRegistry {
 
  private:
   struct Family;
-  Family& Add(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Family& Find(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The family of this name, made of `arguments` if there is none.
+  template <typename Kind, typename... Arguments>
+  Kind* Add(absl::string_view name, Arguments... arguments);
 
   mutable absl::Mutex mu_;
   std::map<std::string, std::unique_ptr<Family>> families_ ABSL_GUARDED_BY(mu_);  // by printed name

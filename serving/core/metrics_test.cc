@@ -102,6 +102,37 @@ TEST(MetricsTest, EndlessLabelValuesShareOneCell) {
   EXPECT_EQ(family->Get({"other", "other"}).value(), 10);
 }
 
+TEST(MetricsTest, PassingCellsLookAsOthersUntilTheyAreErased) {
+  MetricsRegistry registry;
+  const auto increment = [](Counter& counter) { counter.Increment(); };
+  PassingCounterFamily* loads = registry.AddPassingCounter("/loads", {"model_path", "status"});
+  PassingHistogramFamily* times = registry.AddPassingHistogram("/times", {"model_path"}, {1.0});
+  registry.AddCounter("/requests", {"model_path"})->Get({"/m/1"}).Increment();
+  loads->Record({"/m/1", "success"}, increment);
+  loads->Record({"/m/2", "fail"}, increment);
+  loads->Record({"/m/2", "fail"}, increment);
+  times->Record({"/m/1"}, [](Histogram& histogram) { histogram.Record(0.5); });
+
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :loads counter\n"
+            ":loads{model_path=\"/m/1\",status=\"success\"} 1\n"
+            ":loads{model_path=\"/m/2\",status=\"fail\"} 2\n"
+            "# TYPE :requests counter\n"
+            ":requests{model_path=\"/m/1\"} 1\n"
+            "# TYPE :times histogram\n"
+            ":times_bucket{model_path=\"/m/1\",le=\"1\"} 1\n"
+            ":times_bucket{model_path=\"/m/1\",le=\"+Inf\"} 1\n"
+            ":times_sum{model_path=\"/m/1\"} 0.5\n"
+            ":times_count{model_path=\"/m/1\"} 1\n");
+  registry.EraseCells("model_path", "/m/1");
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :loads counter\n"
+            ":loads{model_path=\"/m/2\",status=\"fail\"} 2\n"
+            "# TYPE :requests counter\n"
+            ":requests{model_path=\"/m/1\"} 1\n"
+            "# TYPE :times histogram\n");
+}
+
 TEST(MetricsTest, FirstValueGoesByTheRegisteredName) {
   MetricsRegistry registry;
   CounterFamily* family = registry.AddCounter("/tensorflow/x", {"k"});

@@ -25,7 +25,7 @@ class ServableStateMonitor {
 
   // Ended versions of one name that are remembered. The lowest are forgotten first: a model that is
   // replaced every minute must not fill memory.
-  static constexpr size_t kMaxEndedVersions = 1000;
+  static constexpr size_t kMaxEndedVersions = 100;
   static constexpr size_t kMaxRecentEvents = 256;
 
   // `bus` must outlive the monitor, which sees the events from now on.

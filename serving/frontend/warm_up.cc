@@ -117,9 +117,9 @@ absl::Status ForEachRecord(const std::string& path,
 
 WarmUp::WarmUp(int iterations, MetricsRegistry* metrics)
     : iterations_(std::max(1, iterations)),
-      warmup_latency_(metrics->AddHistogram("/tensorflow/serving/model_warmup_latency",
-                                            {"model_path", "status"},
-                                            ExponentialBounds(10, 1.8, 33))),
+      warmup_latency_(metrics->AddPassingHistogram("/tensorflow/serving/model_warmup_latency",
+                                                   {"model_path", "status"},
+                                                   ExponentialBounds(10, 1.8, 33))),
       runtime_latency_(metrics->AddHistogram("/tensorflow/serving/runtime_latency",
                                              {"model_name", "API", "runtime"},
                                              ExponentialBounds(10, 1.8, 33))) {}
@@ -206,7 +206,9 @@ absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string&
   }
   RETURN_IF_ERROR(status);
   const absl::Duration time = absl::Now() - start;
-  warmup_latency_->Get({directory, "OK"}).Record(absl::ToDoubleMicroseconds(time));
+  warmup_latency_->Record({directory, "OK"}, [time](Histogram& latency) {
+    latency.Record(absl::ToDoubleMicroseconds(time));
+  });
   LOG(INFO) << "warmed up " << directory << " with " << num_records << " records in "
             << absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1)));
   return absl::OkStatus();

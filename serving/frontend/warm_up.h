@@ -63,7 +63,7 @@ class WarmUp {
                       const SavedModelServable& servable) const;
 
   const int iterations_;
-  HistogramFamily* const warmup_latency_;
+  PassingHistogramFamily* const warmup_latency_;
   HistogramFamily* const runtime_latency_;
 };
 

@@ -62,12 +62,13 @@ RunMetrics::RunMetrics(MetricsRegistry* registry)
                          ->AddHistogram("/tensorflow/core/graph_run_output_tensor_bytes", {},
                                         ExponentialBounds(1, 4, 14))
                          ->Get({})),
-      load_attempts_(registry->AddCounter("/tensorflow/cc/saved_model/load_attempt_count",
-                                          {"model_path", "status"})),
+      load_attempts_(registry->AddPassingCounter("/tensorflow/cc/saved_model/load_attempt_count",
+                                                 {"model_path", "status"})),
       load_latency_(
-          registry->AddCounter("/tensorflow/cc/saved_model/load_latency", {"model_path"})),
-      load_stages_(registry->AddHistogram("/tensorflow/cc/saved_model/load_latency_by_stage",
-                                          {"model_path", "stage"}, ExponentialBounds(10, 1.8, 37))),
+          registry->AddPassingCounter("/tensorflow/cc/saved_model/load_latency", {"model_path"})),
+      load_stages_(registry->AddPassingHistogram("/tensorflow/cc/saved_model/load_latency_by_stage",
+                                                 {"model_path", "stage"},
+                                                 ExponentialBounds(10, 1.8, 37))),
       own_load_stages_(registry->AddHistogram("/tessera/serving/load_latency_by_stage", {"stage"},
                                               ExponentialBounds(10, 1.8, 37))),
       graph_builds_(&registry->AddCounter("/tensorflow/core/graph_build_calls", {})->Get({})),
@@ -76,7 +77,8 @@ RunMetrics::RunMetrics(MetricsRegistry* registry)
       reads_(registry->AddCounter("/tensorflow/core/saved_model/read/api", {"api_label"})),
       reads_by_version_(
           registry->AddCounter("/tensorflow/core/saved_model/read/count", {"write_version"})),
-      session_created_(&registry->AddGauge("/tensorflow/core/session_created", {})->Get({})) {
+      session_created_(&registry->AddGauge("/tensorflow/core/session_created", {})->Get({})),
+      shown_paths_(registry) {
   // Texts, which the page shows as 0.
   for (const char* text : {"fingerprint", "path"}) {
     registry->AddGauge(absl::StrCat("/tensorflow/core/saved_model/read/", text), {})->Get({});
@@ -91,9 +93,12 @@ std::shared_ptr<const Callable> RunMetrics::Meter(std::shared_ptr<const Callable
 
 void RunMetrics::RecordLoad(absl::string_view directory,
                             const absl::StatusOr<SavedModelBundle>& bundle, absl::Duration time) {
-  load_attempts_->Get({directory, bundle.ok() ? "success" : "fail"}).Increment();
+  load_attempts_->Record({directory, bundle.ok() ? "success" : "fail"},
+                         [](Counter& attempts) { attempts.Increment(); });
   if (!bundle.ok()) return;
-  load_latency_->Get({directory}).Increment(absl::ToInt64Microseconds(time));
+  load_latency_->Record({directory}, [time](Counter& latency) {
+    latency.Increment(absl::ToInt64Microseconds(time));
+  });
   session_created_->Set(1);
   reads_->Get({"cc_load"}).Increment();
   reads_by_version_->Get({bundle->meta_graph->has_object_graph_def() ? "2" : "1"}).Increment();
@@ -107,7 +112,10 @@ void RunMetrics::RecordLoad(absl::string_view directory,
       graph_build_time_->Increment(static_cast<int64_t>(micros));
     }
   }
-  for (const auto& [stage, micros] : of_model) load_stages_->Get({directory, stage}).Record(micros);
+  for (const auto& [stage, micros] : of_model) {
+    load_stages_->Record({directory, stage},
+                         [micros = micros](Histogram& times) { times.Record(micros); });
+  }
 }
 
 }  // namespace tessera::serving

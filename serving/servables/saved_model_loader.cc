@@ -73,6 +73,7 @@ absl::StatusOr<MemoryEstimate> SavedModelLoader::EstimateMemory() {
 }
 
 absl::Status SavedModelLoader::Load() {
+  if (options_->metrics != nullptr) shown_ = options_->metrics->Show(directory_);
   RETURN_IF_ERROR(CheckFormat(directory_));
   if (options_->make_run_wrapper != nullptr) {
     ASSIGN_OR_RETURN(run_wrapper_, options_->make_run_wrapper(directory_));
@@ -127,7 +128,10 @@ void SavedModelLoader::BeginDraining() {
   if (run_wrapper_ != nullptr) run_wrapper_->BeginDraining();
 }
 
-void SavedModelLoader::Unload() { servable_.reset(); }
+void SavedModelLoader::Unload() {
+  servable_.reset();
+  shown_.reset();
+}
 
 AnyServable SavedModelLoader::servable() { return AnyServable(servable_.get()); }
 

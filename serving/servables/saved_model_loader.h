@@ -34,7 +34,7 @@ class SavedModelLoader : public Loader {
     std::function<absl::Status(const std::string& directory, const SavedModelServable& servable,
                                absl::Span<const int64_t> likely_rows)>
         warm_up;
-    // May be null; must outlive the servable.
+    // May be null; must outlive the loader.
     RunMetrics* metrics = nullptr;
   };
 
@@ -60,7 +60,8 @@ class SavedModelLoader : public Loader {
 
   const std::string directory_;
   const std::shared_ptr<const Options> options_;
-  std::shared_ptr<RunWrapper> run_wrapper_;  // of the servable; may be null
+  std::unique_ptr<ShownPaths::Share> shown_;  // from the first try to load on
+  std::shared_ptr<RunWrapper> run_wrapper_;   // of the servable; may be null
   std::unique_ptr<const SavedModelServable> servable_;
 };
 

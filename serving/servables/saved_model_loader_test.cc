@@ -1,5 +1,6 @@
 #include "serving/servables/saved_model_loader.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +56,28 @@ TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
   EXPECT_THAT(page, HasSubstr("load_attempt_count{model_path=\"" + std::string(kHalfPlusTwo) +
                               "\",status=\"success\"} 1\n"));
   loader_->Unload();
+}
+
+TEST_F(SavedModelLoaderTest, MetricsOfVersionsThatHaveGoneAreForgotten) {
+  MetricsRegistry registry;
+  RunMetrics metrics(&registry);
+  options_.metrics = &metrics;
+  const auto lines = [&registry] {
+    const std::string page = registry.RenderMetrics();
+    return std::count(page.begin(), page.end(), '\n');
+  };
+  const auto version = [this](int number) {
+    const std::string directory = JoinPath(directory_, std::to_string(number));
+    if (!fs::exists(directory)) fs::create_directory_symlink(fs::absolute(kHalfPlusTwo), directory);
+    return directory;
+  };
+  constexpr int kMost = ShownPaths::kGonePerModel + 1;
+  for (int number = 0; number < kMost; ++number) ASSERT_TRUE(Load(version(number)).ok());
+  const auto most = lines();
+  for (int number = kMost; number < 2 * kMost; ++number) ASSERT_TRUE(Load(version(number)).ok());
+  EXPECT_EQ(lines(), most);
+  EXPECT_THAT(registry.RenderMetrics(), HasSubstr(version(2 * kMost - 1)));
+  loader_.reset();
 }
 
 TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
