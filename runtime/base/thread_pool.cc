@@ -20,13 +20,24 @@ namespace tessera {
 // Declared in background.h, whose library stands on this one.
 thread_local ThreadPool* background_pool = nullptr;
 
+// Of pace.h, whose library does, too.
+namespace pace_internal {
+void Enter();
+void Leave();
+}  // namespace pace_internal
+
 namespace {
 
-// Gives what it encloses the background pool of the thread it comes from.
+// Gives what it encloses the background pool of the thread it comes from, and the pace.
 class InBackground {
  public:
-  explicit InBackground(ThreadPool* pool) : outer_(std::exchange(background_pool, pool)) {}
-  ~InBackground() { background_pool = outer_; }
+  explicit InBackground(ThreadPool* pool) : outer_(std::exchange(background_pool, pool)) {
+    if (pool != nullptr) pace_internal::Enter();
+  }
+  ~InBackground() {
+    if (background_pool != nullptr) pace_internal::Leave();
+    background_pool = outer_;
+  }
 
  private:
   ThreadPool* const outer_;

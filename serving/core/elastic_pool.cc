@@ -3,10 +3,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "runtime/base/logging.h"
+#include "runtime/base/pace.h"
 
 namespace tessera::serving {
 
@@ -61,6 +63,13 @@ int ElasticPool::num_threads() const {
   return static_cast<int>(threads_.size());
 }
 
+void ElasticPool::Run(std::function<void()> closure) const {
+  std::optional<PacedScope> pace;
+  if (options_.priority != ThreadPriority::kNormal) pace.emplace();
+  closure();
+  closure = nullptr;  // what it holds may take long to die
+}
+
 void ElasticPool::RunThread(Threads::iterator self) {
   pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
   SetThreadPriority(options_.priority);
@@ -83,8 +92,7 @@ void ElasticPool::RunThread(Threads::iterator self) {
     std::function<void()> closure = std::move(queue_.front());
     queue_.pop_front();
     mu_.Unlock();
-    closure();
-    closure = nullptr;  // what it holds may die only outside the lock
+    Run(std::move(closure));
     mu_.Lock();
   }
   ended_.splice(ended_.end(), threads_, self);

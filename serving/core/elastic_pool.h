@@ -25,7 +25,7 @@ class ElasticPool {
   struct Options {
     std::string name = "elastic";  // shown by top -H, cut at 15 characters
     int max_threads = 1;
-    // Of the threads, and of those they start.
+    // Of the threads, and of those they start. Closures of lowered threads are paced, too.
     ThreadPriority priority = ThreadPriority::kNormal;
     // That they stay on. Empty: any.
     CoreSet cores;
@@ -45,6 +45,7 @@ class ElasticPool {
 
  private:
   using Threads = std::list<std::thread>;
+  void Run(std::function<void()> closure) const ABSL_LOCKS_EXCLUDED(mu_);
   void AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RunThread(Threads::iterator self);
 

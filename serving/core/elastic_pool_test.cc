@@ -1,6 +1,7 @@
 #include "serving/core/elastic_pool.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <atomic>
 
@@ -9,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/core_set.h"
+#include "runtime/base/pace.h"
 
 namespace tessera::serving {
 namespace {
@@ -106,6 +108,25 @@ TEST(ElasticPoolTest, RaisedLimitStartsWhatWaitsAndALoweredOneEndsThreads) {
   for (int i = 0; i < 500 && ran < 100; ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_EQ(ran, 100);
   EXPECT_EQ(pool.num_threads(), 1);
+}
+
+TEST(ElasticPoolTest, ThreadsOfLowPriorityArePaced) {
+  for (const ThreadPriority priority : {ThreadPriority::kNormal, ThreadPriority::kLow}) {
+    ElasticPool pool({.priority = priority});
+    absl::Notification done;
+    pool.Schedule([&] {
+      // What it has made of pauses once it has worked for 20 ms.
+      rusage usage = {};
+      while (absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime) <
+             absl::Milliseconds(20)) {
+        NoteRequest();
+        getrusage(RUSAGE_THREAD, &usage);
+      }
+      EXPECT_EQ(usage.ru_nvcsw > 20, priority == ThreadPriority::kLow) << usage.ru_nvcsw;
+      done.Notify();
+    });
+    done.WaitForNotification();
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/base/pace.h"
 #include "serving/servables/linear_session.h"
 #include "serving/servables/served_models.h"
 
@@ -110,6 +111,13 @@ class GrpcServerTest : public ::testing::Test {
 
 constexpr char kX[] =
     "inputs { key: 'x' value { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 2 } } ";
+
+TEST_F(GrpcServerTest, PacedWorkLearnsOfRequests) {
+  pace_internal::request_came = false;
+  tfs::PredictResponse response;
+  ASSERT_TRUE(Predict(absl::StrCat("model_spec { name: 'm' } ", kX), &response).ok());
+  EXPECT_TRUE(pace_internal::request_came);
+}
 
 TEST_F(GrpcServerTest, PredictAnswersWithTypedFields) {
   for (int i = 0; i < 3; ++i) {  // on the pool first, then on gRPC's thread

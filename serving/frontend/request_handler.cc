@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/pace.h"
 #include "runtime/base/status.h"
 #include "serving/servables/served_models.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -58,6 +59,7 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics)
 RequestHandler::~RequestHandler() = default;
 
 absl::StatusOr<ModelHandle> RequestHandler::FindModel(const ModelSpec& spec) const {
+  NoteRequest();
   return models_->Acquire(spec);
 }
 

@@ -1,0 +1,132 @@
+// Compiled with thread_pool.cc, whose threads are paced; its header is for those above.
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+namespace tessera {
+
+namespace pace_internal {
+extern std::atomic<bool> request_came;
+std::atomic<bool> request_came{false};
+void Enter();
+void Leave();
+}  // namespace pace_internal
+
+namespace {
+
+// The longest that a thread which answers requests may have to wait, and what gives it time.
+constexpr int64_t kWorkNanos = 200'000;
+constexpr int64_t kPauseNanos = 50'000;
+constexpr int64_t kBusyNanos = 100'000'000;  // after a request
+
+// Beyond that of mapping_guard.cc.
+int PaceSignal() { return SIGRTMIN + 10; }
+
+// When a paced thread saw last that a request had come.
+std::atomic<int64_t> last_request{INT64_MIN / 2};
+
+// For the signal handler, in which little may be called.
+int64_t Nanos(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
+bool RequestsCome() {
+  const int64_t now = Nanos(CLOCK_MONOTONIC);
+  if (pace_internal::request_came.exchange(false, std::memory_order_relaxed)) {
+    last_request.store(now, std::memory_order_relaxed);
+  }
+  return now - last_request.load(std::memory_order_relaxed) < kBusyNanos;
+}
+
+// A thread's timer. It fires once, and is set again once its signal was handled: a thread that gets
+// no core is not sent any more.
+class Timer {
+ public:
+  // For the calling thread.
+  Timer() {
+    static const bool has_handler = HandleSignal();
+    sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = PaceSignal();
+    event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+    exists_ = has_handler && timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
+    of_thread = this;
+  }
+  ~Timer() {
+    of_thread = nullptr;
+    if (exists_) timer_delete(timer_);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  // Fires after less than a second; never, if that is zero.
+  void Set(int64_t nanos) {
+    const itimerspec spec = {.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = nanos}};
+    if (exists_) timer_settime(timer_, 0, &spec, nullptr);
+  }
+
+  std::atomic<int> depth{0};  // of scopes; the handler looks, too
+
+ private:
+  static bool HandleSignal() {
+    struct sigaction action = {};
+    action.sa_handler = Pause;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    return sigaction(PaceSignal(), &action, nullptr) == 0;
+  }
+
+  static void Pause(int) {
+    const int saved_errno = errno;
+    // The last signal may come after the last scope.
+    if (of_thread != nullptr && of_thread->depth > 0) {
+      of_thread->PauseAfterWork();
+    }
+    errno = saved_errno;
+  }
+
+  // Who was kept from the core most of the time has made way already.
+  void PauseAfterWork() {
+    const int64_t worked = Nanos(CLOCK_THREAD_CPUTIME_ID);
+    if (worked - worked_ > kWorkNanos / 2 && RequestsCome()) {
+      const timespec pause = {.tv_sec = 0, .tv_nsec = kPauseNanos};
+      nanosleep(&pause, nullptr);
+    }
+    worked_ = worked;
+    Set(kWorkNanos);
+  }
+
+  static thread_local Timer* of_thread;  // for the handler, which must not make one
+
+  timer_t timer_ = {};
+  bool exists_ = false;
+  int64_t worked_ = 0;  // the thread's own time when it was last looked at
+};
+
+thread_local Timer* Timer::of_thread = nullptr;
+
+Timer& TimerOfThread() {
+  thread_local Timer timer;
+  return timer;
+}
+
+}  // namespace
+
+void pace_internal::Enter() {
+  Timer& timer = TimerOfThread();
+  if (timer.depth++ == 0) timer.Set(kWorkNanos);
+}
+
+void pace_internal::Leave() {
+  Timer& timer = TimerOfThread();
+  if (--timer.depth == 0) timer.Set(0);
+}
+
+}  // namespace tessera
