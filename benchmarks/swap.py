@@ -10,6 +10,7 @@ TESSERA_LOAD_GENERATOR name them.
 One model is asked over gRPC, as a Poisson process at a share of what the server can do; versions of
 another model, one that nobody asks, take each other's place beside it. Windows alternate: quiet,
 then a swap, from the moment the new version's folder has its name until the old version is gone.
+Versions are asked for their states in both, so that what the questions cost is in both.
 `request_pool` loads with --load_priority=none: at the priority and on the threads of requests. The
 generator shares the machine's cores with the server.
 """
@@ -38,6 +39,8 @@ LOADING = {"designed": [], "request_pool": ["--load_priority=none"]}
 IN_FLIGHT = os.cpu_count()
 # A median of so many times what an answer takes in that loop is that of a queue.
 OVERLOAD = 10
+# Seconds between two questions for the states of versions.
+POLL = 0.02
 GOALS = {"p99_us": 1.2, "p99.9_us": 1.5}
 
 
@@ -65,8 +68,16 @@ class SwappedModel:
                 break
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the versions do not change: {states}")
-            time.sleep(0.02)
+            time.sleep(POLL)
         (self._base / str(old)).rename(self._spare)
+
+
+def wait(client, seconds):
+    """Asks for states as swap() does."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        client.version_states("swapped")
+        time.sleep(POLL)
 
 
 def configurer(client, models):
@@ -87,7 +98,7 @@ def measure(asked, case, swapped, flags, rate, seconds):
             times = []
             while sum(times) < seconds:
                 load.window("before")
-                time.sleep(max(0.5, times[-1] if times else 0))
+                wait(client, max(0.5, times[-1] if times else 0))
                 start = time.monotonic()
                 load.window("swap")
                 swapped.swap(client, configure)
