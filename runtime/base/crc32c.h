@@ -10,6 +10,8 @@ namespace tessera {
 
 // The checksum of `data` appended to bytes whose checksum is `crc`.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data);
+// The same, as processors without wide carry-less products compute it.
+uint32_t ExtendCrc32cNarrowly(uint32_t crc, absl::string_view data);
 inline uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }
 
 // The form in which files store it: a checksum of bytes that hold their own checksum would be weak.

@@ -38,6 +38,7 @@ TEST(Crc32cTest, AnyLengthAtAnyAddress) {
     const size_t size = i < 100 ? i : random() % (bytes.size() - begin);
     const absl::string_view part = absl::string_view(bytes).substr(begin, size);
     ASSERT_EQ(Crc32c(part), Slow(part)) << begin << " " << size;
+    ASSERT_EQ(ExtendCrc32cNarrowly(0, part), Slow(part)) << begin << " " << size;
   }
 }
 
