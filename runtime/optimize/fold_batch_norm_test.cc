@@ -49,6 +49,17 @@ TEST(FoldBatchNormTest, AProductWithAChannelVectorGoesIntoWeights) {
   EXPECT_EQ(g.CountOf("AddV2"), 1) << "the addition is a bias already";
 }
 
+TEST(FoldBatchNormTest, ThreadsShareTheRowsOfLargeWeights) {
+  PassTestGraph g;
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  g.item.pool = &pool;
+  const Endpoint product =
+      g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({40, 1024}, 0.001f))});
+  g.Result(g.Op("Mul", {product, g.Const(Ramp({1024}, 0.5f))}));
+  EXPECT_TRUE(g.ExpectSameResults(kFold, {Ramp({2, 40}, 0.01f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("Mul"), 0);
+}
+
 TEST(FoldBatchNormTest, TheBiasBeforeAProductIsScaledToo) {
   PassTestGraph g;
   const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({2, 3}, 1))});

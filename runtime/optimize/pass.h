@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/base/thread_pool.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/graph/graph.h"
 
@@ -21,6 +22,8 @@ struct OptimizationItem {
   std::vector<Node*> preserved;
   // For folding: where kernels run. Never null.
   Device* device = nullptr;
+  // For arithmetic on large constants. Null: the calling thread does all of it.
+  ThreadPool* pool = nullptr;
 
   // For freezing variables: where their values are. Null: none is frozen.
   ResourceManager* resources = nullptr;

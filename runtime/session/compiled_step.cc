@@ -62,6 +62,7 @@ absl::Status PrepareGraph(SessionState& state, std::vector<Node*> preserved, Gra
   item.graph = graph;
   item.preserved = std::move(preserved);
   item.device = state.devices[0].get();
+  item.pool = state.intra_op_pool.get();
   item.resources = &state.resources;
   item.is_frozen = state.IsFrozen();
   if (absl::Status status = Optimize(item, state.options.optimizer); !status.ok()) {
