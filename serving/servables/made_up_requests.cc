@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 
 namespace tessera::serving {
 namespace {
@@ -45,6 +47,19 @@ std::optional<SampleRequest> MakeUpRequest(const std::string& name, const Signat
   return request;
 }
 
+// The names that a signature runs by. Empty if they are not known.
+std::string RunOf(const Signature& signature) {
+  std::string run;
+  for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
+    for (const auto& [alias, tensor] : *tensors) {
+      if (tensor.run_name.empty()) return "";
+      absl::StrAppend(&run, tensor.run_name, " ");
+    }
+    run += "-> ";
+  }
+  return run;
+}
+
 }  // namespace
 
 void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
@@ -52,6 +67,7 @@ void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
                           absl::FunctionRef<void(const SampleRequest&)> visit) {
   for (size_t i = 0; i < batch_sizes.size(); ++i) {
     const int64_t max_bytes = i == 0 ? kMaxMadeUpBytes : kMaxBatchBytes;
+    absl::flat_hash_set<std::string> runs;
     for (const auto& [name, signature] : signatures) {
       if (!signature.is_pure || signature.outputs.empty()) continue;
       const auto& inputs = signature.inputs;
@@ -59,7 +75,9 @@ void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
                                       [](const auto& input) { return HasBatchSize(input.second); });
       if (i > 0 && !varies) continue;
       const auto request = MakeUpRequest(name, signature, batch_sizes[i], max_bytes);
-      if (request) visit(*request);
+      if (!request) continue;
+      const std::string run = RunOf(signature);
+      if (run.empty() || runs.insert(run).second) visit(*request);
     }
   }
 }

@@ -15,7 +15,8 @@ namespace tessera::serving {
 
 // Visits, for each batch size, and each signature that leaves the model as it was, a request of
 // zeros and empty strings for all outputs. Unknown dimensions are the batch size if they come
-// first, else 1; a signature without such a first dimension is asked at the first batch size alone.
+// first, else 1; a signature without such a first dimension is asked at the first batch size alone,
+// and one that is the same run as another not at all.
 // Left out are requests with an input of unknown rank, or of more than kMaxMadeUpBytes; at further
 // batch sizes than the first, of more than kMaxBatchBytes: what a model computes with is many times
 // its input, and nobody may ever ask it so much. One request at a time is in memory.

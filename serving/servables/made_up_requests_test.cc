@@ -54,6 +54,24 @@ TEST(MakeUpRequestsTest, SmallBatchesComeFirstAndFixedOnesOnce) {
   EXPECT_EQ(requests[2].inputs[0].shape(), Shape({2}));
 }
 
+TEST(MakeUpRequestsTest, SignaturesThatAreOneRunAreAskedOnce) {
+  const auto running = [](const std::string& input, const std::string& output) {
+    Signature signature = SignatureOf(DType::kFloat, {-1});
+    signature.inputs["x"].run_name = input;
+    signature.outputs["y"].run_name = output;
+    return signature;
+  };
+  const auto requests = MakeUpRequests({{"serve", running("a:0", "b:0")},
+                                        {"serving_default", running("a:0", "b:0")},
+                                        {"other_input", running("c:0", "b:0")},
+                                        {"other_output", running("a:0", "d:0")}},
+                                       {1, 2});
+  std::vector<std::string> asked;
+  for (const SampleRequest& request : requests) asked.push_back(request.signature_name);
+  EXPECT_THAT(asked, ElementsAre("other_input", "other_output", "serve",  // at the first size
+                                 "other_input", "other_output", "serve"));
+}
+
 TEST(MakeUpRequestsTest, BatchesOfALargeInputAreLeftOut) {
   // A row of 24 MiB.
   const auto requests =
