@@ -141,15 +141,29 @@ class BodyBuilder {
     return absl::InvalidArgumentError("there is another node or argument of this name");
   }
 
+  // How many tensors an argument or result stands for; the attributes are complete.
+  absl::StatusOr<int> CountOf(const ArgDef& arg) const {
+    if (!arg.type_list_attr.empty()) {
+      ASSIGN_OR_RETURN(const auto types, GetAttr<std::vector<DType>>(attrs_, arg.type_list_attr));
+      return static_cast<int>(types.size());
+    }
+    if (arg.number_attr.empty()) return 1;
+    ASSIGN_OR_RETURN(const int64_t count, GetAttr<int64_t>(attrs_, arg.number_attr));
+    return static_cast<int>(count);
+  }
+
   // One `_Arg` node for each tensor of each declared argument.
   absl::Status AddArgs() {
     ASSIGN_OR_RETURN(body_.arg_types, InputTypes(signature_, attrs_));
+    ArgRange range;
     for (const ArgDef& arg : signature_.inputs) {
       if (graph_->FindNode(arg.name) != nullptr || unknown_.Find(arg.name) >= 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("'", arg.name, "' is an argument and a node"));
       }
-      ASSIGN_OR_RETURN(const ArgRange range, InputRange(signature_, attrs_, arg.name));
+      // Not looked up by name: functions that restore a model take each of its variables.
+      ASSIGN_OR_RETURN(const int count, CountOf(arg));
+      range = {range.end, range.end + count};
       const bool is_list = !arg.number_attr.empty() || !arg.type_list_attr.empty();
       arg_ranges_.emplace(arg.name, range);
       for (int i = range.begin; i < range.end; ++i) {
@@ -271,11 +285,11 @@ class BodyBuilder {
       if (auto s = Resolve(it->second, &sources); !s.ok()) {
         return Annotate(s, absl::StrCat("result '", output.name, "': "));
       }
-      ASSIGN_OR_RETURN(const ArgRange range, OutputRange(signature_, attrs_, output.name));
-      if (range.size() != static_cast<int>(sources.size())) {
-        return absl::InvalidArgumentError(absl::StrCat("result '", output.name, "' has ",
-                                                       range.size(), " tensors, '", it->second,
-                                                       "' are ", sources.size()));
+      ASSIGN_OR_RETURN(const int count, CountOf(output));
+      if (count != static_cast<int>(sources.size())) {
+        return absl::InvalidArgumentError(absl::StrCat("result '", output.name, "' has ", count,
+                                                       " tensors, '", it->second, "' are ",
+                                                       sources.size()));
       }
       for (const Source& source : sources) {
         const int index = static_cast<int>(body_.results.size());
