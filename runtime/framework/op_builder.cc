@@ -13,10 +13,12 @@
 namespace tessera {
 namespace {
 
-// A program parses some ten thousand specifications before main(), few of which need trimming.
+// A program parses some ten thousand specifications before main(): most of the code that it runs
+// until then is here. absl::StripAsciiWhitespace() calls a function for each character.
 absl::string_view Trim(absl::string_view s) {
-  if (!s.empty() && !absl::ascii_isspace(s.front()) && !absl::ascii_isspace(s.back())) return s;
-  return absl::StripAsciiWhitespace(s);
+  while (!s.empty() && absl::ascii_isspace(s.front())) s.remove_prefix(1);
+  while (!s.empty() && absl::ascii_isspace(s.back())) s.remove_suffix(1);
+  return s;
 }
 
 // "x: T" -> {"x", "T"}. Aborts on anything else, with `spec`.
@@ -26,8 +28,7 @@ std::pair<absl::string_view, absl::string_view> SplitAtColon(absl::string_view s
   return {Trim(spec.substr(0, colon)), Trim(spec.substr(colon + 1))};
 }
 
-ArgDef ParseArg(const OpDef& op, absl::string_view spec) {
-  ArgDef arg;
+void ParseArg(const OpDef& op, absl::string_view spec, ArgDef& arg) {
   auto [name, type] = SplitAtColon(spec);
   arg.name = std::string(name);
   if (absl::ConsumePrefix(&type, "Ref(")) {
@@ -45,7 +46,6 @@ ArgDef ParseArg(const OpDef& op, absl::string_view spec) {
     CHECK(arg.type != DType::kInvalid)
         << "op " << op.name << ": \"" << spec << "\" names neither a dtype nor an attribute";
   }
-  return arg;
 }
 
 std::string Unquote(absl::string_view s) {
@@ -120,6 +120,7 @@ absl::string_view TakeBraces(absl::string_view* text) {
 
 // Adds what the items of "float, double" or "'SAME', 'VALID'" allow; false if there are none.
 bool AddAllowed(absl::string_view items, absl::string_view spec, AttrDef* attr) {
+  attr->allowed_types.reserve(1 + std::count(items.begin(), items.end(), ','));
   while (!items.empty()) {
     const size_t comma = std::min(items.find(','), items.size());
     const absl::string_view item = Trim(items.substr(0, comma));
@@ -135,8 +136,7 @@ bool AddAllowed(absl::string_view items, absl::string_view spec, AttrDef* attr) 
   return !attr->allowed_strings.empty() || !attr->allowed_types.empty();
 }
 
-AttrDef ParseAttr(absl::string_view spec) {
-  AttrDef attr;
+void ParseAttr(absl::string_view spec, AttrDef& attr) {
   auto [name, rest] = SplitAtColon(spec);
   attr.name = std::string(name);
   const bool is_list = absl::ConsumePrefix(&rest, "list(");
@@ -160,7 +160,6 @@ AttrDef ParseAttr(absl::string_view spec) {
     rest = end == absl::string_view::npos ? "" : Trim(rest.substr(end));
   }
   if (absl::ConsumePrefix(&rest, "=")) attr.default_value = ParseDefault(attr.type, rest);
-  return attr;
 }
 
 }  // namespace
@@ -210,9 +209,9 @@ std::unique_ptr<OpDef> OpBuilder::Build() && {
   op_->attrs.reserve(attrs_.size());
   op_->inputs.reserve(inputs_.size());
   op_->outputs.reserve(outputs_.size());
-  for (const std::string& spec : attrs_) op_->attrs.push_back(ParseAttr(spec));
-  for (const std::string& spec : inputs_) op_->inputs.push_back(ParseArg(*op_, spec));
-  for (const std::string& spec : outputs_) op_->outputs.push_back(ParseArg(*op_, spec));
+  for (const std::string& spec : attrs_) ParseAttr(spec, op_->attrs.emplace_back());
+  for (const std::string& spec : inputs_) ParseArg(*op_, spec, op_->inputs.emplace_back());
+  for (const std::string& spec : outputs_) ParseArg(*op_, spec, op_->outputs.emplace_back());
   return std::move(op_);
 }
 
