@@ -187,9 +187,9 @@ absl::Status CompleteAttrs(const OpDef& op, AttrMap* attrs) {
                                                      "' must be of type ", def.type, ", is ",
                                                      it->second.ToString()));
     }
-    const std::string prefix = absl::StrCat("op ", op.name, ": ");
-    if (auto s = CheckAllowed(def, it->second); !s.ok()) return Annotate(s, prefix);
-    if (auto s = CheckMinimum(def, it->second); !s.ok()) return Annotate(s, prefix);
+    absl::Status status = CheckAllowed(def, it->second);
+    if (status.ok()) status = CheckMinimum(def, it->second);
+    if (!status.ok()) return Annotate(status, absl::StrCat("op ", op.name, ": "));
   }
   return absl::OkStatus();
 }
