@@ -19,6 +19,9 @@ namespace tessera {
 
 // Declared in background.h, whose library stands on this one.
 thread_local ThreadPool* background_pool = nullptr;
+// Declared in thread_share.h, likewise.
+thread_local const std::atomic<int>* num_sharing_runs = nullptr;
+int ThreadShare(const ThreadPool& pool);
 
 // Of pace.h, whose library does, too.
 namespace pace_internal {
@@ -280,6 +283,14 @@ class ThreadPool::Impl {
   EigenPool pool;
 };
 
+int ThreadShare(const ThreadPool& pool) {
+  const int threads = pool.num_threads();
+  if (num_sharing_runs == nullptr) [[likely]]
+    return threads;
+  const int runs = std::max(1, num_sharing_runs->load(std::memory_order_relaxed));
+  return std::max(1, (threads + runs / 2) / runs);
+}
+
 ThreadPool::ThreadPool(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 ThreadPool::~ThreadPool() = default;
 
@@ -307,10 +318,10 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
   }
   const double shares = static_cast<double>(total) * cost_per_item / kMinNanosPerShare;
   // Written so that a cost that is no number runs on the caller.
-  const int64_t threads =
-      shares >= 2
-          ? std::min<int64_t>({static_cast<int64_t>(std::min(shares, 1e6)), num_threads(), total})
-          : 1;
+  const int64_t threads = shares >= 2
+                              ? std::min<int64_t>({static_cast<int64_t>(std::min(shares, 1e6)),
+                                                   ThreadShare(*this), total})
+                              : 1;
   if (threads <= 1) {
     body(0, total);
     return;

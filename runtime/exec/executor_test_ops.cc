@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/framework/kernel_registry.h"
@@ -15,6 +16,7 @@ REGISTER_OP("TestFail").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestWait").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestLater").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestCount").Input("x: int32").Output("z: int32").Stateful();
+REGISTER_OP("TestSleep").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestUnset").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestNoKernel").Input("x: int32").Output("z: int32");
 
@@ -86,6 +88,17 @@ class CountKernel : public OpKernel {
   std::atomic<int32_t> count_{0};
 };
 REGISTER_KERNEL("TestCount", kCpu, CountKernel);
+
+class SleepKernel : public OpKernel {
+ public:
+  explicit SleepKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    absl::SleepFor(absl::Milliseconds(ctx.input(0).scalar<int32_t>()));
+    ctx.set_output(0, ctx.TakeInput(0));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TestSleep", kCpu, SleepKernel);
 
 class UnsetKernel : public OpKernel {
  public:

@@ -19,7 +19,8 @@ namespace tessera {
 //
 // Ops: TestAdd, TestLess (int32 x int32), TestFail (fails with INTERNAL "told to fail"), TestWait
 // (asynchronous; ends when it is cancelled), TestLater (asynchronous identity that ends on another
-// thread), TestCount (identity; counts its executions in `test_count`).
+// thread), TestCount (identity; counts its executions in `test_count`), TestSleep (identity that
+// takes x milliseconds).
 class TestGraph {
  public:
   Endpoint Const(int32_t value);

@@ -1,16 +1,19 @@
 #include "runtime/session/compiled_step.h"
 
+#include <chrono>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/background.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/graph/partition.h"
 #include "runtime/graph/placer.h"
 #include "runtime/graph/prune.h"
+#include "runtime/session/run_slots.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -134,9 +137,29 @@ absl::Status CompiledStep::Run(const RunOptions& options, absl::Span<const Tenso
   run.results = fetches;
   run.stats = stats.has_value() ? &*stats : nullptr;
   absl::Status status =
-      parts_.size() == 1 ? parts_[0]->Run(step.context(), run) : RunParts(step.context(), run);
+      parts_.size() == 1 ? RunInTurn(step.context(), run) : RunParts(step.context(), run);
   if (stats.has_value()) stats->WriteTo(metadata->mutable_step_stats());
   if (!status.ok()) fetches->clear();
+  return status;
+}
+
+absl::Status CompiledStep::RunInTurn(StepContext& context, const RunArgs& run) const {
+  const Executor& part = *parts_[0];
+  // What is done in the background takes no turn from requests.
+  if (part.may_wait() || BackgroundPool() != nullptr) return part.Run(context, run);
+  RunSlots::Turn turn(RunSlots::OfProcess());
+  const int64_t usual = usual_nanoseconds_.load(std::memory_order_relaxed);
+  if (usual >= RunSlots::kLongNanoseconds) RETURN_IF_ERROR(turn.Await(context, usual));
+  const auto start = std::chrono::steady_clock::now();
+  const absl::Status status = part.Run(context, run);
+  const int64_t taken = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  // No mean: it would call a program long that a busy machine holds up now and then. Short ones
+  // seldom write, for other threads read this.
+  if (status.ok() && (usual == 0 || taken < usual)) {
+    usual_nanoseconds_.store(taken, std::memory_order_relaxed);
+  } else if (status.ok() && taken >= RunSlots::kLongNanoseconds) {
+    usual_nanoseconds_.store(usual + (taken - usual) / 64, std::memory_order_relaxed);
+  }
   return status;
 }
 

@@ -7,8 +7,10 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/base/background.h"
 #include "runtime/base/logging.h"
 #include "runtime/exec/executor_test_ops.h"
+#include "runtime/session/run_slots.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
@@ -25,7 +27,8 @@ tensorflow::GraphDef Parse(const std::string& text) {
   return graph;
 }
 
-// sum = a + b; twice = sum + sum; wait ends when it is cancelled; count counts its runs.
+// sum = a + b; twice = sum + sum; wait ends when it is cancelled; count counts its runs; sleep
+// takes a milliseconds.
 tensorflow::GraphDef SampleGraph() {
   return Parse(R"pb(
     node {
@@ -48,6 +51,7 @@ tensorflow::GraphDef SampleGraph() {
     node { name: "twice" op: "TestAdd" input: "sum" input: "sum" }
     node { name: "wait" op: "TestWait" input: "a" }
     node { name: "count" op: "TestCount" input: "a" }
+    node { name: "sleep" op: "TestSleep" input: "a" }
   )pb");
 }
 
@@ -334,6 +338,57 @@ TEST(SessionStateTest, VariablesLastUntilTheirContainerIsReset) {
   EXPECT_TRUE(session->Run({}, {"read"}, {}, &outputs).ok());
   session->ResetContainers({"box"});
   EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// Has all of the process's slots while it lives.
+class AllSlots {
+ public:
+  AllSlots() {
+    step_.deadline = absl::Now();
+    for (int64_t length = RunSlots::kLongNanoseconds; length < 1'000'000'000; length *= 8) {
+      do {
+        turns_.push_back(std::make_unique<RunSlots::Turn>(RunSlots::OfProcess()));
+      } while (turns_.back()->Await(step_, length).ok());
+    }
+  }
+  ~AllSlots() {
+    while (!turns_.empty()) turns_.pop_back();
+  }
+
+ private:
+  StepContext step_;
+  std::vector<std::unique_ptr<RunSlots::Turn>> turns_;
+};
+
+TEST_F(SessionTest, LongRunsWaitForTheirTurnAndShortOnesDoNot) {
+  const auto sleeps = session_->MakeCallable({{"a:0"}, {"sleep:0"}, {}}).value();
+  const auto adds = session_->MakeCallable({{"a:0", "b:0"}, {"sum:0"}, {}}).value();
+  std::vector<Tensor> results;
+  // It is known to take long once it has run.
+  ASSERT_TRUE(sleeps->Run({}, {Int(2)}, &results).ok());
+  const RunOptions soon{.timeout = absl::Milliseconds(50)};
+  {
+    const AllSlots taken;
+    EXPECT_EQ(sleeps->Run(soon, {Int(2)}, &results).code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_TRUE(adds->Run(soon, {Int(1), Int(2)}, &results).ok());
+    ThreadPool pool({.name = "background", .num_threads = 1});
+    const BackgroundScope background(&pool);
+    EXPECT_TRUE(sleeps->Run({}, {Int(2)}, &results).ok());
+  }
+  EXPECT_TRUE(sleeps->Run({}, {Int(2)}, &results).ok());
+}
+
+TEST_F(SessionTest, CloseEndsARunThatWaitsForItsTurn) {
+  const auto sleeps = session_->MakeCallable({{"a:0"}, {"sleep:0"}, {}}).value();
+  std::vector<Tensor> results;
+  ASSERT_TRUE(sleeps->Run({}, {Int(2)}, &results).ok());
+  const AllSlots taken;
+  std::thread closer([&] {
+    while (RunSlots::OfProcess().num_waiting() == 0) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_TRUE(session_->Close().ok());
+  });
+  EXPECT_EQ(sleeps->Run({}, {Int(2)}, &results).code(), absl::StatusCode::kCancelled);
+  closer.join();
 }
 
 TEST(SessionDevicesTest, GraphIsSplitOverDevices) {

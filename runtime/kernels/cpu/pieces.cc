@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/thread_share.h"
 
 namespace tessera {
 
@@ -10,7 +11,7 @@ int64_t NumPieces(const KernelContext& ctx, int64_t length, double nanoseconds) 
   constexpr double kLeastNanoseconds = 10e3, kLongNanoseconds = 200e3;
   if (ctx.pool() == nullptr) return 1;
   const double enough = std::min(nanoseconds / kLeastNanoseconds, 1e6);
-  const int threads = ctx.pool()->num_threads();
+  const int threads = ThreadShare(*ctx.pool());
   const int a_thread = nanoseconds / threads > kLongNanoseconds ? 2 : 1;
   const int64_t most = std::min<int64_t>(length, a_thread * threads);
   return std::max<int64_t>(1, std::min(most, static_cast<int64_t>(enough)));

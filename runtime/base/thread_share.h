@@ -1,0 +1,30 @@
+// How many threads of a pool a loop may take when several long runs share the pool.
+#pragma once
+
+#include <atomic>
+
+namespace tessera {
+
+class ThreadPool;
+
+// While one lives, loops that the calling thread starts take a pool's threads divided by the number
+// of runs that share them. The number may change meanwhile; `num_runs` must outlive this.
+class ThreadShareScope {
+ public:
+  explicit ThreadShareScope(const std::atomic<int>* num_runs);
+  ~ThreadShareScope();
+  ThreadShareScope(const ThreadShareScope&) = delete;
+  ThreadShareScope& operator=(const ThreadShareScope&) = delete;
+
+ private:
+  const std::atomic<int>* const outer_;
+};
+
+// What ThreadShareScope sets; defined beside ThreadPool, which looks at it.
+extern thread_local const std::atomic<int>* num_sharing_runs;
+
+// How many threads a loop of the calling thread may take with those of `pool`: at least one, which
+// is its own.
+int ThreadShare(const ThreadPool& pool);
+
+}  // namespace tessera

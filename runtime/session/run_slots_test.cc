@@ -1,0 +1,103 @@
+#include "runtime/session/run_slots.h"
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kLength = 2'000'000;
+
+void WaitUntil(const std::function<bool()>& is_so) {
+  while (!is_so()) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST(RunSlotsTest, FirstComeFirstServed) {
+  RunSlots slots(1);
+  StepContext step;
+  auto first = std::make_unique<RunSlots::Turn>(slots);
+  ASSERT_TRUE(first->Await(step, kLength).ok());
+  std::vector<int> order;  // guarded by the one slot
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      StepContext own_step;
+      RunSlots::Turn turn(slots);
+      ASSERT_TRUE(turn.Await(own_step, kLength).ok());
+      order.push_back(i);
+    });
+    WaitUntil([&] { return slots.num_waiting() == i + 1; });
+  }
+  EXPECT_TRUE(order.empty());
+  first.reset();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(slots.num_waiting(), 0);
+}
+
+TEST(RunSlotsTest, ShortRunsDoNotWaitForLongOnes) {
+  RunSlots slots(1);
+  StepContext step;
+  RunSlots::Turn first_long(slots), shorter(slots), longest(slots), second_long(slots);
+  ASSERT_TRUE(first_long.Await(step, 500'000'000).ok());
+  EXPECT_TRUE(shorter.Await(step, kLength).ok());
+  EXPECT_TRUE(longest.Await(step, 60'000'000'000).ok());
+  step.deadline = absl::Now() + absl::Milliseconds(1);
+  EXPECT_EQ(second_long.Await(step, 400'000'000).code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(RunSlotsTest, WhoGivesUpLeavesTheQueue) {
+  RunSlots slots(1);
+  StepContext step;
+  auto first = std::make_unique<RunSlots::Turn>(slots);
+  ASSERT_TRUE(first->Await(step, kLength).ok());
+  {
+    StepContext late;
+    late.deadline = absl::Now() + absl::Milliseconds(5);
+    RunSlots::Turn turn(slots);
+    EXPECT_EQ(turn.Await(late, kLength).code(), absl::StatusCode::kDeadlineExceeded);
+  }
+  for (const bool before : {true, false}) {
+    CancellationManager cancellation;
+    if (before) cancellation.Cancel();
+    std::thread thread([&] {
+      StepContext cancelled;
+      cancelled.cancellation = &cancellation;
+      RunSlots::Turn turn(slots);
+      EXPECT_EQ(turn.Await(cancelled, kLength).code(), absl::StatusCode::kCancelled);
+    });
+    if (!before) WaitUntil([&] { return slots.num_waiting() == 1; });
+    cancellation.Cancel();
+    thread.join();
+  }
+  EXPECT_EQ(slots.num_waiting(), 0);
+  first.reset();
+  RunSlots::Turn next(slots);
+  EXPECT_TRUE(next.Await(step, kLength).ok());
+}
+
+TEST(RunSlotsTest, RunsDivideThePool) {
+  RunSlots slots(4);
+  ThreadPool pool({.name = "test", .num_threads = 4});
+  StepContext step;
+  EXPECT_EQ(ThreadShare(pool), 4);
+  RunSlots::Turn turn(slots);
+  ASSERT_TRUE(turn.Await(step, kLength).ok());
+  EXPECT_EQ(ThreadShare(pool), 4);
+  std::thread([&] {
+    StepContext other;
+    RunSlots::Turn theirs(slots);
+    ASSERT_TRUE(theirs.Await(other, kLength).ok());
+    EXPECT_EQ(ThreadShare(pool), 2);
+  }).join();
+  EXPECT_EQ(ThreadShare(pool), 4);
+}
+
+}  // namespace
+}  // namespace tessera
