@@ -9,6 +9,7 @@
 
 #include "oneapi/dnnl/dnnl.hpp"
 #include "runtime/base/status.h"
+#include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/activation_loop.h"
 #include "runtime/kernels/cpu/float_panels.h"
 #include "runtime/kernels/cpu/pieces.h"
@@ -38,7 +39,7 @@ bool GoesByPanels(const PanelKernel& kernel, int64_t taps, int64_t terms, int64_
 }
 
 int NumThreads(const KernelContext& ctx) {
-  return ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
+  return ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
 }
 
 // Rows of a product that are computed at once, and where they go.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/ending.h"
 #include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/cpu/post_ops.h"
@@ -407,7 +408,7 @@ absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& sha
   RETURN_IF_ERROR(block.Pack(expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
   const int64_t count = NumPieces(ctx, block.rows(), nanoseconds);
-  const int64_t threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
+  const int64_t threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
   if (const int64_t parts = std::min(count, threads);
       parts > 1 && block.IsBetterSharedByPanels(parts)) {
     return ShareByPanels(ctx, block, parts, nanoseconds, output);

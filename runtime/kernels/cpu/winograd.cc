@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/convolution_split.h"
 #include "runtime/kernels/cpu/float_panels.h"
 #include "runtime/kernels/cpu/winograd_transform.h"
@@ -222,7 +223,7 @@ absl::Status ConvolveWinograd(KernelContext& ctx, const ConvolutionShape& s,
   const PointProducts point_products(tiling, filters);
   const int64_t in_step = point_products.row_step(), out = s.out_channels;
   const Ending ending = EndingOf(post_ops, bias == nullptr ? nullptr : bias->data<float>());
-  const int threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
+  const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
   const int64_t block = std::min(tiling.count(), tiling.AtOnce(threads));
   const int64_t points = tiling.points();
   ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {points, block, in_step}));
