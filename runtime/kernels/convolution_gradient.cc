@@ -1,8 +1,9 @@
 // Gradients of convolutions; by the input, this is also the transposed convolution.
+#include "runtime/kernels/cpu/convolution_gradient.h"
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/convolution_geometry.h"
-#include "runtime/kernels/cpu/convolution_gradient.h"
 #include "runtime/kernels/index_input.h"
 
 namespace tessera {

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kRows = 14;
 // Terms that are added up between two requests for what comes next.
 constexpr int64_t kStride = 4;
-// Terms that are added up in registers before they are added to the sums: in one go many terms would
-// lose more bits.
+// Terms that are added up in registers before they are added to the sums: in one go many terms
+// would lose more bits.
 constexpr int64_t kTermsAtOnce = 256;
 constexpr int64_t kLine = 64;  // bytes of a cache line
 
@@ -115,8 +115,8 @@ inline void Store(const Destination& to, int64_t row, const __m512 (&x)[kVectors
   }
 }
 
-// The sums of kCount rows and kVectors * 16 columns, which go to `to`, or, if it is null, into `sums`
-// of kRows x kBlock.
+// The sums of kCount rows and kVectors * 16 columns, which go to `to`, or, if it is null, into
+// `sums` of kRows x kBlock.
 template <int kCount, int kVectors>
 void Sum(const Product& p, int64_t first, const float* weights, const Destination* to,
          float* sums) {
@@ -242,8 +242,8 @@ class Kernel final : public PanelKernel {
                      const int64_t* places, const Ending& ending, float* out) const override {
     alignas(64) float sums[kRows * kBlock];
     const int64_t columns = p.columns - panel * kBlock;
-    const float* const weights = reinterpret_cast<const float*>(
-        p.weights + panel * PackedSize(p.taps, p.rows.terms, 1));
+    const float* const weights =
+        reinterpret_cast<const float*>(p.weights + panel * PackedSize(p.taps, p.rows.terms, 1));
     const SumFunction sum = kSums[count - 1][columns > 16];
     if (ending.activate != nullptr) {
       sum(p, first, weights, nullptr, sums);

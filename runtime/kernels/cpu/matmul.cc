@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/cpu/few_rows.h"
 #include "runtime/kernels/cpu/onednn.h"
-#include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/cpu/panel_product.h"
+#include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/numeric_type.h"
 
 namespace tessera {
@@ -300,9 +300,9 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
   if (b.num_elements() != n * k) packed = nullptr;
   const panel::PanelKernel* const kernel =
       plan.is_plain && packed != nullptr ? PanelKernelFor(n, k, 1, kUsualRows) : nullptr;
-  const bool pays = kernel != nullptr && (packed->HasPanels(b) ||
-                                          (HasRowsEnough(*kernel, m, n, k, 1) &&
-                                           packed->MayBeConstant(b)));
+  const bool pays =
+      kernel != nullptr &&
+      (packed->HasPanels(b) || (HasRowsEnough(*kernel, m, n, k, 1) && packed->MayBeConstant(b)));
   if (!pays) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);
   return MatMulPanels(
       ctx, *kernel, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,

@@ -44,8 +44,8 @@ class PackedWeights {
   dnnl::memory Get(const Tensor& weights, const dnnl::memory::desc& plain,
                    const dnnl::memory::desc& wanted);
 
-  // The same for a form that `make` derives, which takes the place of oneDNN's layouts. Each form is
-  // kept: which is best depends on how many images come at once.
+  // The same for a form that `make` derives, which takes the place of oneDNN's layouts. Each form
+  // is kept: which is best depends on how many images come at once.
   Tensor Derived(const Tensor& weights, WeightsForm form, absl::FunctionRef<Tensor()> make);
   // True if there are panels of these, which to use takes no more memory.
   bool HasPanels(const Tensor& weights) const {

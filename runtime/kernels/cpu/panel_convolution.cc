@@ -131,8 +131,8 @@ const panel::PanelKernel* PanelKernelFor(const ConvolutionShape& s) {
   if (s.filter.size() != 2 || s.channels_first || s.groups != 1) return nullptr;
   const int64_t taps = s.filter[0] * s.filter[1], rows = s.output[0] * s.output[1];
   const auto* const kernel = PanelKernelFor(s.out_channels, s.in_channels, taps, rows);
-  const bool pays = kernel != nullptr && HasRowsEnough(*kernel, s.batch * rows, s.out_channels,
-                                                       s.in_channels, taps);
+  const bool pays = kernel != nullptr &&
+                    HasRowsEnough(*kernel, s.batch * rows, s.out_channels, s.in_channels, taps);
   return pays ? kernel : nullptr;
 }
 
@@ -168,8 +168,8 @@ absl::Status ConvolvePanels(KernelContext& whole, const panel::PanelKernel& kern
         const int64_t most = std::clamp<int64_t>(at_once / an_image, 1, length);
         product.rows = {.count = most * an_image, .terms = weights.terms};
         ASSIGN_OR_RETURN(
-            Tensor room, ctx.AllocateTemp(DType::kInt8, {kernel.RowsSize(product.rows.count,
-                                                                         weights.terms)}));
+            Tensor room,
+            ctx.AllocateTemp(DType::kInt8, {kernel.RowsSize(product.rows.count, weights.terms)}));
         product.rows.data = room.data<int8_t>();
         for (int64_t first = begin; first < begin + length; first += most) {
           const int64_t images = std::min(most, begin + length - first);

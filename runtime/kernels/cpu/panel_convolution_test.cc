@@ -5,8 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/cpu/exact_product.h"
-#include "runtime/kernels/cpu/tested_kernel.h"
 #include "runtime/kernels/cpu/panel_product.h"
+#include "runtime/kernels/cpu/tested_kernel.h"
 
 namespace tessera {
 namespace {
@@ -60,8 +60,8 @@ class PanelConvolutionTest : public ::testing::TestWithParam<TestedKernel> {
       return absl::InternalError("images were left over");
     };
     ASSERT_EQ(ConvolvePanels(ctx, kernel(), s, post_ops, input.data<float>(), filter,
-                            post_ops.bias ? bias.data<float>() : nullptr, &packed,
-                            output.data<float>(), compute_none),
+                             post_ops.bias ? bias.data<float>() : nullptr, &packed,
+                             output.data<float>(), compute_none),
               absl::OkStatus());
     const std::vector<double> expected = ExactConvolution(s, post_ops, input, filter, bias, before);
     ASSERT_EQ(expected.size(), output.num_elements());
@@ -114,7 +114,8 @@ TEST_P(PanelConvolutionTest, OnThreads) {
   ExpectExact({.batch = 7, .size = 13, .out_channels = 64});
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, PanelConvolutionTest, ::testing::ValuesIn(kTestedKernels), NameOfKernel);
+INSTANTIATE_TEST_SUITE_P(Kernels, PanelConvolutionTest, ::testing::ValuesIn(kTestedKernels),
+                         NameOfKernel);
 
 // Also where there is no AMX. How many images there are decides what is fastest, and so what the
 // filter is packed into.

@@ -110,8 +110,8 @@ const PanelKernel* PanelKernelFor(int64_t n, int64_t k, int64_t taps, int64_t ro
   }
   // oneDNN is as fast, or faster, where it does not wait for weights.
   constexpr int64_t kLeastColumns = 32, kLeastTerms = 16, kWeightsARow = 1024;
-  const bool pays = n >= kLeastColumns && k >= kLeastTerms &&
-                    n * k * taps >= kWeightsARow * rows && FloatPanelsAreSupported();
+  const bool pays = n >= kLeastColumns && k >= kLeastTerms && n * k * taps >= kWeightsARow * rows &&
+                    FloatPanelsAreSupported();
   return pays ? &panel::FloatPanels() : nullptr;
 }
 
@@ -153,8 +153,7 @@ int64_t RowsAtOnce(const KernelContext& ctx, const PanelKernel& kernel, int64_t 
   // By panels each thread reads all rows, else each its own.
   const bool by_panels = GoesByPanels(kernel, taps, terms, columns);
   const int64_t bytes = by_panels ? kCacheBytes : kCacheBytes * NumThreads(ctx);
-  const int64_t terms_at_once =
-      by_panels ? std::min(terms, kBlocksAtOnce * panel::kBlock) : terms;
+  const int64_t terms_at_once = by_panels ? std::min(terms, kBlocksAtOnce * panel::kBlock) : terms;
   const int64_t a_row = kernel.RowsSize(2, terms_at_once) - kernel.RowsSize(1, terms_at_once);
   const int64_t most = std::max(panel::kMostRows, bytes / a_row);
   const int64_t times = (length + most - 1) / most;
@@ -244,8 +243,8 @@ absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, Compute
 
 absl::Status MatMulPanels(KernelContext& whole, const PanelKernel& kernel, int64_t m, int64_t n,
                           int64_t k, bool transpose_b, const PostOps& post_ops, const float* a,
-                          const Tensor& b, const float* bias, PackedWeights* packed,
-                          float* output, ComputeItems compute_exactly) {
+                          const Tensor& b, const float* bias, PackedWeights* packed, float* output,
+                          ComputeItems compute_exactly) {
   const panel::Weights weights{.data = b.data<float>(),
                                .terms = k,
                                .columns = n,
@@ -255,8 +254,7 @@ absl::Status MatMulPanels(KernelContext& whole, const PanelKernel& kernel, int64
   if (matrix.num_elements() == 0) return compute_exactly(whole, 0, m);
   return ShareItems(whole, m, 1, [&](KernelContext& ctx, int64_t begin, int64_t length) {
     const int64_t most = std::min(length, RowsAtOnce(ctx, kernel, length, 1, k, n));
-    panel::Product product{
-        .weights = matrix.raw(), .columns = n, .end_block = panel::Blocks(k)};
+    panel::Product product{.weights = matrix.raw(), .columns = n, .end_block = panel::Blocks(k)};
     product.rows = {.count = most, .terms = k};
     Tensor room;
     if (!kernel.TakesRowsAsTheyLie(k)) {

@@ -22,8 +22,8 @@ bool FloatPanelsAreSupported();
 // The kernel for `taps` matrices of k x n weights, of which `rows` is how many rows they multiply
 // for one image or text: split panels where work enough is done with each float to make splitting
 // it worth the time, panels of float where weights are many next to the rows. Null where oneDNN is
-// expected to be as fast, or nothing is supported. Does not depend on how many come at once, so that
-// weights are packed in one form.
+// expected to be as fast, or nothing is supported. Does not depend on how many come at once, so
+// that weights are packed in one form.
 const panel::PanelKernel* PanelKernelFor(int64_t n, int64_t k, int64_t taps, int64_t rows);
 
 // True if products of m rows are enough to gain by `kernel`, too.
@@ -69,7 +69,7 @@ void MultiplyPanels(KernelContext& ctx, const panel::PanelKernel& kernel,
 // RESOURCE_EXHAUSTED for scratch memory.
 absl::Status MatMulPanels(KernelContext& ctx, const panel::PanelKernel& kernel, int64_t m,
                           int64_t n, int64_t k, bool transpose_b, const PostOps& post_ops,
-                          const float* a, const Tensor& b, const float* bias,
-                          PackedWeights* packed, float* output, ComputeItems compute_exactly);
+                          const float* a, const Tensor& b, const float* bias, PackedWeights* packed,
+                          float* output, ComputeItems compute_exactly);
 
 }  // namespace tessera

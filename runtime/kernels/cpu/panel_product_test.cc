@@ -10,7 +10,6 @@
 #include "runtime/kernels/cpu/exact_product.h"
 #include "runtime/kernels/cpu/matmul.h"
 #include "runtime/kernels/cpu/tested_kernel.h"
-#include "runtime/kernels/cpu/matmul.h"
 
 namespace tessera {
 namespace {
@@ -42,8 +41,8 @@ class PanelProductTest : public ::testing::TestWithParam<TestedKernel> {
     PackedWeights packed;
     KernelContext ctx(step_, nullptr);
     ASSERT_EQ(MatMulPanels(ctx, kernel(), m, n, k, transpose_b, post_ops, a.data<float>(), b,
-                          post_ops.bias ? bias.data<float>() : nullptr, &packed,
-                          output.data<float>(), ComputeNone),
+                           post_ops.bias ? bias.data<float>() : nullptr, &packed,
+                           output.data<float>(), ComputeNone),
               absl::OkStatus());
     const std::vector<double> expected =
         ExactProduct(m, n, k, transpose_b, post_ops, a, b, bias, before);
@@ -100,15 +99,15 @@ TEST_P(PanelProductTest, KeepsAllBitsOfAFloat) {
   PackedWeights packed;
   KernelContext ctx(step_, nullptr);
   Tensor output = RandomTensor({16, 16}, 1);
-  ASSERT_TRUE(MatMulPanels(ctx, kernel(), 16, 16, 32, false, PostOps(), a.data<float>(), b, nullptr, &packed,
-                          output.data<float>(), ComputeNone)
+  ASSERT_TRUE(MatMulPanels(ctx, kernel(), 16, 16, 32, false, PostOps(), a.data<float>(), b, nullptr,
+                           &packed, output.data<float>(), ComputeNone)
                   .ok());
   for (const float x : output.flat<float>()) ASSERT_EQ(x, 32 * (1.0f + 0x1p-23f));
 }
 
 // The rows that compute_exactly() is asked for.
-std::vector<bool> RowsLeft(StepContext& step, const panel::PanelKernel& kernel, int64_t m, int64_t n, int64_t k, const Tensor& a,
-                           const Tensor& b) {
+std::vector<bool> RowsLeft(StepContext& step, const panel::PanelKernel& kernel, int64_t m,
+                           int64_t n, int64_t k, const Tensor& a, const Tensor& b) {
   KernelContext ctx(step, nullptr);
   PackedWeights packed;
   Tensor output = RandomTensor({m, n}, 3);
@@ -119,8 +118,8 @@ std::vector<bool> RowsLeft(StepContext& step, const panel::PanelKernel& kernel, 
     for (int64_t i = first; i < first + count; ++i) left[i] = true;
     return absl::OkStatus();
   };
-  EXPECT_EQ(MatMulPanels(ctx, kernel, m, n, k, false, PostOps(), a.data<float>(), b, nullptr, &packed,
-                        output.data<float>(), compute),
+  EXPECT_EQ(MatMulPanels(ctx, kernel, m, n, k, false, PostOps(), a.data<float>(), b, nullptr,
+                         &packed, output.data<float>(), compute),
             absl::OkStatus());
   return left;
 }
@@ -149,7 +148,8 @@ TEST_P(PanelProductTest, LeavesAllRowsOfWeightsThatItHasNoProductsOf) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, PanelProductTest, ::testing::ValuesIn(kTestedKernels), NameOfKernel);
+INSTANTIATE_TEST_SUITE_P(Kernels, PanelProductTest, ::testing::ValuesIn(kTestedKernels),
+                         NameOfKernel);
 
 // Also where there is no AMX.
 TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {

@@ -245,8 +245,8 @@ class Kernel final : public PanelKernel {
                      const int64_t* places, const Ending& ending, float* out) const override {
     alignas(64) float sums[kRows * kBlock];
     const int64_t columns = p.columns - panel * kBlock;
-    const uint16_t* const weights = reinterpret_cast<const uint16_t*>(p.weights) +
-                                    panel * PanelSize(p.taps, p.rows.terms);
+    const uint16_t* const weights =
+        reinterpret_cast<const uint16_t*>(p.weights) + panel * PanelSize(p.taps, p.rows.terms);
     if (count > 16) {
       columns > 16 ? Sum<2, 2>(p, first, weights, sums) : Sum<2, 1>(p, first, weights, sums);
     } else {

@@ -24,9 +24,11 @@ double WorstError(const std::function<float(float)>& function,
   return worst;
 }
 
-#define EXPECT_ACCURATE(function, exact, low, high)                                       \
-  EXPECT_LT(WorstError([](float x) { return function(x); },                               \
-                       [](double x) { return exact; }, low, high), 6) << #function
+#define EXPECT_ACCURATE(function, exact, low, high)                                               \
+  EXPECT_LT(                                                                                      \
+      WorstError([](float x) { return function(x); }, [](double x) { return exact; }, low, high), \
+      6)                                                                                          \
+      << #function
 
 TEST(VectorMathTest, AgreesWithTheLibrary) {
   EXPECT_ACCURATE(Exp, std::exp(x), -87, 88);

@@ -34,7 +34,8 @@ void ExpectAsDirect(const ConvolutionShape& s, PostOps post_ops, ThreadPool* poo
   KernelContext ctx(step, nullptr);
   PackedWeights packed;
   ASSERT_TRUE(ConvolveWinograd(ctx, s, post_ops, input.data<float>(), filter,
-                               post_ops.bias ? &bias : nullptr, &packed, output.data<float>(), ComputeNone)
+                               post_ops.bias ? &bias : nullptr, &packed, output.data<float>(),
+                               ComputeNone)
                   .ok());
   const double scale = std::sqrt(9.0 * s.in_channels);
   const std::vector<double> expected = ExactConvolution(s, post_ops, input, filter, bias, before);
