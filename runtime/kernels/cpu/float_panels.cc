@@ -103,15 +103,10 @@ template <int kVectors>
 inline void Store(const Destination& to, int64_t row, const __m512 (&x)[kVectors],
                   const __m512 (&bias)[kVectors]) {
   if (to.places[row] < 0) return;
-  const __m512 low = _mm512_set1_ps(to.ending.low), high = _mm512_set1_ps(to.ending.high);
   for (int v = 0; v < kVectors; ++v) {
     float* const at = to.out + to.places[row] + 16 * v;
     const __mmask16 mask = First(to.columns - 16 * v);
-    __m512 y = _mm512_add_ps(x[v], bias[v]);
-    if (to.ending.add) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, at));
-    // A NaN is the second operand, and stays.
-    y = _mm512_min_ps(high, _mm512_max_ps(low, y));
-    _mm512_mask_storeu_ps(at, mask, y);
+    _mm512_mask_storeu_ps(at, mask, Ended(to.ending, x[v], bias[v], mask, at));
   }
 }
 
@@ -165,9 +160,7 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
   }
   __m512 bias[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    const __mmask16 mask = First(to->columns - 16 * v);
-    bias[v] = to->ending.bias == nullptr ? _mm512_setzero_ps()
-                                         : _mm512_maskz_loadu_ps(mask, to->ending.bias + 16 * v);
+    bias[v] = BiasOf(to->ending, 16 * v, First(to->columns - 16 * v));
   }
 #pragma GCC unroll 14
   for (int i = 0; i < kCount; ++i) Store<kVectors>(*to, i, s[i], bias);

@@ -16,9 +16,9 @@ inline constexpr int64_t kMostRows = 32;
 
 inline int64_t Blocks(int64_t count) { return (count + kBlock - 1) / kBlock; }
 
-// Rows as a kernel reads them, in memory of the caller's of RowsSize() bytes.
+// Rows as a kernel reads them.
 struct Rows {
-  void* data = nullptr;
+  void* data = nullptr;  // the caller's, of RowsSize() bytes, or the floats themselves as they lie
   int64_t count = 0;
   int64_t terms = 0;
 };
@@ -60,6 +60,7 @@ class PanelKernel {
   virtual int64_t rows_together() const = 0;
   // Into how many rows at once a run of them is best cut, at most kMostRows.
   virtual int64_t BlockRows(int64_t length) const = 0;
+  // Bytes of `count` rows, and of what is read beyond them.
   virtual int64_t RowsSize(int64_t count, int64_t terms) const = 0;
   // True if rows that lie one after the other need not be put anywhere.
   virtual bool TakesRowsAsTheyLie(int64_t terms) const = 0;
@@ -71,7 +72,6 @@ class PanelKernel {
 
   // Computes rows [first, first + count) in the columns of one panel. Row i of these goes to out +
   // places[i], or nowhere if that is negative. Only between Begin() and End() on this thread.
-  // Up to kMostRows rows beyond rows.count may be read.
   virtual void MultiplyBlock(const Product& product, int64_t first, int64_t count, int64_t panel,
                              const int64_t* places, const Ending& ending, float* out) const = 0;
   virtual void Begin() const = 0;

@@ -125,9 +125,8 @@ class PointProducts {
         filters_(filters.raw()) {}
 
   // Floats from one row of a point to the next.
-  int64_t row_step() const { return RowStep(in_); }
-  static int64_t RowStep(int64_t in) {
-    return panel::FloatPanels().RowsSize(1, in) / static_cast<int64_t>(sizeof(float));
+  int64_t row_step() const {
+    return kernel_.RowsSize(1, in_) / static_cast<int64_t>(sizeof(float));
   }
 
   // products [points, rows, out] = tiles [points, rows, row_step()] times filters.
