@@ -5,10 +5,10 @@
 //   PacedScope scope;           // on a thread of low priority
 //   LoadModel();                // while requests come, pauses after every fifth of a millisecond
 //
-// A low priority is not enough. Linux (EEVDF, since 6.6) owes a thread at SCHED_IDLE its share, a
-// third of a percent, and pays it in one piece: now and then it takes the core from whoever runs
-// there, until the next tick of the clock, up to 4 ms later. A thread that leaves the core by
-// itself is never owed more than it worked since.
+// A low priority is not enough. In traces of Linux's scheduler (EEVDF, since 6.6) a thread at
+// SCHED_IDLE now and then takes the core from one that answers requests, until the next tick of the
+// clock, up to 4 ms later: as if it were paid in one piece the small share that it is owed. A
+// thread that leaves the core by itself is owed little.
 #pragma once
 
 #include <atomic>
