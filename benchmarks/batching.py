@@ -18,6 +18,7 @@ BERT-mini (4 layers of 256, 128 tokens), and y = x / 2 + 2, which shows what a r
 the model costs nothing.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -130,17 +131,20 @@ def built(variable, target, path):
     return str(ROOT / "bazel-bin" / path)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_ports(count):
+    """TCP ports nobody listens on, each a different one."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
 class Server:
     """One `tessera serve`, ready when made."""
 
     def __init__(self, binary, name, folder, flags, log):
-        self.port, rest_port = free_port(), free_port()
+        self.port, rest_port = free_ports(2)
         self.process = subprocess.Popen(
             [
                 binary,

@@ -9,6 +9,7 @@ The binary is bazel-bin/tessera of this repository; TESSERA_BINARY names another
 
 import dataclasses
 import http.client
+import itertools
 import os
 import pathlib
 import random
@@ -65,14 +66,15 @@ def config_text(models):
     return "model_config_list { " + " ".join(model.text() for model in models) + " }\n"
 
 
-def free_port():
-    """A TCP port nobody listens on.
+# Below the range from which the kernel takes the ports of outgoing connections, so that no client of
+# a test running beside this one takes a port before its server does.
+_PORTS = range(15000, 32000)
+_PORTS_IN_TURN = itertools.cycle(random.sample(_PORTS, len(_PORTS)))
 
-    It lies below the range from which the kernel takes the ports of outgoing connections, so that
-    no client of a test running beside this one takes it before the server does.
-    """
-    while True:
-        port = random.randint(15000, 32000)
+
+def free_port():
+    """A TCP port nobody listens on, another one each time until all have had their turn."""
+    for port in _PORTS_IN_TURN:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             try:
                 probe.bind(("0.0.0.0", port))
