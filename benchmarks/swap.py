@@ -36,7 +36,7 @@ from clients.server import Model, Server, config_text
 LOADING = {"designed": [], "request_pool": ["--load_priority=none"]}
 # Of the closed loop that measures what the server can do: one a core. With more, requests are read
 # and answered many at a time, which makes each cheaper than those of a Poisson process are.
-IN_FLIGHT = os.cpu_count()
+IN_FLIGHT = len(os.sched_getaffinity(0))
 # A median of so many times what an answer takes in that loop is that of a queue.
 OVERLOAD = 10
 # Seconds between two questions for the states of versions.

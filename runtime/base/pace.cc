@@ -19,9 +19,11 @@ void Leave();
 
 namespace {
 
-// The longest that a thread which answers requests may have to wait, and what gives it time.
-constexpr int64_t kWorkNanos = 200'000;
-constexpr int64_t kPauseNanos = 50'000;
+// The longest that a thread which answers requests may have to wait, and what gives it time: a fifth
+// of a core is for loading. With four fifths a request waited two to three times as long at the 99th
+// percentile (scripts/bench swap).
+constexpr int64_t kWorkNanos = 100'000;
+constexpr int64_t kPauseNanos = 400'000;
 constexpr int64_t kBusyNanos = 100'000'000;  // after a request
 // Between two looks whether requests come. Each costs some ten microseconds.
 constexpr int64_t kLookNanos = 2'000'000;

@@ -3,7 +3,7 @@
 //   NoteRequest();              // wherever a request comes in
 //
 //   PacedScope scope;           // on a thread of low priority
-//   LoadModel();                // while requests come, pauses after every fifth of a millisecond
+//   LoadModel();                // while requests come, works a fifth of the time
 //
 // A low priority is not enough. In traces of Linux's scheduler (EEVDF, since 6.6) a thread at
 // SCHED_IDLE now and then takes the core from one that answers requests, until the next tick of the
