@@ -88,7 +88,8 @@ class Folder {
     Node* linear = match.linear.node;
     const int64_t channels = match.linear.channels;
     const Tensor& weights = *ConstantValue(linear->input(1));
-    ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(DType::kFloat, weights.shape()));
+    ASSIGN_OR_RETURN(Tensor scaled,
+                     Tensor::Allocate(DType::kFloat, weights.shape(), WeightsAllocator()));
     // A deep network has tens of millions of weights.
     constexpr double kFloatsANanosecond = 0.5;  // into fresh memory
     ParallelFor(item_.pool, weights.num_elements() / channels, channels / kFloatsANanosecond,

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/crc32c.h"
-#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/session/table_format.h"
 #include "runtime/tensor/buffer.h"
@@ -19,8 +18,6 @@ namespace tessera {
 namespace {
 
 constexpr size_t kLengthsCrcSize = 4;
-// The pages of smaller tensors are not worth a system call.
-constexpr size_t kMinReleasedSize = 64 << 10;
 
 absl::Status WrongChecksum() {
   return absl::DataLossError(
@@ -136,11 +133,7 @@ absl::StatusOr<Tensor> LoadTensor(const std::shared_ptr<const MappedFile>& file,
   if (stored.shape.num_elements() == 0) return Tensor::Allocate(stored.dtype, stored.shape);
   if (stored.dtype == DType::kString) return LoadStrings(bytes, stored);
 
-  if (check_crc) {
-    if (!ChecksumMatches(stored.crc, Crc32c(bytes))) return WrongChecksum();
-    // Many a tensor is never read again, or only to be packed.
-    if (bytes.size() >= kMinReleasedSize) ReleaseMappedPages(bytes);
-  }
+  if (check_crc && !ChecksumMatches(stored.crc, Crc32c(bytes))) return WrongChecksum();
   const size_t unit = SwapUnit(stored.dtype);
   const bool swap = stored.is_foreign_endian && unit > 1;
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % AlignmentOf(stored.dtype) == 0;

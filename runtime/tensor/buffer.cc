@@ -1,5 +1,7 @@
 #include "runtime/tensor/buffer.h"
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -7,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
+#include "runtime/base/mapping_guard.h"
 #include "runtime/tensor/large_blocks.h"
 
 namespace tessera {
@@ -43,6 +46,16 @@ class LargeBuffer final : public Buffer {
   const size_t block_size_;
 };
 
+// A map of its own.
+class WeightsBuffer final : public Buffer {
+ public:
+  WeightsBuffer(char* data, size_t size) : Buffer(data, size, true) {}
+  ~WeightsBuffer() override {
+    DropPages(data_, size_);  // in slices, which hold nobody up
+    ::munmap(data_, size_);
+  }
+};
+
 static_assert(sizeof(HeapBuffer) <= kBufferAlignment);
 static_assert(sizeof(LargeBuffer) <= kBufferAlignment);
 
@@ -51,15 +64,29 @@ char* AlignUp(char* p) {
   return p + (-address & (kBufferAlignment - 1));
 }
 
+absl::Status OutOfMemory(size_t size) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("out of memory: cannot allocate ", size, " bytes"));
+}
+
 class ProcessHeap final : public Allocator {
  public:
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
     IntrusivePtr<Buffer> buffer = AllocateHeapBuffer(size);
-    if (!buffer) [[unlikely]] {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("out of memory: cannot allocate ", size, " bytes"));
-    }
+    if (!buffer) [[unlikely]]
+      return OutOfMemory(size);
     return buffer;
+  }
+};
+
+class MapsForWeights final : public Allocator {
+ public:
+  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
+    if (size < kLargeBlockSize) return HeapAllocator()->Allocate(size);
+    void* const map =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) return OutOfMemory(size);
+    return IntrusivePtr<Buffer>(MakeRefCounted<WeightsBuffer>(static_cast<char*>(map), size));
   }
 };
 
@@ -106,6 +133,11 @@ IntrusivePtr<Buffer> AllocateHeapBuffer(size_t size) {
 Allocator* HeapAllocator() {
   static ProcessHeap* const heap = new ProcessHeap;
   return heap;
+}
+
+Allocator* WeightsAllocator() {
+  static MapsForWeights* const maps = new MapsForWeights;
+  return maps;
 }
 
 IntrusivePtr<Buffer> MapBuffer(std::shared_ptr<const MappedFile> file, size_t offset, size_t size) {

@@ -1,5 +1,6 @@
 #include "runtime/tensor/tensor.h"
 
+#include <algorithm>
 #include <complex>
 #include <limits>
 #include <string>
@@ -83,6 +84,19 @@ TEST(TensorTest, AllocatorProvidesTheBytes) {
   EXPECT_EQ(counting.count, 1);
   FailingAllocator failing;
   EXPECT_EQ(Tensor::Allocate(DType::kFloat, {4}, &failing).status().message(), "arena is full");
+}
+
+TEST(TensorTest, WeightsHaveTheirMemoryAtAnySize) {
+  for (int64_t size : {0, 1, 100, 1 << 20, (9 << 20) + 5}) {
+    Tensor t = Tensor::Allocate(DType::kUint8, {size}, WeightsAllocator()).value();
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(t.raw()) % kBufferAlignment, 0);
+    std::fill_n(t.data<uint8_t>(), size, 7);
+    EXPECT_EQ(std::count(t.data<uint8_t>(), t.data<uint8_t>() + size, 7), size);
+    EXPECT_TRUE(size == 0 || t.CanWriteInPlace());
+  }
+  EXPECT_EQ(
+      Tensor::Allocate(DType::kUint8, {int64_t{1} << 62}, WeightsAllocator()).status().code(),
+      absl::StatusCode::kResourceExhausted);
 }
 
 TEST(TensorTest, EmptyTensorsHaveAPointer) {

@@ -11,6 +11,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
+#include "runtime/session/unused_variables.h"
 #include "serving/servables/intact_callable.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -85,6 +86,8 @@ absl::Status SavedModelLoader::Load() {
     if (run_wrapper_ != nullptr) likely_rows = run_wrapper_->LikelyRows();
     status = options_->warm_up(directory_, *servable_, likely_rows);
   }
+  // Warm now: what runs read, they hold.
+  ReleaseUnusedVariables(servable_->session().resources());
   if (status.ok()) status = Health();
   if (!status.ok()) {
     servable_.reset();

@@ -1,7 +1,5 @@
 #include "runtime/kernels/cpu/packed_weights.h"
 
-#include <sys/mman.h>
-
 #include "runtime/base/mapping_guard.h"
 #include "runtime/kernels/cpu/onednn.h"
 
@@ -15,14 +13,6 @@ namespace {
 void PageOut(const Tensor& weights) { ReleaseMappedPages({weights.raw(), weights.total_bytes()}); }
 
 }  // namespace
-
-void AskForHugePages(void* memory, size_t size) {
-  constexpr uintptr_t kHugePage = uintptr_t{1} << 21;
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
-  const uintptr_t last = (begin + size) / kHugePage * kHugePage;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-}
 
 void PackedWeights::Follow(const Tensor& weights) {
   if (source_data_ == weights.raw()) return;
@@ -43,7 +33,6 @@ memory PackedWeights::Get(const Tensor& weights, const memory::desc& plain,
     if (packed.get_desc() == wanted) return packed;
   }
   memory packed(wanted, onednn::Engine());
-  AskForHugePages(packed.get_data_handle(), wanted.get_size());
   dnnl::reorder(given, packed).execute(onednn::Stream(), given, packed);
   onednn::Stream().wait();
   PageOut(weights);

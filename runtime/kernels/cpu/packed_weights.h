@@ -12,10 +12,6 @@
 
 namespace tessera {
 
-// Lets fresh memory that weights are packed into have huge pages, where it is large enough: they
-// fault in several times faster than small ones, and are read faster. Before it is written.
-void AskForHugePages(void* memory, size_t size);
-
 // Forms of weights that are made by other means than oneDNN's reordering.
 enum class WeightsForm { kPanels, kSeparable, kWinograd2, kWinograd4 };
 

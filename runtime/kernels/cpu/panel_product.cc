@@ -128,13 +128,12 @@ absl::StatusOr<Tensor> PackPanels(KernelContext& ctx, const PanelKernel& kernel,
   absl::Status status;
   Tensor result = packed->Derived(tensor, WeightsForm::kPanels, [&]() -> Tensor {
     const int64_t size = kernel.PackedSize(weights.taps, weights.terms, weights.columns);
-    absl::StatusOr<Tensor> room = Tensor::Allocate(DType::kInt8, {size});
+    absl::StatusOr<Tensor> room = Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator());
     if (!room.ok()) {
       status = room.status();
       return Tensor();
     }
     char* const to = reinterpret_cast<char*>(room->data<int8_t>());
-    AskForHugePages(to, size);
     std::atomic<bool> has_products{true};
     const int64_t panels = panel::Blocks(weights.columns);
     const double floats = weights.taps * weights.terms * panel::kBlock;

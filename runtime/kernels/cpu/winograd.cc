@@ -172,13 +172,13 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling, con
   Tensor result = packed->Derived(
       filter, is_small ? WeightsForm::kWinograd2 : WeightsForm::kWinograd4, [&]() -> Tensor {
         const int64_t size = kernel.PackedSize(1, in, out);
-        absl::StatusOr<Tensor> room = Tensor::Allocate(DType::kInt8, {tiling.points() * size});
+        absl::StatusOr<Tensor> room =
+            Tensor::Allocate(DType::kInt8, {tiling.points() * size}, WeightsAllocator());
         if (!room.ok()) {
           status = room.status();
           return Tensor();
         }
         char* const to = reinterpret_cast<char*>(room->data<int8_t>());
-        AskForHugePages(to, room->total_bytes());
         std::atomic<bool> is_finite{true};
         ctx.ParallelFor(tiling.points(), 10.0 * in * out, [&](int64_t begin, int64_t end) {
           std::vector<float> matrix(in * out);

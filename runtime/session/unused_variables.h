@@ -1,0 +1,14 @@
+// Variables that are there, but that no run reads.
+#pragma once
+
+#include "runtime/framework/resource_manager.h"
+
+namespace tessera {
+
+// Lets the mapped pages of variables whose values nothing else holds leave resident memory: what a
+// checkpoint has twice, and what was packed or left out when runs were compiled. Whoever reads such
+// a variable all the same gets its pages from the system's cache of the file. To be called once the
+// model is warm. Thread-safe.
+void ReleaseUnusedVariables(const ResourceManager& resources);
+
+}  // namespace tessera
