@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/base/call_once.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -207,9 +208,29 @@ absl::StatusOr<ArgRange> OutputRange(const OpDef& op, const AttrMap& attrs, absl
   return RangeOf(op, op.outputs, attrs, arg);
 }
 
+namespace {
+
+// A declaration, parsed at the first look.
+class Declaration {
+ public:
+  explicit Declaration(OpBuilder builder) : builder_(std::move(builder)) {}
+
+  const OpDef* Get() {
+    absl::call_once(once_, [this] { op_ = std::move(builder_).Build(); });
+    return op_.get();
+  }
+
+ private:
+  OpBuilder builder_;
+  absl::once_flag once_;
+  std::unique_ptr<OpDef> op_;
+};
+
+}  // namespace
+
 struct OpRegistry::State {
   mutable absl::Mutex mu;
-  absl::flat_hash_map<std::string, std::unique_ptr<OpDef>> ops ABSL_GUARDED_BY(mu);
+  absl::flat_hash_map<std::string, std::unique_ptr<Declaration>> ops ABSL_GUARDED_BY(mu);
 };
 
 OpRegistry::OpRegistry() : state_(std::make_unique<State>()) {}
@@ -222,29 +243,30 @@ OpRegistry& OpRegistry::Global() {
 const OpDef* OpRegistry::Find(absl::string_view name) const {
   absl::ReaderMutexLock lock(&state_->mu);
   auto it = state_->ops.find(name);
-  return it == state_->ops.end() ? nullptr : it->second.get();
+  return it == state_->ops.end() ? nullptr : it->second->Get();
 }
 
-absl::Status OpRegistry::Register(std::unique_ptr<OpDef> op) {
+absl::Status OpRegistry::Register(OpBuilder builder) {
   absl::MutexLock lock(&state_->mu);
-  std::string name = op->name;
-  if (!state_->ops.emplace(name, std::move(op)).second) {
-    return absl::AlreadyExistsError(absl::StrCat("op '", name, "' is declared twice"));
+  const auto [it, is_new] = state_->ops.try_emplace(builder.name());
+  if (!is_new) {
+    return absl::AlreadyExistsError(absl::StrCat("op '", builder.name(), "' is declared twice"));
   }
+  it->second = std::make_unique<Declaration>(std::move(builder));
   return absl::OkStatus();
 }
 
 std::vector<const OpDef*> OpRegistry::All() const {
   absl::ReaderMutexLock lock(&state_->mu);
   std::vector<const OpDef*> all;
-  for (const auto& [name, op] : state_->ops) all.push_back(op.get());
+  for (const auto& [name, op] : state_->ops) all.push_back(op->Get());
   std::sort(all.begin(), all.end(),
             [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   return all;
 }
 
 OpRegistration::OpRegistration(OpBuilder& builder) {
-  absl::Status status = OpRegistry::Global().Register(std::move(builder).Build());
+  absl::Status status = OpRegistry::Global().Register(std::move(builder));
   CHECK(status.ok()) << status.ToString();
 }
 

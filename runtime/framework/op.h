@@ -73,32 +73,16 @@ struct ArgRange {
 absl::StatusOr<ArgRange> InputRange(const OpDef& op, const AttrMap& attrs, absl::string_view arg);
 absl::StatusOr<ArgRange> OutputRange(const OpDef& op, const AttrMap& attrs, absl::string_view arg);
 
-// The process's op declarations. Filled before main by REGISTER_OP and by op libraries loaded
-// later; thread-safe; entries live for ever.
-class OpRegistry {
- public:
-  static OpRegistry& Global();
-  // Null if unknown.
-  const OpDef* Find(absl::string_view name) const;
-  // Errors: ALREADY_EXISTS for a second, different declaration.
-  absl::Status Register(std::unique_ptr<OpDef> op);
-  std::vector<const OpDef*> All() const;
-
- private:
-  struct State;
-  OpRegistry();
-  std::unique_ptr<State> state_;
-};
-
 // Builds an OpDef from short specifications. See REGISTER_OP.
 //   Input/Output: "x: T", "x: float", "xs: N * T", "args: Tin" (a list(type) attribute), "ref: Ref(T)"
 //   Attr: "T: type", "T: {float, double}", "T: {float, int32} = DT_INT32", "N: int >= 2",
 //         "keep_dims: bool = false", "shape: shape = { unknown_rank: true }", "f: func",
 //         "strides: list(int)", "padding: {'SAME', 'VALID'}", "value: tensor", "dts: list(type) >= 1"
-// A malformed specification aborts at start: it is our bug.
+// A malformed specification aborts when it is parsed: it is our bug.
 class OpBuilder {
  public:
   explicit OpBuilder(absl::string_view name);
+  OpBuilder(OpBuilder&&) noexcept;
   ~OpBuilder();  // out of line, as is all that a declaration calls: there are a thousand
   OpBuilder& Input(absl::string_view spec);
   OpBuilder& Output(absl::string_view spec);
@@ -109,12 +93,32 @@ class OpBuilder {
   OpBuilder& AllowsUninitializedInput();
   OpBuilder& Deprecated(int producer);
   OpBuilder& ShapeFn(tessera::ShapeFn fn);
+  const std::string& name() const { return op_->name; }
   // The result; input and output types may name attributes declared in any order.
   std::unique_ptr<OpDef> Build() &&;
 
  private:
   std::unique_ptr<OpDef> op_;
-  std::vector<std::string> inputs_, outputs_, attrs_;
+  // One after the other, each with what it is of before it and a zero behind: 'I', 'O' or 'A'.
+  std::string specs_;
+};
+
+// The process's op declarations. Filled before main by REGISTER_OP and by op libraries loaded
+// later; thread-safe; entries live for ever. A program declares a thousand ops and uses some
+// dozens: specifications are parsed once an op is looked for.
+class OpRegistry {
+ public:
+  static OpRegistry& Global();
+  // Null if unknown.
+  const OpDef* Find(absl::string_view name) const;
+  // Errors: ALREADY_EXISTS for a second declaration of a name.
+  absl::Status Register(OpBuilder builder);
+  std::vector<const OpDef*> All() const;
+
+ private:
+  struct State;
+  OpRegistry();
+  std::unique_ptr<State> state_;
 };
 
 // Registers at static initialisation:

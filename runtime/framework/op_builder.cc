@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "runtime/base/logging.h"
@@ -13,8 +15,10 @@
 namespace tessera {
 namespace {
 
-// A program parses some ten thousand specifications before main(): most of the code that it runs
-// until then is here. absl::StripAsciiWhitespace() calls a function for each character.
+// Stands behind each specification that a builder has gathered.
+constexpr absl::string_view kEnd("\0", 1);
+
+// As absl::StripAsciiWhitespace(), which calls a function for each character.
 absl::string_view Trim(absl::string_view s) {
   while (!s.empty() && absl::ascii_isspace(s.front())) s.remove_prefix(1);
   while (!s.empty() && absl::ascii_isspace(s.back())) s.remove_suffix(1);
@@ -167,17 +171,18 @@ void ParseAttr(absl::string_view spec, AttrDef& attr) {
 OpBuilder::OpBuilder(absl::string_view name) : op_(std::make_unique<OpDef>()) {
   op_->name = std::string(name);
 }
+OpBuilder::OpBuilder(OpBuilder&&) noexcept = default;
 OpBuilder::~OpBuilder() = default;
 OpBuilder& OpBuilder::Input(absl::string_view spec) {
-  inputs_.emplace_back(spec);
+  absl::StrAppend(&specs_, "I", spec, kEnd);
   return *this;
 }
 OpBuilder& OpBuilder::Output(absl::string_view spec) {
-  outputs_.emplace_back(spec);
+  absl::StrAppend(&specs_, "O", spec, kEnd);
   return *this;
 }
 OpBuilder& OpBuilder::Attr(absl::string_view spec) {
-  attrs_.emplace_back(spec);
+  absl::StrAppend(&specs_, "A", spec, kEnd);
   return *this;
 }
 OpBuilder& OpBuilder::Stateful() {
@@ -206,12 +211,16 @@ OpBuilder& OpBuilder::ShapeFn(tessera::ShapeFn fn) {
 }
 
 std::unique_ptr<OpDef> OpBuilder::Build() && {
-  op_->attrs.reserve(attrs_.size());
-  op_->inputs.reserve(inputs_.size());
-  op_->outputs.reserve(outputs_.size());
-  for (const std::string& spec : attrs_) ParseAttr(spec, op_->attrs.emplace_back());
-  for (const std::string& spec : inputs_) ParseArg(*op_, spec, op_->inputs.emplace_back());
-  for (const std::string& spec : outputs_) ParseArg(*op_, spec, op_->outputs.emplace_back());
+  const auto for_each = [&](char kind, absl::FunctionRef<void(absl::string_view)> parse) {
+    for (absl::string_view rest = specs_; !rest.empty();) {
+      const absl::string_view spec = rest.substr(0, rest.find(kEnd));
+      if (spec[0] == kind) parse(spec.substr(1));
+      rest.remove_prefix(spec.size() + kEnd.size());
+    }
+  };
+  for_each('A', [&](absl::string_view spec) { ParseAttr(spec, op_->attrs.emplace_back()); });
+  for_each('I', [&](absl::string_view spec) { ParseArg(*op_, spec, op_->inputs.emplace_back()); });
+  for_each('O', [&](absl::string_view spec) { ParseArg(*op_, spec, op_->outputs.emplace_back()); });
   return std::move(op_);
 }
 
