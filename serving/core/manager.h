@@ -20,6 +20,7 @@
 #include "serving/core/elastic_pool.h"
 #include "serving/core/loader.h"
 #include "serving/core/memory_budget.h"
+#include "serving/core/name_hash.h"
 #include "serving/core/rcu.h"
 #include "serving/core/servable_event_bus.h"
 #include "serving/core/servable_handle.h"
@@ -128,7 +129,8 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   struct Version;
   struct Name;
   // Available versions by name, ascending.
-  using ServingMap = absl::flat_hash_map<std::string, std::vector<Served*>>;
+  using ServingMap =
+      absl::flat_hash_map<std::string, std::vector<Served*>, NameHash, std::equal_to<>>;
 
   const Served* Pin(const ServableRequest& request, HolderCount::Stripe** stripe) const;
   static absl::Status NotFound(const ServableRequest& request);

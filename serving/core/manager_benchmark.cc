@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "benchmark/benchmark.h"
 #include "runtime/base/logging.h"
@@ -113,6 +114,7 @@ BENCHMARK(BM_AcquireDuringSwitches)
 }  // namespace tessera::serving
 
 int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
   tessera::SetMinLogSeverity(tessera::LogSeverity::kError);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

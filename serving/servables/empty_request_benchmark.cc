@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "benchmark/benchmark.h"
 #include "google/protobuf/text_format.h"
@@ -85,6 +86,7 @@ BENCHMARK(BM_EmptyRequest)->Threads(1)->Threads(2);
 }  // namespace tessera::serving
 
 int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
   tessera::SetMinLogSeverity(tessera::LogSeverity::kError);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
