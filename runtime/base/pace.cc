@@ -19,9 +19,9 @@ void Leave();
 
 namespace {
 
-// The longest that a thread which answers requests may have to wait, and what gives it time: a fifth
-// of a core is for loading. With four fifths a request waited two to three times as long at the 99th
-// percentile (scripts/bench swap).
+// The longest that a thread which answers requests may have to wait, and what gives it time: a
+// fifth of a core is for loading. With four fifths p99 of requests grew up to 2.7 times while a
+// version loaded (scripts/bench swap).
 constexpr int64_t kWorkNanos = 100'000;
 constexpr int64_t kPauseNanos = 400'000;
 constexpr int64_t kBusyNanos = 100'000'000;  // after a request

@@ -11,20 +11,20 @@ constexpr size_t kMinReleasedSize = 64 << 10;
 }  // namespace
 
 void ReleaseUnusedVariables(const ResourceManager& resources) {
-  resources.ForEach([](const std::string&, const std::string&, const std::string&,
-                       Resource& resource) {
-    auto* const variable = dynamic_cast<Variable*>(&resource);
-    if (variable == nullptr) return;
-    variable
-        ->Update([](Tensor& value) {
-          if (value.has_value() && value.total_bytes() >= kMinReleasedSize &&
-              value.buffer()->HasOneOwner()) {
-            ReleaseMappedPages({value.raw(), value.total_bytes()});
-          }
-          return absl::OkStatus();
-        })
-        .IgnoreError();
-  });
+  resources.ForEach(
+      [](const std::string&, const std::string&, const std::string&, Resource& resource) {
+        auto* const variable = dynamic_cast<Variable*>(&resource);
+        if (variable == nullptr) return;
+        variable
+            ->Update([](Tensor& value) {
+              if (value.has_value() && value.total_bytes() >= kMinReleasedSize &&
+                  value.buffer()->HasOneOwner()) {
+                ReleaseMappedPages({value.raw(), value.total_bytes()});
+              }
+              return absl::OkStatus();
+            })
+            .IgnoreError();
+      });
 }
 
 }  // namespace tessera

@@ -94,9 +94,8 @@ TEST(TensorTest, WeightsHaveTheirMemoryAtAnySize) {
     EXPECT_EQ(std::count(t.data<uint8_t>(), t.data<uint8_t>() + size, 7), size);
     EXPECT_TRUE(size == 0 || t.CanWriteInPlace());
   }
-  EXPECT_EQ(
-      Tensor::Allocate(DType::kUint8, {int64_t{1} << 62}, WeightsAllocator()).status().code(),
-      absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Tensor::Allocate(DType::kUint8, {int64_t{1} << 62}, WeightsAllocator()).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST(TensorTest, EmptyTensorsHaveAPointer) {
