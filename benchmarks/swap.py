@@ -39,6 +39,8 @@ LOADING = {"designed": [], "request_pool": ["--load_priority=none"]}
 IN_FLIGHT = len(os.sched_getaffinity(0))
 # A median of so many times what an answer takes in that loop is that of a queue.
 OVERLOAD = 10
+# More in a row say little that is new: without pauses one takes 30 ms, and the window beside it 500.
+MOST_SWAPS = 100
 # Seconds between two questions for the states of versions.
 POLL = 0.02
 GOALS = {"p99_us": 1.2, "p99.9_us": 1.5}
@@ -88,7 +90,7 @@ def configurer(client, models):
 
 
 def measure(asked, case, swapped, flags, rate, seconds):
-    """(summary, times of the swaps). `seconds` of swaps, and as long without."""
+    """(summary, times of the swaps). `seconds` of swaps, and at least as long without."""
     models = [asked, swapped.model]
     with Server("--file_system_poll_wait_seconds=0", *flags, models=models) as server:
         with Client(server) as client, Load(server, case, rate) as load:
@@ -96,7 +98,7 @@ def measure(asked, case, swapped, flags, rate, seconds):
             time.sleep(3)
             swapped.swap(client, configure)  # what is made once is made now
             times = []
-            while sum(times) < seconds:
+            while sum(times) < seconds and len(times) < MOST_SWAPS:
                 load.window("before")
                 wait(client, max(0.5, times[-1] if times else 0))
                 start = time.monotonic()
@@ -146,7 +148,7 @@ def main():
     parser.add_argument("--models", default="half_plus_two,resnet50")
     parser.add_argument("--megabytes", default="100,500")
     parser.add_argument("--loading", default="designed,request_pool")
-    parser.add_argument("--seconds", type=float, default=20, help="of swaps, for each line")
+    parser.add_argument("--seconds", type=float, default=20, help="of swaps, for each line; a hundred swaps are enough")
     parser.add_argument("--rate_share", type=float, default=0.5, help="of what the server can do")
     options = parser.parse_args()
     build()
