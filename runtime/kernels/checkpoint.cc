@@ -78,8 +78,11 @@ class RestoreV2Kernel : public OpKernel {
     ASSIGN_OR_RETURN(const std::string prefix, ScalarString(ctx, 0, "prefix"));
     RETURN_IF_ERROR(CheckNames(ctx, ctx.num_outputs()));
     ASSIGN_OR_RETURN(const IntrusivePtr<OpenCheckpoint> checkpoint, OpenForStep(ctx, prefix));
+    // Of the first tensor that has one, whichever thread is the first to find one: a damaged file
+    // fails in the same words each time.
     absl::Mutex mu;
-    absl::Status first_error;
+    absl::Status error;
+    int64_t error_index = ctx.num_outputs();
     // Checking the tensors' checksums is what takes time: about the speed of memory.
     constexpr double kCostPerTensor = 1e5;
     ctx.ParallelFor(ctx.num_outputs(), kCostPerTensor, [&](int64_t begin, int64_t end) {
@@ -87,10 +90,13 @@ class RestoreV2Kernel : public OpKernel {
         absl::Status status = Restore(ctx, checkpoint->reader(), prefix, static_cast<int>(i));
         if (status.ok()) continue;
         absl::MutexLock lock(&mu);
-        if (first_error.ok()) first_error = std::move(status);
+        if (i < error_index) {
+          error_index = i;
+          error = std::move(status);
+        }
       }
     });
-    return first_error;
+    return error;
   }
 
  private:
