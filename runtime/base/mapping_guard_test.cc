@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/tested_mapping.h"
 
 namespace tessera {
 namespace {
@@ -33,14 +34,6 @@ class MappingGuardTest : public ::testing::Test {
   }
   ~MappingGuardTest() override { fs::remove_all(directory_); }
 
-  // Whether maps of this directory's files are guarded, or else read.
-  bool CanGuard() const {
-    const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool can = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
-    close(fd);
-    return can;
-  }
-
   std::string directory_;
   std::string path_;
 };
@@ -56,21 +49,8 @@ TEST_F(MappingGuardTest, OverwritingInPlaceDoesNotReachReaders) {
   EXPECT_TRUE(IsAll(**MappedFile::Open(path_), 'b')) << "later ones see the new bytes";
 }
 
-// Of the map that starts at `data`, in KiB.
-int ResidentSize(const char* data) {
-  std::ifstream smaps("/proc/self/smaps");
-  std::string line;
-  while (std::getline(smaps, line)) {
-    if (std::strtoull(line.c_str(), nullptr, 16) != reinterpret_cast<uintptr_t>(data)) continue;
-    while (std::getline(smaps, line)) {
-      if (line.starts_with("Rss:")) return std::atoi(line.c_str() + sizeof("Rss:"));
-    }
-  }
-  return -1;
-}
-
 TEST_F(MappingGuardTest, ReleasedPagesLeaveMemoryAndComeBack) {
-  if (!CanGuard()) GTEST_SKIP() << "no leases here";
+  if (!CanGuard(path_)) GTEST_SKIP() << "no leases here";
   const auto file = *MappedFile::Open(path_);
   EXPECT_TRUE(IsAll(*file, 'a'));
   EXPECT_EQ(ResidentSize(file->view().data()), kSize >> 10);
@@ -135,7 +115,7 @@ TEST_F(MappingGuardTest, SeveralMapsOfOneFileAreAllKept) {
 }
 
 TEST_F(MappingGuardTest, PagesThatCannotBeHadBecomeZerosAndAreToldOf) {
-  if (!CanGuard()) GTEST_SKIP() << "this file system has no leases";
+  if (!CanGuard(path_)) GTEST_SKIP() << "this file system has no leases";
   const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   char* const map = static_cast<char*>(mmap(nullptr, kSize, PROT_READ, MAP_SHARED, fd, 0));
   const int same_file = dup(fd);

@@ -5,10 +5,10 @@
 
 namespace tessera {
 
-// Lets the mapped pages of variables whose values nothing else holds leave resident memory: what a
-// checkpoint has twice, and what was packed or left out when runs were compiled. Whoever reads such
-// a variable all the same gets its pages from the system's cache of the file. To be called once the
-// model is warm. Thread-safe.
+// Lets the mapped pages of variables whose values nothing else holds leave resident memory: those
+// that a checkpoint has twice, or that no compiled run has as a constant. Whoever reads such a
+// variable all the same gets its pages from the system's cache of the file. To be called once the
+// model is warm. Thread-safe, also for readers of the variables.
 void ReleaseUnusedVariables(const ResourceManager& resources);
 
 }  // namespace tessera

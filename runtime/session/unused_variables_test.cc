@@ -1,9 +1,5 @@
 #include "runtime/session/unused_variables.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -11,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/tested_mapping.h"
 #include "runtime/tensor/buffer.h"
 
 namespace tessera {
@@ -18,27 +15,6 @@ namespace {
 
 constexpr int64_t kFloats = 1 << 18;
 constexpr size_t kBytes = kFloats * sizeof(float);
-
-// In KiB, of the map that begins at `data`; negative if there is none.
-int ResidentSize(const char* data) {
-  std::ifstream smaps("/proc/self/smaps");
-  std::string line;
-  while (std::getline(smaps, line)) {
-    if (std::strtoull(line.c_str(), nullptr, 16) != reinterpret_cast<uintptr_t>(data)) continue;
-    while (std::getline(smaps, line)) {
-      if (line.starts_with("Rss:")) return std::atoi(line.c_str() + sizeof("Rss:"));
-    }
-  }
-  return -1;
-}
-
-// Whether maps of a file are guarded, or else it is read.
-bool CanGuard(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool can = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
-  close(fd);
-  return can;
-}
 
 float Sum(const Tensor& tensor) {
   const auto values = tensor.flat<float>();

@@ -50,7 +50,8 @@ Allocator* HeapAllocator();
 // For what is written once and kept long: weights in the form that kernels want. Memory goes back to
 // the system as soon as it is freed. Its pages are small, whatever its size: where a virtual
 // machine's host has to find the memory first, huge ones were seen to come at 0.25 GB/s and small
-// ones at 2, while reading weights from small pages took runs a hundredth longer at most.
+// ones at 2. Steps of ResNet-50 and BERT-base with one input took about a hundredth longer then.
+// Blocks below a mebibyte come from the heap. Thread-safe.
 Allocator* WeightsAllocator();
 
 // HeapAllocator()->Allocate() without the virtual call; null if memory is out.
