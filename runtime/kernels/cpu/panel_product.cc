@@ -201,12 +201,13 @@ void MultiplyPanels(KernelContext& ctx, const PanelKernel& kernel, const panel::
         ending = last;
         ending.add = add;
       }
-      // While the blocks go through one panel, each brings its share of the next one.
+      // While the blocks go through one panel, each brings its share of the next one, even from
+      // beyond `end`: most ranges are followed by one that this thread takes, too.
       const int64_t from = panel_size * first / term_blocks;
       const int64_t share =
           (panel_size * part.end_block / term_blocks - from) / static_cast<int64_t>(all.size());
       for (int64_t panel = begin; panel < end; ++panel) {
-        part.ahead_bytes = panel + 1 < end ? share : 0;
+        part.ahead_bytes = panel + 1 < panels ? share : 0;
         part.ahead = product.weights + (panel + 1) * panel_size + from;
         for (const RowBlock& block : all) {
           kernel.MultiplyBlock(part, block.first, block.count, panel, block.places, ending, out);

@@ -143,8 +143,9 @@ class PointProducts {
                                .columns = out_,
                                .end_block = panel::Blocks(in_)};
         product.rows = {tiles + point * rows * row_step(), rows, in_};
+        // Most ranges are followed by one that this thread takes, too.
         product.ahead = filters_ + (item + 1) * panel_bytes;
-        product.ahead_bytes = item + 1 < end ? panel_bytes * block / rows : 0;
+        product.ahead_bytes = item + 1 < points_ * panels_ ? panel_bytes * block / rows : 0;
         float* const to = products + point * rows * out_;
         for (int64_t first = 0; first < rows; first += block) {
           kernel_.MultiplyBlock(product, first, std::min(block, rows - first), panel, places,
