@@ -227,17 +227,17 @@ absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, Compute
   if (threads == 1 || count < threads || count * rows < threads * kRowsAThread) {
     return compute(ctx, 0, count);
   }
-  // Two a thread, so that one that comes late takes fewer.
-  const int64_t pieces = std::min<int64_t>({2 * threads, count, count * rows / kRowsAThread});
-  const int64_t size = (count + pieces - 1) / pieces;
+  // The same number for each thread, and two of them if they can be, so that a thread that comes
+  // late takes fewer.
+  const bool are_many = count >= 2 * threads && count * rows >= 2 * threads * kRowsAThread;
+  const int64_t pieces = are_many ? 2 * threads : threads;
   constexpr double kLong = 1e6;
   return ForEachPiece(ctx, pieces, kLong, [&](int64_t piece) {
-    const int64_t first = std::min(piece * size, count);
-    if (first == count) return absl::OkStatus();
+    const int64_t first = count * piece / pieces, end = count * (piece + 1) / pieces;
     StepContext step = ctx.step();
     step.intra_op_pool = nullptr;
     KernelContext alone(step, ctx.device());
-    return compute(alone, first, std::min(size, count - first));
+    return compute(alone, first, end - first);
   });
 }
 

@@ -54,8 +54,8 @@ using ComputeItems =
     absl::FunctionRef<absl::Status(KernelContext& ctx, int64_t first, int64_t count)>;
 
 // Computes `count` items, of which each makes `rows` rows. Where there are enough of them every
-// thread is given its own, and computes them alone: then what it makes ready stays in its cache.
-// Otherwise compute() is called for all, and may share them out as it likes.
+// thread is given as many of its own, and computes them alone: then what it makes ready stays in
+// its cache. Otherwise compute() is called for all, and may share them out as it likes.
 absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute);
 
 // Makes the outputs of `grid`, of all terms.

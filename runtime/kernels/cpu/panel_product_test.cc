@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -150,6 +151,34 @@ TEST_P(PanelProductTest, LeavesAllRowsOfWeightsThatItHasNoProductsOf) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, PanelProductTest, ::testing::ValuesIn(kTestedKernels),
                          NameOfKernel);
+
+// Three pieces, of which one thread computes two, made the others wait for a third of the time.
+TEST(ShareItemsTest, GivesEachThreadAsMany) {
+  for (const int threads : {2, 3}) {
+    ThreadPool pool({.num_threads = threads});
+    StepContext step;
+    step.intra_op_pool = &pool;
+    KernelContext ctx(step, nullptr);
+    for (const int64_t count : {392, 400, 1000, 10000}) {
+      SCOPED_TRACE(testing::Message() << count << " on " << threads);
+      std::mutex mu;
+      std::map<int64_t, int64_t> pieces;  // length by first item
+      ASSERT_TRUE(ShareItems(ctx, count, 1, [&](KernelContext&, int64_t first, int64_t length) {
+                    std::lock_guard<std::mutex> lock(mu);
+                    pieces[first] = length;
+                    return absl::OkStatus();
+                  }).ok());
+      EXPECT_EQ(pieces.size() % threads, 0);
+      int64_t next = 0;
+      for (const auto& [first, length] : pieces) {
+        EXPECT_EQ(first, next);
+        EXPECT_NEAR(length, count / pieces.size(), 1);
+        next = first + length;
+      }
+      EXPECT_EQ(next, count);
+    }
+  }
+}
 
 // Also where there is no AMX.
 TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
