@@ -117,9 +117,9 @@ class Loop {
  public:
   using Body = absl::FunctionRef<void(int64_t, int64_t)>;
 
-  Loop(int64_t total, int64_t block, int64_t num_blocks, int threads, Body body)
+  Loop(int64_t total, int64_t num_blocks, int threads, Body body)
       : total_(total),
-        block_(block),
+        num_blocks_(num_blocks),
         threads_(threads),
         owners_(threads),
         body_(body),
@@ -160,8 +160,7 @@ class Loop {
     for (int i = 0; i < threads_; ++i) {
       Share& share = shares_[(mine + i) % threads_];
       for (int64_t at; (at = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
-        const int64_t begin = at * block_;
-        body_(begin, std::min(begin + block_, total_));
+        body_(FirstOf(at), FirstOf(at + 1));
         ++finished;
       }
     }
@@ -171,8 +170,11 @@ class Loop {
     }
   }
 
+  // The first item of a block. No block is longer than another by more than one item, and no share.
+  int64_t FirstOf(int64_t block) const { return total_ * block / num_blocks_; }
+
   const int64_t total_;
-  const int64_t block_;
+  const int64_t num_blocks_;
   const int threads_;
   std::atomic<int> owners_;
   std::atomic<int> helpers_{0};
@@ -316,23 +318,22 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
     background->ParallelFor(total, cost_per_item, body);
     return;
   }
-  const double shares = static_cast<double>(total) * cost_per_item / kMinNanosPerShare;
+  const double shares =
+      std::min(static_cast<double>(total) * cost_per_item / kMinNanosPerShare, 1e6);
   // Written so that a cost that is no number runs on the caller.
-  const int64_t threads = shares >= 2
-                              ? std::min<int64_t>({static_cast<int64_t>(std::min(shares, 1e6)),
-                                                   ThreadShare(*this), total})
-                              : 1;
+  const int64_t threads =
+      shares >= 2 ? std::min<int64_t>({static_cast<int64_t>(shares), ThreadShare(*this), total})
+                  : 1;
   if (threads <= 1) {
     body(0, total);
     return;
   }
-  const int64_t wanted_blocks =
-      std::min<int64_t>({total, threads * kBlocksPerThread,
-                         std::max<int64_t>(threads, static_cast<int64_t>(std::min(shares, 1e6)))});
-  const int64_t block = (total + wanted_blocks - 1) / wanted_blocks;
-  const int64_t num_blocks = (total + block - 1) / block;
+  const int64_t blocks_a_thread =
+      std::min(kBlocksPerThread, static_cast<int64_t>(shares) / threads);
+  // As many for each, or single items.
+  const int64_t num_blocks = std::min(total, threads * blocks_a_thread);
 
-  Loop* loop = new Loop(total, block, num_blocks, static_cast<int>(threads), body);
+  Loop* loop = new Loop(total, num_blocks, static_cast<int>(threads), body);
   impl_->Share(loop, threads - 1, background);
   loop->Lead();
   loop->Wait();

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <new>
 #include <thread>
 #include <vector>
@@ -39,6 +41,26 @@ TEST(ThreadPoolTest, LoopsCoverEachItemOnce) {
         for (int64_t i = begin; i < end; ++i) seen[i].fetch_add(1);
       });
       for (const auto& count : seen) ASSERT_EQ(count.load(), 1) << total << " at " << cost;
+    }
+  }
+}
+
+// 14 items, of which one of two threads had 8, ended later than 7 and 7 would have.
+TEST(ThreadPoolTest, EachThreadHasAsManyItems) {
+  constexpr int kThreads = 2;
+  ThreadPool pool({.num_threads = kThreads});
+  for (const int64_t total : {5, 9, 10, 14, 49, 1000}) {
+    for (const double cost : {5e3, 1e4, kExpensive}) {
+      SCOPED_TRACE(testing::Message() << total << " at " << cost);
+      std::mutex mu;
+      std::map<int64_t, int64_t> blocks;  // end by begin
+      pool.ParallelFor(total, cost, [&](int64_t begin, int64_t end) {
+        std::lock_guard<std::mutex> lock(mu);
+        blocks[begin] = end;
+      });
+      const int64_t count = blocks.size();
+      for (const auto& [begin, end] : blocks) EXPECT_NEAR(end - begin, total / count, 1);
+      if (count < total) EXPECT_EQ(count % kThreads, 0);
     }
   }
 }
