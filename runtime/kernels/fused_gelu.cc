@@ -18,15 +18,10 @@ class GeluKernel : public OpKernel {
     ctx.ParallelFor(count, 2, [&](int64_t begin, int64_t end) {
       if (approximate_) {
 #pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) {
-          const float inner = 0.797884561f * (x[i] + 0.044715f * x[i] * x[i] * x[i]);
-          y[i] = 0.5f * x[i] * (1.0f + math::Tanh(inner));
-        }
+        for (int64_t i = begin; i < end; ++i) y[i] = math::ApproximateGelu(x[i]);
       } else {
 #pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) {
-          y[i] = 0.5f * x[i] * math::Erfc(-0.707106781f * x[i]);
-        }
+        for (int64_t i = begin; i < end; ++i) y[i] = math::Gelu(x[i]);
       }
     });
     return absl::OkStatus();

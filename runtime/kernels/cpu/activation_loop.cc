@@ -19,12 +19,10 @@ struct Sigmoid {
   float operator()(float, float x) const { return math::Sigmoid(x); }
 };
 struct GeluErf {
-  float operator()(float, float x) const { return 0.5f * x * math::Erfc(-0.707106781f * x); }
+  float operator()(float, float x) const { return math::Gelu(x); }
 };
 struct GeluTanh {
-  float operator()(float, float x) const {
-    return 0.5f * x * (1.0f + math::Tanh(0.797884561f * (x + 0.044715f * x * x * x)));
-  }
+  float operator()(float, float x) const { return math::ApproximateGelu(x); }
 };
 
 template <typename F>

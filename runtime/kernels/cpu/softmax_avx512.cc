@@ -39,7 +39,7 @@ void SoftmaxRowAvx512(const float* x, int64_t count, float* out) {
   const float greatest =
       Reduced(x, count, -__builtin_inff(), [](auto a, auto b) { return b > a ? b : a; });
 #pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) out[i] = math::Exp(x[i] - greatest);
+  for (int64_t i = 0; i < count; ++i) out[i] = math::ExpOfNegative(x[i] - greatest);
   const float factor = 1.0f / Reduced(out, count, 0.0f, [](auto a, auto b) { return a + b; });
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) out[i] *= factor;

@@ -22,7 +22,7 @@ template <typename T>
 T ExpRow(const T* x, int64_t count, T* out, T* max) {
   const T greatest = ReduceRow<reduce::Max>(x, count);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) out[i] = math::Exp(x[i] - greatest);
+  for (int64_t i = 0; i < count; ++i) out[i] = math::ExpOfNegative(x[i] - greatest);
   *max = greatest;
   return ReduceRow<reduce::Sum>(out, count);
 }

@@ -31,24 +31,44 @@ inline float Polynomial(float x, float c0, C... rest) {
   return c0 + x * Polynomial(x, rest...);
 }
 
-// 2^n for -126 <= n <= 127.
+// 2^n for -127 <= n <= 127, but 0 for 2^-127.
 inline float PowerOfTwo(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
 
-// exp(x) = 2^n exp(r), |r| <= ln(2) / 2.
+// Added to a number of some thousands at most it leaves the nearest integer in the low bits, and
+// what rounds to that integer once it is subtracted again.
+inline constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
+
+// exp(x - n ln(2) + tail), whose argument is at most ln(2) / 2 to either side of 0.
+inline float ExpOfRest(float x, float n, float tail) {
+  // ln(2) in two parts, the first of few bits.
+  const float r = (x - n * 0.693359375f) + (n * 2.12194440e-4f + tail);
+  const float q = Polynomial(r, 0.5f, 0.166665189f, 0.041666206f, 0.00836888243f, 0.00139504768f);
+  return 1.0f + (r + r * r * q);
+}
+
+// exp(x) = 2^n exp(r).
 inline float Exp(float x) {
   // Beyond these the result is 0 or infinity anyway; NaN passes through both.
   const float low = x < -104.0f ? -104.0f : x;
   const float clamped = low > 89.0f ? 89.0f : low;
-  const float n = std::rint(clamped * 1.44269504f);
-  // ln(2) in two parts, the first of few bits.
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  const float q = Polynomial(r, 0.5f, 0.166665189f, 0.041666206f, 0.00836888243f, 0.00139504768f);
-  const float exp_r = 1.0f + (r + r * r * q);
+  const float rounded = clamped * 1.44269504f + kRounder;
   // 2^n in two steps, since n leaves the range of exponents at both ends.
-  const int32_t k = static_cast<int32_t>(n);
-  const int32_t half = k >> 1;
-  return exp_r * PowerOfTwo(half) * PowerOfTwo(k - half);
+  const int32_t n = std::bit_cast<int32_t>(rounded) - std::bit_cast<int32_t>(kRounder);
+  const int32_t half = n >> 1;
+  return ExpOfRest(clamped, rounded - kRounder, 0.0f) * PowerOfTwo(half) * PowerOfTwo(n - half);
 }
+
+// exp(x + tail) for -88.3 <= x <= 0 and a tail that is nothing next to 1: in fewer steps than
+// Exp().
+inline float ExpOfBounded(float x, float tail) {
+  const float rounded = x * 1.44269504f + (kRounder + 127.0f);
+  // All but the low bits, those of PowerOfTwo(), are shifted out.
+  const float power = std::bit_cast<float>(std::bit_cast<int32_t>(rounded) << 23);
+  return ExpOfRest(x, rounded - (kRounder + 127.0f), tail) * power;
+}
+
+// exp(x) for x <= 0, in fewer steps than Exp().
+inline float ExpOfNegative(float x) { return ExpOfBounded(x < -88.0f ? -88.0f : x, 0.0f); }
 
 // log(x) = e ln(2) + log(m), m in [sqrt(1/2), sqrt(2)).
 inline float Log(float x) {
@@ -85,37 +105,51 @@ inline float Log1p(float x) {
   return Log(u) + (u > 0.0f && u < kInf ? lost : 0.0f);
 }
 
-// tanh(x): a polynomial about 0, 1 - 2 / (exp(2x) + 1) beyond.
+// tanh(x): a polynomial about 0, (1 - exp(-2x)) / (1 + exp(-2x)) beyond.
 inline float Tanh(float x) {
   const float a = std::fabs(x);
   const float z = x * x;
   const float near = x + x * z *
                              Polynomial(z, -0.333332721f, 0.133311528f, -0.0537141042f,
                                         0.0205517107f, -0.00560390547f);
-  const float far = 1.0f - 2.0f / (Exp(2.0f * a) + 1.0f);
+  const float e = ExpOfNegative(-2.0f * a);
+  const float far = (1.0f - e) / (1.0f + e);
   return a < 0.64f ? near : std::copysign(far, x);
 }
 
-inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
+// 1 / (1 + exp(-x)).
+inline float Sigmoid(float x) {
+  const float e = ExpOfNegative(-std::fabs(x));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
 
 // log(1 + exp(x)), without overflow.
-inline float Softplus(float x) { return (x < 0.0f ? 0.0f : x) + Log1p(Exp(-std::fabs(x))); }
+inline float Softplus(float x) {
+  return (x < 0.0f ? 0.0f : x) + Log1p(ExpOfNegative(-std::fabs(x)));
+}
 
-// erfc(x) = exp(-x^2) P(u) / (1 + 2x) for x >= 0, u = (x - 2.5) / (x + 2.5); erfc(-x) = 2 -
+// The lesser of x >= 0 and a positive number, which stands for a NaN, too. Compares integers, which
+// takes one instruction of vectors.
+inline float Lesser(float x, float y) {
+  const int32_t a = std::bit_cast<int32_t>(x), b = std::bit_cast<int32_t>(y);
+  return std::bit_cast<float>(a < b ? a : b);
+}
+
+// erfc(x) = exp(-x^2) P(u) / (x + 1.5) for x >= 0, u = (x - 1.5) / (x + 1.5); erfc(-x) = 2 -
 // erfc(x).
 inline float Erfc(float x) {
-  const float wide = std::fabs(x);
-  const float a = wide > 10.5f ? 10.5f : wide;  // erfc is 0 from there on
-  const float u = (a - 2.5f) / (a + 2.5f);
-  const float p = Polynomial(u, 1.26483818f, -0.122356701f, -0.0990241455f, 0.157627978f,
-                             -0.102974308f, 0.0327758366f, 0.000982370255f, -0.00441416969f,
-                             0.000341198792f, 0.000605670913f, 7.5312317e-05f);
+  const float a = std::fabs(x);
+  const float t = 1.0f / (a + 1.5f);
+  const float u = 1.0f - 3.0f * t;
+  const float p = Polynomial(u, 0.96475625f, -0.507850051f, 0.0756228343f, 0.0477691628f,
+                             -0.00813420489f, -0.00946973171f, -0.000738285133f, 0.00181694573f,
+                             0.000731280888f, -0.000162341705f, -0.000133887355f);
   // The square's rounding error matters to the exponential.
-  const float square = a * a;
-  const float lost = std::fma(a, a, -square);
-  const float tail = Exp(-square) * (1.0f - lost) * p / (1.0f + 2.0f * a);
-  const float result = x < 0.0f ? 2.0f - tail : tail;
-  return x == x ? result : x;
+  const float near = Lesser(a, 9.39f);  // beyond it erfc is 0
+  const float square = near * near;
+  const float lost = std::fma(near, near, -square);
+  const float tail = ExpOfBounded(-square, -lost) * p * t;
+  return x < 0.0f ? 2.0f - tail : tail;
 }
 
 // erf(x): a polynomial about 0, 1 - erfc(x) beyond.
@@ -127,7 +161,16 @@ inline float Erf(float x) {
   return std::fabs(x) < 1.0f ? near : far;
 }
 
+// x erfc(-x / sqrt(2)) / 2.
+inline float Gelu(float x) { return 0.5f * x * Erfc(-0.707106781f * x); }
+
+// x (1 + tanh(y)) / 2, which is x / (1 + exp(-2y)), for y = sqrt(2 / pi) (x + 0.044715 x^3).
+inline float ApproximateGelu(float x) {
+  return x * Sigmoid(1.59576912f * (x + 0.044715f * x * x * x));
+}
+
 inline double Exp(double x) { return std::exp(x); }
+inline double ExpOfNegative(double x) { return std::exp(x); }
 inline double Log(double x) { return std::log(x); }
 inline double Expm1(double x) { return std::expm1(x); }
 inline double Log1p(double x) { return std::log1p(x); }

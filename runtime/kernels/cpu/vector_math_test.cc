@@ -32,6 +32,7 @@ double WorstError(const std::function<float(float)>& function,
 
 TEST(VectorMathTest, AgreesWithTheLibrary) {
   EXPECT_ACCURATE(Exp, std::exp(x), -87, 88);
+  EXPECT_ACCURATE(ExpOfNegative, std::exp(x), -87, 0);
   EXPECT_ACCURATE(Log, std::log(x), 0, 3);
   EXPECT_ACCURATE(Log, std::log(x), 0, 3e38);
   EXPECT_ACCURATE(Expm1, std::expm1(x), -3, 3);
@@ -41,6 +42,11 @@ TEST(VectorMathTest, AgreesWithTheLibrary) {
   EXPECT_ACCURATE(Softplus, std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))), -80, 80);
   EXPECT_ACCURATE(Erf, std::erf(x), -4, 4);
   EXPECT_ACCURATE(Erfc, std::erfc(x), -4, 9);
+  // Further down the rounding of x / sqrt(2) shows.
+  EXPECT_ACCURATE(Gelu, 0.5 * x * std::erfc(-x * M_SQRT1_2), -1, 10);
+  EXPECT_ACCURATE(ApproximateGelu,
+                  0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))), -1,
+                  10);
 }
 
 TEST(VectorMathTest, KeepsTheEndsOfTheRange) {
@@ -65,11 +71,30 @@ TEST(VectorMathTest, KeepsTheEndsOfTheRange) {
   EXPECT_EQ(Erf(kInf), 1);
   EXPECT_EQ(Erfc(-kInf), 2);
   EXPECT_EQ(Erfc(kInf), 0);
+  EXPECT_EQ(ExpOfNegative(-kInf), 0);
+  EXPECT_EQ(ExpOfNegative(0.0f), 1);
+  EXPECT_EQ(Gelu(kInf), kInf);
+  EXPECT_EQ(Gelu(-1e30f), 0);
+  EXPECT_EQ(ApproximateGelu(kInf), kInf);
+  EXPECT_EQ(ApproximateGelu(-1e30f), 0);
+}
+
+TEST(VectorMathTest, FadesOutBelowTheLeastNumber) {
+  const float least = std::numeric_limits<float>::min();
+  for (float x = 87.4f; x < 95; x += 0.001f) {
+    ASSERT_GE(ExpOfNegative(-x), 0) << x;
+    ASSERT_LT(ExpOfNegative(-x), least) << x;
+  }
+  for (float x = 9.2f; x < 15; x += 0.0001f) {
+    ASSERT_GE(Erfc(x), 0) << x;
+    ASSERT_LT(Erfc(x), least) << x;
+  }
 }
 
 TEST(VectorMathTest, HandsOnNaN) {
-  for (float (*function)(float) : std::initializer_list<float (*)(float)>{
-           Exp, Log, Expm1, Log1p, Tanh, Sigmoid, Softplus, Erf, Erfc}) {
+  for (float (*function)(float) :
+       std::initializer_list<float (*)(float)>{Exp, ExpOfNegative, Log, Expm1, Log1p, Tanh, Sigmoid,
+                                               Softplus, Erf, Erfc, Gelu, ApproximateGelu}) {
     EXPECT_TRUE(std::isnan(function(kNaN)));
   }
 }
