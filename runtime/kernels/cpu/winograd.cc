@@ -7,6 +7,7 @@
 #include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/convolution_split.h"
 #include "runtime/kernels/cpu/float_panels.h"
+#include "runtime/kernels/cpu/panel_product.h"
 #include "runtime/kernels/cpu/winograd_transform.h"
 
 namespace tessera {
@@ -20,6 +21,9 @@ using winograd::Transforms;
 constexpr double kFlopsANanosecond = 160;
 constexpr double kWeightBytesANanosecond = 13;
 constexpr double kTileBytesANanosecond = 20;
+// As many rows of a product as a tile is worth when threads are given tiles of their own: more than
+// one, for the transforms of tiles that threads share go from one cache to another.
+constexpr int64_t kRowsATile = 2;
 
 // The tiles that cover all outputs, image by image and row by row.
 struct Tiling {
@@ -213,39 +217,43 @@ bool WinogradPays(const ConvolutionShape& s, const PostOps& post_ops) {
   return FastestTiling(s).Nanoseconds() < 0.9 * FlopsOf(s) / kFlopsANanosecond;
 }
 
-absl::Status ConvolveWinograd(KernelContext& ctx, const ConvolutionShape& s,
+absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
                               const PostOps& post_ops, const float* input, const Tensor& filter,
                               const Tensor* bias, PackedWeights* packed, float* output,
                               absl::FunctionRef<absl::Status()> compute_exactly) {
   const Tiling tiling = FastestTiling(s);
-  ASSIGN_OR_RETURN(const Tensor filters, PackFilters(ctx, tiling, filter, packed));
+  ASSIGN_OR_RETURN(const Tensor filters, PackFilters(whole, tiling, filter, packed));
   if (filters.num_elements() == 0) return compute_exactly();
   const PointProducts point_products(tiling, filters);
   const int64_t in_step = point_products.row_step(), out = s.out_channels;
   const Ending ending = EndingOf(post_ops, bias == nullptr ? nullptr : bias->data<float>());
-  const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
-  const int64_t block = std::min(tiling.count(), tiling.AtOnce(threads));
   const int64_t points = tiling.points();
-  ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {points, block, in_step}));
-  ASSIGN_OR_RETURN(Tensor products, ctx.AllocateTemp(DType::kFloat, {points, block, out}));
   const double tile_cost = tiling.TileBytes() / 2 / kTileBytesANanosecond;
-  for (int64_t first = 0; first < tiling.count(); first += block) {
-    const int64_t rows = std::min(block, tiling.count() - first);
-    ctx.ParallelFor(rows, tile_cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        TransformInputTile(tiling, input, first + i, rows * in_step,
-                           tiles.data<float>() + i * in_step);
-      }
-    });
-    point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
-    ctx.ParallelFor(rows, tile_cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out, rows * out,
-                            output);
-      }
-    });
-  }
-  return absl::OkStatus();
+  return ShareItems(
+      whole, tiling.count(), kRowsATile,
+      [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
+        const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
+        const int64_t block = std::min(length, tiling.AtOnce(threads));
+        ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {points, block, in_step}));
+        ASSIGN_OR_RETURN(Tensor products, ctx.AllocateTemp(DType::kFloat, {points, block, out}));
+        for (int64_t first = begin; first < begin + length; first += block) {
+          const int64_t rows = std::min(block, begin + length - first);
+          ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
+            for (; i < end; ++i) {
+              TransformInputTile(tiling, input, first + i, rows * in_step,
+                                 tiles.data<float>() + i * in_step);
+            }
+          });
+          point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
+          ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
+            for (; i < end; ++i) {
+              TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
+                                  rows * out, output);
+            }
+          });
+        }
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace tessera

@@ -65,8 +65,12 @@ TEST(WinogradTest, WithoutPaddingAndOnThreads) {
 }
 
 TEST(WinogradTest, SeveralBlocksOfTiles) {
-  // 1,024 tiles of 64 channels are more than one block.
-  ExpectAsDirect(Same3x3(1, 128, 128, 32, 32), {.bias = true}, nullptr);
+  // 1,024 tiles of 64 channels are more than one block, for each of two threads as well, which are
+  // given tiles of their own.
+  ThreadPool pool({.name = "test", .num_threads = 2});
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    ExpectAsDirect(Same3x3(1, 128, 128, 32, 32), {.bias = true}, threads);
+  }
 }
 
 TEST(WinogradTest, PaysOnlyWhereItApplies) {
