@@ -4,111 +4,15 @@
 
 #include <cstring>
 
-#include "runtime/kernels/cpu/block_vectors.h"
+#include "runtime/kernels/cpu/register_sums.h"
 
 namespace tessera::panel {
 namespace {
 
-// Sums of so many rows are in registers: with weights and a row's value, 31 of 32 are in use.
-constexpr int64_t kRows = 14;
-// Terms that are added up between two requests for what comes next.
-constexpr int64_t kStride = 4;
 // Terms that are added up in registers before they are added to the sums: in one go many terms
 // would lose more bits.
 constexpr int64_t kTermsAtOnce = 256;
-constexpr int64_t kLine = 64;  // bytes of a cache line
-
-// Rows a multiple of this many floats apart would share few sets of the first-level cache.
-constexpr int64_t kBadStep = 512;
-
-int64_t StepOf(int64_t terms) { return terms % kBadStep == 0 ? terms + 16 : terms; }
-
-// A stretch of terms: of rows that lie `step` floats apart, and of one panel.
-struct Stretch {
-  const float* rows;
-  int64_t step;
-  const float* weights;
-  int64_t terms;
-};
-
-// These two keep their order and their registers: the compiler would rather load all values of a
-// term at once, which leaves no registers for the sums.
-inline __m512 Broadcast(const float* from) {
-  __m512 x;
-  asm volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*from));
-  return x;
-}
-
-inline void MultiplyAdd(__m512 x, __m512 y, __m512& sum) {
-  asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
-}
-
-// Brings a share of the weights ahead with every kStride terms.
-struct Ahead {
-  const char* at;
-  const char* end;
-  int64_t share;  // bytes
-
-  void Bring() {
-    for (const char* const stop = at + share; at < stop && at < end; at += kLine) {
-      _mm_prefetch(at, _MM_HINT_T1);
-    }
-  }
-};
-
-// Adds the products of a stretch to sums in registers, for `kCount` rows and kVectors * 16 columns.
-template <int kCount, int kVectors>
-inline void AddStretch(const Stretch& s, Ahead* ahead, __m512 (&sums)[kCount][kVectors]) {
-  // A pointer to every third row reaches the two after it by an index.
-  constexpr int kGroups = (kCount + 2) / 3;
-  const float* groups[kGroups];
-#pragma GCC unroll 5
-  for (int g = 0; g < kGroups; ++g) groups[g] = s.rows + 3 * g * s.step;
-  const float* weights = s.weights;
-  const int64_t step = s.step;
-  const auto add_term = [&]() __attribute__((always_inline)) {
-    __m512 w[kVectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_ps(weights + 16 * v);
-#pragma GCC unroll 14
-    for (int i = 0; i < kCount; ++i) {
-      const __m512 x = Broadcast(groups[i / 3] + i % 3 * step);
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
-    }
-    weights += kBlock;
-#pragma GCC unroll 5
-    for (int g = 0; g < kGroups; ++g) ++groups[g];
-  };
-  int64_t term = 0;
-  for (; term + kStride <= s.terms; term += kStride) {
-    ahead->Bring();
-    add_term();
-    add_term();
-    add_term();
-    add_term();
-  }
-  for (; term < s.terms; ++term) add_term();
-}
-
-// Where sums go that need no more than to be added to and clamped.
-struct Destination {
-  const Ending& ending;
-  const int64_t* places;
-  int64_t columns;  // from the panel's first one on
-  float* out;
-};
-
-template <int kVectors>
-inline void Store(const Destination& to, int64_t row, const __m512 (&x)[kVectors],
-                  const __m512 (&bias)[kVectors]) {
-  if (to.places[row] < 0) return;
-  for (int v = 0; v < kVectors; ++v) {
-    float* const at = to.out + to.places[row] + 16 * v;
-    const __mmask16 mask = First(to.columns - 16 * v);
-    _mm512_mask_storeu_ps(at, mask, Ended(to.ending, x[v], bias[v], mask, at));
-  }
-}
+constexpr int64_t kRows = kRegisterRows;
 
 // The sums of kCount rows and kVectors * 16 columns, which go to `to`, or, if it is null, into
 // `sums` of kRows x kBlock.
@@ -127,8 +31,7 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
   const int64_t step = StepOf(p.rows.terms), begin = p.first_block * kBlock;
   const int64_t end = p.end_block * kBlock < p.rows.terms ? p.end_block * kBlock : p.rows.terms;
   const int64_t strides = p.taps * ((end - begin) / kStride) + 1;
-  Ahead ahead{p.ahead, p.ahead + p.ahead_bytes,
-              (p.ahead_bytes / strides + kLine - 1) / kLine * kLine};
+  Ahead ahead = AheadOver(strides, p.ahead, p.ahead_bytes);
   int64_t in_registers = 0;
   bool in_memory = false;
   for (int64_t tap = 0; tap < p.taps; ++tap) {

@@ -14,6 +14,7 @@
 #include "runtime/kernels/cpu/float_panels.h"
 #include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/cpu/split_float.h"
+#include "runtime/kernels/cpu/strassen_product.h"
 
 namespace tessera {
 namespace {
@@ -40,6 +41,14 @@ bool GoesByPanels(const PanelKernel& kernel, int64_t taps, int64_t terms, int64_
 
 int NumThreads(const KernelContext& ctx) {
   return ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
+}
+
+// With an activation that does not clamp, too.
+Ending LastEnding(const PostOps& post_ops, const float* bias) {
+  Ending ending = EndingOf(post_ops, bias);
+  ending.activate = ActivationLoopOf(post_ops.activation);
+  ending.alpha = post_ops.alpha;
+  return ending;
 }
 
 // Rows of a product that are computed at once, and where they go.
@@ -165,9 +174,7 @@ int64_t RowsAtOnce(const KernelContext& ctx, const PanelKernel& kernel, int64_t 
 void MultiplyPanels(KernelContext& ctx, const PanelKernel& kernel, const panel::Product& product,
                     const OutputGrid& grid, const PostOps& post_ops, const float* bias,
                     float* out) {
-  Ending last = EndingOf(post_ops, bias);
-  last.activate = ActivationLoopOf(post_ops.activation);
-  last.alpha = post_ops.alpha;
+  const Ending last = LastEnding(post_ops, bias);
   const RowBlocks blocks(kernel, grid, product.columns);
   const int64_t panels = panel::Blocks(product.columns), terms = product.rows.terms;
   const double block_flops = 2.0 * product.taps * terms * blocks.rows() * panel::kBlock;
@@ -220,16 +227,15 @@ void MultiplyPanels(KernelContext& ctx, const PanelKernel& kernel, const panel::
   });
 }
 
-absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute) {
-  // Fewer do not make up for reading all weights.
-  constexpr int64_t kRowsAThread = 128;
+absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute,
+                        int64_t least_rows) {
   const int threads = NumThreads(ctx);
-  if (threads == 1 || count < threads || count * rows < threads * kRowsAThread) {
+  if (threads == 1 || count < threads || count * rows < threads * least_rows) {
     return compute(ctx, 0, count);
   }
   // The same number for each thread, and two of them if they can be, so that a thread that comes
   // late takes fewer.
-  const bool are_many = count >= 2 * threads && count * rows >= 2 * threads * kRowsAThread;
+  const bool are_many = count >= 2 * threads && count * rows >= 2 * threads * least_rows;
   const int64_t pieces = are_many ? 2 * threads : threads;
   constexpr double kLong = 1e6;
   return ForEachPiece(ctx, pieces, kLong, [&](int64_t piece) {
@@ -252,7 +258,15 @@ absl::Status MatMulPanels(KernelContext& whole, const PanelKernel& kernel, int64
                                .column_step = transpose_b ? k : 1};
   ASSIGN_OR_RETURN(const Tensor matrix, PackPanels(whole, kernel, b, weights, packed));
   if (matrix.num_elements() == 0) return compute_exactly(whole, 0, m);
-  return ShareItems(whole, m, 1, [&](KernelContext& ctx, int64_t begin, int64_t length) {
+  if (&kernel == &panel::FloatPanels() && StrassenPays(m / NumThreads(whole), n, k)) {
+    const auto multiply = [&](KernelContext& ctx, int64_t first, int64_t count) {
+      return MultiplyByStrassen(ctx, count, n, k, a + first * k,
+                                reinterpret_cast<const float*>(matrix.raw()),
+                                LastEnding(post_ops, bias), output + first * n);
+    };
+    return ShareItems(whole, m, 1, multiply, kLeastStrassenRows);
+  }
+  const auto multiply = [&](KernelContext& ctx, int64_t begin, int64_t length) {
     const int64_t most = std::min(length, RowsAtOnce(ctx, kernel, length, 1, k, n));
     panel::Product product{.weights = matrix.raw(), .columns = n, .end_block = panel::Blocks(k)};
     product.rows = {.count = most, .terms = k};
@@ -279,7 +293,8 @@ absl::Status MatMulPanels(KernelContext& whole, const PanelKernel& kernel, int64
       }
     }
     return absl::OkStatus();
-  });
+  };
+  return ShareItems(whole, m, 1, multiply);
 }
 
 }  // namespace tessera

@@ -53,10 +53,15 @@ int64_t RowsAtOnce(const KernelContext& ctx, const panel::PanelKernel& kernel, i
 using ComputeItems =
     absl::FunctionRef<absl::Status(KernelContext& ctx, int64_t first, int64_t count)>;
 
+// Rows that make up for reading all weights.
+inline constexpr int64_t kLeastSharedRows = 128;
+
 // Computes `count` items, of which each makes `rows` rows. Where there are enough of them every
-// thread is given as many of its own, and computes them alone: then what it makes ready stays in
-// its cache. Otherwise compute() is called for all, and may share them out as it likes.
-absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute);
+// thread is given as many of its own, that make `least_rows` or more, and computes them alone: then
+// what it makes ready stays in its cache. Otherwise compute() is called for all, and may share them
+// out as it likes.
+absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, ComputeItems compute,
+                        int64_t least_rows = kLeastSharedRows);
 
 // Makes the outputs of `grid`, of all terms.
 void MultiplyPanels(KernelContext& ctx, const panel::PanelKernel& kernel,

@@ -1,0 +1,120 @@
+// Sums of products with a panel of float in registers: the inner loop of what multiplies on
+// AVX-512. For files that are compiled for it, as block_vectors.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include "runtime/kernels/cpu/block_vectors.h"
+
+namespace tessera::panel {
+
+// Sums of so many rows are in registers: with weights and a row's value, 31 of 32 are in use.
+inline constexpr int64_t kRegisterRows = 14;
+// Terms that are added up between two requests for what comes next.
+inline constexpr int64_t kStride = 8;
+inline constexpr int64_t kCacheLine = 64;  // bytes
+
+// Rows a multiple of this many floats apart would share few sets of the first-level cache.
+inline constexpr int64_t kBadStep = 512;
+
+// Floats from row to row that suit the cache.
+static inline int64_t StepOf(int64_t terms) { return terms % kBadStep == 0 ? terms + 16 : terms; }
+
+// A stretch of terms: of rows that lie `step` floats apart, and of one panel.
+struct Stretch {
+  const float* rows;
+  int64_t step;
+  const float* weights;
+  int64_t terms;
+};
+
+// These two keep their order and their registers: the compiler would rather load all values of a
+// term at once, which leaves no registers for the sums.
+static inline __m512 Broadcast(const float* from) {
+  __m512 x;
+  asm volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*from));
+  return x;
+}
+
+static inline void MultiplyAdd(__m512 x, __m512 y, __m512& sum) {
+  asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+}
+
+// Brings a share of the weights ahead with every kStride terms.
+struct Ahead {
+  const char* at;
+  const char* end;
+  int64_t share;  // bytes, whole lines
+
+  void Bring() {
+    for (const char* const stop = at + share; at < stop && at < end; at += kCacheLine) {
+      _mm_prefetch(at, _MM_HINT_T1);
+    }
+  }
+};
+
+// What brings `bytes` from `at` on within `strides` times kStride terms.
+static inline Ahead AheadOver(int64_t strides, const char* at, int64_t bytes) {
+  return {at, at + bytes, (bytes / strides + kCacheLine - 1) / kCacheLine * kCacheLine};
+}
+
+// Adds the products of a stretch to sums in registers, for `kCount` rows and kVectors * 16 columns.
+template <int kCount, int kVectors>
+static inline void AddStretch(const Stretch& s, Ahead* ahead, __m512 (&sums)[kCount][kVectors]) {
+  // A pointer to every third row reaches the two after it by an index.
+  constexpr int kGroups = (kCount + 2) / 3;
+  const float* groups[kGroups];
+#pragma GCC unroll 5
+  for (int g = 0; g < kGroups; ++g) groups[g] = s.rows + 3 * g * s.step;
+  const float* weights = s.weights;
+  const int64_t step = s.step;
+  // Pointers move seldom: scalar additions take turns of the units that multiply.
+  const auto add_term = [&](int term) __attribute__((always_inline)) {
+    __m512 w[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_ps(weights + term * kBlock + 16 * v);
+#pragma GCC unroll 14
+    for (int i = 0; i < kCount; ++i) {
+      const __m512 x = Broadcast(groups[i / 3] + i % 3 * step + term);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
+    }
+  };
+  const auto move = [&](int64_t terms) __attribute__((always_inline)) {
+    weights += terms * kBlock;
+#pragma GCC unroll 5
+    for (int g = 0; g < kGroups; ++g) groups[g] += terms;
+  };
+  int64_t term = 0;
+  for (; term + kStride <= s.terms; term += kStride) {
+    ahead->Bring();
+#pragma GCC unroll 8
+    for (int i = 0; i < kStride; ++i) add_term(i);
+    move(kStride);
+  }
+  for (; term < s.terms; ++term) {
+    add_term(0);
+    move(1);
+  }
+}
+
+// Where sums go that need no more than to be added to and clamped.
+struct Destination {
+  const Ending& ending;
+  const int64_t* places;
+  int64_t columns;  // from the panel's first one on
+  float* out;
+};
+
+template <int kVectors>
+static inline void Store(const Destination& to, int64_t row, const __m512 (&x)[kVectors],
+                         const __m512 (&bias)[kVectors]) {
+  if (to.places[row] < 0) return;
+  for (int v = 0; v < kVectors; ++v) {
+    float* const at = to.out + to.places[row] + 16 * v;
+    const __mmask16 mask = First(to.columns - 16 * v);
+    _mm512_mask_storeu_ps(at, mask, Ended(to.ending, x[v], bias[v], mask, at));
+  }
+}
+
+}  // namespace tessera::panel
