@@ -8,15 +8,15 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/ending.h"
+#include "runtime/kernels/cpu/panel_loops.h"
 #include "runtime/kernels/cpu/pieces.h"
 #include "runtime/kernels/cpu/post_ops.h"
-#include "runtime/kernels/cpu/separable_loops.h"
 
 namespace tessera {
 namespace {
 
-using separable::Ahead;
-using separable::Loops;
+using panel_loops::Ahead;
+using panel_loops::Loops;
 
 // What one core does, about.
 constexpr double kFlopsANanosecond = 140;
@@ -28,12 +28,7 @@ constexpr int64_t kPointsABand = 56;
 constexpr int64_t kBytesAGroup = 96 << 10;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr separable::Bounds kUnbounded{-kInfinity, kInfinity};
-
-const Loops& LoopsOfMachine() {
-  static const bool has_avx512 = __builtin_cpu_supports("avx512f");
-  return has_avx512 ? separable::avx512::kLoops : separable::avx2::kLoops;
-}
+constexpr panel_loops::Bounds kUnbounded{-kInfinity, kInfinity};
 
 int64_t Rounded(int64_t count, int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
@@ -66,7 +61,7 @@ struct PackedLayer {
   int64_t terms = 0;
   Tensor filter;
   std::vector<float> bias;
-  separable::Bounds bounds;
+  panel_loops::Bounds bounds;
 };
 
 absl::StatusOr<PackedLayer> Pack(const SeparableLayer& layer, int64_t terms, const Panels& panels) {
@@ -139,7 +134,7 @@ class Block {
   int64_t rows() const { return s_.depthwise.batch * height_; }
   int64_t row_size() const { return width_ * s_.out_channels; }  // of the output
   int64_t panels() const { return depthwise_.panels.count; }
-  separable::Bounds bounds() const { return project_.bounds; }
+  panel_loops::Bounds bounds() const { return project_.bounds; }
 
   double Nanoseconds() const {
     return s_.depthwise.batch * s_.depthwise.input[0] * ExpandNanoseconds() +
@@ -281,11 +276,12 @@ class Block {
     const int64_t middle = depthwise_.panels.size, size = project_.panels.size;
     const bool is_start = first == part.begin_panel, is_end = last == part.end_panel;
     const float* const addend = is_start ? residual : out;
-    separable::Multiplication m{
+    panel_loops::Multiplication m{
         .rows = points,
         .terms = std::min(last * middle, s_.depthwise.in_channels) - first * middle,
         .a = scratch.points,
         .a_step = GroupSize() * middle,
+        .weights_step = size,
         .addend_step = s_.out_channels,
         .bounds = is_end && part.is_whole ? project_.bounds : kUnbounded,
         .out_step = s_.out_channels};
@@ -317,6 +313,7 @@ class Block {
                                                   .a = from,
                                                   .a_step = s_.in_channels,
                                                   .weights = expand_.filter_of(panel),
+                                                  .weights_step = size,
                                                   .bias = expand_.bias_of(panel),
                                                   .bounds = expand_.bounds,
                                                   .out = to,
@@ -341,16 +338,16 @@ class Block {
                 float* out) const {
     const ConvolutionShape& d = s_.depthwise;
     const int64_t size = depthwise_.panels.size, row = row_points_ * size;
-    separable::DepthwiseRow task{.outputs = width_,
-                                 .rows = scratch.taps.data(),
-                                 .height = d.filter[0],
-                                 .width = d.filter[1],
-                                 .stride = d.strides[1],
-                                 .dilation = d.dilations[1],
-                                 .weights = depthwise_.filter_of(panel),
-                                 .bias = depthwise_.bias_of(panel),
-                                 .bounds = depthwise_.bounds,
-                                 .out_step = GroupSize() * size};
+    panel_loops::DepthwiseRow task{.outputs = width_,
+                                   .rows = scratch.taps.data(),
+                                   .height = d.filter[0],
+                                   .width = d.filter[1],
+                                   .stride = d.strides[1],
+                                   .dilation = d.dilations[1],
+                                   .weights = depthwise_.filter_of(panel),
+                                   .bias = depthwise_.bias_of(panel),
+                                   .bounds = depthwise_.bounds,
+                                   .out_step = GroupSize() * size};
     for (int64_t y = begin; y < end; ++y) {
       for (int64_t tap = 0; tap < d.filter[0]; ++tap) {
         const int64_t at = y * d.strides[0] - d.pad_before[0] + tap * d.dilations[0];
@@ -404,7 +401,7 @@ absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& sha
                                    const SeparableLayer& expand, const SeparableLayer& depthwise,
                                    const SeparableLayer& project, const float* input,
                                    float* output) {
-  Block block(shape, input, LoopsOfMachine());
+  Block block(shape, input, panel_loops::LoopsOfMachine());
   RETURN_IF_ERROR(block.Pack(expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
   const int64_t count = NumPieces(ctx, block.rows(), nanoseconds);

@@ -1,13 +1,12 @@
-// Inner loops of separable blocks (separable_block.h), over panels: channels come in panels of a
-// few vectors, and what is worked on lies panel by panel, so that each loop reads and writes memory
-// from end to end.
+// Inner loops over panels: columns, or channels, come in panels of a few vectors, and what is
+// worked on lies panel by panel, so that each loop reads and writes memory from end to end.
 //
 // Pure functions, compiled once for AVX-512 and once for what every processor here has.
 #pragma once
 
 #include <cstdint>
 
-namespace tessera::separable {
+namespace tessera::panel_loops {
 
 // Vectors a panel has at most.
 inline constexpr int kMaxVectors = 4;
@@ -31,6 +30,7 @@ struct Multiplication {
   const float* a = nullptr;
   int64_t a_step = 0;              // from row to row
   const float* weights = nullptr;  // terms x the panel's columns
+  int64_t weights_step = 0;        // from term to term
   const float* bias = nullptr;     // the panel's columns; null: none
   const float* addend = nullptr;   // null: none; may be out
   int64_t addend_step = 0;
@@ -55,11 +55,22 @@ struct DepthwiseRow {
   int64_t out_step = 0;  // from output to output
 };
 
+// Rows that become columns: to(j, i) = from(i, j), or 0 where there is no row i.
+struct Transposition {
+  int64_t rows = 0;  // at most a vector's lanes
+  int64_t columns = 0;
+  const float* from = nullptr;
+  int64_t from_step = 0;  // from row to row
+  float* to = nullptr;    // columns x a vector
+  int64_t to_step = 0;
+};
+
 struct Loops {
   int64_t lanes;  // floats of a vector
   // Of panels of `vectors` vectors each.
   void (*multiply)(int64_t vectors, const Multiplication& m);
   void (*depthwise)(int64_t vectors, const DepthwiseRow& row);
+  void (*transpose)(const Transposition& t);
 };
 
 namespace avx512 {
@@ -69,4 +80,7 @@ namespace avx2 {
 extern const Loops kLoops;
 }
 
-}  // namespace tessera::separable
+// The fastest ones that this processor can run.
+const Loops& LoopsOfMachine();
+
+}  // namespace tessera::panel_loops

@@ -1,4 +1,4 @@
-#include "runtime/kernels/cpu/separable_loops.h"
+#include "runtime/kernels/cpu/panel_loops.h"
 
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tessera::separable {
+namespace tessera::panel_loops {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -26,7 +26,7 @@ float Bound(double x, const Bounds& bounds) {
 }
 
 // Each form that this processor can run.
-class SeparableLoopsTest : public ::testing::TestWithParam<bool> {
+class PanelLoopsTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     if (GetParam() && !__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
@@ -40,7 +40,8 @@ void ExpectProduct(const Loops& loops, int64_t vectors, int64_t rows, int64_t te
   SCOPED_TRACE(testing::Message() << vectors << " vectors, " << rows << " rows, " << terms
                                   << " terms, " << columns << " columns");
   const int64_t panel = vectors * loops.lanes, a_step = terms + 3, out_step = columns + 1;
-  const auto a = Random(rows * a_step, 1), weights = Random(terms * panel, 2);
+  const int64_t weights_step = panel + terms % 2;
+  const auto a = Random(rows * a_step, 1), weights = Random(terms * weights_step, 2);
   const auto bias = Random(panel, 3), addend = Random(rows * panel, 4);
   std::vector<float> out(rows * out_step, -77);
   loops.multiply(vectors, {.rows = rows,
@@ -49,6 +50,7 @@ void ExpectProduct(const Loops& loops, int64_t vectors, int64_t rows, int64_t te
                            .a = a.data(),
                            .a_step = a_step,
                            .weights = weights.data(),
+                           .weights_step = weights_step,
                            .bias = adds ? bias.data() : nullptr,
                            .addend = adds ? addend.data() : nullptr,
                            .addend_step = panel,
@@ -59,14 +61,15 @@ void ExpectProduct(const Loops& loops, int64_t vectors, int64_t rows, int64_t te
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       double sum = adds ? bias[j] + addend[i * panel + j] : 0;
-      for (int64_t k = 0; k < terms; ++k) sum += double{a[i * a_step + k]} * weights[k * panel + j];
+      for (int64_t k = 0; k < terms; ++k)
+        sum += double{a[i * a_step + k]} * weights[k * weights_step + j];
       ASSERT_NEAR(out[i * out_step + j], Bound(sum, bounds), 1e-5) << i << ", " << j;
     }
     ASSERT_EQ(out[i * out_step + columns], -77) << "beyond row " << i;
   }
 }
 
-TEST_P(SeparableLoopsTest, ProductsOfEachNumberOfRowsAndColumns) {
+TEST_P(PanelLoopsTest, ProductsOfEachNumberOfRowsAndColumns) {
   for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors) {
     for (int64_t rows = 0; rows <= 20; ++rows) {
       const int64_t columns = vectors * loops().lanes - rows % loops().lanes;
@@ -74,6 +77,29 @@ TEST_P(SeparableLoopsTest, ProductsOfEachNumberOfRowsAndColumns) {
     }
     ExpectProduct(loops(), vectors, 100, 33, 1, true, {0, 1});
     ExpectProduct(loops(), vectors, 7, 0, loops().lanes, true, {-1, 1});
+  }
+}
+
+TEST_P(PanelLoopsTest, TransposesEachNumberOfRowsAndColumns) {
+  const int64_t lanes = loops().lanes;
+  for (int64_t rows = 0; rows <= lanes; ++rows) {
+    for (const int64_t columns : {1, 7, 8, 15, 16, 17, 64}) {
+      const int64_t from_step = columns + 2, to_step = lanes + 3;
+      const auto from = Random(lanes * from_step, 1);
+      std::vector<float> to(columns * to_step, -77);
+      loops().transpose({.rows = rows,
+                         .columns = columns,
+                         .from = from.data(),
+                         .from_step = from_step,
+                         .to = to.data(),
+                         .to_step = to_step});
+      for (int64_t j = 0; j < columns; ++j) {
+        for (int64_t i = 0; i < to_step; ++i) {
+          const float expected = i >= lanes ? -77 : i < rows ? from[i * from_step + j] : 0;
+          ASSERT_EQ(to[j * to_step + i], expected) << i << ", " << j;
+        }
+      }
+    }
   }
 }
 
@@ -115,7 +141,7 @@ void ExpectDepthwise(const Loops& loops, int64_t height, int64_t width, int64_t 
   }
 }
 
-TEST_P(SeparableLoopsTest, DepthwiseConvolutionsOfEachGeometry) {
+TEST_P(PanelLoopsTest, DepthwiseConvolutionsOfEachGeometry) {
   for (const int64_t stride : {1, 2, 3}) {
     for (const int64_t dilation : {1, 2}) {
       for (int64_t outputs = 1; outputs <= 9; ++outputs) {
@@ -128,7 +154,7 @@ TEST_P(SeparableLoopsTest, DepthwiseConvolutionsOfEachGeometry) {
   }
 }
 
-TEST_P(SeparableLoopsTest, ANaNPassesTheBounds) {
+TEST_P(PanelLoopsTest, ANaNPassesTheBounds) {
   const int64_t lanes = loops().lanes;
   const std::vector<float> a = {1, kNaN}, weights(lanes, 2.0f), bias(lanes, 0.0f);
   std::vector<float> out(2 * lanes);
@@ -158,8 +184,8 @@ TEST_P(SeparableLoopsTest, ANaNPassesTheBounds) {
   EXPECT_TRUE(std::isnan(out[0]));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SeparableLoopsTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(All, PanelLoopsTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Avx512" : "Avx2"; });
 
 }  // namespace
-}  // namespace tessera::separable
+}  // namespace tessera::panel_loops

@@ -1,4 +1,4 @@
-#include "runtime/kernels/cpu/separable_loops.h"
+#include "runtime/kernels/cpu/panel_loops.h"
 
 #include <immintrin.h>
 
@@ -7,7 +7,7 @@
 
 // What differs between instruction sets.
 #ifdef __AVX512F__
-namespace tessera::separable::avx512 {
+namespace tessera::panel_loops::avx512 {
 namespace {
 
 using Vector = __m512;
@@ -29,7 +29,7 @@ inline Vector Broadcast(float x) { return _mm512_set1_ps(x); }
 inline Vector Max(Vector a, Vector b) { return _mm512_max_ps(a, b); }
 inline Vector Min(Vector a, Vector b) { return _mm512_min_ps(a, b); }
 #else
-namespace tessera::separable::avx2 {
+namespace tessera::panel_loops::avx2 {
 namespace {
 
 using Vector = __m256;
@@ -89,7 +89,7 @@ void MultiplyRows(const Multiplication& m, int64_t row, const float* ahead) {
   }
   const float* const a = m.a + row * m.a_step;
   const float* weights = m.weights;
-  for (int64_t k = 0; k < m.terms; ++k, weights += kVectors * kLanes) {
+  for (int64_t k = 0; k < m.terms; ++k, weights += m.weights_step) {
     if constexpr (kHasAhead) {
       _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
       ahead += kLine;
@@ -245,8 +245,52 @@ void Depthwise(int64_t vectors, const DepthwiseRow& d) {
   ConvolveRow<0>(d, step, kCounts);
 }
 
+// ---- transposition ----
+
+typedef int Indices __attribute__((vector_size(sizeof(Vector))));
+
+// What takes the elements of one half of two vectors in turn.
+template <int... kLane>
+constexpr Indices Alternating(int half, std::integer_sequence<int, kLane...>) {
+  return Indices{kLane % 2 * kLanes + (half * kLanes + kLane) / 2 ...};
+}
+
+// As many rows as a vector has lanes. Row i + j * lanes / 2 moves to row 2 i + j, its elements
+// likewise, as often as halves can be halved.
+inline void Transpose(Vector (&rows)[kLanes]) {
+  constexpr std::make_integer_sequence<int, kLanes> kAll;
+  constexpr Indices kLow = Alternating(0, kAll), kHigh = Alternating(1, kAll);
+#pragma GCC unroll 4
+  for (int size = kLanes; size > 1; size /= 2) {
+    Vector next[kLanes];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], kLow);
+      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], kHigh);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+}
+
+void TransposeRows(const Transposition& t) {
+  for (int64_t column = 0; column < t.columns; column += kLanes) {
+    const int64_t count = t.columns - column < kLanes ? t.columns - column : kLanes;
+    Vector rows[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      rows[i] = i < t.rows ? LoadFirst(t.from + i * t.from_step + column, count) : Vector{};
+    }
+    Transpose(rows);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if (i < count) Store(rows[i], t.to + (column + i) * t.to_step);
+    }
+  }
+}
+
 }  // namespace
 
-const Loops kLoops{kLanes, Multiply, Depthwise};
+const Loops kLoops{kLanes, Multiply, Depthwise, TransposeRows};
 
-}  // namespace tessera::separable::avx512 or ::avx2
+}  // namespace tessera::panel_loops::avx512 or ::avx2
