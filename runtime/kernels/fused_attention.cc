@@ -1,15 +1,14 @@
-// Attention in one piece: scores of as many queries as fit into the cache, their softmax, and the
-// sum of values, before the next queries' scores are made.
+// Attention in one piece, head by head: scores of as many queries as fit into the cache, their
+// softmax, and the sum of values, before the next queries' scores are made.
 #include <algorithm>
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/cpu/attention_weights.h"
 #include "runtime/kernels/cpu/head_product.h"
 #include "runtime/kernels/cpu/pieces.h"
-#include "runtime/kernels/cpu/softmax_avx512.h"
-#include "runtime/kernels/cpu/softmax_row.h"
 
 namespace tessera {
 namespace {
@@ -21,9 +20,17 @@ struct Order {
   int tokens_dim() const { return heads_first ? 2 : 1; }
   int64_t heads(const Tensor& t) const { return t.dim(heads_dim()); }
   int64_t tokens(const Tensor& t) const { return t.dim(tokens_dim()); }
-  // Elements from one to the next.
-  int64_t head_step(const Tensor& t) const { return heads_first ? t.dim(2) * t.dim(3) : t.dim(3); }
-  int64_t token_step(const Tensor& t) const { return heads_first ? t.dim(3) : t.dim(2) * t.dim(3); }
+  // Elements from one token to the next; 0 where there is but one, which may stand for many.
+  int64_t token_step(const Tensor& t) const {
+    return tokens(t) == 1 ? 0 : heads_first ? t.dim(3) : t.dim(2) * t.dim(3);
+  }
+  // Where a head's first token is. One image or head may stand for many.
+  int64_t Begin(const Tensor& t, int64_t image, int64_t head) const {
+    if (t.dim(0) == 1) image = 0;
+    if (heads(t) == 1) head = 0;
+    return (heads_first ? image * heads(t) + head : image * tokens(t) * heads(t) + head) *
+           (heads_first ? tokens(t) : 1) * t.dim(3);
+  }
   Shape MakeShape(int64_t batch, int64_t heads, int64_t tokens, int64_t features) const {
     return heads_first ? Shape{batch, heads, tokens, features}
                        : Shape{batch, tokens, heads, features};
@@ -49,13 +56,12 @@ class Mask {
     }
   }
   const Shape& shape() const { return shape_; }
-  // Where the row of scores begins.
+  // What is about a head's queries from `query` on.
   template <typename T>
-  const T* Row(int64_t image, int64_t head, int64_t query) const {
-    return tensor_.data<T>() + image * steps_[0] + head * steps_[1] + query * steps_[2];
+  ScoreMask<T> At(int64_t image, int64_t head, int64_t query) const {
+    return {tensor_.data<T>() + image * steps_[0] + head * steps_[1] + query * steps_[2], steps_[2],
+            steps_[3]};
   }
-  // 1, or 0 where a row has one value.
-  int64_t key_step() const { return steps_[3]; }
 
  private:
   const Tensor& tensor_;
@@ -63,37 +69,9 @@ class Mask {
   int64_t steps_[4] = {0, 0, 0, 0};  // 0 where it repeats
 };
 
-// scores += mask, a row.
-void AddRow(const float* mask, int64_t mask_step, int64_t count, float* scores) {
-  if (mask_step == 1) {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) scores[i] += mask[i];
-  } else {
-    const float same = *mask;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) scores[i] += same;
-  }
-}
-
-// scores = keep ? scores : masked, a row.
-void SelectRow(const bool* keep, int64_t keep_step, float masked, int64_t count, float* scores) {
-  if (keep_step == 0) {
-    if (!*keep) std::fill_n(scores, count, masked);
-    return;
-  }
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) scores[i] = keep[i] ? scores[i] : masked;
-}
-
 bool HasAvx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-
-// scores = softmax(scores), a row.
-void WeighRow(int64_t count, float* scores) {
-  static const auto softmax = HasAvx512() ? SoftmaxRowAvx512 : SoftmaxRow<float>;
-  softmax(scores, count, scores);
 }
 
 // Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
@@ -124,24 +102,13 @@ class AttentionKernel : public OpKernel {
       std::fill_n(run.output->data<float>(), run.output->num_elements(), 0.0f);
       return absl::OkStatus();
     }
-    // Scores of so many queries stay in a core's cache.
-    constexpr int64_t kCacheFloats = 1 << 18;
-    int64_t block =
-        std::max<int64_t>(16, kCacheFloats / std::max<int64_t>(1, run.heads * run.keys));
-    block = std::min(block, run.queries);
-    const double nanoseconds = 2.0 * run.batch * run.heads * run.queries * run.keys *
-                               (run.query->dim(3) + run.value->dim(3) + 16) / 180;
-    const int64_t pieces = NumPieces(ctx, run.batch * run.queries, nanoseconds);
-    if (pieces > run.batch) {
-      const int64_t an_image = (pieces + run.batch - 1) / run.batch;
-      block = std::min(block, (run.queries + an_image - 1) / an_image);
-    }
-    const int64_t blocks = (run.queries + block - 1) / block;
-    return ForEachPiece(
-        ctx, run.batch * blocks, nanoseconds / (run.batch * blocks), [&](int64_t i) {
-          const int64_t first = i % blocks * block;
-          return Attend(ctx, run, i / blocks, first, std::min(block, run.queries - first));
-        });
+    const int64_t rows = run.batch * run.heads * run.queries;
+    const double nanoseconds =
+        2.0 * rows * run.keys * (run.query->dim(3) + run.value->dim(3) + 32) / 150;
+    const int64_t pieces = NumPieces(ctx, rows, nanoseconds);
+    return ForEachPiece(ctx, pieces, nanoseconds / pieces, [&](int64_t i) {
+      return Attend(ctx, run, i * rows / pieces, (i + 1) * rows / pieces);
+    });
   }
 
  private:
@@ -152,6 +119,19 @@ class AttentionKernel : public OpKernel {
     Tensor* output;
     int64_t batch, heads, queries, keys;
   };
+
+  // What one thread works on.
+  struct Scratch {
+    HeadMatrix keys, values;
+    float *packed_keys = nullptr, *packed_values = nullptr;
+    float* scores = nullptr;    // of some queries
+    int64_t rows = 0, row = 0;  // queries, and room for the scores of each
+  };
+
+  // Scores of about so many keys and queries stay in a core's cache.
+  static constexpr int64_t kCacheFloats = 1 << 15;
+  // Queries that make it worth while to pack values.
+  static constexpr int64_t kLeastQueries = 24;
 
   absl::Status Prepare(KernelContext& ctx, Run* run) const {
     run->query = &ctx.input(0);
@@ -210,72 +190,64 @@ class AttentionKernel : public OpKernel {
                                                    scores.ToString()));
   }
 
-  // The first element of an image.
-  static const float* Image(const Tensor& tensor, int64_t image) {
-    return tensor.data<float>() +
-           (tensor.dim(0) == 1 ? 0 : image * (tensor.num_elements() / tensor.dim(0)));
+  // Makes scores of queries from `query` on weights, given what is not about masks.
+  void Weigh(const Run& run, int64_t image, int64_t head, int64_t query, ScoreRows rows) const {
+    static const auto weigh = HasAvx512() ? avx512::WeighScores : avx2::WeighScores;
+    absl::InlinedVector<ScoreMask<float>, 2> masks;
+    for (const Mask& mask : run.masks) masks.push_back(mask.At<float>(image, head, query));
+    rows.masks = masks.data();
+    rows.num_masks = masks.size();
+    if (run.keep.has_value()) rows.keep = run.keep->At<bool>(image, head, query);
+    rows.scale = scale_;
+    rows.masked = masked_;
+    weigh(rows);
   }
 
-  static HeadMatrices Matrices(const Tensor& tensor, const Order& order) {
-    return {order.heads(tensor) == 1 ? 0 : order.head_step(tensor), order.token_step(tensor), 1};
-  }
-
-  // Scores of `count` queries of one image, from `first` on: [heads, count, keys].
-  absl::Status Score(KernelContext& ctx, const Run& run, int64_t image, int64_t first,
-                     int64_t count, float* scores) const {
-    // A mask may let one query or key stand for many.
-    const bool is_one_query = query_.tokens(*run.query) != run.queries;
-    const bool is_one_key = key_.tokens(*run.key) != run.keys;
-    if (is_one_query) first = 0;
-    HeadMatrices key_layout = Matrices(*run.key, key_);
-    std::swap(key_layout.row_step, key_layout.column_step);
-    RETURN_IF_ERROR(
-        MultiplyHeads(ctx, run.heads, is_one_query ? 1 : count, is_one_key ? 1 : run.keys,
-                      run.query->dim(3), Matrices(*run.query, query_),
-                      Image(*run.query, image) + first * query_.token_step(*run.query), key_layout,
-                      Image(*run.key, image), {count * run.keys, run.keys, 1}, scores));
-    for (int64_t head = 0; head < run.heads; ++head, scores += count * run.keys) {
-      for (int64_t i = 0; is_one_key && i < (is_one_query ? 1 : count); ++i) {
-        std::fill_n(scores + i * run.keys, run.keys, scores[i * run.keys]);
-      }
-      for (int64_t i = 1; is_one_query && i < count; ++i) {
-        std::copy_n(scores, run.keys, scores + i * run.keys);
-      }
+  // Queries [begin, end) of all heads of all images.
+  absl::Status Attend(KernelContext& ctx, const Run& run, int64_t begin, int64_t end) const {
+    const panel_loops::Loops& loops = panel_loops::LoopsOfMachine();
+    Scratch scratch{.keys = HeadMatrix(loops, run.query->dim(3), run.keys),
+                    .values = HeadMatrix(loops, run.keys, run.value->dim(3))};
+    scratch.row = (run.keys + kScoreLanes - 1) / kScoreLanes * kScoreLanes;
+    scratch.rows = std::min(end - begin, std::max(kLeastQueries, kCacheFloats / scratch.row));
+    const int64_t keys = scratch.keys.size(), values = scratch.values.size();
+    ASSIGN_OR_RETURN(Tensor room,
+                     ctx.AllocateTemp(DType::kFloat, {keys + values + scratch.rows * scratch.row}));
+    scratch.packed_keys = room.data<float>();
+    scratch.packed_values = scratch.packed_keys + keys;
+    scratch.scores = scratch.packed_values + values;
+    for (int64_t at = begin; at < end;) {
+      const int64_t head = at / run.queries, first = at % run.queries;
+      const int64_t count = std::min(end - at, run.queries - first);
+      AttendHead(run, head / run.heads, head % run.heads, first, count, scratch);
+      at += count;
     }
     return absl::OkStatus();
   }
 
-  // The weights that a row of scores makes, in its place.
-  void Weigh(const Run& run, int64_t image, int64_t head, int64_t query, float* scores) const {
-#pragma GCC ivdep
-    for (int64_t i = 0; i < run.keys; ++i) scores[i] *= scale_;
-    for (const Mask& mask : run.masks) {
-      AddRow(mask.Row<float>(image, head, query), mask.key_step(), run.keys, scores);
+  // `count` queries of a head, from `first` on.
+  void AttendHead(const Run& run, int64_t image, int64_t head, int64_t first, int64_t count,
+                  Scratch& scratch) const {
+    const float* const key = run.key->data<float>() + key_.Begin(*run.key, image, head);
+    scratch.keys.PackTransposed(key, key_.token_step(*run.key), scratch.packed_keys);
+    const float* const value = run.value->data<float>() + value_.Begin(*run.value, image, head);
+    const int64_t value_step = value_.token_step(*run.value);
+    if (run.queries >= kLeastQueries || !scratch.values.Take(value, value_step)) {
+      scratch.values.Pack(value, value_step, scratch.packed_values);
     }
-    if (run.keep.has_value()) {
-      SelectRow(run.keep->Row<bool>(image, head, query), run.keep->key_step(), masked_, run.keys,
-                scores);
+    const float* const query = run.query->data<float>() + query_.Begin(*run.query, image, head);
+    const int64_t query_step = query_.token_step(*run.query);
+    float* const output = run.output->data<float>() + output_.Begin(*run.output, image, head);
+    const int64_t output_step = output_.token_step(*run.output);
+    for (const int64_t end = first + count; first < end; first += scratch.rows) {
+      const int64_t rows = std::min(scratch.rows, end - first);
+      scratch.keys.Multiply(query + first * query_step, query_step, rows, scratch.scores,
+                            scratch.row);
+      Weigh(run, image, head, first,
+            {.scores = scratch.scores, .rows = rows, .count = run.keys, .step = scratch.row});
+      scratch.values.Multiply(scratch.scores, scratch.row, rows, output + first * output_step,
+                              output_step);
     }
-    WeighRow(run.keys, scores);
-  }
-
-  // `count` queries of one image, from `first` on, over all heads.
-  absl::Status Attend(KernelContext& ctx, const Run& run, int64_t image, int64_t first,
-                      int64_t count) const {
-    ASSIGN_OR_RETURN(Tensor scores, ctx.AllocateTemp(DType::kFloat, {run.heads, count, run.keys}));
-    RETURN_IF_ERROR(Score(ctx, run, image, first, count, scores.data<float>()));
-    for (int64_t head = 0; head < run.heads; ++head) {
-      for (int64_t i = 0; i < count; ++i) {
-        Weigh(run, image, head, first + i, scores.data<float>() + (head * count + i) * run.keys);
-      }
-    }
-    Tensor& output = *run.output;
-    float* const to = output.data<float>() + image * (output.num_elements() / run.batch) +
-                      first * output_.token_step(output);
-    return MultiplyHeads(ctx, run.heads, count, run.value->dim(3), run.keys,
-                         {count * run.keys, run.keys, 1}, scores.data<float>(),
-                         Matrices(*run.value, value_), Image(*run.value, image),
-                         Matrices(output, output_), to);
   }
 
   const float scale_, masked_;

@@ -104,7 +104,7 @@ TEST(FuseAttentionTest, ManyQueriesInBlocks) {
   const Endpoint scores = g.Op("Einsum", {query, key}, {{"equation", "BTNH,BSNH->BNTS"}, {"N", 2}});
   g.Result(g.Op("Einsum", {g.Op("Softmax", {scores}), value},
                 {{"equation", "BNTS,BSNH->BTNH"}, {"N", 2}}));
-  // 2 heads of 700 keys: 187 queries a block.
+  // 46 queries a block.
   EXPECT_TRUE(g.ExpectSameResults(
       kFuse,
       {Scattered({1, 400, 2, 8}, 1), Scattered({1, 700, 2, 8}, 2), Scattered({1, 700, 2, 4}, 3)},

@@ -1,68 +1,97 @@
 #include "runtime/kernels/cpu/head_product.h"
 
 #include <algorithm>
-
-#include "absl/strings/str_cat.h"
-#include "runtime/kernels/cpu/onednn.h"
+#include <limits>
 
 namespace tessera {
 namespace {
 
-using dnnl::memory;
+using panel_loops::kMaxVectors;
 
-struct Product {
-  dnnl::matmul::primitive_desc desc;
-  dnnl::primitive primitive;
-};
+// Terms that are added up in registers before they are added to the sums: in one go many terms
+// would lose more bits, and so much of a panel stays in the first-level cache.
+constexpr int64_t kTermsAtOnce = 128;
 
-// With a batch dimension of one before the heads: oneDNN knows its fast layouts by four dimensions.
-memory::desc Layout(int64_t heads, int64_t rows, int64_t columns, const HeadMatrices& layout) {
-  if (layout.head_step == 0) heads = 1;
-  const int64_t whole =
-      std::max({heads * layout.head_step, rows * layout.row_step, columns * layout.column_step});
-  return memory::desc({1, heads, rows, columns}, memory::data_type::f32,
-                      {whole,
-                       heads == 1 ? std::max(rows * layout.row_step, columns * layout.column_step)
-                                  : layout.head_step,
-                       layout.row_step, layout.column_step});
-}
+int64_t Quotient(int64_t count, int64_t divisor) { return (count + divisor - 1) / divisor; }
 
 }  // namespace
 
-absl::Status MultiplyHeads(KernelContext& ctx, int64_t heads, int64_t m, int64_t n, int64_t k,
-                           const HeadMatrices& a_layout, const float* a,
-                           const HeadMatrices& b_layout, const float* b,
-                           const HeadMatrices& out_layout, float* out) {
-  static auto* const primitives = new onednn::PrimitiveCache<Product>(256);
-  const onednn::OneThread one_thread;
-  onednn::Key key;
-  key.Add(heads).Add(m).Add(n).Add(k).Add(a_layout).Add(b_layout).Add(out_layout);
-  const auto make = [&] {
-    auto made = std::make_shared<Product>();
-    made->desc = dnnl::matmul::primitive_desc(
-        dnnl::matmul::desc(Layout(heads, m, k, a_layout), Layout(heads, k, n, b_layout),
-                           Layout(heads, m, n, out_layout)),
-        onednn::Attributes(PostOps()), onednn::Engine());
-    made->primitive = dnnl::matmul(made->desc);
-    return made;
-  };
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Product> product, primitives->Get(key, make));
-  const auto& desc = product->desc;
-  ASSIGN_OR_RETURN(
-      Tensor scratch,
-      ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
-  try {
-    product->primitive.execute(
-        onednn::Stream(),
-        {{DNNL_ARG_SRC, onednn::Wrap(desc.src_desc(), a)},
-         {DNNL_ARG_WEIGHTS, onednn::Wrap(desc.weights_desc(), b)},
-         {DNNL_ARG_DST, onednn::Wrap(desc.dst_desc(), out)},
-         {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())}});
-    onednn::Stream().wait();
-  } catch (const dnnl::error& e) {
-    return absl::InternalError(absl::StrCat("oneDNN failed in an attention: ", e.what()));
+HeadMatrix::HeadMatrix(const panel_loops::Loops& loops, int64_t terms, int64_t columns)
+    : loops_(loops),
+      terms_(terms),
+      columns_(columns),
+      vectors_(Quotient(columns, loops.lanes)),
+      panels_(Quotient(vectors_, kMaxVectors)) {}
+
+HeadMatrix::Panel HeadMatrix::PanelAt(int64_t index) const {
+  const int64_t begin = vectors_ * index / panels_, end = vectors_ * (index + 1) / panels_;
+  return {begin * loops_.lanes, end - begin};
+}
+
+bool HeadMatrix::Take(const float* from, int64_t step) {
+  if (columns_ % loops_.lanes != 0) return false;
+  data_ = from;
+  step_ = step;
+  is_packed_ = false;
+  return true;
+}
+
+void HeadMatrix::Pack(const float* from, int64_t step, float* room) {
+  data_ = room;
+  is_packed_ = true;
+  for (int64_t index = 0; index < panels_; ++index) {
+    const Panel panel = PanelAt(index);
+    const int64_t size = panel.vectors * loops_.lanes;
+    const int64_t width = std::min(size, columns_ - panel.column);
+    float* to = room + panel.column * terms_;
+    for (int64_t term = 0; term < terms_; ++term, to += size) {
+      std::copy_n(from + term * step + panel.column, width, to);
+      std::fill(to + width, to + size, 0.0f);
+    }
   }
-  return absl::OkStatus();
+}
+
+void HeadMatrix::PackTransposed(const float* from, int64_t step, float* room) {
+  data_ = room;
+  is_packed_ = true;
+  for (int64_t index = 0; index < panels_; ++index) {
+    const Panel panel = PanelAt(index);
+    for (int64_t vector = 0; vector < panel.vectors; ++vector) {
+      const int64_t column = panel.column + vector * loops_.lanes;
+      loops_.transpose({.rows = std::min(loops_.lanes, columns_ - column),
+                        .columns = terms_,
+                        .from = from + column * step,
+                        .from_step = step,
+                        .to = room + panel.column * terms_ + vector * loops_.lanes,
+                        .to_step = panel.vectors * loops_.lanes});
+    }
+  }
+}
+
+void HeadMatrix::Multiply(const float* rows, int64_t row_step, int64_t count, float* out,
+                          int64_t out_step) const {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int64_t index = 0; index < panels_; ++index) {
+    const Panel panel = PanelAt(index);
+    const int64_t size = panel.vectors * loops_.lanes;
+    const float* const weights = data_ + panel.column * (is_packed_ ? terms_ : 1);
+    const int64_t weights_step = is_packed_ ? size : step_;
+    float* const to = out + panel.column;
+    for (int64_t term = 0; term == 0 || term < terms_; term += kTermsAtOnce) {
+      loops_.multiply(panel.vectors, {.rows = count,
+                                      .terms = std::min(kTermsAtOnce, terms_ - term),
+                                      .columns = std::min(size, columns_ - panel.column),
+                                      .a = rows + term,
+                                      .a_step = row_step,
+                                      .weights = weights + term * weights_step,
+                                      .weights_step = weights_step,
+                                      .addend = term == 0 ? nullptr : to,
+                                      .addend_step = out_step,
+                                      .bounds = {-kInfinity, kInfinity},
+                                      .out = to,
+                                      .out_step = out_step});
+    }
+  }
 }
 
 }  // namespace tessera
