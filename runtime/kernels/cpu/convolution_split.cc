@@ -82,17 +82,17 @@ std::vector<ConvolutionPiece> Split(const ConvolutionShape& given, int64_t count
   const ConvolutionShape shape = AsOneColumn(given);
   std::vector<ConvolutionPiece> pieces;
   if (shape.batch >= count || shape.channels_first) {
-    const int64_t size = (shape.batch + count - 1) / count;
-    for (int64_t i = 0; i < shape.batch; i += size) {
-      pieces.push_back(Images(shape, i, std::min(i + size, shape.batch)));
+    count = std::min(count, shape.batch);
+    for (int64_t i = 0; i < count; ++i) {
+      pieces.push_back(Images(shape, shape.batch * i / count, shape.batch * (i + 1) / count));
     }
     return pieces;
   }
-  const int64_t a_image = (count + shape.batch - 1) / shape.batch;
-  const int64_t rows = (shape.*cut)[0], size = (rows + a_image - 1) / a_image;
+  const int64_t rows = (shape.*cut)[0];
+  const int64_t an_image = std::min(rows, (count + shape.batch - 1) / shape.batch);
   for (int64_t image = 0; image < shape.batch; ++image) {
-    for (int64_t row = 0; row < rows; row += size) {
-      pieces.push_back(rows_of(shape, image, row, std::min(row + size, rows)));
+    for (int64_t i = 0; i < an_image; ++i) {
+      pieces.push_back(rows_of(shape, image, rows * i / an_image, rows * (i + 1) / an_image));
       if (!IsConvolution(pieces.back().shape)) return {{.shape = given}};
     }
   }

@@ -143,7 +143,17 @@ TEST(ConvolutionSplitTest, CutsOneImageIntoRowsAndManyIntoImages) {
   ASSERT_EQ(images.size(), 4u);
   EXPECT_EQ(images[1].shape.batch, 2);
   // Points of a 1x1 convolution need no whole rows: 25 points of two images in three pieces.
-  EXPECT_EQ(SplitConvolution(Shape2D(2, 5, 5, 1, 1, 1, 0), 3)[0].shape.input[0], 17);
+  EXPECT_EQ(SplitConvolution(Shape2D(2, 5, 5, 1, 1, 1, 0), 3)[0].shape.input[0], 16);
+}
+
+TEST(ConvolutionSplitTest, PiecesAreAsLongAsEachOther) {
+  // Of five rows each, the last piece would have three.
+  for (const ConvolutionPiece& piece : SplitConvolution(Shape2D(1, 28, 28, 3, 1, 1, 1), 6)) {
+    EXPECT_NEAR(piece.shape.output[0], 28 / 6, 1);
+  }
+  for (const ConvolutionPiece& piece : SplitConvolution(Shape2D(28, 8, 8, 3, 1, 1, 1), 6)) {
+    EXPECT_NEAR(piece.shape.batch, 28 / 6, 1);
+  }
 }
 
 TEST(ConvolutionSplitTest, RowsOfPaddingAloneAreNotCutOff) {

@@ -233,10 +233,10 @@ absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, Compute
   if (threads == 1 || count < threads || count * rows < threads * least_rows) {
     return compute(ctx, 0, count);
   }
-  // The same number for each thread, and two of them if they can be, so that a thread that comes
-  // late takes fewer.
-  const bool are_many = count >= 2 * threads && count * rows >= 2 * threads * least_rows;
-  const int64_t pieces = are_many ? 2 * threads : threads;
+  // The same number for each thread, and up to four of them, so that a thread that comes late takes
+  // fewer.
+  const int64_t a_thread = std::min(count, count * rows / least_rows) / threads;
+  const int64_t pieces = threads * std::min<int64_t>(a_thread, 4);
   constexpr double kLong = 1e6;
   return ForEachPiece(ctx, pieces, kLong, [&](int64_t piece) {
     const int64_t first = count * piece / pieces, end = count * (piece + 1) / pieces;

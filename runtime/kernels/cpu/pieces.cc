@@ -8,11 +8,13 @@
 namespace tessera {
 
 int64_t NumPieces(const KernelContext& ctx, int64_t length, double nanoseconds) {
-  constexpr double kLeastNanoseconds = 10e3, kLongNanoseconds = 200e3;
+  constexpr double kLeastNanoseconds = 10e3, kLongNanoseconds = 100e3;
+  constexpr int kMostAThread = 4;
   if (ctx.pool() == nullptr) return 1;
   const double enough = std::min(nanoseconds / kLeastNanoseconds, 1e6);
   const int threads = ThreadShare(*ctx.pool());
-  const int a_thread = nanoseconds / threads > kLongNanoseconds ? 2 : 1;
+  const double long_ones = std::min<double>(nanoseconds / threads / kLongNanoseconds, kMostAThread);
+  const int a_thread = std::max(1, static_cast<int>(long_ones));
   const int64_t most = std::min<int64_t>(length, a_thread * threads);
   return std::max<int64_t>(1, std::min(most, static_cast<int64_t>(enough)));
 }

@@ -11,8 +11,8 @@
 namespace tessera {
 
 // Into how many pieces to cut work of `length` items that takes one thread `nanoseconds`: one a
-// thread, or two if they are long, so that a thread that comes late takes one less, but none so
-// short that handing it over costs more than it saves. At least 1.
+// thread, or up to four if they stay long, so that a thread that comes late takes fewer, but none
+// so short that handing it over costs more than it saves. At least 1.
 int64_t NumPieces(const KernelContext& ctx, int64_t length, double nanoseconds);
 
 // Calls run(i) for each of `count` pieces that take `nanoseconds` each, on the step's threads.
