@@ -54,7 +54,7 @@ using ComputeItems =
     absl::FunctionRef<absl::Status(KernelContext& ctx, int64_t first, int64_t count)>;
 
 // Rows that make up for reading all weights.
-inline constexpr int64_t kLeastSharedRows = 128;
+inline constexpr int64_t kLeastSharedRows = 96;
 
 // Computes `count` items, of which each makes `rows` rows. Where there are enough of them every
 // thread is given as many of its own, that make `least_rows` or more, and computes them alone: then
