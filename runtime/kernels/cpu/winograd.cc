@@ -21,9 +21,9 @@ using winograd::Transforms;
 constexpr double kFlopsANanosecond = 160;
 constexpr double kWeightBytesANanosecond = 13;
 constexpr double kTileBytesANanosecond = 20;
-// As many rows of a product as a tile is worth when threads are given tiles of their own: more than
-// one, for the transforms of tiles that threads share go from one cache to another.
-constexpr int64_t kRowsATile = 2;
+// Fewer tiles a thread do not make up for reading all filters. Fewer than rows of other products
+// do, for tiles that threads share go from one cache to another.
+constexpr int64_t kLeastTiles = 48;
 
 // The tiles that cover all outputs, image by image and row by row.
 struct Tiling {
@@ -53,17 +53,20 @@ struct Tiling {
     return sizeof(float) * points() * static_cast<double>(shape.in_channels) * shape.out_channels;
   }
 
-  // Tiles that are worked on at once: as many as leave their transforms in the cache, or as make
-  // reading the filters worth it.
-  int64_t AtOnce(int threads) const {
-    constexpr double kCacheBytes = 2 << 20;
-    const double budget = std::max(threads * kCacheBytes, FilterBytes() / 2);
-    return std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes()));
+  // Of how many tiles at once `length` are best worked on: as many as leave their transforms in the
+  // cache, or as make reading the filters worth it. Equal shares, of whole blocks of rows.
+  int64_t AtOnce(int64_t length, int threads) const {
+    constexpr double kCacheBytes = 1 << 20;
+    const double budget = std::max(threads * kCacheBytes, FilterBytes());
+    const int64_t most = std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes()));
+    const int64_t times = (length + most - 1) / most, share = (length + times - 1) / times;
+    const int64_t block = panel::FloatPanels().BlockRows(most);
+    return std::min(length, (share + block - 1) / block * block);
   }
 
   // Of one core.
   double Nanoseconds() const {
-    const int64_t times = (count() + AtOnce(1) - 1) / AtOnce(1);
+    const int64_t at_once = AtOnce(count(), 1), times = (count() + at_once - 1) / at_once;
     const double products = 2.0 * points() * count() * shape.in_channels * shape.out_channels;
     return std::max(products / kFlopsANanosecond, times * FilterBytes() / kWeightBytesANanosecond) +
            count() * TileBytes() / kTileBytesANanosecond;
@@ -79,6 +82,10 @@ Tiling FastestTiling(const ConvolutionShape& s) {
   const Tiling small(s, winograd::kTransformsOf2), large(s, winograd::kTransformsOf4);
   return small.Nanoseconds() < large.Nanoseconds() ? small : large;
 }
+
+// Floats from one point of `rows` rows to the next. One cache line more than the rows take: the
+// same row of all points, read and written together, then lies in different sets of the cache.
+int64_t PointStep(int64_t rows, int64_t row_step) { return rows * row_step + 16; }
 
 constexpr int64_t kMaxChannels = 4096;
 // What lies beyond the input's edges.
@@ -146,11 +153,11 @@ class PointProducts {
         panel::Product product{.weights = filters_ + point * panels_ * panel_bytes,
                                .columns = out_,
                                .end_block = panel::Blocks(in_)};
-        product.rows = {tiles + point * rows * row_step(), rows, in_};
+        product.rows = {tiles + point * PointStep(rows, row_step()), rows, in_};
         // Most ranges are followed by one that this thread takes, too.
         product.ahead = filters_ + (item + 1) * panel_bytes;
         product.ahead_bytes = item + 1 < points_ * panels_ ? panel_bytes * block / rows : 0;
-        float* const to = products + point * rows * out_;
+        float* const to = products + point * PointStep(rows, out_);
         for (int64_t first = 0; first < rows; first += block) {
           kernel_.MultiplyBlock(product, first, std::min(block, rows - first), panel, places,
                                 ending, to + first * out_);
@@ -229,31 +236,32 @@ absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
   const Ending ending = EndingOf(post_ops, bias == nullptr ? nullptr : bias->data<float>());
   const int64_t points = tiling.points();
   const double tile_cost = tiling.TileBytes() / 2 / kTileBytesANanosecond;
-  return ShareItems(
-      whole, tiling.count(), kRowsATile,
-      [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
-        const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
-        const int64_t block = std::min(length, tiling.AtOnce(threads));
-        ASSIGN_OR_RETURN(Tensor tiles, ctx.AllocateTemp(DType::kFloat, {points, block, in_step}));
-        ASSIGN_OR_RETURN(Tensor products, ctx.AllocateTemp(DType::kFloat, {points, block, out}));
-        for (int64_t first = begin; first < begin + length; first += block) {
-          const int64_t rows = std::min(block, begin + length - first);
-          ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
-            for (; i < end; ++i) {
-              TransformInputTile(tiling, input, first + i, rows * in_step,
-                                 tiles.data<float>() + i * in_step);
-            }
-          });
-          point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
-          ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
-            for (; i < end; ++i) {
-              TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
-                                  rows * out, output);
-            }
-          });
+  const auto compute = [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
+    const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
+    const int64_t block = tiling.AtOnce(length, threads);
+    ASSIGN_OR_RETURN(Tensor tiles,
+                     ctx.AllocateTemp(DType::kFloat, {points, PointStep(block, in_step)}));
+    ASSIGN_OR_RETURN(Tensor products,
+                     ctx.AllocateTemp(DType::kFloat, {points, PointStep(block, out)}));
+    for (int64_t first = begin; first < begin + length; first += block) {
+      const int64_t rows = std::min(block, begin + length - first);
+      ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
+        for (; i < end; ++i) {
+          TransformInputTile(tiling, input, first + i, PointStep(rows, in_step),
+                             tiles.data<float>() + i * in_step);
         }
-        return absl::OkStatus();
       });
+      point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
+      ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
+        for (; i < end; ++i) {
+          TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
+                              PointStep(rows, out), output);
+        }
+      });
+    }
+    return absl::OkStatus();
+  };
+  return ShareItems(whole, tiling.count(), 1, compute, kLeastTiles);
 }
 
 }  // namespace tessera
