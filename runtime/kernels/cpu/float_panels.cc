@@ -61,12 +61,7 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
     for_each([](__m512& x, float* at) { _mm512_store_ps(at, x); });
     return;
   }
-  __m512 bias[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    bias[v] = BiasOf(to->ending, 16 * v, First(to->columns - 16 * v));
-  }
-#pragma GCC unroll 14
-  for (int i = 0; i < kCount; ++i) Store<kVectors>(*to, i, s[i], bias);
+  StoreRows<kCount, kVectors>(*to, s);
 }
 
 using SumFunction = void (*)(const Product& p, int64_t first, const float* weights,

@@ -106,14 +106,24 @@ struct Destination {
   float* out;
 };
 
-template <int kVectors>
-static inline void Store(const Destination& to, int64_t row, const __m512 (&x)[kVectors],
-                         const __m512 (&bias)[kVectors]) {
-  if (to.places[row] < 0) return;
+// Stores the sums of kCount rows and kVectors * 16 columns.
+template <int kCount, int kVectors>
+static inline void StoreRows(const Destination& to, const __m512 (&sums)[kCount][kVectors]) {
+  __mmask16 masks[kVectors];
+  __m512 bias[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    float* const at = to.out + to.places[row] + 16 * v;
-    const __mmask16 mask = First(to.columns - 16 * v);
-    _mm512_mask_storeu_ps(at, mask, Ended(to.ending, x[v], bias[v], mask, at));
+    masks[v] = First(to.columns - 16 * v);
+    bias[v] = BiasOf(to.ending, 16 * v, masks[v]);
+  }
+#pragma GCC unroll 14
+  for (int i = 0; i < kCount; ++i) {
+    if (to.places[i] < 0) continue;
+    float* const row = to.out + to.places[i];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      float* const at = row + 16 * v;
+      _mm512_mask_storeu_ps(at, masks[v], Ended(to.ending, sums[i][v], bias[v], masks[v], at));
+    }
   }
 }
 

@@ -40,10 +40,11 @@ inline __mmask16 AreBalanced(__m512i x, __m512i y) {
          _mm512_cmple_epi32_mask(_mm512_sub_epi32(high, low), _mm512_set1_epi32(kDifference));
 }
 
-// Adds the products of rows and weights to `from`, or to zero if it is null; `from` and `to`, which
-// may be the same, are kCount x kBlock.
+// Adds the products of rows and weights to `from`, or to zero if it is null. The sums go to `last`
+// or, if it is null, to `to`. `from` and `to`, which may be the same, are kCount x kBlock.
 template <int kCount>
-void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const float* from, float* to) {
+void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const float* from, float* to,
+         const panel::Destination* last) {
   __m512 sums[kCount][2];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
@@ -58,10 +59,15 @@ void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const float* from, 
     for_each([&](__m512& x, int64_t at) { x = _mm512_load_ps(from + at); });
   }
   panel::AddStretch<kCount, 2>(stretch, ahead, sums);
-  for_each([&](__m512& x, int64_t at) { _mm512_store_ps(to + at, x); });
+  if (last != nullptr) {
+    panel::StoreRows<kCount, 2>(*last, sums);
+  } else {
+    for_each([&](__m512& x, int64_t at) { _mm512_store_ps(to + at, x); });
+  }
 }
 
-using AddFunction = void (*)(const panel::Stretch&, panel::Ahead*, const float* from, float* to);
+using AddFunction = void (*)(const panel::Stretch&, panel::Ahead*, const float* from, float* to,
+                             const panel::Destination* last);
 constexpr AddFunction kAdd[kMostRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5>,
                                          Add<6>,  Add<7>,  Add<8>,  Add<9>, Add<10>,
                                          Add<11>, Add<12>, Add<13>, Add<14>};
@@ -88,12 +94,10 @@ class Multiplication {
   void Fast() {
     alignas(64) float u2[kSums], u3[kSums], sums[kSums];
     Add(Quarter(0, 0), Panel(0, 0), nullptr, u2);
-    Add(Quarter(0, 1), Panel(0, 1), u2, sums);
-    Store(0, 0, sums);
+    AddLast(Quarter(0, 1), Panel(0, 1), u2, 0, 0);
     Add(Sum(kS2), Sum(kT2), u2, u2);
     Add(Sum(kS3), Sum(kT3), u2, u3);
-    Add(Quarter(1, 1), Sum(kMinusT4), u3, sums);
-    Store(1, 0, sums);
+    AddLast(Quarter(1, 1), Sum(kMinusT4), u3, 1, 0);
     Add(Sum(kS1), Sum(kT1), nullptr, sums);
     for (int64_t i = 0; i < rows_.count * kBlock; i += 16) {
       const __m512 x = _mm512_load_ps(sums + i);
@@ -101,8 +105,7 @@ class Multiplication {
       _mm512_store_ps(u3 + i, _mm512_add_ps(x, _mm512_load_ps(u3 + i)));
     }
     Store(1, 1, u3);
-    Add(Sum(kS4), Panel(1, 1), u2, u2);
-    Store(0, 1, u2);
+    AddLast(Sum(kS4), Panel(1, 1), u2, 0, 1);
   }
 
   void Plain() {
@@ -110,8 +113,7 @@ class Multiplication {
     for (int i = 0; i < 2; ++i) {
       for (int j = 0; j < 2; ++j) {
         Add(Quarter(i, 0), Panel(j, 0), nullptr, sums);
-        Add(Quarter(i, 1), Panel(j, 1), sums, sums);
-        Store(i, j, sums);
+        AddLast(Quarter(i, 1), Panel(j, 1), sums, i, j);
       }
     }
   }
@@ -129,9 +131,26 @@ class Multiplication {
   }
   const float* Sum(WeightSum sum) const { return panels_.room + sum * WeightStep(panels_.half); }
 
-  void Add(const Rows& rows, const float* weights, const float* from, float* to) {
+  void Add(const Rows& rows, const float* weights, const float* from, float* to,
+           const panel::Destination* last = nullptr) {
     const panel::Stretch stretch{rows.data, rows.step, weights, rows_.half};
-    kAdd[rows_.count - 1](stretch, &ahead_[added_++ % 2], from, to);
+    kAdd[rows_.count - 1](stretch, &ahead_[added_++ % 2], from, to, last);
+  }
+
+  // Adds what is wanting in one block of rows and one panel to `sums`, and stores it.
+  void AddLast(const Rows& rows, const float* weights, const float* sums, int block, int panel) {
+    if (outputs_.ending.activate != nullptr) {
+      alignas(64) float to[kSums];
+      Add(rows, weights, sums, to);
+      Store(block, panel, to);
+      return;
+    }
+    Ending ending = outputs_.ending;
+    const int64_t first = (outputs_.first_panel + panel) * kBlock;
+    if (ending.bias != nullptr) ending.bias += first;
+    const panel::Destination last{ending, places_[block], outputs_.columns - first,
+                                  outputs_.out + first};
+    Add(rows, weights, sums, nullptr, &last);
   }
 
   // Stores the sums of one block of rows and one panel.
