@@ -21,7 +21,7 @@ constexpr int64_t kRowFloats = 3 << 19;
 // Pairs of panels that rows which are in the cache are multiplied with, one after the other.
 constexpr int64_t kGroupPairs = 2;
 // Terms that are added up at once; other stretches are added to what they made.
-constexpr int64_t kMostTerms = 1024;
+constexpr int64_t kMostTerms = 768;
 constexpr int64_t kTermsUnit = 2 * strassen::kTermsMultiple, kPairRows = 2 * strassen::kMostRows;
 
 int64_t Parts(int64_t whole, int64_t most) { return (whole + most - 1) / most; }
