@@ -20,6 +20,8 @@ using strassen::RowPair;
 constexpr int64_t kRowFloats = 3 << 19;
 // Pairs of panels that rows which are in the cache are multiplied with, one after the other.
 constexpr int64_t kGroupPairs = 2;
+// Pairs of rows that bring the next panels.
+constexpr int64_t kBringingPairs = 8;
 // Terms that are added up at once; other stretches are added to what they made.
 constexpr int64_t kMostTerms = 768;
 constexpr int64_t kTermsUnit = 2 * strassen::kTermsMultiple, kPairRows = 2 * strassen::kMostRows;
@@ -83,13 +85,18 @@ class RowPairs {
                    .panels = {first, first + panel_size}};
       strassen::MakePanelPair(product_.n - (2 * (begin + j) + 1) * kBlock, &panels[j]);
     }
-    // While rows go through a pair, each brings its share of the one that comes in its place.
-    const int64_t share = 2 * stretch.half * kBlock / static_cast<int64_t>(pairs_.size());
+    // While rows go through a pair, the last ones bring the pair that comes in its place. What
+    // comes earlier would be gone again from the second-level cache, through which all rows go.
+    const int64_t size = pairs_.size(), bringing = std::min(size, kBringingPairs);
+    const int64_t share = 2 * stretch.half * kBlock / bringing;
     strassen::Outputs to{.columns = product_.n, .ending = stretch.ending};
-    for (size_t i = 0; i < pairs_.size(); ++i) {
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t place = i - (size - bringing);
       to.out = product_.out + pairs_[i].first * product_.n;
       for (int64_t j = 0; j < count; ++j) {
-        const float* const next = panels[j].panels[0] + 2 * kGroupPairs * panel_size + i * share;
+        const bool brings = place >= 0 && begin + kGroupPairs + j < all;
+        const float* const next =
+            panels[j].panels[0] + 2 * kGroupPairs * panel_size + place * share;
         to.first_panel = 2 * (begin + j);
         strassen::Multiply(
             pairs_[i].made, panels[j],
