@@ -118,7 +118,7 @@ const PanelKernel* PanelKernelFor(int64_t n, int64_t k, int64_t taps, int64_t ro
     return &panel::SplitPanels();
   }
   // oneDNN is as fast, or faster, where it does not wait for weights.
-  constexpr int64_t kLeastColumns = 32, kLeastTerms = 16, kWeightsARow = 1024;
+  constexpr int64_t kLeastColumns = 32, kLeastTerms = 16, kWeightsARow = 512;
   const bool pays = n >= kLeastColumns && k >= kLeastTerms && n * k * taps >= kWeightsARow * rows &&
                     FloatPanelsAreSupported();
   return pays ? &panel::FloatPanels() : nullptr;
