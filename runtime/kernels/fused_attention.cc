@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/cpu/attention_weights.h"
+#include "runtime/kernels/cpu/avx512.h"
 #include "runtime/kernels/cpu/head_product.h"
 #include "runtime/kernels/cpu/pieces.h"
 
@@ -68,11 +69,6 @@ class Mask {
   Shape shape_;
   int64_t steps_[4] = {0, 0, 0, 0};  // 0 where it repeats
 };
-
-bool HasAvx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
 
 // Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
 class AttentionKernel : public OpKernel {

@@ -1,26 +1,12 @@
 // Layer normalisation in one pass over memory, with the addition before it.
-#include <cmath>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast_add.h"
-#include "runtime/kernels/cpu/softmax_row.h"
+#include "runtime/kernels/cpu/avx512.h"
+#include "runtime/kernels/cpu/layer_norm_rows.h"
 
 namespace tessera {
 namespace {
-
-// y = (x - mean) * rsqrt(variance + epsilon) * gamma + beta, a row. `y` may be `x`.
-void NormaliseRow(const float* x, const float* gamma, const float* beta, float epsilon,
-                  int64_t count, float* y, float* scratch) {
-  const float mean = ReduceRow<reduce::Sum>(x, count) / static_cast<float>(count);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) scratch[i] = (x[i] - mean) * (x[i] - mean);
-  const float variance = ReduceRow<reduce::Sum>(scratch, count) / static_cast<float>(count);
-  const float scale = 1.0f / std::sqrt(variance + epsilon);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * (scale * gamma[i]) + beta[i];
-}
 
 // Inputs: x, gamma, beta, and possibly what is added to x. Errors: INVALID_ARGUMENT for shapes that
 // do not fit.
@@ -60,18 +46,17 @@ class LayerNormKernel : public OpKernel {
       ASSIGN_OR_RETURN(output, ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
     }
     float* const to = output->data<float>();
+    static const auto normalise = HasAvx512() ? avx512::Normalise : avx2::Normalise;
     ctx.ParallelFor(rows, 0.7 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
-      std::vector<float> scratch(columns);
-      for (int64_t row = begin * columns; row < end * columns; row += columns) {
-        const float* values = from + row;
-        if (addend != nullptr) {
-#pragma GCC ivdep
-          for (int64_t i = 0; i < columns; ++i) to[row + i] = from[row + i] + addend[row + i];
-          values = to + row;
-        }
-        NormaliseRow(values, gamma.data<float>(), beta.data<float>(), epsilon_, columns, to + row,
-                     scratch.data());
-      }
+      const int64_t first = begin * columns;
+      normalise({.rows = end - begin,
+                 .columns = columns,
+                 .x = from + first,
+                 .addend = addend == nullptr ? nullptr : addend + first,
+                 .gamma = gamma.data<float>(),
+                 .beta = beta.data<float>(),
+                 .epsilon = epsilon_,
+                 .y = to + first});
     });
     return absl::OkStatus();
   }

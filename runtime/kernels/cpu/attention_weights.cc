@@ -1,48 +1,18 @@
 #include "runtime/kernels/cpu/attention_weights.h"
 
-#include <cstring>
-
 // What differs between instruction sets.
 #ifdef __AVX512F__
 #define TESSERA_VECTOR_ABI avx512
 #else
 #define TESSERA_VECTOR_ABI avx2
 #endif
+#include "runtime/kernels/cpu/loop_vectors.h"
 #include "runtime/kernels/cpu/vector_math.h"
 
 namespace tessera::TESSERA_VECTOR_ABI {
 namespace {
 
-#ifdef __AVX512F__
-constexpr int kLanes = 16;
-#define TESSERA_LANE_NUMBERS \
-  { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }
-#else
-constexpr int kLanes = 8;
-#define TESSERA_LANE_NUMBERS \
-  { 0, 1, 2, 3, 4, 5, 6, 7 }
-#endif
 static_assert(kScoreLanes % kLanes == 0);
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
-typedef int32_t Lanes __attribute__((vector_size(kLanes * sizeof(int32_t))));
-constexpr Lanes kNumbers = TESSERA_LANE_NUMBERS;
-
-inline Vector Load(const float* from) {
-  Vector vector;
-  std::memcpy(&vector, from, sizeof(vector));
-  return vector;
-}
-inline void Store(Vector vector, float* to) { std::memcpy(to, &vector, sizeof(vector)); }
-
-// reduce() of all lanes, in each lane.
-template <typename Reduce>
-inline Vector Everywhere(Vector x, Reduce reduce) {
-#pragma GCC unroll 4
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    x = reduce(x, __builtin_shuffle(x, kNumbers ^ half));
-  }
-  return x;
-}
 
 // x = factor * x + mask, a row.
 void AddMask(const float* mask, int64_t mask_step, float factor, int64_t count, float* x) {
@@ -82,7 +52,7 @@ void Softmax(int64_t count, float* x) {
     }
     sums += Load(x + i);
   }
-  const Vector factors = 1.0f / Everywhere(sums, [](Vector a, Vector b) { return a + b; });
+  const Vector factors = 1.0f / SumOfLanes(sums);
   for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * factors, x + i);
 }
 

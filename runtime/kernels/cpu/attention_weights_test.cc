@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/cpu/avx512.h"
 
 namespace tessera {
 namespace {
@@ -16,7 +17,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 class AttentionWeightsTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    if (GetParam() && !__builtin_cpu_supports("avx512vl")) GTEST_SKIP() << "needs AVX-512";
+    if (GetParam() && !HasAvx512()) GTEST_SKIP() << "needs AVX-512";
   }
   static void Weigh(const ScoreRows& rows) {
     GetParam() ? avx512::WeighScores(rows) : avx2::WeighScores(rows);
