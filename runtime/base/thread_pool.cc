@@ -131,9 +131,15 @@ class Loop {
     }
   }
 
-  // What the caller and what its helpers run.
-  void Lead() { RunBlocks(0); }
-  void Help() { RunBlocks(helpers_.fetch_add(1, std::memory_order_relaxed) + 1); }
+  // What the caller and what its helpers run. A helper calls `on_last` when it has no more to do
+  // but say so, before the caller can know.
+  void Lead() {
+    RunBlocks(0, [] {});
+  }
+  template <typename OnLast>
+  void Help(const OnLast& on_last) {
+    RunBlocks(helpers_.fetch_add(1, std::memory_order_relaxed) + 1, on_last);
+  }
 
   void Wait() {
     if (SpinUntil([&] { return done_.load(std::memory_order_acquire) != 0; })) return;
@@ -155,7 +161,8 @@ class Loop {
   // beside each other, and the same ones in each loop, find in this core's cache what the loop
   // before has left there. `body_` refers to the caller's frame, which lives until all claimed
   // blocks are done: it is touched after a successful claim only.
-  void RunBlocks(int mine) {
+  template <typename OnLast>
+  void RunBlocks(int mine, const OnLast& on_last) {
     int64_t finished = 0;
     for (int i = 0; i < threads_; ++i) {
       Share& share = shares_[(mine + i) % threads_];
@@ -164,6 +171,7 @@ class Loop {
         ++finished;
       }
     }
+    on_last();
     if (finished > 0 && unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) {
       done_.store(1, std::memory_order_release);
       done_.notify_one();
@@ -212,23 +220,22 @@ class Lingerers {
     }
   }
 
-  // Runs loops that are given to thread `id` of the pool until none comes for a while.
-  void Linger(int id) {
-    std::atomic<Loop*>& loop = seats_[id].loop;
+  // Runs `loop` on thread `id` of the pool, then those that are given to it until none comes for a
+  // while. It waits for the next loop before the caller of the one at hand knows that this is done:
+  // that caller finds it waiting, however soon another loop follows.
+  void Run(int id, Loop* loop) {
+    std::atomic<Loop*>& seat = seats_[id].loop;
     const int64_t dismissals = dismissals_.load(std::memory_order_relaxed);
     count_.fetch_add(1, std::memory_order_relaxed);
-    for (bool stays = true; stays;) {
-      loop.store(Waiting(), std::memory_order_release);
+    while (loop != nullptr) {
+      loop->Help([&] { seat.store(Waiting(), std::memory_order_release); });
+      loop->Release();
       SpinUntil([&] {
-        return loop.load(std::memory_order_relaxed) != Waiting() ||
+        return seat.load(std::memory_order_relaxed) != Waiting() ||
                dismissals_.load(std::memory_order_relaxed) != dismissals;
       });
-      Loop* const given = loop.exchange(nullptr, std::memory_order_acq_rel);
-      stays = given != Waiting();
-      if (stays) {
-        given->Help();
-        given->Release();
-      }
+      loop = seat.exchange(nullptr, std::memory_order_acq_rel);
+      if (loop == Waiting()) loop = nullptr;
     }
     count_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -271,11 +278,14 @@ class ThreadPool::Impl {
     for (int64_t i = lingerers.Give(loop, helpers); i < helpers; ++i) {
       pool.Schedule([this, loop, background] {
         const InBackground scope(background);
-        loop->Help();
-        loop->Release();
         // When its queue is full the pool runs closures on whoever brings them.
         const int id = pool.CurrentThreadId();
-        if (spins && id >= 0) lingerers.Linger(id);
+        if (spins && id >= 0) {
+          lingerers.Run(id, loop);
+        } else {
+          loop->Help([] {});
+          loop->Release();
+        }
       });
     }
   }
