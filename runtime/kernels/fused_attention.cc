@@ -221,6 +221,23 @@ class AttentionKernel : public OpKernel {
     return absl::OkStatus();
   }
 
+  // What the next head reads.
+  struct Next {
+    panel_loops::Ahead query, key, value;
+  };
+  Next After(const Run& run, int64_t image, int64_t head) const {
+    if (++head == run.heads) {
+      head = 0;
+      if (++image == run.batch) return Next();
+    }
+    const auto tokens_of = [&](const Tensor& t, const Order& order) -> panel_loops::Ahead {
+      return {t.data<float>() + order.Begin(t, image, head), t.dim(3), order.tokens(t),
+              order.token_step(t)};
+    };
+    return {tokens_of(*run.query, query_), tokens_of(*run.key, key_),
+            tokens_of(*run.value, value_)};
+  }
+
   // `count` queries of a head, from `first` on.
   void AttendHead(const Run& run, int64_t image, int64_t head, int64_t first, int64_t count,
                   Scratch& scratch) const {
@@ -237,12 +254,13 @@ class AttentionKernel : public OpKernel {
     const int64_t output_step = output_.token_step(*run.output);
     for (const int64_t end = first + count; first < end; first += scratch.rows) {
       const int64_t rows = std::min(scratch.rows, end - first);
+      const Next next = first + rows == end ? After(run, image, head) : Next();
       scratch.keys.Multiply(query + first * query_step, query_step, rows, scratch.scores,
-                            scratch.row);
+                            scratch.row, {next.key, next.query});
       Weigh(run, image, head, first,
             {.scores = scratch.scores, .rows = rows, .count = run.keys, .step = scratch.row});
       scratch.values.Multiply(scratch.scores, scratch.row, rows, output + first * output_step,
-                              output_step);
+                              output_step, {next.value});
     }
   }
 

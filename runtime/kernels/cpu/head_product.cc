@@ -1,6 +1,7 @@
 #include "runtime/kernels/cpu/head_product.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace tessera {
@@ -69,7 +70,7 @@ void HeadMatrix::PackTransposed(const float* from, int64_t step, float* room) {
 }
 
 void HeadMatrix::Multiply(const float* rows, int64_t row_step, int64_t count, float* out,
-                          int64_t out_step) const {
+                          int64_t out_step, std::initializer_list<panel_loops::Ahead> ahead) const {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (int64_t index = 0; index < panels_; ++index) {
     const Panel panel = PanelAt(index);
@@ -78,18 +79,21 @@ void HeadMatrix::Multiply(const float* rows, int64_t row_step, int64_t count, fl
     const int64_t weights_step = is_packed_ ? size : step_;
     float* const to = out + panel.column;
     for (int64_t term = 0; term == 0 || term < terms_; term += kTermsAtOnce) {
-      loops_.multiply(panel.vectors, {.rows = count,
-                                      .terms = std::min(kTermsAtOnce, terms_ - term),
-                                      .columns = std::min(size, columns_ - panel.column),
-                                      .a = rows + term,
-                                      .a_step = row_step,
-                                      .weights = weights + term * weights_step,
-                                      .weights_step = weights_step,
-                                      .addend = term == 0 ? nullptr : to,
-                                      .addend_step = out_step,
-                                      .bounds = {-kInfinity, kInfinity},
-                                      .out = to,
-                                      .out_step = out_step});
+      loops_.multiply(panel.vectors,
+                      {.rows = count,
+                       .terms = std::min(kTermsAtOnce, terms_ - term),
+                       .columns = std::min(size, columns_ - panel.column),
+                       .a = rows + term,
+                       .a_step = row_step,
+                       .weights = weights + term * weights_step,
+                       .weights_step = weights_step,
+                       .addend = term == 0 ? nullptr : to,
+                       .addend_step = out_step,
+                       .bounds = {-kInfinity, kInfinity},
+                       .out = to,
+                       .out_step = out_step,
+                       .ahead = term == 0 && index < std::ssize(ahead) ? ahead.begin()[index]
+                                                                       : panel_loops::Ahead()});
     }
   }
 }

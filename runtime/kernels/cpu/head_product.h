@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "runtime/kernels/cpu/panel_loops.h"
 
@@ -27,9 +28,10 @@ class HeadMatrix {
   // fill no vector have to be.
   bool Take(const float* from, int64_t step);
 
-  // out = rows * matrix, for `count` rows.
-  void Multiply(const float* rows, int64_t row_step, int64_t count, float* out,
-                int64_t out_step) const;
+  // out = rows * matrix, for `count` rows. `ahead` is brought into the cache meanwhile, each part
+  // by another panel, as far as there are panels and rows enough.
+  void Multiply(const float* rows, int64_t row_step, int64_t count, float* out, int64_t out_step,
+                std::initializer_list<panel_loops::Ahead> ahead = {}) const;
 
  private:
   // Some neighbouring columns.

@@ -76,10 +76,38 @@ void StoreSome(const Multiplication& m, int64_t row, int64_t count, int64_t vect
   }
 }
 
-// Makes kCount rows. With kHasAhead a line from `ahead` on is brought into the cache with each
+// Goes through what is ahead line by line, and on beyond its end.
+class AheadLines {
+ public:
+  explicit AheadLines(const Ahead& ahead)
+      : at_(ahead.data),
+        row_((ahead.size + kLine - 1) / kLine),
+        gap_(ahead.step - row_ * kLine),
+        left_in_row_(ahead.rows == 1 ? INT64_MAX : row_),
+        left_(ahead.rows * row_) {}
+
+  bool empty() const { return left_ <= 0; }
+  void BringOne() {
+    _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+    at_ += kLine;
+    if (--left_in_row_ == 0) {
+      at_ += gap_;
+      left_in_row_ = row_;
+    }
+  }
+  // After `count` calls of BringOne().
+  void Count(int64_t count) { left_ -= count; }
+
+ private:
+  const float* at_;
+  int64_t row_, gap_, left_in_row_, left_;  // in lines, but for the floats between rows
+};
+
+// Makes kCount rows. With kHasAhead a line of what is ahead is brought into the cache with each
 // term.
 template <int kVectors, int kCount, bool kHasAhead>
-void MultiplyRows(const Multiplication& m, int64_t row, const float* ahead) {
+void MultiplyRows(const Multiplication& m, int64_t row, AheadLines* lines) {
+  AheadLines ahead = *lines;  // in registers
   Vector sums[kCount][kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
@@ -90,10 +118,7 @@ void MultiplyRows(const Multiplication& m, int64_t row, const float* ahead) {
   const float* const a = m.a + row * m.a_step;
   const float* weights = m.weights;
   for (int64_t k = 0; k < m.terms; ++k, weights += m.weights_step) {
-    if constexpr (kHasAhead) {
-      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
-      ahead += kLine;
-    }
+    if constexpr (kHasAhead) ahead.BringOne();
     Vector w[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) w[v] = Load(weights + v * kLanes);
@@ -103,6 +128,10 @@ void MultiplyRows(const Multiplication& m, int64_t row, const float* ahead) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[i][v] += x * w[v];
     }
+  }
+  if constexpr (kHasAhead) {
+    ahead.Count(m.terms);
+    *lines = ahead;
   }
   if (m.columns < kVectors * kLanes) {
     alignas(64) float kept[kCount * kVectors * kLanes];
@@ -136,19 +165,16 @@ void ForEachBlock(int64_t total, int64_t most, const Run& run) {
   }
 }
 
-using RowsFunction = void (*)(const Multiplication& m, int64_t row, const float* ahead);
+using RowsFunction = void (*)(const Multiplication& m, int64_t row, AheadLines* ahead);
 
 template <int kVectors, int... kCounts>
 void MultiplyPanel(const Multiplication& m, std::integer_sequence<int, kCounts...>) {
   static constexpr RowsFunction kFunctions[2][sizeof...(kCounts)] = {
       {MultiplyRows<kVectors, kCounts + 1, false>...},
       {MultiplyRows<kVectors, kCounts + 1, true>...}};
-  int64_t brought = 0;
+  AheadLines ahead(m.ahead);
   ForEachBlock(m.rows, kRows[kVectors], [&](int64_t row, int64_t count) {
-    const bool has_ahead = brought < m.ahead.size;
-    const float* const ahead = has_ahead ? m.ahead.data + brought : nullptr;
-    kFunctions[has_ahead][count - 1](m, row, ahead);
-    brought += m.terms * kLine;
+    kFunctions[!ahead.empty()][count - 1](m, row, &ahead);
   });
 }
 

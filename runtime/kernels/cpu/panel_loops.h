@@ -19,7 +19,9 @@ struct Bounds {
 // What is read next, and may not be in the cache yet: what to bring there meanwhile.
 struct Ahead {
   const float* data = nullptr;
-  int64_t size = 0;  // floats
+  int64_t size = 0;  // floats of a row
+  int64_t rows = 1;
+  int64_t step = 0;  // from row to row
 };
 
 // Rows times one panel of a matrix: out(i, j) = bound(sum of a(i, k) * weights(k, j) + bias(j) +

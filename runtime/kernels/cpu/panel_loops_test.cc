@@ -57,7 +57,7 @@ void ExpectProduct(const Loops& loops, int64_t vectors, int64_t rows, int64_t te
                            .bounds = bounds,
                            .out = out.data(),
                            .out_step = out_step,
-                           .ahead = {weights.data(), rows % 3 * 100}});
+                           .ahead = {weights.data(), rows % 3 * 100, rows % 4, 120}});
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) {
       double sum = adds ? bias[j] + addend[i * panel + j] : 0;
