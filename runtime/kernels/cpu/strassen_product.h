@@ -8,7 +8,7 @@
 namespace tessera {
 
 // Rows from which on sums of weights are worth making.
-inline constexpr int64_t kLeastStrassenRows = 384;
+inline constexpr int64_t kLeastStrassenRows = 256;
 
 // True if products of m rows of k, at least kLeastStrassenRows, with k x n weights are faster so
 // than by MultiplyPanels(), and can be made. On AVX-512.

@@ -90,7 +90,7 @@ class StrassenProductTest : public ::testing::Test {
 };
 
 TEST_F(StrassenProductTest, GivesTheProductOfAnySize) {
-  for (const int64_t m : {384, 385, 391, 393, 419, 420}) ExpectExact(m, 128, 256, PostOps());
+  for (const int64_t m : {256, 257, 279, 281, 307, 308}) ExpectExact(m, 128, 256, PostOps());
   for (const int64_t n : {128, 161, 175, 176, 177, 192, 500}) ExpectExact(400, n, 256, PostOps());
   for (const int64_t k : {256, 288, 512, 992, 1024, 1056, 2560}) {
     ExpectExact(400, 128, k, PostOps());
