@@ -53,19 +53,19 @@ class StrassenProductTest : public ::testing::Test {
   void ExpectNear(const std::vector<double>& expected, double ulps) const {
     std::vector<double> rows(m()), columns(n());
     for (int64_t t = 0; t < k(); ++t) {
-      for (int64_t i = 0; i < m(); ++i) rows[i] += std::pow(a(i, t), 2);
-      for (int64_t j = 0; j < n(); ++j) columns[j] += std::pow(b(t, j), 2);
+      for (int64_t i = 0; i < m(); ++i) rows[i] += a(i, t) * a(i, t);
+      for (int64_t j = 0; j < n(); ++j) columns[j] += b(t, j) * b(t, j);
     }
     for (int64_t i = 0; i < m(); ++i) {
       for (int64_t j = 0; j < n(); ++j) {
         const double x = expected[i * n() + j];
-        SCOPED_TRACE(testing::Message() << "at " << i << ", " << j);
-        if (std::isnan(x)) {
-          ASSERT_TRUE(std::isnan(output(i, j)));
-        } else if (std::isinf(x)) {
-          ASSERT_EQ(output(i, j), static_cast<float>(x));
+        if (std::isfinite(x)) {
+          ASSERT_NEAR(output(i, j), x, ulps * 0x1p-23 * std::sqrt(rows[i] * columns[j]))
+              << "at " << i << ", " << j;
+        } else if (std::isnan(x)) {
+          ASSERT_TRUE(std::isnan(output(i, j))) << "at " << i << ", " << j;
         } else {
-          ASSERT_NEAR(output(i, j), x, ulps * 0x1p-23 * std::sqrt(rows[i] * columns[j]));
+          ASSERT_EQ(output(i, j), static_cast<float>(x)) << "at " << i << ", " << j;
         }
       }
     }
@@ -92,10 +92,10 @@ class StrassenProductTest : public ::testing::Test {
 TEST_F(StrassenProductTest, GivesTheProductOfAnySize) {
   for (const int64_t m : {256, 257, 279, 281, 307, 308}) ExpectExact(m, 128, 256, PostOps());
   for (const int64_t n : {128, 161, 175, 176, 177, 192, 500}) ExpectExact(400, n, 256, PostOps());
-  for (const int64_t k : {256, 288, 512, 992, 1024, 1056, 2560}) {
+  for (const int64_t k : {256, 288, 512, 768, 800, 1024, 1600}) {
     ExpectExact(400, 128, k, PostOps());
   }
-  ExpectExact(3000, 128, 1024, PostOps());
+  ExpectExact(2000, 128, 768, PostOps());
 }
 
 TEST_F(StrassenProductTest, EndsInBiasAdditionAndActivation) {
@@ -113,7 +113,7 @@ TEST_F(StrassenProductTest, EndsInBiasAdditionAndActivation) {
 TEST_F(StrassenProductTest, SharesRowsOutAmongThreads) {
   ThreadPool pool({.name = "test", .num_threads = 3});
   step_.intra_op_pool = &pool;
-  ExpectExact(1300, 640, 1536, {.bias = true, .activation = Activation::kRelu});
+  ExpectExact(800, 192, 800, {.bias = true, .activation = Activation::kRelu});
 }
 
 TEST_F(StrassenProductTest, RowsKeepTheirPrecisionBesideMuchLargerOnes) {
