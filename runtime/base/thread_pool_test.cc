@@ -60,7 +60,9 @@ TEST(ThreadPoolTest, EachThreadHasAsManyItems) {
       });
       const int64_t count = blocks.size();
       for (const auto& [begin, end] : blocks) EXPECT_NEAR(end - begin, total / count, 1);
-      if (count < total) EXPECT_EQ(count % kThreads, 0);
+      if (count < total) {
+        EXPECT_EQ(count % kThreads, 0);
+      }
     }
   }
 }
