@@ -1,24 +1,15 @@
 // Attention of a few texts, in the layout of Keras: [batch, tokens, heads, features].
-#include <random>
-
 #include "benchmark/benchmark.h"
+#include "runtime/kernels/cpu/exact_product.h"
 #include "runtime/kernels/kernel_runner.h"
 
 namespace tessera {
 namespace {
 
-Tensor Random(const Shape& shape) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  Tensor tensor = Tensor::Allocate(DType::kFloat, shape).value();
-  for (float& x : tensor.flat<float>()) x = normal(random);
-  return tensor;
-}
-
 void BM_Attention(benchmark::State& state, int64_t batch, int64_t heads, int64_t queries,
                   int64_t keys, int64_t features) {
-  const Tensor query = Random({batch, queries, heads, features});
-  const Tensor key = Random({batch, keys, heads, features});
+  const Tensor query = RandomTensor({batch, queries, heads, features}, 1);
+  const Tensor key = RandomTensor({batch, keys, heads, features}, 2);
   Tensor mask = Tensor::Zeros(DType::kFloat, {batch, 1, 1, keys}).value();
   for (int64_t i = 0; i < keys / 4; ++i) mask.flat<float>()[i] = -10000;
   std::vector<Value> inputs = {{query, nullptr}, {key, nullptr}, {key, nullptr}, {mask, nullptr}};

@@ -1,21 +1,13 @@
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "gtest/gtest.h"
 #include "runtime/base/thread_pool.h"
+#include "runtime/kernels/cpu/exact_product.h"
 #include "runtime/kernels/kernel_runner.h"
 
 namespace tessera {
 namespace {
-
-Tensor Random(const Shape& shape, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  Tensor tensor = Tensor::Allocate(DType::kFloat, shape).value();
-  for (float& x : tensor.flat<float>()) x = normal(random);
-  return tensor;
-}
 
 // An attention with a mask that adds to each score.
 struct Attention {
@@ -30,10 +22,10 @@ struct Attention {
                        : ((image * tokens + token) * heads + head) * size;
   }
 
-  Tensor query = Random(MakeShape(queries, features), 1);
-  Tensor key = Random(MakeShape(keys, features), 2);
-  Tensor value = Random(MakeShape(keys, value_features), 3);
-  Tensor mask = Random({batch, heads, queries, keys}, 4);
+  Tensor query = RandomTensor(MakeShape(queries, features), 1);
+  Tensor key = RandomTensor(MakeShape(keys, features), 2);
+  Tensor value = RandomTensor(MakeShape(keys, value_features), 3);
+  Tensor mask = RandomTensor({batch, heads, queries, keys}, 4);
 
   absl::StatusOr<Tensor> Run(ThreadPool* pool = nullptr) const {
     return RunOp("_Attention", {query, key, value, mask},

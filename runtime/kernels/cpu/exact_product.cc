@@ -1,6 +1,8 @@
 #include "runtime/kernels/cpu/exact_product.h"
 
-#include <random>
+#include <algorithm>
+
+#include "runtime/kernels/cpu/random_floats.h"
 
 namespace tessera {
 namespace {
@@ -15,10 +17,8 @@ double End(const PostOps& post_ops, double sum, float bias, float before) {
 }  // namespace
 
 Tensor RandomTensor(const Shape& shape, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
   Tensor tensor = Tensor::Allocate(DType::kFloat, shape).value();
-  for (float& x : tensor.flat<float>()) x = normal(random);
+  std::ranges::copy(RandomFloats(tensor.num_elements(), seed), tensor.data<float>());
   return tensor;
 }
 

@@ -1,20 +1,12 @@
 #include "runtime/kernels/cpu/head_product.h"
 
-#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/cpu/random_floats.h"
 
 namespace tessera {
 namespace {
-
-std::vector<float> Random(int64_t count, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& x : values) x = normal(random);
-  return values;
-}
 
 // With the loops of each instruction set that this processor has.
 class HeadProductTest : public ::testing::TestWithParam<bool> {
@@ -32,7 +24,7 @@ void ExpectProducts(const panel_loops::Loops& loops, int64_t rows, int64_t terms
   SCOPED_TRACE(testing::Message() << rows << " x " << terms << " x " << columns);
   const int64_t row_step = terms + 2, step = columns + 3, column_step = terms + 1;
   const int64_t out_step = columns + 1;
-  const auto a = Random(rows * row_step, 1), matrix = Random(terms * step, 2);
+  const auto a = RandomFloats(rows * row_step, 1), matrix = RandomFloats(terms * step, 2);
   std::vector<float> transposed(columns * column_step);
   for (int64_t k = 0; k < terms; ++k) {
     for (int64_t j = 0; j < columns; ++j) transposed[j * column_step + k] = matrix[k * step + j];

@@ -33,8 +33,9 @@ void AddRow(const float* x, const float* addend, int64_t count, float* y) {
     __builtin_prefetch(x + i + count);
     __builtin_prefetch(addend + i + count);
 #pragma GCC unroll 2
-    for (int64_t at = i; at < i + kLine; at += kLanes)
+    for (int64_t at = i; at < i + kLine; at += kLanes) {
       Store(Load(x + at) + Load(addend + at), y + at);
+    }
   }
   for (; i < count; ++i) y[i] = x[i] + addend[i];
 }

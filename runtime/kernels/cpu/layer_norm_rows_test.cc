@@ -2,22 +2,14 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/cpu/avx512.h"
+#include "runtime/kernels/cpu/random_floats.h"
 
 namespace tessera {
 namespace {
-
-std::vector<float> Random(int64_t count, int seed, float mean) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(mean);
-  std::vector<float> values(count);
-  for (float& x : values) x = normal(random);
-  return values;
-}
 
 // Each form that this processor can run.
 class LayerNormRowsTest : public ::testing::TestWithParam<bool> {
@@ -36,9 +28,9 @@ class LayerNormRowsTest : public ::testing::TestWithParam<bool> {
     constexpr int64_t kRows = 3;
     constexpr float kEpsilon = 1e-3f;
     const int64_t size = kRows * columns;
-    std::vector<float> x = Random(size, 1, mean), y(size + 1, -77);
-    const auto addend = Random(size, 2, 0), gamma = Random(columns, 3, 1);
-    const auto beta = Random(columns, 4, 0);
+    std::vector<float> x = RandomFloats(size, 1, mean), y(size + 1, -77);
+    const auto addend = RandomFloats(size, 2, 0), gamma = RandomFloats(columns, 3, 1);
+    const auto beta = RandomFloats(columns, 4, 0);
     std::vector<double> z(x.begin(), x.end());
     for (int64_t i = 0; adds && i < size; ++i) z[i] = x[i] + addend[i];
     x.push_back(-77);
@@ -81,7 +73,7 @@ TEST_P(LayerNormRowsTest, KeepTheirDigitsFarFromZero) { ExpectExact(768, 300, tr
 
 TEST_P(LayerNormRowsTest, ANaNStaysInItsRow) {
   for (const int64_t at : {0, 20, 69}) {
-    std::vector<float> x = Random(3 * 70, 1, 0), ones(70, 1.0f);
+    std::vector<float> x = RandomFloats(3 * 70, 1, 0), ones(70, 1.0f);
     x[70 + at] = std::numeric_limits<float>::quiet_NaN();
     Normalise({.rows = 3,
                .columns = 70,

@@ -2,24 +2,16 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/cpu/random_floats.h"
 
 namespace tessera::panel_loops {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-std::vector<float> Random(int64_t count, int seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& x : values) x = normal(random);
-  return values;
-}
 
 float Bound(double x, const Bounds& bounds) {
   return static_cast<float>(x < bounds.low ? bounds.low : x > bounds.high ? bounds.high : x);
@@ -41,8 +33,8 @@ void ExpectProduct(const Loops& loops, int64_t vectors, int64_t rows, int64_t te
                                   << " terms, " << columns << " columns");
   const int64_t panel = vectors * loops.lanes, a_step = terms + 3, out_step = columns + 1;
   const int64_t weights_step = panel + terms % 2;
-  const auto a = Random(rows * a_step, 1), weights = Random(terms * weights_step, 2);
-  const auto bias = Random(panel, 3), addend = Random(rows * panel, 4);
+  const auto a = RandomFloats(rows * a_step, 1), weights = RandomFloats(terms * weights_step, 2);
+  const auto bias = RandomFloats(panel, 3), addend = RandomFloats(rows * panel, 4);
   std::vector<float> out(rows * out_step, -77);
   loops.multiply(vectors, {.rows = rows,
                            .terms = terms,
@@ -85,7 +77,7 @@ TEST_P(PanelLoopsTest, TransposesEachNumberOfRowsAndColumns) {
   for (int64_t rows = 0; rows <= lanes; ++rows) {
     for (const int64_t columns : {1, 7, 8, 15, 16, 17, 64}) {
       const int64_t from_step = columns + 2, to_step = lanes + 3;
-      const auto from = Random(lanes * from_step, 1);
+      const auto from = RandomFloats(lanes * from_step, 1);
       std::vector<float> to(columns * to_step, -77);
       loops().transpose({.rows = rows,
                          .columns = columns,
@@ -110,8 +102,8 @@ void ExpectDepthwise(const Loops& loops, int64_t height, int64_t width, int64_t 
   constexpr int64_t kVectors = 2;
   const int64_t panel = kVectors * loops.lanes;
   const int64_t points = (outputs - 1) * stride + (width - 1) * dilation + 1;
-  const auto input = Random(height * points * panel, 1);
-  const auto weights = Random(height * width * panel, 2), bias = Random(panel, 3);
+  const auto input = RandomFloats(height * points * panel, 1);
+  const auto weights = RandomFloats(height * width * panel, 2), bias = RandomFloats(panel, 3);
   std::vector<const float*> rows;
   for (int64_t y = 0; y < height; ++y) rows.push_back(&input[y * points * panel]);
   std::vector<float> out(outputs * 3 * panel);

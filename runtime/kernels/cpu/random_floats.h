@@ -1,0 +1,19 @@
+// Numbers for tests and benchmarks, the same in each run.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace tessera {
+
+// Normally distributed about `mean`, with a deviation of 1.
+inline std::vector<float> RandomFloats(int64_t count, int seed, float mean = 0) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(mean);
+  std::vector<float> values(count);
+  for (float& x : values) x = normal(random);
+  return values;
+}
+
+}  // namespace tessera
