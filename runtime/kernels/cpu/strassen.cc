@@ -40,11 +40,17 @@ inline __mmask16 AreBalanced(__m512i x, __m512i y) {
          _mm512_cmple_epi32_mask(_mm512_sub_epi32(high, low), _mm512_set1_epi32(kDifference));
 }
 
-// Adds the products of rows and weights to `from`, or to zero if it is null. The sums go to `last`
-// or, if it is null, to `to`. `from` and `to`, which may be the same, are kCount x kBlock.
+// Sums of kCount x kBlock that products are added to, and where they go.
+struct Sums {
+  const float* from = nullptr;  // zero if it is null
+  float* also = nullptr;        // others which the products are added to, in place, if not null
+  float* to = nullptr;          // may be `from`
+  const panel::Destination* last = nullptr;  // instead of `to`, if not null
+};
+
+// Adds the products of rows and weights.
 template <int kCount>
-void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const float* from, float* to,
-         const panel::Destination* last) {
+void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const Sums& s) {
   __m512 sums[kCount][2];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
@@ -53,21 +59,26 @@ void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const float* from, 
       for (int v = 0; v < 2; ++v) apply(sums[i][v], i * kBlock + 16 * v);
     }
   };
-  if (from == nullptr) {
+  if (s.from == nullptr || s.also != nullptr) {
     for_each([](__m512& x, int64_t) { x = _mm512_setzero_ps(); });
   } else {
-    for_each([&](__m512& x, int64_t at) { x = _mm512_load_ps(from + at); });
+    for_each([&](__m512& x, int64_t at) { x = _mm512_load_ps(s.from + at); });
   }
   panel::AddStretch<kCount, 2>(stretch, ahead, sums);
-  if (last != nullptr) {
-    panel::StoreRows<kCount, 2>(*last, sums);
+  if (s.also != nullptr) {
+    for_each([&](__m512& x, int64_t at) {
+      _mm512_store_ps(s.also + at, _mm512_add_ps(_mm512_load_ps(s.also + at), x));
+      x = _mm512_add_ps(_mm512_load_ps(s.from + at), x);
+    });
+  }
+  if (s.last != nullptr) {
+    panel::StoreRows<kCount, 2>(*s.last, sums);
   } else {
-    for_each([&](__m512& x, int64_t at) { _mm512_store_ps(to + at, x); });
+    for_each([&](__m512& x, int64_t at) { _mm512_store_ps(s.to + at, x); });
   }
 }
 
-using AddFunction = void (*)(const panel::Stretch&, panel::Ahead*, const float* from, float* to,
-                             const panel::Destination* last);
+using AddFunction = void (*)(const panel::Stretch&, panel::Ahead*, const Sums&);
 constexpr AddFunction kAdd[kMostRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5>,
                                          Add<6>,  Add<7>,  Add<8>,  Add<9>, Add<10>,
                                          Add<11>, Add<12>, Add<13>, Add<14>};
@@ -92,28 +103,22 @@ class Multiplication {
   }
 
   void Fast() {
-    alignas(64) float u2[kSums], u3[kSums], sums[kSums];
-    Add(Quarter(0, 0), Panel(0, 0), nullptr, u2);
-    AddLast(Quarter(0, 1), Panel(0, 1), u2, 0, 0);
-    Add(Sum(kS2), Sum(kT2), u2, u2);
-    Add(Sum(kS3), Sum(kT3), u2, u3);
-    AddLast(Quarter(1, 1), Sum(kMinusT4), u3, 1, 0);
-    Add(Sum(kS1), Sum(kT1), nullptr, sums);
-    for (int64_t i = 0; i < rows_.count * kBlock; i += 16) {
-      const __m512 x = _mm512_load_ps(sums + i);
-      _mm512_store_ps(u2 + i, _mm512_add_ps(x, _mm512_load_ps(u2 + i)));
-      _mm512_store_ps(u3 + i, _mm512_add_ps(x, _mm512_load_ps(u3 + i)));
-    }
-    Store(1, 1, u3);
-    AddLast(Sum(kS4), Panel(1, 1), u2, 0, 1);
+    alignas(64) float u2[kSums], u3[kSums];
+    Add(Quarter(0, 0), Panel(0, 0), {.to = u2});
+    AddLast(Quarter(0, 1), Panel(0, 1), {.from = u2}, 0, 0);
+    Add(Sum(kS2), Sum(kT2), {.from = u2, .to = u2});
+    Add(Sum(kS3), Sum(kT3), {.from = u2, .to = u3});
+    AddLast(Quarter(1, 1), Sum(kMinusT4), {.from = u3}, 1, 0);
+    AddLast(Sum(kS1), Sum(kT1), {.from = u3, .also = u2}, 1, 1);
+    AddLast(Sum(kS4), Panel(1, 1), {.from = u2}, 0, 1);
   }
 
   void Plain() {
     alignas(64) float sums[kSums];
     for (int i = 0; i < 2; ++i) {
       for (int j = 0; j < 2; ++j) {
-        Add(Quarter(i, 0), Panel(j, 0), nullptr, sums);
-        AddLast(Quarter(i, 1), Panel(j, 1), sums, i, j);
+        Add(Quarter(i, 0), Panel(j, 0), {.to = sums});
+        AddLast(Quarter(i, 1), Panel(j, 1), {.from = sums}, i, j);
       }
     }
   }
@@ -131,18 +136,19 @@ class Multiplication {
   }
   const float* Sum(WeightSum sum) const { return panels_.room + sum * WeightStep(panels_.half); }
 
-  void Add(const Rows& rows, const float* weights, const float* from, float* to,
-           const panel::Destination* last = nullptr) {
+  void Add(const Rows& rows, const float* weights, const Sums& sums) {
     const panel::Stretch stretch{rows.data, rows.step, weights, rows_.half};
-    kAdd[rows_.count - 1](stretch, &ahead_[added_++ % 2], from, to, last);
+    kAdd[rows_.count - 1](stretch, &ahead_[added_++ % 2], sums);
   }
 
   // Adds what is wanting in one block of rows and one panel to `sums`, and stores it.
-  void AddLast(const Rows& rows, const float* weights, const float* sums, int block, int panel) {
+  void AddLast(const Rows& rows, const float* weights, Sums sums, int block, int panel) {
     if (outputs_.ending.activate != nullptr) {
       alignas(64) float to[kSums];
-      Add(rows, weights, sums, to);
-      Store(block, panel, to);
+      sums.to = to;
+      Add(rows, weights, sums);
+      panel::StoreBlock(outputs_.ending, outputs_.first_panel + panel, rows_.count,
+                        outputs_.columns, places_[block], outputs_.out, to);
       return;
     }
     Ending ending = outputs_.ending;
@@ -150,13 +156,8 @@ class Multiplication {
     if (ending.bias != nullptr) ending.bias += first;
     const panel::Destination last{ending, places_[block], outputs_.columns - first,
                                   outputs_.out + first};
-    Add(rows, weights, sums, nullptr, &last);
-  }
-
-  // Stores the sums of one block of rows and one panel.
-  void Store(int block, int panel, float* sums) const {
-    panel::StoreBlock(outputs_.ending, outputs_.first_panel + panel, rows_.count, outputs_.columns,
-                      places_[block], outputs_.out, sums);
+    sums.last = &last;
+    Add(rows, weights, sums);
   }
 
   const RowPair& rows_;
