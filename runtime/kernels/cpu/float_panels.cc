@@ -31,7 +31,8 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
   const int64_t step = StepOf(p.rows.terms), begin = p.first_block * kBlock;
   const int64_t end = p.end_block * kBlock < p.rows.terms ? p.end_block * kBlock : p.rows.terms;
   const int64_t strides = p.taps * ((end - begin) / kStride) + 1;
-  Ahead ahead = AheadOver(strides, p.ahead, p.ahead_bytes);
+  const NextRows next{.at = p.ahead, .size = p.ahead_bytes};
+  Ahead ahead(std::span(&next, 1), strides);
   int64_t in_registers = 0;
   bool in_memory = false;
   for (int64_t tap = 0; tap < p.taps; ++tap) {

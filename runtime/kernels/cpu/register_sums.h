@@ -4,7 +4,10 @@
 
 #include <immintrin.h>
 
+#include <span>
+
 #include "runtime/kernels/cpu/block_vectors.h"
+#include "runtime/kernels/cpu/next_rows.h"
 
 namespace tessera::panel {
 
@@ -40,23 +43,56 @@ static inline void MultiplyAdd(__m512 x, __m512 y, __m512& sum) {
   asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
 }
 
-// Brings a share of the weights ahead with every kStride terms.
-struct Ahead {
-  const char* at;
-  const char* end;
-  int64_t share;  // bytes, whole lines
+// Brings what is needed next, in equal shares, while terms are added up. Scalar instructions take
+// turns of the units that multiply: there are few for each line.
+class Ahead {
+ public:
+  // All of `next` within `strides` times kStride terms.
+  Ahead(std::span<const NextRows> next, int64_t strides) : next_(next) {
+    int64_t steps = 0;
+    for (const NextRows& rows : next) steps += (rows.size + kStep - 1) / kStep * rows.count;
+    share_ = (steps + strides - 1) / strides;
+    if (share_ > 0) GoTo(0, 0);
+  }
 
+  // Brings the share of kStride terms.
   void Bring() {
-    for (const char* const stop = at + share; at < stop && at < end; at += kCacheLine) {
-      _mm_prefetch(at, _MM_HINT_T1);
+    for (int64_t i = 0; i < share_; ++i) {
+      const char* const at = at_;
+#pragma GCC unroll 4
+      for (int64_t line = 0; line < kStep; line += kCacheLine) {
+        _mm_prefetch(at + line, _MM_HINT_T1);
+      }
+      at_ = at + kStep;
+      if (at_ >= end_) GoTo(place_, row_ + 1);
     }
   }
-};
 
-// What brings `bytes` from `at` on within `strides` times kStride terms.
-static inline Ahead AheadOver(int64_t strides, const char* at, int64_t bytes) {
-  return {at, at + bytes, (bytes / strides + kCacheLine - 1) / kCacheLine * kCacheLine};
-}
+ private:
+  static constexpr int64_t kStep = 4 * kCacheLine;
+
+  // Goes on with a row of next_[place], or what comes after it. Not a call, before which all sums
+  // would have to be stored.
+  __attribute__((always_inline)) void GoTo(int64_t place, int64_t row) {
+    while (place < std::ssize(next_) && (row == next_[place].count || next_[place].size == 0)) {
+      ++place;
+      row = 0;
+    }
+    if (place == std::ssize(next_)) {
+      share_ = 0;
+      return;
+    }
+    place_ = place;
+    row_ = row;
+    at_ = static_cast<const char*>(next_[place].at) + row * next_[place].step;
+    end_ = at_ + next_[place].size;
+  }
+
+  const std::span<const NextRows> next_;
+  int64_t share_ = 0;  // steps
+  int64_t place_ = 0, row_ = 0;
+  const char *at_ = nullptr, *end_ = nullptr;  // the rest of the row
+};
 
 // Adds the products of a stretch to sums in registers, for `kCount` rows and kVectors * 16 columns.
 template <int kCount, int kVectors>

@@ -16,6 +16,7 @@ static_assert(kMostRows == panel::kRegisterRows);
 enum RowSum { kS1, kS2, kS3, kS4, kRowSums };
 enum WeightSum { kT1, kT2, kT3, kMinusT4, kWeightSums };
 constexpr int64_t kRowQuarters = 3;  // that are multiplied: all but that of (1, 0)
+constexpr int64_t kProducts = 7;
 
 // Exponents of floats, as they are stored, whose products and sums are far from overflow.
 constexpr int kLeastExponent = 127 - 50, kMostExponent = 127 + 50;
@@ -86,20 +87,17 @@ constexpr AddFunction kAdd[kMostRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<
 // One multiplication of pairs.
 class Multiplication {
  public:
-  Multiplication(const RowPair& rows, const PanelPair& panels, const Ahead& ahead,
-                 const Outputs& outputs)
-      : rows_(rows), panels_(panels), outputs_(outputs) {
+  Multiplication(const RowPair& rows, const PanelPair& panels,
+                 std::span<const panel::NextRows> next, const Outputs& outputs)
+      : rows_(rows),
+        panels_(panels),
+        outputs_(outputs),
+        ahead_(next, kProducts * (rows.half / panel::kStride)) {
     for (int64_t i = 0; i < rows.count; ++i) {
       places_[0][i] = i * outputs.columns;
       places_[1][i] = (rows.second + i) * outputs.columns;
     }
     if (rows.second < rows.count) places_[1][0] = -1;  // a row of both blocks
-    constexpr int64_t kTimes = 3;                      // that each is added with, at least
-    const int64_t bytes = ahead.size * static_cast<int64_t>(sizeof(float));
-    const int64_t strides = kTimes * rows.half / panel::kStride;
-    for (int i = 0; i < 2; ++i) {
-      ahead_[i] = panel::AheadOver(strides, reinterpret_cast<const char*>(ahead.at[i]), bytes);
-    }
   }
 
   void Fast() {
@@ -138,7 +136,7 @@ class Multiplication {
 
   void Add(const Rows& rows, const float* weights, const Sums& sums) {
     const panel::Stretch stretch{rows.data, rows.step, weights, rows_.half};
-    kAdd[rows_.count - 1](stretch, &ahead_[added_++ % 2], sums);
+    kAdd[rows_.count - 1](stretch, &ahead_, sums);
   }
 
   // Adds what is wanting in one block of rows and one panel to `sums`, and stores it.
@@ -162,11 +160,13 @@ class Multiplication {
 
   const RowPair& rows_;
   const PanelPair& panels_;
-  panel::Ahead ahead_[2];
-  int added_ = 0;
   const Outputs& outputs_;
+  panel::Ahead ahead_;
   int64_t places_[2][kMostRows];
 };
+
+// Whether quarters of rows that lie so are multiplied as copies.
+bool IsCopied(int64_t row_step) { return StepOf(row_step) != row_step; }
 
 // Makes the sums of row i of both blocks, and copies of their quarters where `copies` is not null.
 // Returns whether they are balanced.
@@ -197,8 +197,8 @@ bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* c
 
 }  // namespace
 
-int64_t RowPairFloats(int64_t count, int64_t half) {
-  return (kRowSums + kRowQuarters) * count * StepOf(half);
+int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_step) {
+  return (kRowSums + (IsCopied(row_step) ? kRowQuarters : 0)) * count * StepOf(half);
 }
 
 void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
@@ -209,7 +209,7 @@ void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
     for (int i = 0; i < 2; ++i) pair->quarters[block][i] = {first[block] + i * half, rows.step};
   }
   float* copies = nullptr;
-  if (StepOf(rows.step) != rows.step) {
+  if (IsCopied(rows.step)) {
     const int64_t step = StepOf(half);
     copies = pair->room + kRowSums * count * step;
     pair->quarters[0][0] = {copies, step};
@@ -255,9 +255,9 @@ void MakePanelPair(int64_t columns, PanelPair* pair) {
   }
 }
 
-void Multiply(const RowPair& rows, const PanelPair& panels, const Ahead& ahead,
+void Multiply(const RowPair& rows, const PanelPair& panels, std::span<const panel::NextRows> next,
               const Outputs& outputs) {
-  Multiplication multiplication(rows, panels, ahead, outputs);
+  Multiplication multiplication(rows, panels, next, outputs);
   rows.is_balanced&& panels.is_balanced ? multiplication.Fast() : multiplication.Plain();
 }
 

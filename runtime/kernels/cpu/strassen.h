@@ -12,6 +12,9 @@
 // Pure functions, for processors with AVX-512.
 #pragma once
 
+#include <span>
+
+#include "runtime/kernels/cpu/next_rows.h"
 #include "runtime/kernels/cpu/panel_kernel.h"
 
 namespace tessera::strassen {
@@ -37,7 +40,7 @@ struct RowPair {
   int64_t second = 0;     // the second block's first row
   bool is_balanced = false;
 };
-int64_t RowPairFloats(int64_t count, int64_t half);
+int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_step);
 
 // Makes the pair of `count`, `half` and `room`. It reads `rows`, of which there are `available`,
 // 2 * count or one less, for as long as it is used. If there is one less both blocks have one.
@@ -64,14 +67,8 @@ struct Outputs {
   float* out = nullptr;  // of the pair's first row
 };
 
-// Weights of two panels that are needed next, to bring into the cache meanwhile.
-struct Ahead {
-  const float* at[2] = {};
-  int64_t size = 0;  // floats of each
-};
-
-// Multiplies the pairs.
-void Multiply(const RowPair& rows, const PanelPair& panels, const Ahead& ahead,
+// Multiplies the pairs, and brings what is needed next.
+void Multiply(const RowPair& rows, const PanelPair& panels, std::span<const panel::NextRows> next,
               const Outputs& outputs);
 
 }  // namespace tessera::strassen
