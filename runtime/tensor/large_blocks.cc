@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kPage = size_t{1} << 12;
 constexpr size_t kHugePage = size_t{1} << 21;
-// Smaller blocks would waste much of their last huge page.
-constexpr size_t kMinHugeBlock = 2 * kHugePage;
+// Smaller blocks would waste much of their last huge page: they end in small ones.
+constexpr size_t kMinWholePages = 2 * kHugePage;
 constexpr size_t kMaxFreeBytes = size_t{1} << 30;
 constexpr absl::Duration kMaxFreeAge = absl::Seconds(2);
 
@@ -33,7 +33,8 @@ size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * uni
 // next.
 size_t BlockSize(size_t size) {
   const int log2 = 63 - __builtin_clzll(size);
-  return RoundUp(RoundUp(size, size_t{1} << (log2 - 3)), size >= kMinHugeBlock ? kHugePage : kPage);
+  return RoundUp(RoundUp(size, size_t{1} << (log2 - 3)),
+                 size >= kMinWholePages ? kHugePage : kPage);
 }
 
 // Huge pages fault in several times faster and spare the TLB.
@@ -51,7 +52,7 @@ void* MapHuge(size_t size) {
 }
 
 void* Map(size_t size) {
-  if (size >= kMinHugeBlock) return MapHuge(size);
+  if (size >= kHugePage) return MapHuge(size);
   void* map = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return map == MAP_FAILED ? nullptr : map;
 }
