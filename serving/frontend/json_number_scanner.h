@@ -9,10 +9,12 @@
 
 #include <immintrin.h>
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "rapidjson/internal/strtod.h"
 
@@ -39,13 +41,12 @@ inline uint64_t EightDigits(uint64_t bytes) {
           32);
 }
 
-// A bit for each comma and each closing bracket in 64 bytes.
-inline uint64_t CommasAndBrackets(const char* p) {
+// A bit for each of 64 bytes that is `c`.
+inline uint64_t Matches(const char* p, char c) {
   uint64_t bits = 0;
   for (int i = 0; i < 64; i += 32) {
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + i));
-    const __m256i found = _mm256_or_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(',')),
-                                          _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(']')));
+    const __m256i found = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(c));
     bits |= uint64_t{static_cast<uint32_t>(_mm256_movemask_epi8(found))} << i;
   }
   return bits;
@@ -81,53 +82,125 @@ inline const char* ScanInteger(const char* p, const char* end, int64_t* value) {
   return p;
 }
 
-// Reads the integer that these bytes, sign included, are. At least eight bytes may be read. False
-// if they are none, are more than eight, or are not for `T`.
+// Stores an integer as an element. False if it is out of range; narrow types have int32's.
 template <typename T>
-inline bool ReadShortInteger(const char* number, int64_t size, T* value) {
-  constexpr uint64_t kZeros = 0x3030303030303030, kHighBits = 0x8080808080808080;
-  const bool minus = *number == '-';
-  if (size - minus < 1 || size > 8 || (size - minus > 1 && number[minus] == '0')) return false;
-  if (std::is_unsigned_v<T> && sizeof(T) >= sizeof(uint32_t) && minus) return false;
-  uint64_t bytes;
-  std::memcpy(&bytes, number, 8);
-  const int64_t unused_bits = 64 - 8 * size;
-  // Digits become 0 to 9, the last one in the highest byte; there is nothing before the first.
-  bytes = (bytes ^ kZeros) << unused_bits;
-  bytes &= ~((uint64_t{minus} * 0xFF) << unused_bits);
-  if (((bytes | (bytes + 0x7676767676767676)) & kHighBits) != 0) return false;
-  *value = static_cast<T>(WithSign(EightDigits(bytes + kZeros), minus));
+inline bool StoreInteger(int64_t value, T* out) {
+  using Range = std::conditional_t<sizeof(T) < sizeof(int32_t), int32_t, T>;
+  if (!std::in_range<Range>(value)) return false;
+  *out = static_cast<T>(value);
   return true;
+}
+
+// A short number has at most so many bytes. The integer that its digits make is below 2^52.
+inline constexpr uint64_t kMaxShort = 15;
+
+// What ReadShortNumber() looks up. The tail of a number are its bytes from the point on: an integer
+// has none.
+struct ShortNumberTables {
+  // How the integer that the digits make becomes a double: it is put into the bits of `base`, which
+  // is 2^52 or -2^52; `base` is subtracted, and what is left divided. A minus is with `base` if the
+  // number is an integer, whose zero has no sign, and else with `divisor`, which gives zeros one.
+  struct Scale {
+    double base, divisor;
+  };
+
+  // The sixteen from `size` on are the bytes to take for `size` bytes to stand at the end of a
+  // register, after nothing.
+  alignas(32) std::array<int8_t, 32> indexes{};
+  // By the size of the tail: what to add to those, so that the point is left out.
+  alignas(64) std::array<std::array<int8_t, 16>, kMaxShort + 1> steps{};
+  // By the size of the tail, and if there is a minus.
+  std::array<std::array<Scale, 2>, kMaxShort + 1> scales{};
+
+  constexpr ShortNumberTables() {
+    for (int i = 0; i < 32; ++i) indexes[i] = static_cast<int8_t>(i - 16);
+    constexpr double kTwoTo52 = uint64_t{1} << 52;
+    scales[0] = {Scale{kTwoTo52, 1}, Scale{-kTwoTo52, 1}};
+    // A point with nothing behind it is not left out, and turns out to be no digit.
+    double power = 1;
+    for (int tail = 2; tail <= kMaxShort; ++tail) {
+      for (int i = 0; i <= 16 - tail; ++i) steps[tail][i] = -1;
+      power *= 10;
+      scales[tail] = {Scale{kTwoTo52, power}, Scale{kTwoTo52, -power}};
+    }
+  }
+};
+inline constexpr ShortNumberTables kShortNumberTables;
+
+// Reads the number that these `size` bytes are: digits, with or without a minus, and a point at
+// `point`, or none if that is `size`. At least sixteen bytes may be read. False if they are
+// anything else, are more than kMaxShort, or are not for `T`.
+template <typename T>
+inline bool ReadShortNumber(const char* number, uint64_t size, uint64_t point, T* value) {
+  if (size > kMaxShort) return false;
+  const bool minus = *number == '-';
+  // More than one digit before the point, and no zero first. A single one is checked with the rest.
+  if (point - minus != 1 && static_cast<unsigned char>(number[minus] - '1') > 8) return false;
+
+  const ShortNumberTables& tables = kShortNumberTables;
+  const uint64_t tail = std::is_floating_point_v<T> ? size - point : 0;
+  const auto load = [](const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
+  const __m128i text = load(number);
+  // Digits become 0 to 9, and a minus in front 0.
+  const __m128i zeros = _mm_set1_epi8('0');
+  const __m128i is_zero = _mm_cmpeq_epi8(text, _mm_insert_epi8(zeros, '-', 0));
+  const __m128i values = _mm_andnot_si128(is_zero, _mm_xor_si128(text, zeros));
+  const __m128i digits = _mm_shuffle_epi8(
+      values, _mm_add_epi8(load(&tables.indexes[size]), load(&tables.steps[tail])));
+  const __m128i excess = _mm_subs_epu8(digits, _mm_set1_epi8(9));
+  if (!_mm_testz_si128(excess, excess)) return false;
+
+  const __m128i twos = _mm_maddubs_epi16(digits, _mm_set1_epi16(10 + (1 << 8)));
+  const __m128i fours = _mm_madd_epi16(twos, _mm_set1_epi32(100 + (1 << 16)));
+  const __m128i eights =
+      _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(10000 + (1 << 16)));
+  const __m128i sum =
+      _mm_add_epi64(_mm_mul_epu32(eights, _mm_set1_epi64x(100000000)), _mm_srli_epi64(eights, 32));
+  if constexpr (std::is_floating_point_v<T>) {
+    const ShortNumberTables::Scale& scale = tables.scales[tail][minus];
+    const __m128d base = _mm_load_sd(&scale.base);
+    const __m128d whole = _mm_sub_sd(_mm_or_pd(_mm_castsi128_pd(sum), base), base);
+    *value = static_cast<T>(_mm_cvtsd_f64(whole) / scale.divisor);
+    return true;
+  } else {
+    return StoreInteger(WithSign(static_cast<uint64_t>(_mm_cvtsi128_si64(sum)), minus), value);
+  }
 }
 
 // Where a scan stopped, in the text and in the values.
 template <typename T>
-struct ScannedIntegers {
+struct ScannedNumbers {
   const char* p;
   T* out;
   bool at_end;  // of the list: *p is its bracket
 };
 
-// Reads integers that ReadShortInteger() takes and that are followed by a comma, with a space
-// behind it or none, or by the bracket that ends their list. Stops before the first that is
-// anything else, and short of `end`.
+// Reads numbers that ReadShortNumber() takes and that are followed by a comma, with a space behind
+// it or none, or by the bracket that ends their list. Stops before the first that is anything else,
+// and short of `end`.
 //
 // How long a number is cannot be predicted, and where the next one begins hangs on it. So their
-// ends are looked up first, 64 bytes at once, and numbers are read independently of each other.
+// ends and points are looked up first, 64 bytes at once, and numbers are read independently of each
+// other, several at a time.
 template <typename T>
-inline ScannedIntegers<T> ScanShortIntegers(const char* p, const char* end, T* out) {
-  while (end - p >= 64 + 8) {
+inline ScannedNumbers<T> ScanShortNumbers(const char* p, const char* end, T* out) {
+  while (end - p >= 64 + 16) {
     const char* const block = p;
-    uint64_t ends = CommasAndBrackets(block);
+    const uint64_t brackets = Matches(block, ']');
+    const uint64_t in_list = brackets ^ (brackets - 1);
+    uint64_t ends = (Matches(block, ',') | brackets) & in_list;
     if (ends == 0) break;
-    for (; ends != 0; ends &= ends - 1) {
-      const char* const stop = block + std::countr_zero(ends);
-      if (!ReadShortInteger(p, stop - p, out)) return {p, out, false};
+    const uint64_t ends_and_points = ends | Matches(block, '.');
+    for (uint64_t start = 0; ends != 0; ends &= ends - 1, p = block + start) {
+      const uint64_t stop = _tzcnt_u64(ends);
+      const uint64_t point = _tzcnt_u64(ends_and_points >> start);
+      if (!ReadShortNumber(p, stop - start, point, out)) return {p, out, false};
       ++out;
-      if (*stop == ']') return {stop, out, true};
-      p = stop + 1;
-      p += *p == ' ';
+      start = stop + 1;
+      // A branch, for most texts have a space always or never.
+      if (__builtin_expect_with_probability(block[start] == ' ', 1, 0.999)) ++start;
     }
+    if (brackets != 0) return {block + _tzcnt_u64(brackets), out, true};
   }
   return {p, out, false};
 }

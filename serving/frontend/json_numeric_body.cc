@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -48,14 +48,8 @@ struct Scanner {
 };
 
 int64_t CountCommas(const char* p, const char* end) {
-  constexpr uint64_t kCommas = 0x2C2C2C2C2C2C2C2C, kLow = 0x7F7F7F7F7F7F7F7F;
   int64_t count = 0;
-  for (; end - p >= 8; p += 8) {
-    uint64_t bytes;
-    std::memcpy(&bytes, p, 8);
-    bytes ^= kCommas;  // zero where a comma is
-    count += __builtin_popcountll(~(((bytes & kLow) + kLow) | bytes | kLow));
-  }
+  for (; end - p >= 64; p += 64) count += std::popcount(json_scanner::Matches(p, ','));
   return count + std::count(p, end, ',');
 }
 
@@ -67,20 +61,9 @@ const char* ScanElement(const char* p, const char* end, T* out) {
     if (p != nullptr) *out = static_cast<T>(value);
     return p;
   } else {
-    // Narrow integers have int32's range.
-    using Range = std::conditional_t<sizeof(T) < 4, int32_t, T>;
     int64_t value;
     p = json_scanner::ScanInteger(p, end, &value);
-    if (p == nullptr) return nullptr;
-    if (std::is_unsigned_v<Range> && value < 0) return nullptr;
-    if constexpr (sizeof(Range) < 8) {
-      if (value < int64_t{std::numeric_limits<Range>::min()} ||
-          value > int64_t{std::numeric_limits<Range>::max()}) {
-        return nullptr;
-      }
-    }
-    *out = static_cast<T>(value);
-    return p;
+    return p != nullptr && json_scanner::StoreInteger(value, out) ? p : nullptr;
   }
 }
 
@@ -127,7 +110,10 @@ bool ReadNumbers(Scanner& in, Tensor* tensor) {
   T* const begin = storage->template data<T>();
   T* out = begin;
   ListShape lists;
-  bool expects_integers = true;  // numbers are of one kind most often
+  // Numbers are of one kind most often: where there is no short one, so many are read as long ones
+  // before short ones are looked for again.
+  constexpr int kLongNumbers = 32;
+  int long_numbers = 0;
   do {
     in.SkipSpace();
     if (in.p == in.end) return false;
@@ -139,18 +125,18 @@ bool ReadNumbers(Scanner& in, Tensor* tensor) {
     if (!lists.IsAtNumbers()) return false;
     T* const first = out;
     while (true) {
-      if (expects_integers) {
-        const auto scanned = json_scanner::ScanShortIntegers(in.p, in.end, out);
-        expects_integers = scanned.out != out;
+      if (long_numbers > 0) {
+        --long_numbers;
+      } else {
+        const auto scanned = json_scanner::ScanShortNumbers(in.p, in.end, out);
+        if (scanned.out == out) long_numbers = kLongNumbers;
         in.p = scanned.p;
         out = scanned.out;
         if (scanned.at_end) break;
         in.SkipSpace();
       }
-      const char* const number = in.p;
       in.p = ScanElement(in.p, in.end, out);
       if (in.p == nullptr) return false;
-      if (in.p - number <= 2) expects_integers = true;  // too short for a fraction
       ++out;
       in.SkipSpace();
       if (in.p == in.end) return false;

@@ -167,38 +167,103 @@ TEST(JsonNumericBodyTest, NumbersAreRapidJsonsBitForBit) {
   }
 }
 
-TEST(JsonNumericBodyTest, ShortIntegersAmongOthersAreReadAsTheyStand) {
+// Short numbers are read in blocks, which stop short of the end of the text.
+std::string EndOfBlocks() { return "]}" + std::string(100, ' '); }
+
+TEST(JsonNumericBodyTest, ShortNumbersAmongOthersAreReadAsTheyStand) {
   std::mt19937_64 random(5);
-  // What is read in blocks stops short of the end.
-  const std::string end = "]}" + std::string(100, ' ');
   const char* const kCommas[] = {",", ", ", " ,", ",  ", " , ", ",\n", ",\t "};
-  const char* const kOthers[] = {"-0", "0.5", "1e2", "12345678", "-1234567.25"};
+  const char* const kOthers[] = {
+      "-0",   "-0.00", "0.0",           "1e2",     "1.25e-3",
+      "-9E5", "0.5",   "-1234567.2500", "0.1e-07", "0.12345678901234567"};
   for (const DType dtype : {DType::kFloat, DType::kDouble, DType::kInt8, DType::kInt32,
                             DType::kInt64, DType::kUint8, DType::kUint32, DType::kUint64}) {
     const bool is_floating = dtype == DType::kFloat || dtype == DType::kDouble;
     const bool is_signed = dtype != DType::kUint32 && dtype != DType::kUint64;
     for (int round = 0; round < 200; ++round) {
       std::string json = "{\"instances\": [";
-      for (int i = 0, count = 1 + random() % 40; i < count; ++i) {
+      for (int i = 0, count = 1 + random() % 80; i < count; ++i) {
         if (i > 0) json += random() % 4 ? kCommas[random() % 2] : kCommas[random() % 7];
         if (is_floating && random() % 8 == 0) {
-          json += kOthers[random() % 5];
+          json += kOthers[random() % 10];
           continue;
         }
         if (is_signed && random() % 2) json += '-';
         absl::StrAppend(&json, random() >> (40 + random() % 24));
+        if (is_floating && random() % 2) {
+          json += '.';
+          for (int digits = 1 + random() % 9; digits > 0; --digits) json += '0' + random() % 10;
+        }
       }
-      ASSERT_NO_FATAL_FAILURE(ExpectSameByBothWays(json + end, {{"x", dtype}}, true));
+      ASSERT_NO_FATAL_FAILURE(ExpectSameByBothWays(json + EndOfBlocks(), {{"x", dtype}}, true));
     }
   }
-  // Wherever it stands, what is no number is left to the thorough way.
+}
+
+TEST(JsonNumericBodyTest, WhatIsNoNumberIsLeftWhereverItStands) {
   for (const char* wrong :
-       {"-", "--1", "01", "-01", "1-", "+1", "x", "1x", "\2601", "1\260", "", "1;"}) {
-    for (const char* before : {"", "1,", "12, 3, -4, "}) {
-      for (const char* after : {"", ",1", ", 12, 3, 4567, 89", "        "}) {
-        ExpectSameByBothWays(absl::StrCat("{\"instances\": [", before, wrong, after, end),
+       {"-",     "--1",   "01",    "-01",  "1-",    "+1",    "x",
+        "1x",    "\2601", "1\260", "",     "1;",    "1.",    "-1.",
+        ".5",    "-.5",   ".",     "-.",   "00.5",  "-01.5", "1..5",
+        "1.2.3", "1.5.",  "1.-5",  "1-.5", "-1-.5", "1 .5",  "1. 5",
+        "- 1",   "1.5x",  "1.5-",  "+0.5", "1.x",   "1.e5",  "1.5e",
+        "0.5+",  "1/5",   "1:5",   "1 5",  "0x1.8", "--0.5", "123456789.12345."}) {
+    for (const char* before : {"", "1,", "0.25, ", "12, 3.5, -4, "}) {
+      for (const char* after : {"", ",1", ", 12, 3.25, 4567, 89", "        "}) {
+        ExpectSameByBothWays(absl::StrCat("{\"instances\": [", before, wrong, after, EndOfBlocks()),
                              {{"x", DType::kFloat}}, false);
       }
+    }
+  }
+  // A byte that is zero is no digit.
+  ExpectSameByBothWays(
+      absl::StrCat("{\"instances\": [0.", absl::string_view("\0", 1), "5", EndOfBlocks()),
+      {{"x", DType::kFloat}}, false);
+}
+
+TEST(JsonNumericBodyTest, ShortNumbersAreReadWhereverABlockOrTheTextEnds) {
+  const Types types = {{"x", DType::kDouble}};
+  for (const char* rows : {"[-0.57, 12.34, 5, -0, -0.0, 123456789.12345, 1.5e3, 0.125]",
+                           "[[0.5,-12],[7,8.25],[-0.001,1234567890123456]]",
+                           "[[-1234567.890123], [0.1], [123456789012345], [-12345678901234]]"}) {
+    for (int spaces = 0; spaces <= 100; ++spaces) {
+      ExpectSameByBothWays(absl::StrCat("{\"inputs\":", rows, "}", std::string(spaces, ' ')), types,
+                           true);
+    }
+  }
+  // One list, of numbers whose ends take each place in a block.
+  for (const char* number : {"1", "-2", "0.5", "-0.57", "12.34567", "-1234567.89012", "12345678"}) {
+    for (int width = 0; width < 16; ++width) {
+      std::string json = absl::StrCat("{\"inputs\": [", std::string(width, '7'));
+      if (width == 0) json += '0';
+      for (int i = 0; i < 70; ++i) absl::StrAppend(&json, i % 9 == 8 ? "," : ", ", number);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameByBothWays(json + "]}", types, true));
+    }
+  }
+}
+
+TEST(JsonNumericBodyTest, ShortDecimalsAreRoundedExactly) {
+  std::mt19937_64 random(6);
+  const Types types = {{"x", DType::kDouble}};
+  for (int round = 0; round < 200; ++round) {
+    std::string json = "{\"inputs\": [";
+    std::vector<double> expected;
+    for (int i = 0; i < 1000; ++i) {
+      const int digits = 2 + random() % 13, whole = 1 + random() % (digits - 1);
+      std::string number;
+      for (int k = 0; k < digits; ++k) number += '0' + random() % 10;
+      if (whole > 1 && number[0] == '0') number[0] = '3';
+      number.insert(whole, ".");
+      if (digits < 14 && random() % 2) number.insert(0, "-");
+      absl::StrAppend(&json, i > 0 ? ", " : "", number);
+      expected.push_back(std::strtod(number.c_str(), nullptr));
+    }
+    PredictBody body;
+    ASSERT_TRUE(DecodeNumericBody(json + EndOfBlocks(), Finder(types), &body));
+    const absl::Span<const double> values = body.inputs[0].second.flat<double>();
+    ASSERT_EQ(values.size(), expected.size());
+    for (int i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<uint64_t>(values[i]), std::bit_cast<uint64_t>(expected[i])) << json;
     }
   }
 }
@@ -239,9 +304,31 @@ TEST(JsonNumericBodyTest, LimitsOfTheShortNumbers) {
   for (const char* number : {"1234567890123456789", "1e309", "1e00005", "00", "1e+"}) {
     ExpectSameByBothWays(absl::StrCat("{\"instances\": [", number, "]}"), types, false);
   }
-  for (const char* number : {"2147483647", "-2147483648", "0", "-0"}) {
-    ExpectSameByBothWays(absl::StrCat("{\"instances\": [", number, "]}"), {{"x", DType::kInt16}},
-                         true);
+  // Of integers, whether read in a block or not.
+  for (const std::string& end : {std::string("]}"), EndOfBlocks()}) {
+    const auto check = [&](DType dtype, const char* number, bool fits) {
+      ExpectSameByBothWays(absl::StrCat("{\"instances\": [", number, end), {{"x", dtype}}, fits);
+    };
+    for (const char* number : {"2147483647", "-2147483648", "0", "-0"}) {
+      check(DType::kInt16, number, true);
+      check(DType::kInt32, number, true);
+      check(DType::kUint8, number, true);
+    }
+    for (const char* number : {"2147483648", "-2147483649", "0.5", "1.0", "1e0", "9999999999"}) {
+      check(DType::kInt16, number, false);
+      check(DType::kInt32, number, false);
+      check(DType::kUint8, number, false);
+    }
+    check(DType::kUint32, "4294967295", true);
+    check(DType::kUint32, "4294967296", false);
+    check(DType::kUint32, "-1", false);
+    check(DType::kUint64, "-1", false);
+    for (const char* number : {"999999999999999", "-99999999999999", "-999999999999999",
+                               "1000000000000000", "123456789012345678"}) {
+      check(DType::kInt64, number, true);
+      check(DType::kFloat, number, true);
+      check(DType::kDouble, number, true);
+    }
   }
 }
 
