@@ -63,6 +63,12 @@ def rest_bodies():
         yield bytes([i & 0x7F]) + body
         if i % 16 == 0:
             yield bytes([0x80 | i & 0x7F]) + gzip.compress(body)
+    # Numbers are read 64 bytes at a time where there are as many: floats, and integers of each type.
+    for choice in range(9):
+        row = [0, -1, 255, 1e-05, -0.57, 12.34, 123456.789012] if choice < 2 else [0, 7, 12, 255, 98765]
+        for separators in ((",", ":"), (", ", ": ")):
+            body = json.dumps({"instances": [row] * 12}, separators=separators)
+            yield bytes([choice]) + body.encode()
 
 
 def saved_models():
