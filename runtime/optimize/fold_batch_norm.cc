@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/fresh_pages.h"
 #include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
@@ -94,8 +95,9 @@ class Folder {
     constexpr double kFloatsANanosecond = 0.5;  // into fresh memory
     ParallelFor(item_.pool, weights.num_elements() / channels, channels / kFloatsANanosecond,
                 [&](int64_t begin, int64_t end) {
-                  ScaleRows(weights.data<float>(), match.affine.scale, begin, end,
-                            scaled.data<float>());
+                  float* const to = scaled.data<float>();
+                  PopulatePages(to + begin * channels, (end - begin) * channels * sizeof(float));
+                  ScaleRows(weights.data<float>(), match.affine.scale, begin, end, to);
                 });
     // The file's pages are of no more use here.
     ReleaseMappedPages({weights.raw(), weights.total_bytes()});

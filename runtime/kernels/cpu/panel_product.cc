@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "oneapi/dnnl/dnnl.hpp"
+#include "runtime/base/fresh_pages.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/activation_loop.h"
@@ -147,6 +148,7 @@ absl::StatusOr<Tensor> PackPanels(KernelContext& ctx, const PanelKernel& kernel,
     const int64_t panels = panel::Blocks(weights.columns);
     const double floats = weights.taps * weights.terms * panel::kBlock;
     ctx.ParallelFor(panels, floats / kPackedFloatsANanosecond, [&](int64_t begin, int64_t end) {
+      PopulatePages(to + begin * size / panels, (end - begin) * size / panels);
       if (!kernel.Pack(weights, begin, end, to)) has_products = false;
     });
     if (has_products) return *std::move(room);

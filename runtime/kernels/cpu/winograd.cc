@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <vector>
+#include <memory>
 
+#include "runtime/base/fresh_pages.h"
 #include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/convolution_split.h"
 #include "runtime/kernels/cpu/float_panels.h"
@@ -193,11 +194,12 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling, con
         char* const to = reinterpret_cast<char*>(room->data<int8_t>());
         std::atomic<bool> is_finite{true};
         ctx.ParallelFor(tiling.points(), 10.0 * in * out, [&](int64_t begin, int64_t end) {
-          std::vector<float> matrix(in * out);
+          const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
+          PopulatePages(to + begin * size, (end - begin) * size);
           for (int64_t point = begin; point < end; ++point) {
-            tiling.transforms.filter(filter.data<float>(), point, in, out, matrix.data());
+            tiling.transforms.filter(filter.data<float>(), point, in, out, matrix.get());
             const panel::Weights weights{
-                .data = matrix.data(), .terms = in, .columns = out, .row_step = out};
+                .data = matrix.get(), .terms = in, .columns = out, .row_step = out};
             if (!kernel.Pack(weights, 0, panel::Blocks(out), to + point * size)) is_finite = false;
           }
         });
