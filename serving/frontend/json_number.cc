@@ -1,5 +1,7 @@
 #include "serving/frontend/json_number.h"
 
+#include <immintrin.h>
+
 #include <array>
 #include <bit>
 #include <charconv>
@@ -53,19 +55,47 @@ int DecimalExponent(double x) {
   return exponent;
 }
 
-// `digits` times 10^(exponent - precision + 1), as %.{precision}g prints it, with ".0" where that
-// is an integer. `digits` has `precision` digits.
-char* WriteDigits(uint64_t digits, int precision, int exponent, char* out) {
-  char text[20];
-  for (int i = precision - 1; i >= 0; --i, digits /= 10) text[i] = '0' + digits % 10;
-  int size = precision;
-  while (size > 1 && text[size - 1] == '0') --size;
+// The digits of a number below 10^8, zeros first: a byte each, the first in the lowest.
+inline uint64_t EightDigits(uint64_t value) {
+  const uint64_t fours = value / 10000 | (value % 10000) << 32;
+  const uint64_t hundreds = ((fours * 10486) >> 20) & 0x0000007F0000007F;
+  const uint64_t twos = hundreds | (fours - hundreds * 100) << 16;
+  const uint64_t tens = ((twos * 103) >> 10) & 0x000F000F000F000F;
+  return tens | (twos - tens * 10) << 8;
+}
 
-  if (exponent < -4 || exponent >= precision) {
-    *out++ = text[0];
+void Store(__m128i bytes, char* out) { _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bytes); }
+
+// The bytes from the n-th on, n being at most 16, and zeros.
+__m128i BytesFrom(int n, __m128i bytes) {
+  alignas(32) static constexpr std::array<int8_t, 32> kIndexes = {
+      0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+      -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  const auto* indexes = reinterpret_cast<const __m128i*>(kIndexes.data() + n);
+  return _mm_shuffle_epi8(bytes, _mm_loadu_si128(indexes));
+}
+
+// `digits` times 10^(exponent - kPrecision + 1), as %.{kPrecision}g prints it, with ".0" where that
+// is an integer. `digits` has kPrecision digits.
+template <int kPrecision>
+char* WriteDigits(uint64_t digits, int exponent, char* out) {
+  // The first digit stands by itself, the others in a register, with zeros behind them. It is
+  // stored as a whole each time: what is too much lies behind the number, or is written over.
+  constexpr int kWords = (kPrecision + 6) / 8;
+  constexpr uint64_t kWord = 100'000'000, kFirst = static_cast<uint64_t>(kPowers[kPrecision - 1]);
+  constexpr uint64_t kZerosBehind = static_cast<uint64_t>(kPowers[8 * kWords + 1 - kPrecision]);
+  const char first = static_cast<char>('0' + digits / kFirst);
+  const uint64_t rest = digits % kFirst * kZerosBehind;
+  const uint64_t high = EightDigits(kWords == 2 ? rest / kWord : rest);
+  const uint64_t low = kWords == 2 ? EightDigits(rest % kWord) : 0;
+  const __m128i others = _mm_add_epi8(_mm_set_epi64x(low, high), _mm_set1_epi8('0'));
+  const int size = low != 0 ? 17 - std::countl_zero(low) / 8 : 9 - std::countl_zero(high) / 8;
+
+  if (exponent < -4 || exponent >= kPrecision) {
+    *out++ = first;
     if (size > 1) {
       *out++ = '.';
-      std::memcpy(out, text + 1, size - 1);
+      Store(others, out);
       out += size - 1;
     }
     *out++ = 'e';
@@ -76,22 +106,22 @@ char* WriteDigits(uint64_t digits, int precision, int exponent, char* out) {
     return out;
   }
   if (exponent < 0) {
-    *out++ = '0';
-    *out++ = '.';
-    for (int i = -1; i > exponent; --i) *out++ = '0';
-    std::memcpy(out, text, size);
+    std::memcpy(out, "0.000", 5);
+    out += 1 - exponent;
+    *out = first;
+    Store(others, out + 1);
     return out + size;
   }
-  const int whole = exponent + 1;
-  std::memcpy(out, text, whole);  // zeros that were cut off belong to it
-  out += whole;
+  *out++ = first;
+  Store(others, out);
+  out += exponent;
   *out++ = '.';
-  if (size <= whole) {
+  Store(BytesFrom(exponent, others), out);
+  if (size <= exponent + 1) {
     *out++ = '0';
     return out;
   }
-  std::memcpy(out, text + whole, size - whole);
-  return out + size - whole;
+  return out + size - exponent - 1;
 }
 
 // Any finite value, by the exact conversions of the standard library.
@@ -123,12 +153,13 @@ int64_t RoundToDigits(double x, int precision, int exponent) {
 }
 
 // Rounding up may carry into one digit more.
-char* WriteRounded(int64_t digits, int precision, int exponent, char* out) {
-  if (digits >= static_cast<int64_t>(kPowers[precision])) {
+template <int kPrecision>
+char* WriteRounded(int64_t digits, int exponent, char* out) {
+  if (digits >= static_cast<int64_t>(kPowers[kPrecision])) {
     digits /= 10;
     ++exponent;
   }
-  return WriteDigits(static_cast<uint64_t>(digits), precision, exponent, out);
+  return WriteDigits<kPrecision>(static_cast<uint64_t>(digits), exponent, out);
 }
 
 // True if `x`, in the quick range, is that close to the middle between two floats that a decimal
@@ -147,10 +178,10 @@ char* WriteQuickly(float value, char* out) {
   if (digits < 0) return nullptr;
   const double read = ScaleByPower(static_cast<double>(digits), exponent - kShortDigits + 1);
   if (IsBetweenFloats(read)) return nullptr;
-  if (static_cast<float>(read) == value) return WriteRounded(digits, kShortDigits, exponent, out);
+  if (static_cast<float>(read) == value) return WriteRounded<kShortDigits>(digits, exponent, out);
   digits = RoundToDigits(x, kAllDigits<float>, exponent);
   if (digits < 0) return nullptr;
-  return WriteRounded(digits, kAllDigits<float>, exponent, out);
+  return WriteRounded<kAllDigits<float>>(digits, exponent, out);
 }
 
 // x * 10^power, rounded to even, without error. Requires x in the quick range, a result below 2^63,
@@ -171,10 +202,10 @@ char* WriteQuickly(double value, char* out) {
   const int exponent = DecimalExponent(value);
   const double digits = std::nearbyint(ScaleByPower(value, kShortDigits - 1 - exponent));
   if (ScaleByPower(digits, exponent - kShortDigits + 1) == value) {
-    return WriteRounded(static_cast<int64_t>(digits), kShortDigits, exponent, out);
+    return WriteRounded<kShortDigits>(static_cast<int64_t>(digits), exponent, out);
   }
   constexpr int kPrecision = kAllDigits<double>;
-  return WriteRounded(ScaleExactly(value, kPrecision - 1 - exponent), kPrecision, exponent, out);
+  return WriteRounded<kPrecision>(ScaleExactly(value, kPrecision - 1 - exponent), exponent, out);
 }
 
 template <typename T>
@@ -187,7 +218,7 @@ char* WriteFloating(T value, char* out) {
   if (value < 1e6) {
     const int whole = static_cast<int>(value);
     if (whole == value) {
-      out = std::to_chars(out, out + kMaxJsonNumber, whole).ptr;
+      out = WriteJsonNumber(static_cast<uint64_t>(whole), out);
       return Copy(".0", out);
     }
   }
@@ -203,10 +234,18 @@ char* WriteJsonNumber(float value, char* out) { return WriteFloating(value, out)
 char* WriteJsonNumber(double value, char* out) { return WriteFloating(value, out); }
 
 char* WriteJsonNumber(int64_t value, char* out) {
-  return std::to_chars(out, out + kMaxJsonNumber, value).ptr;
+  const bool minus = value < 0;
+  *out = '-';
+  return WriteJsonNumber(minus ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value),
+                         out + minus);
 }
 char* WriteJsonNumber(uint64_t value, char* out) {
-  return std::to_chars(out, out + kMaxJsonNumber, value).ptr;
+  if (value >= 100'000'000) return std::to_chars(out, out + kMaxJsonNumber, value).ptr;
+  const uint64_t digits = EightDigits(value);
+  const int zeros = std::countr_zero(digits | uint64_t{1} << 56) / 8;  // the last digit is none
+  const uint64_t text = (digits | 0x3030303030303030) >> (8 * zeros);
+  std::memcpy(out, &text, sizeof(text));
+  return out + sizeof(text) - zeros;
 }
 
 }  // namespace tessera::serving

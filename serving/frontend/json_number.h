@@ -9,10 +9,11 @@
 
 namespace tessera::serving {
 
-// No number takes more bytes than this.
-inline constexpr int kMaxJsonNumber = 32;
+// The space that a number is written in.
+inline constexpr int kMaxJsonNumber = 40;
 
-// Writes a number at `out`, which has kMaxJsonNumber bytes, and returns the end of it.
+// Writes a number at `out`, which has kMaxJsonNumber bytes, and returns the end of it. What is
+// behind that may be written over.
 //
 // Floating point has six significant digits if they read back as the same value, else nine (float)
 // or seventeen (double), and looks as printf's %g has it, with ".0" after what would be read as an

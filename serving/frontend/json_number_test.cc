@@ -60,6 +60,20 @@ TEST(JsonNumberTest, Integers) {
   EXPECT_EQ(JsonNumber(std::numeric_limits<uint64_t>::max()), "18446744073709551615");
   EXPECT_EQ(JsonNumber(int8_t{-128}), "-128");
   EXPECT_EQ(JsonNumber(uint8_t{255}), "255");
+  std::mt19937_64 random(3);
+  for (int digits = 0; digits <= 18; ++digits) {
+    const auto power = static_cast<int64_t>(std::pow(10.0, digits));
+    for (const int64_t value : {power - 1, power, power + 1, power / 9 * 5}) {
+      EXPECT_EQ(JsonNumber(value), std::to_string(value));
+      EXPECT_EQ(JsonNumber(-value), std::to_string(-value));
+    }
+    for (int i = 0; i < 1000; ++i) {
+      const auto value = static_cast<int64_t>(random() % static_cast<uint64_t>(power));
+      EXPECT_EQ(JsonNumber(value), std::to_string(value));
+      EXPECT_EQ(JsonNumber(static_cast<uint64_t>(value)), std::to_string(value));
+      EXPECT_EQ(JsonNumber(-value), std::to_string(-value));
+    }
+  }
 }
 
 TEST(JsonNumberTest, AnyBitsPrintAsTheCLibraryDoes) {
