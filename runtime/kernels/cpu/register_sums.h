@@ -43,34 +43,29 @@ static inline void MultiplyAdd(__m512 x, __m512 y, __m512& sum) {
   asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
 }
 
-// Brings what is needed next, in equal shares, while terms are added up. Scalar instructions take
-// turns of the units that multiply: there are few for each line.
+// Brings what is needed next, in equal shares, while terms are added up.
 class Ahead {
  public:
   // All of `next` within `strides` times kStride terms.
   Ahead(std::span<const NextRows> next, int64_t strides) : next_(next) {
-    int64_t steps = 0;
-    for (const NextRows& rows : next) steps += (rows.size + kStep - 1) / kStep * rows.count;
-    share_ = (steps + strides - 1) / strides;
+    int64_t lines = 0;
+    for (const NextRows& rows : next) {
+      lines += (rows.size + kCacheLine - 1) / kCacheLine * rows.count;
+    }
+    share_ = (lines + strides - 1) / strides;
     if (share_ > 0) GoTo(0, 0);
   }
 
   // Brings the share of kStride terms.
   void Bring() {
     for (int64_t i = 0; i < share_; ++i) {
-      const char* const at = at_;
-#pragma GCC unroll 4
-      for (int64_t line = 0; line < kStep; line += kCacheLine) {
-        _mm_prefetch(at + line, _MM_HINT_T1);
-      }
-      at_ = at + kStep;
+      _mm_prefetch(at_, _MM_HINT_T1);
+      at_ += kCacheLine;
       if (at_ >= end_) GoTo(place_, row_ + 1);
     }
   }
 
  private:
-  static constexpr int64_t kStep = 4 * kCacheLine;
-
   // Goes on with a row of next_[place], or what comes after it. Not a call, before which all sums
   // would have to be stored.
   __attribute__((always_inline)) void GoTo(int64_t place, int64_t row) {
@@ -89,7 +84,7 @@ class Ahead {
   }
 
   const std::span<const NextRows> next_;
-  int64_t share_ = 0;  // steps
+  int64_t share_ = 0;  // lines
   int64_t place_ = 0, row_ = 0;
   const char *at_ = nullptr, *end_ = nullptr;  // the rest of the row
 };
