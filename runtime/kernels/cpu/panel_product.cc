@@ -236,9 +236,9 @@ absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, Compute
     return compute(ctx, 0, count);
   }
   // The same number for each thread, and up to four of them, so that a thread that comes late takes
-  // fewer.
-  const int64_t a_thread = std::min(count, count * rows / least_rows) / threads;
-  const int64_t pieces = threads * std::min<int64_t>(a_thread, 4);
+  // fewer. Each goes through all weights: several are longer than one needs to be.
+  const int64_t a_thread = std::min(count, count * rows / (2 * least_rows)) / threads;
+  const int64_t pieces = threads * std::clamp<int64_t>(a_thread, 1, 4);
   constexpr double kLong = 1e6;
   return ForEachPiece(ctx, pieces, kLong, [&](int64_t piece) {
     const int64_t first = count * piece / pieces, end = count * (piece + 1) / pieces;
