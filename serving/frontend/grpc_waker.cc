@@ -3,6 +3,8 @@
 #include <grpcpp/grpcpp.h>
 #include <pthread.h>
 
+#include "runtime/base/shared_blocks.h"
+
 namespace tessera::serving {
 
 // Without credentials a channel is one on which every call fails.
@@ -16,7 +18,10 @@ GrpcWaker::~GrpcWaker() {
 
 void GrpcWaker::Run(absl::Duration interval) {
   pthread_setname_np(pthread_self(), "grpc_waker");
-  while (!stopped_.WaitForNotificationWithTimeout(interval)) Wake();
+  while (!stopped_.WaitForNotificationWithTimeout(interval)) {
+    Wake();
+    if (events_ % kEventsPerCleaning == 0) shared_blocks.GiveBackIdle();
+  }
 }
 
 void GrpcWaker::Wake() {

@@ -1,4 +1,4 @@
-// GrpcWaker: keeps gRPC's threads looking for requests.
+// GrpcWaker: keeps gRPC's threads looking for requests, and their free memory from staying.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -16,10 +16,16 @@ namespace tessera::serving {
 // look away for a tenth of a second. When requests are seldom all of them do so at once now and
 // then, and one request in ten waits for that, up to 100 ms. While this lives there are events all
 // the time: calls that fail at once, on a channel that leads nowhere.
+//
+// Now and then it gives back what gRPC read messages into and no longer needs (SharedBlocks).
 class GrpcWaker {
  public:
   // Well below that second.
   static constexpr absl::Duration kInterval = absl::Milliseconds(400);
+
+  // Blocks go back once they were free for so many events, and before twice as many: after five to
+  // ten seconds.
+  static constexpr int64_t kEventsPerCleaning = 12;
 
   explicit GrpcWaker(absl::Duration interval = kInterval);
   ~GrpcWaker();

@@ -1,0 +1,72 @@
+#include <malloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/base/shared_blocks.h"
+
+namespace tessera {
+namespace {
+
+constexpr size_t kSize = SharedBlocks::kMinSize + 16;
+
+// Which the compiler does not see through.
+char* Allocate(size_t size) {
+  void* volatile block = std::malloc(size);
+  return static_cast<char*>(block);
+}
+
+TEST(MallocTest, BlocksOfTheSharedSizePassFromThreadToThread) {
+  char* block = Allocate(kSize);
+  ASSERT_TRUE(shared_blocks.Owns(block));
+  std::thread([block] { std::free(block); }).join();
+  char* again = Allocate(SharedBlocks::kBlockSize);
+  EXPECT_EQ(again, block);
+  std::free(again);
+}
+
+TEST(MallocTest, OtherSizesAreMimallocs) {
+  for (const size_t size : {size_t{0}, size_t{1}, kSize / 2, 2 * kSize}) {
+    char* block = Allocate(size);
+    EXPECT_FALSE(shared_blocks.Owns(block)) << size;
+    std::free(block);
+  }
+}
+
+TEST(MallocTest, ReallocKeepsWhatIsThereIntoAndOutOfSharedBlocks) {
+  for (const size_t from : {size_t{100}, kSize, 3 * kSize}) {
+    for (const size_t to : {size_t{50}, kSize + 100, 5 * kSize}) {
+      char* block = Allocate(from);
+      std::memset(block, 'x', from);
+      void* moved = std::realloc(block, to);
+      ASSERT_NE(moved, nullptr);
+      EXPECT_GE(malloc_usable_size(moved), to);
+      const std::vector<char> expected(std::min(from, to), 'x');
+      EXPECT_EQ(std::memcmp(moved, expected.data(), expected.size()), 0) << from << " " << to;
+      std::memset(moved, 'y', to);
+      std::free(moved);
+    }
+  }
+}
+
+TEST(MallocTest, ReallocThatFailsLeavesTheBlock) {
+  char* block = Allocate(kSize);
+  std::memset(block, 'x', kSize);
+  volatile size_t impossible = PTRDIFF_MAX;
+  void* volatile argument = block;  // the compiler would take it for freed
+  EXPECT_EQ(std::realloc(argument, impossible), nullptr);
+  errno = 0;
+  EXPECT_EQ(reallocarray(argument, impossible, 8), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(block[kSize - 1], 'x');
+  std::free(block);
+}
+
+}  // namespace
+}  // namespace tessera
