@@ -22,8 +22,8 @@ void* AllocateLargeBlock(size_t size, size_t* block_size);
 void FreeLargeBlock(void* block, size_t block_size);
 
 // Gives back all blocks that wait for reuse, now, and has mimalloc, where it is the heap, give back
-// what it holds free: after a model was unloaded. Returns the bytes of the blocks.
-// Thread-safe.
+// what it holds free for the calling thread: after a model was unloaded. Returns the bytes of the
+// blocks. Thread-safe.
 size_t ReleaseFreeMemory();
 
 }  // namespace tessera
