@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 namespace tessera {
+
+constinit thread_local ThreadPool* background_pool = nullptr;
+
 namespace {
 
 constexpr int kLowNice = 10;

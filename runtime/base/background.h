@@ -34,7 +34,7 @@ class BackgroundScope {
 // The pool of the calling thread's innermost scope; null in the foreground.
 ThreadPool* BackgroundPool();
 
-// What BackgroundPool() returns; defined beside ThreadPool, which looks at it.
-extern thread_local ThreadPool* background_pool;
+// What BackgroundPool() returns, for ThreadPool, which looks at it in every loop.
+extern constinit thread_local ThreadPool* background_pool;
 
 }  // namespace tessera

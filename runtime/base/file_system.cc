@@ -13,14 +13,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 
 namespace tessera {
-
-// See mapping_guard.h, whose library stands on this one.
-bool GuardMapping(int fd, const std::string& path, char* data, size_t size);
-void DropPages(char* begin, size_t size);
-void UnguardMapping(char* data);
 
 namespace {
 

@@ -1,4 +1,5 @@
-// Compiled with file_system.cc, which guards what it maps; its header is for those above.
+#include "runtime/base/mapping_guard.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +19,6 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -35,10 +35,7 @@ void DropPages(char* begin, size_t size) {
   }
 }
 
-namespace mapping_guard_internal {
-extern std::atomic<int> num_damaged;
-std::atomic<int> num_damaged{0};
-}  // namespace mapping_guard_internal
+std::atomic<int> mapping_guard_internal::num_damaged{0};
 
 namespace {
 

@@ -1,4 +1,5 @@
-// Compiled with thread_pool.cc, whose threads are paced; its header is for those above.
+#include "runtime/base/pace.h"
+
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -10,12 +11,7 @@
 
 namespace tessera {
 
-namespace pace_internal {
-extern std::atomic<bool> request_came;
-std::atomic<bool> request_came{false};
-void Enter();
-void Leave();
-}  // namespace pace_internal
+std::atomic<bool> pace_internal::request_came{false};
 
 namespace {
 

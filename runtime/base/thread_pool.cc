@@ -8,42 +8,31 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "runtime/base/background.h"
+#include "runtime/base/pace.h"
+#include "runtime/base/thread_share.h"
 
 #define EIGEN_USE_THREADS
 #include "unsupported/Eigen/CXX11/ThreadPool"
 
 namespace tessera {
-
-// Declared in background.h, whose library stands on this one.
-thread_local ThreadPool* background_pool = nullptr;
-// Declared in thread_share.h, likewise.
-thread_local const std::atomic<int>* num_sharing_runs = nullptr;
-int ThreadShare(const ThreadPool& pool);
-
-// Of pace.h, whose library does, too.
-namespace pace_internal {
-void Enter();
-void Leave();
-}  // namespace pace_internal
-
 namespace {
 
 // Gives what it encloses the background pool of the thread it comes from, and the pace.
 class InBackground {
  public:
-  explicit InBackground(ThreadPool* pool) : outer_(std::exchange(background_pool, pool)) {
-    if (pool != nullptr) pace_internal::Enter();
-  }
-  ~InBackground() {
-    if (background_pool != nullptr) pace_internal::Leave();
-    background_pool = outer_;
+  explicit InBackground(ThreadPool* pool) : scope_(pool) {
+    if (pool != nullptr) pace_.emplace();
   }
 
  private:
-  ThreadPool* const outer_;
+  const BackgroundScope scope_;
+  std::optional<PacedScope> pace_;
 };
 
 // A share of work below this is not worth waking a thread for: a wake-up costs some microseconds.
@@ -295,14 +284,6 @@ class ThreadPool::Impl {
   EigenPool pool;
 };
 
-int ThreadShare(const ThreadPool& pool) {
-  const int threads = pool.num_threads();
-  if (num_sharing_runs == nullptr) [[likely]]
-    return threads;
-  const int runs = std::max(1, num_sharing_runs->load(std::memory_order_relaxed));
-  return std::max(1, (threads + runs / 2) / runs);
-}
-
 ThreadPool::ThreadPool(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 ThreadPool::~ThreadPool() = default;
 
@@ -332,7 +313,7 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
       std::min(static_cast<double>(total) * cost_per_item / kMinNanosPerShare, 1e6);
   // Written so that a cost that is no number runs on the caller.
   const int64_t threads =
-      shares >= 2 ? std::min<int64_t>({static_cast<int64_t>(shares), ThreadShare(*this), total})
+      shares >= 2 ? std::min<int64_t>({static_cast<int64_t>(shares), ThreadShare(num_threads()), total})
                   : 1;
   if (threads <= 1) {
     body(0, total);

@@ -5,8 +5,6 @@
 
 namespace tessera {
 
-class ThreadPool;
-
 // While one lives, loops that the calling thread starts take a pool's threads divided by the number
 // of runs that share them. The number may change meanwhile; `num_runs` must outlive this.
 class ThreadShareScope {
@@ -20,11 +18,8 @@ class ThreadShareScope {
   const std::atomic<int>* const outer_;
 };
 
-// What ThreadShareScope sets; defined beside ThreadPool, which looks at it.
-extern thread_local const std::atomic<int>* num_sharing_runs;
-
-// How many threads a loop of the calling thread may take with those of `pool`: at least one, which
-// is its own.
-int ThreadShare(const ThreadPool& pool);
+// How many of a pool's `threads` a loop of the calling thread may take, its own among them: at
+// least one.
+int ThreadShare(int threads);
 
 }  // namespace tessera

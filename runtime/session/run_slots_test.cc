@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "runtime/base/thread_pool.h"
+#include "runtime/base/thread_share.h"
 
 namespace tessera {
 namespace {
@@ -84,19 +84,18 @@ TEST(RunSlotsTest, WhoGivesUpLeavesTheQueue) {
 
 TEST(RunSlotsTest, RunsDivideThePool) {
   RunSlots slots(4);
-  ThreadPool pool({.name = "test", .num_threads = 4});
   StepContext step;
-  EXPECT_EQ(ThreadShare(pool), 4);
+  EXPECT_EQ(ThreadShare(4), 4);
   RunSlots::Turn turn(slots);
   ASSERT_TRUE(turn.Await(step, kLength).ok());
-  EXPECT_EQ(ThreadShare(pool), 4);
+  EXPECT_EQ(ThreadShare(4), 4);
   std::thread([&] {
     StepContext other;
     RunSlots::Turn theirs(slots);
     ASSERT_TRUE(theirs.Await(other, kLength).ok());
-    EXPECT_EQ(ThreadShare(pool), 2);
+    EXPECT_EQ(ThreadShare(4), 2);
   }).join();
-  EXPECT_EQ(ThreadShare(pool), 4);
+  EXPECT_EQ(ThreadShare(4), 4);
 }
 
 }  // namespace

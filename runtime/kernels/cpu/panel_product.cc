@@ -41,7 +41,7 @@ bool GoesByPanels(const PanelKernel& kernel, int64_t taps, int64_t terms, int64_
 }
 
 int NumThreads(const KernelContext& ctx) {
-  return ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
+  return ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
 }
 
 // With an activation that does not clamp, too.

@@ -12,7 +12,7 @@ int64_t NumPieces(const KernelContext& ctx, int64_t length, double nanoseconds) 
   constexpr int kMostAThread = 4;
   if (ctx.pool() == nullptr) return 1;
   const double enough = std::min(nanoseconds / kLeastNanoseconds, 1e6);
-  const int threads = ThreadShare(*ctx.pool());
+  const int threads = ThreadShare(ctx.pool()->num_threads());
   const double long_ones = std::min<double>(nanoseconds / threads / kLongNanoseconds, kMostAThread);
   const int a_thread = std::max(1, static_cast<int>(long_ones));
   const int64_t most = std::min<int64_t>(length, a_thread * threads);

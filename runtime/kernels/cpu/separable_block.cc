@@ -405,7 +405,7 @@ absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& sha
   RETURN_IF_ERROR(block.Pack(expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
   const int64_t count = NumPieces(ctx, block.rows(), nanoseconds);
-  const int64_t threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
+  const int64_t threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
   if (const int64_t parts = std::min(count, threads);
       parts > 1 && block.IsBetterSharedByPanels(parts)) {
     return ShareByPanels(ctx, block, parts, nanoseconds, output);

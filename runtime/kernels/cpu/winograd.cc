@@ -239,7 +239,7 @@ absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
   const int64_t points = tiling.points();
   const double tile_cost = tiling.TileBytes() / 2 / kTileBytesANanosecond;
   const auto compute = [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
-    const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(*ctx.pool());
+    const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
     const int64_t block = tiling.AtOnce(length, threads);
     ASSIGN_OR_RETURN(Tensor tiles,
                      ctx.AllocateTemp(DType::kFloat, {points, PointStep(block, in_step)}));
