@@ -113,12 +113,10 @@ absl::StatusOr<IntrusivePtr<T>> LookupResource(const ResourceManager& manager,
     if (!found.ok()) return found.status();
     resource = *std::move(found);
   }
-  T* typed = dynamic_cast<T*>(resource.get());
-  if (typed == nullptr) {
-    return absl::InvalidArgumentError("resource '" + handle.name + "' is " +
-                                      resource->DebugString() + ", not what this op works on");
-  }
-  return IntrusivePtr<T>(typed);
+  Resource& untyped = *resource;
+  if (T* typed = dynamic_cast<T*>(&untyped)) return IntrusivePtr<T>(typed);
+  return absl::InvalidArgumentError("resource '" + handle.name + "' is " + untyped.DebugString() +
+                                    ", not what this op works on");
 }
 
 }  // namespace tessera
