@@ -42,7 +42,6 @@ class Device {
   const DeviceName& name() const { return name_; }
   absl::string_view type() const { return *name_.type; }
   Allocator* allocator() const { return allocator_; }
-  virtual int64_t memory_limit() const { return 0; }
 
  private:
   const DeviceName name_;

@@ -92,13 +92,6 @@ void ResourceManager::Clear() {
   doomed.swap(resources_);
 }
 
-int64_t ResourceManager::MemoryUsed() const {
-  int64_t total = 0;
-  absl::ReaderMutexLock lock(&mu_);
-  for (const auto& [key, resource] : resources_) total += resource->MemoryUsed();
-  return total;
-}
-
 void ResourceManager::ForEach(
     const std::function<void(const std::string&, const std::string&, const std::string&,
                              Resource&)>& visit) const {
@@ -112,11 +105,6 @@ void ResourceManager::ForEach(
 
 std::string Variable::DebugString() const {
   return absl::StrCat("variable ", DTypeName(dtype_), shape_.ToString());
-}
-
-int64_t Variable::MemoryUsed() const {
-  absl::ReaderMutexLock lock(&mu_);
-  return static_cast<int64_t>(value_.total_bytes());
 }
 
 }  // namespace tessera

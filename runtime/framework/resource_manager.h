@@ -39,8 +39,6 @@ class ResourceManager {
   void ClearContainer(absl::string_view container);
   void Clear();
 
-  // Sum of MemoryUsed() over all resources.
-  int64_t MemoryUsed() const;
   // Calls `visit(container, type, name, resource)` for each, in no order, outside the lock.
   void ForEach(const std::function<void(const std::string&, const std::string&, const std::string&,
                                         Resource&)>& visit) const;
@@ -93,7 +91,6 @@ class Variable : public Resource {
   }
 
   std::string DebugString() const override;
-  int64_t MemoryUsed() const override;
 
  private:
   const DType dtype_;

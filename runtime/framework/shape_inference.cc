@@ -45,14 +45,6 @@ absl::StatusOr<PartialShape> ShapeContext::WithRank(int i, int rank) const {
                                                  rank, ", its shape is ", shape.ToString()));
 }
 
-absl::StatusOr<PartialShape> ShapeContext::WithRankAtLeast(int i, int rank) const {
-  const PartialShape& shape = inputs_[i];
-  if (!shape.known_rank() || shape.rank() >= rank) return shape;
-  return absl::InvalidArgumentError(absl::StrCat("input ", i, " of ", op_.name,
-                                                 " must have at least rank ", rank,
-                                                 ", its shape is ", shape.ToString()));
-}
-
 absl::StatusOr<PartialShape> BroadcastShapes(const PartialShape& a, const PartialShape& b) {
   if (!a.known_rank() || !b.known_rank()) return PartialShape();
   const int rank = std::max(a.rank(), b.rank());
@@ -85,8 +77,6 @@ absl::Status Scalar(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, PartialShape(Shape()));
   return absl::OkStatus();
 }
-
-absl::Status NoOutputs(ShapeContext&) { return absl::OkStatus(); }
 
 absl::Status SameAsFirstInput(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(0));

@@ -54,7 +54,6 @@ class ShapeContext {
   // Input i constrained to a rank: unknown rank becomes `rank` unknown dimensions.
   // Errors: INVALID_ARGUMENT if the rank differs.
   absl::StatusOr<PartialShape> WithRank(int i, int rank) const;
-  absl::StatusOr<PartialShape> WithRankAtLeast(int i, int rank) const;
 
   void set_output(int i, PartialShape shape) { outputs_[i] = std::move(shape); }
   const std::vector<PartialShape>& outputs() const { return outputs_; }
@@ -71,7 +70,6 @@ class ShapeContext {
 namespace shape {
 absl::Status Unknown(ShapeContext& c);
 absl::Status Scalar(ShapeContext& c);             // every output is a scalar
-absl::Status NoOutputs(ShapeContext& c);
 absl::Status SameAsFirstInput(ShapeContext& c);   // every output like input 0
 absl::Status Broadcast(ShapeContext& c);          // output 0: inputs 0 and 1 broadcast together
 absl::Status FromShapeAttr(ShapeContext& c);      // output 0 from attribute `shape`

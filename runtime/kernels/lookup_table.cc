@@ -174,16 +174,6 @@ class HashedTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  int64_t MemoryUsed() const override {
-    absl::ReaderMutexLock lock(&mu_);
-    int64_t bytes = static_cast<int64_t>(contents_->values.total_bytes());
-    for (const typename Keys::Stored& key : contents_->keys) {
-      bytes += static_cast<int64_t>(sizeof(key) + sizeof(int64_t));
-      if constexpr (std::is_same_v<typename Keys::Stored, std::string>) bytes += key.size();
-    }
-    return bytes;
-  }
-
  private:
   // Keys by row; the index holds rows and compares them by their keys, so that each key is stored
   // once. Row r's value starts at element r * value_size_ of `values`.

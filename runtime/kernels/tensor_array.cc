@@ -170,13 +170,4 @@ std::string TensorArray::DebugString() const {
                       options_.element_shape.ToString());
 }
 
-int64_t TensorArray::MemoryUsed() const {
-  absl::MutexLock lock(&mu_);
-  int64_t bytes = 0;
-  for (const Element& element : elements_) {
-    bytes += static_cast<int64_t>(element.value.total_bytes());
-  }
-  return bytes;
-}
-
 }  // namespace tessera

@@ -46,7 +46,6 @@ class TensorArray : public Resource {
   void Close();
 
   std::string DebugString() const override;
-  int64_t MemoryUsed() const override;
 
  private:
   struct Element {

@@ -16,8 +16,6 @@ class Resource : public RefCounted {
  public:
   // For messages: "variable float[3]".
   virtual std::string DebugString() const = 0;
-  // Bytes held, for memory accounting.
-  virtual int64_t MemoryUsed() const { return 0; }
 };
 
 // A value type. A named handle is looked up in the ResourceManager by (container, type_name, name);

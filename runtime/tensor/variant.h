@@ -20,8 +20,7 @@ class VariantValue {
   virtual std::shared_ptr<const EncodedVariant> Encode() const { return nullptr; }
 };
 
-// A value type: copying shares the value. Holders treat it as immutable, except that the only
-// holder may change it in place (see MutableIfUnique).
+// A value type: copying shares the value, which holders treat as immutable.
 //
 //   Variant v(std::make_shared<TensorList>(...));
 //   if (const TensorList* list = v.get<TensorList>()) ...
@@ -41,11 +40,6 @@ class Variant {
   template <typename T>
   std::shared_ptr<const T> share() const {
     return std::dynamic_pointer_cast<const T>(value_);
-  }
-  // The value for writing if this is its only holder and it is a T; else null.
-  template <typename T>
-  T* MutableIfUnique() {
-    return value_.use_count() == 1 ? dynamic_cast<T*>(value_.get()) : nullptr;
   }
 
  private:
