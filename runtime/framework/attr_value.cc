@@ -1,5 +1,6 @@
 #include "runtime/framework/attr_value.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
@@ -78,7 +79,10 @@ std::string TensorText(const Tensor& tensor) {
 
 std::string Text(std::monostate) { return "none"; }
 std::string Text(int64_t v) { return absl::StrCat(v); }
-std::string Text(float v) { return absl::StrCat(v); }
+std::string Text(float v) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), v).ptr);
+}
 std::string Text(bool v) { return v ? "true" : "false"; }
 std::string Text(const std::string& v) { return absl::StrCat("\"", absl::CHexEscape(v), "\""); }
 std::string Text(DType v) { return DTypeName(v); }

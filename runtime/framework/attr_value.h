@@ -59,7 +59,8 @@ class AttrValue {
   }
   bool is_placeholder() const { return std::holds_alternative<AttrPlaceholder>(value_); }
 
-  // For messages, and equal strings exactly for equal values (tensors by their contents).
+  // For messages and keys: of two values of one type, equal strings exactly for equal ones (tensors
+  // by their contents).
   std::string ToString() const;
   friend bool operator==(const AttrValue& a, const AttrValue& b);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace tessera {
 namespace {
 
@@ -87,6 +89,14 @@ TEST(GetAttrTest, AnEmptyListIsAnyEmptyVector) {
   EXPECT_TRUE(GetAttr<std::vector<int64_t>>(attrs, "list")->empty());
   EXPECT_TRUE(GetAttr<std::vector<std::string>>(attrs, "list")->empty());
   EXPECT_FALSE(GetAttr<int64_t>(attrs, "list").ok());
+}
+
+TEST(AttrValueTest, TextTellsAnyTwoFloatsApart) {
+  const float x = 0.1f;
+  EXPECT_EQ(AttrValue(x).ToString(), "0.1");
+  EXPECT_NE(AttrValue(x).ToString(), AttrValue(std::nextafter(x, 1.0f)).ToString());
+  EXPECT_NE(AttrValue(std::vector<float>{x}).ToString(),
+            AttrValue(std::vector<float>{std::nextafter(x, 1.0f)}).ToString());
 }
 
 TEST(AttrValueTest, TensorsCompareByContents) {

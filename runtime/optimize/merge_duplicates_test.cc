@@ -1,5 +1,7 @@
 #include "runtime/optimize/merge_duplicates.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/optimize/pass_test_graph.h"
@@ -48,6 +50,15 @@ TEST(MergeDuplicatesTest, AttributesDevicesAndControlInputsTellNodesApart) {
   EXPECT_TRUE(g.Apply(MergeDuplicatesPass()));
   EXPECT_EQ(g.CountOf("Sum"), 2);
   EXPECT_EQ(g.CountOf("Neg"), 3);
+}
+
+TEST(MergeDuplicatesTest, NumbersThatDifferInTheLastPlaceStayApart) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  for (const float alpha : {0.1f, std::nextafter(0.1f, 1.0f)}) {
+    g.Result(g.Op("LeakyRelu", {x}, {{"alpha", alpha}}));
+  }
+  EXPECT_FALSE(g.Apply(MergeDuplicatesPass()));
 }
 
 TEST(MergeDuplicatesTest, NodesWithStateStayApart) {
