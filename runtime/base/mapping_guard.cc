@@ -181,6 +181,8 @@ class Guard {
   }
 
   absl::Status Check(absl::string_view directory) {
+    while (absl::ConsumeSuffix(&directory, "/")) {
+    }
     absl::MutexLock lock(&mu_);
     for (const Map& map : Maps()) {
       if (!map.damaged.load(std::memory_order_relaxed)) continue;

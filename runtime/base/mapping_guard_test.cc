@@ -131,6 +131,7 @@ TEST_F(MappingGuardTest, PagesThatCannotBeHadBecomeZerosAndAreToldOf) {
   EXPECT_TRUE(AnyMappingDamaged());
   EXPECT_EQ(CheckMappings(directory_).code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(CheckMappings(directory_).message()), HasSubstr(path_));
+  EXPECT_EQ(CheckMappings(directory_ + "/").code(), absl::StatusCode::kDataLoss);
   EXPECT_TRUE(CheckMappings(directory_ + "x").ok());
   EXPECT_TRUE(CheckMappings(directory_.substr(0, directory_.size() - 1)).ok());
   UnguardMapping(map);
