@@ -26,6 +26,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
                           : absl::StrCat(message.substr(0, kMaxMessage), "...TRUNCATED"));
 }
 
+absl::Status NotThisMessage(absl::string_view type_name) {
+  return absl::InternalError(absl::StrCat("the request is not a ", type_name));
+}
+
 GrpcCall::GrpcCall(const grpc::CallbackServerContext* context)
     : start_(absl::Now()), deadline_(ToTime(context->deadline())) {}
 

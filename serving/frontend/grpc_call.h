@@ -1,7 +1,9 @@
-// GrpcCall: one unary call of gRPC's callback API, and the translation of its status and limits.
+// GrpcCall and MessageCall: one unary call of gRPC's callback API, and the translation of its
+// messages, status and limits.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <string>
@@ -45,6 +47,44 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   const absl::Time start_;
   const absl::Time deadline_;
   CancellationManager cancellation_;
+};
+
+// What gRPC says of bytes that are not the message they should be: INTERNAL. It says so itself
+// where calls have threads of their own; its callback API would make UNIMPLEMENTED of them.
+absl::Status NotThisMessage(absl::string_view type_name);
+
+// A call whose request and response are messages.
+//
+//   auto* call = new MessageCall<Request, Response>(context, response_bytes);
+//   if (!call->Read(*request_bytes)) return call;
+//   call->Reply(Answer(call->request, call->options(), &call->response));
+//   return call;
+template <typename Request, typename Response>
+class MessageCall final : public GrpcCall {
+ public:
+  MessageCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response_bytes)
+      : GrpcCall(context), response_bytes_(response_bytes) {}
+
+  // Fills `request`. False, and the call has ended, if the bytes are no Request.
+  bool Read(const grpc::ByteBuffer& bytes) {
+    grpc::ByteBuffer consumed = bytes;
+    const bool is_request =
+        grpc::SerializationTraits<Request>::Deserialize(&consumed, &request).ok();
+    if (!is_request) End(NotThisMessage(request.GetTypeName()));
+    return is_request;
+  }
+  // As End(), with `response`.
+  void Reply(const absl::Status& status) {
+    if (!status.ok()) return End(status);
+    bool is_own;
+    Finish(grpc::SerializationTraits<Response>::Serialize(response, response_bytes_, &is_own));
+  }
+
+  Request request;
+  Response response;
+
+ private:
+  grpc::ByteBuffer* const response_bytes_;
 };
 
 }  // namespace tessera::serving

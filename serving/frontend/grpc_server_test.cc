@@ -1,5 +1,7 @@
 #include "serving/frontend/grpc_server.h"
 
+#include <grpcpp/generic/generic_stub.h>
+
 #include <filesystem>
 #include <thread>
 
@@ -157,6 +159,29 @@ TEST_F(GrpcServerTest, BadTensorsAreNamed) {
                       "tensor_shape { dim { size: 2 } } tensor_content: 'ab' } }",
                       &response),
               grpc::StatusCode::INVALID_ARGUMENT, "tensor parsing error: x");
+}
+
+TEST_F(GrpcServerTest, BytesThatAreNoRequestAreAnInternalError) {
+  const grpc::Slice end_of_a_group("\x0c", 1);
+  const grpc::ByteBuffer request(&end_of_a_group, 1);
+  grpc::GenericStub stub(channel_);
+  for (const std::string method :
+       {"PredictionService/Predict", "PredictionService/Classify", "PredictionService/Regress",
+        "PredictionService/MultiInference", "PredictionService/GetModelMetadata",
+        "ModelService/GetModelStatus", "ModelService/HandleReloadConfigRequest"}) {
+    grpc::ClientContext context;
+    grpc::ByteBuffer response;
+    grpc::Status status;
+    absl::Notification ended;
+    stub.UnaryCall(&context, "/tensorflow.serving." + method, {}, &request, &response,
+                   [&](grpc::Status result) {
+                     status = std::move(result);
+                     ended.Notify();
+                   });
+    ended.WaitForNotification();
+    SCOPED_TRACE(method);
+    ExpectError(status, grpc::StatusCode::INTERNAL, "the request is not a tensorflow.serving.");
+  }
 }
 
 TEST_F(GrpcServerTest, OutputsAsTensorContentIfAskedFor) {

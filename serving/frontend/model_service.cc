@@ -4,20 +4,23 @@
 
 namespace tessera::serving {
 
-grpc::ServerUnaryReactor* ModelService::GetModelStatus(
-    grpc::CallbackServerContext* context, const tensorflow::serving::GetModelStatusRequest* request,
-    tensorflow::serving::GetModelStatusResponse* response) {
-  auto* call = new GrpcCall(context);
-  call->End(handler_->GetModelStatus(*request, response));
+grpc::ServerUnaryReactor* ModelService::GetModelStatus(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  auto* call = new MessageCall<tensorflow::serving::GetModelStatusRequest,
+                               tensorflow::serving::GetModelStatusResponse>(context, response);
+  if (call->Read(*request)) call->Reply(handler_->GetModelStatus(call->request, &call->response));
   return call;
 }
 
 grpc::ServerUnaryReactor* ModelService::HandleReloadConfigRequest(
-    grpc::CallbackServerContext* context, const tensorflow::serving::ReloadConfigRequest* request,
-    tensorflow::serving::ReloadConfigResponse* response) {
-  auto* call = new GrpcCall(context);
-  reload_pool_.Schedule([this, call, request, response] {
-    call->End(handler_->ReloadConfig(*request, response, call->options()));
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  auto* call = new MessageCall<tensorflow::serving::ReloadConfigRequest,
+                               tensorflow::serving::ReloadConfigResponse>(context, response);
+  if (!call->Read(*request)) return call;
+  reload_pool_.Schedule([this, call] {
+    call->Reply(handler_->ReloadConfig(call->request, &call->response, call->options()));
   });
   return call;
 }

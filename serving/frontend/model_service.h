@@ -7,19 +7,22 @@
 
 namespace tessera::serving {
 
+using ModelServiceMethods = tensorflow::serving::ModelService::WithRawCallbackMethod_GetModelStatus<
+    tensorflow::serving::ModelService::WithRawCallbackMethod_HandleReloadConfigRequest<
+        tensorflow::serving::ModelService::Service>>;
+
 // Thread-safe. Reloads, which wait for models, run on a pool of their own.
-class ModelService final : public tensorflow::serving::ModelService::CallbackService {
+class ModelService final : public ModelServiceMethods {
  public:
   // Must outlive the service.
   explicit ModelService(RequestHandler* handler) : handler_(handler) {}
 
-  grpc::ServerUnaryReactor* GetModelStatus(
-      grpc::CallbackServerContext* context,
-      const tensorflow::serving::GetModelStatusRequest* request,
-      tensorflow::serving::GetModelStatusResponse* response) override;
-  grpc::ServerUnaryReactor* HandleReloadConfigRequest(
-      grpc::CallbackServerContext* context, const tensorflow::serving::ReloadConfigRequest* request,
-      tensorflow::serving::ReloadConfigResponse* response) override;
+  grpc::ServerUnaryReactor* GetModelStatus(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* HandleReloadConfigRequest(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) override;
 
  private:
   RequestHandler* const handler_;

@@ -71,15 +71,17 @@ absl::Status PredictionService::Answer(PredictCall& call) {
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* PredictionService::Classify(
-    grpc::CallbackServerContext* context, const tensorflow::serving::ClassificationRequest* request,
-    tensorflow::serving::ClassificationResponse* response) {
-  auto* call = new GrpcCall(context);
-  Dispatch(ViewModelSpec(request->model_spec()), [this, call, request, response] {
-    const absl::Status status = Answer(*request, call->options(), response);
-    handler_->RecordRequest(Entrypoint::kGrpc, "Classify", request->model_spec().name(), status,
-                            absl::Now() - call->start());
-    call->End(status);
+grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  auto* call = new MessageCall<tensorflow::serving::ClassificationRequest,
+                               tensorflow::serving::ClassificationResponse>(context, response);
+  if (!call->Read(*request)) return call;
+  Dispatch(ViewModelSpec(call->request.model_spec()), [this, call] {
+    const absl::Status status = Answer(call->request, call->options(), &call->response);
+    handler_->RecordRequest(Entrypoint::kGrpc, "Classify", call->request.model_spec().name(),
+                            status, absl::Now() - call->start());
+    call->Reply(status);
   });
   return call;
 }
@@ -98,15 +100,17 @@ absl::Status PredictionService::Answer(const tensorflow::serving::Classification
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* PredictionService::Regress(
-    grpc::CallbackServerContext* context, const tensorflow::serving::RegressionRequest* request,
-    tensorflow::serving::RegressionResponse* response) {
-  auto* call = new GrpcCall(context);
-  Dispatch(ViewModelSpec(request->model_spec()), [this, call, request, response] {
-    const absl::Status status = Answer(*request, call->options(), response);
-    handler_->RecordRequest(Entrypoint::kGrpc, "Regress", request->model_spec().name(), status,
+grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request,
+                                                     grpc::ByteBuffer* response) {
+  auto* call = new MessageCall<tensorflow::serving::RegressionRequest,
+                               tensorflow::serving::RegressionResponse>(context, response);
+  if (!call->Read(*request)) return call;
+  Dispatch(ViewModelSpec(call->request.model_spec()), [this, call] {
+    const absl::Status status = Answer(call->request, call->options(), &call->response);
+    handler_->RecordRequest(Entrypoint::kGrpc, "Regress", call->request.model_spec().name(), status,
                             absl::Now() - call->start());
-    call->End(status);
+    call->Reply(status);
   });
   return call;
 }
@@ -125,13 +129,15 @@ absl::Status PredictionService::Answer(const tensorflow::serving::RegressionRequ
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* PredictionService::MultiInference(
-    grpc::CallbackServerContext* context, const tensorflow::serving::MultiInferenceRequest* request,
-    tensorflow::serving::MultiInferenceResponse* response) {
-  auto* call = new GrpcCall(context);
+grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* request,
+                                                            grpc::ByteBuffer* response) {
+  auto* call = new MessageCall<tensorflow::serving::MultiInferenceRequest,
+                               tensorflow::serving::MultiInferenceResponse>(context, response);
+  if (!call->Read(*request)) return call;
   // Several signatures in one run: how long it takes is not known.
   pool_->Schedule(
-      [this, call, request, response] { call->End(Answer(*request, call->options(), response)); });
+      [this, call] { call->Reply(Answer(call->request, call->options(), &call->response)); });
   return call;
 }
 
@@ -162,12 +168,12 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(
-    grpc::CallbackServerContext* context,
-    const tensorflow::serving::GetModelMetadataRequest* request,
-    tensorflow::serving::GetModelMetadataResponse* response) {
-  auto* call = new GrpcCall(context);
-  call->End(handler_->GetModelMetadata(*request, response));
+grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(grpc::CallbackServerContext* context,
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  auto* call = new MessageCall<tensorflow::serving::GetModelMetadataRequest,
+                               tensorflow::serving::GetModelMetadataResponse>(context, response);
+  if (call->Read(*request)) call->Reply(handler_->GetModelMetadata(call->request, &call->response));
   return call;
 }
 

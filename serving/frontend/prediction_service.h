@@ -10,13 +10,12 @@ namespace tessera::serving {
 
 class PredictCall;
 
-// Predict comes and goes as bytes, the rest as messages.
 using PredictionServiceMethods =
     tensorflow::serving::PredictionService::WithRawCallbackMethod_Predict<
-        tensorflow::serving::PredictionService::WithCallbackMethod_Classify<
-            tensorflow::serving::PredictionService::WithCallbackMethod_Regress<
-                tensorflow::serving::PredictionService::WithCallbackMethod_MultiInference<
-                    tensorflow::serving::PredictionService::WithCallbackMethod_GetModelMetadata<
+        tensorflow::serving::PredictionService::WithRawCallbackMethod_Classify<
+            tensorflow::serving::PredictionService::WithRawCallbackMethod_Regress<
+                tensorflow::serving::PredictionService::WithRawCallbackMethod_MultiInference<
+                    tensorflow::serving::PredictionService::WithRawCallbackMethod_GetModelMetadata<
                         tensorflow::serving::PredictionService::Service>>>>>;
 
 // Decodes, asks the handler, encodes. Small requests whose signature typically runs for less than
@@ -42,21 +41,18 @@ class PredictionService final : public PredictionServiceMethods {
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
-  grpc::ServerUnaryReactor* Classify(
-      grpc::CallbackServerContext* context,
-      const tensorflow::serving::ClassificationRequest* request,
-      tensorflow::serving::ClassificationResponse* response) override;
+  grpc::ServerUnaryReactor* Classify(grpc::CallbackServerContext* context,
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Regress(grpc::CallbackServerContext* context,
-                                    const tensorflow::serving::RegressionRequest* request,
-                                    tensorflow::serving::RegressionResponse* response) override;
-  grpc::ServerUnaryReactor* MultiInference(
-      grpc::CallbackServerContext* context,
-      const tensorflow::serving::MultiInferenceRequest* request,
-      tensorflow::serving::MultiInferenceResponse* response) override;
-  grpc::ServerUnaryReactor* GetModelMetadata(
-      grpc::CallbackServerContext* context,
-      const tensorflow::serving::GetModelMetadataRequest* request,
-      tensorflow::serving::GetModelMetadataResponse* response) override;
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* MultiInference(grpc::CallbackServerContext* context,
+                                           const grpc::ByteBuffer* request,
+                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetModelMetadata(grpc::CallbackServerContext* context,
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
 
  private:
   // Runs `closure` here or on the pool, by what `spec` asks for.
