@@ -211,6 +211,18 @@ TEST_F(BatcherTest, SplitRequestGetsItsRowsInOrder) {
   EXPECT_THAT(callable_->run_rows(), UnorderedElementsAre(3, 3, 2));
 }
 
+TEST_F(BatcherTest, PartsOfARequestRunAtOnce) {
+  options_ = {.max_batch_size = 6, .enable_large_batch_splitting = true};
+  options_.max_execution_batch_size = 2;
+  UseGate();
+  UsePool(3);
+  AskAsync({1, 2, 3, 4, 5, 6});
+  gate_.AwaitArrivals(3);
+  gate_.Open();
+  JoinAll();
+  EXPECT_EQ(AllOk(), 1);
+}
+
 TEST_F(BatcherTest, PartThatFailsFailsTheRequest) {
   options_ = {.max_batch_size = 4, .enable_large_batch_splitting = true};
   options_.max_execution_batch_size = 2;

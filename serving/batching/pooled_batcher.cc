@@ -55,6 +55,8 @@ void PooledBatcher::RunThread(const std::string& name) {
       work_.WaitWithDeadline(&mu_, next_due);
       continue;
     }
+    // A request that was split adds several batches, and wakes one thread.
+    if (any_waiting()) work_.Signal();
     mu_.Unlock();
     due.lane->executor().Execute(absl::Now(), &due.batch);
     mu_.Lock();
