@@ -68,6 +68,8 @@ struct Batch {
   int64_t rows = 0;
   absl::Time opened;    // when its first part came
   bool closed = false;  // takes no more parts
+  // Whether metrics tell of it.
+  bool is_counted = true;
 };
 
 }  // namespace tessera::serving

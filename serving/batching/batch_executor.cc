@@ -28,7 +28,9 @@ BatchExecutor::BatchExecutor(std::shared_ptr<const Callable> callable,
 void BatchExecutor::Execute(absl::Time now, Batch* batch) const {
   absl::Time deadline = absl::InfinitePast();
   for (const BatchPart& part : batch->parts) {
-    metrics_.RecordQueued(std::max(absl::ZeroDuration(), now - part.task->queued));
+    if (batch->is_counted) {
+      metrics_.RecordQueued(std::max(absl::ZeroDuration(), now - part.task->queued));
+    }
     deadline = std::max(deadline, part.task->deadline);
   }
   if (deadline <= now) {
@@ -37,10 +39,16 @@ void BatchExecutor::Execute(absl::Time now, Batch* batch) const {
     }
     return;
   }
+  if (batch->is_counted) {
+    for (const BatchPart& part : batch->parts) {
+      for (size_t i = 0; i < part.task->feeds.size(); ++i) metrics_.RecordInput(part.rows());
+    }
+  }
+  const auto run = [&](const Parts& parts) { return Run(parts, deadline, batch->is_counted); };
   for (const Parts& parts : Group(*batch)) {
-    const absl::Status status = Run(parts, deadline);
+    const absl::Status status = run(parts);
     const bool run_again = parts.size() > 1 && !status.ok() && MayBeOnePartsFault(status);
-    for (BatchPart* part : parts) part->status = run_again ? Run({part}, deadline) : status;
+    for (BatchPart* part : parts) part->status = run_again ? run({part}) : status;
   }
 }
 
@@ -62,16 +70,13 @@ std::vector<BatchExecutor::Parts> BatchExecutor::Group(Batch& batch) const {
   return groups;
 }
 
-absl::Status BatchExecutor::Run(const Parts& parts, absl::Time deadline) const {
+absl::Status BatchExecutor::Run(const Parts& parts, absl::Time deadline, bool is_counted) const {
   int64_t rows = 0;
-  for (const BatchPart* part : parts) {
-    rows += part->rows();
-    for (size_t i = 0; i < part->task->feeds.size(); ++i) metrics_.RecordInput(part->rows());
-  }
+  for (const BatchPart* part : parts) rows += part->rows();
   const bool is_alone = parts.size() == 1 && parts[0]->is_whole();
   const bool is_unchanged = is_alone && lone_runs_ == LoneRuns::kUnchanged;
   const int64_t padded_rows = is_unchanged ? rows : options_.PaddedRows(rows);
-  metrics_.RecordBatch(padded_rows, padded_rows - rows);
+  if (is_counted) metrics_.RecordRun(padded_rows, padded_rows - rows);
   if (!is_alone || padded_rows > rows) return RunMerged(parts, padded_rows, deadline);
   RETURN_IF_ERROR(RunWhole(*parts[0], deadline));
   return is_unchanged ? absl::OkStatus() : CheckOutputRows(parts[0]->outputs, rows);
@@ -107,7 +112,6 @@ absl::Status BatchExecutor::RunCallable(absl::Span<const Tensor> feeds,
   RunOptions options;
   options.cancellation = cancellation;
   if (deadline != absl::InfiniteFuture()) options.timeout = deadline - absl::Now();
-  metrics_.RecordRun();
   return callable_->Run(options, feeds, outputs);
 }
 

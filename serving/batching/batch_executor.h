@@ -38,6 +38,7 @@ class BatchExecutor {
   // Sets the status and the outputs of each part: RESOURCE_EXHAUSTED if all of them are late;
   // FAILED_PRECONDITION for outputs that cannot be shared out; what the run gives. A run has until
   // the latest deadline of its parts. Requires whole parts or rows of tensors that have elements.
+  // Metrics count each part once, and each run; nothing of a batch that is not counted.
   void Execute(absl::Time now, Batch* batch) const;
 
   const Callable& callable() const { return *callable_; }
@@ -47,7 +48,7 @@ class BatchExecutor {
 
   // Parts that can be merged, in the order of the batch.
   std::vector<Parts> Group(Batch& batch) const;
-  absl::Status Run(const Parts& parts, absl::Time deadline) const;
+  absl::Status Run(const Parts& parts, absl::Time deadline, bool is_counted) const;
   absl::Status RunMerged(const Parts& parts, int64_t padded_rows, absl::Time deadline) const;
   absl::Status RunWhole(BatchPart& part, absl::Time deadline) const;
   absl::Status RunCallable(absl::Span<const Tensor> feeds, CancellationManager* cancellation,

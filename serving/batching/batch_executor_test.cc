@@ -225,5 +225,26 @@ TEST_F(BatchExecutorTest, MetricsCountRequestsRunsAndRows) {
   }
 }
 
+TEST_F(BatchExecutorTest, RequestsThatAreRunAgainCountOnceTheirRunsEach) {
+  on_run_ = [](const RunOptions&, absl::Span<const Tensor> feeds) {
+    return feeds[0].dim(0) > 1 ? absl::OutOfRangeError("two") : absl::OkStatus();
+  };
+  Add(Tensor::Vector<float>({2}));
+  Add(Tensor::Vector<float>({4}));
+  Execute();
+  const std::string page = registry_.RenderMetrics();
+  EXPECT_THAT(page, HasSubstr("input_batch_size_count{} 2\n"));
+  EXPECT_THAT(page, HasSubstr("wrapped_run_count{} 3\n"));
+}
+
+TEST_F(BatchExecutorTest, MetricsCountNothingOfABatchThatIsNotCounted) {
+  batch_.is_counted = false;
+  Add(Tensor::Vector<float>({2}));
+  const std::string before = registry_.RenderMetrics();
+  Execute();
+  EXPECT_THAT(Output(0), ElementsAre(3));
+  EXPECT_EQ(registry_.RenderMetrics(), before);
+}
+
 }  // namespace
 }  // namespace tessera::serving

@@ -36,18 +36,14 @@ void BatchMetrics::RecordQueued(absl::Duration time) {
   queuing_latency_->Record(absl::ToDoubleMicroseconds(time));
 }
 
-void BatchMetrics::RecordRun() {
-  EnsureCells();
-  runs_->Increment();
-}
-
 void BatchMetrics::RecordInput(int64_t rows) {
   EnsureCells();
   input_sizes_->Record(static_cast<double>(rows));
 }
 
-void BatchMetrics::RecordBatch(int64_t rows, int64_t padding) {
+void BatchMetrics::RecordRun(int64_t rows, int64_t padding) {
   EnsureCells();
+  runs_->Increment();
   processed_sizes_->Record(static_cast<double>(rows));
   padding_sizes_->Get({absl::StrCat(rows)}).Record(static_cast<double>(padding));
 }

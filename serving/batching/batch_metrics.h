@@ -17,12 +17,10 @@ class BatchMetrics {
 
   // How long a request waited until its batch began to run.
   void RecordQueued(absl::Duration time);
-  // One run of the model.
-  void RecordRun();
   // One input tensor of one request.
   void RecordInput(int64_t rows);
-  // What a run was made with: so many rows, of which `padding` repeat others.
-  void RecordBatch(int64_t rows, int64_t padding);
+  // One run of the model, of so many rows, of which `padding` repeat others.
+  void RecordRun(int64_t rows, int64_t padding);
 
  private:
   void AddCells();

@@ -78,6 +78,7 @@ class ModelBatching::BatchedCallable : public Callable {
     if (options.timeout != absl::InfiniteDuration()) task.deadline = task.queued + options.timeout;
     Batch batch;
     batch.rows = rows;
+    batch.is_counted = false;  // no client's
     batch.parts.push_back({.task = &task, .begin = 0, .end = rows});
     lane_.executor().Execute(task.queued, &batch);
     *fetches = std::move(batch.parts[0].outputs);

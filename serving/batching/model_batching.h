@@ -31,8 +31,8 @@ enum class BatchingRules {
 // the same inputs and outputs share one.
 //
 // Requests without rows, or with an input without elements, run by themselves at once. So do all
-// requests until StartServing(), on their own threads: warming up must not take the threads that
-// serve other versions. Thread-safe.
+// requests until StartServing(), on their own threads and uncounted by metrics: warming up must not
+// take the threads that serve other versions, and is nothing that a client asked. Thread-safe.
 class ModelBatching : public RunWrapper {
  public:
   // `batcher` and `metrics` must outlive all callables. Errors: those of

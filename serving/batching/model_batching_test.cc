@@ -76,14 +76,16 @@ TEST_F(ModelBatchingTest, RequestWithoutRowsWaitsForNobody) {
   EXPECT_TRUE(Ask({Tensor::Of<float>({3, 0}, {})}).ok());
 }
 
-TEST_F(ModelBatchingTest, WarmUpRunsOnItsOwnThreadAndIsPadded) {
+TEST_F(ModelBatchingTest, WarmUpRunsOnItsOwnThreadIsPaddedAndNotCounted) {
   BatchingOptions options = kNobodyJoins;
   options.allowed_batch_sizes = {4};
   auto batching = ModelBatching::Create(options, BatchingRules::kStrict, &pool_, &metrics_).value();
   batched_ = batching->Wrap(callable_).value();
+  const std::string before = registry_.RenderMetrics();
   EXPECT_TRUE(Ask({Tensor::Vector<float>({2})}).ok());
   EXPECT_THAT(fetches_[0].flat<float>(), ElementsAre(3));
   EXPECT_THAT(callable_->run_rows(), ElementsAre(4));
+  EXPECT_EQ(registry_.RenderMetrics(), before) << "metrics tell of clients";
 }
 
 TEST_F(ModelBatchingTest, SignaturesWithTheSameTensorsShareALane) {

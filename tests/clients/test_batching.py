@@ -304,18 +304,27 @@ def test_a_bad_multi_inference_harms_no_neighbour(start_batching):
 # ---- warm-up ----
 
 
-def batch_sizes_run(server):
-    """The numbers of rows of the runs that batching made, warm-up's included."""
+def rows_run(server, bytes_in_a_row):
+    """How many rows all runs had together, those of warm-up too."""
+    name = ":tensorflow:core:graph_run_input_tensor_bytes_sum"
+    total = re.search(rf"^{name}{{}} (\d+)$", metrics(server), re.MULTILINE)[1]
+    return int(total) / bytes_in_a_row
+
+
+def batches_counted(server):
+    """{rows: how many batches of clients' requests had so many}."""
     name = ":tensorflow:serving:batching_session:padding_size_count"
-    pattern = rf'^{name}{{execution_batch_size="(\d+)"}}'
-    return {int(size) for size in re.findall(pattern, metrics(server), re.MULTILINE)}
+    pattern = rf'^{name}{{execution_batch_size="(\d+)"}} (\d+)$'
+    found = re.findall(pattern, metrics(server), re.MULTILINE)
+    return {int(size): int(count) for size, count in found}
 
 
 def test_requests_are_made_up_at_each_batch_size_in_use(start_batching):
     server = start_batching(
         max_batch_size=8, allowed_batch_sizes=[2, 5, 8], models=[Model("digits", DIGITS)]
     )
-    assert batch_sizes_run(server) == {2, 5, 8}, "nobody has asked yet"
+    assert rows_run(server, bytes_in_a_row=8 * 8 * 4) == 2 + 5 + 8
+    assert batches_counted(server) == {}, "nobody has asked yet"
 
 
 def test_a_new_version_is_asked_what_the_live_one_was_at_each_batch_size_in_use(
@@ -327,11 +336,13 @@ def test_a_new_version_is_asked_what_the_live_one_was_at_each_batch_size_in_use(
         max_batch_size=8, allowed_batch_sizes=[2, 8], models=[Model("look", folder)]
     )
     assert rows(send(server, look([2.0] * 5))[0]) == [8] * 5
-    assert batch_sizes_run(server) == {8}, "of inputs of unknown rank nothing can be made up"
+    assert rows_run(server, 4) == 8, "of inputs of unknown rank nothing can be made up"
     shutil.copytree(folder / "1", tmp_path / "2")
     (tmp_path / "2").rename(folder / "2")
     wait_for_state(server.client, "look", 2, "AVAILABLE")
-    assert batch_sizes_run(server) == {2, 8}
+    # As it was asked, which is padded, then with as many rows as batches have.
+    assert rows_run(server, 4) == 8 + (8 + 2 + 8)
+    assert batches_counted(server) == {8: 1}, "of clients"
 
 
 # ---- deadlines ----
