@@ -83,7 +83,7 @@ ServedModels::~ServedModels() { Stop(); }
 void ServedModels::Stop() {
   stopped_ = true;
   monitor_.Wake();
-  source_.Stop();
+  source_.StopLooking();
 }
 
 absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,

@@ -91,7 +91,16 @@ absl::StatusOr<VersionPaths> FindVersions(
 
 FileSystemSource::FileSystemSource(const Options& options) : options_(options) {}
 
-FileSystemSource::~FileSystemSource() { Stop(); }
+FileSystemSource::~FileSystemSource() {
+  StopLooking();
+  std::thread loop;
+  {
+    absl::MutexLock lock(&mu_);
+    end_.SignalAll();
+    loop.swap(loop_);
+  }
+  if (loop.joinable()) loop.join();
+}
 
 void FileSystemSource::ConnectTo(Target<std::string>* target) {
   absl::MutexLock lock(&mu_);
@@ -100,6 +109,7 @@ void FileSystemSource::ConnectTo(Target<std::string>* target) {
 
 void FileSystemSource::SetServables(std::vector<MonitoredServable> servables) {
   absl::MutexLock lock(&mu_);
+  if (stopping_) return;
   std::set<std::string> names;
   for (MonitoredServable& servable : servables) {
     names.insert(servable.name);
@@ -115,20 +125,9 @@ void FileSystemSource::SetServables(std::vector<MonitoredServable> servables) {
     it = watched_.erase(it);
   }
   Poll();
-  if (!loop_.joinable() && !stopping_ && options_.poll_interval > absl::ZeroDuration()) {
+  if (!loop_.joinable() && options_.poll_interval > absl::ZeroDuration()) {
     loop_ = std::thread([this] { RunLoop(); });
   }
-}
-
-void FileSystemSource::Stop() {
-  std::thread loop;
-  {
-    absl::MutexLock lock(&mu_);
-    stopping_ = true;
-    stop_changed_.SignalAll();
-    loop.swap(loop_);
-  }
-  if (loop.joinable()) loop.join();
 }
 
 void FileSystemSource::RunLoop() {
@@ -136,7 +135,7 @@ void FileSystemSource::RunLoop() {
   absl::MutexLock lock(&mu_);
   while (true) {
     const absl::Time next = absl::Now() + options_.poll_interval;
-    while (!stopping_ && !stop_changed_.WaitWithDeadline(&mu_, std::min(next, look_again_))) {
+    while (!stopping_ && !end_.WaitWithDeadline(&mu_, std::min(next, look_again_))) {
     }
     if (stopping_) return;
     Poll();
@@ -145,7 +144,10 @@ void FileSystemSource::RunLoop() {
 
 void FileSystemSource::Poll() {
   look_again_ = absl::InfiniteFuture();
-  for (auto& [name, watched] : watched_) PollOne(watched);
+  for (auto& [name, watched] : watched_) {
+    if (stopping_) return;
+    PollOne(watched);
+  }
 }
 
 std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,

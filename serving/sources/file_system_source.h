@@ -1,6 +1,7 @@
 // FileSystemSource: versions of servables as directories below base paths.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -68,6 +69,7 @@ class FileSystemSource : public Source<std::string> {
     std::string marker_file;
   };
   explicit FileSystemSource(const Options& options);
+  // Waits for a look under way.
   ~FileSystemSource() override;
 
   void ConnectTo(Target<std::string>* target) override;
@@ -76,8 +78,9 @@ class FileSystemSource : public Source<std::string> {
   // any more, no version is aspired.
   void SetServables(std::vector<MonitoredServable> servables);
 
-  // Ends polling; waits for a look under way.
-  void Stop();
+  // Looks no more from now on. Returns at once, perhaps before a look under way has ended: one at a
+  // disk that does not answer may take for ever.
+  void StopLooking() { stopping_ = true; }
 
  private:
   // A version as told last.
@@ -110,12 +113,12 @@ class FileSystemSource : public Source<std::string> {
 
   const Options options_;
   absl::Mutex mu_;
-  absl::CondVar stop_changed_;
+  absl::CondVar end_;  // of the object
   Target<std::string>* target_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mu_);  // by name
   // When a folder may be complete that was not at the last look.
   absl::Time look_again_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
-  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::atomic<bool> stopping_{false};
   std::thread loop_ ABSL_GUARDED_BY(mu_);  // started with the first servables
 };
 

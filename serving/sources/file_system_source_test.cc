@@ -1,9 +1,11 @@
 #include "serving/sources/file_system_source.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -268,6 +270,29 @@ TEST_F(FileSystemSourceTest, ChangedFolderIsToldWithAnotherRevision) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   EXPECT_NE(recorder.RevisionOf(1), before);
+}
+
+TEST_F(FileSystemSourceTest, StopsLookingWithoutWaitingForALookUnderWay) {
+  // Told of the second version, it does not return.
+  class Hanging : public Target<std::string> {
+   public:
+    void SetAspiredVersions(absl::string_view, AspiredVersions<std::string>) override {
+      if (++calls == 2) release.WaitForNotification();
+    }
+    std::atomic<int> calls{0};
+    absl::Notification release;
+  } hanging;
+  MakeVersion("m/1");
+  FileSystemSource source(AtOnce(absl::Milliseconds(5)));
+  source.ConnectTo(&hanging);
+  source.SetServables({{"m", Path("m"), All()}});
+  MakeVersion("m/2");
+  while (hanging.calls < 2) absl::SleepFor(absl::Milliseconds(1));
+  source.StopLooking();
+  MakeVersion("m/3");
+  hanging.release.Notify();
+  source.SetServables({{"m", Path("m"), All()}});
+  EXPECT_EQ(hanging.calls, 2);
 }
 
 TEST_F(FileSystemSourceTest, BasePathThatReturnsIsWatchedAgain) {
