@@ -42,6 +42,12 @@ std::set<std::string> Keys(const std::map<std::string, Value>& map) {
   return keys;
 }
 
+bool IsCancelled(const CallOptions& options) {
+  return options.cancellation != nullptr && options.cancellation->IsCancelled();
+}
+
+absl::Status ShuttingDown() { return absl::CancelledError("the server is shutting down"); }
+
 // The first outcome of a model: its highest version that is available or failed after an event.
 // Failures of a model that was configured earlier, and left out since, are none of this one's.
 const ServableState* FirstOutcome(const ServableStateMonitor::AllStates& states,
@@ -82,21 +88,40 @@ ServedModels::~ServedModels() { Stop(); }
 
 void ServedModels::Stop() {
   stopped_ = true;
-  monitor_.Wake();
+  Wake();
   source_.StopLooking();
+}
+
+void ServedModels::Wake() {
+  monitor_.Wake();
+  absl::MutexLock lock(&apply_mu_);  // whoever awaits a condition under it looks again
+}
+
+absl::Status ServedModels::AwaitTurn(const CallOptions& options) {
+  absl::MutexLock lock(&apply_mu_);
+  auto may_go_on = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(apply_mu_) {
+    return !applying_ || stopped_ || IsCancelled(options);
+  };
+  const bool in_time = apply_mu_.AwaitWithDeadline(absl::Condition(&may_go_on), options.deadline);
+  if (stopped_) return ShuttingDown();
+  if (applying_) {
+    constexpr absl::string_view kWhy =
+        "an earlier configuration is still waiting for its models; this one was not applied";
+    return in_time ? absl::CancelledError(kWhy) : absl::DeadlineExceededError(kWhy);
+  }
+  applying_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
                                        const CallOptions& options) {
-  {
-    absl::MutexLock lock(&apply_mu_);
-    auto nobody_applies = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(apply_mu_) { return !applying_; };
-    if (!apply_mu_.AwaitWithDeadline(absl::Condition(&nobody_applies), options.deadline)) {
-      return absl::DeadlineExceededError(
-          "an earlier configuration is still waiting for its models; this one was not applied");
-    }
-    applying_ = true;
-  }
+  CancellationManager::Token token;
+  const bool watches_cancellation =
+      options.cancellation != nullptr && options.cancellation->Register([this] { Wake(); }, &token);
+  absl::Cleanup watch_no_more = [&] {
+    if (watches_cancellation) options.cancellation->Deregister(token);
+  };
+  RETURN_IF_ERROR(AwaitTurn(options));
   absl::Cleanup done = [this] {
     absl::MutexLock lock(&apply_mu_);
     applying_ = false;
@@ -182,13 +207,8 @@ absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint6
         outcomes[name] = *state;
       }
     }
-    return outcomes.size() == names.size() || stopped_ ||
-           (options.cancellation != nullptr && options.cancellation->IsCancelled());
+    return outcomes.size() == names.size() || stopped_ || IsCancelled(options);
   };
-  CancellationManager::Token token;
-  const bool watches_cancellation =
-      options.cancellation != nullptr &&
-      options.cancellation->Register([this] { monitor_.Wake(); }, &token);
   absl::Time next_log = absl::Now() + kWaitLogInterval;
   while (!monitor_.WaitUntil(done, std::min(next_log, options.deadline)) &&
          absl::Now() < options.deadline) {
@@ -199,7 +219,6 @@ absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint6
     LOG(INFO) << "still waiting for a first version of " << absl::StrJoin(missing, ", ");
     next_log = absl::Now() + kWaitLogInterval;
   }
-  if (watches_cancellation) options.cancellation->Deregister(token);
 
   int num_failed = 0;
   std::string failed;
@@ -214,13 +233,12 @@ absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint6
         absl::StrCat(num_failed, " servable(s) did not become available: {", failed, "}"));
   }
   if (outcomes.size() == names.size()) return absl::OkStatus();
-  if (stopped_) return absl::CancelledError("the server is shutting down");
+  if (stopped_) return ShuttingDown();
   const std::string waiting = absl::StrCat(
       names.size() - outcomes.size(),
       " model(s) of the configuration have no version yet; they will be served once they have");
-  return options.cancellation != nullptr && options.cancellation->IsCancelled()
-             ? absl::CancelledError(waiting)
-             : absl::DeadlineExceededError(waiting);
+  return IsCancelled(options) ? absl::CancelledError(waiting)
+                              : absl::DeadlineExceededError(waiting);
 }
 
 std::string ServedModels::WhatThereIs(absl::string_view model) const {

@@ -60,13 +60,14 @@ class ServedModels {
   ~ServedModels();
 
   // Checks and applies, then waits until each model that was not configured before has its first
-  // outcome: its highest version with one is available or has failed. Calls queue. Giving up
-  // waiting leaves the configuration applied.
+  // outcome: its highest version with one is available or has failed. Calls queue: who gives up
+  // in the queue has applied nothing. Giving up waiting for models leaves the configuration
+  // applied.
   // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, an unsupported
   // platform or request logging; FAILED_PRECONDITION for a label to a version that is not available
   // or for a custom configuration; UNKNOWN "N servable(s) did not become available: ..." if new
-  // models failed, the others being served; DEADLINE_EXCEEDED or CANCELLED if the options end the
-  // wait; CANCELLED after Stop().
+  // models failed, the others being served; DEADLINE_EXCEEDED or CANCELLED if the options end
+  // either wait; CANCELLED after Stop().
   absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
                            const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
 
@@ -87,8 +88,8 @@ class ServedModels {
   // Says that requests come from now on: loads make way for them.
   void StartYielding() { manager_.StartYielding(); }
 
-  // Makes waiting and later calls of ApplyConfig() return CANCELLED, stops polling, and makes
-  // IsReady() false. For shutdown.
+  // Makes waiting and later calls of ApplyConfig() return CANCELLED, ends looking for versions, and
+  // makes IsReady() false. Returns at once. For shutdown.
   void Stop();
 
  private:
@@ -98,6 +99,10 @@ class ServedModels {
   // By the platform of the model.
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader(const ServableId& id,
                                                      const std::string& directory) const;
+  // Until no other call applies; then this one does. Errors: those of ApplyConfig()'s waits.
+  absl::Status AwaitTurn(const CallOptions& options) ABSL_LOCKS_EXCLUDED(apply_mu_);
+  // Makes all that wait look again at what they wait for.
+  void Wake() ABSL_LOCKS_EXCLUDED(apply_mu_);
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
   absl::Status AwaitModels(const std::set<std::string>& names, uint64_t after_event,
                            const CallOptions& options);

@@ -345,5 +345,35 @@ TEST_F(ServedModelsTest, LateCallQueuesBehindAWaitingOneNoLongerThanItsDeadline)
   waiting.join();
 }
 
+TEST_F(ServedModelsTest, LateCallLeavesTheQueueWhenItIsCancelled) {
+  std::thread waiting([&] { EXPECT_TRUE(Apply({"later"}).ok()); });
+  absl::SleepFor(absl::Milliseconds(30));
+  CancellationManager cancellation;
+  std::thread canceller([&] {
+    absl::SleepFor(absl::Milliseconds(20));
+    cancellation.Cancel();
+  });
+  AddVersion("other/1");
+  EXPECT_TRUE(absl::IsCancelled(Apply(
+      {"other"}, {.deadline = absl::Now() + absl::Seconds(20), .cancellation = &cancellation})));
+  canceller.join();
+  AddVersion("later/1");
+  waiting.join();
+  EXPECT_EQ(VersionOf({.name = "other"}), -1) << "nothing of it was applied";
+}
+
+TEST_F(ServedModelsTest, NothingIsAppliedOnceStopped) {
+  AddVersion("other/1");
+  std::thread waiting([&] { EXPECT_TRUE(absl::IsCancelled(Apply({"later"}))); });
+  absl::SleepFor(absl::Milliseconds(30));
+  std::thread queued([&] { EXPECT_TRUE(absl::IsCancelled(Apply({"other"}))); });
+  absl::SleepFor(absl::Milliseconds(30));
+  models_->Stop();
+  waiting.join();
+  queued.join();
+  EXPECT_TRUE(absl::IsCancelled(Apply({"other"})));
+  EXPECT_TRUE(models_->states().StatesOf("other").empty());
+}
+
 }  // namespace
 }  // namespace tessera::serving
