@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -31,11 +32,31 @@ void Print(FILE* file, const std::string& text) {
   std::fflush(file);
 }
 
-// What unloading may take after the last request. A load that hangs must not keep the process.
+// What the end may take after the last request. A load, or a disk, that hangs must not keep the
+// process.
 constexpr absl::Duration kUnloadLimit = absl::Seconds(5);
 
+// Ends the process with an exit code if the object lives too long.
+class ExitLimit {
+ public:
+  ExitLimit(int exit_code, absl::Duration limit)
+      : thread_([this, exit_code, limit] {
+          if (done_.WaitForNotificationWithTimeout(limit)) return;
+          LOG(WARNING) << "something does not end; leaving without it";
+          _exit(exit_code);
+        }) {}
+  ~ExitLimit() {
+    done_.Notify();
+    thread_.join();
+  }
+
+ private:
+  absl::Notification done_;
+  std::thread thread_;
+};
+
 // Turns signals into calls of the server's, on a thread of its own, where any code may run: SIGHUP
-// into ReloadModels(), the others into Stop().
+// into ReloadModels(), the others into Stop(). From then on the process has `limit` to end.
 class SignalWatcher {
  public:
   // Signals stay blocked in threads that are started after this: make it first.
@@ -46,10 +67,11 @@ class SignalWatcher {
     sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
-  void Watch(Server* server) {
+  void Watch(Server* server, absl::Duration limit) {
     {
       absl::MutexLock lock(&mu_);
       server_ = server;
+      limit_ = limit;
     }
     thread_ = std::thread([this] { Run(); });
   }
@@ -79,6 +101,7 @@ class SignalWatcher {
       }
       if (server_ == nullptr) _exit(128 + signal);
       LOG(INFO) << "signal " << signal << ": finishing requests; another one ends at once";
+      exit_limit_.emplace(0, limit_);
       std::exchange(server_, nullptr)->Stop();
     }
   }
@@ -87,25 +110,8 @@ class SignalWatcher {
   std::atomic<bool> done_{false};
   absl::Mutex mu_;
   Server* server_ ABSL_GUARDED_BY(mu_) = nullptr;
-  std::thread thread_;
-};
-
-// Ends the process with an exit code if the object lives too long.
-class ExitLimit {
- public:
-  ExitLimit(int exit_code, absl::Duration limit)
-      : thread_([this, exit_code, limit] {
-          if (done_.WaitForNotificationWithTimeout(limit)) return;
-          LOG(WARNING) << "something does not end; leaving without it";
-          _exit(exit_code);
-        }) {}
-  ~ExitLimit() {
-    done_.Notify();
-    thread_.join();
-  }
-
- private:
-  absl::Notification done_;
+  absl::Duration limit_ ABSL_GUARDED_BY(mu_);
+  std::optional<ExitLimit> exit_limit_;  // the thread's
   std::thread thread_;
 };
 
@@ -120,7 +126,6 @@ int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration
     return kFailure;
   }
   if (status.ok()) server->WaitUntilStopped();
-  ExitLimit limit(0, grace + kUnloadLimit);
   server->Shutdown(grace);
   signals.Forget();
   server.reset();
@@ -147,11 +152,11 @@ int ServeCommand(const std::string& program, absl::Span<const std::string> args)
           "unknown argument: " + flags.unknown().front() + "\n" + flags.Usage(program) + "\n");
   }
 
+  const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));
   SignalWatcher signals;
   auto server = std::make_unique<Server>(options);
-  signals.Watch(server.get());
-  return Serve(std::move(server), signals,
-               absl::Seconds(std::max(0, options.shutdown_grace_seconds)));
+  signals.Watch(server.get(), grace + kUnloadLimit);
+  return Serve(std::move(server), signals, grace);
 }
 
 }  // namespace tessera::serving

@@ -1,7 +1,9 @@
 """The end of a server with requests under way."""
 
 import concurrent.futures
+import os
 import signal
+import subprocess
 import time
 
 import grpc
@@ -11,7 +13,7 @@ import pytest
 from clients.client import Client, array, predict_request
 from clients.fault_steps import publish, wait_until
 from clients.made_models import save_slow_model
-from clients.server import Model, Server
+from clients.server import Model, Server, binary, free_port
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -103,3 +105,16 @@ def test_the_limit_cuts_off_what_takes_longer(folder, pool):
         assert server.process.wait(20) == 0
         with pytest.raises(grpc.RpcError):
             answer.result(60)
+
+
+def test_sigterm_ends_a_start_that_hangs(tmp_path):
+    config = tmp_path / "models.config"
+    os.mkfifo(config)  # opened for reading, it waits for a writer
+    flags = [f"--port={free_port()}", f"--model_config_file={config}", "--shutdown_grace_seconds=0"]
+    with subprocess.Popen([binary(), "serve", *flags]) as server:
+        time.sleep(0.5)
+        server.send_signal(signal.SIGTERM)
+        try:
+            assert server.wait(20) == 0
+        finally:
+            server.kill()
