@@ -39,13 +39,24 @@ absl::StatusOr<Tensor> ProtoPredictRequest::DecodeInput(size_t i) const {
   return tensor;
 }
 
-absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input) {
+absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input,
+                                         int64_t max_bytes) {
   const bool with_context = input.has_example_list_with_context();
   const auto& examples =
       with_context ? input.example_list_with_context().examples() : input.example_list().examples();
   std::string context;
   if (with_context) {
     input.example_list_with_context().context().AppendToString(&context);
+  }
+  // Of at most 2 GiB each, so that the sum cannot overflow.
+  int64_t bytes = examples.size() * static_cast<int64_t>(sizeof(std::string) + context.size());
+  for (const tensorflow::Example& example : examples) {
+    bytes += static_cast<int64_t>(example.ByteSizeLong());
+  }
+  if (bytes > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(examples.size(), " examples with a context of ", context.size(), " bytes in ",
+                     "each take ", bytes, " bytes, more than the ", max_bytes, " bytes allowed"));
   }
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(DType::kString, {examples.size()}));
   for (int i = 0; i < examples.size(); ++i) {

@@ -1,6 +1,7 @@
 // TensorFlow Serving's messages <-> the runtime's terms: the only place that converts them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,10 @@ class ProtoPredictRequest {
 };
 
 // Examples as a string tensor, each with the context, if there is one, in front. No examples: no
-// elements. Errors: RESOURCE_EXHAUSTED.
-absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input);
+// elements. Errors: INVALID_ARGUMENT for more than `max_bytes`, which a context of some bytes for
+// each of many examples soon makes; RESOURCE_EXHAUSTED.
+absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input,
+                                         int64_t max_bytes = kMaxTensorProtoBytes);
 
 // Name as asked for, the version and signature that answered.
 void FillModelSpec(absl::string_view name, int64_t version, absl::string_view signature_name,
