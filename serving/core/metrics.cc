@@ -34,10 +34,36 @@ std::string PrintedLabel(absl::string_view label) {
   return printed;
 }
 
+// The size of the UTF-8 character that `text`, which is not empty, begins with; 0 if it is none.
+size_t CharacterSize(absl::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return 1;
+  const size_t size = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Spelt longer than need be, of a surrogate pair, or beyond the last character.
+  const bool is_none = (byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) > 0x9F) ||
+                       (byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) > 0x8F);
+  return is_none ? 0 : size;
+}
+
+// As Prometheus reads it, which gives up a page with anything else. Bytes that are no text are
+// shown as texts of their own.
 void AppendEscaped(absl::string_view value, std::string* out) {
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out->push_back('\\');
-    out->push_back(c);
+  while (!value.empty()) {
+    const size_t size = CharacterSize(value);
+    if (size == 0) {
+      absl::StrAppend(out, "\\\\x",
+                      absl::Hex(static_cast<unsigned char>(value[0]), absl::kZeroPad2));
+    } else if (value[0] == '\n') {
+      out->append("\\n");
+    } else {
+      if (value[0] == '\\' || value[0] == '"') out->push_back('\\');
+      out->append(value.data(), size);
+    }
+    value.remove_prefix(std::max<size_t>(size, 1));
   }
 }
 

@@ -186,7 +186,8 @@ class MetricsRegistry {
 
   // The text for Prometheus: a "# TYPE" line for every family, also for those without cells, then
   // its samples; families in byte order of their printed names, which have every character outside
-  // [a-zA-Z0-9_] turned to ':'.
+  // [a-zA-Z0-9_] turned to ':'. Label values may be anything, since requests make them up: what
+  // would break the page's form is escaped.
   std::string RenderMetrics() const;
 
   // Value of the first cell of the counter or gauge registered under `name`; nullopt if there is

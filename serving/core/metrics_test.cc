@@ -29,6 +29,25 @@ TEST(MetricsTest, PageHasTensorFlowServingsForm) {
             "# TYPE :tensorflow:serving:request_log_count counter\n");
 }
 
+TEST(MetricsTest, NoLabelValueBreaksThePage) {
+  MetricsRegistry registry;
+  CounterFamily* requests = registry.AddCounter("/r", {"model"});
+  const auto line_for = [&](absl::string_view value) {
+    requests->Get({value});
+    const std::string page = registry.RenderMetrics();
+    return page.substr(page.rfind("model=") + 6);
+  };
+  EXPECT_EQ(line_for("a\nb{} 7"), "\"a\\nb{} 7\"} 0\n");
+  EXPECT_EQ(line_for("gr\u00f6\u00dfe \u4e16 \U0001f600"),
+            "\"gr\u00f6\u00dfe \u4e16 \U0001f600\"} 0\n");
+  // Alone, cut short, spelt too long, a surrogate, beyond the last character.
+  EXPECT_EQ(line_for("h\x80"), "\"h\\\\x80\"} 0\n");
+  EXPECT_EQ(line_for("i\xe4\xb8"), "\"i\\\\xe4\\\\xb8\"} 0\n");
+  EXPECT_EQ(line_for("j\xc1\xa1"), "\"j\\\\xc1\\\\xa1\"} 0\n");
+  EXPECT_EQ(line_for("k\xed\xa0\x80"), "\"k\\\\xed\\\\xa0\\\\x80\"} 0\n");
+  EXPECT_EQ(line_for("l\xf4\x90\x80\x80"), "\"l\\\\xf4\\\\x90\\\\x80\\\\x80\"} 0\n");
+}
+
 TEST(MetricsTest, CollectedGaugeShowsWhatThereIsNow) {
   MetricsRegistry registry;
   std::vector<MetricsRegistry::Sample> samples = {{{"a\"", "1"}, 7}, {{"b", "10"}, 8}};
