@@ -209,10 +209,12 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
   if (const Node* found = Find(head, values)) [[likely]] {
     return *found->cell;
   }
-  if (num_cells_.fetch_add(1, std::memory_order_relaxed) >= kMaxCells &&
+  if (num_cells_.load(std::memory_order_relaxed) >= kMaxCells &&
       !std::all_of(values.begin(), values.end(), [](auto v) { return v == "other"; })) {
     return Get(std::vector<absl::string_view>(labels_.size(), "other"));
   }
+  // Some more than the limit may be made at once, by as many threads.
+  num_cells_.fetch_add(1, std::memory_order_relaxed);
   auto node = std::make_unique<Node>();
   for (const absl::string_view value : values) node->values.emplace_back(value);
   node->cell = MakeCell<Cell>(bounds_);
