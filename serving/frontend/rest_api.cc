@@ -49,10 +49,13 @@ HttpReply TextReply(int status, std::string text) {
   return {.status = status, .content_type = kText, .body = std::move(text)};
 }
 
+bool IsGzip(const HttpRequest& request) {
+  return absl::StrContains(absl::AsciiStrToLower(request.Header("Content-Encoding")), "gzip");
+}
+
 // Bodies that cannot be inflated count as empty.
 void InflateBody(HttpRequest& request) {
-  const std::string encoding = absl::AsciiStrToLower(request.Header("Content-Encoding"));
-  if (!absl::StrContains(encoding, "gzip")) return;
+  if (!IsGzip(request)) return;
   std::string inflated;
   InflateGzip(request.body, RestApi::kMaxInflatedBytes, &inflated).IgnoreError();
   request.body = std::move(inflated);
@@ -170,7 +173,8 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
     return Reply(*call, status, std::move(body));
   }
 
-  if (call->request.body.size() > kInlineBodyBytes) {
+  // What a gzip body grows to is not known; a thousand times its size, perhaps.
+  if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
     return pool_->Schedule([this, call] {
       const absl::Status status = Decode(*call);
       status.ok() ? RunAndReply(*call) : Reply(*call, status, "");

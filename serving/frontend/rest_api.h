@@ -25,8 +25,9 @@ int HttpStatusOf(absl::StatusCode code);
 // Everything else is 404. Replies below /v1/ are JSON, errors {"error": "..."} with the status of
 // their code. Each request below /v1/ is counted in the handler's metrics.
 //
-// A request is answered on the thread that calls Handle(), if its body is small and its signature
-// typically runs for less than kInlineRunTime; else on the pool's threads. Thread-safe.
+// A request is answered on the thread that calls Handle(), if its body is small, and not packed,
+// and its signature typically runs for less than kInlineRunTime; else on the pool's threads.
+// Thread-safe.
 class RestApi {
  public:
   // About ten times what handing a request to another thread costs.

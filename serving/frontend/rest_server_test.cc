@@ -321,6 +321,29 @@ TEST_F(RestServerTest, LargeBodiesAndSlowModelsHoldUpNobody) {
   EXPECT_EQ(second.Read()->status, 200);
 }
 
+TEST_F(RestServerTest, PackedBodiesAreReadOnThePool) {
+  // Fills the pool, and holds what comes after it.
+  absl::Notification release;
+  std::atomic<int> running{0};
+  log_.on_run = [&](const RunOptions&) {
+    ++running;
+    release.WaitForNotification();
+    return absl::OkStatus();
+  };
+  options_.num_threads = 1;
+  Configure();
+  Start();
+  HttpTestClient first(server_->port()), packed(server_->port());
+  ASSERT_TRUE(first.Send("POST", "/v1/models/m:predict", R"({"instances": [1.0]})"));
+  while (running < 1) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(packed.Send("POST", "/v1/models/m:predict", "no gzip", "Content-Encoding: gzip\r\n"));
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(Count("m", "INVALID_ARGUMENT"), 0);
+  release.Notify();
+  EXPECT_EQ(first.Read()->status, 200);
+  EXPECT_EQ(packed.Read()->status, 400);
+}
+
 TEST_F(RestServerTest, RunsHaveTheTimeout) {
   absl::Duration timeout;
   log_.on_run = [&](const RunOptions& options) {
