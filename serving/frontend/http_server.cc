@@ -3,6 +3,7 @@
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ class HttpServer::Impl {
   ~Impl() { Stop(); }
 
   absl::Status Listen() {
+    if (options_.port < 0 || options_.port > std::numeric_limits<uint16_t>::max()) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on HTTP port ", options_.port, ": there is no such port"));
+    }
     // Both families on one socket, where the system has IPv6.
     Error error = Open(Tcp::v6());
     if (error == asio::error::address_family_not_supported ||

@@ -111,6 +111,15 @@ TEST_F(HttpServerTest, TakenPortIsUnavailable) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(absl::StrCat(options_.port)));
 }
 
+TEST_F(HttpServerTest, PortsThatThereAreNotAreUnavailable) {
+  // The second would be 1 if only its lower half counted.
+  for (const int port : {-1, (1 << 16) + 1}) {
+    options_.port = port;
+    const auto server = HttpServer::Start(options_, [](HttpRequest, HttpResponder) {});
+    EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable) << port;
+  }
+}
+
 TEST_F(HttpServerTest, NeedsThreads) {
   options_.num_threads = 0;
   EXPECT_EQ(HttpServer::Start(options_, [](HttpRequest, HttpResponder) {}).status().code(),
