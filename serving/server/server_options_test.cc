@@ -161,6 +161,8 @@ TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_EQ(ErrorOf("models: 5\n"), "config.yaml:1: models must be a list");
   EXPECT_EQ(ErrorOf("batching: 5\n"), "config.yaml:1: batching must be a mapping");
   EXPECT_THAT(ErrorOf("models:\n- name: a\n  name: b\n"), HasSubstr("stands twice"));
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  version_labels: {x: 1, y: 2, x: 3}\n"),
+            "config.yaml:3: key 'x' stands twice in models[0].version_labels");
   EXPECT_THAT(ErrorOf("models:\n- model_version_policy: {all: {}, latest: {}}\n"),
               HasSubstr("only one of the keys of 'policy_choice' may stand in"));
   EXPECT_THAT(ErrorOf("port: {unclosed\n"), HasSubstr(": no YAML: "));

@@ -80,7 +80,12 @@ class Converter {
 
   absl::Status FillMap(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
     if (!node.IsMap()) return Error(node, absl::StrCat(Name(field), " must be a mapping"));
+    std::set<std::string> seen;
     for (const auto& item : node) {
+      if (!seen.insert(item.first.Scalar()).second) {
+        return Error(item.first,
+                     absl::StrCat("key '", item.first.Scalar(), "' stands twice in ", Name(field)));
+      }
       Message* entry = message->GetReflection()->AddMessage(message, field);
       const auto* type = field->message_type();
       const std::string name = absl::StrCat(Name(field), ".", item.first.Scalar());
