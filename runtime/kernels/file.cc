@@ -1,7 +1,6 @@
 // Files as strings.
-#include "runtime/base/file_system.h"
-
 #include "absl/strings/str_cat.h"
+#include "runtime/base/file_system.h"
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {

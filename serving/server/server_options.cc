@@ -76,9 +76,10 @@ void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("load_priority", &o.load_priority,
             "how loading makes way for requests: idle (SCHED_IDLE), low (10 nice levels), or none, "
             "for comparison: at the priority and in the thread pools of requests");
-  flags.Add("load_cpu_share", &o.load_cpu_share,
-            "share of the cores, above 0 and up to 1, that all loads together may use from the first "
-            "request on");
+  flags.Add(
+      "load_cpu_share", &o.load_cpu_share,
+      "share of the cores, above 0 and up to 1, that all loads together may use from the first "
+      "request on");
   flags.Add("version_settle_seconds", &o.version_settle_seconds,
             "a new version is taken once nothing in its folder has changed for so long; at once if "
             "it was renamed into place; 0: always at once");

@@ -143,8 +143,7 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
   session.inter_op_threads = Threads(separate ? inter : both);
   // A server runs nothing but the model's signatures, so that what none of them writes is constant.
   session.freeze_variables = true;
-  session.optimizer.disabled_passes =
-      absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
+  session.optimizer.disabled_passes = absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
   RETURN_IF_ERROR(Annotate(CheckPassNames(session.optimizer.disabled_passes), "disable_pass: "));
   return session;
 }
