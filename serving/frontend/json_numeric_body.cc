@@ -23,7 +23,7 @@ struct Scanner {
   const char* end;
 
   void SkipSpace() {
-    if (p<end&& static_cast<unsigned char>(*p)> ' ') return;
+    if (p != end && static_cast<unsigned char>(*p) > ' ') return;
     while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) ++p;
   }
   // `c`, with space around it.
@@ -77,11 +77,12 @@ class ListShape {
     counts_[depth_++] = 0;
     return true;
   }
-  // The number of elements in the innermost list, of which `n` more were read.
+  // Whether a number may stand here: as deep as the first one.
   bool IsAtNumbers() {
     if (rank_ == 0) rank_ = depth_;
     return depth_ == rank_;
   }
+  // So many numbers more were read in the innermost list.
   void Add(int64_t n) { counts_[depth_ - 1] += n; }
   bool Close() {
     --depth_;

@@ -191,9 +191,9 @@ absl::Status RequestHandler::ReloadConfig(const tensorflow::serving::ReloadConfi
                                           tensorflow::serving::ReloadConfigResponse* response,
                                           const CallOptions& options) {
   if (!request.config().has_model_config_list()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::InvalidArgumentError(
         "Request does not contain a model_config_list. Only ModelConfigList is currently "
-        "supported"));
+        "supported");
   }
   std::map<std::string, int64_t> before;
   for (const std::string& name : request.metric_names()) {

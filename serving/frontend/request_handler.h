@@ -76,7 +76,8 @@ class RequestHandler {
                         const CallOptions& options, ClassifyResponse* response) const;
   absl::Status Regress(const ModelSpec& spec, const ExamplesRequest& request,
                        const CallOptions& options, RegressResponse* response) const;
-  // Errors before the look-up: INVALID_ARGUMENT without tasks or for tasks of different models.
+  // The model is that of the first task. Errors after its look-up: INVALID_ARGUMENT for tasks of
+  // different models.
   absl::Status MultiInference(absl::Span<const InferenceTask> tasks,
                               absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
                               const CallOptions& options, MultiInferenceResponse* response) const;

@@ -13,7 +13,7 @@ namespace tessera::serving {
 
 // Writes the bytes that TensorToProto() and the protocol buffer library would write: a head (dtype,
 // shape, and what announces the values), then the values. Values whose bytes are the tensor's own
-// need not be copied: payload() shows them in place.
+// need not be copied: tensor() has them.
 //
 //   ASSIGN_OR_RETURN(const auto writer, WireTensorWriter::Create(tensor, form));
 //   char* end = writer.WriteHead(out);

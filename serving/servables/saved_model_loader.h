@@ -42,8 +42,7 @@ class SavedModelLoader : public Loader {
   ~SavedModelLoader() override;
 
   // From the sizes of the files below the directory: the data of variables, which is mapped, and
-  // besides that all other files and three fifths of the whole, for packed weights and
-  // buffers.
+  // besides that all other files and three fifths of the whole, for packed weights and buffers.
   // Errors: FAILED_PRECONDITION if it is none, NOT_FOUND if it is not there, PERMISSION_DENIED.
   absl::StatusOr<MemoryEstimate> EstimateMemory() override;
   // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format

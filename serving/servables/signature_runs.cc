@@ -13,14 +13,13 @@ absl::Status RunCallable(const Callable& callable, const CallOptions& options,
                          absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
   RunOptions run_options;
   run_options.cancellation = options.cancellation;
-  absl::Status status;
   if (options.deadline != absl::InfiniteFuture()) {
     run_options.timeout = options.deadline - absl::Now();
     if (run_options.timeout <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError("Timed out waiting for notification");
     }
   }
-  status = callable.Run(run_options, feeds, fetches);
+  absl::Status status = callable.Run(run_options, feeds, fetches);
   if (absl::IsDeadlineExceeded(status)) {
     return absl::DeadlineExceededError("Timed out waiting for notification");
   }

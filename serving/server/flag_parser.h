@@ -7,10 +7,9 @@
 //   for (const std::string& arg : parser.unknown()) ...
 //
 // The rules, which scripts have come to rely on: a flag is `--name=value`, for bools `--name` as
-// well;
-// `--name value` and `-name` are no flags. Numbers are read as scanf does, and the whole value must
-// be one. Bools are 1, 0, true and false in any letter case. The last of repeated flags counts.
-// What is no flag is kept aside and is no error. `--` ends the flags.
+// well; `--name value` and `-name` are no flags. Numbers are read as scanf does, and the whole
+// value must be one. Bools are 1, 0, true and false in any letter case. The last of repeated flags
+// counts. What is no flag is kept aside and is no error. `--` ends the flags.
 #pragma once
 
 #include <cstdint>

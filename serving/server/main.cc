@@ -30,9 +30,6 @@ absl::string_view BaseName(absl::string_view path) {
 }
 
 int Main(int argc, char** argv) {
-  // Debian's absl checks every mutex for cycles, behind one lock of the whole process. Tests want
-  // that, gRPC's hot path does not.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const std::string program = argc > 0 ? argv[0] : "tessera";
   std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   if (BaseName(program) == "tensorflow_model_server") return ServeCommand(program, args);
