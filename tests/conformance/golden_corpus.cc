@@ -136,6 +136,11 @@ absl::StatusOr<std::vector<GoldenCase>> ReadOpCases(const std::string& path) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": there is no node '", op, "'"));
     }
     const int num_outputs = CountOutputs(golden.graph, op);
+    if (num_outputs >= 0 && !outputs[number].empty() &&
+        outputs[number].rbegin()->first >= num_outputs) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": '", op, "' has ", num_outputs, " outputs, and one more recorded"));
+    }
     for (int i = 0; i < num_outputs; ++i) {
       Expectation expectation;
       expectation.tensor = absl::StrCat(op, ":", i);
