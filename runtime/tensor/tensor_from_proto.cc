@@ -100,14 +100,15 @@ absl::StatusOr<ResourceHandle> HandleFromProto(const tensorflow::ResourceHandleP
   return handle;
 }
 
+// Takes what its tensors need off *bytes_left.
 absl::StatusOr<Variant> VariantFromProto(const tensorflow::VariantTensorDataProto& proto,
-                                         int64_t max_bytes) {
+                                         int64_t* bytes_left) {
   if (proto.type_name().empty()) return Variant();
   std::vector<Tensor> tensors;
   tensors.reserve(static_cast<size_t>(proto.tensors_size()));
   for (const TensorProto& part : proto.tensors()) {
-    ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(part, max_bytes));
-    max_bytes -= static_cast<int64_t>(tensor.total_bytes());
+    ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(part, *bytes_left));
+    *bytes_left -= static_cast<int64_t>(tensor.total_bytes());
     tensors.push_back(std::move(tensor));
   }
   return Variant(
@@ -118,7 +119,7 @@ absl::Status FillVariants(const TensorProto& proto, int64_t max_bytes, Tensor& t
   absl::Span<Variant> out = tensor.flat<Variant>();
   const size_t given = std::min<size_t>(proto.variant_val_size(), out.size());
   for (size_t i = 0; i < given; ++i) {
-    ASSIGN_OR_RETURN(out[i], VariantFromProto(proto.variant_val(static_cast<int>(i)), max_bytes));
+    ASSIGN_OR_RETURN(out[i], VariantFromProto(proto.variant_val(static_cast<int>(i)), &max_bytes));
   }
   if (given > 0) std::fill(out.begin() + given, out.end(), out[given - 1]);
   return absl::OkStatus();

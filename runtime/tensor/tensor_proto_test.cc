@@ -277,6 +277,12 @@ TEST(TensorFromProtoTest, TensorsInsideVariantsCountTowardsTheLimit) {
       "tensors { dtype: DT_INT32 tensor_shape { dim { size: 1000 } } } }");
   EXPECT_TRUE(TensorFromProto(proto, 5000).ok());
   EXPECT_EQ(TensorFromProto(proto, 4000).status().code(), StatusCode::kResourceExhausted);
+
+  auto two = proto;
+  *two.add_variant_val() = proto.variant_val(0);
+  two.mutable_tensor_shape()->add_dim()->set_size(2);
+  EXPECT_TRUE(TensorFromProto(two, 9000).ok());
+  EXPECT_EQ(TensorFromProto(two, 5000).status().code(), StatusCode::kResourceExhausted);
 }
 
 TEST(ShapeProtoTest, ShapesComeBackTheSame) {
