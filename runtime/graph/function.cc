@@ -158,6 +158,11 @@ absl::Status FunctionLibrary::Add(const tensorflow::FunctionDefLibrary& proto) {
       return absl::InvalidArgumentError(
           absl::StrCat("there are two different functions '", name, "'"));
     }
+    // Whoever sees a node of a known op relies on the op's own signature.
+    if (OpRegistry::Global().Find(name) != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is a function '", name, "', but that is the name of an op"));
+    }
     auto entry = std::make_shared<Entry>();
     entry->definition = function;
     ASSIGN_OR_RETURN(entry->signature, SignatureFromProto(function.signature()));

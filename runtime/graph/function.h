@@ -36,7 +36,7 @@ struct FunctionBody {
 class FunctionLibrary : public std::enable_shared_from_this<FunctionLibrary> {
  public:
   // Keeps its own copy of the definitions. Errors: INVALID_ARGUMENT for two different functions of
-  // one name or a malformed signature.
+  // one name, a function of an op's name, or a malformed signature.
   static absl::StatusOr<std::shared_ptr<const FunctionLibrary>> Create(
       const tensorflow::FunctionDefLibrary& proto);
   // This library with more functions, for Session::Extend(). Errors as above.

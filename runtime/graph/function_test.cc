@@ -238,7 +238,7 @@ TEST(FunctionTest, TwoFunctionsOfOneNameMustBeEqual) {
 TEST(FunctionTest, MalformedSignaturesAreRefused) {
   for (
       const char* signature :
-      {"", R"(name: "f" input_arg { name: "x" })", R"(name: "f" input_arg { type: DT_FLOAT })",
+      {"", R"(name: "Const")", R"(name: "f" input_arg { name: "x" })", R"(name: "f" input_arg { type: DT_FLOAT })",
        R"(name: "f" input_arg { name: "x" type_attr: "T" })",
        R"(name: "f" attr { name: "T" type: "int" } output_arg { name: "x" type_attr: "T" })",
        R"(name: "f" input_arg { name: "x" type: DT_FLOAT } input_arg { name: "x" type: DT_FLOAT })"}) {
