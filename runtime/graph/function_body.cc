@@ -121,7 +121,15 @@ class BodyBuilder {
         absl::StrCat("node '", node.name(), "' (", node.op(), "): ", status.message()));
   }
 
+  // The nodes that stand for arguments and results are made of the signature.
+  static bool IsEndOfBody(absl::string_view op) {
+    return op == "_Arg" || op == "_DeviceArg" || op == "_Retval" || op == "_DeviceRetval";
+  }
+
   absl::Status AddNode(const tensorflow::NodeDef& node) {
+    if (IsEndOfBody(node.op())) {
+      return AtNode(node, absl::InvalidArgumentError("a function has no nodes of this op"));
+    }
     auto attrs = AttrMapFromProto(node.attr());
     if (!attrs.ok()) return AtNode(node, attrs.status());
     if (auto s = Substitute(attrs_, &*attrs); !s.ok()) return AtNode(node, s);

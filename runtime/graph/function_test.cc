@@ -201,6 +201,10 @@ TEST(FunctionTest, InstantiateNamesTheFault) {
           ret { key: "y" value: "n:y:0" })",
        "attribute 'Q'"},
       {R"(node_def { name: "x" op: "NoOp" } ret { key: "y" value: "x" })", "argument and a node"},
+      {R"(node_def { name: "n" op: "_Arg" attr { key: "T" value { type: DT_FLOAT } }
+                     attr { key: "index" value { i: 1000000000000 } } }
+          ret { key: "y" value: "n:output:0" })",
+       "node 'n' (_Arg)"},
       {R"(node_def { name: "n" op: "NoOp" } node_def { name: "n" op: "NoOp" }
           ret { key: "y" value: "x" })",
        "two nodes 'n'"},
