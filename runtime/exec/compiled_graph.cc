@@ -108,7 +108,8 @@ absl::Status ReadConst(const Node& node, CompiledNode* compiled) {
   return absl::OkStatus();
 }
 
-absl::Status ReadIndex(const Node& node, int* index, int* count) {
+// Notes the node's place among the arguments or results in `taken`, by index.
+absl::Status ReadIndex(const Node& node, int* index, std::vector<bool>* taken) {
   ASSIGN_OR_RETURN(const int64_t value, node.attr<int64_t>("index"));
   // Far beyond any real graph; keeps a hostile one from asking for a huge vector.
   constexpr int64_t kMaxIndex = 1 << 20;
@@ -116,7 +117,12 @@ absl::Status ReadIndex(const Node& node, int* index, int* count) {
     return absl::InvalidArgumentError(absl::StrCat("attribute index is ", value));
   }
   *index = static_cast<int>(value);
-  *count = std::max(*count, *index + 1);
+  taken->resize(std::max(taken->size(), static_cast<size_t>(value) + 1));
+  if ((*taken)[*index]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is another ", node.op_name(), " of index ", value));
+  }
+  (*taken)[*index] = true;
   return absl::OkStatus();
 }
 
@@ -155,6 +161,7 @@ absl::StatusOr<CompiledGraph> CreateKernels(const Graph& graph, const CompileOpt
   CompiledGraph result;
   result.nodes.reserve(order.size());
   MissingKernels missing;
+  std::vector<bool> args, results;
   for (const Node* node : order) {
     RETURN_IF_ERROR(CheckConnected(*node));
     CompiledNode compiled;
@@ -166,10 +173,10 @@ absl::StatusOr<CompiledGraph> CreateKernels(const Graph& graph, const CompileOpt
         status = ReadConst(*node, &compiled);
         break;
       case NodeRole::kArg:
-        status = ReadIndex(*node, &compiled.index, &result.num_args);
+        status = ReadIndex(*node, &compiled.index, &args);
         break;
       case NodeRole::kRetval:
-        status = ReadIndex(*node, &compiled.index, &result.num_results);
+        status = ReadIndex(*node, &compiled.index, &results);
         break;
       case NodeRole::kNoOp:
       case NodeRole::kControlTrigger:
@@ -194,6 +201,8 @@ absl::StatusOr<CompiledGraph> CreateKernels(const Graph& graph, const CompileOpt
     result.nodes.push_back(std::move(compiled));
   }
   RETURN_IF_ERROR(missing.ToStatus());
+  result.num_args = static_cast<int>(args.size());
+  result.num_results = static_cast<int>(results.size());
   return result;
 }
 

@@ -65,8 +65,8 @@ struct CompileOptions {
 // Compiles a graph with `_Arg` and `_Retval` nodes: creates kernels and resolves everything that
 // does not depend on a run. The graph is not kept.
 // Errors: UNIMPLEMENTED listing every op without a kernel, with its nodes, in one message; those of
-// kernel constructors, naming the node; INVALID_ARGUMENT for unconnected inputs, cycles, or v1
-// loops that are not well formed.
+// kernel constructors, naming the node; INVALID_ARGUMENT for unconnected inputs, two arguments or
+// results of one index, cycles, or v1 loops that are not well formed.
 absl::StatusOr<std::unique_ptr<Executor>> Compile(const Graph& graph,
                                                   const CompileOptions& options);
 

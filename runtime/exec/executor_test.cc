@@ -118,6 +118,16 @@ TEST_P(BothExecutorsTest, TooFewArgumentsAreRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_P(BothExecutorsTest, TwoArgumentsOrResultsOfOneIndexAreRefused) {
+  for (const bool results : {false, true}) {
+    TestGraph g;
+    g.Result(0, g.Arg(0, DType::kInt32));
+    g.Result(results ? 0 : 1, g.Arg(results ? 1 : 0, DType::kFloat));
+    EXPECT_EQ(RunGraph(g.graph, GetParam(), {Int(1), Int(2)}).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
 TEST_P(BothExecutorsTest, UnconnectedInputIsRefused) {
   TestGraph g;
   g.Result(0, g.Op("TestAdd", {g.Const(1), Endpoint{}}, {}, "half"));
