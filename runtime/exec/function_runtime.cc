@@ -18,8 +18,8 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
 
   const std::string& name() const { return name_; }
   const absl::Status& status() const { return status_; }
-  void SetArity(int num_args, int num_results) {
-    num_args_ = num_args;
+  void SetSignature(std::vector<DType> arg_types, int num_results) {
+    arg_types_ = std::move(arg_types);
     num_results_ = num_results;
   }
   void Finish(absl::StatusOr<std::unique_ptr<Executor>> executor) {
@@ -27,7 +27,7 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
     if (executor.ok()) executor_ = *std::move(executor);
   }
 
-  int num_args() const override { return num_args_; }
+  int num_args() const override { return static_cast<int>(arg_types_.size()); }
   int num_results() const override { return num_results_; }
   bool may_wait() const override { return executor_ != nullptr && executor_->may_wait(); }
 
@@ -35,19 +35,19 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
                     std::vector<Tensor>* results) const override {
     RunArgs run;
     run.args = args;
-    return Run(step, args.size(), run, results);
+    return Run(step, args, run, results);
   }
 
   absl::Status CallConsuming(StepContext& step, absl::Span<Tensor> args,
                              std::vector<Tensor>* results) const override {
     RunArgs run;
     run.consumed_args = args;
-    return Run(step, args.size(), run, results);
+    return Run(step, args, run, results);
   }
 
   void CallAsync(StepContext& step, absl::Span<Tensor> args, std::vector<Tensor>* results,
                  std::function<void(absl::Status)> done) const override {
-    absl::Status status = CheckCall(step, args.size());
+    absl::Status status = CheckCall(step, args);
     if (!status.ok()) {
       done(std::move(status));
       return;
@@ -65,9 +65,9 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
   }
 
  private:
-  absl::Status Run(StepContext& step, size_t num_args, RunArgs& run,
+  absl::Status Run(StepContext& step, absl::Span<const Tensor> args, RunArgs& run,
                    std::vector<Tensor>* results) const {
-    if (absl::Status status = CheckCall(step, num_args); !status.ok()) [[unlikely]]
+    if (absl::Status status = CheckCall(step, args); !status.ok()) [[unlikely]]
       return status;
     results->clear();
     results->resize(num_results_);
@@ -77,15 +77,23 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
     return executor_->Run(inner, run);
   }
 
-  absl::Status CheckCall(const StepContext& step, size_t num_args) const {
+  absl::Status CheckCall(const StepContext& step, absl::Span<const Tensor> args) const {
     if (executor_ == nullptr) {
       return status_.ok() ? absl::InternalError(
                                 absl::StrCat("function '", name_, "' is called while it compiles"))
                           : status_;
     }
-    if (static_cast<int>(num_args) != num_args_) {
+    if (args.size() != arg_types_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("function '", name_, "' takes ",
+                                                     arg_types_.size(), " arguments, got ",
+                                                     args.size()));
+    }
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].dtype() == arg_types_[i]) [[likely]]
+        continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("function '", name_, "' takes ", num_args_, " arguments, got ", num_args));
+          absl::StrCat("argument ", i, " of function '", name_, "' must be ",
+                       DTypeName(arg_types_[i]), ", is ", DTypeName(args[i].dtype())));
     }
     if (step.call_depth >= kMaxCallDepth) {
       return absl::ResourceExhaustedError(
@@ -96,7 +104,7 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
   }
 
   const std::string name_;
-  int num_args_ = 0;
+  std::vector<DType> arg_types_;
   int num_results_ = 0;
   absl::Status status_;
   std::unique_ptr<Executor> executor_;
@@ -149,7 +157,9 @@ absl::Status InFunction(const std::string& name, const absl::Status& status) {
 absl::Status LocalFunctionRuntime::Build(const FunctionRef& ref, Function* function) {
   auto build = [&]() -> absl::StatusOr<std::unique_ptr<Executor>> {
     ASSIGN_OR_RETURN(FunctionBody body, options_.library->Instantiate(ref));
-    function->SetArity(static_cast<int>(body.args.size()), static_cast<int>(body.results.size()));
+    std::vector<DType> arg_types;
+    for (const Node* arg : body.args) arg_types.push_back(RemoveRef(arg->output_type(0)));
+    function->SetSignature(std::move(arg_types), static_cast<int>(body.results.size()));
     if (options_.optimize) {
       OptimizationItem item;
       item.graph = body.graph.get();

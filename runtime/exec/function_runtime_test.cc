@@ -303,6 +303,18 @@ TEST_F(FunctionRuntimeTest, BodyThatWaitsMakesItsCallerWaitWithoutAThread) {
   EXPECT_EQ((*results)[0].scalar<int32_t>(), 8);
 }
 
+TEST_F(FunctionRuntimeTest, ArgumentsOfAnotherTypeAreRefused) {
+  TestGraph g;
+  g.Result(0, g.Op("PartitionedCall", {g.Arg(0, DType::kFloat)},
+                   {{"Tin", std::vector<DType>{DType::kFloat}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"f", FunctionRef{"double", {}}}},
+                   "call"));
+  const absl::Status status = RunNode(g, {Tensor::Scalar(1.0f)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("{{node call}} argument 0"));
+}
+
 TEST_F(FunctionRuntimeTest, WrongNumberOfArgumentsIsRefusedWhenCompiled) {
   TestGraph g;
   const Endpoint x = g.Arg(0, DType::kInt32);
