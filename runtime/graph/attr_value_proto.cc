@@ -11,9 +11,6 @@
 namespace tessera {
 namespace {
 
-// Of func attributes within func attributes; real graphs nest two or three.
-constexpr int kMaxNesting = 32;
-
 absl::StatusOr<AttrValue> FromProto(const tensorflow::AttrValue& proto, int depth);
 
 absl::StatusOr<AttrMap> MapFromProto(const AttrMapProto& proto, int depth) {
@@ -37,9 +34,9 @@ absl::StatusOr<DType> DTypeFromNumber(int number) {
 }
 
 absl::StatusOr<FunctionRef> FunctionFromProto(const tensorflow::NameAttrList& proto, int depth) {
-  if (depth >= kMaxNesting) {
+  if (depth >= kMaxFunctionNesting) {
     return absl::InvalidArgumentError(
-        absl::StrCat("functions are nested over ", kMaxNesting, " deep"));
+        absl::StrCat("functions are nested over ", kMaxFunctionNesting, " deep"));
   }
   ASSIGN_OR_RETURN(AttrMap attrs, MapFromProto(proto.attr(), depth + 1));
   return FunctionRef{proto.name(), std::move(attrs)};

@@ -13,6 +13,9 @@ class AttrValue;
 
 namespace tessera {
 
+// Of functions within the attributes of functions; real graphs nest two or three.
+inline constexpr int kMaxFunctionNesting = 32;
+
 // An empty proto gives an empty AttrValue. Tensors above 2 GiB are refused: a graph cannot hold
 // them but as repetitions of one value.
 // Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED.

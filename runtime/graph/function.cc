@@ -107,6 +107,26 @@ void AddNamedFunctions(const tensorflow::AttrValue& value, std::vector<std::stri
   for (const tensorflow::NameAttrList& function : value.list().func()) add(function);
 }
 
+// A function that hands itself on in two attributes would have twice as many with each call.
+constexpr int kMaxNestedFunctions = 1000;
+
+// True if functions are nested over `depth` deep in attributes, or there are over *count of them,
+// which is lowered by as many as there are.
+bool IsNestedOver(int depth, int* count, const AttrMap& attrs) {
+  auto is_over = [&](const FunctionRef& function) {
+    return depth == 0 || --*count < 0 || IsNestedOver(depth - 1, count, function.attrs);
+  };
+  for (const auto& [name, value] : attrs) {
+    const auto* function = value.get<FunctionRef>();
+    if (function != nullptr && is_over(*function)) return true;
+    const auto* functions = value.get<std::vector<FunctionRef>>();
+    if (functions != nullptr && std::any_of(functions->begin(), functions->end(), is_over)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // True if the node calls a function that only the caller of its own function knows.
 bool CallsGivenFunction(const tensorflow::NodeDef& node, const OpDef& op) {
   for (const auto& [name, value] : node.attr()) {
@@ -210,6 +230,13 @@ absl::StatusOr<FunctionBody> FunctionLibrary::Instantiate(const FunctionRef& fun
   if (it == functions_.end()) {
     return absl::NotFoundError(
         absl::StrCat("there is no function '", function.name, "' in the graph's library"));
+  }
+  int count = kMaxNestedFunctions;
+  if (IsNestedOver(kMaxFunctionNesting, &count, function.attrs)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("function '", function.name, "' has over ", kMaxNestedFunctions,
+                     " functions in its attributes, or they are nested over ",
+                     kMaxFunctionNesting, " deep"));
   }
   const Entry& entry = *it->second;
   return BuildFunctionBody(entry.definition, entry.signature, function.attrs, shared_from_this());

@@ -52,7 +52,8 @@ class FunctionLibrary : public std::enable_shared_from_this<FunctionLibrary> {
   // An attribute of the function itself (`_noinline`, `api_implements`, ...); null if absent.
   const AttrValue* FindFunctionAttr(absl::string_view name, absl::string_view attr) const;
   // Builds the body for these attributes. Nodes of unknown ops become `_Unsupported` stand-ins, see
-  // GraphImportOptions. Errors: NOT_FOUND; INVALID_ARGUMENT naming function and node.
+  // GraphImportOptions. Errors: NOT_FOUND; INVALID_ARGUMENT naming function and node, also for
+  // functions in attributes of functions without end.
   absl::StatusOr<FunctionBody> Instantiate(const FunctionRef& function) const;
   // True if a call can be noticed by something other than the users of its results: if the
   // function, or one that it names, has a node with a side effect (see side_effects.h) or of an

@@ -180,6 +180,23 @@ TEST(FunctionTest, UnknownOpsBecomeStandIns) {
   EXPECT_THAT(body.graph->FindNode("b")->output_types(), ElementsAre(DType::kInt32));
 }
 
+TEST(FunctionTest, FunctionsInAttributesOfFunctionsMustEnd) {
+  const auto library = Library(kTwice);
+  FunctionRef function{"twice", {{"T", DType::kFloat}}};
+  int nested = 0;
+  while (library->Instantiate(function).ok() && ++nested < 1000) {
+    function = {"twice", {{"T", DType::kFloat}, {"g", function}}};
+  }
+  EXPECT_EQ(nested, 33);
+  EXPECT_EQ(library->Instantiate(function).status().code(), absl::StatusCode::kInvalidArgument);
+
+  function = {"twice", {{"T", DType::kFloat}}};
+  for (nested = 0; library->Instantiate(function).ok() && nested < 20; ++nested) {
+    function = {"twice", {{"T", DType::kFloat}, {"g", function}, {"h", function}}};
+  }
+  EXPECT_EQ(nested, 9) << "the tenth has over a thousand functions";
+}
+
 TEST(FunctionTest, InstantiateNamesTheFault) {
   const struct {
     const char* body;
