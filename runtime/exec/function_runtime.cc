@@ -138,9 +138,17 @@ absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(const 
     RETURN_IF_ERROR(it->second->status());
     return it->second.get();
   }
+  if (compile_depth_ >= kMaxCompileDepth) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("function '", ref.name, "' is too deep among functions that call functions: ",
+                     kMaxCompileDepth, " levels can be compiled"));
+  }
   Function* const function =
       functions_.emplace(key, std::make_unique<Function>(ref.name)).first->second.get();
-  RETURN_IF_ERROR(Build(ref, function));
+  ++compile_depth_;
+  const absl::Status status = Build(ref, function);
+  --compile_depth_;
+  RETURN_IF_ERROR(status);
   return function;
 }
 

@@ -38,12 +38,15 @@ class LocalFunctionRuntime final : public FunctionRuntime {
   // Calls nested deeper end with RESOURCE_EXHAUSTED: each takes about 2 KiB of stack, and the
   // smallest stacks that run steps have 8 MiB.
   static constexpr int kMaxCallDepth = 1000;
+  // Compiling a function that calls functions takes more of it a level.
+  static constexpr int kMaxCompileDepth = 200;
 
   explicit LocalFunctionRuntime(Options options);
   ~LocalFunctionRuntime() override;
 
-  // Errors: NOT_FOUND for an unknown function; those of FunctionLibrary::Instantiate() and
-  // Compile(), naming function and node. The same call gives the same error again.
+  // Errors: NOT_FOUND for an unknown function; RESOURCE_EXHAUSTED for one too deep among others;
+  // those of FunctionLibrary::Instantiate() and Compile(), naming function and node. The same call
+  // gives the same error again.
   absl::StatusOr<const CallableFunction*> Instantiate(const FunctionRef& function) override;
 
  private:
@@ -55,6 +58,7 @@ class LocalFunctionRuntime final : public FunctionRuntime {
   const Options options_;
   // Held while a body compiles, which may instantiate the functions that it calls.
   std::recursive_mutex mu_;
+  int compile_depth_ = 0;
   absl::flat_hash_map<std::string, std::unique_ptr<Function>> functions_;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/exec/function_runtime.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -171,11 +172,31 @@ constexpr char kLibrary[] = R"pb(
 
 Tensor Int(int32_t value) { return Tensor::Scalar<int32_t>(value); }
 
+// level_0 calls level_1, and so on; the last gives back what it gets. None may be inlined.
+void AddLevels(int count, tensorflow::FunctionDefLibrary* library) {
+  for (int i = 0; i < count; ++i) {
+    tensorflow::FunctionDef* function = library->add_function();
+    CHECK(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat(R"(signature { name: "level_)", i, R"("
+                          input_arg { name: "x" type: DT_INT32 }
+                          output_arg { name: "y" type: DT_INT32 } }
+                        attr { key: "_noinline" value { b: true } } )",
+                     i + 1 == count
+                         ? R"(ret { key: "y" value: "x" })"
+                         : absl::StrCat(R"(node_def { name: "n" input: "x" op: "level_)", i + 1,
+                                        R"(" } ret { key: "y" value: "n:y:0" })")),
+        function));
+  }
+}
+
 class FunctionRuntimeTest : public ::testing::Test {
  protected:
+  static constexpr int kLevels = 1000;
+
   FunctionRuntimeTest() {
     tensorflow::FunctionDefLibrary proto;
     CHECK(google::protobuf::TextFormat::ParseFromString(kLibrary, &proto));
+    AddLevels(kLevels, &proto);
     library_ = *FunctionLibrary::Create(proto);
     DeviceName name = *DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0");
     device_ = std::make_unique<Device>(std::move(name), HeapAllocator());
@@ -247,6 +268,12 @@ TEST_F(FunctionRuntimeTest, EndlessRecursionIsAnError) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("'forever'"));
   EXPECT_LT(status.message().size(), 1000u) << "one frame of the recursion is enough";
+}
+
+TEST_F(FunctionRuntimeTest, FunctionsTooDeepToCompileAreAnError) {
+  const std::string nearly_last = absl::StrCat("level_", kLevels - 100);
+  EXPECT_EQ((*Call(nearly_last, Int(3)))[0].scalar<int32_t>(), 3);
+  EXPECT_EQ(Call("level_0", Int(3)).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(FunctionRuntimeTest, ErrorNamesCallerAndNode) {
