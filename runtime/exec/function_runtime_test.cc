@@ -12,6 +12,7 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // double: x + x. count: counts x down to 0 by calling itself. forever: calls itself without end.
@@ -298,6 +299,14 @@ TEST_F(FunctionRuntimeTest, MissingKernelsInFunctionsAreListedWithThoseOutside) 
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("TestNoKernel (nodes 'lacks/lost', 'outside')"));
+}
+
+TEST(MissingKernelsTest, NamesMayHoldAnything) {
+  MissingKernels inner, outer;
+  inner.Add("Tab\tbed\n", "a\tb", "\\t");
+  ASSERT_TRUE(outer.Merge(inner.ToStatus(), "f/"));
+  EXPECT_THAT(outer.OpNames(), ElementsAre("Tab\tbed\n"));
+  EXPECT_THAT(std::string(outer.ToStatus().message()), HasSubstr("(node 'f/a\tb': \\t)"));
 }
 
 TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -10,8 +11,8 @@
 namespace tessera {
 namespace {
 
-// The payload is text: a line per node, op, node and detail separated by tabs, none of which holds
-// a tab or a line break.
+// The payload is text: a line per node, op, node and detail separated by tabs. Names come from
+// models and may hold anything: these are escaped.
 constexpr absl::string_view kPayload = "tessera/missing_kernels";
 // A message stays readable: further nodes of an op are counted.
 constexpr int kMaxNodesShown = 8;
@@ -31,7 +32,8 @@ bool MissingKernels::Merge(const absl::Status& status, absl::string_view prefix)
   if (!payload.has_value()) return false;
   const std::string text(*payload);
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    const std::vector<absl::string_view> fields = absl::StrSplit(line, '\t');
+    std::vector<std::string> fields = absl::StrSplit(line, '\t');
+    for (std::string& field : fields) absl::CUnescape(std::string(field), &field);
     if (fields.size() == 3) Add(fields[0], absl::StrCat(prefix, fields[1]), fields[2]);
   }
   return true;
@@ -49,7 +51,8 @@ absl::Status MissingKernels::ToStatus() const {
   std::vector<std::string> items;
   for (const auto& [name, op] : ops_) {
     for (const std::string& node : op.nodes) {
-      absl::StrAppend(&payload, name, "\t", node, "\t", op.detail, "\n");
+      absl::StrAppend(&payload, absl::CEscape(name), "\t", absl::CEscape(node), "\t",
+                      absl::CEscape(op.detail), "\n");
     }
     const int shown = std::min<int>(op.nodes.size(), kMaxNodesShown);
     std::string item =
