@@ -7,8 +7,10 @@ namespace tessera {
 const Tensor* ConstantValue(const Endpoint& endpoint) {
   const Node* node = endpoint.node;
   if (node == nullptr || !node->IsOp("Const") || !node->control_inputs().empty()) return nullptr;
-  auto value = node->attrs().find("value");
-  return value == node->attrs().end() ? nullptr : value->second.get<Tensor>();
+  auto found = node->attrs().find("value");
+  const Tensor* value = found == node->attrs().end() ? nullptr : found->second.get<Tensor>();
+  // Of one that contradicts itself, compiling tells.
+  return value != nullptr && value->dtype() == node->output_type(0) ? value : nullptr;
 }
 
 absl::StatusOr<Node*> AddConstant(Graph* graph, absl::string_view name, Tensor value,

@@ -8,7 +8,8 @@
 namespace tessera {
 
 // The value of an output that is the same in every run: of a Const without control inputs, which
-// would tie it to a branch or a loop of v1. Null for other outputs. Lives as long as the node.
+// would tie it to a branch or a loop of v1. It has the output's dtype. Null for other outputs.
+// Lives as long as the node.
 const Tensor* ConstantValue(const Endpoint& endpoint);
 
 // Adds a Const under a free name that starts with `name`.

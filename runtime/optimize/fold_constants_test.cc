@@ -52,6 +52,14 @@ TEST(FoldConstantsTest, AConstantOfABranchIsNone) {
   EXPECT_EQ(g.CountOf("Neg"), 1);
 }
 
+TEST(FoldConstantsTest, AConstantOfAnotherTypeThanItsAttributeFailsInTheRunOnly) {
+  PassTestGraph g;
+  const Endpoint wrong = g.Op("Const", {}, {{"dtype", DType::kInt32}, {"value", Ramp({2}, 1)}});
+  g.Result(g.Op("Neg", {wrong}));
+  EXPECT_FALSE(g.Apply(FoldConstantsPass()));
+  EXPECT_EQ(g.Run({}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(FoldConstantsTest, AFailingKernelFailsInTheRunOnly) {
   PassTestGraph g;
   g.Result(g.Op("MatMul", {g.Const(Ramp({2, 3}, 1)), g.Const(Ramp({2, 3}, 1))}));

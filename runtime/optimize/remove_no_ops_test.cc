@@ -34,6 +34,13 @@ TEST(RemoveNoOpsTest, NodesThatChangeSomethingStay) {
   EXPECT_FALSE(g.Apply(RemoveNoOpsPass()));
 }
 
+TEST(RemoveNoOpsTest, AConstantOfAnotherTypeThanItsAttributeTellsNothing) {
+  PassTestGraph g;
+  const Endpoint wrong = g.Op("Const", {}, {{"dtype", DType::kInt64}, {"value", Ramp({2}, 1)}});
+  g.Result(g.Op("Transpose", {g.Arg(DType::kFloat), wrong}, {{"Tperm", DType::kInt64}}));
+  EXPECT_FALSE(g.Apply(RemoveNoOpsPass()));
+}
+
 TEST(RemoveNoOpsTest, ReadsOfReferencesStay) {
   PassTestGraph g;
   const Endpoint variable =
