@@ -74,8 +74,9 @@ std::optional<Paddings> Combined(const Node& window, const Node& pad, const Padd
 
 absl::Status FoldPadPass::Run(OptimizationItem& item, bool* changed) const {
   Graph& graph = *item.graph;
-  for (Node* pad : graph.nodes()) {
-    if (pad->num_outputs() != 1 || !pad->control_inputs().empty()) continue;
+  for (int id = 0, end = graph.id_bound(); id < end; ++id) {
+    Node* pad = graph.node(id);
+    if (pad == nullptr || pad->num_outputs() != 1 || !pad->control_inputs().empty()) continue;
     const std::optional<Paddings> padded = ImagePaddings(*pad);
     if (!padded.has_value()) continue;
     const std::vector<Use> uses = pad->uses(0);
