@@ -298,7 +298,7 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
         {"broadcasts", match.broadcasts},
         {"heads_first", std::vector<bool>{match.query.heads_first, match.key.heads_first,
                                           match.value.heads_first, match.output_heads_first}}};
-    RETURN_IF_ERROR(ReplaceNode(item.graph, last, "_Attention", std::move(attrs), inputs).status());
+    RETURN_IF_ERROR(ReplacePattern(item.graph, last, "_Attention", std::move(attrs), inputs).status());
     *changed = true;
   }
   return absl::OkStatus();

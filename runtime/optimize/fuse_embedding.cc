@@ -172,7 +172,7 @@ absl::Status Fuse(Graph* graph, Node* root, const Sum& sum) {
                    {"num_addends", static_cast<int64_t>(sum.addends.size())},
                    {"scales", std::move(scales)},
                    {"gathers", std::move(gathers)}};
-  return ReplaceNode(graph, root, "_EmbeddingSum", std::move(attrs), inputs).status();
+  return ReplacePattern(graph, root, "_EmbeddingSum", std::move(attrs), inputs).status();
 }
 
 }  // namespace

@@ -68,6 +68,20 @@ TEST(FuseGeluTest, IsThenTakenIntoAProduct) {
               testing::ElementsAre("BiasAdd", "GeluExact"));
 }
 
+TEST(FuseGeluTest, WhatThePiecesWaitForIsAwaited) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  Node* const first = g.Arg(DType::kBool).node;
+  Node* const second = g.Arg(DType::kBool).node;
+  const Endpoint scaled = g.Op("Mul", {x, Number(g, -M_SQRT1_2)});
+  const Endpoint gate = g.Op("Erfc", {scaled});
+  g.graph.AddControlEdge(first, scaled.node);
+  g.graph.AddControlEdge(second, gate.node);
+  g.Result(g.Op("Mul", {g.Op("Mul", {Number(g, 0.5), x}), gate}));
+  EXPECT_TRUE(g.Apply(kFuse));
+  EXPECT_THAT(g.Only("_Gelu")->control_inputs(), testing::UnorderedElementsAre(first, second));
+}
+
 TEST(FuseGeluTest, OtherConstantsAreNoGelu) {
   const struct {
     double half, root;

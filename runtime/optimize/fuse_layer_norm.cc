@@ -159,7 +159,7 @@ absl::Status FuseLayerNormPass::Run(OptimizationItem& item, bool* changed) const
                      {"num_addends", static_cast<int64_t>(inputs.size() - 3)},
                      {"epsilon", static_cast<float>(match->epsilon)},
                      {"axis", match->axis}};
-    RETURN_IF_ERROR(ReplaceNode(item.graph, root, "_LayerNorm", std::move(attrs), inputs).status());
+    RETURN_IF_ERROR(ReplacePattern(item.graph, root, "_LayerNorm", std::move(attrs), inputs).status());
     *changed = true;
   }
   return absl::OkStatus();

@@ -7,6 +7,24 @@
 #include "runtime/base/status.h"
 
 namespace tessera {
+namespace {
+
+// Those on the ways from `inputs` to `root`, which is the last: what `root` is computed by.
+std::vector<const Node*> NodesOfPattern(const Node* root, const std::vector<Endpoint>& inputs) {
+  std::vector<const Node*> nodes = {root};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Endpoint& from : nodes[i]->inputs()) {
+      if (from.node != nullptr &&
+          std::find(inputs.begin(), inputs.end(), from) == inputs.end() &&
+          std::find(nodes.begin(), nodes.end(), from.node) == nodes.end()) {
+        nodes.push_back(from.node);
+      }
+    }
+  }
+  return nodes;
+}
+
+}  // namespace
 
 absl::StatusOr<Node*> ReplaceNode(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
                                   const std::vector<Endpoint>& inputs) {
@@ -17,6 +35,17 @@ absl::StatusOr<Node*> ReplaceNode(Graph* graph, Node* root, const std::string& o
   for (Node* control : root->control_inputs()) graph->AddControlEdge(control, replacement);
   graph->MoveControlOutputs(root, replacement);
   graph->Remove(root);
+  return replacement;
+}
+
+absl::StatusOr<Node*> ReplacePattern(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
+                                     const std::vector<Endpoint>& inputs) {
+  std::vector<Node*> awaited;
+  for (const Node* node : NodesOfPattern(root, inputs)) {
+    awaited.insert(awaited.end(), node->control_inputs().begin(), node->control_inputs().end());
+  }
+  ASSIGN_OR_RETURN(Node * replacement, ReplaceNode(graph, root, op, std::move(attrs), inputs));
+  for (Node* node : awaited) graph->AddControlEdge(node, replacement);
   return replacement;
 }
 

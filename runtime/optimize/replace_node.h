@@ -15,6 +15,12 @@ namespace tessera {
 absl::StatusOr<Node*> ReplaceNode(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
                                   const std::vector<Endpoint>& inputs);
 
+// The same for a pattern: the new node does what `root` and all nodes between `inputs` and it do,
+// and waits for what any of them waited for. Requires that `root` depends on nothing but `inputs`
+// and constants.
+absl::StatusOr<Node*> ReplacePattern(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
+                                     const std::vector<Endpoint>& inputs);
+
 // True if other nodes than `users` use outputs of `node` or wait for it.
 bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users);
 
