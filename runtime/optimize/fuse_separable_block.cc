@@ -50,6 +50,9 @@ std::optional<Layer> AsLayer(Node* node, absl::string_view op) {
       filter->rank() != 4 || filter->num_elements() == 0) {
     return std::nullopt;
   }
+  // A model may hold such nodes of its own, with fewer inputs than their ops need.
+  const bool adds = ops->size() > 1 && (*ops)[1] == "Add";
+  if (node->num_inputs() != (adds ? 4 : 3)) return std::nullopt;
   const std::string& last = ops->back();
   if (last != "BiasAdd" && last != "Add" && last != "Relu" && last != "Relu6") return std::nullopt;
   return Layer{node, filter, *std::move(ops)};

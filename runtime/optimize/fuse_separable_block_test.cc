@@ -169,6 +169,29 @@ TEST(FuseSeparableBlockTest, AnInfinityInADepthwiseFilterStays) {
   EXPECT_FALSE(g.Apply(kFuse));
 }
 
+TEST(FuseSeparableBlockTest, NodesWithoutTheInputsThatTheirOpsNeedStay) {
+  PassTestGraph g;  // nothing to add
+  AttrMap attrs = Window(1);
+  attrs["num_args"] = 1;
+  attrs["TArgs"] = std::vector<DType>{DType::kFloat};
+  attrs["fused_ops"] = std::vector<std::string>{"BiasAdd", "Add"};
+  const Endpoint depthwise = Depthwise(g, g.Arg(DType::kFloat), 3);
+  g.Result(g.Op("_FusedConv2D",
+                {depthwise, g.Const(Waves({1, 1, 3, 3}, 1)), g.Const(Waves({3}, 1))}, attrs));
+  g.Apply(FusePostOpsPass());
+  EXPECT_FALSE(g.Apply(kFuse));
+
+  PassTestGraph h;  // no bias
+  attrs = Window(1);
+  attrs["num_args"] = 0;
+  attrs["fused_ops"] = std::vector<std::string>{"BiasAdd"};
+  const Endpoint fused = h.Op("_FusedDepthwiseConv2dNative",
+                              {h.Arg(DType::kFloat), h.Const(Waves({3, 3, 3, 1}, 1))}, attrs);
+  h.Result(Pointwise(h, fused, 3, 4));
+  h.Apply(FusePostOpsPass());
+  EXPECT_FALSE(h.Apply(kFuse));
+}
+
 TEST(FuseSeparableBlockTest, APairWithManyWeightsStays) {
   for (const int64_t out : {512, 513}) {
     PassTestGraph g;
