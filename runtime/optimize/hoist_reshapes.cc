@@ -46,7 +46,9 @@ class Hoister {
       return Match{reshape, std::nullopt};
     }
     const bool is_bias_add = node->IsOp("BiasAdd");
-    if (!is_bias_add && !node->IsOp("Add") && !node->IsOp("AddV2")) return std::nullopt;
+    if (is_bias_add ? !IsChannelsLast(*node) : !node->IsOp("Add") && !node->IsOp("AddV2")) {
+      return std::nullopt;
+    }
     for (int side : {0, 1}) {
       if (is_bias_add && side == 1) break;
       Node* reshape = ReshapeOfProduct(node->input(side).node, *node);

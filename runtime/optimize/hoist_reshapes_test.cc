@@ -46,6 +46,13 @@ TEST(HoistReshapesTest, ABiasOfAnotherDimensionStays) {
   }
 }
 
+TEST(HoistReshapesTest, ABiasOfTheSecondDimensionStays) {
+  PassTestGraph g;
+  const Endpoint reshaped = Reshape(g, Product(g), g.Const(Tensor::Vector<int32_t>({-1, 4, 4})));
+  g.Result(g.Op("BiasAdd", {reshaped, g.Const(Ramp({4}, 1))}, {{"data_format", "NCHW"}}));
+  EXPECT_FALSE(g.Apply(kHoist));
+}
+
 TEST(HoistReshapesTest, WhatOthersUseStays) {
   PassTestGraph g;
   const Endpoint reshaped = Reshape(g, Product(g), g.Const(Tensor::Vector<int32_t>({2, -1, 4})));

@@ -14,12 +14,12 @@ bool AttrIs(const Node& node, absl::string_view name, bool value) {
   return attr.ok() && *attr == value;
 }
 
+}  // namespace
+
 bool IsChannelsLast(const Node& node) {
   const auto format = node.attr<std::string>("data_format");
   return format.ok() && *format == "NHWC";
 }
-
-}  // namespace
 
 PartialShape KnownShape(const Endpoint& endpoint) {
   const Node* node = endpoint.node;

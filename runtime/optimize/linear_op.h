@@ -26,6 +26,9 @@ struct ChannelBias {
 // Recognises BiasAdd, and an addition whose other operand is known to be a vector of the channels.
 std::optional<ChannelBias> AsChannelBias(Node* node);
 
+// True if the node's `data_format` has the channels last; false without the attribute.
+bool IsChannelsLast(const Node& node);
+
 // The shape of an output that is known before the run: of a constant, or of a variable's value.
 PartialShape KnownShape(const Endpoint& endpoint);
 // True if a tensor of this shape, combined with the linear op's output by broadcasting, applies one

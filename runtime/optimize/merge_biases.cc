@@ -33,8 +33,9 @@ class Merger {
 
   std::optional<Match> Find(Node* node) const {
     const bool is_sub = node->IsOp("Sub");
-    if (item_.IsPreserved(node) ||
-        (!is_sub && !node->IsOp("BiasAdd") && !node->IsOp("Add") && !node->IsOp("AddV2"))) {
+    const bool is_bias_add = node->IsOp("BiasAdd");
+    if (item_.IsPreserved(node) || (is_bias_add && !IsChannelsLast(*node)) ||
+        (!is_sub && !is_bias_add && !node->IsOp("Add") && !node->IsOp("AddV2"))) {
       return std::nullopt;
     }
     for (int side : {0, 1}) {

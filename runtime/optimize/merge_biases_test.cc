@@ -42,6 +42,14 @@ TEST(MergeBiasesTest, LeavesWhatIsNoSecondBias) {
     EXPECT_FALSE(g.Apply(kMerge)) << other.ToString();
   }
   {
+    PassTestGraph g;  // a value a row, of as many rows as there are channels
+    const Endpoint conv =
+        g.Op("Conv2D", {g.Arg(DType::kFloat), g.Const(Ramp({1, 1, 2, 4}, 0.25f))}, kConv);
+    const Endpoint biased = g.Op("BiasAdd", {conv, g.Const(Ramp({4}, 1))});
+    g.Result(g.Op("BiasAdd", {biased, g.Const(Ramp({4}, -3))}, {{"data_format", "NCHW"}}));
+    EXPECT_FALSE(g.Apply(kMerge));
+  }
+  {
     PassTestGraph g;  // vector less sum
     const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({2, 3}, 1))});
     const Endpoint biased = g.Op("BiasAdd", {product, g.Const(Ramp({3}, 1))});
