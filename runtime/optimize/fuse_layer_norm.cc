@@ -113,9 +113,10 @@ std::optional<Match> Find(const Node& root) {
         continue;
       }
       const auto gamma = AsVector(match.gamma), beta = AsVector(match.beta);
-      // An axis from the front is the last one if the parameters were reshaped to x's rank.
+      // An axis from the front is the last one if the parameters were reshaped to x's rank. A plain
+      // vector tells nothing of that.
       if (!gamma.has_value() || gamma != beta ||
-          (match.axis != -1 && match.axis != gamma->rank - 1)) {
+          (match.axis != -1 && (gamma->rank == 1 || match.axis != gamma->rank - 1))) {
         continue;
       }
       match.vector = *gamma;
