@@ -23,13 +23,13 @@ bool IsChannelsLast(const Node& node) {
 
 PartialShape KnownShape(const Endpoint& endpoint) {
   const Node* node = endpoint.node;
+  while (node != nullptr && node->IsOp("Identity")) node = node->input(0).node;
   if (node == nullptr) return PartialShape();
   if (node->IsOp("Const")) {
     const auto value = node->attrs().find("value");
     const Tensor* tensor = value == node->attrs().end() ? nullptr : value->second.get<Tensor>();
     return tensor == nullptr ? PartialShape() : PartialShape(tensor->shape());
   }
-  if (node->IsOp("Identity")) return KnownShape(node->input(0));
   if (node->IsOp("ReadVariableOp")) {
     const Node* handle = node->input(0).node;
     if (handle != nullptr && handle->IsOp("VarHandleOp")) {
@@ -52,7 +52,7 @@ std::optional<LinearOp> AsLinearOp(Node* node) {
   } else if (node->IsOp("DepthwiseConv2dNative")) {
     const PartialShape filter = KnownShape(node->input(1));
     const int64_t in = DimOrUnknown(filter, 4, 2), multiplier = DimOrUnknown(filter, 4, 3);
-    linear.channels = in < 0 || multiplier < 0 ? -1 : in * multiplier;
+    linear.channels = MultiplyWithoutOverflow(in, multiplier);
   } else {
     return std::nullopt;
   }
