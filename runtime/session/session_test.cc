@@ -111,6 +111,13 @@ TEST_F(SessionTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(session_->Run({}, {}, {"nothing"}, &outputs).code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(SessionTest, NamesWithLineBreaksAreNoOtherNames) {
+  std::vector<Tensor> outputs;
+  ASSERT_TRUE(session_->Run({{"a", Int(1)}, {"b", Int(2)}}, {"a", "b"}, {}, &outputs).ok());
+  EXPECT_EQ(session_->Run({{"a", Int(1)}, {"b", Int(2)}}, {"a\nb"}, {}, &outputs).code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(SessionTest, PlaceholderThatIsNotFedIsNamed) {
   std::vector<Tensor> outputs;
   const absl::Status status = session_->Run({{"a", Int(1)}}, {"sum"}, {}, &outputs);

@@ -10,14 +10,13 @@
 namespace tessera {
 namespace {
 
-// Equal strings for equal signatures. No name holds a line break.
+// Equal strings exactly for equal signatures: callers may send anything for a name.
 std::string KeyOf(const RunSignature& signature) {
   std::string key;
-  for (const std::string& name : signature.feeds) absl::StrAppend(&key, name, "\n");
-  key += "->\n";
-  for (const std::string& name : signature.fetches) absl::StrAppend(&key, name, "\n");
-  key += "->\n";
-  for (const std::string& name : signature.targets) absl::StrAppend(&key, name, "\n");
+  for (const auto* names : {&signature.feeds, &signature.fetches, &signature.targets}) {
+    absl::StrAppend(&key, names->size(), ":");
+    for (const std::string& name : *names) absl::StrAppend(&key, name.size(), ":", name);
+  }
   return key;
 }
 
