@@ -16,6 +16,9 @@ namespace {
 
 using Names = absl::flat_hash_set<absl::string_view>;
 
+// Functions that call functions; each level takes some stack here.
+constexpr int kMaxDepth = 1000;
+
 bool IsVariable(const Node& node) {
   return node.IsOp("VarHandleOp") || node.IsOp("VariableV2") || node.IsOp("Variable");
 }
@@ -212,9 +215,16 @@ absl::StatusOr<const VariableWrites::Summary*> VariableWrites::Summarize(
     }
     return &summary;
   }
+  if (depth_ == kMaxDepth) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("function '", ref.name, "' is over ", kMaxDepth, " calls deep"));
+  }
   std::set<int> written_args;
   std::vector<Sources> results;
-  RETURN_IF_ERROR(Follow(*body.graph, &written_args, &results));
+  ++depth_;
+  const absl::Status status = Follow(*body.graph, &written_args, &results);
+  --depth_;
+  RETURN_IF_ERROR(status);
   summary.written_args.insert(written_args.begin(), written_args.end());
   summary.results = std::move(results);
   summary.is_done = true;

@@ -20,7 +20,8 @@ namespace tessera {
 // Not thread-safe; const calls are.
 class VariableWrites {
  public:
-  // Adds what runs of `graph` may write. Errors: those of FunctionLibrary::Instantiate().
+  // Adds what runs of `graph` may write. Errors: those of FunctionLibrary::Instantiate();
+  // RESOURCE_EXHAUSTED for functions that call each other too deep.
   absl::Status Add(const Graph& graph);
   // For a VarHandleOp, VariableV2 or Variable node of any graph or function.
   bool MayWrite(const Node& variable) const { return written_.count(IdOf(variable)) > 0; }
@@ -46,6 +47,7 @@ class VariableWrites {
 
   std::set<std::string> written_;
   std::map<std::string, Summary> summaries_;  // by function and attributes
+  int depth_ = 0;                             // of functions that are being followed
 };
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include "runtime/session/variable_writes.h"
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
@@ -326,6 +327,29 @@ TEST(VariableWritesTest, UnknownReaderCountsAsWriter) {
   VariableWrites writes;
   ASSERT_TRUE(writes.Add(**graph).ok());
   EXPECT_TRUE(writes.MayWrite(*(*graph)->FindNode("h")));
+}
+
+TEST(VariableWritesTest, CallsTooDeepToFollowAreAnError) {
+  constexpr int kFunctions = 5000;
+  tensorflow::GraphDef graph_def;
+  for (int i = 0; i < kFunctions; ++i) {
+    tensorflow::FunctionDef* function = graph_def.mutable_library()->add_function();
+    function->mutable_signature()->set_name(absl::StrCat("level_", i));
+    tensorflow::NodeDef* call = function->add_node_def();
+    call->set_name("call");
+    call->set_op(i + 1 == kFunctions ? "NoOp" : absl::StrCat("level_", i + 1));
+    (*function->mutable_control_ret())["done"] = "call";
+    function->mutable_signature()->add_control_output("done");
+  }
+  for (const int first : {kFunctions - 500, 0}) {
+    graph_def.clear_node();
+    tensorflow::NodeDef* call = graph_def.add_node();
+    call->set_name("call");
+    call->set_op(absl::StrCat("level_", first));
+    const auto graph = ImportGraph(graph_def).value();
+    EXPECT_EQ(VariableWrites().Add(*graph).code(),
+              first > 0 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted);
+  }
 }
 
 }  // namespace
