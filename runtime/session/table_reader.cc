@@ -15,6 +15,9 @@ namespace {
 using table::ConsumeVarint;
 using table::LoadLittleEndian;
 
+// Keys share prefixes, so they may be longer together than the file: in checkpoints some ten times.
+constexpr size_t kMaxKeyRatio = 64;
+
 // The longest output that a byte of snappy's input can stand for is about 21 bytes.
 constexpr size_t kMaxSnappyRatio = 32;
 
@@ -112,6 +115,7 @@ absl::Status ReadTable(
   std::string index_storage, block_storage, last_key;
   bool first = true;
   uint64_t blocks_end = 0;
+  size_t key_bytes = 0;
   ASSIGN_OR_RETURN(const absl::string_view index_block, ReadBlock(file, index, &index_storage));
   return ReadEntries(
       index_block, index.offset, [&](absl::string_view, absl::string_view value) -> absl::Status {
@@ -132,6 +136,10 @@ absl::Status ReadTable(
                                return Corrupt(handle.offset, "keys are out of order");
                              }
                              first = false;
+                             key_bytes += key.size();
+                             if (key_bytes > kMaxKeyRatio * file.size()) {
+                               return Corrupt(handle.offset, "keys are too long for the file");
+                             }
                              last_key.assign(key.data(), key.size());
                              return visit(key, value);
                            });

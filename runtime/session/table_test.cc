@@ -176,6 +176,27 @@ TEST(TableTest, BlocksThatLieAreRefused) {
   EXPECT_EQ(read_block(RawTable::Block(""), 7).code(), StatusCode::kDataLoss);
 }
 
+TEST(TableTest, LongKeysThatSharePrefixesDoNotMultiply) {
+  constexpr size_t kLength = 10'000;
+  std::string entries = RawTable::Entry(std::string(kLength, 'k'), "");
+  for (size_t i = 0; i < 1000; ++i) {  // each a byte longer than the one before
+    table::AppendVarint(kLength + i, &entries);
+    table::AppendVarint(1, &entries);
+    table::AppendVarint(0, &entries);
+    entries.push_back('k');
+  }
+  RawTable table;
+  const std::string handle = table.Append(RawTable::Block(entries));
+  size_t bytes = 0;
+  const std::string file = table.Finish(RawTable::Entry("z", handle));
+  const absl::Status status = ReadTable(file, [&](absl::string_view key, absl::string_view) {
+    bytes += key.size();
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_LE(bytes, 64 * file.size());
+}
+
 TEST(TableTest, ErrorsOfTheVisitorEndTheReading) {
   int calls = 0;
   const absl::Status status =
