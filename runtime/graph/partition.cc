@@ -1,5 +1,6 @@
 #include "runtime/graph/partition.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -56,14 +57,20 @@ class Partitioner {
   // The frame of a value that `node` gives. Nodes added here are recorded as they are made.
   int FrameAfter(const Node& node) const { return loops_.frame_after[node.id()]; }
 
+  // True for the Merge of a loop variable; that of a conditional in a loop's body is another.
+  static bool IsLoopMerge(const Node& node) {
+    if (!node.IsOp("Merge") && !node.IsOp("RefMerge")) return false;
+    return std::any_of(node.inputs().begin(), node.inputs().end(), [](const Endpoint& input) {
+      return input.node != nullptr && (input.node->IsOp("Enter") || input.node->IsOp("RefEnter"));
+    });
+  }
+
   // What is received inside a loop must be received in every iteration. The Merge of a loop
   // variable starts each; where there is none, one is added with a loop of its own.
   absl::Status AddLoops() {
-    for (const Node* node : graph_->nodes()) {
-      if (node->IsOp("Merge") || node->IsOp("RefMerge")) {
-        const int frame = loops_.frame_of[node->id()];
-        if (frame >= 0) starts_.try_emplace({frame, PartOf(*node)}, graph_->node(node->id()));
-      }
+    for (Node* node : graph_->nodes()) {
+      const int frame = loops_.frame_of[node->id()];
+      if (frame >= 0 && IsLoopMerge(*node)) starts_.try_emplace({frame, PartOf(*node)}, node);
     }
     for (Node* node : graph_->nodes()) {  // not those that are added meanwhile
       auto check = [&](const Node* from) -> absl::Status {

@@ -158,6 +158,24 @@ TEST(PartitionTest, PartOfALoopBodyElsewhereGetsALoopOfItsOwn) {
   }
 }
 
+TEST(PartitionTest, AConditionalOfALoopBodyMayBeElsewhere) {
+  TestGraph g;
+  const Loop loop(g);
+  // i + 1 if that is below the limit, else twice as much.
+  const Endpoint below = g.Op("TestLess", {loop.add, loop.enter_limit});
+  Node* const choice = g.OpNode("Switch", {loop.add, below}, {{"T", DType::kInt32}});
+  const Endpoint twice = g.Op("TestAdd", {{choice, 0}, {choice, 0}});
+  Node* const chosen =
+      g.OpNode("Merge", {twice, {choice, 1}}, {{"T", DType::kInt32}, {"N", int64_t{2}}});
+  ASSERT_TRUE(g.graph.Connect({chosen, 0}, loop.next.node, 0).ok());
+  for (Node* node : g.graph.nodes()) node->set_device("A");
+  PutOn("B", {choice, twice.node, chosen});
+  const Parts parts = PartitionByDevice(g.graph).value();
+  for (int limit : {0, 1, 6}) {
+    EXPECT_EQ(RunParts(parts, {Tensor::Scalar(limit)}, 1)[0].scalar<int32_t>(), 2 * limit);
+  }
+}
+
 TEST(PartitionTest, ReferencesDoNotCross) {
   Graph graph;
   Node* variable =
