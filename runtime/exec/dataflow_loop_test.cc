@@ -350,6 +350,30 @@ TEST(LoopErrorTest, InputsFromTwoFramesAreRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("{{node mixed}}"));
 }
 
+TEST(LoopErrorTest, ALoopThatDoesNotEndLeavesNothingForTheNextRun) {
+  TestGraph g;
+  // The sum's inputs come in different iterations, so nothing ever leaves this loop.
+  Node* const stuck = Enter(g, "stuck", g.Arg(0, DType::kInt32));
+  const Endpoint next = g.Op("NextIteration", {{stuck, 0}}, kInt32);
+  const Endpoint never = g.Op("Exit", {g.Op("TestAdd", {next, {stuck, 0}})}, kInt32);
+  Enter(g, "loop", never);
+  Node* const a = Enter(g, "loop", g.Arg(1, DType::kInt32));
+  Node* const b = Enter(g, "loop", g.Arg(2, DType::kInt32));
+  g.Result(0, g.Op("Exit", {g.Op("TestAdd", {{a, 0}, {b, 0}})}, kInt32));
+  absl::StatusOr<std::unique_ptr<Executor>> executor = Compile(g.graph, {});
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  for (int i = 0; i < 3; ++i) {
+    TestStep step;
+    const std::vector<Tensor> args = {Int(0), Int(i), Int(10)};
+    std::vector<Tensor> results;
+    RunArgs run;
+    run.args = args;
+    run.results = &results;
+    ASSERT_TRUE((*executor)->Run(step.context, run).ok());
+    EXPECT_EQ(results[0].scalar<int32_t>(), 10 + i);
+  }
+}
+
 TEST(LoopErrorTest, ExitOutsideAnyLoopIsRefused) {
   TestGraph g;
   g.Result(0, g.Op("Exit", {g.Arg(0, DType::kInt32)}, kInt32));

@@ -1,5 +1,6 @@
 #include "runtime/exec/dataflow_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -190,7 +191,11 @@ absl::Status DataflowRun::Conclude() {
     status = absl::InternalError(
         "the step ended before all results were there: some node never got its inputs");
   }
-  if (status.ok()) {
+  // Of loops that are not well formed some Enters may never run: they are not over.
+  const std::vector<FrameState*>& loops = root_->children;
+  const bool is_over = std::all_of(loops.begin(), loops.end(),
+                                   [](const FrameState* loop) { return loop == nullptr; });
+  if (status.ok() && is_over) {
     FrameState* const frame = root_->frame;
     frames_.Recycle(root_);
     frames_.Recycle(frame);
