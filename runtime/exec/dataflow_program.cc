@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 
@@ -20,6 +21,9 @@ class FrameFinder {
       : frames_(*frames) {
     frames_.resize(1);
     for (const CompiledNode& node : graph.nodes) roles_[node.node] = node.role;
+    for (const CompiledNode& node : graph.nodes) {
+      if (node.role == NodeRole::kConst && NeedsNotRun(*node.node)) free_.insert(node.node);
+    }
   }
 
   // `nodes` in topological order. A node that anything may read (a constant nothing controls) is
@@ -56,20 +60,22 @@ class FrameFinder {
   int runs_in(const Node* node) const { return place_.at(node).runs_in; }
   int outputs_in(const Node* node) const { return place_.at(node).outputs_in; }
   // True for a constant that needs not run: its readers have it from the start.
-  bool IsFree(const Node* node) const {
-    if (roles_.at(node) != NodeRole::kConst || !node->control_inputs().empty()) return false;
-    for (const Use& use : node->uses(0)) {
-      // A Merge must see its input arrive.
-      if (roles_.at(use.node) == NodeRole::kMerge) return false;
-    }
-    return true;
-  }
+  bool IsFree(const Node* node) const { return free_.contains(node); }
 
  private:
   struct Placement {
     int runs_in;
     int outputs_in;
   };
+
+  bool NeedsNotRun(const Node& constant) const {
+    if (!constant.control_inputs().empty()) return false;
+    for (const Use& use : constant.uses(0)) {
+      // A Merge must see its input arrive.
+      if (roles_.at(use.node) == NodeRole::kMerge) return false;
+    }
+    return true;
+  }
 
   bool IsBackEdge(const Node& from, const Node& to) const {
     return roles_.at(&to) == NodeRole::kMerge && roles_.at(&from) == NodeRole::kNextIteration;
@@ -136,6 +142,7 @@ class FrameFinder {
 
   std::vector<DataflowProgram::Frame>& frames_;
   absl::flat_hash_map<const Node*, NodeRole> roles_;
+  absl::flat_hash_set<const Node*> free_;
   absl::flat_hash_map<const Node*, Placement> place_;
   absl::flat_hash_map<std::pair<int, std::string>, int> children_;
 };
