@@ -1,12 +1,13 @@
 #include "runtime/optimize/fuse_post_ops.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/optimize/fused_activation.h"
 #include "runtime/optimize/linear_op.h"
+#include "runtime/optimize/replace_node.h"
 
 namespace tessera {
 namespace {
@@ -66,16 +67,7 @@ class Fuser {
                        {chain.linear->input(0), chain.linear->input(1), chain.bias},
                        chain.linear->device()));
     RETURN_IF_ERROR(graph_.ReplaceUses({chain.last(), 0}, {fused, 0}));
-    const std::vector<Node*> nodes = chain.nodes();
-    for (Node* node : nodes) {
-      for (Node* control : node->control_inputs()) {
-        if (std::find(nodes.begin(), nodes.end(), control) == nodes.end()) {
-          graph_.AddControlEdge(control, fused);
-        }
-      }
-    }
-    for (Node* node : nodes) graph_.MoveControlOutputs(node, fused);
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) graph_.Remove(*it);
+    RemoveReplaced(&graph_, chain.nodes(), fused);
     return true;
   }
 

@@ -7,6 +7,7 @@
 #include "runtime/optimize/constant_node.h"
 #include "runtime/optimize/fused_activation.h"
 #include "runtime/optimize/linear_op.h"
+#include "runtime/optimize/replace_node.h"
 
 namespace tessera {
 namespace {
@@ -73,15 +74,7 @@ absl::Status Fuse(const Match& match, Graph* graph) {
   RETURN_IF_ERROR(graph->ReplaceUses({last, 0}, {fused, 0}));
   std::vector<Node*> old = {match.product, match.add};
   if (match.activation != nullptr) old.push_back(match.activation);
-  for (Node* node : old) {
-    for (Node* control : node->control_inputs()) {
-      if (std::find(old.begin(), old.end(), control) == old.end()) {
-        graph->AddControlEdge(control, fused);
-      }
-    }
-  }
-  for (Node* node : old) graph->MoveControlOutputs(node, fused);
-  for (auto it = old.rbegin(); it != old.rend(); ++it) graph->Remove(*it);
+  RemoveReplaced(graph, old, fused);
   return absl::OkStatus();
 }
 

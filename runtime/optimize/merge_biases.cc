@@ -7,6 +7,7 @@
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
 #include "runtime/optimize/linear_op.h"
+#include "runtime/optimize/replace_node.h"
 
 namespace tessera {
 namespace {
@@ -70,14 +71,7 @@ class Merger {
                                     "BiasAdd", {{"T", DType::kFloat}},
                                     {{match.inner.linear.node, 0}, {bias, 0}}, outer->device()));
     RETURN_IF_ERROR(graph_.ReplaceUses({outer, 0}, {merged, 0}));
-    for (Node* node : {outer, inner}) {
-      for (Node* control : node->control_inputs()) {
-        if (control != inner) graph_.AddControlEdge(control, merged);
-      }
-      graph_.MoveControlOutputs(node, merged);
-    }
-    graph_.Remove(outer);
-    graph_.Remove(inner);
+    RemoveReplaced(&graph_, {inner, outer}, merged);
     return absl::OkStatus();
   }
 

@@ -49,6 +49,18 @@ absl::StatusOr<Node*> ReplacePattern(Graph* graph, Node* root, const std::string
   return replacement;
 }
 
+void RemoveReplaced(Graph* graph, const std::vector<Node*>& nodes, Node* replacement) {
+  for (Node* node : nodes) {
+    for (Node* control : node->control_inputs()) {
+      if (std::find(nodes.begin(), nodes.end(), control) == nodes.end()) {
+        graph->AddControlEdge(control, replacement);
+      }
+    }
+  }
+  for (Node* node : nodes) graph->MoveControlOutputs(node, replacement);
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) graph->Remove(*it);
+}
+
 bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users) {
   if (!node.control_outputs().empty()) return true;
   for (int i = 0; i < node.num_outputs(); ++i) {

@@ -21,6 +21,10 @@ absl::StatusOr<Node*> ReplaceNode(Graph* graph, Node* root, const std::string& o
 absl::StatusOr<Node*> ReplacePattern(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
                                      const std::vector<Endpoint>& inputs);
 
+// Gives `replacement` the control edges that lead from other nodes to `nodes`, and all that leave
+// them. Removes `nodes`, the last one first.
+void RemoveReplaced(Graph* graph, const std::vector<Node*>& nodes, Node* replacement);
+
 // True if other nodes than `users` use outputs of `node` or wait for it.
 bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users);
 
