@@ -21,6 +21,15 @@ absl::Status NameError(absl::string_view name, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot save tensor '", name, "': ", why));
 }
 
+absl::Status CheckStorable(absl::string_view name, DType dtype) {
+  if (name.empty() || IsSliceKey(name)) {
+    return NameError(name, "names must not be empty or start with a zero byte");
+  }
+  if (IsStorable(dtype)) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("cannot save tensor '", name, "': type ",
+                                               DTypeName(dtype), " has no form in a checkpoint"));
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(std::string prefix, AtomicFile data)
@@ -61,14 +70,7 @@ absl::Status CheckpointWriter::Write(const std::string& key, const Tensor& tenso
 }
 
 absl::Status CheckpointWriter::Add(absl::string_view name, const Tensor& tensor) {
-  if (name.empty() || IsSliceKey(name)) {
-    return NameError(name, "names must not be empty or start with a zero byte");
-  }
-  if (!IsStorable(tensor.dtype())) {
-    return absl::UnimplementedError(absl::StrCat("cannot save tensor '", name, "': type ",
-                                                 DTypeName(tensor.dtype()),
-                                                 " has no form in a checkpoint"));
-  }
+  RETURN_IF_ERROR(CheckStorable(name, tensor.dtype()));
   std::string key(name);
   if (entries_.count(key) > 0) return NameError(name, "it was saved before");
   return Write(key, tensor);
@@ -84,14 +86,7 @@ absl::Status CheckpointWriter::AddSlice(absl::string_view name, const Shape& who
                            ", the tensor ", part.shape().ToString()));
   }
   if (part.shape() == whole) return Add(name, part);
-  if (name.empty() || IsSliceKey(name)) {
-    return NameError(name, "names must not be empty or start with a zero byte");
-  }
-  if (!IsStorable(part.dtype())) {
-    return absl::UnimplementedError(absl::StrCat("cannot save tensor '", name, "': type ",
-                                                 DTypeName(part.dtype()),
-                                                 " has no form in a checkpoint"));
-  }
+  RETURN_IF_ERROR(CheckStorable(name, part.dtype()));
   auto [it, is_new] = entries_.try_emplace(std::string(name));
   CheckpointIndexEntry& entry = it->second;
   if (is_new) {
