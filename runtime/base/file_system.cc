@@ -269,8 +269,10 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
   std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
   if (!directory) return ErrnoStatus(errno, "list", path);
   std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(directory.get())) {
+  while (true) {
+    errno = 0;  // anew each time: what is done with a name may set it, too
+    const dirent* entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
     const absl::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
