@@ -3,9 +3,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+#include "runtime/exec/memory_plans.h"
+#include "runtime/exec/memory_recorder.h"
 #include "runtime/exec/object_pool.h"
+#include "runtime/exec/planned_memory.h"
 #include "runtime/exec/run_state.h"
 #include "runtime/exec/step_stats.h"
+#include "runtime/tensor/large_blocks.h"
 
 namespace tessera {
 namespace {
@@ -24,11 +30,11 @@ class StraightExecutor final : public Executor {
     if (status.ok()) status = CheckGoingOn(step);
     if (status.ok()) {
       std::unique_ptr<Slots> slots = TakeSlots();
-      PlaceArgs(run, slots->values.get());
-      status = run.stats == nullptr ? RunNodes<false>(step, run, slots->values.get())
-                                    : RunNodes<true>(step, run, slots->values.get());
-      if (status.ok()) status = HandOutResults(run, slots->values.get());
-      if (!status.ok()) ClearAll(slots->values.get());
+      if (program_.num_places < kMinPlaces) {
+        status = RunIn(step, run, nullptr, slots->values.get());
+      } else {
+        status = RunByPlan(step, run, slots.get());
+      }
       pool_.Give(std::move(slots));
     }
     if (!status.ok()) FailStep(step, status);
@@ -43,7 +49,10 @@ class StraightExecutor final : public Executor {
   // Between runs all slots but those of constants are empty.
   struct Slots {
     std::unique_ptr<Value[]> values;
+    std::unique_ptr<PlannedMemory> memory;  // for arguments of the last run's shapes
   };
+  // Shorter programs are done before a plan pays.
+  static constexpr uint32_t kMinPlaces = 8;
 
   absl::Status CheckArgs(const RunArgs& run) const {
     const size_t given = run.consumed_args.empty() ? run.args.size() : run.consumed_args.size();
@@ -62,6 +71,49 @@ class StraightExecutor final : public Executor {
     return slots;
   }
 
+  absl::Status RunByPlan(StepContext& step, const RunArgs& run, Slots* slots) const {
+    const absl::Span<const Tensor> args = run.consumed_args.empty() ? run.args : run.consumed_args;
+    if (slots->memory == nullptr || !slots->memory->plan().Fits(args)) {
+      MemoryPlans::Choice choice = plans_.Choose(args);
+      if (choice.record) return RunRecorded(step, run, args, slots->values.get());
+      slots->memory =
+          choice.plan == nullptr ? nullptr : std::make_unique<PlannedMemory>(choice.plan);
+    }
+    PlannedMemory* const memory = slots->memory.get();
+    // Memory that is not to be had in one block may be in many.
+    if (memory == nullptr || memory->plan().size() == 0 || !memory->Begin(step.allocator).ok()) {
+      return RunIn(step, run, nullptr, slots->values.get());
+    }
+    const absl::Status status = RunIn(step, run, memory, slots->values.get());
+    memory->End();
+    return status;
+  }
+
+  absl::Status RunRecorded(StepContext& step, const RunArgs& run, absl::Span<const Tensor> args,
+                           Value* values) const {
+    std::vector<Shape> shapes;
+    for (const Tensor& arg : args) shapes.push_back(arg.shape());
+    const absl::Time start = absl::Now();
+    MemoryRecorder recorder(program_.num_places, step.allocator);
+    RETURN_IF_ERROR(RunIn(step, run, &recorder, values));
+    auto plan = std::make_shared<const MemoryPlan>(std::move(shapes), recorder.Uses());
+    // The next run takes one block. Those of this one would wait in vain, beside it.
+    if (plan->size() > 0) ReleaseBlocksFreedSince(start);
+    plans_.Add(std::move(plan));
+    return absl::OkStatus();
+  }
+
+  // Leaves all slots empty. Outputs come from `memory`, or from the step's allocator if it is null.
+  absl::Status RunIn(StepContext& step, const RunArgs& run, OutputMemory* memory,
+                     Value* values) const {
+    PlaceArgs(run, values);
+    absl::Status status = run.stats == nullptr ? RunNodes<false>(step, run, memory, values)
+                                               : RunNodes<true>(step, run, memory, values);
+    if (status.ok()) status = HandOutResults(run, values);
+    if (!status.ok()) ClearAll(values);
+    return status;
+  }
+
   void PlaceArgs(const RunArgs& run, Value* values) const {
     for (const StraightProgram::Arg& arg : program_.args) {
       values[arg.slot].tensor =
@@ -70,8 +122,10 @@ class StraightExecutor final : public Executor {
   }
 
   template <bool kWithStats>
-  absl::Status RunNodes(StepContext& step, const RunArgs& run, Value* values) const {
+  absl::Status RunNodes(StepContext& step, const RunArgs& run, OutputMemory* memory,
+                        Value* values) const {
     KernelContext context(step, device_);
+    if (memory != nullptr) context.set_output_memory(memory);
     const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
     for (const StraightProgram::Node* node = program_.nodes.data(); node != end; ++node) {
       if (node->is_expensive) {
@@ -84,7 +138,7 @@ class StraightExecutor final : public Executor {
       }
       Value* const outputs = values + node->first_output;
       context.Bind(values, {program_.inputs.data() + node->first_input, node->num_inputs}, outputs,
-                   {node->output_types, node->num_outputs});
+                   {node->output_types, node->num_outputs}, node->first_place);
       [[maybe_unused]] const int64_t start = kWithStats ? StepStatsCollector::Now() : 0;
       absl::Status status = node->kernel->Compute(context);
       if (!status.ok()) [[unlikely]]
@@ -173,6 +227,7 @@ class StraightExecutor final : public Executor {
   const StraightProgram program_;
   Device* const device_;
   mutable ObjectPool<Slots> pool_;
+  mutable MemoryPlans plans_;
 };
 
 }  // namespace

@@ -113,6 +113,8 @@ class Layout {
     // writes the other.
     placed.first_output = slots_.Allocate(node.num_outputs());
     placed.num_outputs = static_cast<uint16_t>(node.num_outputs());
+    placed.first_place = program_.num_places;
+    program_.num_places += placed.num_outputs;
     for (int i = 0; i < node.num_outputs(); ++i) {
       const uint32_t slot = placed.first_output + i;
       const int uses = CountUses(node, i);

@@ -30,6 +30,7 @@ struct StraightProgram {
     uint32_t first_output;   // slot; the others follow
     uint32_t first_release;  // in `releases`
     uint32_t first_ref;      // in `refs`
+    uint32_t first_place;    // of the outputs' memory; the others follow
     uint16_t num_inputs;
     uint16_t num_outputs;
     uint16_t num_releases;
@@ -60,6 +61,7 @@ struct StraightProgram {
   std::vector<Constant> constants;  // in the first slots
   std::vector<Result> results;
   uint32_t num_slots = 0;
+  uint32_t num_places = 0;  // an output each
   int num_args = 0;
   int num_results = 0;
   // Of nodes[i], for messages and statistics.

@@ -51,7 +51,12 @@ absl::Status AsyncOpKernel::Compute(KernelContext& ctx) {
 }
 
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, DType dtype, const Shape& shape) {
-  absl::StatusOr<Tensor> tensor = Tensor::Allocate(dtype, shape, step_->allocator);
+  Allocator* allocator = step_->allocator;
+  if (output_memory_ != nullptr) {
+    output_memory_->SetPlace(first_place_, i);
+    allocator = output_memory_;
+  }
+  absl::StatusOr<Tensor> tensor = Tensor::Allocate(dtype, shape, allocator);
   if (!tensor.ok()) [[unlikely]]
     return std::move(tensor).status();
   outputs_[i].tensor = *std::move(tensor);

@@ -23,6 +23,7 @@
 #include "runtime/framework/cancellation.h"
 #include "runtime/framework/device.h"
 #include "runtime/framework/op.h"
+#include "runtime/framework/output_memory.h"
 #include "runtime/framework/rendezvous.h"
 #include "runtime/framework/resource_manager.h"
 #include "runtime/tensor/tensor.h"
@@ -182,14 +183,18 @@ class KernelContext {
 
   KernelContext(StepContext& step, Device* device) : step_(&step), device_(device) {}
 
-  // Points the context at a node; for executors.
+  // Points the context at a node, the place of whose first output is `first_place` if there is an
+  // OutputMemory; for executors.
   void Bind(Value* values, absl::Span<const InputSlot> inputs, Value* outputs,
-            absl::Span<const DType> output_types) {
+            absl::Span<const DType> output_types, uint32_t first_place = 0) {
+    first_place_ = first_place;
     values_ = values;
     inputs_ = inputs;
     outputs_ = outputs;
     output_types_ = output_types;
   }
+  // Outputs get their memory there, and not from the step's allocator; for executors.
+  void set_output_memory(OutputMemory* memory) { output_memory_ = memory; }
   // Frame and iteration of v1 loops, for keys of Send and Recv and of stacks.
   void set_frame(int64_t frame_id, int64_t iteration, bool is_input_dead) {
     frame_id_ = frame_id;
@@ -270,6 +275,8 @@ class KernelContext {
  private:
   StepContext* step_;
   Device* device_;
+  OutputMemory* output_memory_ = nullptr;
+  uint32_t first_place_ = 0;
   Value* values_ = nullptr;
   absl::Span<const InputSlot> inputs_;
   Value* outputs_ = nullptr;

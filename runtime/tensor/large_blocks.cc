@@ -89,12 +89,16 @@ class FreeBlocks {
     Unmap(victims);
   }
 
-  size_t ReleaseAll() {
+  // Releases blocks that were freed at `time` or later.
+  size_t ReleaseSince(absl::Time time) {
     std::vector<Block> victims;
     {
       absl::MutexLock lock(&mu_);
-      bytes_ = 0;
-      victims = TakeOldest(blocks_.size());
+      const auto first = std::partition_point(blocks_.begin(), blocks_.end(),
+                                              [&](const Block& b) { return b.freed < time; });
+      victims.assign(first, blocks_.end());
+      blocks_.erase(first, blocks_.end());
+      for (const Block& block : victims) bytes_ -= block.size;
     }
     return Unmap(victims);
   }
@@ -176,7 +180,9 @@ void FreeLargeBlock(void* block, size_t block_size) { TheFreeBlocks().Put(block,
 
 size_t ReleaseFreeMemory() {
   if (mi_collect != nullptr) mi_collect(/*force=*/true);
-  return TheFreeBlocks().ReleaseAll();
+  return TheFreeBlocks().ReleaseSince(absl::InfinitePast());
 }
+
+size_t ReleaseBlocksFreedSince(absl::Time time) { return TheFreeBlocks().ReleaseSince(time); }
 
 }  // namespace tessera

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 
+#include "absl/time/time.h"
+
 namespace tessera {
 
 // From this size on, blocks come from here and not from malloc.
@@ -25,5 +27,9 @@ void FreeLargeBlock(void* block, size_t block_size);
 // what it holds free for the calling thread: after a model was unloaded. Returns the bytes of the
 // blocks. Thread-safe.
 size_t ReleaseFreeMemory();
+
+// Gives back the blocks that were freed after `time` and wait for reuse: nobody will ask for their
+// like soon. Returns their bytes. Thread-safe.
+size_t ReleaseBlocksFreedSince(absl::Time time);
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace tessera {
@@ -50,6 +51,20 @@ TEST(LargeBlocksTest, FreedBlocksAreReused) {
   FreeLargeBlock(a, size_a);
   EXPECT_EQ(ReleaseFreeMemory(), size_a);
   EXPECT_EQ(ReleaseFreeMemory(), 0u);
+}
+
+TEST(LargeBlocksTest, BlocksOfAWhileCanBeGivenBack) {
+  ReleaseFreeMemory();
+  size_t size_a = 0, size_b = 0;
+  void* a = AllocateLargeBlock(5 * kMega, &size_a);
+  void* b = AllocateLargeBlock(9 * kMega, &size_b);
+  FreeLargeBlock(a, size_a);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const absl::Time time = absl::Now();
+  FreeLargeBlock(b, size_b);
+  EXPECT_EQ(ReleaseBlocksFreedSince(time), size_b);
+  EXPECT_EQ(ReleaseBlocksFreedSince(time), 0u);
+  EXPECT_EQ(ReleaseFreeMemory(), size_a);
 }
 
 TEST(LargeBlocksTest, ImpossibleSizesAreRefused) {

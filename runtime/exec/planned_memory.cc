@@ -1,0 +1,183 @@
+#include "runtime/exec/planned_memory.h"
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "runtime/base/status.h"
+
+namespace tessera {
+namespace {
+
+// Blocks up to this size are kept between runs.
+constexpr size_t kMaxKeptBytes = size_t{1} << 16;
+
+size_t RoundUp(size_t size) {
+  return (size + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+}
+
+// An address of the calling thread's own.
+const void* ThisThread() {
+  static thread_local const char here = 0;
+  return &here;
+}
+
+}  // namespace
+
+// The bytes of a run, and who holds which of them. Each buffer that outlives the run holds a
+// reference.
+class PlannedMemory::Block final : public RefCounted {
+ public:
+  explicit Block(size_t num_places)
+      : num_places_(num_places), states_(std::make_unique<std::atomic<uint8_t>[]>(num_places)) {}
+
+  // Starts a run of the calling thread.
+  absl::Status Begin(size_t size, Allocator* allocator) {
+    if (!bytes_) {
+      ASSIGN_OR_RETURN(bytes_, allocator->Allocate(size));
+    }
+    ForgetReleases();
+    thread_.store(ThisThread(), std::memory_order_relaxed);
+    return absl::OkStatus();
+  }
+
+  // False if some buffers are still held: the block is theirs from now on.
+  bool End() {
+    thread_.store(nullptr, std::memory_order_relaxed);
+    const bool is_empty = num_held_ == 0 || LeaveToHolders();
+    if (is_empty && bytes_->size() > kMaxKeptBytes) bytes_.reset();
+    return is_empty;
+  }
+
+  char* Take(uint32_t place) {
+    states_[place].store(kHeld, std::memory_order_relaxed);
+    ++num_held_;
+    return bytes_->data();
+  }
+
+  void Release(uint32_t place) {
+    if (thread_.load(std::memory_order_relaxed) == ThisThread()) {
+      MarkReleased(place);
+      --num_held_;
+      return;
+    }
+    // Once this is done, the run may end, and the block with it. So may another run go on by now
+    // that the last one has left this block to its holders; then released_ does not change.
+    const uint8_t state = states_[place].exchange(released_.load(std::memory_order_relaxed),
+                                                  std::memory_order_acq_rel);
+    if (state == kOutlives) Unref();
+  }
+
+  bool IsHeld(uint32_t place) const {
+    return states_[place].load(std::memory_order_acquire) == kHeld;
+  }
+  // In this run.
+  bool IsReleased(uint32_t place) const {
+    return states_[place].load(std::memory_order_acquire) ==
+           released_.load(std::memory_order_relaxed);
+  }
+  void MarkReleased(uint32_t place) {
+    states_[place].store(released_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+
+ private:
+  // States of places. Any other: released, in the run that has the number.
+  static constexpr uint8_t kUnused = 0, kHeld = 1, kOutlives = 2, kFirstRun = 3;
+
+  // By another number for each run; those of 253 runs ago must be gone before theirs comes again.
+  void ForgetReleases() {
+    uint8_t run = static_cast<uint8_t>(released_.load(std::memory_order_relaxed) + 1);
+    if (run == 0) {
+      for (size_t i = 0; i < num_places_; ++i) {
+        states_[i].store(kUnused, std::memory_order_relaxed);
+      }
+      run = kFirstRun;
+    }
+    released_.store(run, std::memory_order_relaxed);
+  }
+
+  // True if all was released after all, by other threads.
+  bool LeaveToHolders() {
+    bool is_empty = true;
+    for (size_t i = 0; i < num_places_; ++i) {
+      uint8_t state = kHeld;
+      if (states_[i].load(std::memory_order_acquire) != state) continue;
+      Ref();
+      if (states_[i].compare_exchange_strong(state, kOutlives, std::memory_order_acq_rel)) {
+        is_empty = false;
+      } else {
+        Unref();  // just released; the caller has a reference, too
+      }
+    }
+    num_held_ = 0;
+    return is_empty;
+  }
+
+  const size_t num_places_;
+  const std::unique_ptr<std::atomic<uint8_t>[]> states_;
+  std::atomic<uint8_t> released_{kFirstRun - 1};  // the state of what this run has released
+  std::atomic<const void*> thread_{nullptr};      // of the run that goes on
+  size_t num_held_ = 0;                           // or released by other threads
+  IntrusivePtr<Buffer> bytes_;
+};
+
+// Lies in the block itself, before its bytes.
+class PlannedMemory::PlacedBuffer final : public Buffer {
+ public:
+  PlacedBuffer(char* data, size_t size, Block* block, uint32_t place)
+      : Buffer(data, size, /*writable=*/true), block_(block), place_(place) {}
+
+ private:
+  void Destroy() const override {
+    Block* const block = block_;
+    const uint32_t place = place_;
+    this->~PlacedBuffer();
+    block->Release(place);
+  }
+
+  Block* const block_;
+  const uint32_t place_;
+};
+
+size_t PlannedMemory::BytesFor(size_t size) {
+  static_assert(sizeof(PlacedBuffer) <= kBufferAlignment);
+  return kBufferAlignment + RoundUp(size);
+}
+
+PlannedMemory::PlannedMemory(std::shared_ptr<const MemoryPlan> plan) : plan_(std::move(plan)) {}
+PlannedMemory::~PlannedMemory() = default;
+
+absl::Status PlannedMemory::Begin(Allocator* allocator) {
+  allocator_ = allocator;
+  if (!block_) block_ = MakeRefCounted<Block>(plan_->places().size());
+  return block_->Begin(plan_->size(), allocator);
+}
+
+void PlannedMemory::End() {
+  if (!block_->End()) block_.reset();
+}
+
+absl::StatusOr<IntrusivePtr<Buffer>> PlannedMemory::Allocate(size_t size) {
+  const MemoryPlan::Place& place = plan_->places()[this->place()];
+  if (size > place.size || block_->IsHeld(this->place()) || !IsFree(this->place())) {
+    return allocator_->Allocate(size);
+  }
+  char* const header = block_->Take(this->place()) + place.offset;
+  return IntrusivePtr<Buffer>(
+      new (header) PlacedBuffer(header + kBufferAlignment, size, block_.get(), this->place()));
+}
+
+bool PlannedMemory::IsFree(uint32_t place) const {
+  const MemoryPlan::Place& wanted = plan_->places()[place];
+  for (uint32_t i = 0; i < wanted.num_predecessors; ++i) {
+    const uint32_t before = plan_->predecessors()[wanted.first_predecessor + i];
+    if (block_->IsReleased(before)) continue;
+    // One that this run did not use says nothing about those before it.
+    if (block_->IsHeld(before) || !IsFree(before)) return false;
+    block_->MarkReleased(before);
+  }
+  return true;
+}
+
+}  // namespace tessera
