@@ -46,11 +46,16 @@ absl::StatusOr<CheckpointHeader> ParseHeader(absl::string_view value) {
   return header;
 }
 
-absl::StatusOr<CheckpointIndexEntry> ParseEntry(absl::string_view value, bool is_foreign_endian) {
+absl::StatusOr<CheckpointIndexEntry> ParseEntry(absl::string_view value,
+                                                const CheckpointHeader& header) {
   BundleEntryProto proto;
   if (!Parse(value, &proto)) return absl::DataLossError("its entry does not parse");
   CheckpointIndexEntry entry;
   entry.shard = proto.shard_id();
+  if (entry.shard < 0 || entry.shard >= header.num_shards) {
+    return absl::DataLossError(
+        absl::StrCat("it is said to be in data file ", entry.shard, " of ", header.num_shards));
+  }
   StoredTensor& stored = entry.stored;
   const bool fits_dtype = proto.dtype() >= 0 && proto.dtype() <= 255;
   stored.dtype = fits_dtype ? static_cast<DType>(proto.dtype()) : DType::kInvalid;
@@ -58,7 +63,7 @@ absl::StatusOr<CheckpointIndexEntry> ParseEntry(absl::string_view value, bool is
   stored.offset = proto.offset();
   stored.size = proto.size();
   stored.crc = UnmaskCrc32c(proto.crc32c());
-  stored.is_foreign_endian = is_foreign_endian;
+  stored.is_foreign_endian = header.is_foreign_endian;
   for (const tensorflow::TensorSliceProto& slice_proto : proto.slices()) {
     TensorSlice slice;
     for (const auto& extent : slice_proto.extent()) {
@@ -114,7 +119,7 @@ absl::StatusOr<CheckpointHeader> ReadCheckpointIndex(
           ASSIGN_OR_RETURN(header, ParseHeader(value));
           return absl::OkStatus();
         }
-        auto entry = ParseEntry(value, header.is_foreign_endian);
+        auto entry = ParseEntry(value, header);
         if (!entry.ok()) {
           return absl::DataLossError(absl::StrCat("tensor '", absl::Utf8SafeCHexEscape(key),
                                                   "': ", entry.status().message()));

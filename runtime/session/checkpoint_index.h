@@ -23,8 +23,8 @@ struct CheckpointHeader {
 
 // One line of the index: a whole tensor under its name, or a slice of one under SliceKey().
 struct CheckpointIndexEntry {
-  StoredTensor stored;  // of a partitioned tensor, type and shape only
-  int shard = 0;
+  StoredTensor stored;              // of a partitioned tensor, type and shape only
+  int shard = 0;                    // below the header's num_shards
   std::vector<TensorSlice> slices;  // of a partitioned tensor
 };
 

@@ -101,10 +101,6 @@ class CheckpointReader::Impl {
   }
 
   absl::StatusOr<std::shared_ptr<const MappedFile>> Shard(int shard) const {
-    if (shard < 0 || shard >= num_shards_) {
-      return absl::DataLossError(
-          absl::StrCat("the index names data file ", shard, " of ", num_shards_));
-    }
     absl::MutexLock lock(&mu_);
     std::shared_ptr<const MappedFile>& file = shards_[shard];
     if (!file) {

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "runtime/session/checkpoint_index.h"
 #include "runtime/session/checkpoint_reader.h"
 
 namespace tessera {
@@ -142,6 +144,18 @@ TEST_F(CheckpointWriterTest, MergingWhatDoesNotFitChangesNothing) {
   EXPECT_EQ(MergeCheckpoints({b}, Path("m")).code(), StatusCode::kDataLoss);
   EXPECT_TRUE((*CheckpointReader::Open(a))->Read("x").ok());
   EXPECT_FALSE(FileExists(Path("m.index")));
+}
+
+TEST_F(CheckpointWriterTest, MergingEntriesInFilesThatThereAreNotChangesNothing) {
+  const std::string a = WriteOne("a", "a", 1), b = WriteOne("b", "b", 2);
+  CheckpointIndexEntry entry;
+  entry.stored.dtype = DType::kFloat;
+  for (const int shard : {-1, 1, std::numeric_limits<int>::max()}) {
+    entry.shard = shard;
+    ASSERT_TRUE(WriteCheckpointIndex(b, CheckpointHeader(), {{"b", entry}}).ok());
+    EXPECT_EQ(MergeCheckpoints({a, b}, Path("m")).code(), StatusCode::kDataLoss) << shard;
+  }
+  EXPECT_TRUE((*CheckpointReader::Open(a))->Read("a").ok());
 }
 
 }  // namespace
