@@ -157,7 +157,7 @@ TEST_F(FileSystemSourceTest, VanishedBasePathAffectsOnlyItsOwnModelAndUnloadsNot
   FileSystemSource source(AtOnce(absl::Milliseconds(5)));
   source.ConnectTo(&recorder);
   source.SetServables({{"a", Path("a"), All()}, {"b", Path("b"), All()}});
-  fs::remove_all(Path("a"));
+  fs::rename(Path("a"), Path("gone"));  // at once: one that is empty unloads
   MakeVersion("b/2");
   EXPECT_TRUE(recorder.WaitUntil("b", 2));
   EXPECT_EQ(recorder.Told("a").size(), 1);
