@@ -76,7 +76,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
     return absl::InvalidArgumentError(absl::StrCat(
         "Failed to BuildAndStart gRPC server: port ", options.port,
         options.socket_path.empty() ? "" : absl::StrCat(" or socket ", options.socket_path),
-        " is taken or may not be opened"));
+        " is taken or may not be opened",
+        options.credentials == nullptr ? ""
+                                       : ", or its credentials cannot be used: keys and "
+                                         "certificates are PEM texts, not paths"));
   }
   if (auto* health = result->server_->GetHealthCheckService(); health != nullptr) {
     health->SetServingStatus("PredictionService", true);

@@ -82,7 +82,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ReadCredentials(
     return grpc::experimental::AltsServerCredentials(
         grpc::experimental::AltsServerCredentialsOptions());
   }
-  if (!ssl) return grpc::InsecureServerCredentials();
+  if (!ssl) return nullptr;
   SSLConfig config;
   if (!options.ssl_config_file.empty()) {
     RETURN_IF_ERROR(ReadTextProto(options.ssl_config_file, &config));

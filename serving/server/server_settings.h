@@ -24,7 +24,7 @@ struct ServerSettings {
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   // Without a value, requests are not batched.
   std::optional<BatchingSettings> batching;
-  std::shared_ptr<grpc::ServerCredentials> credentials;
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // null: no encryption
   std::vector<GrpcServer::Options::ChannelArgument> channel_arguments;
   std::set<std::string> saved_model_tags;
   SessionOptions session;    // thread counts, no pools yet

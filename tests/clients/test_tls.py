@@ -1,0 +1,133 @@
+"""TLS of the gRPC port: who is answered, whom the server asks for a certificate, what is refused."""
+
+import contextlib
+import json
+import subprocess
+
+import grpc
+import numpy as np
+import pytest
+from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+from clients.client import array, predict_request
+from clients.conftest import HALF_PLUS_TWO
+from clients.server import Model, Server, StartError
+
+SECONDS = 20
+MODELS = [Model("m", HALF_PLUS_TWO)]
+
+
+class Authority:
+    """A certificate authority that signs for localhost."""
+
+    def __init__(self, folder, name):
+        self._folder = folder / name
+        self._folder.mkdir()
+        self._openssl("req", "-x509", "-subj", f"/CN={name}", *self._new_key("ca"), "-out", "ca.crt")
+        self.cert = self._read("ca.crt")
+
+    def sign(self, name):
+        """A key and a certificate for it."""
+        (self._folder / "names").write_text("subjectAltName=DNS:localhost", encoding="utf-8")
+        self._openssl("req", "-subj", f"/CN={name}", *self._new_key(name), "-out", f"{name}.csr")
+        self._openssl(
+            *("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key"),
+            *("-CAcreateserial", "-extfile", "names", "-out", f"{name}.crt"),
+        )
+        return self._read(f"{name}.key"), self._read(f"{name}.crt")
+
+    @staticmethod
+    def _new_key(name):
+        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+        return [*curve, "-nodes", "-keyout", f"{name}.key"]
+
+    def _openssl(self, *arguments):
+        subprocess.run(["openssl", *arguments], cwd=self._folder, check=True, capture_output=True)
+
+    def _read(self, name):
+        return (self._folder / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", name="authority")
+def _authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls"), "ours")
+
+
+@pytest.fixture(scope="module", name="stranger")
+def _stranger(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls"), "theirs")
+
+
+@pytest.fixture(name="start")
+def _start(tmp_path):
+    """start(field=value...) -> a server with these fields of SSLConfig."""
+    with contextlib.ExitStack() as stack:
+
+        def start(**fields):
+            # A quoted string of text proto may be written as JSON's, and so may true.
+            lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
+            file = tmp_path / "ssl.config"
+            file.write_text("\n".join(lines), encoding="utf-8")
+            return stack.enter_context(Server(f"--ssl_config_file={file}", models=MODELS))
+
+        yield start
+
+
+def ask(server, root=None, key=None, cert=None):
+    """The model's answer on a connection that trusts `root`; without one, it is not encrypted."""
+    address = f"localhost:{server.grpc_port}"
+    if root is None:
+        channel = grpc.insecure_channel(address)
+    else:
+        parts = [part and part.encode() for part in (root, key, cert)]
+        channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(*parts))
+    with channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        reply = stub.Predict(
+            predict_request("m", {"x": np.array([1], np.float32)}), timeout=SECONDS
+        )
+        return array(reply.outputs["y"]).tolist()
+
+
+def assert_not_answered(server, *credentials):
+    with pytest.raises(grpc.RpcError) as error:
+        ask(server, *credentials)
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_clients_that_trust_the_server_are_answered(start, authority, stranger):
+    key, cert = authority.sign("server")
+    server = start(server_key=key, server_cert=cert)
+    assert ask(server, authority.cert) == [2.5]
+    assert_not_answered(server)  # in the clear
+    assert_not_answered(server, stranger.cert)
+    assert server.http("GET", "/v1/models/m")[0] == 200  # REST is not encrypted
+
+
+def test_clients_show_a_certificate_where_it_is_required(start, authority, stranger):
+    key, cert = authority.sign("server")
+    server = start(server_key=key, server_cert=cert, custom_ca=authority.cert, client_verify=True)
+    assert ask(server, authority.cert, *authority.sign("client")) == [2.5]
+    assert_not_answered(server, authority.cert)
+    assert_not_answered(server, authority.cert, *stranger.sign("client"))
+
+
+def test_no_client_is_believed_without_an_authority(start, authority):
+    key, cert = authority.sign("server")
+    server = start(server_key=key, server_cert=cert, client_verify=True)
+    assert_not_answered(server, authority.cert, *authority.sign("client"))
+    assert_not_answered(server, authority.cert)
+
+
+@pytest.mark.parametrize("wrong", ["path", "other_key", "nothing"])
+def test_what_is_no_certificate_and_its_key_is_refused(start, authority, tmp_path, wrong):
+    key, cert = authority.sign("server")
+    fields = {
+        "path": {"server_key": str(tmp_path / "key"), "server_cert": str(tmp_path / "cert")},
+        "other_key": {"server_key": authority.sign("other")[0], "server_cert": cert},
+        "nothing": {"custom_ca": authority.cert},
+    }[wrong]
+    with pytest.raises(StartError) as error:
+        start(**fields)
+    assert "ended with code 255" in str(error.value)
+    assert "keys and certificates are PEM texts, not paths" in str(error.value)
