@@ -2,7 +2,7 @@
 
 #include <grpcpp/security/credentials.h>
 
-#include <limits>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -113,8 +113,16 @@ absl::StatusOr<std::vector<GrpcServer::Options::ChannelArgument>> ParseChannelAr
   return arguments;
 }
 
-int Threads(int64_t count) {
-  return static_cast<int>(std::clamp<int64_t>(count, 0, std::numeric_limits<int16_t>::max()));
+// What is more is a slip of the pen; a pool of 30,000 threads takes gigabytes and does not get
+// ready.
+constexpr int64_t kMaxSessionThreads = 4096;
+
+absl::StatusOr<int> Threads(absl::string_view flag, int64_t count) {
+  if (count > kMaxSessionThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " must be at most ", kMaxSessionThreads, "; was ", count));
+  }
+  return static_cast<int>(std::max<int64_t>(0, count));
 }
 
 absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) {
@@ -139,8 +147,13 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
         "tensorflow_inter_op_parallelism");
   }
   const bool separate = intra > 0 || inter > 0;
-  session.intra_op_threads = Threads(separate ? intra : both);
-  session.inter_op_threads = Threads(separate ? inter : both);
+  if (separate) {
+    ASSIGN_OR_RETURN(session.intra_op_threads, Threads("tensorflow_intra_op_parallelism", intra));
+    ASSIGN_OR_RETURN(session.inter_op_threads, Threads("tensorflow_inter_op_parallelism", inter));
+  } else {
+    ASSIGN_OR_RETURN(session.intra_op_threads, Threads("tensorflow_session_parallelism", both));
+    session.inter_op_threads = session.intra_op_threads;
+  }
   // A server runs nothing but the model's signatures, so that what none of them writes is constant.
   session.freeze_variables = true;
   session.optimizer.disabled_passes = absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());

@@ -109,6 +109,18 @@ TEST_F(ServerSettingsTest, ParallelismComesFromOneOfTwoWays) {
   ExpectRefused(kInvalid, "session parallelism");
 }
 
+TEST_F(ServerSettingsTest, MoreThreadsThanAnyMachineUsesAreRefused) {
+  options_.tensorflow_session_parallelism = 100000;
+  ExpectRefused(kInvalid, "tensorflow_session_parallelism must be at most 4096; was 100000");
+  options_.tensorflow_intra_op_parallelism = 4096;  // counts instead
+  EXPECT_EQ(ReadSettings(options_)->session.intra_op_threads, 4096);
+  options_.tensorflow_intra_op_parallelism = 4097;
+  ExpectRefused(kInvalid, "tensorflow_intra_op_parallelism must be at most 4096; was 4097");
+  options_.tensorflow_intra_op_parallelism = -1;
+  options_.tensorflow_inter_op_parallelism = int64_t{1} << 40;
+  ExpectRefused(kInvalid, "tensorflow_inter_op_parallelism must be at most 4096");
+}
+
 TEST_F(ServerSettingsTest, PassesAreDisabledByNamesThatThereAre) {
   EXPECT_TRUE(ReadSettings(options_)->session.freeze_variables);
   options_.disable_pass = "freeze_variables,fuse_attention";
