@@ -164,20 +164,16 @@ REGISTER_BINARY(
     [](auto x, auto y) { return ZeroIf(x == decltype(x){0}, x * math::Log1p(y)); }, Cost(1));
 
 // Parts of complex numbers are clipped each by itself. NaN stays. Should the bounds be the wrong
-// way round, the upper one wins, or the lower one for complex numbers.
+// way round, the lower one wins.
 struct Clip {
   template <typename T>
   T operator()(T x, T low, T high) const {
-    const T raised = x < low ? low : x;
-    return raised > high ? high : raised;
+    const T lowered = x > high ? high : x;
+    return lowered < low ? low : lowered;
   }
   template <typename T>
   std::complex<T> operator()(std::complex<T> x, std::complex<T> low, std::complex<T> high) const {
-    auto part = [](T v, T low, T high) {
-      const T lowered = v > high ? high : v;
-      return lowered < low ? low : lowered;
-    };
-    return {part(x.real(), low.real(), high.real()), part(x.imag(), low.imag(), high.imag())};
+    return {(*this)(x.real(), low.real(), high.real()), (*this)(x.imag(), low.imag(), high.imag())};
   }
 };
 REGISTER_TERNARY("ClipByValue", kNumeric, Clip{}, SameShapes());

@@ -211,5 +211,10 @@ TEST(ElementwiseTest, FunctionsOfComplexNumbersGiveParts) {
   EXPECT_EQ(Values<float>(RunOp("Imag", {x}).value()), (std::vector<float>{4, -1}));
 }
 
+TEST(ElementwiseTest, TheLowerBoundWinsOverTheUpperOne) {
+  const Tensor x = Iota({10}), low = Tensor::Scalar(5.f), high = Tensor::Scalar(3.f);
+  EXPECT_EQ(Values<float>(RunOp("ClipByValue", {x, low, high}).value()), std::vector<float>(10, 5));
+}
+
 }  // namespace
 }  // namespace tessera
