@@ -33,6 +33,13 @@ class ElementwiseKernel : public OpKernel {
     for (const DType dtype : {build.output_types()[0], input, input, input}) {
       dtypes_.push_back(RemoveRef(dtype));
     }
+    // Complex numbers and their parts are of types that the node names apart.
+    const DType result = op_->results[static_cast<int>(input)];
+    if (dtypes_[0] != result) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat(op_->name, " of ", DTypeName(input),
+                                                         " gives ", DTypeName(result), ", not ",
+                                                         DTypeName(dtypes_[0]))));
+    }
     as_float_ = IsNarrowFloat(input);
     if (!op_->attr.empty()) SetAttr(build.attr<float>(op_->attr), input);
     num_operands_ = 1 + op_->arity + (op_->attr.empty() ? 0 : 1);

@@ -36,6 +36,8 @@ struct ElementwiseOp {
   int arity = 1;  // inputs
   DTypeSet dtypes = 0;
   LoopTable loops{};
+  // What they write, by dtype of the first operand.
+  std::array<DType, kNumDTypes> results{};
   // A float attribute, handed to the function as a last argument of the operands' type.
   std::string attr;
   // Looks at the last operand before a result is computed.
@@ -82,9 +84,12 @@ struct ElementwiseRegistration {
 
 namespace elementwise_internal {
 
-inline void ShareLoops(DTypeSet types, LoopTable* loops) {
+inline void ShareLoops(DTypeSet types, ElementwiseOp* op) {
   auto share = [&](DType to, DType from) {
-    if (Contains(types, to)) (*loops)[static_cast<int>(to)] = (*loops)[static_cast<int>(from)];
+    if (!Contains(types, to)) return;
+    const int t = static_cast<int>(to), f = static_cast<int>(from);
+    op->loops[t] = op->loops[f];
+    op->results[t] = op->results[f] == from ? to : op->results[f];
   };
   share(DType::kHalf, DType::kFloat);
   share(DType::kBfloat16, DType::kFloat);
@@ -97,13 +102,21 @@ inline void ShareLoops(DTypeSet types, LoopTable* loops) {
 
 // What F takes: `kArgs` values of T.
 template <int kArgs, typename F, typename T>
-constexpr LoopFn Loop() {
+constexpr void SetLoop(ElementwiseOp* op) {
+  const int dtype = static_cast<int>(DTypeOf<T>);
+  auto set = [&]<typename R>(TypeTag<R>, LoopFn loop) {
+    op->loops[dtype] = loop;
+    op->results[dtype] = DTypeOf<R>;
+  };
   if constexpr (kArgs == 1) {
-    return &UnaryLoop<F, StoredResult<F, T, std::invoke_result_t<F, T>>, T>;
+    using R = StoredResult<F, T, std::invoke_result_t<F, T>>;
+    set(TypeTag<R>(), &UnaryLoop<F, R, T>);
   } else if constexpr (kArgs == 2) {
-    return &BinaryLoop<F, StoredResult<F, T, std::invoke_result_t<F, T, T>>, T, T>;
+    using R = StoredResult<F, T, std::invoke_result_t<F, T, T>>;
+    set(TypeTag<R>(), &BinaryLoop<F, R, T, T>);
   } else {
-    return &TernaryLoop<F, StoredResult<F, T, std::invoke_result_t<F, T, T, T>>, T, T, T>;
+    using R = StoredResult<F, T, std::invoke_result_t<F, T, T, T>>;
+    set(TypeTag<R>(), &TernaryLoop<F, R, T, T, T>);
   }
 }
 
@@ -113,10 +126,8 @@ ElementwiseOp MakeOp(const char* name, F, Options... options) {
   op.name = name;
   op.arity = kArity;
   op.dtypes = kTypes;
-  ForEachType<Instantiated(kTypes)>([&]<typename T>(TypeTag<T>) {
-    op.loops[static_cast<int>(DTypeOf<T>)] = Loop<kArgs, F, T>();
-  });
-  ShareLoops(kTypes, &op.loops);
+  ForEachType<Instantiated(kTypes)>([&]<typename T>(TypeTag<T>) { SetLoop<kArgs, F, T>(&op); });
+  ShareLoops(kTypes, &op);
   (options(op), ...);
   return op;
 }

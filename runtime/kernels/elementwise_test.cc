@@ -216,5 +216,20 @@ TEST(ElementwiseTest, TheLowerBoundWinsOverTheUpperOne) {
   EXPECT_EQ(Values<float>(RunOp("ClipByValue", {x, low, high}).value()), std::vector<float>(10, 5));
 }
 
+// A result of another type would be written past the end of the output.
+TEST(ElementwiseTest, PartsAndPairsHaveTheirPrecision) {
+  const Tensor x = Iota({3});
+  EXPECT_TRUE(RunOp("Complex", {x, x}, {{"Tout", DType::kComplex64}}).ok());
+  EXPECT_EQ(RunOp("Complex", {x, x}, {{"Tout", DType::kComplex128}}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  const Tensor z = Tensor::Zeros(DType::kComplex128, {3}).value();
+  for (const char* op : {"Real", "Imag", "Angle", "ComplexAbs"}) {
+    EXPECT_TRUE(RunOp(op, {z}, {{"Tout", DType::kDouble}}).ok()) << op;
+    EXPECT_EQ(RunOp(op, {z}, {{"Tout", DType::kFloat}}).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << op;
+  }
+}
+
 }  // namespace
 }  // namespace tessera
