@@ -93,7 +93,9 @@ class CastKernel : public OpKernel {
       build.Fail(absl::UnimplementedError(
           absl::StrCat("cannot cast ", DTypeName(from_), " to ", DTypeName(to_))));
     }
-    if (build.attr<bool>("Truncate") && MantissaBits(to_) > 0) {
+    // TensorFlow rounds doubles to bfloat16 whatever is asked for.
+    const bool truncates = to_ != DType::kBfloat16 || from_ == DType::kFloat;
+    if (truncates && build.attr<bool>("Truncate") && MantissaBits(to_) > 0) {
       truncated_bits_ = MantissaBits(from_) - MantissaBits(to_);
     }
   }

@@ -231,5 +231,16 @@ TEST(ElementwiseTest, PartsAndPairsHaveTheirPrecision) {
   }
 }
 
+// As TensorFlow: only floats are truncated to bfloat16.
+TEST(ElementwiseTest, DoublesRoundToBfloat16) {
+  auto cast = [](Tensor x) {
+    const Tensor y =
+        RunOp("Cast", {std::move(x)}, {{"DstT", DType::kBfloat16}, {"Truncate", true}}).value();
+    return static_cast<float>(y.scalar<Eigen::bfloat16>());
+  };
+  EXPECT_EQ(cast(Tensor::Scalar(1.0117188)), 1.015625f);
+  EXPECT_EQ(cast(Tensor::Scalar(1.0117188f)), 1.0078125f);
+}
+
 }  // namespace
 }  // namespace tessera
