@@ -1,7 +1,6 @@
 // Crops of images at normalised boxes, brought to one size: CropAndResize and its gradients.
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
@@ -17,6 +16,8 @@ struct CropAxis {
         start(crop_size > 1 ? from * last : 0.5f * (from + to) * last),
         step(crop_size > 1 ? (to - from) * last / static_cast<float>(crop_size - 1) : 0) {}
 
+  // Rounded after the product and after the sum: whether the last sample of a box that ends at the
+  // image's edge is Contained() hangs on it.
   float Position(int64_t i) const { return start + static_cast<float>(i) * step; }
   // False for what is no number.
   bool Contains(float position) const { return position >= 0 && position <= last; }
@@ -51,11 +52,19 @@ absl::Status CheckBoxes(const Tensor& boxes, const Tensor& box_images, int64_t b
   return absl::OkStatus();
 }
 
+// The largest height and width: positions are floats, which count no further.
+constexpr int64_t kMaxSize = int64_t{1} << 24;
+
 absl::Status CheckImage(const Shape& shape, absl::string_view name) {
-  if (shape.rank() == 4 && shape.dim(1) > 0 && shape.dim(2) > 0) return absl::OkStatus();
+  if (shape.rank() == 4 && shape.dim(1) > 0 && shape.dim(2) > 0 && shape.dim(1) <= kMaxSize &&
+      shape.dim(2) <= kMaxSize) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", name, "' must be [batch, height, width, depth] with pixels, has shape ",
-                   shape.ToString()));
+      absl::StrCat("'", name,
+                   "' must be [batch, height, width, depth], height and width between 1 "
+                   "and ",
+                   kMaxSize, "; has shape ", shape.ToString()));
 }
 
 // Output [n, height, width, depth]. Samples outside the image have the value of an attribute.
@@ -157,14 +166,17 @@ class CropGradImageKernel : public OpKernel {
     }
     RETURN_IF_ERROR(CheckBoxes(boxes, box_images, shape.dim(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    return VisitRealType(out->dtype(), [&]<typename T>() {
+    return VisitRealType(out->dtype(), [&]<typename T>() -> absl::Status {
       using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      std::vector<Sum> sums(out->num_elements());
+      ASSIGN_OR_RETURN(Tensor wide, ctx.AllocateTemp(DTypeOf<Sum>, shape));
+      Sum* const sums = wide.data<Sum>();
+      std::fill_n(sums, shape.num_elements(), Sum(0));
       for (int64_t i = 0; i < g.dim(0); ++i) {
-        Spread(g, shape, boxes.data<float>() + i * 4, i, box_images.data<int32_t>()[i],
-               sums.data());
+        Spread(g, shape, boxes.data<float>() + i * 4, i, box_images.data<int32_t>()[i], sums);
       }
-      for (size_t i = 0; i < sums.size(); ++i) out->data<T>()[i] = static_cast<T>(sums[i]);
+      for (int64_t i = 0; i < shape.num_elements(); ++i) {
+        out->data<T>()[i] = static_cast<T>(sums[i]);
+      }
       return absl::OkStatus();
     });
   }
