@@ -19,6 +19,8 @@ struct NudgedRange {
     this->min = (lowest - nudged) * scale;
     this->max = (highest - nudged) * scale;
   }
+  // Rounded after the product and after the sum: which of two numbers one in their middle becomes
+  // hangs on it.
   float Quantize(float x) const {
     const float inverse = 1 / scale;
     const float zero = std::floor(-min * inverse + 0.5f);
