@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -61,9 +62,10 @@ void CopyCommon(const Sizes& from_sizes, const From* from, const Sizes& to_sizes
   }
 }
 
-// One op. Real transforms take the lengths of the inner dimensions, to which their input is cut or
-// padded with zeros, as second input; of the last dimension's spectrum they hold the first half.
-// Errors: INVALID_ARGUMENT for too few dimensions, or lengths that are not as many, or negative.
+// One op. Real transforms take the lengths of the inner dimensions, to which their input is cut, as
+// second input; of the last dimension's spectrum they hold the first half. Errors: INVALID_ARGUMENT
+// for too few dimensions, or lengths that are not as many, negative, or more than the input has; a
+// dimension without elements counts as zeros.
 class FftKernel : public OpKernel {
  public:
   explicit FftKernel(const KernelBuild& build)
@@ -87,12 +89,24 @@ class FftKernel : public OpKernel {
     if (real_) RETURN_IF_ERROR(ReadLengths(ctx.input(1), &t.lengths));
     t.spectrum = t.lengths;
     if (real_ && t.lengths.back() > 0) t.spectrum.back() = t.lengths.back() / 2 + 1;
+    for (int i = 0; i < num_dims_; ++i) {
+      const int64_t needed = (inverse_ ? t.spectrum : t.lengths)[i];
+      if (t.in_sizes[i] > 0 && t.in_sizes[i] < needed) {
+        return absl::InvalidArgumentError(absl::StrCat("dimension ", outer + i, " of the input, ",
+                                                       x.shape().ToString(), ", must be at least ",
+                                                       needed));
+      }
+    }
     t.out_sizes = real_ && !inverse_ ? t.spectrum : t.lengths;
     Shape shape = x.shape();
     for (int i = 0; i < num_dims_; ++i) shape.SetDim(outer + i, t.out_sizes[i]);
     ASSIGN_OR_RETURN(const Shape checked, Shape::Make(shape.dims()));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, checked));
     if (y->num_elements() == 0) return absl::OkStatus();
+    if (x.num_elements() == 0) {
+      std::memset(y->mutable_raw(), 0, y->size_bytes());
+      return absl::OkStatus();
+    }
     const bool narrow = DTypeSize(x.dtype()) == (real_ && !inverse_ ? 4 : 8);
     if (narrow) {
       Run<float>(ctx, t, x, y);
@@ -182,12 +196,22 @@ REGISTER_KERNEL("FFT3D", kCpu, FftKernel);
 REGISTER_KERNEL("IFFT", kCpu, FftKernel);
 REGISTER_KERNEL("IFFT2D", kCpu, FftKernel);
 REGISTER_KERNEL("IFFT3D", kCpu, FftKernel);
-REGISTER_KERNEL("RFFT", kCpu, FftKernel).HostMemory("fft_length");
-REGISTER_KERNEL("RFFT2D", kCpu, FftKernel).HostMemory("fft_length");
-REGISTER_KERNEL("RFFT3D", kCpu, FftKernel).HostMemory("fft_length");
-REGISTER_KERNEL("IRFFT", kCpu, FftKernel).HostMemory("fft_length");
-REGISTER_KERNEL("IRFFT2D", kCpu, FftKernel).HostMemory("fft_length");
-REGISTER_KERNEL("IRFFT3D", kCpu, FftKernel).HostMemory("fft_length");
+// Both types in the same precision.
+#define REGISTER_REAL_FFT(name)                         \
+  REGISTER_KERNEL(name, kCpu, FftKernel)                \
+      .TypeConstraint<float>("Treal")                   \
+      .TypeConstraint<std::complex<float>>("Tcomplex")  \
+      .HostMemory("fft_length");                        \
+  REGISTER_KERNEL(name, kCpu, FftKernel)                \
+      .TypeConstraint<double>("Treal")                  \
+      .TypeConstraint<std::complex<double>>("Tcomplex") \
+      .HostMemory("fft_length")
+REGISTER_REAL_FFT("RFFT");
+REGISTER_REAL_FFT("RFFT2D");
+REGISTER_REAL_FFT("RFFT3D");
+REGISTER_REAL_FFT("IRFFT");
+REGISTER_REAL_FFT("IRFFT2D");
+REGISTER_REAL_FFT("IRFFT3D");
 
 }  // namespace
 }  // namespace tessera
