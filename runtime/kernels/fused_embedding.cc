@@ -17,8 +17,8 @@ namespace {
 // The rows of one summand, under the rows of the sum.
 class Rows {
  public:
-  // Rows of `columns` values: row i is the i-th, or, with `indices`, the one they name. `width` is
-  // `columns`, or 1 if the one value is added to all columns.
+  // Rows of `width` values: row i is the i-th, or, with `indices`, the one they name. `width` is
+  // the sum's, or 1 if the one value is added to all columns.
   Rows(const Tensor& values, const Tensor* indices, int64_t width, float scale)
       : values_(values.data<float>()), indices_(indices), width_(width), scale_(scale) {}
 
@@ -91,22 +91,22 @@ class EmbeddingSumKernel : public OpKernel {
   }
 
   absl::Status Compute(KernelContext& ctx) override {
-    int64_t columns = -1;  // of the tables
+    int64_t table_columns = -1;
     absl::InlinedVector<Rows, 4> summands;
     absl::InlinedVector<Shape, 4> shapes;
     for (int i = 0; i < tables_.size(); ++i) {
       const Tensor &table = ctx.input(tables_.begin + i), &indices = ctx.input(indices_.begin + i);
-      if (table.rank() != 2 || (columns >= 0 && table.dim(1) != columns)) {
+      if (table.rank() != 2 || (table_columns >= 0 && table.dim(1) != table_columns)) {
         return absl::InvalidArgumentError(absl::StrCat(
             "tables must be matrices of as many columns, has ", table.shape().ToString()));
       }
-      columns = table.dim(1);
+      table_columns = table.dim(1);
       if (absl::Status bad = CheckIndices(indices, table.dim(0)); !bad.ok()) {
         return Annotate(bad, absl::StrCat("{{node ", gathers_[i], "}} "));
       }
-      summands.emplace_back(table, &indices, columns, scales_[i]);
+      summands.emplace_back(table, &indices, table_columns, scales_[i]);
       IndexVector dims(indices.shape().dims().begin(), indices.shape().dims().end());
-      dims.push_back(columns);
+      dims.push_back(table_columns);
       ASSIGN_OR_RETURN(Shape shape, Shape::Make(dims));
       shapes.push_back(std::move(shape));
     }
@@ -129,6 +129,7 @@ class EmbeddingSumKernel : public OpKernel {
       summands[i].SpreadOver(rows_of(shapes[i]), rows_of(full));
     }
     float* const to = output->data<float>();
+    const int64_t columns = full.dim(full.rank() - 1);
     ctx.ParallelFor(full.num_elements() / columns,
                     0.2 * static_cast<double>(columns) * static_cast<double>(summands.size()),
                     [&](int64_t begin, int64_t end) {
