@@ -139,6 +139,11 @@ absl::Status ParseSparse(const Batch& batch, const SparseFeature& feature, bool 
 
 absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, bool batched,
                         ParsedFeatureLists* result) {
+  if (!feature.shape.IsFullyDefined()) {
+    return absl::InvalidArgumentError(absl::StrCat("the dense shape of feature list ", feature.key,
+                                                   " is ", feature.shape.ToString(),
+                                                   ": it must be fully known"));
+  }
   ASSIGN_OR_RETURN(const Shape one, feature.shape.AsShape());
   const int64_t elements = one.num_elements();
   ASSIGN_OR_RETURN(Tensor lengths,

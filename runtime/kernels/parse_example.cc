@@ -72,6 +72,10 @@ class ParseExampleKernel : public OpKernel {
       build.Fail(
           absl::InvalidArgumentError("sparse_types and the number of sparse features differ"));
     }
+    if (build.status().ok() && !is_v2_ &&
+        dense_keys_.size() != static_cast<int>(spec_.dense.size())) {
+      build.Fail(absl::InvalidArgumentError("Tdense and the number of dense features differ"));
+    }
   }
 
   absl::Status Compute(KernelContext& ctx) override {
