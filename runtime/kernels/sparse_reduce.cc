@@ -203,7 +203,8 @@ absl::Status CheckSameShape(const SparseTensor& a, const SparseTensor& b) {
   return absl::InvalidArgumentError("the operands must have one dense shape");
 }
 
-// The sum of two sparse tensors in row-major order, without sums smaller than `thresh`.
+// The sum of two sparse tensors in row-major order, without sums smaller than `thresh`; what one of
+// them has alone is kept whatever its size.
 class SparseAddKernel : public OpKernel {
  public:
   explicit SparseAddKernel(const KernelBuild&) {}
@@ -221,9 +222,14 @@ class SparseAddKernel : public OpKernel {
     return VisitNumericType(a.values.dtype(), [&]<typename T>() -> absl::Status {
       std::vector<std::pair<const int64_t*, T>> sums;
       ForEachInUnion(a, b, [&](int64_t i, int64_t j) {
-        T sum = i >= 0 ? a.values.data<T>()[i] : T(0);
-        if (j >= 0) sum = static_cast<T>(sum + b.values.data<T>()[j]);
-        if (Magnitude(sum) >= least) sums.emplace_back(i >= 0 ? a.index(i) : b.index(j), sum);
+        if (i < 0) {
+          sums.emplace_back(b.index(j), b.values.data<T>()[j]);
+        } else if (j < 0) {
+          sums.emplace_back(a.index(i), a.values.data<T>()[i]);
+        } else {
+          const T sum = static_cast<T>(a.values.data<T>()[i] + b.values.data<T>()[j]);
+          if (Magnitude(sum) >= least) sums.emplace_back(a.index(i), sum);
+        }
       });
       ASSIGN_OR_RETURN(const SparseOutput output,
                        AllocateSparse(ctx, 0, static_cast<int64_t>(sums.size()), a.shape));

@@ -1,0 +1,29 @@
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/kernel_runner.h"
+
+namespace tessera {
+namespace {
+
+Tensor Column(const std::vector<int64_t>& indices) {
+  return Tensor::Vector<int64_t>(indices)
+      .Reshaped({static_cast<int64_t>(indices.size()), 1})
+      .value();
+}
+
+TEST(SparseTest, TheThresholdDropsSumsOfTwo) {
+  std::vector<Tensor> inputs = {
+      Column({0, 1, 2}),  Tensor::Vector<float>({0, 1, 4}),  Tensor::Vector<int64_t>({4}),
+      Column({1, 2, 3}),  Tensor::Vector<float>({-2, 4, 3}), Tensor::Vector<int64_t>({4}),
+      Tensor::Scalar(5.f)};
+  KernelRunner runner = KernelRunner::Create("SparseAdd", inputs).value();
+  const std::vector<Tensor> sum = runner.Run(inputs).value();
+  const auto indices = sum[0].flat<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(indices.begin(), indices.end()), (std::vector<int64_t>{0, 2, 3}));
+  const auto values = sum[1].flat<float>();
+  EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{0, 8, 3}));
+}
+
+}  // namespace
+}  // namespace tessera
