@@ -156,7 +156,8 @@ std::string JoinTexts(const Columns& columns, const std::vector<int64_t>& positi
   return text;
 }
 
-// Crosses as strings joined by "_X_", or as hashes.
+// Crosses as strings joined by "_X_", or as hashes: as the type of the values says, whatever
+// `hashed_output` does.
 class SparseCrossKernel : public OpKernel {
  public:
   explicit SparseCrossKernel(const KernelBuild& build)
@@ -164,7 +165,7 @@ class SparseCrossKernel : public OpKernel {
         values_(build.inputs("values")),
         shapes_(build.inputs("shapes")),
         dense_(build.inputs("dense_inputs")),
-        hashed_(build.attr<bool>("hashed_output")),
+        hashed_(build.output_types()[1] == DType::kInt64),
         num_buckets_(build.attr<int64_t>("num_buckets")),
         hash_key_(build.attr<int64_t>("hash_key")) {}
 

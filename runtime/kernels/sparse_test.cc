@@ -25,5 +25,23 @@ TEST(SparseTest, TheThresholdDropsSumsOfTwo) {
   EXPECT_EQ(std::vector<float>(values.begin(), values.end()), (std::vector<float>{0, 8, 3}));
 }
 
+// The attribute `hashed_output` may say otherwise.
+TEST(SparseTest, CrossesAreOfTheirOutputsType) {
+  const Tensor dense = Tensor::Zeros(DType::kInt64, {2, 1}).value();
+  for (const DType type : {DType::kInt64, DType::kString}) {
+    KernelRunner runner = KernelRunner::Create("SparseCross", {dense},
+                                               {{"N", 0},
+                                                {"hashed_output", type == DType::kString},
+                                                {"num_buckets", 10},
+                                                {"hash_key", 1},
+                                                {"sparse_types", std::vector<DType>{}},
+                                                {"dense_types", std::vector<DType>{DType::kInt64}},
+                                                {"out_type", type},
+                                                {"internal_type", DType::kInt64}})
+                              .value();
+    EXPECT_EQ(runner.Run({dense}).value()[1].dtype(), type);
+  }
+}
+
 }  // namespace
 }  // namespace tessera
