@@ -180,7 +180,9 @@ class HistogramKernel : public OpKernel {
         return absl::InvalidArgumentError(
             absl::StrCat("'value_range' must ascend and be finite, is [", low, ", ", high, "]"));
       }
-      std::vector<int64_t> histogram(bins);
+      ASSIGN_OR_RETURN(Tensor wide, ctx.AllocateTemp(DType::kInt64, Shape{bins}));
+      int64_t* const histogram = wide.data<int64_t>();
+      std::fill_n(histogram, bins, 0);
       const double step = (high - low) / static_cast<double>(bins);
       for (const T v : values.flat<T>()) {
         const double place = std::floor((static_cast<double>(v) - low) / step);

@@ -1,7 +1,9 @@
 // Counting with sparse input or output: SparseBincount, DenseCountSparseOutput,
 // SparseCountSparseOutput, RaggedCountSparseOutput.
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -103,11 +105,12 @@ class CountSparseOutputBase : public OpKernel {
                      RowOf row_of) const {
     RETURN_IF_ERROR(CheckWeights(weights, values));
     return VisitRealType(ctx.output_type(1), [&]<typename T>() -> absl::Status {
-      std::vector<std::map<int64_t, T>> counts(rows < 0 ? 1 : rows);
-      int64_t greatest = 0, total = 0;
+      // By row and value; most of the rows may be empty.
+      std::map<std::pair<int64_t, int64_t>, T> counts;
+      int64_t greatest = 0;
       RETURN_IF_ERROR(ForValues(values, [&](int64_t i, int64_t value) {
         if (max_length_ > 0 && value >= max_length_) return;
-        T& count = counts[rows < 0 ? 0 : row_of(i)][value];
+        T& count = counts[{rows < 0 ? 0 : row_of(i), value}];
         if (binary_) {
           count = T(1);
         } else {
@@ -115,19 +118,20 @@ class CountSparseOutputBase : public OpKernel {
         }
         greatest = std::max(greatest, value);
       }));
-      for (const auto& row : counts) total += static_cast<int64_t>(row.size());
+      if (greatest == std::numeric_limits<int64_t>::max()) {
+        return absl::InvalidArgumentError(absl::StrCat("cannot count ", greatest));
+      }
       const int64_t width = max_length_ > 0 ? max_length_ : std::max(greatest + 1, min_length_);
       std::vector<int64_t> shape = {width};
       if (rows >= 0) shape.insert(shape.begin(), rows);
-      ASSIGN_OR_RETURN(const SparseOutput out, AllocateSparse(ctx, 0, total, shape));
+      ASSIGN_OR_RETURN(const SparseOutput out,
+                       AllocateSparse(ctx, 0, static_cast<int64_t>(counts.size()), shape));
       int64_t* index = out.indices->template data<int64_t>();
       T* to = out.values->template data<T>();
-      for (size_t r = 0; r < counts.size(); ++r) {
-        for (const auto& [value, count] : counts[r]) {
-          if (rows >= 0) *index++ = static_cast<int64_t>(r);
-          *index++ = value;
-          *to++ = count;
-        }
+      for (const auto& [place, count] : counts) {
+        if (rows >= 0) *index++ = place.first;
+        *index++ = place.second;
+        *to++ = count;
       }
       return absl::OkStatus();
     });

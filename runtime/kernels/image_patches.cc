@@ -37,6 +37,7 @@ class ExtractPatchesKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({images.dim(0), rows.output, columns.output, depth}));
     ASSIGN_OR_RETURN(Tensor * patches, ctx.AllocateOutput(0, shape));
+    if (patches->num_elements() == 0) return absl::OkStatus();
     const DType dtype = images.dtype();
     const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(dtype));
     ctx.ParallelFor(

@@ -23,7 +23,7 @@ class QrKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape r_shape, MatrixBatch::ShapeOf(x, {inner, columns}));
     ASSIGN_OR_RETURN(Tensor * q, ctx.AllocateOutput(0, q_shape));
     ASSIGN_OR_RETURN(Tensor * r, ctx.AllocateOutput(1, r_shape));
-    if (batch.count == 0 || rows == 0) return absl::OkStatus();
+    if (q->num_elements() == 0) return absl::OkStatus();
     return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {

@@ -9,6 +9,7 @@
 #include "Eigen/LU"
 #include "absl/synchronization/mutex.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/matrix_batch.h"
 
 namespace tessera {
@@ -132,12 +133,14 @@ class TriangularSolveKernel : public OpKernel {
           absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
                        " do not fit matrices of shape ", x.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const Places places, Broadcast(x, right));
-    Shape shape = places.batch;
+    ASSIGN_OR_RETURN(const Shape matrices, BatchShape(x));
+    ASSIGN_OR_RETURN(const Shape right_sides, BatchShape(right));
+    ASSIGN_OR_RETURN(Shape shape, BroadcastShape(matrices, right_sides));
     shape.AddDim(sides.rows);
     shape.AddDim(sides.columns);
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
+    const Places places = Broadcast(x, right);
     return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
       for (size_t i = 0; i < places.matrix.size(); ++i) {
         const Matrix<C> matrix = AdjointIf(adjoint_, batch.Read<T, C>(x, places.matrix[i]));
@@ -157,12 +160,16 @@ class TriangularSolveKernel : public OpKernel {
   }
 
  private:
-  // Which matrix and which right-hand side make each output.
+  // The dimensions before those of the matrices.
+  static absl::StatusOr<Shape> BatchShape(const Tensor& t) {
+    return Shape::Make(t.shape().dims().first(t.rank() - 2));
+  }
+
+  // Which matrix and which right-hand side make each output. Requires batches that broadcast.
   struct Places {
-    Shape batch;
     std::vector<int64_t> matrix, side;
   };
-  static absl::StatusOr<Places> Broadcast(const Tensor& x, const Tensor& right) {
+  static Places Broadcast(const Tensor& x, const Tensor& right) {
     const int rank = std::max(x.rank(), right.rank()) - 2;
     auto dim = [&](const Tensor& t, int d) {
       const int own = d - (rank - (t.rank() - 2));
@@ -173,13 +180,7 @@ class TriangularSolveKernel : public OpKernel {
     int64_t count = 1;
     for (int d = 0; d < rank; ++d) {
       const int64_t a = dim(x, d), b = dim(right, d);
-      if (a != b && a != 1 && b != 1) {
-        return absl::InvalidArgumentError(absl::StrCat("batches of shapes ", x.shape().ToString(),
-                                                       " and ", right.shape().ToString(),
-                                                       " do not broadcast"));
-      }
       const int64_t size = a == 1 ? b : a;
-      places.batch.AddDim(size);
       Places next;
       for (int64_t i = 0; i < count; ++i) {
         for (int64_t k = 0; k < size; ++k) {

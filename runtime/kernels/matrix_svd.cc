@@ -26,7 +26,9 @@ class SvdKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * s, ctx.AllocateOutput(0, s_shape));
     ASSIGN_OR_RETURN(Tensor * u, ctx.AllocateOutput(1, vectors_ ? u_shape : Shape{0}));
     ASSIGN_OR_RETURN(Tensor * v, ctx.AllocateOutput(2, vectors_ ? v_shape : Shape{0}));
-    if (batch.count == 0) return absl::OkStatus();
+    if (s->num_elements() == 0 && u->num_elements() == 0 && v->num_elements() == 0) {
+      return absl::OkStatus();
+    }
     const unsigned options = !vectors_ ? 0
                              : full_   ? Eigen::ComputeFullU | Eigen::ComputeFullV
                                        : Eigen::ComputeThinU | Eigen::ComputeThinV;

@@ -128,6 +128,13 @@ class NonMaxSuppressionKernel : public OpKernel {
     return t;
   }
 
+  // Zeros follow the values.
+  template <typename T>
+  static void CopyPadded(const std::vector<T>& values, Tensor* to) {
+    T* const end = std::copy(values.begin(), values.end(), to->data<T>());
+    std::fill(end, to->data<T>() + to->num_elements(), T(0));
+  }
+
   template <typename T>
   absl::Status Run(KernelContext& ctx) const {
     const Tensor& boxes = ctx.input(0);
@@ -151,23 +158,19 @@ class NonMaxSuppressionKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const Thresholds<T> thresholds, ReadThresholds<T>(ctx));
     const T* const data = boxes.data<T>();
-    Selection<T> chosen =
+    const Selection<T> chosen =
         Select<T>(scores.flat<T>(), wanted, thresholds, [&](int32_t a, int32_t b) {
           return from_overlaps_ ? data[a * columns + b]
                                 : IntersectionOverUnion(data + a * 4, data + b * 4);
         });
     const auto valid = static_cast<int32_t>(chosen.boxes.size());
-    if (pad_) {
-      chosen.boxes.resize(wanted);
-      chosen.scores.resize(wanted, T(0));
-    }
-    const Shape shape{static_cast<int64_t>(chosen.boxes.size())};
+    const Shape shape{pad_ ? wanted : valid};
     ASSIGN_OR_RETURN(Tensor * indices, ctx.AllocateOutput(0, shape));
-    std::copy(chosen.boxes.begin(), chosen.boxes.end(), indices->data<int32_t>());
+    CopyPadded(chosen.boxes, indices);
     int output = 1;
     if (ctx.num_outputs() == 3) {
       ASSIGN_OR_RETURN(Tensor * out_scores, ctx.AllocateOutput(output++, shape));
-      std::copy(chosen.scores.begin(), chosen.scores.end(), out_scores->data<T>());
+      CopyPadded(chosen.scores, out_scores);
     }
     if (ctx.num_outputs() > 1) ctx.set_output(output, Tensor::Scalar<int32_t>(valid));
     return absl::OkStatus();

@@ -90,6 +90,7 @@ class MaxPoolGradKernel : public OpKernel {
     const bool first = kOrder == Order::kFirst;
     RETURN_IF_ERROR(CheckShape(gradients, first ? pooled : input.shape(), "grad"));
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, first ? input.shape() : pooled));
+    if (out->num_elements() == 0) return absl::OkStatus();
     return VisitRealType(input.dtype(), [&]<typename T>() {
       const T* const from = gradients.data<T>();
       std::vector<SumOf<T>> sums(out->num_elements());

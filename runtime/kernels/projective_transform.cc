@@ -99,6 +99,7 @@ class ProjectiveTransformKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({images.dim(0), size[0], size[1], images.dim(3)}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
     return VisitRealType(images.dtype(), [&]<typename T>() {
       const int64_t row_size = size[1] * images.dim(3);
       ctx.ParallelFor(images.dim(0) * size[0], 20.0 * row_size, [&](int64_t begin, int64_t end) {

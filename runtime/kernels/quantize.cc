@@ -55,6 +55,7 @@ absl::StatusOr<Slices> ReadSlices(const Tensor& x, const Tensor& min, const Tens
     slices.count = x.dim(static_cast<int>(axis));
     slices.inner = DimProduct(x.shape(), static_cast<int>(axis) + 1, x.rank());
   }
+  if (slices.inner == 0) slices.outer = 0;
   const bool fits = axis == -1 ? min.num_elements() == 1 && max.num_elements() == 1
                                : min.shape() == Shape{slices.count} && max.shape() == min.shape();
   if (!fits) {

@@ -182,10 +182,10 @@ class RaggedGatherKernel : public OpKernel {
     int64_t rows = 1;
     for (int d = 0; d + 1 < indices.rank(); ++d) {
       rows *= indices.dim(d);
-      std::vector<int64_t> splits(rows + 1);
-      for (int64_t i = 0; i <= rows; ++i) splits[i] = i * indices.dim(d + 1);
       ASSIGN_OR_RETURN(Tensor* const output,
                        ctx.AllocateOutput(out_splits_.begin + d, Shape{rows + 1}));
+      std::vector<int64_t> splits(rows + 1);
+      for (int64_t i = 0; i <= rows; ++i) splits[i] = i * indices.dim(d + 1);
       RETURN_IF_ERROR(WriteRowSplits(splits, output));
     }
     return absl::OkStatus();
@@ -220,7 +220,8 @@ class RaggedToSparseKernel : public OpKernel {
     // On each level, the row that the present element lies in.
     std::vector<int64_t> row(levels, 0);
     int64_t* index = indices->data<int64_t>();
-    for (int64_t v = 0; v < values.dim(0); ++v) {
+    const int64_t rows = count == 0 ? 0 : values.dim(0);
+    for (int64_t v = 0; v < rows; ++v) {
       int64_t child = v;
       for (int level = levels - 1; level >= 0; --level) {
         while (nested[level][row[level] + 1] <= child) ++row[level];

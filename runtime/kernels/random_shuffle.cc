@@ -14,7 +14,7 @@ namespace {
 // left, by a random number modulo their count.
 absl::Status Shuffle(KernelContext& ctx, const Philox& generator) {
   const Tensor& rows = ctx.input(0);
-  if (rows.rank() == 0 || rows.dim(0) <= 1) {
+  if (rows.rank() == 0 || rows.dim(0) <= 1 || rows.num_elements() == 0) {
     ctx.set_output(0, ctx.TakeInput(0));
     return absl::OkStatus();
   }

@@ -201,10 +201,11 @@ class ScaleAndTranslateKernel : public ScaleAndTranslateBase {
     const Tensor& images = ctx.input(0);
     RETURN_IF_ERROR(CheckImages(images, "images"));
     ASSIGN_OR_RETURN(const IndexVector size, ReadImageSize(ctx.input(1)));
-    ASSIGN_OR_RETURN(const TapPair taps, MakeTaps(ctx, images, size[0], size[1]));
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({images.dim(0), size[0], size[1], images.dim(3)}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const TapPair taps, MakeTaps(ctx, images, size[0], size[1]));
     return VisitRealType(images.dtype(), [&]<typename T>() {
       Resample<T>(ctx, images, taps.rows, taps.columns, out->data<float>());
       return absl::OkStatus();
@@ -230,9 +231,10 @@ class ScaleAndTranslateGradKernel : public ScaleAndTranslateBase {
           absl::StrCat("gradients of shape ", gradients.shape().ToString(),
                        " do not belong to images of shape ", original.shape().ToString()));
     }
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, original.shape()));
+    if (out->num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const TapPair taps,
                      MakeTaps(ctx, original, gradients.dim(1), gradients.dim(2)));
-    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, original.shape()));
     Spread<float>(gradients, taps.rows, taps.columns, out);
     return absl::OkStatus();
   }

@@ -74,7 +74,9 @@ class SegmentKernel : public OpKernel {
     }
     const int64_t segments = to.dim(0), columns = to.num_elements() / segments;
     const int64_t size = loops_.size;
-    std::vector<int64_t> counts(segments, 0);
+    ASSIGN_OR_RETURN(Tensor sizes, ctx.AllocateTemp(DType::kInt64, {segments}));
+    int64_t* const counts = sizes.data<int64_t>();
+    std::fill_n(counts, segments, 0);
     for (const int64_t id : ids) {
       if (id >= 0) ++counts[id];
     }

@@ -1,4 +1,6 @@
 // Blocks of pixels as channels and back: SpaceToDepth, DepthToSpace.
+#include <limits>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/cpu/strided_copy.h"
 #include "runtime/kernels/index_input.h"
@@ -30,9 +32,9 @@ class SpaceDepthKernel : public OpKernel {
       : to_depth_(build.op().name == "SpaceToDepth"),
         block_(build.attr<int64_t>("block_size")),
         format_(build.attr<std::string>("data_format")) {
-    if (block_ < 2) {
-      build.Fail(
-          absl::InvalidArgumentError(absl::StrCat("block_size must be at least 2, is ", block_)));
+    if (block_ < 2 || block_ > std::numeric_limits<int32_t>::max()) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("block_size must be at least 2 and fit in 32 bits, is ", block_)));
     }
     if (format_ != "NHWC" && format_ != "NCHW") {
       build.Fail(absl::UnimplementedError(

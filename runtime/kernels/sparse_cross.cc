@@ -1,6 +1,8 @@
 // SparseCross: feature crosses of categorical columns.
 #include <functional>
 #include <limits>
+#include <map>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,7 +16,7 @@ namespace {
 // One column: for each row of the batch some values, strings or integers.
 struct Column {
   const Tensor* values = nullptr;
-  std::vector<std::vector<int64_t>> rows;  // positions in `values`
+  std::map<int64_t, std::vector<int64_t>> rows;  // positions in `values`; of rows with any
 
   uint64_t Fingerprint(int64_t position) const {
     return values->dtype() == DType::kString
@@ -46,14 +48,28 @@ class Columns {
   size_t size() const { return columns_.size(); }
   const Column& operator[](size_t i) const { return columns_[i]; }
 
-  // How many crosses row `row` gives.
-  absl::StatusOr<int64_t> CrossCount(int64_t row) const {
-    int64_t count = columns_.empty() ? 0 : 1;
-    for (const Column& column : columns_) {
-      count = MultiplyWithoutOverflow(count, static_cast<int64_t>(column.rows[row].size()));
-      if (count < 0) return absl::InvalidArgumentError("SparseCross: too many crosses");
+  // Calls visit(row, choices, count) for each row that gives any crosses, in order: of each column
+  // the positions to choose from, and how many crosses that makes. Errors: INVALID_ARGUMENT for
+  // more crosses than can be counted.
+  template <typename Visit>
+  absl::Status ForRows(Visit visit) const {
+    if (columns_.empty()) return absl::OkStatus();
+    std::vector<const std::vector<int64_t>*> choices(columns_.size());
+    for (const auto& [row, positions] : columns_[0].rows) {
+      int64_t count = 1;
+      for (size_t c = 0; c < columns_.size(); ++c) {
+        const auto found = columns_[c].rows.find(row);
+        if (found == columns_[c].rows.end()) {
+          count = 0;
+          break;
+        }
+        choices[c] = &found->second;
+        count = MultiplyWithoutOverflow(count, static_cast<int64_t>(choices[c]->size()));
+        if (count < 0) return absl::InvalidArgumentError("SparseCross: too many crosses");
+      }
+      if (count > 0) visit(row, choices, count);
     }
-    return count;
+    return absl::OkStatus();
   }
 
  private:
@@ -80,7 +96,7 @@ class Columns {
       return absl::InvalidArgumentError(absl::StrCat(what, " has ", batch, " rows"));
     }
     RETURN_IF_ERROR(SetBatch(batch, what));
-    Column column{&values, std::vector<std::vector<int64_t>>(batch)};
+    Column column{&values, {}};
     for (int64_t n = 0; n < values.dim(0); ++n) {
       const int64_t row = indices.flat<int64_t>()[2 * n];
       if (row < 0 || row >= batch) {
@@ -100,7 +116,7 @@ class Columns {
           absl::StrCat(what, " must be a matrix, has shape ", values.shape().ToString()));
     }
     RETURN_IF_ERROR(SetBatch(values.dim(0), what));
-    Column column{&values, std::vector<std::vector<int64_t>>(values.dim(0))};
+    Column column{&values, {}};
     for (int64_t n = 0; n < values.num_elements(); ++n) {
       column.rows[n / values.dim(1)].push_back(n);
     }
@@ -118,11 +134,10 @@ absl::Status WriteCrosses(KernelContext& ctx, const Columns& columns, DType dtyp
                           const std::function<void(const std::vector<int64_t>& positions,
                                                    Tensor& values, int64_t out)>& emit) {
   int64_t total = 0, widest = 0;
-  for (int64_t row = 0; row < columns.batch(); ++row) {
-    ASSIGN_OR_RETURN(const int64_t count, columns.CrossCount(row));
-    total += count;
+  RETURN_IF_ERROR(columns.ForRows([&](int64_t, const auto&, int64_t count) {
+    if (__builtin_add_overflow(total, count, &total)) total = std::numeric_limits<int64_t>::max();
     widest = std::max(widest, count);
-  }
+  }));
   ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, {total, 2}));
   ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, dtype, {total}));
   ASSIGN_OR_RETURN(Tensor* const shape, ctx.AllocateOutput(2, {2}));
@@ -130,21 +145,19 @@ absl::Status WriteCrosses(KernelContext& ctx, const Columns& columns, DType dtyp
   shape->flat<int64_t>()[1] = widest;
   int64_t out = 0;
   std::vector<int64_t> positions(columns.size());
-  for (int64_t row = 0; row < columns.batch(); ++row) {
-    ASSIGN_OR_RETURN(const int64_t count, columns.CrossCount(row));
+  return columns.ForRows([&](int64_t row, const auto& choices, int64_t count) {
     for (int64_t n = 0; n < count; ++n, ++out) {
       int64_t rest = n;
       for (size_t c = columns.size(); c-- > 0;) {
-        const auto& choices = columns[c].rows[row];
-        positions[c] = choices[rest % choices.size()];
-        rest /= static_cast<int64_t>(choices.size());
+        const std::vector<int64_t>& of_column = *choices[c];
+        positions[c] = of_column[rest % of_column.size()];
+        rest /= static_cast<int64_t>(of_column.size());
       }
       indices->flat<int64_t>()[2 * out] = row;
       indices->flat<int64_t>()[2 * out + 1] = n;
       emit(positions, *values, out);
     }
-  }
-  return absl::OkStatus();
+  });
 }
 
 std::string JoinTexts(const Columns& columns, const std::vector<int64_t>& positions,

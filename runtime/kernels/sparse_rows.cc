@@ -40,9 +40,12 @@ class SparseFillEmptyRowsKernel : public OpKernel {
     }
     const int64_t* in = indices.data<int64_t>();
     ASSIGN_OR_RETURN(Tensor* const empty, ctx.AllocateOutput(2, {rows}));
+    // First the size of each row, then where its next goes.
+    ASSIGN_OR_RETURN(Tensor sizes, ctx.AllocateTemp(DType::kInt64, {rows}));
     bool* const is_empty = empty->data<bool>();
+    int64_t* const next = sizes.data<int64_t>();
     std::fill(is_empty, is_empty + rows, true);
-    std::vector<int64_t> next(rows, 0);  // first the size of each row, then where its next goes
+    std::fill(next, next + rows, 0);
     for (int64_t n = 0; n < count; ++n) {
       const int64_t row = in[n * rank];
       if (row < 0 || row >= rows) {

@@ -53,6 +53,7 @@ class SparseSegmentKernel : public OpKernel {
     }
     shape.SetDim(0, rows);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (output->num_elements() == 0) return absl::OkStatus();
     return VisitRealType(data.dtype(), [&]<typename T>() {
       Reduce<T>(data, indices, segments, DimProduct(shape, 1, shape.rank()), output);
       return absl::OkStatus();

@@ -149,7 +149,7 @@ class SegmentJoinKernel : public OpKernel {
     const int64_t slice = DimProduct(input.shape(), ids.rank(), input.rank());
     const auto from = input.flat<std::string>();
     auto to = output->flat<std::string>();
-    std::vector<bool> begun(segments, false);
+    std::vector<bool> begun(slice > 0 ? segments : 0, false);
     return VisitIndexType(ids.dtype(), [&]<typename Index>() -> absl::Status {
       const auto id = ids.flat<Index>();
       for (size_t i = 0; i < id.size(); ++i) {
@@ -164,7 +164,7 @@ class SegmentJoinKernel : public OpKernel {
           if (begun[segment]) joined += separator_;
           joined += from[static_cast<int64_t>(i) * slice + j];
         }
-        begun[segment] = true;
+        if (slice > 0) begun[segment] = true;
       }
       return absl::OkStatus();
     });

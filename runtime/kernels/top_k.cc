@@ -62,6 +62,7 @@ void SelectFirst(const T* row, int64_t count, int64_t stride, int64_t k,
 template <bool kGreatest>
 absl::Status TopK(KernelContext& ctx, const Tensor& x, int axis, int64_t k, Tensor* values,
                   Tensor* indices) {
+  if (values->num_elements() == 0) return absl::OkStatus();
   const int64_t count = x.dim(axis), inner = DimProduct(x.shape(), axis + 1, x.rank());
   const int64_t rows = DimProduct(x.shape(), 0, axis) * inner;
   return VisitRealType(x.dtype(), [&]<typename T>() {

@@ -1,0 +1,138 @@
+// Sizes that a request may name though no memory holds them, or nothing lies inside: kernels answer
+// at once, with an error or with what is empty.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/kernel_runner.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kHuge = int64_t{1} << 40;
+
+Tensor Floats(const Shape& shape) { return Tensor::Zeros(DType::kFloat, shape).value(); }
+
+// No values, yet `rows` rows.
+std::vector<Tensor> EmptyMatrix(int64_t rows) {
+  return {Tensor::Zeros(DType::kInt64, {0, 2}).value(), Tensor::Zeros(DType::kInt64, {0}).value(),
+          Tensor::Vector<int64_t>({rows, 3})};
+}
+
+absl::StatusOr<std::vector<Tensor>> RunAll(absl::string_view op, std::vector<Tensor> inputs,
+                                           AttrMap attrs = {}) {
+  ASSIGN_OR_RETURN(KernelRunner runner, KernelRunner::Create(op, inputs, std::move(attrs)));
+  return runner.Run(std::move(inputs));
+}
+
+TEST(HostileSizesTest, RowsWithoutValuesAreNotCounted) {
+  std::vector<Tensor> inputs = EmptyMatrix(kHuge);
+  inputs.push_back(Tensor::Zeros(DType::kInt64, {0}).value());
+  const auto counts = RunAll("SparseCountSparseOutput", inputs,
+                             {{"output_type", DType::kInt64}, {"binary_output", false}});
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ((*counts)[0].shape(), Shape({0, 2}));
+  EXPECT_EQ((*counts)[2].flat<int64_t>()[0], kHuge);
+}
+
+TEST(HostileSizesTest, NoWidthIsAboveTheGreatestInteger) {
+  const Tensor values = Tensor::Vector<int64_t>({std::numeric_limits<int64_t>::max()});
+  const auto counts =
+      RunAll("DenseCountSparseOutput", {values, Tensor::Zeros(DType::kInt64, {0}).value()},
+             {{"output_type", DType::kInt64}, {"binary_output", false}});
+  EXPECT_EQ(counts.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileSizesTest, RowsWithoutValuesAreNotCrossed) {
+  const auto crosses = RunAll("SparseCross", EmptyMatrix(std::numeric_limits<int32_t>::max()),
+                              {{"N", 1},
+                               {"hashed_output", true},
+                               {"num_buckets", 0},
+                               {"hash_key", 1},
+                               {"sparse_types", std::vector<DType>{DType::kInt64}},
+                               {"dense_types", std::vector<DType>{}},
+                               {"out_type", DType::kInt64},
+                               {"internal_type", DType::kInt64}});
+  ASSERT_TRUE(crosses.ok()) << crosses.status();
+  EXPECT_EQ((*crosses)[0].shape(), Shape({0, 2}));
+}
+
+TEST(HostileSizesTest, TooManyEmptyRowsAreNotFilled) {
+  std::vector<Tensor> inputs = EmptyMatrix(int64_t{1} << 34);
+  inputs.push_back(Tensor::Scalar<int64_t>(0));
+  EXPECT_EQ(RunAll("SparseFillEmptyRows", inputs).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(HostileSizesTest, RowsOfNothingAddUpToNothing) {
+  const auto sums = RunOp("SparseSegmentSum", {Floats({0, kHuge}), Tensor::Vector<int32_t>({}),
+                                               Tensor::Vector<int32_t>({})});
+  EXPECT_EQ(sums->shape(), Shape({0, kHuge}));
+}
+
+TEST(HostileSizesTest, SystemsWithoutUnknownsAreSolved) {
+  const auto solved = RunOp("MatrixTriangularSolve", {Floats({kHuge, 0, 0}), Floats({1, 0, 2})});
+  EXPECT_EQ(solved->shape(), Shape({kHuge, 0, 2}));
+  const auto crossed =
+      RunOp("MatrixTriangularSolve", {Floats({1 << 20, 1, 1, 1}), Floats({1 << 20, 1, 1})});
+  EXPECT_EQ(crossed.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(HostileSizesTest, EmptyStringsAreNotJoined) {
+  const Tensor empty = Tensor::Zeros(DType::kString, {2, 0}).value();
+  const auto joined = RunOp("UnsortedSegmentJoin", {empty, Tensor::Vector<int32_t>({0, 1}),
+                                                    Tensor::Scalar<int64_t>(kHuge)});
+  EXPECT_EQ(joined->shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, EmptyRowsAreNotShuffled) {
+  EXPECT_EQ(RunOp("RandomShuffle", {Floats({kHuge, 0})})->shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, EmptyRowsHaveNoGreatestElements) {
+  const auto best = RunAll("TopKV2", {Floats({kHuge, 0}), Tensor::Scalar<int32_t>(0)});
+  EXPECT_EQ((*best)[0].shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, EmptyMatricesHaveNoFactors) {
+  EXPECT_EQ((*RunAll("Qr", {Floats({kHuge, 2, 0})}))[1].shape(), Shape({kHuge, 0, 0}));
+  EXPECT_EQ((*RunAll("Svd", {Floats({kHuge, 2, 0})}))[0].shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, ImagesWithoutPixelsStayEmpty) {
+  const auto warped =
+      RunOp("ImageProjectiveTransformV2",
+            {Floats({kHuge, 2, 2, 0}), Floats({1, 8}), Tensor::Vector<int32_t>({2, 2})},
+            {{"interpolation", "NEAREST"}});
+  EXPECT_EQ(warped->shape(), Shape({kHuge, 2, 2, 0}));
+  const std::vector<int64_t> ones = {1, 1, 1, 1};
+  const auto patches =
+      RunOp("ExtractImagePatches", {Floats({kHuge, 2, 2, 0})},
+            {{"ksizes", ones}, {"strides", ones}, {"rates", ones}, {"padding", "VALID"}});
+  EXPECT_EQ(patches->shape(), Shape({kHuge, 2, 2, 0}));
+  const auto scaled =
+      RunOp("ScaleAndTranslate", {Floats({0, 2, 2, 1}), Tensor::Vector<int32_t>({1 << 30, 1 << 30}),
+                                  Tensor::Vector<float>({1, 1}), Tensor::Vector<float>({0, 0})});
+  EXPECT_EQ(scaled->shape(), Shape({0, 1 << 30, 1 << 30, 1}));
+  const auto gradient = RunOp(
+      "MaxPoolGrad", {Floats({kHuge, 2, 2, 0}), Floats({kHuge, 2, 2, 0}), Floats({kHuge, 2, 2, 0})},
+      {{"ksize", ones}, {"strides", ones}, {"padding", "VALID"}});
+  EXPECT_EQ(gradient->shape(), Shape({kHuge, 2, 2, 0}));
+}
+
+TEST(HostileSizesTest, NothingIsQuantizedManyTimes) {
+  const auto y = RunAll(
+      "QuantizeV2", {Floats({kHuge, 1, 0}), Tensor::Vector<float>({0}), Tensor::Vector<float>({1})},
+      {{"T", DType::kQuint8}, {"axis", 1}});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ((*y)[0].shape(), Shape({kHuge, 1, 0}));
+}
+
+TEST(HostileSizesTest, BlocksWhoseSquareOverflowsAreRefused) {
+  const auto y = RunOp("DepthToSpace", {Floats({1, 1, 1, 4})}, {{"block_size", int64_t{1} << 32}});
+  EXPECT_EQ(y.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tessera
