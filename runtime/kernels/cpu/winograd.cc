@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "runtime/base/fresh_pages.h"
 #include "runtime/base/thread_share.h"
@@ -109,7 +110,39 @@ void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile, 
   tiling.transforms.input(points, s.in_channels, point_step, out);
 }
 
-void TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* in,
+// A tile of the output by its definition, for one that has no transform.
+void ConvolveTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* input,
+                  const float* filter, float* output) {
+  const ConvolutionShape& s = tiling.shape;
+  const Tiling::Place place = tiling.PlaceOf(tile);
+  const int size = tiling.transforms.output_tile;
+  std::vector<float> sums(s.out_channels);
+  for (int i = 0; i < size * size; ++i) {
+    const int64_t row = place.row + i / size, column = place.column + i % size;
+    if (row >= s.output[0] || column >= s.output[1]) continue;
+    std::fill(sums.begin(), sums.end(), 0);
+    for (int tap = 0; tap < 9; ++tap) {
+      const int64_t y = row - s.pad_before[0] + tap / 3, x = column - s.pad_before[1] + tap % 3;
+      if (y < 0 || y >= s.input[0] || x < 0 || x >= s.input[1]) continue;
+      const float* const in =
+          input + ((place.image * s.input[0] + y) * s.input[1] + x) * s.in_channels;
+      const float* weights = filter + tap * s.in_channels * s.out_channels;
+      for (int64_t c = 0; c < s.in_channels; ++c, weights += s.out_channels) {
+        for (int64_t o = 0; o < s.out_channels; ++o) sums[o] += in[c] * weights[o];
+      }
+    }
+    float* const to =
+        output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels;
+    for (int64_t o = 0; o < s.out_channels; ++o) {
+      float value = sums[o] + (ending.bias != nullptr ? ending.bias[o] : 0);
+      if (ending.add) value += to[o];
+      value = value < ending.low ? ending.low : value;
+      to[o] = value > ending.high ? ending.high : value;
+    }
+  }
+}
+
+bool TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* in,
                          int64_t point_step, float* output) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
@@ -122,7 +155,7 @@ void TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t til
             ? output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels
             : nullptr;
   }
-  tiling.transforms.output(in, point_step, s.out_channels, ending, points);
+  return tiling.transforms.output(in, point_step, s.out_channels, ending, points);
 }
 
 // The products of all points, each of its rows and its matrix.
@@ -256,8 +289,10 @@ absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
       point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
       ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
         for (; i < end; ++i) {
-          TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
-                              PointStep(rows, out), output);
+          if (!TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
+                                   PointStep(rows, out), output)) {
+            ConvolveTile(tiling, ending, first + i, input, filter.data<float>(), output);
+          }
         }
       });
     }

@@ -16,7 +16,9 @@ bool WinogradPays(const ConvolutionShape& shape, const PostOps& post_ops);
 // As Convolve(), for what WinogradPays(). The result is within about 1e-5 of the largest output of
 // the exact one, the direct sum's within 1e-6. The filter is transformed once, for each of two
 // sizes of tiles, of which the number of images decides which is faster; one with infinities or
-// NaNs is left to compute_exactly(). Errors: its own; RESOURCE_EXHAUSTED for scratch memory.
+// NaNs is left to compute_exactly(). Those of the input stay with the outputs that they belong to:
+// their tiles are summed directly. Errors: compute_exactly()'s; RESOURCE_EXHAUSTED for scratch
+// memory.
 absl::Status ConvolveWinograd(KernelContext& ctx, const ConvolutionShape& shape,
                               const PostOps& post_ops, const float* input, const Tensor& filter,
                               const Tensor* bias, PackedWeights* packed, float* output,

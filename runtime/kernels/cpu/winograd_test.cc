@@ -1,6 +1,8 @@
 #include "runtime/kernels/cpu/winograd.h"
 
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/cpu/exact_product.h"
@@ -71,6 +73,39 @@ TEST(WinogradTest, SeveralBlocksOfTiles) {
   for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
     ExpectAsDirect(Same3x3(1, 128, 128, 32, 32), {.bias = true}, threads);
   }
+}
+
+// They reach the outputs about them, though the transforms spread them over their tiles.
+TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd needs AVX-512";
+  const float infinity = std::numeric_limits<float>::infinity();
+  const ConvolutionShape s = Same3x3(2, 9, 11, 32, 48);
+  const PostOps post_ops = {.bias = true, .add = true};
+  const Tensor input = RandomTensor({2, 9, 11, 32}, 1), filter = RandomTensor({3, 3, 32, 48}, 2);
+  const Tensor bias = RandomTensor({48}, 3), before = RandomTensor({2, 9, 11, 48}, 4);
+  Tensor bad = input.DeepCopy().value(), output = before.DeepCopy().value();
+  bad.flat<float>()[((0 * 9 + 1) * 11 + 2) * 32 + 5] = infinity;
+  bad.flat<float>()[((0 * 9 + 8) * 11 + 0) * 32 + 31] = -infinity;
+  bad.flat<float>()[((1 * 9 + 4) * 11 + 10) * 32] = std::nanf("");
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  PackedWeights packed;
+  ASSERT_TRUE(ConvolveWinograd(ctx, s, post_ops, bad.data<float>(), filter, &bias, &packed,
+                               output.data<float>(), ComputeNone)
+                  .ok());
+  const std::vector<double> expected = ExactConvolution(s, post_ops, bad, filter, bias, before);
+  int64_t others = 0;
+  for (int64_t i = 0; i < output.num_elements(); ++i) {
+    const float actual = output.flat<float>()[i];
+    if (std::isfinite(expected[i])) {
+      ASSERT_NEAR(actual, expected[i], 1e-3) << "at " << i;
+      continue;
+    }
+    ++others;
+    ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(actual) : actual == expected[i])
+        << "at " << i << ": " << actual << ", not " << expected[i];
+  }
+  EXPECT_EQ(others, (9 + 4 + 6) * 48);
 }
 
 TEST(WinogradTest, PaysOnlyWhereItApplies) {

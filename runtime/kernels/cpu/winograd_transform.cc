@@ -98,8 +98,20 @@ void TransformInput(const float* const* points, int64_t channels, int64_t point_
 }
 
 template <int kTile>
-void TransformOutput(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
+bool AreFinite(const float* in, int64_t point_step) {
+  Vector even{}, odd{};
+  for (int p = 0; p < kTile * kTile; p += 2) {
+    even += 0.0f * Load(in + p * point_step);
+    odd += 0.0f * Load(in + (p + 1) * point_step);
+  }
+  const Vector sum = even + odd, zeros{};
+  return std::memcmp(&sum, &zeros, sizeof(sum)) == 0;
+}
+
+template <int kTile>
+bool TransformOutput(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
                      float* const* points) {
+  if (!AreFinite<kTile>(in, point_step)) return false;
   constexpr int kOutputs = kTile - 2;
   const Vector low = Vector{} + ending.low, high = Vector{} + ending.high;
   for (int64_t c = 0; c < channels; c += kLanes) {
@@ -128,6 +140,7 @@ void TransformOutput(const float* in, int64_t point_step, int64_t channels, cons
       }
     }
   }
+  return true;
 }
 
 template <int kTile>

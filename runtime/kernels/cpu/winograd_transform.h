@@ -25,8 +25,10 @@ struct Transforms {
 
   // One tile of the output, clamped, from products at in[p * point_step + c]. points[i] is the
   // first channel of the tile's output i (row by row), null where the tile reaches beyond the
-  // output.
-  void (*output)(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
+  // output. False, and nothing is written, if products are infinite or NaN: an input of the tile
+  // is, or is too large, and the transforms would spread it over all outputs. The first 16 channels
+  // are looked at, for such an input is a factor of them all.
+  bool (*output)(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
                  float* const* points);
 
   // Transformed point `point` of the 3x3 filter [3, 3, in, out], as a matrix [in, out].
