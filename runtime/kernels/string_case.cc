@@ -2,40 +2,24 @@
 #include "absl/strings/ascii.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/utf8.h"
-#include "unicode/ucasemap.h"
+#include "unicode/locid.h"
+#include "unicode/unistr.h"
 
 namespace tessera {
 namespace {
 
-// Owns ICU's case mapper of the root locale; its functions are thread-safe.
-class CaseMapper {
- public:
-  CaseMapper() {
-    UErrorCode error = U_ZERO_ERROR;
-    map_ = ucasemap_open("", 0, &error);
+// Bytes that are not UTF-8 become U+FFFD.
+std::string MapCase(const std::string& text, bool lower) {
+  icu::UnicodeString mapped = icu::UnicodeString::fromUTF8(text);
+  if (lower) {
+    mapped.toLower(icu::Locale::getRoot());
+  } else {
+    mapped.toUpper(icu::Locale::getRoot());
   }
-  ~CaseMapper() { ucasemap_close(map_); }
-  CaseMapper(const CaseMapper&) = delete;
-  CaseMapper& operator=(const CaseMapper&) = delete;
-
-  // Bytes that are not UTF-8 become U+FFFD. Errors: INTERNAL if ICU fails.
-  absl::StatusOr<std::string> Map(const std::string& text, bool lower) const {
-    const auto convert = lower ? ucasemap_utf8ToLower : ucasemap_utf8ToUpper;
-    std::string mapped(text.size() + 16, '\0');
-    for (;;) {
-      UErrorCode error = U_ZERO_ERROR;
-      const int32_t size = convert(map_, mapped.data(), static_cast<int32_t>(mapped.size()),
-                                   text.data(), static_cast<int32_t>(text.size()), &error);
-      const bool too_small = error == U_BUFFER_OVERFLOW_ERROR;
-      if (!too_small && U_FAILURE(error)) return absl::InternalError(u_errorName(error));
-      mapped.resize(size);
-      if (!too_small) return mapped;
-    }
-  }
-
- private:
-  UCaseMap* map_ = nullptr;
-};
+  std::string result;
+  mapped.toUTF8String(result);
+  return result;
+}
 
 class StringCaseKernel : public OpKernel {
  public:
@@ -53,7 +37,7 @@ class StringCaseKernel : public OpKernel {
     auto out = output->flat<std::string>();
     for (size_t i = 0; i < in.size(); ++i) {
       if (utf8_) {
-        ASSIGN_OR_RETURN(out[i], mapper_.Map(in[i], lower_));
+        out[i] = MapCase(in[i], lower_);
       } else {
         out[i] = lower_ ? absl::AsciiStrToLower(in[i]) : absl::AsciiStrToUpper(in[i]);
       }
@@ -64,7 +48,6 @@ class StringCaseKernel : public OpKernel {
  private:
   const bool lower_;
   bool utf8_;
-  CaseMapper mapper_;
 };
 REGISTER_KERNEL("StringLower", kCpu, StringCaseKernel);
 REGISTER_KERNEL("StringUpper", kCpu, StringCaseKernel);
