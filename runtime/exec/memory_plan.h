@@ -38,6 +38,7 @@ class MemoryPlan {
   // For runs with arguments of these shapes; uses[i] is what was asked for at place i.
   MemoryPlan(std::vector<Shape> shapes, absl::Span<const MemoryUse> uses);
 
+  const std::vector<Shape>& shapes() const { return shapes_; }
   // True if the arguments have the plan's shapes.
   bool Fits(absl::Span<const Tensor> args) const;
 

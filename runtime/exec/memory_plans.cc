@@ -35,6 +35,9 @@ MemoryPlans::Choice MemoryPlans::Choose(absl::Span<const Tensor> args) {
 
 void MemoryPlans::Add(std::shared_ptr<const MemoryPlan> plan) {
   absl::MutexLock lock(&mu_);
+  plans_.erase(std::remove_if(plans_.begin(), plans_.end(),
+                              [&](const auto& other) { return other->shapes() == plan->shapes(); }),
+               plans_.end());
   plans_.insert(plans_.begin(), std::move(plan));
   if (plans_.size() > kMaxPlans) plans_.pop_back();
 }

@@ -20,6 +20,7 @@ class MemoryPlans {
     bool record = false;                     // the run should be recorded, and its plan added
   };
   Choice Choose(absl::Span<const Tensor> args);
+  // Takes the place of a plan for the same shapes: runs at once may all record theirs.
   void Add(std::shared_ptr<const MemoryPlan> plan);
 
  private:

@@ -28,7 +28,7 @@ void FreeLargeBlock(void* block, size_t block_size);
 // blocks. Thread-safe.
 size_t ReleaseFreeMemory();
 
-// Gives back the blocks that were freed after `time` and wait for reuse: nobody will ask for their
+// Gives back the blocks that were freed at `time` or later and wait for reuse: nobody will ask for their
 // like soon. Returns their bytes. Thread-safe.
 size_t ReleaseBlocksFreedSince(absl::Time time);
 
