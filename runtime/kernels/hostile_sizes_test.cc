@@ -121,6 +121,43 @@ TEST(HostileSizesTest, ImagesWithoutPixelsStayEmpty) {
   EXPECT_EQ(gradient->shape(), Shape({kHuge, 2, 2, 0}));
 }
 
+TEST(HostileSizesTest, NothingIsDrawnFromNoRows) {
+  const auto drawn = RunOp("Multinomial", {Floats({0, kHuge}), Tensor::Scalar<int32_t>(3)});
+  EXPECT_EQ(drawn->shape(), Shape({0, 3}));
+}
+
+TEST(HostileSizesTest, GradientsOfNothingAreEmpty) {
+  const auto resized = RunOp(
+      "ResizeNearestNeighborGrad",
+      {Floats({0, std::numeric_limits<int32_t>::max(), 4, 1}), Tensor::Vector<int32_t>({2, 2})});
+  EXPECT_EQ(resized->shape(), Shape({0, 2, 2, 1}));
+  const Tensor none = Tensor::Zeros(DType::kInt32, {2, 2}).value();
+  const auto folded = RunOp("MirrorPadGrad", {Floats({kHuge, 0}), none}, {{"mode", "SYMMETRIC"}});
+  EXPECT_EQ(folded->shape(), Shape({kHuge, 0}));
+}
+
+TEST(HostileSizesTest, BoxesOfNoClassAreNotDetected) {
+  const Tensor one = Tensor::Scalar<int32_t>(1), half = Tensor::Scalar(0.5f);
+  const auto detected =
+      RunAll("CombinedNonMaxSuppression",
+             {Floats({1, kHuge, 0, 4}), Floats({1, kHuge, 0}), one, one, half, half},
+             {{"pad_per_class", false}, {"clip_boxes", true}});
+  ASSERT_TRUE(detected.ok()) << detected.status();
+  EXPECT_EQ((*detected)[3].flat<int32_t>()[0], 0);
+}
+
+TEST(HostileSizesTest, TooManyRaggedRowsAreNotGathered) {
+  const auto gathered = RunAll("RaggedGather",
+                               {Tensor::Vector<int64_t>({0, 1}), Floats({1}),
+                                Tensor::Zeros(DType::kInt64, {kHuge, 0}).value()},
+                               {{"PARAMS_RAGGED_RANK", 1},
+                                {"OUTPUT_RAGGED_RANK", 2},
+                                {"Tvalues", DType::kFloat},
+                                {"Tsplits", DType::kInt64},
+                                {"Tindices", DType::kInt64}});
+  EXPECT_EQ(gathered.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(HostileSizesTest, NothingIsQuantizedManyTimes) {
   const auto y = RunAll(
       "QuantizeV2", {Floats({kHuge, 1, 0}), Tensor::Vector<float>({0}), Tensor::Vector<float>({1})},

@@ -272,6 +272,7 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
   static std::vector<Detection> Best(const Tensor& boxes, const Tensor& scores, int64_t image,
                                      int64_t per_class, int64_t total,
                                      const Thresholds<float>& thresholds) {
+    if (scores.num_elements() == 0) return {};
     const int64_t count = boxes.dim(1), classes = scores.dim(2);
     std::vector<Detection> all;
     std::vector<float> of_class(count);

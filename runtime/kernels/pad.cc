@@ -240,20 +240,19 @@ class MirrorPadGradKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(inner));
     RETURN_IF_ERROR(CheckMirrored(shape, paddings, offset_));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor folded, input.DeepCopy(ctx.step().allocator));
     RETURN_IF_ERROR(VisitNumericType(input.dtype(), [&]<typename T>() {
       Fold(paddings, shape, folded.data<T>(), input.shape());
       return absl::OkStatus();
     }));
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     const auto strides = RowMajorStrides(input.shape().dims());
     int64_t origin = 0;
     for (int d = 0; d < input.rank(); ++d) origin += paddings.before[d] * strides[d];
     const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-    if (shape.num_elements() > 0) {
-      CopyStrided(input.dtype(), inner, folded.raw() + origin * width, strides,
-                  output->mutable_raw(), RowMajorStrides(inner), ctx.pool());
-    }
+    CopyStrided(input.dtype(), inner, folded.raw() + origin * width, strides, output->mutable_raw(),
+                RowMajorStrides(inner), ctx.pool());
     return absl::OkStatus();
   }
 

@@ -181,12 +181,15 @@ class RaggedGatherKernel : public OpKernel {
   absl::Status SetUniformSplits(KernelContext& ctx, const Shape& indices) const {
     int64_t rows = 1;
     for (int d = 0; d + 1 < indices.rank(); ++d) {
+      const int64_t width = indices.dim(d + 1);
       rows *= indices.dim(d);
       ASSIGN_OR_RETURN(Tensor* const output,
                        ctx.AllocateOutput(out_splits_.begin + d, Shape{rows + 1}));
-      std::vector<int64_t> splits(rows + 1);
-      for (int64_t i = 0; i <= rows; ++i) splits[i] = i * indices.dim(d + 1);
-      RETURN_IF_ERROR(WriteRowSplits(splits, output));
+      // Fails where the last split does not fit.
+      RETURN_IF_ERROR(WriteRowSplits({rows * width}, output));
+      VisitIndexType(output->dtype(), [&]<typename I>() {
+        for (int64_t i = 0; i <= rows; ++i) output->data<I>()[i] = static_cast<I>(i * width);
+      });
     }
     return absl::OkStatus();
   }

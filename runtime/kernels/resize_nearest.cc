@@ -34,6 +34,7 @@ class ResizeNearestKernel : public OpKernel {
     const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make({images.dim(0), size[0], size[1], channels}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
     const std::vector<int64_t> rows = Nearest(attrs_.Grid(height, size[0])),
                                columns = Nearest(attrs_.Grid(width, size[1]));
     const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(images.dtype()));
@@ -70,6 +71,7 @@ class ResizeNearestGradKernel : public OpKernel {
                      Shape::Make({gradients.dim(0), size[0], size[1], channels}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     ZeroElements(out->dtype(), out->mutable_raw(), out->num_elements());
+    if (gradients.num_elements() == 0) return absl::OkStatus();
     const std::vector<int64_t> rows = Nearest(attrs_.Grid(size[0], height)),
                                columns = Nearest(attrs_.Grid(size[1], width));
     return VisitRealType(out->dtype(), [&]<typename T>() {
