@@ -9,8 +9,8 @@
 namespace tessera {
 namespace {
 
-// Inputs: images, filter, then for fused forms the bias and what is to be added. Errors:
-// INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
+// Inputs: images, filter, then for fused forms the bias, what is to be added, and what scales the
+// filter. Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
 template <int kSpatialRank, FilterKind kFilter, bool kFused>
 class ConvolutionKernel : public OpKernel {
  public:
@@ -25,22 +25,24 @@ class ConvolutionKernel : public OpKernel {
         build.Fail(post_ops.status());
       }
     }
+    if constexpr (kFused && kFilter == FilterKind::kGrouped) {
+      const ArgRange scale = build.inputs("scale");
+      if (scale.size() > 0) scale_input_ = scale.begin;
+      if (scale.size() > 1 || (scale.size() > 0 && build.input_types()[1] != DType::kFloat)) {
+        build.Fail(absl::InvalidArgumentError("only float filters can be scaled, and only once"));
+      }
+    }
   }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    const Tensor& filter = ctx.input(1);
+    const Tensor* const scale = scale_input_ < 0 ? nullptr : &ctx.input(scale_input_);
+    const ScaledWeights filter(ctx.input(1), scale);
     ASSIGN_OR_RETURN(const ConvolutionShape shape,
-                     ConvolutionGeometry(window_, kFilter, input.shape(), filter.shape()));
-    const Tensor* bias = nullptr;
-    if (post_ops_.bias) {
-      bias = &ctx.input(2);
-      if (bias->num_elements() != shape.out_channels) {
-        return absl::InvalidArgumentError(absl::StrCat("the bias must have ", shape.out_channels,
-                                                       " elements, has shape ",
-                                                       bias->shape().ToString()));
-      }
-    }
+                     ConvolutionGeometry(window_, kFilter, input.shape(), filter.values.shape()));
+    const Tensor* const bias = post_ops_.bias ? &ctx.input(2) : nullptr;
+    RETURN_IF_ERROR(CheckChannels("bias", bias, shape.out_channels));
+    RETURN_IF_ERROR(CheckChannels("filter's scale", scale, shape.out_channels));
     const Shape out_shape = window_.MakeShape(shape.batch, shape.output, shape.out_channels);
     PackedWeights* const packed = ctx.IsLastUse(1) ? nullptr : &packed_;
     if (!post_ops_.add) {
@@ -54,8 +56,17 @@ class ConvolutionKernel : public OpKernel {
   }
 
  private:
+  // Of a tensor that may be null.
+  static absl::Status CheckChannels(const char* what, const Tensor* values, int64_t channels) {
+    if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the ", what, " must have ", channels,
+                                                   " elements, has shape ",
+                                                   values->shape().ToString()));
+  }
+
   const WindowAttrs window_;
   PostOps post_ops_;
+  int scale_input_ = -1;  // -1 if nothing scales the filter
   PackedWeights packed_;
 };
 

@@ -62,7 +62,8 @@ REGISTER_OP("_ReadVariablesOp")
 
 // One op with what follows it. `fused_ops` says what: "BiasAdd" or "FusedBatchNorm", then "Add", and
 // an activation such as "Relu"; `args` are bias, or scale, offset, mean and variance, then what is
-// added.
+// added. The last input of _FusedConv2D, which only this runtime has, multiplies the filter's
+// channels as in _ScaleWeights.
 REGISTER_OP("_FusedMatMul")
     .Input("a: T").Input("b: T").Input("args: num_args * T").Output("product: T")
     .Attr("transpose_a: bool = false").Attr("transpose_b: bool = false")
@@ -71,9 +72,11 @@ REGISTER_OP("_FusedMatMul")
     .Attr("leakyrelu_alpha: float = 0.2");
 REGISTER_OP("_FusedConv2D")
     .Input("input: T").Input("filter: T").Input("args: TArgs")
-    .Input("host_args: num_host_args * float").Output("output: T")
-    .Attr("T: {half, float, double, int8, qint8}").Attr("TArgs: list(type) >= 1")
-    .Attr("num_args: int >= 0").Attr("num_host_args: int >= 0 = 0").Attr("strides: list(int)")
+    .Input("host_args: num_host_args * float").Input("scale: num_scales * double")
+    .Output("output: T").Attr("T: {half, float, double, int8, qint8}")
+    .Attr("TArgs: list(type) >= 0").Attr("num_args: int >= 0")
+    .Attr("num_host_args: int >= 0 = 0").Attr("num_scales: int >= 0 = 0")
+    .Attr("strides: list(int)")
     .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}").Attr("explicit_paddings: list(int) = []")
     .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
     .Attr("filter_format: {'HWIO', 'OIHW', 'OIHW_VECT_I'} = 'HWIO'")
@@ -100,6 +103,10 @@ REGISTER_OP("_FusedBatchNormEx")
 // What the passes of this runtime make of patterns; see runtime/optimize.
 REGISTER_OP("_Gelu")
     .Input("x: T").Output("y: T").Attr("T: {float}").Attr("approximate: bool = false");
+// Each weight times the element of `scale` that belongs to its channel; channels are the last
+// dimension, or the last few. Products of double are rounded once.
+REGISTER_OP("_ScaleWeights")
+    .Input("weights: T").Input("scale: double").Output("scaled: T").Attr("T: {float}");
 // Over the last dimension of x, or of x + addend, which `axis` names: -1, or the rank less one.
 REGISTER_OP("_LayerNorm")
     .Input("x: T").Input("gamma: T").Input("beta: T").Input("addend: num_addends * T")

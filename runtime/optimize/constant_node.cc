@@ -13,6 +13,12 @@ const Tensor* ConstantValue(const Endpoint& endpoint) {
   return value != nullptr && value->dtype() == node->output_type(0) ? value : nullptr;
 }
 
+const Tensor* UnscaledValue(const Endpoint& weights) {
+  const Node* node = weights.node;
+  if (node == nullptr || !node->IsOp("_ScaleWeights")) return ConstantValue(weights);
+  return ConstantValue(node->input(1)) == nullptr ? nullptr : ConstantValue(node->input(0));
+}
+
 absl::StatusOr<Node*> AddConstant(Graph* graph, absl::string_view name, Tensor value,
                                   absl::string_view device) {
   const DType dtype = value.dtype();

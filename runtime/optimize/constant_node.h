@@ -12,6 +12,10 @@ namespace tessera {
 // Lives as long as the node.
 const Tensor* ConstantValue(const Endpoint& endpoint);
 
+// The same of weights, also of those that a _ScaleWeights multiplies by a constant: what it
+// multiplies.
+const Tensor* UnscaledValue(const Endpoint& weights);
+
 // Adds a Const under a free name that starts with `name`.
 absl::StatusOr<Node*> AddConstant(Graph* graph, absl::string_view name, Tensor value,
                                   absl::string_view device);

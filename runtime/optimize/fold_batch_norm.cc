@@ -1,14 +1,14 @@
 #include "runtime/optimize/fold_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/fresh_pages.h"
-#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/fold_constants.h"
 #include "runtime/optimize/linear_op.h"
 
 namespace tessera {
@@ -51,17 +51,6 @@ struct Match {
   Affine affine;
 };
 
-// Scales rows [begin, end) of a number for each channel.
-void ScaleRows(const float* from, const std::vector<double>& scale, int64_t begin, int64_t end,
-               float* to) {
-  const auto channels = static_cast<int64_t>(scale.size());
-  for (int64_t row = begin * channels; row < end * channels; row += channels) {
-    for (int64_t i = 0; i < channels; ++i) {
-      to[row + i] = static_cast<float>(from[row + i] * scale[i]);
-    }
-  }
-}
-
 class Folder {
  public:
   explicit Folder(const OptimizationItem& item) : item_(item), graph_(*item.graph) {}
@@ -88,19 +77,14 @@ class Folder {
   absl::Status Fold(Match& match) {
     Node* linear = match.linear.node;
     const int64_t channels = match.linear.channels;
-    const Tensor& weights = *ConstantValue(linear->input(1));
-    ASSIGN_OR_RETURN(Tensor scaled,
-                     Tensor::Allocate(DType::kFloat, weights.shape(), WeightsAllocator()));
-    // A deep network has tens of millions of weights.
-    constexpr double kFloatsANanosecond = 0.5;  // into fresh memory
-    ParallelFor(item_.pool, weights.num_elements() / channels, channels / kFloatsANanosecond,
-                [&](int64_t begin, int64_t end) {
-                  float* const to = scaled.data<float>();
-                  PopulatePages(to + begin * channels, (end - begin) * channels * sizeof(float));
-                  ScaleRows(weights.data<float>(), match.affine.scale, begin, end, to);
-                });
-    // The file's pages are of no more use here.
-    ReleaseMappedPages({weights.raw(), weights.total_bytes()});
+    Endpoint weights = linear->input(1);
+    ASSIGN_OR_RETURN(Tensor scale, Tensor::Allocate(DType::kDouble, {channels}));
+    std::copy(match.affine.scale.begin(), match.affine.scale.end(), scale.data<double>());
+    if (weights.node->IsOp("_ScaleWeights")) {
+      const auto before = ConstantValue(weights.node->input(1))->flat<double>();
+      for (int64_t i = 0; i < channels; ++i) scale.data<double>()[i] *= before[i];
+      weights = weights.node->input(0);
+    }
     ASSIGN_OR_RETURN(Tensor bias, Tensor::Allocate(DType::kFloat, {channels}));
     bool has_bias = false;
     for (int64_t i = 0; i < channels; ++i) {
@@ -114,11 +98,14 @@ class Folder {
     Node* last = match.affine_node;
     const std::string& name = last->name();
     const std::string& device = linear->device();
-    ASSIGN_OR_RETURN(Node * filter,
-                     AddConstant(&graph_, name + "/weights", std::move(scaled), device));
+    ASSIGN_OR_RETURN(Node * factors,
+                     AddConstant(&graph_, name + "/scale", std::move(scale), device));
+    ASSIGN_OR_RETURN(Node * scaled,
+                     graph_.AddNode(graph_.UniqueName(name + "/weights"), "_ScaleWeights",
+                                    {{"T", DType::kFloat}}, {weights, {factors, 0}}, device));
     ASSIGN_OR_RETURN(Node * result,
                      graph_.AddNode(graph_.UniqueName(name + "/scaled"), linear->op_name(),
-                                    linear->attrs(), {linear->input(0), {filter, 0}}, device));
+                                    linear->attrs(), {linear->input(0), {scaled, 0}}, device));
     const Node* const product = result;
     if (has_bias) {
       ASSIGN_OR_RETURN(Node * shift, AddConstant(&graph_, name + "/bias", std::move(bias), device));
@@ -138,7 +125,7 @@ class Folder {
     }
     for (Node* node : old) graph_.MoveControlOutputs(node, result);
     for (Node* node : old) graph_.Remove(node);
-    return absl::OkStatus();
+    return product->IsOp("Conv2D") ? absl::OkStatus() : FoldNode(item_, scaled).status();
   }
 
  private:
@@ -160,7 +147,7 @@ class Folder {
       return std::nullopt;
     }
     const Node& linear = *match.linear.node;
-    const Tensor* weights = ConstantValue(linear.input(1));
+    const Tensor* weights = UnscaledValue(linear.input(1));
     const auto transposed = linear.attr<bool>("transpose_b");
     // The channels must be the weights' last dimension, or the last two of a depthwise filter.
     if (weights == nullptr || weights->dtype() != DType::kFloat || !match.linear.channels_last ||

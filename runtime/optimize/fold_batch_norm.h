@@ -10,6 +10,7 @@ namespace tessera {
 // - FusedBatchNorm, V2 or V3 in inference mode with constant parameters;
 // - the multiplication by a constant vector of the channels, as Keras writes batch norm (the
 //   addition that follows is a bias).
+// The weights of a Conv2D become a _ScaleWeights, for absorb_scales, those of others a constant.
 // Only float, with channels last, and where nobody else uses what lies between.
 class FoldBatchNormPass : public Pass {
  public:

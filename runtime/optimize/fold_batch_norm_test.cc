@@ -34,8 +34,32 @@ TEST(FoldBatchNormTest, BatchNormGoesIntoWeightsAndBias) {
       EXPECT_EQ(g.CountOf("FusedBatchNormV3"), 0);
       EXPECT_EQ(g.CountOf("BiasAdd"), 1);
       EXPECT_EQ(g.CountOf(op), 1);
+      EXPECT_EQ(g.CountOf("_ScaleWeights"), absl::string_view(op) == "Conv2D" ? 1 : 0);
     }
   }
+}
+
+TEST(FoldBatchNormTest, OneScaleForTwoProducts) {
+  PassTestGraph g;
+  const Endpoint conv =
+      g.Op("Conv2D", {g.Arg(DType::kFloat), g.Const(Ramp({2, 2, 2, 4}, 0.25f))}, kConv);
+  const Endpoint once = g.Op("Mul", {conv, g.Const(Ramp({4}, -0.5f))});
+  g.Result(BatchNorm(g, g.Op("BiasAdd", {once, g.Const(Ramp({4}, 1))})));
+  EXPECT_TRUE(g.ExpectSameResults(kFold, {Ramp({1, 3, 3, 2}, 0.5f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("Mul"), 0);
+  EXPECT_EQ(g.CountOf("FusedBatchNormV3"), 0);
+  EXPECT_EQ(g.CountOf("_ScaleWeights"), 1);
+}
+
+TEST(FoldBatchNormTest, ConvolutionsThatShareAFilterHaveAScaleEach) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), filter = g.Const(Ramp({2, 2, 2, 4}, 0.25f));
+  for (const float step : {-0.5f, 3.f}) {
+    g.Result(g.Op("Mul", {g.Op("Conv2D", {x, filter}, kConv), g.Const(Ramp({4}, step))}));
+  }
+  EXPECT_TRUE(g.ExpectSameResults(kFold, {Ramp({1, 3, 3, 2}, 0.5f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("_ScaleWeights"), 2);
+  EXPECT_EQ(g.CountOf("Const"), 3) << "the filter and two scales";
 }
 
 TEST(FoldBatchNormTest, AProductWithAChannelVectorGoesIntoWeights) {
@@ -104,6 +128,25 @@ TEST(FoldBatchNormTest, LeavesWhatItCannotFold) {
     PassTestGraph g;  // a factor that is no channel vector
     const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({2, 3}, 1))});
     g.Result(g.Op("Mul", {product, g.Const(Ramp({2, 3}, 1))}));
+    EXPECT_FALSE(g.Apply(kFold));
+  }
+  {
+    PassTestGraph g;  // channels before rows and columns
+    AttrMap first = kConv;
+    first.emplace("data_format", "NCHW");
+    const Endpoint conv =
+        g.Op("Conv2D", {g.Arg(DType::kFloat), g.Const(Ramp({1, 1, 2, 4}, 1))}, first);
+    g.Result(g.Op("Mul", {conv, g.Const(Ramp({4}, 1))}));
+    EXPECT_FALSE(g.Apply(kFold));
+  }
+  {
+    PassTestGraph g;  // no floats
+    const auto doubles = [](const Shape& shape) {
+      return Tensor::Zeros(DType::kDouble, shape).value();
+    };
+    const Endpoint conv =
+        g.Op("Conv2D", {g.Arg(DType::kDouble), g.Const(doubles({1, 1, 2, 4}))}, kConv);
+    g.Result(g.Op("Mul", {conv, g.Const(doubles({4}))}));
     EXPECT_FALSE(g.Apply(kFold));
   }
   {

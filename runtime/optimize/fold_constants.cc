@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/graph_algorithms.h"
@@ -33,7 +34,8 @@ bool CanFold(const OptimizationItem& item, const Node& node) {
 }
 
 // The outputs of the node; empty if they cannot be computed here.
-std::vector<Tensor> Compute(Device* device, const Node& node) {
+std::vector<Tensor> Compute(const OptimizationItem& item, const Node& node) {
+  Device* const device = item.device;
   const KernelBuild build(node.op(), node.name(), node.attrs(), node.input_types(),
                           node.output_types(), device, /*functions=*/nullptr);
   auto kernel = CreateKernel(build);
@@ -50,6 +52,7 @@ std::vector<Tensor> Compute(Device* device, const Node& node) {
   step.resources = &resources;
   step.step_resources = &step_resources;
   step.cancellation = &cancellation;
+  step.intra_op_pool = item.pool;
   KernelContext context(step, device);
   Value* const outputs = values.data() + node.num_inputs();
   context.Bind(values.data(), slots, outputs, node.output_types());
@@ -69,23 +72,42 @@ bool WorthKeeping(const Node& node, const std::vector<Tensor>& results) {
   return after <= kMaxBytes && (after <= kAlwaysFineBytes || after <= 2 * before);
 }
 
+// Puts Consts with these results in the node's place.
+absl::Status Replace(Graph& graph, Node* node, const std::vector<Tensor>& results) {
+  for (int i = 0; i < node->num_outputs(); ++i) {
+    if (node->uses(i).empty()) continue;
+    ASSIGN_OR_RETURN(Node * constant, AddConstant(&graph, absl::StrCat(node->name(), "/folded"),
+                                                  results[i], node->device()));
+    RETURN_IF_ERROR(graph.ReplaceUses({node, i}, {constant, 0}));
+  }
+  const std::vector<Endpoint> inputs = node->inputs();
+  // Who waited for it waited for nothing that takes place in a step.
+  graph.Remove(node);
+  for (const Endpoint& input : inputs) {
+    if (!input.node->uses(0).empty()) continue;
+    const Tensor& value = *ConstantValue(input);
+    ReleaseMappedPages({value.raw(), value.size_bytes()});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
+absl::StatusOr<bool> FoldNode(const OptimizationItem& item, Node* node) {
+  if (!CanFold(item, *node)) return false;
+  const std::vector<Tensor> results = Compute(item, *node);
+  if (results.empty()) return false;
+  RETURN_IF_ERROR(Replace(*item.graph, node, results));
+  return true;
+}
+
 absl::Status FoldConstantsPass::Run(OptimizationItem& item, bool* changed) const {
-  Graph& graph = *item.graph;
-  ASSIGN_OR_RETURN(const std::vector<Node*> order, TopologicalOrder(graph));
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, TopologicalOrder(*item.graph));
   for (Node* node : order) {
     if (!CanFold(item, *node)) continue;
-    const std::vector<Tensor> results = Compute(item.device, *node);
+    const std::vector<Tensor> results = Compute(item, *node);
     if (results.empty() || !WorthKeeping(*node, results)) continue;
-    for (int i = 0; i < node->num_outputs(); ++i) {
-      if (node->uses(i).empty()) continue;
-      ASSIGN_OR_RETURN(Node * constant, AddConstant(&graph, absl::StrCat(node->name(), "/folded"),
-                                                    results[i], node->device()));
-      RETURN_IF_ERROR(graph.ReplaceUses({node, i}, {constant, 0}));
-    }
-    // Who waited for it waited for nothing that takes place in a step.
-    graph.Remove(node);
+    RETURN_IF_ERROR(Replace(*item.graph, node, results));
     *changed = true;
   }
   return absl::OkStatus();

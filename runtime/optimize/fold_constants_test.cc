@@ -1,6 +1,10 @@
 #include "runtime/optimize/fold_constants.h"
 
+#include <fstream>
+
 #include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/tested_mapping.h"
 #include "runtime/optimize/pass_test_graph.h"
 
 namespace tessera {
@@ -79,6 +83,40 @@ TEST(FoldConstantsTest, ResultsThatAreLargeForWhatTheyComeFromAreNotKept) {
   EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {}));
   EXPECT_EQ(g.CountOf("Fill"), 1);
   EXPECT_EQ(g.CountOf("Neg"), 0);
+}
+
+TEST(FoldConstantsTest, PagesThatNothingNeedsLeaveMemory) {
+  const std::string path = JoinPath(::testing::TempDir(), "weights");
+  const Tensor values = Ramp({1 << 16}, 1);
+  std::ofstream(path).write(values.raw(), values.size_bytes());
+  if (!CanGuard(path)) GTEST_SKIP() << "no leases here";
+  for (const bool is_needed : {false, true}) {
+    const auto file = *MappedFile::Open(path);
+    const Tensor mapped =
+        Tensor::View(DType::kFloat, values.shape(), MapBuffer(file, 0, values.size_bytes()));
+    PassTestGraph g;
+    const Endpoint weights = g.Const(mapped);
+    g.Result(g.Op("Neg", {weights}));
+    if (is_needed) g.Result(weights);
+    EXPECT_TRUE(g.Apply(FoldConstantsPass()));
+    EXPECT_EQ(ResidentSize(mapped.raw()) > 0, is_needed);
+  }
+}
+
+TEST(FoldConstantsTest, ANodeThatIsAskedForIsFoldedWhateverItsSize) {
+  PassTestGraph g;
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  g.item.pool = &pool;
+  const Endpoint large = g.Op("Neg", {g.Const(Ramp({3 << 20}, 1))});
+  const Endpoint varying = g.Op("Neg", {g.Arg(DType::kFloat)});
+  g.Result(large);
+  g.Result(varying);
+  EXPECT_FALSE(g.Apply(FoldConstantsPass())) << "12 MiB";
+  EXPECT_FALSE(*FoldNode(g.item, varying.node));
+  EXPECT_TRUE(*FoldNode(g.item, large.node));
+  EXPECT_EQ(g.CountOf("Neg"), 1);
+  const auto results = g.Run({Tensor::Scalar(1.f)});
+  EXPECT_EQ((*results)[0].flat<float>().back(), 1 - (3 << 20));
 }
 
 }  // namespace

@@ -28,10 +28,7 @@ struct Chain {
 };
 
 AttrMap FusedAttrs(const Chain& chain, const OpDef& fused) {
-  AttrMap attrs;
-  for (const auto& [name, value] : chain.linear->attrs()) {
-    if (fused.FindAttr(name) != nullptr) attrs.emplace(name, value);
-  }
+  AttrMap attrs = AttrsFor(fused, *chain.linear);
   std::vector<std::string> ops = {"BiasAdd"};
   if (chain.activation != nullptr) {
     ops.push_back(FusedActivation(*chain.activation));

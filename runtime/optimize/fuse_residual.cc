@@ -18,7 +18,7 @@ using Ops = std::vector<std::string>;
 bool IsBiasedProduct(const Node& node) {
   if (!node.IsOp("_FusedConv2D") && !node.IsOp("_FusedMatMul")) return false;
   const auto ops = node.attr<Ops>("fused_ops");
-  return ops.ok() && *ops == Ops{"BiasAdd"} && node.num_inputs() == 3 &&
+  return ops.ok() && *ops == Ops{"BiasAdd"} && node.num_inputs() == (HasScale(node) ? 4 : 3) &&
          node.output_type(0) == DType::kFloat;
 }
 
@@ -66,7 +66,7 @@ absl::Status Fuse(const Match& match, Graph* graph) {
     attrs.insert_or_assign("TArgs", std::vector<DType>{DType::kFloat, DType::kFloat});
   }
   std::vector<Endpoint> inputs = match.product->inputs();
-  inputs.push_back(match.branch);
+  inputs.insert(inputs.begin() + 3, match.branch);  // after the bias
   Node* last = match.last();
   ASSIGN_OR_RETURN(Node * fused, graph->AddNode(graph->UniqueName(last->name() + "/fused"),
                                                 match.product->op_name(), std::move(attrs), inputs,

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/optimize/absorb_scales.h"
 #include "runtime/optimize/fuse_post_ops.h"
 #include "runtime/optimize/pass_test_graph.h"
 
@@ -42,6 +43,25 @@ TEST(FuseResidualTest, ABranchIsAddedToAConvolution) {
       EXPECT_EQ(FusedOps(g.Only("_FusedConv2D")), ops);
       EXPECT_EQ(g.CountOf("AddV2"), 0);
     }
+  }
+}
+
+TEST(FuseResidualTest, ABranchIsAddedToAConvolutionOfScaledWeights) {
+  for (const bool is_absorbed : {false, true}) {
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat);
+    const Endpoint weights = g.Op("_ScaleWeights", {g.Const(Ramp({3, 3, 2, 2}, 0.25f)),
+                                                    g.Const(Tensor::Vector<double>({2, -0.5}))});
+    const Endpoint conv = g.Op("Conv2D", {x, weights}, kConv);
+    const Endpoint biased = g.Op("BiasAdd", {conv, g.Const(Ramp({2}, -40))});
+    g.Result(g.Op("Relu", {g.Op("AddV2", {g.Op("Neg", {x}), biased})}));
+    ASSERT_TRUE(g.Apply(FusePostOpsPass()));
+    if (is_absorbed) {
+      ASSERT_TRUE(g.Apply(AbsorbScalesPass()));
+    }
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({1, 4, 4, 2}, 0.5f)}, kTolerance));
+    EXPECT_THAT(FusedOps(g.Only("_FusedConv2D")), ElementsAre("BiasAdd", "Add", "Relu"));
+    EXPECT_EQ(g.CountOf("_ScaleWeights"), is_absorbed ? 0 : 1);
   }
 }
 

@@ -22,8 +22,8 @@ constexpr int64_t kMostOfAPair = 256 << 10;
 // A convolution that may be a layer of a block.
 struct Layer {
   Node* node = nullptr;
-  const Tensor* filter = nullptr;
-  Ops ops;  // what follows it
+  const Tensor* filter = nullptr;  // may yet be scaled
+  Ops ops;                         // what follows it
 };
 
 bool HasAttr(const Node& node, absl::string_view name, absl::string_view value) {
@@ -45,7 +45,7 @@ std::optional<Layer> AsLayer(Node* node, absl::string_view op) {
     return std::nullopt;
   }
   auto ops = node->attr<Ops>("fused_ops");
-  const Tensor* const filter = ConstantValue(node->input(1));
+  const Tensor* const filter = UnscaledValue(node->input(1));
   if (!ops.ok() || ops->empty() || (*ops)[0] != "BiasAdd" || filter == nullptr ||
       filter->rank() != 4 || filter->num_elements() == 0) {
     return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<Layer> AsLayer(Node* node, absl::string_view op) {
 std::optional<Layer> AsPointwise(Node* node) {
   auto layer = AsLayer(node, "_FusedConv2D");
   if (!layer.has_value() || layer->filter->dim(0) != 1 || layer->filter->dim(1) != 1 ||
-      !AllAre(*node, "strides", 1) || HasAttr(*node, "padding", "EXPLICIT")) {
+      !AllAre(*node, "strides", 1) || HasAttr(*node, "padding", "EXPLICIT") || HasScale(*node)) {
     return std::nullopt;
   }
   return layer;
@@ -69,7 +69,10 @@ std::optional<Layer> AsPointwise(Node* node) {
 
 std::optional<Layer> AsDepthwise(Node* node) {
   auto layer = AsLayer(node, "_FusedDepthwiseConv2dNative");
-  if (!layer.has_value() || layer->filter->dim(3) != 1) return std::nullopt;
+  if (!layer.has_value() || layer->filter->dim(3) != 1 ||
+      ConstantValue(node->input(1)) == nullptr) {
+    return std::nullopt;
+  }
   // What lies beyond an image is multiplied, as zeros.
   const auto values = layer->filter->flat<float>();
   const bool is_finite =
@@ -83,7 +86,7 @@ int64_t ChannelsOf(const Endpoint& images) {
   if (!is_block && !images.node->IsOp("_FusedConv2D")) return -1;
   if (!is_block && !HasAttr(*images.node, "data_format", "NHWC")) return -1;
   const int filter = is_block ? images.node->num_inputs() / 2 : 1;
-  const Tensor* const value = ConstantValue(images.node->input(filter));
+  const Tensor* const value = UnscaledValue(images.node->input(filter));
   return value == nullptr || value->rank() != 4 ? -1 : value->dim(3);
 }
 

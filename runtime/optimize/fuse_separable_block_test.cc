@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/optimize/absorb_scales.h"
 #include "runtime/optimize/fuse_post_ops.h"
 #include "runtime/optimize/fuse_residual.h"
 #include "runtime/optimize/pass_test_graph.h"
@@ -125,6 +126,40 @@ TEST(FuseSeparableBlockTest, AnEmptyBatch) {
   g.Result(Pointwise(g, Depthwise(g, g.Arg(DType::kFloat), 3), 3, 4));
   EXPECT_TRUE(FusedEqually(g, Tensor::Allocate(DType::kFloat, {0, 5, 7, 3}).value()));
   EXPECT_EQ(g.CountOf("_SeparableBlock"), 1);
+}
+
+// What fold_batch_norm leaves for absorb_scales, which comes later.
+TEST(FuseSeparableBlockTest, FiltersOfPointwiseConvolutionsMayBeScaled) {
+  const Tensor scale = Tensor::Vector<double>({2, -0.5, 1, 0.1});
+  const auto pointwise = [&](PassTestGraph& g, const Endpoint& x) {
+    const Endpoint filter =
+        g.Op("_ScaleWeights", {g.Const(Waves({1, 1, 4, 4}, 1)), g.Const(scale)});
+    const Endpoint conv = g.Op("Conv2D", {x, filter}, Window(1));
+    return g.Op("BiasAdd", {conv, g.Const(Waves({4}, 0.3f))});
+  };
+  PassTestGraph g;
+  const Endpoint x = Layer(g, "Conv2D", g.Arg(DType::kFloat), {3, 3, 3, 4}, Window(1));
+  g.Result(pointwise(g, Depthwise(g, pointwise(g, x), 4)));
+  EXPECT_TRUE(FusedEqually(g));
+  EXPECT_EQ(OpsOf(g.Only("_SeparableBlock"), "expand_ops").size(), 1);
+
+  // Once a convolution has taken the scale in, it stays.
+  PassTestGraph h;
+  h.Result(pointwise(h, Depthwise(h, h.Arg(DType::kFloat), 4)));
+  ASSERT_TRUE(h.Apply(FusePostOpsPass()));
+  ASSERT_TRUE(h.Apply(AbsorbScalesPass()));
+  EXPECT_FALSE(h.Apply(kFuse));
+}
+
+TEST(FuseSeparableBlockTest, AScaledDepthwiseFilterStays) {
+  PassTestGraph g;
+  const Endpoint filter =
+      g.Op("_ScaleWeights",
+           {g.Const(Waves({3, 3, 4, 1}, 1)), g.Const(Tensor::Vector<double>({2, -0.5, 1, 1e300}))});
+  const Endpoint conv = g.Op("DepthwiseConv2dNative", {g.Arg(DType::kFloat), filter}, Window(1));
+  g.Result(Pointwise(g, g.Op("BiasAdd", {conv, g.Const(Waves({4}, 1))}), 4, 4));
+  ASSERT_TRUE(g.Apply(FusePostOpsPass()));
+  EXPECT_FALSE(g.Apply(kFuse)) << "the products are not finite, or may not be";
 }
 
 TEST(FuseSeparableBlockTest, WhatTheLoopsDoNotKnowStays) {

@@ -23,7 +23,9 @@ bool IsChannelsLast(const Node& node) {
 
 PartialShape KnownShape(const Endpoint& endpoint) {
   const Node* node = endpoint.node;
-  while (node != nullptr && node->IsOp("Identity")) node = node->input(0).node;
+  while (node != nullptr && (node->IsOp("Identity") || node->IsOp("_ScaleWeights"))) {
+    node = node->input(0).node;
+  }
   if (node == nullptr) return PartialShape();
   if (node->IsOp("Const")) {
     const auto value = node->attrs().find("value");
@@ -87,6 +89,11 @@ std::optional<ChannelBias> AsChannelBias(Node* node) {
     }
   }
   return std::nullopt;
+}
+
+bool HasScale(const Node& node) {
+  const auto num_scales = node.attr<int64_t>("num_scales");
+  return num_scales.ok() && *num_scales > 0;
 }
 
 bool HasOneUse(const Node& node) {

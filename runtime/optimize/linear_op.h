@@ -29,11 +29,14 @@ std::optional<ChannelBias> AsChannelBias(Node* node);
 // True if the node's `data_format` has the channels last; false without the attribute.
 bool IsChannelsLast(const Node& node);
 
-// The shape of an output that is known before the run: of a constant, or of a variable's value.
+// The shape of an output that is known before the run: of a constant, of a variable's value, or of
+// weights that are scaled.
 PartialShape KnownShape(const Endpoint& endpoint);
 // True if a tensor of this shape, combined with the linear op's output by broadcasting, applies one
 // value to each channel: [channels] or [1, ..., channels] of no higher rank. Channels must be last.
 bool IsPerChannel(const LinearOp& linear, const PartialShape& shape);
+// True if the node is a _FusedConv2D that scales its filter.
+bool HasScale(const Node& node);
 // True if the node's one output goes to one input and nothing else waits for the node. A rewrite
 // may then make one node of it and its user: whatever either waits for cannot wait for this node in
 // turn, so that no cycle can close.

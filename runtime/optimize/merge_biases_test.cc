@@ -25,6 +25,18 @@ TEST(MergeBiasesTest, TwoAdditionsBecomeOne) {
   }
 }
 
+TEST(MergeBiasesTest, AfterAConvolutionOfScaledWeightsToo) {
+  PassTestGraph g;
+  const Endpoint filter = g.Op("_ScaleWeights", {g.Const(Ramp({1, 1, 2, 2}, 0.25f)),
+                                                 g.Const(Tensor::Vector<double>({2, -0.5}))});
+  const Endpoint conv = g.Op("Conv2D", {g.Arg(DType::kFloat), filter}, kConv);
+  const Endpoint biased = g.Op("AddV2", {conv, g.Const(Ramp({2}, 1))});
+  g.Result(g.Op("AddV2", {biased, g.Const(Ramp({2}, -3))}));
+  EXPECT_TRUE(g.ExpectSameResults(kMerge, {Ramp({1, 3, 3, 2}, 0.5f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("BiasAdd"), 1);
+  EXPECT_EQ(g.CountOf("AddV2"), 0);
+}
+
 TEST(MergeBiasesTest, LeavesWhatIsNoSecondBias) {
   {
     PassTestGraph g;  // the first one is wanted

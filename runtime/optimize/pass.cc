@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_algorithms.h"
+#include "runtime/optimize/absorb_scales.h"
 #include "runtime/optimize/fold_batch_norm.h"
 #include "runtime/optimize/fold_constants.h"
 #include "runtime/optimize/fold_pad.h"
@@ -53,6 +54,8 @@ const Passes& StandardPasses() {
     passes->push_back(std::make_unique<FusePostOpsPass>());
     passes->push_back(std::make_unique<FuseResidualPass>());
     passes->push_back(std::make_unique<FuseSeparableBlockPass>());
+    // Last: a scale in a convolution is in the way of what takes the convolution into more.
+    passes->push_back(std::make_unique<AbsorbScalesPass>());
     return passes;
   }();
   return *kPasses;

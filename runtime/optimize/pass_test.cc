@@ -49,6 +49,15 @@ TEST(OptimizeTest, ALayerBecomesOneNode) {
   BuildLayer(g);
   g.ExpectSameResults(AllPasses(), {Ramp({1, 2, 2, 2}, 1)}, 1e-6);
   EXPECT_EQ(g.CountOf("_FusedConv2D"), 1);
+  EXPECT_EQ(g.graph.num_nodes(), 6) << "argument, weights, scale, bias, convolution, result";
+}
+
+TEST(OptimizeTest, ScaledWeightsAreAConstantWhereNoConvolutionTakesTheScale) {
+  PassTestGraph g;
+  BuildLayer(g);
+  g.ExpectSameResults(AllPasses({.disabled_passes = {"absorb_scales"}}), {Ramp({1, 2, 2, 2}, 1)},
+                      1e-6);
+  EXPECT_EQ(g.CountOf("_ScaleWeights"), 0);
   EXPECT_EQ(g.graph.num_nodes(), 5) << "argument, weights, bias, convolution, result";
 }
 
@@ -60,7 +69,7 @@ TEST(OptimizeTest, EachPassCanBeSwitchedOff) {
     g.ExpectSameResults(AllPasses({.disabled_passes = {name}}), {Ramp({1, 2, 2, 2}, 1)}, 1e-6);
     EXPECT_EQ(g.CountOf("VarHandleOp"), name == "freeze_variables" ? 3 : 0);
     if (name == "fuse_post_ops") {
-      EXPECT_EQ(g.CountOf("_FusedConv2D"), 0);
+      EXPECT_EQ(g.CountOf("Relu"), 1);
     }
   }
 }

@@ -14,8 +14,7 @@ std::vector<const Node*> NodesOfPattern(const Node* root, const std::vector<Endp
   std::vector<const Node*> nodes = {root};
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const Endpoint& from : nodes[i]->inputs()) {
-      if (from.node != nullptr &&
-          std::find(inputs.begin(), inputs.end(), from) == inputs.end() &&
+      if (from.node != nullptr && std::find(inputs.begin(), inputs.end(), from) == inputs.end() &&
           std::find(nodes.begin(), nodes.end(), from.node) == nodes.end()) {
         nodes.push_back(from.node);
       }
@@ -59,6 +58,14 @@ void RemoveReplaced(Graph* graph, const std::vector<Node*>& nodes, Node* replace
   }
   for (Node* node : nodes) graph->MoveControlOutputs(node, replacement);
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) graph->Remove(*it);
+}
+
+AttrMap AttrsFor(const OpDef& op, const Node& node) {
+  AttrMap attrs;
+  for (const auto& [name, value] : node.attrs()) {
+    if (op.FindAttr(name) != nullptr) attrs.emplace(name, value);
+  }
+  return attrs;
 }
 
 bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users) {

@@ -25,6 +25,9 @@ absl::StatusOr<Node*> ReplacePattern(Graph* graph, Node* root, const std::string
 // them. Removes `nodes`, the last one first.
 void RemoveReplaced(Graph* graph, const std::vector<Node*>& nodes, Node* replacement);
 
+// The attributes of `node` that `op` has as well.
+AttrMap AttrsFor(const OpDef& op, const Node& node);
+
 // True if other nodes than `users` use outputs of `node` or wait for it.
 bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users);
 

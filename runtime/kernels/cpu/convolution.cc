@@ -50,7 +50,7 @@ std::shared_ptr<const ConvolutionPrimitive> MakePrimitive(const ConvolutionShape
 
 // Runs on the calling thread alone. `input` and `output` point to the piece's first elements.
 absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
-                      const float* input, const Tensor& filter, const Tensor* bias,
+                      const float* input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, float* output) {
   static auto* const primitives = new onednn::PrimitiveCache<ConvolutionPrimitive>(1024);
   const onednn::OneThread one_thread;
@@ -63,9 +63,11 @@ absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, const P
     ASSIGN_OR_RETURN(
         Tensor scratch,
         ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
+    ASSIGN_OR_RETURN(const memory weights,
+                     packed->Get(ctx, filter, primitive->filter, desc.weights_desc()));
     std::unordered_map<int, memory> args{
         {DNNL_ARG_SRC, onednn::Wrap(primitive->source, input)},
-        {DNNL_ARG_WEIGHTS, packed->Get(filter, primitive->filter, desc.weights_desc())},
+        {DNNL_ARG_WEIGHTS, weights},
         {DNNL_ARG_DST, onednn::Wrap(primitive->output, output)},
         {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
     };
@@ -85,7 +87,7 @@ double NanosecondsOf(const ConvolutionShape& shape) {
 }
 
 absl::Status ConvolveExact(KernelContext& ctx, const ConvolutionShape& shape,
-                           const PostOps& post_ops, const float* input, const Tensor& filter,
+                           const PostOps& post_ops, const float* input, const ScaledWeights& filter,
                            const Tensor* bias, PackedWeights* packed, float* output) {
   const double nanoseconds = NanosecondsOf(shape);
   const int64_t count = NumPieces(ctx, std::numeric_limits<int64_t>::max(), nanoseconds);
@@ -98,8 +100,9 @@ absl::Status ConvolveExact(KernelContext& ctx, const ConvolutionShape& shape,
 }
 
 absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
-                           const PostOps& post_ops, const Tensor& input, const Tensor& filter,
-                           const Tensor* bias, PackedWeights* packed, Tensor* output) {
+                           const PostOps& post_ops, const Tensor& input,
+                           const ScaledWeights& filter, const Tensor* bias, PackedWeights* packed,
+                           Tensor* output) {
   const float* const from = input.data<float>();
   float* const to = output->data<float>();
   if (packed == nullptr) {
@@ -113,7 +116,7 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
       return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
     });
   }
-  if (kernel == nullptr || !packed->MayBeConstant(filter)) {
+  if (kernel == nullptr || !packed->MayBeConstant(filter.values)) {
     return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
   }
   const ConvolutionShape points = AsPoints(shape);
@@ -179,14 +182,15 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
 }  // namespace
 
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
-                      const Tensor& input, const Tensor& filter, const Tensor* bias,
+                      const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
-  if (input.dtype() == DType::kFloat && input.num_elements() > 0 && filter.num_elements() > 0) {
+  if (input.dtype() == DType::kFloat && input.num_elements() > 0 &&
+      filter.values.num_elements() > 0) {
     return ConvolveFloat(ctx, shape, post_ops, input, filter, bias, packed, output);
   }
   return VisitRealType(input.dtype(), [&]<typename T>() {
-    ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.data<T>(),
+    ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.values.data<T>(),
                      bias ? bias->data<T>() : nullptr, output->data<T>());
     return absl::OkStatus();
   });

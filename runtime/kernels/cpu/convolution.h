@@ -33,11 +33,11 @@ struct ConvolutionShape {
 
 // output = activation(convolution(input, filter) + bias + output), where `bias` (out_channels
 // elements) is null unless post_ops.bias, and what `output` held before counts only if
-// post_ops.add. All tensors have the dtype of `input`; `output` is allocated. If `packed` is not
-// null the filter is taken as constant and packed once. Errors: UNIMPLEMENTED for a dtype that is
-// no real number; RESOURCE_EXHAUSTED for scratch memory.
+// post_ops.add. All tensors have the dtype of `input`, which is float if the filter is scaled;
+// `output` is allocated. If `packed` is not null the filter is taken as constant and packed once.
+// Errors: UNIMPLEMENTED for a dtype that is no real number; RESOURCE_EXHAUSTED for scratch memory.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
-                      const Tensor& input, const Tensor& filter, const Tensor* bias,
+                      const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, Tensor* output);
 
 }  // namespace tessera

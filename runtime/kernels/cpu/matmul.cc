@@ -91,9 +91,12 @@ absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
                    }));
   const auto& desc = primitive->desc;
   try {
-    const memory weights = packed != nullptr
-                               ? packed->Get(b, primitive->plain_b, desc.weights_desc())
-                               : onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
+    memory weights;
+    if (packed != nullptr) {
+      ASSIGN_OR_RETURN(weights, packed->Get(ctx, b, primitive->plain_b, desc.weights_desc()));
+    } else {
+      weights = onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
+    }
     ASSIGN_OR_RETURN(
         Tensor scratch,
         ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));

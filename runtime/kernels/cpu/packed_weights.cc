@@ -1,6 +1,7 @@
 #include "runtime/kernels/cpu/packed_weights.h"
 
 #include "runtime/base/mapping_guard.h"
+#include "runtime/base/status.h"
 #include "runtime/kernels/cpu/onednn.h"
 
 namespace tessera {
@@ -14,48 +15,53 @@ void PageOut(const Tensor& weights) { ReleaseMappedPages({weights.raw(), weights
 
 }  // namespace
 
-void PackedWeights::Follow(const Tensor& weights) {
-  if (source_data_ == weights.raw()) return;
+void PackedWeights::Follow(const ScaledWeights& weights) {
+  const char* const scale = weights.scale == nullptr ? nullptr : weights.scale->raw();
+  if (source_.raw() == weights.values.raw() && scale_.raw() == scale) return;
   packed_.clear();
   derived_.clear();
   panels_from_.store(nullptr, std::memory_order_relaxed);
-  source_ = weights.buffer();
-  source_data_ = weights.raw();
+  source_ = weights.values;
+  scale_ = weights.scale == nullptr ? Tensor() : *weights.scale;
 }
 
-memory PackedWeights::Get(const Tensor& weights, const memory::desc& plain,
-                          const memory::desc& wanted) {
-  memory given(plain, onednn::Engine(), const_cast<char*>(weights.raw()));
-  if (plain == wanted) return given;
+absl::StatusOr<memory> PackedWeights::Get(KernelContext& ctx, const ScaledWeights& weights,
+                                          const memory::desc& plain, const memory::desc& wanted) {
+  const auto view = [&](const Tensor& values) {
+    return memory(plain, onednn::Engine(), const_cast<char*>(values.raw()));
+  };
+  if (plain == wanted && weights.scale == nullptr) return view(weights.values);
   absl::MutexLock lock(&mu_);
   Follow(weights);
   for (const memory& packed : packed_) {
     if (packed.get_desc() == wanted) return packed;
   }
   memory packed(wanted, onednn::Engine());
+  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.step().allocator));
+  memory given = view(values);
   dnnl::reorder(given, packed).execute(onednn::Stream(), given, packed);
   onednn::Stream().wait();
-  PageOut(weights);
+  PageOut(weights.values);
   if (packed_.size() == kMaxLayouts) packed_.erase(packed_.begin());
   packed_.push_back(packed);
   return packed;
 }
 
-Tensor PackedWeights::Derived(const Tensor& weights, WeightsForm form,
-                              absl::FunctionRef<Tensor()> make) {
+absl::StatusOr<Tensor> PackedWeights::Derived(
+    KernelContext& ctx, const ScaledWeights& weights, WeightsForm form,
+    absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> make) {
   absl::MutexLock lock(&mu_);
   Follow(weights);
   Tensor& derived = derived_[form];
-  if (!derived.has_value()) {
-    derived = make();
-    if (derived.has_value() && derived.num_elements() > 0) {
-      packed_.clear();
-      if (form == WeightsForm::kPanels) {
-        panels_from_.store(weights.raw(), std::memory_order_relaxed);
-      }
-      PageOut(weights);
-    }
+  if (derived.has_value()) return derived;
+  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.step().allocator));
+  ASSIGN_OR_RETURN(derived, make(values.data<float>()));
+  if (derived.num_elements() == 0) return derived;
+  packed_.clear();
+  if (form == WeightsForm::kPanels) {
+    panels_from_.store(weights.values.raw(), std::memory_order_relaxed);
   }
+  PageOut(weights.values);
   return derived;
 }
 

@@ -138,7 +138,7 @@ const panel::PanelKernel* PanelKernelFor(const ConvolutionShape& s) {
 
 absl::Status ConvolvePanels(KernelContext& whole, const panel::PanelKernel& kernel,
                             const ConvolutionShape& s, const PostOps& post_ops, const float* input,
-                            const Tensor& filter, const float* bias, PackedWeights* packed,
+                            const ScaledWeights& filter, const float* bias, PackedWeights* packed,
                             float* output, ComputeItems compute_exactly) {
   const int64_t in_points = s.input[0] * s.input[1], out_points = s.output[0] * s.output[1];
   // One point each; with padding before it that one would not be the input's.
@@ -149,8 +149,7 @@ absl::Status ConvolvePanels(KernelContext& whole, const panel::PanelKernel& kern
                         input, filter, bias, packed, output, compute_exactly);
   }
   const Arrangement arrangement(kernel, s);
-  const panel::Weights weights{.data = filter.data<float>(),
-                               .taps = s.filter[0] * s.filter[1],
+  const panel::Weights weights{.taps = s.filter[0] * s.filter[1],
                                .terms = s.in_channels,
                                .columns = s.out_channels,
                                .row_step = s.out_channels};

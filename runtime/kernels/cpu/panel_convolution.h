@@ -20,7 +20,7 @@ const panel::PanelKernel* PanelKernelFor(const ConvolutionShape& shape);
 // Errors: those of compute_exactly(); RESOURCE_EXHAUSTED for scratch memory.
 absl::Status ConvolvePanels(KernelContext& ctx, const panel::PanelKernel& kernel,
                             const ConvolutionShape& shape, const PostOps& post_ops,
-                            const float* input, const Tensor& filter, const float* bias,
+                            const float* input, const ScaledWeights& filter, const float* bias,
                             PackedWeights* packed, float* output, ComputeItems compute_exactly);
 
 }  // namespace tessera

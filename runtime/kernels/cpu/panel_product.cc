@@ -133,17 +133,13 @@ bool HasRowsEnough(const PanelKernel& kernel, int64_t m, int64_t n, int64_t k, i
 }
 
 absl::StatusOr<Tensor> PackPanels(KernelContext& ctx, const PanelKernel& kernel,
-                                  const Tensor& tensor, const panel::Weights& weights,
+                                  const ScaledWeights& given, panel::Weights weights,
                                   PackedWeights* packed) {
-  absl::Status status;
-  Tensor result = packed->Derived(tensor, WeightsForm::kPanels, [&]() -> Tensor {
+  const auto pack = [&](const float* values) -> absl::StatusOr<Tensor> {
+    weights.data = values;
     const int64_t size = kernel.PackedSize(weights.taps, weights.terms, weights.columns);
-    absl::StatusOr<Tensor> room = Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator());
-    if (!room.ok()) {
-      status = room.status();
-      return Tensor();
-    }
-    char* const to = reinterpret_cast<char*>(room->data<int8_t>());
+    ASSIGN_OR_RETURN(Tensor room, Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator()));
+    char* const to = reinterpret_cast<char*>(room.data<int8_t>());
     std::atomic<bool> has_products{true};
     const int64_t panels = panel::Blocks(weights.columns);
     const double floats = weights.taps * weights.terms * panel::kBlock;
@@ -151,11 +147,10 @@ absl::StatusOr<Tensor> PackPanels(KernelContext& ctx, const PanelKernel& kernel,
       PopulatePages(to + begin * size / panels, (end - begin) * size / panels);
       if (!kernel.Pack(weights, begin, end, to)) has_products = false;
     });
-    if (has_products) return *std::move(room);
-    return Tensor::Allocate(DType::kInt8, {0}).value_or(Tensor());
-  });
-  if (!status.ok()) return status;
-  return result;
+    if (has_products) return room;
+    return Tensor::Allocate(DType::kInt8, {0});
+  };
+  return packed->Derived(ctx, given, WeightsForm::kPanels, pack);
 }
 
 int64_t RowsAtOnce(const KernelContext& ctx, const PanelKernel& kernel, int64_t length,
@@ -251,10 +246,9 @@ absl::Status ShareItems(KernelContext& ctx, int64_t count, int64_t rows, Compute
 
 absl::Status MatMulPanels(KernelContext& whole, const PanelKernel& kernel, int64_t m, int64_t n,
                           int64_t k, bool transpose_b, const PostOps& post_ops, const float* a,
-                          const Tensor& b, const float* bias, PackedWeights* packed, float* output,
-                          ComputeItems compute_exactly) {
-  const panel::Weights weights{.data = b.data<float>(),
-                               .terms = k,
+                          const ScaledWeights& b, const float* bias, PackedWeights* packed,
+                          float* output, ComputeItems compute_exactly) {
+  const panel::Weights weights{.terms = k,
                                .columns = n,
                                .row_step = transpose_b ? 1 : n,
                                .column_step = transpose_b ? k : 1};

@@ -30,9 +30,9 @@ const panel::PanelKernel* PanelKernelFor(int64_t n, int64_t k, int64_t taps, int
 bool HasRowsEnough(const panel::PanelKernel& kernel, int64_t m, int64_t n, int64_t k, int64_t taps);
 
 // The weights packed, once for as long as they stay the same; empty if the kernel has no products
-// of them. `weights` are in the memory of `tensor`. Errors: RESOURCE_EXHAUSTED.
+// of them. `weights` says how the elements of `given` lie. Errors: RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> PackPanels(KernelContext& ctx, const panel::PanelKernel& kernel,
-                                  const Tensor& tensor, const panel::Weights& weights,
+                                  const ScaledWeights& given, panel::Weights weights,
                                   PackedWeights* packed);
 
 // Where rows of a product go. Output (image, y, x) is made of the row image * image_step +
@@ -74,7 +74,7 @@ void MultiplyPanels(KernelContext& ctx, const panel::PanelKernel& kernel,
 // RESOURCE_EXHAUSTED for scratch memory.
 absl::Status MatMulPanels(KernelContext& ctx, const panel::PanelKernel& kernel, int64_t m,
                           int64_t n, int64_t k, bool transpose_b, const PostOps& post_ops,
-                          const float* a, const Tensor& b, const float* bias, PackedWeights* packed,
-                          float* output, ComputeItems compute_exactly);
+                          const float* a, const ScaledWeights& b, const float* bias,
+                          PackedWeights* packed, float* output, ComputeItems compute_exactly);
 
 }  // namespace tessera

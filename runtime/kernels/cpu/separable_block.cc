@@ -64,27 +64,23 @@ struct PackedLayer {
   panel_loops::Bounds bounds;
 };
 
-absl::StatusOr<PackedLayer> Pack(const SeparableLayer& layer, int64_t terms, const Panels& panels) {
+absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer, int64_t terms,
+                                 const Panels& panels) {
   PackedLayer result{.panels = panels, .terms = terms};
   const int64_t size = panels.size;
-  absl::Status status;
-  result.filter = layer.packed->Derived(*layer.filter, WeightsForm::kSeparable, [&]() -> Tensor {
-    absl::StatusOr<Tensor> room = Tensor::Zeros(DType::kFloat, {panels.count, terms, size});
-    if (!room.ok()) {
-      status = room.status();
-      return Tensor();
-    }
-    const float* const from = layer.filter->data<float>();
-    float* to = room->data<float>();
+  const auto pack = [&](const float* from) -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor room, Tensor::Zeros(DType::kFloat, {panels.count, terms, size}));
+    float* to = room.data<float>();
     for (int64_t first = 0; first < panels.channels; first += size) {
       const int64_t width = std::min(size, panels.channels - first);
       for (int64_t term = 0; term < terms; ++term, to += size) {
         std::copy_n(from + term * panels.channels + first, width, to);
       }
     }
-    return *std::move(room);
-  });
-  RETURN_IF_ERROR(status);
+    return room;
+  };
+  ASSIGN_OR_RETURN(result.filter,
+                   layer.packed->Derived(ctx, *layer.filter, WeightsForm::kSeparable, pack));
   result.bias.resize(panels.count * size);
   std::copy_n(layer.bias->data<float>(), panels.channels, result.bias.begin());
   const Ending ending = EndingOf({.activation = layer.activation}, nullptr);
@@ -117,17 +113,17 @@ class Block {
                                  (s_.depthwise.filter[1] - 1) * s_.depthwise.dilations[1] + 1,
                              s_.depthwise.pad_before[1] + s_.depthwise.input[1])) {}
 
-  absl::Status Pack(const SeparableLayer& expand, const SeparableLayer& depthwise,
-                    const SeparableLayer& project) {
+  absl::Status Pack(KernelContext& ctx, const SeparableLayer& expand,
+                    const SeparableLayer& depthwise, const SeparableLayer& project) {
     const int64_t channels = s_.depthwise.in_channels;
     const Panels middle(channels, loops_.lanes);
     if (s_.expands) {
-      ASSIGN_OR_RETURN(expand_, tessera::Pack(expand, s_.in_channels, middle));
+      ASSIGN_OR_RETURN(expand_, tessera::Pack(ctx, expand, s_.in_channels, middle));
     }
     const int64_t taps = s_.depthwise.filter[0] * s_.depthwise.filter[1];
-    ASSIGN_OR_RETURN(depthwise_, tessera::Pack(depthwise, taps, middle));
-    ASSIGN_OR_RETURN(project_,
-                     tessera::Pack(project, channels, Panels(s_.out_channels, loops_.lanes)));
+    ASSIGN_OR_RETURN(depthwise_, tessera::Pack(ctx, depthwise, taps, middle));
+    const Panels last(s_.out_channels, loops_.lanes);
+    ASSIGN_OR_RETURN(project_, tessera::Pack(ctx, project, channels, last));
     return absl::OkStatus();
   }
 
@@ -402,7 +398,7 @@ absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& sha
                                    const SeparableLayer& project, const float* input,
                                    float* output) {
   Block block(shape, input, panel_loops::LoopsOfMachine());
-  RETURN_IF_ERROR(block.Pack(expand, depthwise, project));
+  RETURN_IF_ERROR(block.Pack(ctx, expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
   const int64_t count = NumPieces(ctx, block.rows(), nanoseconds);
   const int64_t threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());

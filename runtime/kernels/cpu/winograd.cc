@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/fresh_pages.h"
+#include "runtime/base/status.h"
 #include "runtime/base/thread_share.h"
 #include "runtime/kernels/cpu/convolution_split.h"
 #include "runtime/kernels/cpu/float_panels.h"
@@ -112,11 +113,11 @@ void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile, 
 
 // A tile of the output by its definition, for one that has no transform.
 void ConvolveTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* input,
-                  const float* filter, float* output) {
+                  const ScaledWeights& filter, float* output) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
   const int size = tiling.transforms.output_tile;
-  std::vector<float> sums(s.out_channels);
+  std::vector<float> sums(s.out_channels), scratch(s.out_channels);
   for (int i = 0; i < size * size; ++i) {
     const int64_t row = place.row + i / size, column = place.column + i % size;
     if (row >= s.output[0] || column >= s.output[1]) continue;
@@ -126,8 +127,9 @@ void ConvolveTile(const Tiling& tiling, const Ending& ending, int64_t tile, cons
       if (y < 0 || y >= s.input[0] || x < 0 || x >= s.input[1]) continue;
       const float* const in =
           input + ((place.image * s.input[0] + y) * s.input[1] + x) * s.in_channels;
-      const float* weights = filter + tap * s.in_channels * s.out_channels;
-      for (int64_t c = 0; c < s.in_channels; ++c, weights += s.out_channels) {
+      for (int64_t c = 0; c < s.in_channels; ++c) {
+        const float* const weights =
+            MultipliedRow(filter, tap * s.in_channels + c, s.out_channels, scratch.data());
         for (int64_t o = 0; o < s.out_channels; ++o) sums[o] += in[c] * weights[o];
       }
     }
@@ -209,38 +211,32 @@ class PointProducts {
 
 // The transformed filter, packed point by point; empty if it has infinities or NaNs.
 // Errors: RESOURCE_EXHAUSTED.
-absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling, const Tensor& filter,
-                                   PackedWeights* packed) {
+absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling,
+                                   const ScaledWeights& filter, PackedWeights* packed) {
   const int64_t in = tiling.shape.in_channels, out = tiling.shape.out_channels;
   const panel::PanelKernel& kernel = panel::FloatPanels();
   const bool is_small = &tiling.transforms == &winograd::kTransformsOf2;
-  absl::Status status;
-  Tensor result = packed->Derived(
-      filter, is_small ? WeightsForm::kWinograd2 : WeightsForm::kWinograd4, [&]() -> Tensor {
-        const int64_t size = kernel.PackedSize(1, in, out);
-        absl::StatusOr<Tensor> room =
-            Tensor::Allocate(DType::kInt8, {tiling.points() * size}, WeightsAllocator());
-        if (!room.ok()) {
-          status = room.status();
-          return Tensor();
-        }
-        char* const to = reinterpret_cast<char*>(room->data<int8_t>());
-        std::atomic<bool> is_finite{true};
-        ctx.ParallelFor(tiling.points(), 10.0 * in * out, [&](int64_t begin, int64_t end) {
-          const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
-          PopulatePages(to + begin * size, (end - begin) * size);
-          for (int64_t point = begin; point < end; ++point) {
-            tiling.transforms.filter(filter.data<float>(), point, in, out, matrix.get());
-            const panel::Weights weights{
-                .data = matrix.get(), .terms = in, .columns = out, .row_step = out};
-            if (!kernel.Pack(weights, 0, panel::Blocks(out), to + point * size)) is_finite = false;
-          }
-        });
-        if (is_finite) return *std::move(room);
-        return Tensor::Allocate(DType::kInt8, {0}).value_or(Tensor());
-      });
-  if (!status.ok()) return status;
-  return result;
+  const auto transform = [&](const float* values) -> absl::StatusOr<Tensor> {
+    const int64_t size = kernel.PackedSize(1, in, out);
+    ASSIGN_OR_RETURN(Tensor room,
+                     Tensor::Allocate(DType::kInt8, {tiling.points() * size}, WeightsAllocator()));
+    char* const to = reinterpret_cast<char*>(room.data<int8_t>());
+    std::atomic<bool> is_finite{true};
+    ctx.ParallelFor(tiling.points(), 10.0 * in * out, [&](int64_t begin, int64_t end) {
+      const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
+      PopulatePages(to + begin * size, (end - begin) * size);
+      for (int64_t point = begin; point < end; ++point) {
+        tiling.transforms.filter(values, point, in, out, matrix.get());
+        const panel::Weights weights{
+            .data = matrix.get(), .terms = in, .columns = out, .row_step = out};
+        if (!kernel.Pack(weights, 0, panel::Blocks(out), to + point * size)) is_finite = false;
+      }
+    });
+    if (is_finite) return room;
+    return Tensor::Allocate(DType::kInt8, {0});
+  };
+  return packed->Derived(ctx, filter, is_small ? WeightsForm::kWinograd2 : WeightsForm::kWinograd4,
+                         transform);
 }
 
 }  // namespace
@@ -260,8 +256,9 @@ bool WinogradPays(const ConvolutionShape& s, const PostOps& post_ops) {
 }
 
 absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
-                              const PostOps& post_ops, const float* input, const Tensor& filter,
-                              const Tensor* bias, PackedWeights* packed, float* output,
+                              const PostOps& post_ops, const float* input,
+                              const ScaledWeights& filter, const Tensor* bias,
+                              PackedWeights* packed, float* output,
                               absl::FunctionRef<absl::Status()> compute_exactly) {
   const Tiling tiling = FastestTiling(s);
   ASSIGN_OR_RETURN(const Tensor filters, PackFilters(whole, tiling, filter, packed));
@@ -291,7 +288,7 @@ absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
         for (; i < end; ++i) {
           if (!TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
                                    PointStep(rows, out), output)) {
-            ConvolveTile(tiling, ending, first + i, input, filter.data<float>(), output);
+            ConvolveTile(tiling, ending, first + i, input, filter, output);
           }
         }
       });

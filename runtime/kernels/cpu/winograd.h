@@ -20,8 +20,9 @@ bool WinogradPays(const ConvolutionShape& shape, const PostOps& post_ops);
 // their tiles are summed directly. Errors: compute_exactly()'s; RESOURCE_EXHAUSTED for scratch
 // memory.
 absl::Status ConvolveWinograd(KernelContext& ctx, const ConvolutionShape& shape,
-                              const PostOps& post_ops, const float* input, const Tensor& filter,
-                              const Tensor* bias, PackedWeights* packed, float* output,
+                              const PostOps& post_ops, const float* input,
+                              const ScaledWeights& filter, const Tensor* bias,
+                              PackedWeights* packed, float* output,
                               absl::FunctionRef<absl::Status()> compute_exactly);
 
 }  // namespace tessera
