@@ -24,6 +24,7 @@ class ConvolutionKernel : public OpKernel {
       } else {
         build.Fail(post_ops.status());
       }
+      CheckArgs(build);
     }
     if constexpr (kFused && kFilter == FilterKind::kGrouped) {
       const ArgRange scale = build.inputs("scale");
@@ -56,6 +57,20 @@ class ConvolutionKernel : public OpKernel {
   }
 
  private:
+  // That `args`, of any number and dtypes, are what post_ops_ reads.
+  void CheckArgs(const KernelBuild& build) const {
+    const int num_args = post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
+    const ArgRange args = build.inputs("args");
+    bool fits = args.size() >= num_args;
+    for (int i = 0; fits && i < num_args; ++i) {
+      fits = build.input_types()[args.begin + i] == build.input_types()[0];
+    }
+    if (!fits) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat("fused_ops need ", num_args, " args of ",
+                                                         DTypeName(build.input_types()[0]))));
+    }
+  }
+
   // Of a tensor that may be null.
   static absl::Status CheckChannels(const char* what, const Tensor* values, int64_t channels) {
     if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();

@@ -85,5 +85,18 @@ TEST(ScaleWeightsTest, AConvolutionRefusesWhatItCannotScaleBy) {
   EXPECT_FALSE(RunOp("_FusedConv2D", {doubles, of_doubles, four}, Attrs(0, {})).ok());
 }
 
+// A graph may hold any.
+TEST(ScaleWeightsTest, AConvolutionRefusesFusedOpsWithoutTheirArgs) {
+  const Tensor images = RandomTensor({2, 7, 7, 3}, 1), filter = RandomTensor({3, 3, 3, 4}, 2);
+  const Tensor bias = RandomTensor({4}, 3), scale = Tensor::Vector<double>({1, 2, 3, 4});
+  EXPECT_FALSE(RunOp("_FusedConv2D", {images, filter, scale}, Attrs(0, {"BiasAdd"})).ok());
+  EXPECT_FALSE(
+      RunOp("_FusedConv2D", {images, filter, bias, scale}, Attrs(1, {"BiasAdd", "Add"})).ok());
+  EXPECT_FALSE(
+      RunOp("_FusedConv2D", {images, filter, scale, scale}, Attrs(1, {"BiasAdd"}, DType::kDouble))
+          .ok())
+      << "a bias of double";
+}
+
 }  // namespace
 }  // namespace tessera
