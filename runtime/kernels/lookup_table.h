@@ -12,7 +12,8 @@
 namespace tessera {
 
 // Maps keys (integers, strings, or rows of integers) to values of one shape. Keys are kept in the
-// order of their first insertion, which is that of Export().
+// order of their first insertion, which is that of Export(), but for those that take the places of
+// removed ones.
 //
 //   ASSIGN_OR_RETURN(auto table, LookupTable::Make({.key_dtype = DType::kString,
 //                                                   .value_dtype = DType::kInt64,
