@@ -30,8 +30,7 @@ inline void StoreFloats(const Doubles& v, float* to) {
   std::memcpy(to, &half, sizeof(half));
 }
 
-// Rows of the paper's matrix B^T times x, for m = 2 and 4. All factors are powers of two: products
-// are exact, and whether the compiler fuses them with sums changes nothing.
+// Rows of the paper's matrix B^T times x, for m = 2 and 4.
 inline void InputRow(const Vector (&x)[4], Vector (&y)[4]) {
   y[0] = x[0] - x[2];
   y[1] = x[1] + x[2];
@@ -41,12 +40,12 @@ inline void InputRow(const Vector (&x)[4], Vector (&y)[4]) {
 inline void InputRow(const Vector (&x)[6], Vector (&y)[6]) {
   const Vector even = x[4] - 4.0f * x[2], odd = x[3] - 4.0f * x[1];
   const Vector difference = x[4] - x[2], twice = 2.0f * (x[3] - x[1]);
-  y[0] = 4.0f * (x[0] - x[2]) + difference;
+  y[0] = 4.0f * x[0] - 5.0f * x[2] + x[4];
   y[1] = even + odd;
   y[2] = even - odd;
   y[3] = difference + twice;
   y[4] = difference - twice;
-  y[5] = 4.0f * (x[1] - x[3]) + (x[5] - x[3]);
+  y[5] = 4.0f * x[1] - 5.0f * x[3] + x[5];
 }
 
 // Rows of A^T times m.
