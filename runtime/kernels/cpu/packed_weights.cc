@@ -17,7 +17,10 @@ void PageOut(const Tensor& weights) { ReleaseMappedPages({weights.raw(), weights
 
 void PackedWeights::Follow(const ScaledWeights& weights) {
   const char* const scale = weights.scale == nullptr ? nullptr : weights.scale->raw();
-  if (source_.raw() == weights.values.raw() && scale_.raw() == scale) return;
+  if (source_.raw() == weights.values.raw() && source_.shape() == weights.values.shape() &&
+      scale_.raw() == scale) {
+    return;
+  }
   packed_.clear();
   derived_.clear();
   panels_from_.store(nullptr, std::memory_order_relaxed);

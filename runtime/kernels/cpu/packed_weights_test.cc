@@ -186,6 +186,20 @@ TEST(PackedWeightsTest, OtherWeightsOrAnotherScaleArePackedAnew) {
   }
 }
 
+TEST(PackedWeightsTest, RowsOfTheSameWeightsArePackedAnew) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  const Tensor all = RandomTensor({256, 512}, 4);
+  PackedWeights packed;
+  for (const int64_t rows : {256, 256, 128, 128, 256}) {
+    const Tensor filter = Tensor::View(DType::kFloat, {1, 1, rows, 512}, all.buffer());
+    const ConvolutionShape s = Square(20, 7, 1, rows, 512);
+    PackedWeights of_these;
+    EXPECT_TRUE(IsSame(Convolved(ctx, s, filter, &packed), Convolved(ctx, s, filter, &of_these)))
+        << rows;
+  }
+}
+
 TEST(PackedWeightsTest, PagesOfScaledWeightsLeaveMemory) {
   StepContext step;
   KernelContext ctx(step, nullptr);
