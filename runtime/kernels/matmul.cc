@@ -25,6 +25,10 @@ class MatMulKernel : public OpKernel {
       } else {
         build.Fail(post_ops.status());
       }
+      const int num_args = post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
+      if (build.inputs("args").size() < num_args) {
+        build.Fail(absl::InvalidArgumentError(absl::StrCat("fused_ops need ", num_args, " args")));
+      }
     }
   }
 
