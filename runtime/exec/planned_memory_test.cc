@@ -4,19 +4,10 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "runtime/tensor/counting_allocator.h"
 
 namespace tessera {
 namespace {
-
-// The heap, with a count of what it is asked for.
-class CountingAllocator : public Allocator {
- public:
-  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
-    ++count;
-    return HeapAllocator()->Allocate(size);
-  }
-  int count = 0;
-};
 
 constexpr size_t kSize = 2000;
 constexpr uint32_t kPlaces = 16;

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "runtime/exec/executor_test_ops.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/tensor/counting_allocator.h"
 
 namespace tessera {
 namespace {
@@ -69,15 +70,6 @@ class FailIfNegativeKernel : public NextKernel {
   }
 };
 REGISTER_KERNEL("TestFailIfNegative", kCpu, FailIfNegativeKernel);
-
-class CountingAllocator : public Allocator {
- public:
-  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
-    ++count;
-    return HeapAllocator()->Allocate(size);
-  }
-  std::atomic<int> count{0};
-};
 
 std::unique_ptr<Executor> CompileStraight(const TestGraph& g) {
   CompileOptions options;

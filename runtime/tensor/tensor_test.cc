@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/tensor/counting_allocator.h"
 #include "runtime/tensor/resource_handle.h"
 #include "runtime/tensor/variant.h"
 
@@ -16,16 +17,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Hands out heap memory and counts.
-class CountingAllocator : public Allocator {
- public:
-  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
-    ++count;
-    return AllocateHeapBuffer(size);
-  }
-  int count = 0;
-};
 
 class FailingAllocator : public Allocator {
  public:
