@@ -43,7 +43,7 @@ REST_BODY = b'{"instances": [1.0]}'
 def binary(name):
     if BINARIES:
         return os.path.join(BINARIES, name)
-    return os.path.join(ROOT, "bazel-bin", TARGETS[name][2:].replace(":", "/"))
+    return os.path.join(ROOT, "bazel-bin", TARGETS[name].replace(":", "/").lstrip("/"))
 
 
 def free_ports(count):
