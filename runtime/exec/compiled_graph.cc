@@ -7,13 +7,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/exec/function_call.h"
 #include "runtime/exec/kernel_store.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/unknown_ops.h"
-#include "runtime/kernels/function_call.h"
 
 namespace tessera {
 namespace {

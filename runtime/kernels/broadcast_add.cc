@@ -2,7 +2,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "runtime/kernels/broadcast.h"
-#include "runtime/kernels/numeric_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/container/node_hash_map.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast.h"
-#include "runtime/kernels/cpu/narrow_float.h"
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
 
 namespace tessera {
 namespace {

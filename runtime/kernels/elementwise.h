@@ -19,8 +19,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "runtime/kernels/cpu/typed_loop.h"
-#include "runtime/kernels/dtype_set.h"
+#include "runtime/kernels/primitives/cpu/typed_loop.h"
+#include "runtime/kernels/primitives/dtype_set.h"
 
 namespace tessera {
 

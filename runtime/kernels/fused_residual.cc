@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "runtime/kernels/broadcast_add.h"
-#include "runtime/kernels/numeric_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/cpu/post_ops.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
 
 namespace tessera {
 

@@ -1,8 +1,8 @@
 #include "runtime/kernels/tensor_list.h"
 
 #include "runtime/base/status.h"
-#include "runtime/kernels/element_type.h"
-#include "runtime/kernels/numeric_type.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/tensor_list_encoding.h"
 
 namespace tessera {

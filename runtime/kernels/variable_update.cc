@@ -1,6 +1,6 @@
 #include "runtime/kernels/variable_update.h"
 
-#include "runtime/kernels/numeric_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
-#include "runtime/session/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/session/graph_census.h"
 #include "runtime/session/proto_text.h"
 #include "runtime/session/saved_model.h"

@@ -9,8 +9,8 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
-#include "runtime/session/checkpoint_reader.h"
-#include "runtime/session/checkpoint_writer.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/protobuf/saved_model.pb.h"
 

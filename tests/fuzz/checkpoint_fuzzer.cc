@@ -13,7 +13,7 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
-#include "runtime/session/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 
 namespace {
 

@@ -1,0 +1,183 @@
+// Joining tensors: Concat, ConcatV2, ConcatOffset, Pack, ParallelConcat.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/element_type.h"
+
+namespace tessera {
+namespace {
+
+// Copies `inputs`, each a [outer, its own row length] matrix, side by side into `output`.
+void JoinRows(absl::Span<const Tensor* const> inputs, int64_t outer, Tensor* output,
+              ThreadPool* pool) {
+  if (outer == 0 || output->num_elements() == 0) return;
+  const int64_t row = output->num_elements() / outer;
+  const int64_t width = static_cast<int64_t>(DTypeSize(output->dtype()));
+  char* to = output->mutable_raw();
+  for (const Tensor* input : inputs) {
+    const int64_t part = input->num_elements() / outer;
+    CopyStrided(output->dtype(), {outer, part}, input->raw(), {part, 1}, to, {row, 1}, pool);
+    to += part * width;
+  }
+}
+
+// Inputs agree in all dimensions but the axis. Shares the memory of a sole non-empty input.
+// Errors: INVALID_ARGUMENT naming the first input that does not fit.
+class ConcatKernel : public OpKernel {
+ public:
+  explicit ConcatKernel(const KernelBuild& build)
+      : values_(build.inputs("values")),
+        axis_(build.inputs(build.op().name == "ConcatV2" ? "axis" : "concat_dim")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Shape& first = ctx.input(values_.begin).shape();
+    if (first.rank() == 0) {
+      return absl::InvalidArgumentError("scalars cannot be concatenated; use Pack");
+    }
+    ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(axis_.begin), first.rank(), "axis"));
+    int64_t size = 0;
+    int only = -1;  // the one input that is not empty; -2 if there are several
+    absl::InlinedVector<const Tensor*, 8> inputs;
+    for (int i = values_.begin; i < values_.end; ++i) {
+      const Tensor& input = ctx.input(i);
+      RETURN_IF_ERROR(CheckFits(first, input.shape(), axis, i - values_.begin));
+      size += input.dim(axis);
+      if (input.num_elements() > 0) {
+        only = only == -1 ? i : -2;
+        inputs.push_back(&input);
+      }
+    }
+    IndexVector dims(first.dims().begin(), first.dims().end());
+    dims[axis] = size;
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    if (only >= 0 && ctx.input(only).shape() == shape) {
+      ctx.set_output(0, ctx.TakeInput(only));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    JoinRows(inputs, DimProduct(shape, 0, axis), output, ctx.pool());
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckFits(const Shape& first, const Shape& shape, int axis, int position) {
+    bool fits = shape.rank() == first.rank();
+    for (int d = 0; fits && d < shape.rank(); ++d) {
+      fits = d == axis || shape.dim(d) == first.dim(d);
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("all inputs must agree in all dimensions but ", axis, ": input 0 has shape ",
+                     first.ToString(), ", input ", position, " has ", shape.ToString()));
+  }
+
+  const ArgRange values_, axis_;
+};
+REGISTER_KERNEL("Concat", kCpu, ConcatKernel).HostMemory("concat_dim");
+REGISTER_KERNEL("ConcatV2", kCpu, ConcatKernel).HostMemory("axis");
+
+// Where each of some tensors begins in their concatenation, given their shapes.
+class ConcatOffsetKernel : public OpKernel {
+ public:
+  explicit ConcatOffsetKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const IndexVector first, ReadIndexVector(ctx.input(1), "shape"));
+    ASSIGN_OR_RETURN(const int axis,
+                     ReadAxis(ctx.input(0), static_cast<int>(first.size()), "concat_dim"));
+    int64_t offset = 0;
+    for (int i = 1; i < ctx.num_inputs(); ++i) {
+      ASSIGN_OR_RETURN(const IndexVector dims, ReadIndexVector(ctx.input(i), "shape"));
+      bool fits = ctx.input(i).rank() == 1 && dims.size() == first.size();
+      for (size_t d = 0; fits && d < dims.size(); ++d) {
+        fits = static_cast<int>(d) == axis || dims[d] == first[d];
+      }
+      if (!fits) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "shape ", i - 1, " = ", ctx.input(i).ToString(), " must agree with shape 0 = ",
+            ctx.input(1).ToString(), " in all dimensions but ", axis));
+      }
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(i - 1, ctx.input(i).shape()));
+      ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+      if (output->dtype() == DType::kInt64) {
+        output->flat<int64_t>()[axis] = offset;
+      } else {
+        output->flat<int32_t>()[axis] = static_cast<int32_t>(offset);
+      }
+      offset += dims[axis];
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("ConcatOffset", kCpu, ConcatOffsetKernel);
+
+// Inputs of one shape become the slices of a new dimension.
+class PackKernel : public OpKernel {
+ public:
+  explicit PackKernel(const KernelBuild& build) : axis_(build.attr<int64_t>("axis")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Shape& first = ctx.input(0).shape();
+    ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, first.rank() + 1, "axis"));
+    absl::InlinedVector<const Tensor*, 8> inputs;
+    for (int i = 0; i < ctx.num_inputs(); ++i) {
+      if (!(ctx.input(i).shape() == first)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("all inputs must have one shape: input 0 has ", first.ToString(),
+                         ", input ", i, " has ", ctx.input(i).shape().ToString()));
+      }
+      inputs.push_back(&ctx.input(i));
+    }
+    IndexVector dims(first.dims().begin(), first.dims().end());
+    dims.insert(dims.begin() + axis, ctx.num_inputs());
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    if (ctx.num_inputs() == 1) {
+      ASSIGN_OR_RETURN(Tensor output, ctx.TakeInput(0).Reshaped(shape));
+      ctx.set_output(0, std::move(output));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    JoinRows(inputs, DimProduct(shape, 0, axis), output, ctx.pool());
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t axis_;
+};
+REGISTER_KERNEL("Pack", kCpu, PackKernel);
+
+// Inputs of shape [1, ...] become the rows of one tensor. TensorFlow writes each as it arrives;
+// the result is the same when they are joined at the end.
+class ParallelConcatKernel : public OpKernel {
+ public:
+  explicit ParallelConcatKernel(const KernelBuild& build)
+      : shape_(build.attr<PartialShape>("shape")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Shape& first = ctx.input(0).shape();
+    absl::InlinedVector<const Tensor*, 8> inputs;
+    for (int i = 0; i < ctx.num_inputs(); ++i) {
+      const Shape& shape = ctx.input(i).shape();
+      if (shape.rank() == 0 || shape.dim(0) != 1 || !(shape == first)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input ", i, " of shape ", shape.ToString(),
+                         " must have one row and the shape of input 0, ", first.ToString()));
+      }
+      inputs.push_back(&ctx.input(i));
+    }
+    IndexVector dims(first.dims().begin(), first.dims().end());
+    dims[0] = ctx.num_inputs();
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    if (!shape_.IsCompatibleWith(shape)) {
+      return absl::InvalidArgumentError(absl::StrCat("the result has shape ", shape.ToString(),
+                                                     ", attribute shape is ", shape_.ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    JoinRows(inputs, 1, output, ctx.pool());
+    return absl::OkStatus();
+  }
+
+ private:
+  const PartialShape shape_;
+};
+REGISTER_KERNEL("ParallelConcat", kCpu, ParallelConcatKernel);
+
+}  // namespace
+}  // namespace tessera

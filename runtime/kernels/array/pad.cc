@@ -1,0 +1,284 @@
+// Borders around tensors: Pad, PadV2, MirrorPad and its gradient.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+struct Paddings {
+  IndexVector before, after;  // one entry a dimension
+};
+
+// Errors: INVALID_ARGUMENT unless `tensor` is a non-negative [rank, 2] matrix.
+absl::StatusOr<Paddings> ReadPaddings(const Tensor& tensor, int rank) {
+  if (tensor.rank() != 2 || tensor.dim(0) != rank || tensor.dim(1) != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("paddings must have shape [", rank, ",2], have ", tensor.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(const Tensor flat, tensor.Reshaped(Shape{2 * rank}));
+  ASSIGN_OR_RETURN(const IndexVector values, ReadIndexVector(flat, "paddings"));
+  Paddings paddings;
+  for (int d = 0; d < rank; ++d) {
+    if (values[2 * d] < 0 || values[2 * d + 1] < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("paddings of dimension ", d,
+                                                     " must be non-negative, are ", values[2 * d],
+                                                     " and ", values[2 * d + 1]));
+    }
+    paddings.before.push_back(values[2 * d]);
+    paddings.after.push_back(values[2 * d + 1]);
+  }
+  return paddings;
+}
+
+// Errors: INVALID_ARGUMENT if a size overflows.
+absl::StatusOr<Shape> PaddedShape(const Shape& shape, const Paddings& paddings) {
+  IndexVector dims;
+  for (int d = 0; d < shape.rank(); ++d) {
+    int64_t size;
+    if (__builtin_add_overflow(shape.dim(d), paddings.before[d], &size) ||
+        __builtin_add_overflow(size, paddings.after[d], &size)) {
+      return absl::InvalidArgumentError(absl::StrCat("padded dimension ", d, " is too large"));
+    }
+    dims.push_back(size);
+  }
+  return Shape::Make(dims);
+}
+
+// Writes each byte of the output once: borders are filled and rows copied on the way through.
+class Padder {
+ public:
+  Padder(const Tensor& input, const Paddings& paddings, const char* value, Tensor* output)
+      : input_(input),
+        paddings_(paddings),
+        value_(value),
+        output_(*output),
+        dtype_(input.dtype()),
+        width_(static_cast<int64_t>(DTypeSize(input.dtype()))),
+        input_strides_(RowMajorStrides(input.shape().dims())),
+        output_strides_(RowMajorStrides(output->shape().dims())) {
+    // Below this dimension nothing is padded: those elements move as one.
+    contiguous_from_ = input.rank();
+    while (contiguous_from_ > 0 && paddings.before[contiguous_from_ - 1] == 0 &&
+           paddings.after[contiguous_from_ - 1] == 0) {
+      --contiguous_from_;
+    }
+  }
+
+  // Rows [begin, end) of the output's first dimension.
+  void Run(int64_t begin, int64_t end) {
+    const char* from = input_.raw();
+    char* to = output_.mutable_raw();
+    const int64_t first = paddings_.before[0], last = first + input_.dim(0);
+    for (int64_t row = begin; row < end; ++row) {
+      char* target = to + row * output_strides_[0] * width_;
+      if (row < first || row >= last) {
+        Fill(target, output_strides_[0]);
+      } else {
+        Copy(1, from + (row - first) * input_strides_[0] * width_, target);
+      }
+    }
+  }
+
+ private:
+  void Fill(char* to, int64_t count) { FillElements(dtype_, value_, to, count); }
+
+  void Copy(int d, const char* from, char* to) {
+    if (d >= contiguous_from_) {
+      CopyElements(dtype_, from, to, d == 0 ? input_.num_elements() : input_strides_[d - 1]);
+      return;
+    }
+    const int64_t step = output_strides_[d] * width_;
+    Fill(to, paddings_.before[d] * output_strides_[d]);
+    to += paddings_.before[d] * step;
+    if (d + 1 >= contiguous_from_) {
+      CopyElements(dtype_, from, to, input_.dim(d) * input_strides_[d]);
+      to += input_.dim(d) * step;
+    } else {
+      for (int64_t i = 0; i < input_.dim(d); ++i, to += step) {
+        Copy(d + 1, from + i * input_strides_[d] * width_, to);
+      }
+    }
+    Fill(to, paddings_.after[d] * output_strides_[d]);
+  }
+
+  const Tensor& input_;
+  const Paddings& paddings_;
+  const char* const value_;
+  Tensor& output_;
+  const DType dtype_;
+  const int64_t width_;
+  const IndexVector input_strides_, output_strides_;
+  int contiguous_from_;
+};
+
+// Constant borders: zeros, or input 2.
+class PadKernel : public OpKernel {
+ public:
+  explicit PadKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), input.rank()));
+    Tensor value;
+    if (ctx.num_inputs() > 2) {
+      value = ctx.input(2);
+      if (value.rank() != 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("constant_values must be a scalar, has shape ", value.shape().ToString()));
+      }
+    } else {
+      ASSIGN_OR_RETURN(value, Tensor::Zeros(input.dtype(), {}));
+    }
+    ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input.shape(), paddings));
+    if (shape == input.shape()) {
+      ctx.set_output(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    if (input.num_elements() == 0) {
+      FillElements(input.dtype(), value.raw(), output->mutable_raw(), shape.num_elements());
+      return absl::OkStatus();
+    }
+    Padder padder(input, paddings, value.raw(), output);
+    const double cost = 0.2 * static_cast<double>(output->size_bytes() / shape.dim(0));
+    ctx.ParallelFor(shape.dim(0), cost,
+                    [&](int64_t begin, int64_t end) { padder.Run(begin, end); });
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("Pad", kCpu, PadKernel).HostMemory("paddings");
+REGISTER_KERNEL("PadV2", kCpu, PadKernel).HostMemory("paddings");
+
+// How many elements at the edge are not repeated: 1 for REFLECT, 0 for SYMMETRIC.
+int64_t MirrorOffset(const KernelBuild& build) {
+  return build.attr<std::string>("mode") == "REFLECT" ? 1 : 0;
+}
+
+// Errors: INVALID_ARGUMENT if a border is wider than what there is to mirror.
+absl::Status CheckMirrored(const Shape& inner, const Paddings& paddings, int64_t offset) {
+  for (int d = 0; d < inner.rank(); ++d) {
+    const int64_t most = inner.dim(d) - offset;
+    if (paddings.before[d] > most || paddings.after[d] > most) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("paddings of dimension ", d, ", ", paddings.before[d], " and ",
+                       paddings.after[d], ", must be at most ", std::max<int64_t>(most, 0),
+                       " to mirror a dimension of size ", inner.dim(d)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The border slabs of one dimension of a padded tensor: where they lie and what they mirror.
+struct MirrorSlabs {
+  struct Slab {
+    int64_t at, count, source;  // element at + i mirrors element source - i
+  };
+  Slab before, after;
+
+  MirrorSlabs(int64_t inner, int64_t before_size, int64_t after_size, int64_t offset)
+      : before{0, before_size, 2 * before_size - 1 + offset},
+        after{before_size + inner, after_size, before_size + inner - 1 - offset} {}
+};
+
+class MirrorPadKernel : public OpKernel {
+ public:
+  explicit MirrorPadKernel(const KernelBuild& build) : offset_(MirrorOffset(build)) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    const int rank = input.rank();
+    ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), rank));
+    RETURN_IF_ERROR(CheckMirrored(input.shape(), paddings, offset_));
+    ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input.shape(), paddings));
+    if (shape == input.shape()) {
+      ctx.set_output(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const auto strides = RowMajorStrides(shape.dims());
+    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
+    // The region that is complete grows from the interior, one dimension after the other.
+    IndexVector dims(input.shape().dims().begin(), input.shape().dims().end());
+    int64_t origin = 0;
+    for (int d = 0; d < rank; ++d) origin += paddings.before[d] * strides[d];
+    char* base = output->mutable_raw();
+    CopyStrided(input.dtype(), dims, input.raw(), RowMajorStrides(dims), base + origin * width,
+                strides, ctx.pool());
+    for (int d = rank - 1; d >= 0; --d) {
+      origin -= paddings.before[d] * strides[d];
+      const MirrorSlabs slabs(input.dim(d), paddings.before[d], paddings.after[d], offset_);
+      IndexVector backward(strides);
+      backward[d] = -strides[d];
+      for (const MirrorSlabs::Slab& slab : {slabs.before, slabs.after}) {
+        dims[d] = slab.count;
+        CopyStrided(input.dtype(), dims, base + (origin + slab.source * strides[d]) * width,
+                    backward, base + (origin + slab.at * strides[d]) * width, strides, ctx.pool());
+      }
+      dims[d] = shape.dim(d);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t offset_;
+};
+REGISTER_KERNEL("MirrorPad", kCpu, MirrorPadKernel).HostMemory("paddings");
+
+// Adds what lies in the borders to the elements that were mirrored there, and drops the borders.
+class MirrorPadGradKernel : public OpKernel {
+ public:
+  explicit MirrorPadGradKernel(const KernelBuild& build) : offset_(MirrorOffset(build)) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), input.rank()));
+    IndexVector inner;
+    for (int d = 0; d < input.rank(); ++d) {
+      inner.push_back(input.dim(d) - paddings.before[d] - paddings.after[d]);
+    }
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(inner));
+    RETURN_IF_ERROR(CheckMirrored(shape, paddings, offset_));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Tensor folded, input.DeepCopy(ctx.step().allocator));
+    RETURN_IF_ERROR(VisitNumericType(input.dtype(), [&]<typename T>() {
+      Fold(paddings, shape, folded.data<T>(), input.shape());
+      return absl::OkStatus();
+    }));
+    const auto strides = RowMajorStrides(input.shape().dims());
+    int64_t origin = 0;
+    for (int d = 0; d < input.rank(); ++d) origin += paddings.before[d] * strides[d];
+    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
+    CopyStrided(input.dtype(), inner, folded.raw() + origin * width, strides, output->mutable_raw(),
+                RowMajorStrides(inner), ctx.pool());
+    return absl::OkStatus();
+  }
+
+ private:
+  template <typename T>
+  void Fold(const Paddings& paddings, const Shape& inner, T* data, const Shape& padded) const {
+    for (int d = 0; d < padded.rank(); ++d) {
+      const MirrorSlabs slabs(inner.dim(d), paddings.before[d], paddings.after[d], offset_);
+      const int64_t outer = DimProduct(padded, 0, d);
+      const int64_t row = DimProduct(padded, d + 1, padded.rank());
+      for (int64_t o = 0; o < outer; ++o) {
+        T* plane = data + o * padded.dim(d) * row;
+        for (const MirrorSlabs::Slab& slab : {slabs.before, slabs.after}) {
+          for (int64_t i = 0; i < slab.count; ++i) {
+            const T* border = plane + (slab.at + i) * row;
+            T* mirrored = plane + (slab.source - i) * row;
+            for (int64_t j = 0; j < row; ++j) mirrored[j] = mirrored[j] + border[j];
+          }
+        }
+      }
+    }
+  }
+
+  const int64_t offset_;
+};
+REGISTER_KERNEL("MirrorPadGrad", kCpu, MirrorPadGradKernel).HostMemory("paddings");
+
+}  // namespace
+}  // namespace tessera

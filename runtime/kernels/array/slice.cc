@@ -1,0 +1,247 @@
+// Parts of tensors: Slice, StridedSlice and its gradient, and writing into a part of a tensor.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/variable_update.h"
+#include "runtime/ops/strided_slice_spec.h"
+
+namespace tessera {
+namespace {
+
+// Rows [begin, begin + count) under `shape`, sharing the memory; false if the rows would not be
+// aligned, and a copy must be made.
+bool SetSharedRows(KernelContext& ctx, const Tensor& input, int64_t begin, int64_t count,
+                   const Shape& shape) {
+  const Tensor rows = input.Slice(begin, begin + count);
+  if (!rows.IsAligned() && IsTriviallyCopyable(input.dtype())) return false;
+  absl::StatusOr<Tensor> output = rows.Reshaped(shape);
+  if (!output.ok()) return false;
+  ctx.set_output(0, *std::move(output));
+  return true;
+}
+
+// A box: from `begin`, `size` elements of each dimension, -1 for all that follow.
+class SliceKernel : public OpKernel {
+ public:
+  explicit SliceKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    ASSIGN_OR_RETURN(const IndexVector begin, ReadIndexVector(ctx.input(1), "begin"));
+    ASSIGN_OR_RETURN(IndexVector size, ReadIndexVector(ctx.input(2), "size"));
+    const int rank = input.rank();
+    if (ctx.input(1).rank() != 1 || ctx.input(2).rank() != 1 ||
+        static_cast<int>(begin.size()) != rank || static_cast<int>(size.size()) != rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("begin and size must be vectors of ", rank, " elements, have shapes ",
+                       ctx.input(1).shape().ToString(), " and ", ctx.input(2).shape().ToString()));
+    }
+    bool all = true;   // nothing is cut off
+    bool rows = true;  // at most dimension 0 is cut
+    int64_t offset = 0;
+    const auto strides = RowMajorStrides(input.shape().dims());
+    for (int d = 0; d < rank; ++d) {
+      const int64_t dim = input.dim(d);
+      if (begin[d] < 0 || begin[d] > dim) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("begin[", d, "] = ", begin[d], " is not in [0, ", dim, "]"));
+      }
+      if (size[d] == -1) size[d] = dim - begin[d];
+      if (size[d] < 0 || size[d] > dim - begin[d]) {
+        return absl::InvalidArgumentError(absl::StrCat("size[", d, "] = ", size[d],
+                                                       " is not in [0, ", dim - begin[d],
+                                                       "], counted from begin[", d, "]"));
+      }
+      offset += begin[d] * strides[d];
+      all = all && size[d] == dim;
+      rows = rows && (d == 0 || size[d] == dim);
+    }
+    if (all) {
+      ctx.set_output(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
+    const Shape shape((absl::Span<const int64_t>(size)));
+    if (rows && SetSharedRows(ctx, input, begin[0], size[0], shape)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (shape.num_elements() > 0) {
+      const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
+      CopyStrided(input.dtype(), size, input.raw() + offset * width, strides, output->mutable_raw(),
+                  RowMajorStrides(size), ctx.pool());
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("Slice", kCpu, SliceKernel).HostMemory("begin").HostMemory("size");
+
+// A slice of a tensor whose shape is known, and so is the slice's.
+struct Slice : StridedSliceSpec {
+  Shape full_shape;
+};
+
+// Base of the kernels whose inputs 1 to 3 are begin, end and strides.
+class SlicingKernel : public OpKernel {
+ protected:
+  explicit SlicingKernel(const KernelBuild& build) {
+    absl::StatusOr<StridedSliceMasks> masks = StridedSliceMasks::FromAttrs(build.attrs());
+    if (masks.ok()) {
+      masks_ = *masks;
+    } else {
+      build.Fail(masks.status());
+    }
+  }
+
+  absl::StatusOr<Slice> Resolve(const KernelContext& ctx, const Shape& sliced) const {
+    IndexVector operands[3];
+    constexpr absl::string_view kNames[] = {"begin", "end", "strides"};
+    for (int i = 0; i < 3; ++i) {
+      ASSIGN_OR_RETURN(operands[i], ReadIndexVector(ctx.input(i + 1), kNames[i]));
+      if (ctx.input(i + 1).rank() != 1) {
+        return absl::InvalidArgumentError(absl::StrCat(kNames[i], " must be a vector"));
+      }
+    }
+    Slice slice;
+    ASSIGN_OR_RETURN(static_cast<StridedSliceSpec&>(slice),
+                     StridedSliceSpec::Make(PartialShape(sliced), operands[0], operands[1],
+                                            operands[2], masks_));
+    ASSIGN_OR_RETURN(slice.full_shape, slice.shape.AsShape());
+    return slice;
+  }
+
+ private:
+  StridedSliceMasks masks_;
+};
+
+class StridedSliceKernel : public SlicingKernel {
+ public:
+  explicit StridedSliceKernel(const KernelBuild& build) : SlicingKernel(build) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, input.shape()));
+    if (input.rank() == 0) {
+      ASSIGN_OR_RETURN(Tensor output, ctx.TakeInput(0).Reshaped(slice.full_shape));
+      ctx.set_output(0, std::move(output));
+      return absl::OkStatus();
+    }
+    if (slice.IsRowRange(input.shape()) && slice.sizes[0] > 0 &&
+        SetSharedRows(ctx, input, slice.begin[0], slice.sizes[0], slice.full_shape)) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, slice.full_shape));
+    if (slice.full_shape.num_elements() > 0) {
+      const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
+      CopyStrided(input.dtype(), slice.sizes, input.raw() + slice.Offset(input.shape()) * width,
+                  slice.ElementStrides(input.shape()), output->mutable_raw(),
+                  RowMajorStrides(slice.sizes), ctx.pool());
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StridedSlice", kCpu, StridedSliceKernel)
+    .HostMemory("begin")
+    .HostMemory("end")
+    .HostMemory("strides");
+
+// Writes `value`, broadcast to the slice, into the elements of `target` that the slice takes.
+// Errors: INVALID_ARGUMENT if the value does not broadcast to the slice.
+absl::Status WriteSlice(const Slice& slice, const Tensor& value, Tensor* target, ThreadPool* pool) {
+  // Dimensions of the slice's shape, aligned with the value's from the right.
+  const int surplus = slice.full_shape.rank() - value.rank();
+  bool fits = surplus >= 0;
+  IndexVector value_strides(slice.full_shape.rank(), 0);
+  const auto row_major = RowMajorStrides(value.shape().dims());
+  for (int d = 0; fits && d < value.rank(); ++d) {
+    if (value.dim(d) != 1) value_strides[surplus + d] = row_major[d];
+    fits = value.dim(d) == 1 || value.dim(d) == slice.full_shape.dim(surplus + d);
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("a value of shape ", value.shape().ToString(),
+                                                   " does not fit into the slice of shape ",
+                                                   slice.full_shape.ToString()));
+  }
+  if (slice.full_shape.num_elements() == 0) return absl::OkStatus();
+  // Shrunk dimensions are missing in the slice's shape and new ones are added: both have one
+  // element, so the remaining sizes pair up in order.
+  IndexVector dims, from, to;
+  const IndexVector target_strides = slice.ElementStrides(target->shape());
+  for (int d = 0; d < target->rank(); ++d) {
+    if (slice.sizes[d] != 1) to.push_back(target_strides[d]);
+  }
+  for (int d = 0; d < slice.full_shape.rank(); ++d) {
+    if (slice.full_shape.dim(d) == 1) continue;
+    dims.push_back(slice.full_shape.dim(d));
+    from.push_back(value_strides[d]);
+  }
+  const int64_t width = static_cast<int64_t>(DTypeSize(value.dtype()));
+  CopyStrided(value.dtype(), dims, value.raw(), from,
+              target->mutable_raw() + slice.Offset(target->shape()) * width, to, pool);
+  return absl::OkStatus();
+}
+
+// Zeros of a given shape, with the gradient where the slice was taken.
+class StridedSliceGradKernel : public SlicingKernel {
+ public:
+  explicit StridedSliceGradKernel(const KernelBuild& build) : SlicingKernel(build) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, shape));
+    const Tensor& gradient = ctx.input(4);
+    if (!(gradient.shape() == slice.full_shape)) {
+      return absl::InvalidArgumentError(absl::StrCat("dy has shape ", gradient.shape().ToString(),
+                                                     ", the slice has ",
+                                                     slice.full_shape.ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+    return WriteSlice(slice, gradient, output, ctx.pool());
+  }
+};
+REGISTER_KERNEL("StridedSliceGrad", kCpu, StridedSliceGradKernel)
+    .HostMemory("shape")
+    .HostMemory("begin")
+    .HostMemory("end")
+    .HostMemory("strides");
+
+// The input with a slice replaced; in place if nobody else holds the input.
+class TensorStridedSliceUpdateKernel : public SlicingKernel {
+ public:
+  explicit TensorStridedSliceUpdateKernel(const KernelBuild& build) : SlicingKernel(build) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, ctx.input(0).shape()));
+    Tensor output = ctx.TakeInput(0);
+    RETURN_IF_ERROR(MakeWritable(&output, ctx.step().allocator));
+    RETURN_IF_ERROR(WriteSlice(slice, ctx.input(4), &output, ctx.pool()));
+    ctx.set_output(0, std::move(output));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorStridedSliceUpdate", kCpu, TensorStridedSliceUpdateKernel)
+    .HostMemory("begin")
+    .HostMemory("end")
+    .HostMemory("strides");
+
+// A variable with a slice replaced: by reference (v1) or by handle.
+class AssignStridedSliceKernel : public SlicingKernel {
+ public:
+  explicit AssignStridedSliceKernel(const KernelBuild& build) : SlicingKernel(build) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
+    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) -> absl::Status {
+      ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, value.shape()));
+      return WriteSlice(slice, ctx.input(4), &value, ctx.pool());
+    }));
+    if (ctx.num_outputs() > 0) ctx.set_ref_output(0, variable);
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StridedSliceAssign", kCpu, AssignStridedSliceKernel)
+    .HostMemory("begin")
+    .HostMemory("end")
+    .HostMemory("strides");
+REGISTER_KERNEL("ResourceStridedSliceAssign", kCpu, AssignStridedSliceKernel)
+    .HostMemory("ref")
+    .HostMemory("begin")
+    .HostMemory("end")
+    .HostMemory("strides");
+
+}  // namespace
+}  // namespace tessera

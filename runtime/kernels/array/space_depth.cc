@@ -1,0 +1,83 @@
+// Blocks of pixels as channels and back: SpaceToDepth, DepthToSpace.
+#include <limits>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+
+namespace tessera {
+namespace {
+
+// The input under shape `split`, with its dimensions in the order of `perm`, as output of `shape`.
+absl::Status SetPermuted(KernelContext& ctx, const IndexVector& split, const IndexVector& perm,
+                         const Shape& shape) {
+  const Tensor& input = ctx.input(0);
+  const auto strides = RowMajorStrides(split);
+  IndexVector dims, from_strides;
+  for (int64_t axis : perm) {
+    dims.push_back(split[axis]);
+    from_strides.push_back(strides[axis]);
+  }
+  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+  if (shape.num_elements() > 0) {
+    CopyStrided(input.dtype(), dims, input.raw(), from_strides, output->mutable_raw(),
+                RowMajorStrides(dims), ctx.pool());
+  }
+  return absl::OkStatus();
+}
+
+class SpaceDepthKernel : public OpKernel {
+ public:
+  explicit SpaceDepthKernel(const KernelBuild& build)
+      : to_depth_(build.op().name == "SpaceToDepth"),
+        block_(build.attr<int64_t>("block_size")),
+        format_(build.attr<std::string>("data_format")) {
+    if (block_ < 2 || block_ > std::numeric_limits<int32_t>::max()) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("block_size must be at least 2 and fit in 32 bits, is ", block_)));
+    }
+    if (format_ != "NHWC" && format_ != "NCHW") {
+      build.Fail(absl::UnimplementedError(
+          absl::StrCat("data_format must be NHWC or NCHW on the CPU, is ", format_)));
+    }
+  }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Shape& in = ctx.input(0).shape();
+    if (in.rank() != 4) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input must have rank 4, has shape ", in.ToString()));
+    }
+    const bool nhwc = format_ == "NHWC";
+    const int64_t n = in.dim(0), h = in.dim(nhwc ? 1 : 2), w = in.dim(nhwc ? 2 : 3),
+                  c = in.dim(nhwc ? 3 : 1), b = block_;
+    if (to_depth_ ? h % b != 0 || w % b != 0 : c % (b * b) != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          to_depth_ ? "height and width" : "the depth", " of shape ", in.ToString(),
+          " must be divisible by ", to_depth_ ? "" : "the square of ", "block_size ", b));
+    }
+    if (to_depth_) {
+      if (nhwc) {
+        return SetPermuted(ctx, {n, h / b, b, w / b, b, c}, {0, 1, 3, 2, 4, 5},
+                           {n, h / b, w / b, b * b * c});
+      }
+      return SetPermuted(ctx, {n, c, h / b, b, w / b, b}, {0, 3, 5, 1, 2, 4},
+                         {n, b * b * c, h / b, w / b});
+    }
+    const int64_t d = c / (b * b);
+    if (nhwc) {
+      return SetPermuted(ctx, {n, h, w, b, b, d}, {0, 1, 3, 2, 4, 5}, {n, h * b, w * b, d});
+    }
+    return SetPermuted(ctx, {n, b, b, d, h, w}, {0, 3, 4, 1, 5, 2}, {n, d, h * b, w * b});
+  }
+
+ private:
+  const bool to_depth_;
+  const int64_t block_;
+  const std::string format_;
+};
+REGISTER_KERNEL("SpaceToDepth", kCpu, SpaceDepthKernel);
+REGISTER_KERNEL("DepthToSpace", kCpu, SpaceDepthKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,109 @@
+// Transpose, ConjugateTranspose, InvertPermutation.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+
+namespace tessera {
+namespace {
+
+// Errors: INVALID_ARGUMENT unless `perm` holds each of [0, rank) once (negative axes allowed).
+absl::StatusOr<IndexVector> ReadPermutation(const Tensor& tensor, int rank) {
+  ASSIGN_OR_RETURN(IndexVector perm, ReadIndexVector(tensor, "perm"));
+  if (tensor.rank() != 1 || static_cast<int>(perm.size()) != rank) {
+    return absl::InvalidArgumentError(absl::StrCat("perm must be a vector of ", rank,
+                                                   " axes, has shape ", tensor.shape().ToString()));
+  }
+  absl::InlinedVector<bool, 8> seen(rank, false);
+  for (int64_t& axis : perm) {
+    ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, rank, "axis of perm"));
+    if (seen[axis]) {
+      return absl::InvalidArgumentError(absl::StrCat("perm names axis ", axis, " twice"));
+    }
+    seen[axis] = true;
+  }
+  return perm;
+}
+
+template <typename T>
+void ConjugateInPlace(Tensor* tensor) {
+  for (T& value : tensor->flat<T>()) value = std::conj(value);
+}
+
+// Dimension i of the output is dimension perm[i] of the input. Shares the memory where only
+// dimensions of size 1 move.
+class TransposeKernel : public OpKernel {
+ public:
+  explicit TransposeKernel(const KernelBuild& build)
+      : conjugate_(build.op().name == "ConjugateTranspose") {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    ASSIGN_OR_RETURN(const IndexVector perm, ReadPermutation(ctx.input(1), input.rank()));
+    const auto strides = RowMajorStrides(input.shape().dims());
+    IndexVector dims, from_strides;
+    int64_t last_moved = -1;  // the highest input axis with more than one element so far
+    bool in_order = true;
+    for (int64_t axis : perm) {
+      dims.push_back(input.dim(axis));
+      from_strides.push_back(strides[axis]);
+      if (input.dim(axis) == 1) continue;
+      in_order = in_order && axis > last_moved;
+      last_moved = axis;
+    }
+    const Shape shape((absl::Span<const int64_t>(dims)));
+    const bool conjugate = conjugate_ && IsComplex(input.dtype());
+    if (in_order && !conjugate) {
+      ASSIGN_OR_RETURN(Tensor output, ctx.TakeInput(0).Reshaped(shape));
+      ctx.set_output(0, std::move(output));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    CopyStrided(input.dtype(), dims, input.raw(), from_strides, output->mutable_raw(),
+                RowMajorStrides(dims), ctx.pool());
+    if (conjugate && input.dtype() == DType::kComplex64) {
+      ConjugateInPlace<std::complex<float>>(output);
+    } else if (conjugate) {
+      ConjugateInPlace<std::complex<double>>(output);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const bool conjugate_;
+};
+REGISTER_KERNEL("Transpose", kCpu, TransposeKernel).HostMemory("perm");
+REGISTER_KERNEL("ConjugateTranspose", kCpu, TransposeKernel).HostMemory("perm");
+
+// y[x[i]] = i. Errors: INVALID_ARGUMENT unless x holds each of [0, n) once.
+class InvertPermutationKernel : public OpKernel {
+ public:
+  explicit InvertPermutationKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    if (input.rank() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "invert_permutation expects a vector, not shape ", input.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));
+    return VisitIndexType(input.dtype(), [&]<typename T>() -> absl::Status {
+      const auto x = input.flat<T>();
+      auto y = output->flat<T>();
+      std::fill(y.begin(), y.end(), static_cast<T>(-1));
+      for (size_t i = 0; i < x.size(); ++i) {
+        const int64_t target = static_cast<int64_t>(x[i]);
+        if (target < 0 || target >= static_cast<int64_t>(x.size())) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("x[", i, "] = ", target, " is not in [0, ", x.size(), ")"));
+        }
+        if (y[target] != static_cast<T>(-1)) {
+          return absl::InvalidArgumentError(absl::StrCat(target, " is duplicated in x"));
+        }
+        y[target] = static_cast<T>(i);
+      }
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("InvertPermutation", kCpu, InvertPermutationKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,112 @@
+// Sorting slices into tensors and back: DynamicPartition, DynamicStitch, ParallelDynamicStitch.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/element_type.h"
+
+namespace tessera {
+namespace {
+
+// Output p holds the slices of the data whose partition is p, in order.
+class DynamicPartitionKernel : public OpKernel {
+ public:
+  explicit DynamicPartitionKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& data = ctx.input(0);
+    const Tensor& partitions = ctx.input(1);
+    const int num_partitions = ctx.num_outputs();
+    bool fits = partitions.rank() <= data.rank();
+    for (int d = 0; fits && d < partitions.rank(); ++d) fits = partitions.dim(d) == data.dim(d);
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("partitions of shape ", partitions.shape().ToString(),
+                       " must begin the shape of the data, ", data.shape().ToString()));
+    }
+    const auto partition = partitions.flat<int32_t>();
+    std::vector<int64_t> counts(num_partitions, 0);
+    for (size_t i = 0; i < partition.size(); ++i) {
+      if (partition[i] < 0 || partition[i] >= num_partitions) {
+        return absl::InvalidArgumentError(absl::StrCat("partitions[", i, "] = ", partition[i],
+                                                       " is not in [0, ", num_partitions, ")"));
+      }
+      ++counts[partition[i]];
+    }
+    const auto rest = data.shape().dims().subspan(partitions.rank());
+    std::vector<char*> to;
+    for (int p = 0; p < num_partitions; ++p) {
+      Shape shape(rest);
+      shape.InsertDim(0, counts[p]);
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(p, shape));
+      to.push_back(output->mutable_raw());
+    }
+    const int64_t slice = Shape(rest).num_elements();
+    const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(data.dtype()));
+    for (size_t i = 0; i < partition.size(); ++i) {
+      char*& target = to[partition[i]];
+      CopyElements(data.dtype(), data.raw() + static_cast<int64_t>(i) * bytes, target, slice);
+      target += bytes;
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("DynamicPartition", kCpu, DynamicPartitionKernel);
+
+// merged[indices[k][i]] = data[k][i]; where several name one place, the last wins, and places that
+// nobody names are zero.
+class DynamicStitchKernel : public OpKernel {
+ public:
+  explicit DynamicStitchKernel(const KernelBuild& build)
+      : indices_(build.inputs("indices")), data_(build.inputs("data")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& first = ctx.input(data_.begin);
+    if (first.rank() < ctx.input(indices_.begin).rank()) return Mismatch(ctx, 0);
+    const auto rest = first.shape().dims().subspan(ctx.input(indices_.begin).rank());
+    int64_t size = 0;
+    for (int k = 0; k < indices_.size(); ++k) {
+      const Tensor& indices = ctx.input(indices_.begin + k);
+      const Tensor& data = ctx.input(data_.begin + k);
+      bool fits = data.rank() == indices.rank() + static_cast<int>(rest.size());
+      for (int d = 0; fits && d < data.rank(); ++d) {
+        fits = data.dim(d) == (d < indices.rank() ? indices.dim(d) : rest[d - indices.rank()]);
+      }
+      if (!fits) return Mismatch(ctx, k);
+      for (int32_t index : indices.flat<int32_t>()) {
+        if (index < 0) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("indices[", k, "] holds ", index, ", which is negative"));
+        }
+        size = std::max<int64_t>(size, int64_t{index} + 1);
+      }
+    }
+    IndexVector dims(rest.begin(), rest.end());
+    dims.insert(dims.begin(), size);
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+    const int64_t slice = Shape(rest).num_elements();
+    const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(output->dtype()));
+    for (int k = 0; k < indices_.size() && slice > 0; ++k) {
+      const char* from = ctx.input(data_.begin + k).raw();
+      for (int32_t index : ctx.input(indices_.begin + k).flat<int32_t>()) {
+        CopyElements(output->dtype(), from, output->mutable_raw() + index * bytes, slice);
+        from += bytes;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Mismatch(const KernelContext& ctx, int k) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data[", k, "] of shape ", ctx.input(data_.begin + k).shape().ToString(),
+                     " must have the shape of indices[", k, "], ",
+                     ctx.input(indices_.begin + k).shape().ToString(),
+                     ", followed by one that is the same for all inputs"));
+  }
+
+  const ArgRange indices_, data_;
+};
+REGISTER_KERNEL("DynamicStitch", kCpu, DynamicStitchKernel).HostMemory("indices");
+REGISTER_KERNEL("ParallelDynamicStitch", kCpu, DynamicStitchKernel).HostMemory("indices");
+
+}  // namespace
+}  // namespace tessera

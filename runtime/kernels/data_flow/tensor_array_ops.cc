@@ -1,0 +1,282 @@
+// Kernels of TensorArray ops, third version. An array belongs to its handle; the float `flow` only
+// orders reads after writes.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/data_flow/tensor_array.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/element_type.h"
+
+namespace tessera {
+namespace {
+
+Tensor HandleOf(IntrusivePtr<TensorArray> array, const std::string& name) {
+  ResourceHandle handle;
+  handle.name = name;
+  handle.type_name = std::string(TensorArray::kTypeName);
+  handle.resource = std::move(array);
+  return Tensor::Scalar(std::move(handle));
+}
+
+class TensorArrayKernel : public OpKernel {
+ public:
+  explicit TensorArrayKernel(const KernelBuild& build)
+      : name_(build.attr<std::string>("tensor_array_name").empty()
+                  ? build.node_name()
+                  : build.attr<std::string>("tensor_array_name")) {
+    options_.dtype = build.attr<DType>("dtype");
+    options_.element_shape = build.attr<PartialShape>("element_shape");
+    options_.dynamic_size = build.attr<bool>("dynamic_size");
+    options_.clear_after_read = build.attr<bool>("clear_after_read");
+    options_.identical_element_shapes = build.attr<bool>("identical_element_shapes");
+  }
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(0), "size"));
+    ASSIGN_OR_RETURN(IntrusivePtr<TensorArray> array, TensorArray::Make(options_, size));
+    ctx.set_output(0, HandleOf(std::move(array), name_));
+    ctx.set_output(1, Tensor::Scalar(0.0f));
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string name_;
+  TensorArray::Options options_;
+};
+REGISTER_KERNEL("TensorArrayV3", kCpu, TensorArrayKernel).HostMemory("size").HostMemory("handle");
+
+class TensorArrayGradKernel : public OpKernel {
+ public:
+  explicit TensorArrayGradKernel(const KernelBuild& build)
+      : source_(build.attr<std::string>("source")) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(auto gradient, array->Gradient(source_));
+    ctx.set_output(0, HandleOf(std::move(gradient), source_));
+    ctx.set_output(1, Tensor::Scalar(0.0f));
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string source_;
+};
+REGISTER_KERNEL("TensorArrayGradV3", kCpu, TensorArrayGradKernel)
+    .HostMemory("handle")
+    .HostMemory("grad_handle");
+
+class TensorArrayWriteKernel : public OpKernel {
+ public:
+  explicit TensorArrayWriteKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
+    RETURN_IF_ERROR(array->Write(index, ctx.TakeInput(2), ctx.step().allocator));
+    ctx.set_output(0, ctx.TakeInput(3));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorArrayWriteV3", kCpu, TensorArrayWriteKernel)
+    .HostMemory("handle")
+    .HostMemory("index");
+
+absl::Status CheckReadType(const TensorArray& array, DType dtype) {
+  if (array.dtype() == dtype) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the tensor array holds ", DTypeName(array.dtype()), ", the op expects ", DTypeName(dtype)));
+}
+
+class TensorArrayReadKernel : public OpKernel {
+ public:
+  explicit TensorArrayReadKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
+    ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
+    ASSIGN_OR_RETURN(Tensor value, array->Read(index, ctx.step().allocator));
+    ctx.set_output(0, std::move(value));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorArrayReadV3", kCpu, TensorArrayReadKernel)
+    .HostMemory("handle")
+    .HostMemory("index");
+
+// The elements at given indices as one tensor of one more dimension.
+class TensorArrayGatherKernel : public OpKernel {
+ public:
+  explicit TensorArrayGatherKernel(const KernelBuild& build)
+      : shape_(build.attr<PartialShape>("element_shape")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
+    ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(ctx.input(1), "indices"));
+    ASSIGN_OR_RETURN(PartialShape known, shape_.MergeWith(array->element_shape()));
+    std::vector<Tensor> elements;
+    for (int64_t index : indices) {
+      ASSIGN_OR_RETURN(Tensor element, array->Read(index, ctx.step().allocator));
+      ASSIGN_OR_RETURN(known, known.MergeWith(PartialShape(element.shape())));
+      elements.push_back(std::move(element));
+    }
+    if (!known.IsFullyDefined()) {
+      return absl::UnimplementedError(
+          absl::StrCat("to gather no elements their shape must be known, is ", known.ToString()));
+    }
+    IndexVector dims(known.dims().begin(), known.dims().end());
+    dims.insert(dims.begin(), static_cast<int64_t>(indices.size()));
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    char* to = output->mutable_raw();
+    for (const Tensor& element : elements) {
+      CopyElements(element.dtype(), element.raw(), to, element.num_elements());
+      to += element.size_bytes();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const PartialShape shape_;
+};
+REGISTER_KERNEL("TensorArrayGatherV3", kCpu, TensorArrayGatherKernel)
+    .HostMemory("handle")
+    .HostMemory("indices");
+
+// All elements, joined along their first dimension, and their lengths.
+class TensorArrayConcatKernel : public OpKernel {
+ public:
+  explicit TensorArrayConcatKernel(const KernelBuild& build)
+      : row_(build.attr<PartialShape>("element_shape_except0")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
+    ASSIGN_OR_RETURN(const int64_t size, array->size());
+    ASSIGN_OR_RETURN(Tensor* const lengths, ctx.AllocateOutput(1, Shape{size}));
+    PartialShape row = row_;
+    std::vector<Tensor> elements;
+    int64_t total = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      ASSIGN_OR_RETURN(Tensor element, array->Read(i, ctx.step().allocator));
+      if (element.rank() < 1) {
+        return absl::InvalidArgumentError("scalars cannot be concatenated; gather them");
+      }
+      ASSIGN_OR_RETURN(row, row.MergeWith(PartialShape(element.shape().dims().subspan(1))));
+      lengths->flat<int64_t>()[i] = element.dim(0);
+      total += element.dim(0);
+      elements.push_back(std::move(element));
+    }
+    if (!row.IsFullyDefined()) {
+      return absl::UnimplementedError(absl::StrCat(
+          "to concatenate no elements their shape must be known, is ", row.ToString()));
+    }
+    IndexVector dims(row.dims().begin(), row.dims().end());
+    dims.insert(dims.begin(), total);
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    char* to = output->mutable_raw();
+    for (const Tensor& element : elements) {
+      CopyElements(element.dtype(), element.raw(), to, element.num_elements());
+      to += element.size_bytes();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const PartialShape row_;
+};
+REGISTER_KERNEL("TensorArrayConcatV3", kCpu, TensorArrayConcatKernel)
+    .HostMemory("handle")
+    .HostMemory("lengths");
+
+// Rows [begin, end) of a tensor, in memory of their own where they would not be aligned.
+absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& rows) {
+  if (rows.IsAligned() || !IsTriviallyCopyable(rows.dtype())) return rows;
+  return rows.DeepCopy(ctx.step().allocator);
+}
+
+// Writes row i of a tensor to the i-th of given indices.
+class TensorArrayScatterKernel : public OpKernel {
+ public:
+  explicit TensorArrayScatterKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(ctx.input(1), "indices"));
+    const Tensor& value = ctx.input(2);
+    if (value.rank() < 1 || value.dim(0) != static_cast<int64_t>(indices.size())) {
+      return absl::InvalidArgumentError(absl::StrCat(indices.size(),
+                                                     " indices need a tensor of as many rows, not "
+                                                     "of shape ",
+                                                     value.shape().ToString()));
+    }
+    for (size_t i = 0; i < indices.size(); ++i) {
+      ASSIGN_OR_RETURN(Tensor row, TakeRows(ctx, value.SubSlice(static_cast<int64_t>(i))));
+      RETURN_IF_ERROR(array->Write(indices[i], std::move(row), ctx.step().allocator));
+    }
+    ctx.set_output(0, ctx.TakeInput(3));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorArrayScatterV3", kCpu, TensorArrayScatterKernel)
+    .HostMemory("handle")
+    .HostMemory("indices");
+
+// Writes pieces of given lengths of a tensor to indices 0, 1, ...
+class TensorArraySplitKernel : public OpKernel {
+ public:
+  explicit TensorArraySplitKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    const Tensor& value = ctx.input(1);
+    ASSIGN_OR_RETURN(const IndexVector lengths, ReadIndexVector(ctx.input(2), "lengths"));
+    if (value.rank() < 1) return absl::InvalidArgumentError("a scalar cannot be split");
+    int64_t begin = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      if (lengths[i] < 0 || lengths[i] > value.dim(0) - begin) {
+        return absl::InvalidArgumentError(absl::StrCat("lengths[", i, "] = ", lengths[i],
+                                                       " does not fit into the ",
+                                                       value.dim(0) - begin, " rows left"));
+      }
+      ASSIGN_OR_RETURN(Tensor rows, TakeRows(ctx, value.Slice(begin, begin + lengths[i])));
+      RETURN_IF_ERROR(array->Write(static_cast<int64_t>(i), std::move(rows), ctx.step().allocator));
+      begin += lengths[i];
+    }
+    if (begin != value.dim(0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("lengths add up to ", begin, ", the tensor has ", value.dim(0), " rows"));
+    }
+    ctx.set_output(0, ctx.TakeInput(3));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorArraySplitV3", kCpu, TensorArraySplitKernel)
+    .HostMemory("handle")
+    .HostMemory("lengths");
+
+class TensorArraySizeKernel : public OpKernel {
+ public:
+  explicit TensorArraySizeKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const int64_t size, array->size());
+    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(size)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorArraySizeV3", kCpu, TensorArraySizeKernel)
+    .HostMemory("handle")
+    .HostMemory("size");
+
+class TensorArrayCloseKernel : public OpKernel {
+ public:
+  explicit TensorArrayCloseKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    array->Close();
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorArrayCloseV3", kCpu, TensorArrayCloseKernel).HostMemory("handle");
+
+}  // namespace
+}  // namespace tessera

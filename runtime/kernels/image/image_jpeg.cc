@@ -1,0 +1,127 @@
+#include "runtime/kernels/image/image_jpeg.h"
+
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h wants FILE
+#include <cstring>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+struct ErrorManager {
+  jpeg_error_mgr base;  // first: libjpeg knows the whole by its address
+  std::jmp_buf leave;
+};
+
+// libjpeg leaves through longjmp: no function that calls it owns objects with destructors.
+class LibJpegReader final : public JpegReader {
+ public:
+  LibJpegReader(absl::string_view bytes, const JpegOptions& options)
+      : bytes_(bytes), options_(options) {
+    info_.err = jpeg_std_error(&error_.base);
+    error_.base.error_exit = [](j_common_ptr info) {
+      std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->leave, 1);
+    };
+    error_.base.output_message = [](j_common_ptr) {};
+  }
+  ~LibJpegReader() override { jpeg_destroy_decompress(&info_); }
+
+  int64_t width() const override { return info_.output_width; }
+  int64_t height() const override { return info_.output_height; }
+  int channels() const override { return channels_; }
+  int file_channels() const override { return info_.num_components; }
+
+  bool ReadHeader() {
+    if (setjmp(error_.leave) != 0) return false;
+    jpeg_create_decompress(&info_);
+    jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
+    // Instead of the library's, which makes up an end of the image.
+    info_.src->fill_input_buffer = FillInput;
+    info_.client_data = this;
+    if (jpeg_read_header(&info_, TRUE) != JPEG_HEADER_OK) return false;
+    channels_ = options_.channels != 0 ? options_.channels : std::min(info_.num_components, 3);
+    if (channels_ != 1 && channels_ != 3) return false;
+    const bool is_cmyk = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+    info_.out_color_space = channels_ == 1 ? JCS_GRAYSCALE : is_cmyk ? JCS_CMYK : JCS_RGB;
+    info_.do_fancy_upsampling = options_.fancy_upscaling;
+    info_.scale_num = 1;
+    info_.scale_denom = options_.ratio;
+    info_.dct_method = options_.fast_dct ? JDCT_IFAST : JDCT_ISLOW;
+    jpeg_calc_output_dimensions(&info_);
+    return true;
+  }
+
+  absl::Status Read(uint8_t* pixels) override {
+    const bool is_cmyk = info_.out_color_space == JCS_CMYK;
+    std::vector<uint8_t> cmyk(is_cmyk ? static_cast<size_t>(width()) * 4 : 0);
+    const bool complete = ReadRows(pixels, cmyk.data());
+    const int64_t rows = rows_read_;
+    if (complete && !ended_early_) return absl::OkStatus();
+    if (!options_.try_recover_truncated ||
+        static_cast<float>(rows) < options_.acceptable_fraction * static_cast<float>(height())) {
+      return absl::InvalidArgumentError(ended_early_ ? "the JPEG image ends early"
+                                                     : "the JPEG image is damaged");
+    }
+    const int64_t row_bytes = width() * channels_;
+    std::memset(pixels + rows * row_bytes, 128, (height() - rows) * row_bytes);
+    return absl::OkStatus();
+  }
+
+ private:
+  static boolean FillInput(j_decompress_ptr info) {
+    static const JOCTET kEnd[] = {0xFF, JPEG_EOI};
+    static_cast<LibJpegReader*>(info->client_data)->ended_early_ = true;
+    info->src->next_input_byte = kEnd;
+    info->src->bytes_in_buffer = sizeof(kEnd);
+    return TRUE;
+  }
+
+  bool ReadRows(uint8_t* pixels, uint8_t* cmyk) {
+    if (setjmp(error_.leave) != 0) return false;
+    jpeg_start_decompress(&info_);
+    const size_t row_bytes = static_cast<size_t>(info_.output_width) * channels_;
+    while (info_.output_scanline < info_.output_height) {
+      uint8_t* const row = pixels + info_.output_scanline * row_bytes;
+      JSAMPROW to = cmyk != nullptr ? cmyk : row;
+      if (jpeg_read_scanlines(&info_, &to, 1) != 1) return false;
+      if (cmyk != nullptr) ToRgb(cmyk, row);
+      // Rows that come after the end are made up.
+      if (!ended_early_) rows_read_ = info_.output_scanline;
+    }
+    jpeg_finish_decompress(&info_);
+    return true;
+  }
+
+  // Adobe's files hold the inverse of the inks.
+  void ToRgb(const uint8_t* cmyk, uint8_t* rgb) const {
+    for (JDIMENSION x = 0; x < info_.output_width; ++x, cmyk += 4, rgb += 3) {
+      for (int c = 0; c < 3; ++c) {
+        rgb[c] =
+            static_cast<uint8_t>(info_.saw_Adobe_marker ? cmyk[3] * cmyk[c] / 255
+                                                        : (255 - cmyk[3]) * (255 - cmyk[c]) / 255);
+      }
+    }
+  }
+
+  const absl::string_view bytes_;
+  const JpegOptions options_;
+  jpeg_decompress_struct info_ = {};
+  ErrorManager error_ = {};
+  int channels_ = 0;
+  bool ended_early_ = false;
+  int64_t rows_read_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<JpegReader>> JpegReader::Open(absl::string_view bytes,
+                                                             const JpegOptions& options) {
+  auto reader = std::make_unique<LibJpegReader>(bytes, options);
+  if (!reader->ReadHeader()) return absl::InvalidArgumentError("not a valid JPEG header");
+  return reader;
+}
+
+}  // namespace tessera

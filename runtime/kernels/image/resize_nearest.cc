@@ -1,0 +1,96 @@
+// Resizing images by taking the nearest pixel: ResizeNearestNeighbor and its gradient.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/image/resize_arguments.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+// The input pixel of each output pixel along one axis.
+std::vector<int64_t> Nearest(const ResampleGrid& grid) {
+  std::vector<int64_t> index(grid.out_size);
+  const float scale = grid.Scale();
+  for (int64_t i = 0; i < grid.out_size; ++i) {
+    const float x = (static_cast<float>(i) + (grid.half_pixel_centers ? 0.5f : 0.0f)) * scale;
+    const auto nearest = static_cast<int64_t>(grid.align_corners ? std::round(x) : std::floor(x));
+    index[i] = std::clamp<int64_t>(nearest, 0, grid.in_size - 1);
+  }
+  return index;
+}
+
+class ResizeNearestKernel : public OpKernel {
+ public:
+  explicit ResizeNearestKernel(const KernelBuild& build) : attrs_(build) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& images = ctx.input(0);
+    RETURN_IF_ERROR(CheckImages(images, "images"));
+    ASSIGN_OR_RETURN(const IndexVector size, ReadImageSize(ctx.input(1)));
+    const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make({images.dim(0), size[0], size[1], channels}));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
+    const std::vector<int64_t> rows = Nearest(attrs_.Grid(height, size[0])),
+                               columns = Nearest(attrs_.Grid(width, size[1]));
+    const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(images.dtype()));
+    ctx.ParallelFor(images.dim(0) * size[0], 2.0 * size[1], [&](int64_t begin, int64_t end) {
+      for (int64_t y = begin; y < end; ++y) {
+        const char* const row =
+            images.raw() + (y / size[0] * height + rows[y % size[0]]) * width * pixel;
+        char* to = out->mutable_raw() + y * size[1] * pixel;
+        for (const int64_t x : columns) {
+          CopyElements(images.dtype(), row + x * pixel, to, channels);
+          to += pixel;
+        }
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const ResizeAttrs attrs_;
+};
+REGISTER_KERNEL("ResizeNearestNeighbor", kCpu, ResizeNearestKernel).HostMemory("size");
+
+// Each gradient goes to the pixel that was taken; `size` is that of the original images.
+class ResizeNearestGradKernel : public OpKernel {
+ public:
+  explicit ResizeNearestGradKernel(const KernelBuild& build) : attrs_(build) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& gradients = ctx.input(0);
+    RETURN_IF_ERROR(CheckImages(gradients, "grads"));
+    ASSIGN_OR_RETURN(const IndexVector size, ReadImageSize(ctx.input(1)));
+    const int64_t height = gradients.dim(1), width = gradients.dim(2), channels = gradients.dim(3);
+    ASSIGN_OR_RETURN(const Shape shape,
+                     Shape::Make({gradients.dim(0), size[0], size[1], channels}));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    ZeroElements(out->dtype(), out->mutable_raw(), out->num_elements());
+    if (gradients.num_elements() == 0) return absl::OkStatus();
+    const std::vector<int64_t> rows = Nearest(attrs_.Grid(size[0], height)),
+                               columns = Nearest(attrs_.Grid(size[1], width));
+    return VisitRealType(out->dtype(), [&]<typename T>() {
+      const T* g = gradients.data<T>();
+      for (int64_t y = 0; y < gradients.dim(0) * height; ++y) {
+        T* const row =
+            out->data<T>() + (y / height * size[0] + rows[y % height]) * size[1] * channels;
+        for (const int64_t x : columns) {
+          for (int64_t c = 0; c < channels; ++c) row[x * channels + c] += *g++;
+        }
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  const ResizeAttrs attrs_;
+};
+REGISTER_KERNEL("ResizeNearestNeighborGrad", kCpu, ResizeNearestGradKernel).HostMemory("size");
+
+}  // namespace
+}  // namespace tessera

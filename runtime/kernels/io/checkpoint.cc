@@ -1,0 +1,217 @@
+// Saving and restoring: the ops that TensorFlow's savers put into graphs.
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/tensor_slice.h"
+#include "runtime/framework/kernel_registry.h"
+
+namespace tessera {
+namespace {
+
+absl::StatusOr<std::string> ScalarString(const KernelContext& ctx, int i, absl::string_view name) {
+  const Tensor& tensor = ctx.input(i);
+  if (tensor.dtype() != DType::kString || tensor.num_elements() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", name, "' must be a scalar string, has shape ", tensor.shape().ToString()));
+  }
+  return tensor.scalar<std::string>();
+}
+
+// The vectors tensor_names and shape_and_slices, which must have an element for each tensor.
+absl::Status CheckNames(const KernelContext& ctx, int num_tensors) {
+  for (int i : {1, 2}) {
+    const Tensor& names = ctx.input(i);
+    if (names.rank() != 1 || names.num_elements() != num_tensors) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(i == 1 ? "'tensor_names'" : "'shape_and_slices'",
+                       " must be a vector with an element for each of ", num_tensors,
+                       " tensors, has shape ", names.shape().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A checkpoint that is open for the rest of the step: graphs with a RestoreV2 for each variable
+// parse its index once, and the data files are mapped once.
+class OpenCheckpoint final : public Resource {
+ public:
+  static constexpr absl::string_view kTypeName = "open_checkpoint";
+
+  explicit OpenCheckpoint(std::unique_ptr<CheckpointReader> reader) : reader_(std::move(reader)) {}
+  const CheckpointReader& reader() const { return *reader_; }
+  std::string DebugString() const override { return "open checkpoint"; }
+
+ private:
+  const std::unique_ptr<CheckpointReader> reader_;
+};
+
+absl::StatusOr<IntrusivePtr<OpenCheckpoint>> OpenForStep(const KernelContext& ctx,
+                                                         const std::string& prefix) {
+  auto open = [&prefix]() -> absl::StatusOr<IntrusivePtr<Resource>> {
+    ASSIGN_OR_RETURN(std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(prefix));
+    return IntrusivePtr<Resource>(MakeRefCounted<OpenCheckpoint>(std::move(reader)));
+  };
+  IntrusivePtr<Resource> resource;
+  if (ctx.step().step_resources == nullptr) {
+    ASSIGN_OR_RETURN(resource, open());
+  } else {
+    ASSIGN_OR_RETURN(resource, ctx.step().step_resources->LookupOrCreate(
+                                   "", OpenCheckpoint::kTypeName, prefix, open));
+  }
+  return IntrusivePtr<OpenCheckpoint>(static_cast<OpenCheckpoint*>(resource.get()));
+}
+
+// Reads tensors, or slices of them. Where the file allows, they alias the mapped checkpoint.
+// Errors: those of CheckpointReader; INVALID_ARGUMENT if a tensor has another type than declared.
+class RestoreV2Kernel : public OpKernel {
+ public:
+  explicit RestoreV2Kernel(const KernelBuild& build)
+      : dtypes_(build.attr<std::vector<DType>>("dtypes")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const std::string prefix, ScalarString(ctx, 0, "prefix"));
+    RETURN_IF_ERROR(CheckNames(ctx, ctx.num_outputs()));
+    ASSIGN_OR_RETURN(const IntrusivePtr<OpenCheckpoint> checkpoint, OpenForStep(ctx, prefix));
+    // Of the first tensor that has one, whichever thread is the first to find one: a damaged file
+    // fails in the same words each time.
+    absl::Mutex mu;
+    absl::Status error;
+    int64_t error_index = ctx.num_outputs();
+    // Checking the tensors' checksums is what takes time: about the speed of memory.
+    constexpr double kCostPerTensor = 1e5;
+    ctx.ParallelFor(ctx.num_outputs(), kCostPerTensor, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        absl::Status status = Restore(ctx, checkpoint->reader(), prefix, static_cast<int>(i));
+        if (status.ok()) continue;
+        absl::MutexLock lock(&mu);
+        if (i < error_index) {
+          error_index = i;
+          error = std::move(status);
+        }
+      }
+    });
+    return error;
+  }
+
+ private:
+  absl::Status Restore(KernelContext& ctx, const CheckpointReader& reader,
+                       const std::string& prefix, int i) const {
+    const std::string& name = ctx.input(1).flat<std::string>()[i];
+    const std::string& slice = ctx.input(2).flat<std::string>()[i];
+    ASSIGN_OR_RETURN(const CheckpointEntry entry, reader.Find(name));
+    if (entry.dtype != dtypes_[i]) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor '", name, "' of checkpoint '", prefix, "' is ", DTypeName(entry.dtype),
+          ", the graph restores it as ", DTypeName(dtypes_[i])));
+    }
+    absl::StatusOr<Tensor> tensor = slice.empty() ? reader.Read(name) : Slice(reader, name, slice);
+    if (!tensor.ok()) return tensor.status();
+    ctx.set_output(i, *std::move(tensor));
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<Tensor> Slice(const CheckpointReader& reader, const std::string& name,
+                                      const std::string& text) {
+    ASSIGN_OR_RETURN(const ShapeAndSlice wanted, ShapeAndSlice::Parse(text));
+    ASSIGN_OR_RETURN(const CheckpointEntry entry, reader.Find(name));
+    if (!(entry.shape == wanted.shape)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", name, "' has shape ", entry.shape.ToString(),
+                       " in the checkpoint, not ", wanted.shape.ToString()));
+    }
+    return reader.ReadSlice(name, wanted.slice);
+  }
+
+  const std::vector<DType> dtypes_;
+};
+REGISTER_KERNEL("RestoreV2", kCpu, RestoreV2Kernel);
+
+// Writes tensors, or slices of them, as one checkpoint.
+class SaveV2Kernel : public OpKernel {
+ public:
+  explicit SaveV2Kernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    constexpr int kFirstTensor = 3;
+    const int num_tensors = ctx.num_inputs() - kFirstTensor;
+    ASSIGN_OR_RETURN(const std::string prefix, ScalarString(ctx, 0, "prefix"));
+    RETURN_IF_ERROR(CheckNames(ctx, num_tensors));
+    ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(prefix));
+    for (int i = 0; i < num_tensors; ++i) {
+      const std::string& name = ctx.input(1).flat<std::string>()[i];
+      const std::string& slice = ctx.input(2).flat<std::string>()[i];
+      const Tensor& tensor = ctx.input(kFirstTensor + i);
+      if (slice.empty()) {
+        RETURN_IF_ERROR(writer.Add(name, tensor));
+        continue;
+      }
+      ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(slice));
+      RETURN_IF_ERROR(writer.AddSlice(name, part.shape, part.slice, tensor));
+    }
+    return writer.Finish();
+  }
+};
+REGISTER_KERNEL("SaveV2", kCpu, SaveV2Kernel);
+
+// One checkpoint of those that the tasks of a cluster, or the shards of a saver, have written.
+class MergeV2CheckpointsKernel : public OpKernel {
+ public:
+  explicit MergeV2CheckpointsKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& prefixes = ctx.input(0);
+    if (prefixes.rank() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'checkpoint_prefixes' must be a vector, has shape ", prefixes.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const std::string merged, ScalarString(ctx, 1, "destination_prefix"));
+    return MergeCheckpoints(prefixes.flat<std::string>(), merged);
+  }
+};
+REGISTER_KERNEL("MergeV2Checkpoints", kCpu, MergeV2CheckpointsKernel);
+
+// "BASE-00002-of-00004".
+class ShardedFilenameKernel : public OpKernel {
+ public:
+  explicit ShardedFilenameKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const std::string base, ScalarString(ctx, 0, "basename"));
+    for (int i : {1, 2}) {
+      if (ctx.input(i).num_elements() != 1) {
+        return absl::InvalidArgumentError("'shard' and 'num_shards' must be scalars");
+      }
+    }
+    ctx.set_output(
+        0, Tensor::Scalar(absl::StrFormat("%s-%05d-of-%05d", base, ctx.input(1).scalar<int32_t>(),
+                                          ctx.input(2).scalar<int32_t>())));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("ShardedFilename", kCpu, ShardedFilenameKernel);
+
+// "BASE-?????-of-00004", a pattern for all of them.
+class ShardedFilespecKernel : public OpKernel {
+ public:
+  explicit ShardedFilespecKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const std::string base, ScalarString(ctx, 0, "basename"));
+    if (ctx.input(1).num_elements() != 1) {
+      return absl::InvalidArgumentError("'num_shards' must be a scalar");
+    }
+    ctx.set_output(0, Tensor::Scalar(absl::StrFormat("%s-\?\?\?\?\?-of-%05d", base,
+                                                     ctx.input(1).scalar<int32_t>())));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("ShardedFilespec", kCpu, ShardedFilespecKernel);
+
+}  // namespace
+}  // namespace tessera

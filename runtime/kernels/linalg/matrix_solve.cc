@@ -1,0 +1,310 @@
+// Linear systems: MatrixSolve, MatrixTriangularSolve, MatrixInverse, MatrixDeterminant,
+// LogMatrixDeterminant, Lu, Cholesky.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "Eigen/Cholesky"
+#include "Eigen/LU"
+#include "absl/synchronization/mutex.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/linalg/matrix_batch.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kSingular[] = "the matrix is not invertible";
+
+// The first error of those that threads met.
+class FirstError {
+ public:
+  void Set(absl::Status status) {
+    absl::MutexLock lock(&mu_);
+    if (status_.ok()) status_ = std::move(status);
+  }
+  absl::Status Get() {
+    absl::MutexLock lock(&mu_);
+    return status_;
+  }
+
+ private:
+  absl::Mutex mu_;
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+};
+
+template <typename C>
+bool IsSingular(const Eigen::PartialPivLU<Matrix<C>>& lu) {
+  return !(lu.matrixLU().diagonal().cwiseAbs().minCoeff() > 0.0);
+}
+
+// The matrix, or its conjugate transpose.
+template <typename C>
+Matrix<C> AdjointIf(bool adjoint, Matrix<C> matrix) {
+  if (adjoint) matrix.adjointInPlace();
+  return matrix;
+}
+
+// Errors: INVALID_ARGUMENT for matrices that are not square, or singular.
+class MatrixInverseKernel : public OpKernel {
+ public:
+  explicit MatrixInverseKernel(const KernelBuild& build) : adjoint_(build.attr<bool>("adjoint")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    FirstError error;
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Eigen::PartialPivLU<Matrix<C>> lu(AdjointIf(adjoint_, batch.Read<T, C>(x, i)));
+          if (IsSingular<C>(lu)) return error.Set(absl::InvalidArgumentError(kSingular));
+          WriteMatrix<T, C>(lu.inverse(), i, y);
+        }
+      });
+      return absl::OkStatus();
+    }));
+    return error.Get();
+  }
+
+ private:
+  const bool adjoint_;
+};
+REGISTER_KERNEL("MatrixInverse", kCpu, MatrixInverseKernel);
+REGISTER_KERNEL("BatchMatrixInverse", kCpu, MatrixInverseKernel);
+
+// The right-hand sides have the batch and the rows of the matrices.
+// Errors: INVALID_ARGUMENT for other shapes, or a singular matrix.
+class MatrixSolveKernel : public OpKernel {
+ public:
+  explicit MatrixSolveKernel(const KernelBuild& build) : adjoint_(build.attr<bool>("adjoint")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    const Tensor& right = ctx.input(1);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "matrix", true));
+    ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
+    bool fits = right.rank() == x.rank() && sides.rows == batch.rows;
+    for (int d = 0; fits && d < batch.batch_rank; ++d) fits = right.dim(d) == x.dim(d);
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
+                       " do not fit matrices of shape ", x.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, right.shape()));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    FirstError error;
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Eigen::PartialPivLU<Matrix<C>> lu(AdjointIf(adjoint_, batch.Read<T, C>(x, i)));
+          if (IsSingular<C>(lu)) return error.Set(absl::InvalidArgumentError(kSingular));
+          WriteMatrix<T, C>(lu.solve(sides.Read<T, C>(right, i)), i, y);
+        }
+      });
+      return absl::OkStatus();
+    }));
+    return error.Get();
+  }
+
+ private:
+  const bool adjoint_;
+};
+REGISTER_KERNEL("MatrixSolve", kCpu, MatrixSolveKernel);
+REGISTER_KERNEL("BatchMatrixSolve", kCpu, MatrixSolveKernel);
+
+// The batches of matrices and right-hand sides broadcast together.
+// Errors: INVALID_ARGUMENT for other shapes, or a 0 on a diagonal.
+class TriangularSolveKernel : public OpKernel {
+ public:
+  explicit TriangularSolveKernel(const KernelBuild& build)
+      : lower_(build.attr<bool>("lower")), adjoint_(build.attr<bool>("adjoint")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    const Tensor& right = ctx.input(1);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "matrix", true));
+    ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
+    if (sides.rows != batch.rows) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
+                       " do not fit matrices of shape ", x.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const Shape matrices, BatchShape(x));
+    ASSIGN_OR_RETURN(const Shape right_sides, BatchShape(right));
+    ASSIGN_OR_RETURN(Shape shape, BroadcastShape(matrices, right_sides));
+    shape.AddDim(sides.rows);
+    shape.AddDim(sides.columns);
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, shape));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    const Places places = Broadcast(x, right);
+    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
+      for (size_t i = 0; i < places.matrix.size(); ++i) {
+        const Matrix<C> matrix = AdjointIf(adjoint_, batch.Read<T, C>(x, places.matrix[i]));
+        Matrix<C> side = sides.Read<T, C>(right, places.side[i]);
+        if (!(matrix.diagonal().cwiseAbs().minCoeff() > 0)) {
+          return absl::InvalidArgumentError(kSingular);
+        }
+        if (lower_ != adjoint_) {
+          matrix.template triangularView<Eigen::Lower>().solveInPlace(side);
+        } else {
+          matrix.template triangularView<Eigen::Upper>().solveInPlace(side);
+        }
+        WriteMatrix<T, C>(side, i, y);
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  // The dimensions before those of the matrices.
+  static absl::StatusOr<Shape> BatchShape(const Tensor& t) {
+    return Shape::Make(t.shape().dims().first(t.rank() - 2));
+  }
+
+  // Which matrix and which right-hand side make each output. Requires batches that broadcast.
+  struct Places {
+    std::vector<int64_t> matrix, side;
+  };
+  static Places Broadcast(const Tensor& x, const Tensor& right) {
+    const int rank = std::max(x.rank(), right.rank()) - 2;
+    auto dim = [&](const Tensor& t, int d) {
+      const int own = d - (rank - (t.rank() - 2));
+      return own < 0 ? int64_t{1} : t.dim(own);
+    };
+    Places places;
+    places.matrix = places.side = {0};
+    int64_t count = 1;
+    for (int d = 0; d < rank; ++d) {
+      const int64_t a = dim(x, d), b = dim(right, d);
+      const int64_t size = a == 1 ? b : a;
+      Places next;
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t k = 0; k < size; ++k) {
+          next.matrix.push_back(places.matrix[i] * a + (a == 1 ? 0 : k));
+          next.side.push_back(places.side[i] * b + (b == 1 ? 0 : k));
+        }
+      }
+      count *= size;
+      places.matrix = std::move(next.matrix);
+      places.side = std::move(next.side);
+    }
+    return places;
+  }
+
+  const bool lower_, adjoint_;
+};
+REGISTER_KERNEL("MatrixTriangularSolve", kCpu, TriangularSolveKernel);
+REGISTER_KERNEL("BatchMatrixTriangularSolve", kCpu, TriangularSolveKernel);
+
+// Output [...]; the second of LogMatrixDeterminant is the logarithm of what the first has the sign
+// of. Errors: INVALID_ARGUMENT for matrices that are not square.
+template <bool kLog>
+class DeterminantKernel : public OpKernel {
+ public:
+  explicit DeterminantKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
+    ASSIGN_OR_RETURN(const Shape shape, MatrixBatch::ShapeOf(x, {}));
+    ASSIGN_OR_RETURN(Tensor * sign_output, ctx.AllocateOutput(0, shape));
+    Tensor* log_output = nullptr;
+    if (kLog) {
+      ASSIGN_OR_RETURN(log_output, ctx.AllocateOutput(1, shape));
+    }
+    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      for (int64_t i = 0; i < batch.count; ++i) {
+        C sign = 1;
+        double log = 0;
+        if (batch.rows > 0) {
+          const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
+          sign = static_cast<double>(lu.permutationP().determinant());
+          for (const C& pivot : lu.matrixLU().diagonal()) {
+            log += std::log(std::abs(pivot));
+            sign *= pivot / std::abs(pivot);
+          }
+        }
+        if (log == -std::numeric_limits<double>::infinity()) sign = 0;
+        if (kLog) {
+          sign_output->data<T>()[i] = static_cast<T>(sign);
+          log_output->data<T>()[i] = static_cast<T>(C(log));
+        } else {
+          // Through the logarithm, lest the product overflow on its way.
+          sign_output->data<T>()[i] = static_cast<T>(sign == C(0) ? C(0) : sign * C(std::exp(log)));
+        }
+      }
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("MatrixDeterminant", kCpu, DeterminantKernel<false>);
+REGISTER_KERNEL("BatchMatrixDeterminant", kCpu, DeterminantKernel<false>);
+REGISTER_KERNEL("LogMatrixDeterminant", kCpu, DeterminantKernel<true>);
+
+// Outputs: lower and upper factors in one matrix, and which row of the input each of its rows is.
+// Errors: INVALID_ARGUMENT for matrices that are not square, or singular.
+class LuKernel : public OpKernel {
+ public:
+  explicit LuKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
+    ASSIGN_OR_RETURN(const Shape p_shape, MatrixBatch::ShapeOf(x, {batch.rows}));
+    ASSIGN_OR_RETURN(Tensor * factors, ctx.AllocateOutput(0, x.shape()));
+    ASSIGN_OR_RETURN(Tensor * p, ctx.AllocateOutput(1, p_shape));
+    if (p->num_elements() == 0) return absl::OkStatus();
+    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
+      for (int64_t i = 0; i < batch.count; ++i) {
+        const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
+        if (IsSingular<C>(lu)) return absl::InvalidArgumentError(kSingular);
+        WriteMatrix<T, C>(lu.matrixLU(), i, factors);
+        const auto& moved_to = lu.permutationP().indices();
+        VisitIndexType(p->dtype(), [&]<typename I>() {
+          for (int64_t r = 0; r < batch.rows; ++r) {
+            p->data<I>()[i * batch.rows + moved_to[r]] = static_cast<I>(r);
+          }
+        });
+      }
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("Lu", kCpu, LuKernel);
+
+// Only the lower triangles are read. Errors: INVALID_ARGUMENT for matrices that are not square, or
+// not positive definite.
+class CholeskyKernel : public OpKernel {
+ public:
+  explicit CholeskyKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    FirstError error;
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Eigen::LLT<Matrix<C>> llt(batch.Read<T, C>(x, i));
+          if (llt.info() != Eigen::Success) {
+            return error.Set(absl::InvalidArgumentError("the matrix is not positive definite"));
+          }
+          WriteMatrix<T, C>(llt.matrixL(), i, y);
+        }
+      });
+      return absl::OkStatus();
+    }));
+    return error.Get();
+  }
+};
+REGISTER_KERNEL("Cholesky", kCpu, CholeskyKernel);
+REGISTER_KERNEL("BatchCholesky", kCpu, CholeskyKernel);
+
+}  // namespace
+}  // namespace tessera

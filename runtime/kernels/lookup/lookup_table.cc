@@ -1,0 +1,350 @@
+#include "runtime/kernels/lookup/lookup_table.h"
+
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/base/status.h"
+#include "runtime/kernels/primitives/element_type.h"
+
+namespace tessera {
+namespace {
+
+// How keys are compared: integers by value, strings and rows of integers by their bytes.
+struct IntegerKeys {
+  using Stored = int64_t;
+  using View = int64_t;
+  static View Get(const Tensor& keys, int64_t i, int64_t) {
+    return keys.dtype() == DType::kInt64 ? keys.data<int64_t>()[i] : keys.data<int32_t>()[i];
+  }
+  static void Put(const Stored& key, int64_t i, Tensor* keys) {
+    if (keys->dtype() == DType::kInt64) {
+      keys->data<int64_t>()[i] = key;
+    } else {
+      keys->data<int32_t>()[i] = static_cast<int32_t>(key);
+    }
+  }
+};
+struct StringKeys {
+  using Stored = std::string;
+  using View = absl::string_view;
+  static View Get(const Tensor& keys, int64_t i, int64_t) { return keys.data<std::string>()[i]; }
+  static void Put(const Stored& key, int64_t i, Tensor* keys) {
+    keys->data<std::string>()[i] = key;
+  }
+};
+struct RowKeys {
+  using Stored = std::string;
+  using View = absl::string_view;
+  static View Get(const Tensor& keys, int64_t i, int64_t bytes) {
+    return View(keys.raw() + i * bytes, bytes);
+  }
+  static void Put(const Stored& key, int64_t i, Tensor* keys) {
+    std::memcpy(keys->mutable_raw() + i * static_cast<int64_t>(key.size()), key.data(), key.size());
+  }
+};
+
+template <typename Keys>
+class HashedTable : public LookupTable {
+ public:
+  explicit HashedTable(Options options)
+      : LookupTable(std::move(options)),
+        key_bytes_(this->options().key_shape.num_elements() *
+                   static_cast<int64_t>(DTypeSize(this->options().key_dtype))),
+        value_size_(this->options().value_shape.num_elements()),
+        value_bytes_(value_size_ * static_cast<int64_t>(DTypeSize(this->options().value_dtype))),
+        contents_(std::make_unique<Contents>()) {}
+
+  int64_t size() const override {
+    absl::ReaderMutexLock lock(&mu_);
+    return static_cast<int64_t>(contents_->index.size());
+  }
+
+  absl::StatusOr<Tensor> Find(const Tensor& keys, const Tensor& default_value,
+                              Allocator* allocator) const override {
+    ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
+    RETURN_IF_ERROR(CheckReserved(keys, count));
+    if (default_value.dtype() != options().value_dtype) {
+      return absl::InvalidArgumentError(absl::StrCat("a ", DebugString(),
+                                                     " cannot give a default value of ",
+                                                     DTypeName(default_value.dtype())));
+    }
+    ASSIGN_OR_RETURN(const Shape shape, ValuesShape(keys));
+    const bool each = !options().write_once && count != 1 && default_value.shape() == shape;
+    if (!each && (options().write_once ? default_value.num_elements() < value_size_
+                                       : default_value.num_elements() != value_size_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("default_value must have shape ", options().value_shape.ToString(), " or ",
+                       shape.ToString(), ", has ", default_value.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor found, Tensor::Allocate(options().value_dtype, shape, allocator));
+    absl::ReaderMutexLock lock(&mu_);
+    if (options().write_once && !filled_) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the ", DebugString(), " is not initialized: run its initializer (table_initializer)"));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      auto it = contents_->Find(Keys::Get(keys, i, key_bytes_));
+      const char* value = it != contents_->index.end()
+                              ? contents_->values.raw() + *it * value_bytes_
+                              : default_value.raw() + (each ? i * value_bytes_ : 0);
+      CopyElements(options().value_dtype, value, found.mutable_raw() + i * value_bytes_,
+                   value_size_);
+    }
+    return found;
+  }
+
+  absl::Status Insert(const Tensor& keys, const Tensor& values) override {
+    RETURN_IF_ERROR(CheckMutable("insert into"));
+    RETURN_IF_ERROR(CheckValues(keys, values));
+    ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
+    RETURN_IF_ERROR(CheckReserved(keys, count));
+    absl::MutexLock lock(&mu_);
+    for (int64_t i = 0; i < count; ++i) {
+      RETURN_IF_ERROR(
+          Put(Keys::Get(keys, i, key_bytes_), values.raw() + i * value_bytes_, contents_.get()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Remove(const Tensor& keys) override {
+    RETURN_IF_ERROR(CheckMutable("remove from"));
+    ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
+    RETURN_IF_ERROR(CheckReserved(keys, count));
+    absl::MutexLock lock(&mu_);
+    for (int64_t i = 0; i < count; ++i) {
+      auto it = contents_->Find(Keys::Get(keys, i, key_bytes_));
+      if (it == contents_->index.end()) continue;
+      const int64_t row = *it;
+      contents_->index.erase(it);
+      contents_->free.push_back(row);
+      ZeroElements(options().value_dtype, contents_->values.mutable_raw() + row * value_bytes_,
+                   value_size_);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Import(const Tensor& keys, const Tensor& values) override {
+    RETURN_IF_ERROR(CheckValues(keys, values));
+    ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
+    auto fresh = std::make_unique<Contents>();
+    for (int64_t i = 0; i < count; ++i) {
+      const typename Keys::View key = Keys::Get(keys, i, key_bytes_);
+      if (IsReserved(keys, i)) continue;  // an exported dense table holds its empty buckets
+      const char* value = values.raw() + i * value_bytes_;
+      if (options().write_once) {
+        auto it = fresh->Find(key);
+        if (it != fresh->index.end() && !SameValue(value, *fresh, *it)) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("key ", ElementToString(keys, i), " has two different values"));
+        }
+      }
+      RETURN_IF_ERROR(Put(key, value, fresh.get()));
+    }
+    absl::MutexLock lock(&mu_);
+    if (options().write_once && filled_) {
+      if (SameContents(*fresh, *contents_)) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          absl::StrCat("the ", DebugString(), " was already initialized with different data"));
+    }
+    contents_.swap(fresh);
+    filled_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status Export(Allocator* allocator, Tensor* keys, Tensor* values) const override {
+    absl::ReaderMutexLock lock(&mu_);
+    if (options().write_once && !filled_) {
+      return absl::AbortedError(absl::StrCat("the ", DebugString(), " is not initialized"));
+    }
+    const int64_t count = static_cast<int64_t>(contents_->index.size());
+    Shape key_shape = options().key_shape, value_shape = options().value_shape;
+    key_shape.InsertDim(0, count);
+    value_shape.InsertDim(0, count);
+    ASSIGN_OR_RETURN(*keys, Tensor::Allocate(options().key_dtype, key_shape, allocator));
+    ASSIGN_OR_RETURN(*values, Tensor::Allocate(options().value_dtype, value_shape, allocator));
+    std::vector<int64_t> rows(contents_->index.begin(), contents_->index.end());
+    std::sort(rows.begin(), rows.end());
+    for (int64_t i = 0; i < count; ++i) {
+      Keys::Put(contents_->keys[rows[i]], i, keys);
+      CopyElements(options().value_dtype, contents_->values.raw() + rows[i] * value_bytes_,
+                   values->mutable_raw() + i * value_bytes_, value_size_);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Keys by row; the index holds rows and compares them by their keys, so that each key is stored
+  // once. Row r's value starts at element r * value_size_ of `values`.
+  struct Contents {
+    struct Probe {
+      typename Keys::View key;
+    };
+    struct Hash {
+      using is_transparent = void;
+      const std::vector<typename Keys::Stored>* keys;
+      size_t operator()(int64_t row) const {
+        return absl::HashOf(typename Keys::View((*keys)[row]));
+      }
+      size_t operator()(const Probe& probe) const { return absl::HashOf(probe.key); }
+    };
+    struct Equal {
+      using is_transparent = void;
+      const std::vector<typename Keys::Stored>* keys;
+      bool operator()(int64_t a, int64_t b) const { return a == b; }
+      bool operator()(int64_t row, const Probe& probe) const { return (*keys)[row] == probe.key; }
+      bool operator()(const Probe& probe, int64_t row) const { return (*keys)[row] == probe.key; }
+    };
+    auto Find(typename Keys::View key) const { return index.find(Probe{key}); }
+
+    std::vector<typename Keys::Stored> keys;
+    absl::flat_hash_set<int64_t, Hash, Equal> index{0, Hash{&keys}, Equal{&keys}};
+    Tensor values;
+    std::vector<int64_t> free;  // rows of removed keys
+  };
+
+  absl::Status CheckMutable(absl::string_view what) const {
+    if (!options().write_once) return absl::OkStatus();
+    return absl::UnimplementedError(absl::StrCat("cannot ", what, " a ", DebugString(),
+                                                 ": it is filled once, by its initializer"));
+  }
+  bool IsReserved(const Tensor& keys, int64_t i) const {
+    for (const std::optional<Tensor>& reserved : {options().empty_key, options().deleted_key}) {
+      if (reserved && Keys::Get(keys, i, key_bytes_) == Keys::Get(*reserved, 0, key_bytes_)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  absl::Status CheckReserved(const Tensor& keys, int64_t count) const {
+    if (!options().empty_key) return absl::OkStatus();
+    for (int64_t i = 0; i < count; ++i) {
+      if (IsReserved(keys, i)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("key ", i, " is the table's empty_key or deleted_key"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Put(typename Keys::View key, const char* value, Contents* contents) const {
+    auto it = contents->Find(key);
+    int64_t row;
+    if (it != contents->index.end()) {
+      row = *it;
+    } else {
+      if (contents->free.empty()) {
+        row = static_cast<int64_t>(contents->keys.size());
+        if (row >= contents->values.num_elements() / std::max<int64_t>(value_size_, 1)) {
+          RETURN_IF_ERROR(Grow(row, contents));
+        }
+        contents->keys.emplace_back(key);
+      } else {
+        row = contents->free.back();
+        contents->free.pop_back();
+        contents->keys[row] = typename Keys::Stored(key);
+      }
+      contents->index.insert(row);
+    }
+    CopyElements(options().value_dtype, value, contents->values.mutable_raw() + row * value_bytes_,
+                 value_size_);
+    return absl::OkStatus();
+  }
+  absl::Status Grow(int64_t used, Contents* contents) const {
+    ASSIGN_OR_RETURN(
+        Tensor larger,
+        Tensor::Zeros(options().value_dtype, Shape{std::max<int64_t>(16, 2 * used), value_size_}));
+    if (used > 0) {
+      CopyElements(options().value_dtype, contents->values.raw(), larger.mutable_raw(),
+                   used * value_size_);
+    }
+    contents->values = std::move(larger);
+    return absl::OkStatus();
+  }
+  bool SameValue(const char* value, const Contents& contents, int64_t row) const {
+    const char* other = contents.values.raw() + row * value_bytes_;
+    if (IsTriviallyCopyable(options().value_dtype)) {
+      return std::memcmp(value, other, value_bytes_) == 0;
+    }
+    if (options().value_dtype != DType::kString) return false;
+    return std::equal(reinterpret_cast<const std::string*>(value),
+                      reinterpret_cast<const std::string*>(value) + value_size_,
+                      reinterpret_cast<const std::string*>(other));
+  }
+  bool SameContents(const Contents& a, const Contents& b) const {
+    if (a.index.size() != b.index.size()) return false;
+    for (int64_t row : a.index) {
+      auto it = b.Find(a.keys[row]);
+      if (it == b.index.end() || !SameValue(a.values.raw() + row * value_bytes_, b, *it)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const int64_t key_bytes_;
+  const int64_t value_size_;  // elements of one value
+  const int64_t value_bytes_;
+  mutable absl::Mutex mu_;
+  bool filled_ ABSL_GUARDED_BY(mu_) = false;
+  std::unique_ptr<Contents> contents_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace
+
+absl::StatusOr<IntrusivePtr<LookupTable>> LookupTable::Make(Options options) {
+  const bool integer = options.key_dtype == DType::kInt32 || options.key_dtype == DType::kInt64;
+  if (options.value_dtype == DType::kInvalid || (!integer && options.key_dtype != DType::kString) ||
+      (!integer && !options.key_shape.IsScalar())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are no tables from ", DTypeName(options.key_dtype),
+                     options.key_shape.ToString(), " to ", DTypeName(options.value_dtype)));
+  }
+  if (!integer) {
+    return IntrusivePtr<LookupTable>(MakeRefCounted<HashedTable<StringKeys>>(std::move(options)));
+  }
+  if (!options.key_shape.IsScalar()) {
+    return IntrusivePtr<LookupTable>(MakeRefCounted<HashedTable<RowKeys>>(std::move(options)));
+  }
+  return IntrusivePtr<LookupTable>(MakeRefCounted<HashedTable<IntegerKeys>>(std::move(options)));
+}
+
+std::string LookupTable::DebugString() const {
+  return absl::StrCat("lookup table from ", DTypeName(options_.key_dtype), " to ",
+                      DTypeName(options_.value_dtype), options_.value_shape.ToString());
+}
+
+absl::StatusOr<int64_t> LookupTable::CountKeys(const Tensor& keys) const {
+  const int batch_rank = keys.rank() - options_.key_shape.rank();
+  bool fits = keys.dtype() == options_.key_dtype && batch_rank >= 0;
+  for (int d = 0; fits && d < options_.key_shape.rank(); ++d) {
+    fits = keys.dim(batch_rank + d) == options_.key_shape.dim(d);
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("keys of ", DTypeName(keys.dtype()),
+                                                   keys.shape().ToString(), " do not fit a ",
+                                                   DebugString()));
+  }
+  return keys.num_elements() / std::max<int64_t>(options_.key_shape.num_elements(), 1);
+}
+
+absl::StatusOr<Shape> LookupTable::ValuesShape(const Tensor& keys) const {
+  const auto batch = keys.shape().dims().subspan(0, keys.rank() - options_.key_shape.rank());
+  absl::InlinedVector<int64_t, 8> dims(batch.begin(), batch.end());
+  dims.insert(dims.end(), options_.value_shape.dims().begin(), options_.value_shape.dims().end());
+  return Shape::Make(dims);
+}
+
+absl::Status LookupTable::CheckValues(const Tensor& keys, const Tensor& values) const {
+  RETURN_IF_ERROR(CountKeys(keys).status());
+  ASSIGN_OR_RETURN(const Shape expected, ValuesShape(keys));
+  if (values.dtype() == options_.value_dtype && values.shape() == expected) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "keys of shape ", keys.shape().ToString(), " of a ", DebugString(), " need values of shape ",
+      expected.ToString(), ", not ", DTypeName(values.dtype()), values.shape().ToString()));
+}
+
+}  // namespace tessera

@@ -1,0 +1,153 @@
+// MatMul, its fused form, and the batched products.
+#include "runtime/kernels/primitives/cpu/matmul.h"
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/fused_residual.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+// Two matrices, of which either may come transposed.
+template <bool kFused>
+class MatMulKernel : public OpKernel {
+ public:
+  explicit MatMulKernel(const KernelBuild& build)
+      : transpose_a_(build.attr<bool>("transpose_a")),
+        transpose_b_(build.attr<bool>("transpose_b")) {
+    if constexpr (kFused) {
+      auto post_ops = PostOps::Parse(build.attr<std::vector<std::string>>("fused_ops"),
+                                     build.attr<float>("leakyrelu_alpha"));
+      if (post_ops.ok()) {
+        post_ops_ = *post_ops;
+      } else {
+        build.Fail(post_ops.status());
+      }
+      const int num_args = post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
+      if (build.inputs("args").size() < num_args) {
+        build.Fail(absl::InvalidArgumentError(absl::StrCat("fused_ops need ", num_args, " args")));
+      }
+    }
+  }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& a = ctx.input(0);
+    const Tensor& b = ctx.input(1);
+    if (a.rank() != 2 || b.rank() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat("MatMul needs two matrices, has shapes ",
+                                                     a.shape().ToString(), " and ",
+                                                     b.shape().ToString()));
+    }
+    MatMulShape shape;
+    shape.transpose_a = transpose_a_;
+    shape.transpose_b = transpose_b_;
+    shape.m = a.dim(transpose_a_ ? 1 : 0);
+    shape.k = a.dim(transpose_a_ ? 0 : 1);
+    shape.n = b.dim(transpose_b_ ? 0 : 1);
+    if (b.dim(transpose_b_ ? 1 : 0) != shape.k) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "matrix sizes do not fit: ", a.shape().ToString(), transpose_a_ ? " (transposed)" : "",
+          " times ", b.shape().ToString(), transpose_b_ ? " (transposed)" : ""));
+    }
+    const Tensor* bias = nullptr;
+    if (post_ops_.bias) {
+      bias = &ctx.input(2);
+      if (bias->num_elements() != shape.n) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the bias must have ", shape.n, " elements, has shape ", bias->shape().ToString()));
+      }
+    }
+    PackedWeights* const packed = ctx.IsLastUse(1) ? nullptr : &packed_;
+    if (!post_ops_.add) {
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {shape.m, shape.n}));
+      return MatMul(ctx, shape, post_ops_, a, b, bias, packed, output);
+    }
+    return ComputeWithResidual(ctx, {shape.m, shape.n}, post_ops_,
+                               [&](const PostOps& post_ops, Tensor* output) {
+                                 return MatMul(ctx, shape, post_ops, a, b, bias, packed, output);
+                               });
+  }
+
+ private:
+  const bool transpose_a_, transpose_b_;
+  PostOps post_ops_;
+  PackedWeights packed_;
+};
+REGISTER_KERNEL("MatMul", kCpu, MatMulKernel<false>);
+REGISTER_KERNEL("_FusedMatMul", kCpu, MatMulKernel<true>);
+
+absl::StatusOr<Tensor> CastTo(DType dtype, const Tensor& from) {
+  if (from.dtype() == dtype) return from;
+  ASSIGN_OR_RETURN(Tensor to, Tensor::Allocate(dtype, from.shape()));
+  RETURN_IF_ERROR(VisitRealType(from.dtype(), [&]<typename From>() {
+    return VisitRealType(dtype, [&]<typename To>() {
+      for (int64_t i = 0; i < from.num_elements(); ++i) {
+        to.data<To>()[i] = static_cast<To>(from.data<From>()[i]);
+      }
+      return absl::OkStatus();
+    });
+  }));
+  return to;
+}
+
+// Matrices in the last two dimensions; the others are batch dimensions, which broadcast.
+class BatchMatMulKernel : public OpKernel {
+ public:
+  explicit BatchMatMulKernel(const KernelBuild& build)
+      : adjoint_x_(build.attr<bool>("adj_x")),
+        adjoint_y_(build.attr<bool>("adj_y")),
+        broadcasts_(build.op().name != "BatchMatMul") {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    // BatchMatMulV3 may be given two dtypes; it computes in the output's.
+    ASSIGN_OR_RETURN(const Tensor x, CastTo(ctx.output_type(0), ctx.input(0)));
+    ASSIGN_OR_RETURN(const Tensor y, CastTo(ctx.output_type(0), ctx.input(1)));
+    if (x.rank() < 2 || y.rank() < 2) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("BatchMatMul needs inputs of rank 2 or more, has shapes ",
+                       x.shape().ToString(), " and ", y.shape().ToString()));
+    }
+    MatMulShape shape;
+    shape.transpose_a = shape.conjugate_a = adjoint_x_;
+    shape.transpose_b = shape.conjugate_b = adjoint_y_;
+    const int xr = x.rank(), yr = y.rank();
+    shape.m = x.dim(xr - (adjoint_x_ ? 1 : 2));
+    shape.k = x.dim(xr - (adjoint_x_ ? 2 : 1));
+    shape.n = y.dim(yr - (adjoint_y_ ? 2 : 1));
+    const absl::Status misfit = absl::InvalidArgumentError(
+        absl::StrCat("shapes do not fit: ", x.shape().ToString(), adjoint_x_ ? " (adjoint)" : "",
+                     " times ", y.shape().ToString(), adjoint_y_ ? " (adjoint)" : ""));
+    if (y.dim(yr - (adjoint_y_ ? 1 : 2)) != shape.k) return misfit;
+    if (!broadcasts_ && xr != yr) return misfit;
+
+    const int batch_rank = std::max(xr, yr) - 2;
+    Shape out_shape;
+    for (int i = 0; i < batch_rank; ++i) {
+      const int xi = i - (batch_rank - (xr - 2)), yi = i - (batch_rank - (yr - 2));
+      const int64_t xd = xi < 0 ? 1 : x.dim(xi), yd = yi < 0 ? 1 : y.dim(yi);
+      if (xd != yd && (!broadcasts_ || (xd != 1 && yd != 1))) return misfit;
+      out_shape.AddDim(xd == 1 ? yd : xd);
+      shape.batch.push_back(out_shape.dim(i));
+      shape.a_step.push_back(xd == 1 ? 0 : DimProduct(x.shape(), xi + 1, xr - 2));
+      shape.b_step.push_back(yd == 1 ? 0 : DimProduct(y.shape(), yi + 1, yr - 2));
+    }
+    out_shape.AddDim(shape.m);
+    out_shape.AddDim(shape.n);
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
+    const bool is_constant =
+        !ctx.IsLastUse(1) && y.SharesBufferWith(ctx.input(1)) && packed_.IsSeenAgain(y);
+    return MatMul(ctx, shape, PostOps(), x, y, nullptr, is_constant ? &packed_ : nullptr, output);
+  }
+
+ private:
+  const bool adjoint_x_, adjoint_y_, broadcasts_;
+  PackedWeights packed_;
+};
+REGISTER_KERNEL("BatchMatMul", kCpu, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMulV2", kCpu, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMulV3", kCpu, BatchMatMulKernel);
+
+}  // namespace
+}  // namespace tessera

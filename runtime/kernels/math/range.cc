@@ -1,0 +1,112 @@
+// Sequences of numbers: Range, LinSpace.
+#include <cmath>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/dtype_set.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+absl::Status CheckScalar(const Tensor& tensor, absl::string_view name) {
+  if (tensor.num_elements() == 1 && tensor.rank() <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' must be a scalar, has shape ", tensor.shape().ToString()));
+}
+
+// How many steps of `delta` lead from `start` to before `limit`.
+// Errors: INVALID_ARGUMENT for a zero step, one in the wrong direction, or too many.
+template <typename T>
+absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
+  if (delta == T{0}) return absl::InvalidArgumentError("'delta' must not be 0");
+  if (delta > T{0} ? start > limit : start < limit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps of ", delta, " do not lead from ", start, " to ", limit));
+  }
+  if constexpr (std::is_integral_v<T>) {
+    // The distance may overflow T, but not its unsigned counterpart.
+    using U = std::make_unsigned_t<T>;
+    const U distance = delta > T{0} ? U(limit) - U(start) : U(start) - U(limit);
+    const U step = delta > T{0} ? U(delta) : U{0} - U(delta);
+    const uint64_t count = distance / step + (distance % step != 0 ? 1 : 0);
+    if (count > static_cast<uint64_t>(INT64_MAX)) {
+      return absl::InvalidArgumentError("the range has more elements than a tensor can");
+    }
+    return static_cast<int64_t>(count);
+  } else {
+    const double count = std::ceil(std::abs((static_cast<double>(limit) - start) / delta));
+    if (!(count < 9e18)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a range from ", start, " to ", limit, " by ", delta, " has no end"));
+    }
+    return static_cast<int64_t>(count);
+  }
+}
+
+class RangeKernel : public OpKernel {
+ public:
+  explicit RangeKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
+    RETURN_IF_ERROR(CheckScalar(ctx.input(1), "limit"));
+    RETURN_IF_ERROR(CheckScalar(ctx.input(2), "delta"));
+    return VisitRealType(ctx.input(0).dtype(), [&]<typename T>() -> absl::Status {
+      // Narrow floats count in float.
+      using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
+      const C start = static_cast<C>(ctx.input(0).scalar<T>());
+      const C limit = static_cast<C>(ctx.input(1).scalar<T>());
+      const C delta = static_cast<C>(ctx.input(2).scalar<T>());
+      ASSIGN_OR_RETURN(const int64_t count, CountSteps(start, limit, delta));
+      ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
+      T* const out = y->data<T>();
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = static_cast<T>(start + static_cast<C>(i) * delta);
+      }
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("Range", kCpu, RangeKernel)
+    .TypeConstraint("Tidx", DTypeList(kReal))
+    .HostMemory("start")
+    .HostMemory("limit")
+    .HostMemory("delta");
+
+// Errors: INVALID_ARGUMENT unless num > 0.
+class LinSpaceKernel : public OpKernel {
+ public:
+  explicit LinSpaceKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
+    RETURN_IF_ERROR(CheckScalar(ctx.input(1), "stop"));
+    ASSIGN_OR_RETURN(const int64_t num, ReadIndexScalar(ctx.input(2), "num"));
+    if (num <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat("'num' must be positive, is ", num));
+    }
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{num}));
+    return VisitRealType(y->dtype(), [&]<typename T>() {
+      const double start = static_cast<double>(ctx.input(0).scalar<T>());
+      const double stop = static_cast<double>(ctx.input(1).scalar<T>());
+      const double step = num > 1 ? (stop - start) / static_cast<double>(num - 1) : 0;
+      T* const out = y->data<T>();
+      for (int64_t i = 0; i < num; ++i) {
+        out[i] = static_cast<T>(start + step * static_cast<double>(i));
+      }
+      if (num > 1) out[num - 1] = static_cast<T>(stop);
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("LinSpace", kCpu, LinSpaceKernel)
+    .TypeConstraint("T", DTypeList(kFloating))
+    .HostMemory("start")
+    .HostMemory("stop")
+    .HostMemory("num");
+
+}  // namespace
+}  // namespace tessera

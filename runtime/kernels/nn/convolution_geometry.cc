@@ -1,0 +1,61 @@
+#include "runtime/kernels/nn/convolution_geometry.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tessera {
+
+absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, FilterKind kind,
+                                                     const Shape& input, const Shape& filter) {
+  const int spatial_rank = window.spatial_rank(), rank = spatial_rank + 2;
+  if (input.rank() != rank || filter.rank() != rank) {
+    return absl::InvalidArgumentError(absl::StrCat("input and filter must have rank ", rank,
+                                                   ", have shapes ", input.ToString(), " and ",
+                                                   filter.ToString()));
+  }
+  if (window.strides()[window.channel_dim()] != 1) {
+    return absl::InvalidArgumentError("strides over channels are not supported");
+  }
+  ConvolutionShape shape;
+  shape.channels_first = window.channels_first();
+  shape.batch = input.dim(0);
+  shape.in_channels = input.dim(window.channel_dim());
+  const int64_t filter_in = filter.dim(spatial_rank), filter_out = filter.dim(spatial_rank + 1);
+  if (kind == FilterKind::kDepthwise) {
+    if (filter_in != shape.in_channels) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the filter is for ", filter_in, " channels, the input has ", shape.in_channels));
+    }
+    shape.groups = shape.in_channels;
+    shape.out_channels = shape.in_channels * filter_out;
+  } else {
+    if (filter_in < 1 || shape.in_channels % filter_in != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("the input's ", shape.in_channels,
+                                                     " channels are no multiple of the filter's ",
+                                                     filter_in));
+    }
+    shape.groups = shape.in_channels / filter_in;
+    shape.out_channels = filter_out;
+    if (shape.groups < 1 || filter_out % shape.groups != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the filter's ", filter_out, " outputs are no multiple of ", shape.groups, " groups"));
+    }
+  }
+  for (int i = 0; i < spatial_rank; ++i) {
+    const int64_t size = input.dim(window.spatial_dim(i)), taps = filter.dim(i);
+    if (taps < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the filter is empty: shape ", filter.ToString()));
+    }
+    ASSIGN_OR_RETURN(const WindowExtent extent, window.Extent(i, size, taps));
+    shape.input.push_back(size);
+    shape.filter.push_back(taps);
+    shape.output.push_back(extent.output);
+    shape.strides.push_back(window.stride(i));
+    shape.dilations.push_back(window.dilation(i));
+    shape.pad_before.push_back(extent.pad_before);
+    shape.pad_after.push_back(extent.pad_after);
+  }
+  return shape;
+}
+
+}  // namespace tessera

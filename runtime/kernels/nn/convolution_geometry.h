@@ -1,0 +1,19 @@
+// The geometry of a convolution from its node's attributes and its tensors' shapes.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/window.h"
+
+namespace tessera {
+
+enum class FilterKind {
+  kGrouped,    // [spatial..., in / groups, out]
+  kDepthwise,  // [spatial..., in, multiplier]
+};
+
+// Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
+absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, FilterKind kind,
+                                                     const Shape& input, const Shape& filter);
+
+}  // namespace tessera

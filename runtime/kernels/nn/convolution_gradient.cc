@@ -1,0 +1,82 @@
+// Gradients of convolutions; by the input, this is also the transposed convolution.
+#include "runtime/kernels/primitives/cpu/convolution_gradient.h"
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/nn/convolution_geometry.h"
+
+namespace tessera {
+namespace {
+
+// Checks that `gradient` has the shape of the convolution's output.
+absl::Status CheckGradient(const WindowAttrs& window, const ConvolutionShape& shape,
+                           const Tensor& gradient) {
+  const Shape expected = window.MakeShape(shape.batch, shape.output, shape.out_channels);
+  if (gradient.shape() == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("out_backprop has shape ", gradient.shape().ToString(),
+                   ", the convolution's output ", expected.ToString()));
+}
+
+// Inputs: input_sizes, filter, out_backprop. The sizes may leave out batch and channels, which are
+// then those of out_backprop and filter.
+template <int kSpatialRank, FilterKind kFilter>
+class InputGradientKernel : public OpKernel {
+ public:
+  explicit InputGradientKernel(const KernelBuild& build) : window_(build, kSpatialRank) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& filter = ctx.input(1);
+    const Tensor& gradient = ctx.input(2);
+    ASSIGN_OR_RETURN(Shape input, ReadShape(ctx.input(0), "input_sizes"));
+    if (input.rank() == kSpatialRank && gradient.rank() == kSpatialRank + 2 &&
+        filter.rank() == kSpatialRank + 2) {
+      input = window_.MakeShape(gradient.dim(0), input.dims(), filter.dim(kSpatialRank));
+    }
+    ASSIGN_OR_RETURN(const ConvolutionShape shape,
+                     ConvolutionGeometry(window_, kFilter, input, filter.shape()));
+    RETURN_IF_ERROR(CheckGradient(window_, shape, gradient));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input));
+    return ConvolveBackwardInput(ctx, shape, gradient, filter, output);
+  }
+
+ private:
+  const WindowAttrs window_;
+};
+using Conv2DInputGradient = InputGradientKernel<2, FilterKind::kGrouped>;
+using Conv3DInputGradient = InputGradientKernel<3, FilterKind::kGrouped>;
+using DepthwiseInputGradient = InputGradientKernel<2, FilterKind::kDepthwise>;
+REGISTER_KERNEL("Conv2DBackpropInput", kCpu, Conv2DInputGradient).HostMemory("input_sizes");
+REGISTER_KERNEL("Conv3DBackpropInputV2", kCpu, Conv3DInputGradient).HostMemory("input_sizes");
+REGISTER_KERNEL("DepthwiseConv2dNativeBackpropInput", kCpu, DepthwiseInputGradient)
+    .HostMemory("input_sizes");
+
+// Inputs: input, filter_sizes, out_backprop.
+template <int kSpatialRank, FilterKind kFilter>
+class FilterGradientKernel : public OpKernel {
+ public:
+  explicit FilterGradientKernel(const KernelBuild& build) : window_(build, kSpatialRank) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    const Tensor& gradient = ctx.input(2);
+    ASSIGN_OR_RETURN(const Shape filter, ReadShape(ctx.input(1), "filter_sizes"));
+    ASSIGN_OR_RETURN(const ConvolutionShape shape,
+                     ConvolutionGeometry(window_, kFilter, input.shape(), filter));
+    RETURN_IF_ERROR(CheckGradient(window_, shape, gradient));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, filter));
+    return ConvolveBackwardFilter(ctx, shape, input, gradient, output);
+  }
+
+ private:
+  const WindowAttrs window_;
+};
+using Conv2DFilterGradient = FilterGradientKernel<2, FilterKind::kGrouped>;
+using Conv3DFilterGradient = FilterGradientKernel<3, FilterKind::kGrouped>;
+using DepthwiseFilterGradient = FilterGradientKernel<2, FilterKind::kDepthwise>;
+REGISTER_KERNEL("Conv2DBackpropFilter", kCpu, Conv2DFilterGradient).HostMemory("filter_sizes");
+REGISTER_KERNEL("Conv3DBackpropFilterV2", kCpu, Conv3DFilterGradient).HostMemory("filter_sizes");
+REGISTER_KERNEL("DepthwiseConv2dNativeBackpropFilter", kCpu, DepthwiseFilterGradient)
+    .HostMemory("filter_sizes");
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,275 @@
+// Attention in one piece, head by head: scores of as many queries as fit into the cache, their
+// softmax, and the sum of values, before the next queries' scores are made.
+#include <algorithm>
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/cpu/attention_weights.h"
+#include "runtime/kernels/primitives/cpu/avx512.h"
+#include "runtime/kernels/primitives/cpu/head_product.h"
+#include "runtime/kernels/primitives/cpu/pieces.h"
+
+namespace tessera {
+namespace {
+
+// Where heads and tokens are in a tensor of rank 4.
+struct Order {
+  bool heads_first = true;
+  int heads_dim() const { return heads_first ? 1 : 2; }
+  int tokens_dim() const { return heads_first ? 2 : 1; }
+  int64_t heads(const Tensor& t) const { return t.dim(heads_dim()); }
+  int64_t tokens(const Tensor& t) const { return t.dim(tokens_dim()); }
+  // Elements from one token to the next; 0 where there is but one, which may stand for many.
+  int64_t token_step(const Tensor& t) const {
+    return tokens(t) == 1 ? 0 : heads_first ? t.dim(3) : t.dim(2) * t.dim(3);
+  }
+  // Where a head's first token is. One image or head may stand for many.
+  int64_t Begin(const Tensor& t, int64_t image, int64_t head) const {
+    if (t.dim(0) == 1) image = 0;
+    if (heads(t) == 1) head = 0;
+    return (heads_first ? image * heads(t) + head : image * tokens(t) * heads(t) + head) *
+           (heads_first ? tokens(t) : 1) * t.dim(3);
+  }
+  Shape MakeShape(int64_t batch, int64_t heads, int64_t tokens, int64_t features) const {
+    return heads_first ? Shape{batch, heads, tokens, features}
+                       : Shape{batch, tokens, heads, features};
+  }
+};
+
+// Lets *dim repeat up to `other`, as broadcasting does. False unless they are equal or one is 1.
+bool Widen(int64_t* dim, int64_t other) {
+  if (*dim == 1) *dim = other;
+  return *dim == other || other == 1;
+}
+
+// What changes scores before their softmax, by batch, heads, queries and keys.
+class Mask {
+ public:
+  // A vector is about keys, or, `by_image`, about images.
+  Mask(const Tensor& tensor, bool by_image) : tensor_(tensor), shape_(tensor.shape()) {
+    if (by_image && tensor.rank() == 1) shape_ = {tensor.dim(0), 1, 1, 1};
+    int64_t step = 1;
+    for (int i = shape_.rank() - 1, at = 3; i >= 0 && at >= 0; --i, --at) {
+      if (shape_.dim(i) != 1) steps_[at] = step;
+      step *= shape_.dim(i);
+    }
+  }
+  const Shape& shape() const { return shape_; }
+  // What is about a head's queries from `query` on.
+  template <typename T>
+  ScoreMask<T> At(int64_t image, int64_t head, int64_t query) const {
+    return {tensor_.data<T>() + image * steps_[0] + head * steps_[1] + query * steps_[2], steps_[2],
+            steps_[3]};
+  }
+
+ private:
+  const Tensor& tensor_;
+  Shape shape_;
+  int64_t steps_[4] = {0, 0, 0, 0};  // 0 where it repeats
+};
+
+// Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
+class AttentionKernel : public OpKernel {
+ public:
+  explicit AttentionKernel(const KernelBuild& build)
+      : scale_(build.attr<float>("scale")),
+        masked_(build.attr<float>("masked")),
+        num_masks_(static_cast<int>(build.attr<int64_t>("num_masks"))),
+        keeps_images_(build.attr<bool>("keeps_images")),
+        broadcasts_(build.attr<bool>("broadcasts")) {
+    const auto heads_first = build.attr<std::vector<bool>>("heads_first");
+    if (heads_first.size() != 4) {
+      build.Fail(absl::InvalidArgumentError("heads_first must have four values"));
+      return;
+    }
+    query_.heads_first = heads_first[0];
+    key_.heads_first = heads_first[1];
+    value_.heads_first = heads_first[2];
+    output_.heads_first = heads_first[3];
+  }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    Run run;
+    RETURN_IF_ERROR(Prepare(ctx, &run));
+    if (run.output->num_elements() == 0) return absl::OkStatus();
+    if (run.keys == 0) {
+      std::fill_n(run.output->data<float>(), run.output->num_elements(), 0.0f);
+      return absl::OkStatus();
+    }
+    const int64_t rows = run.batch * run.heads * run.queries;
+    const double nanoseconds =
+        2.0 * rows * run.keys * (run.query->dim(3) + run.value->dim(3) + 32) / 150;
+    const int64_t pieces = NumPieces(ctx, rows, nanoseconds);
+    return ForEachPiece(ctx, pieces, nanoseconds / pieces, [&](int64_t i) {
+      return Attend(ctx, run, i * rows / pieces, (i + 1) * rows / pieces);
+    });
+  }
+
+ private:
+  struct Run {
+    const Tensor *query, *key, *value;
+    absl::InlinedVector<Mask, 2> masks;
+    std::optional<Mask> keep;
+    Tensor* output;
+    int64_t batch, heads, queries, keys;
+  };
+
+  // What one thread works on.
+  struct Scratch {
+    HeadMatrix keys, values;
+    float *packed_keys = nullptr, *packed_values = nullptr;
+    float* scores = nullptr;    // of some queries
+    int64_t rows = 0, row = 0;  // queries, and room for the scores of each
+  };
+
+  // Scores of about so many keys and queries stay in a core's cache.
+  static constexpr int64_t kCacheFloats = 1 << 15;
+  // Queries that make it worth while to pack values.
+  static constexpr int64_t kLeastQueries = 24;
+
+  absl::Status Prepare(KernelContext& ctx, Run* run) const {
+    run->query = &ctx.input(0);
+    run->key = &ctx.input(1);
+    run->value = &ctx.input(2);
+    for (const Tensor* tensor : {run->query, run->key, run->value}) {
+      if (tensor->rank() != 4) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("attention needs tensors of rank 4, has ", tensor->shape().ToString()));
+      }
+    }
+    run->batch = run->query->dim(0);
+    run->heads = query_.heads(*run->query);
+    run->queries = query_.tokens(*run->query);
+    run->keys = key_.tokens(*run->key);
+    bool fits = run->query->dim(3) == run->key->dim(3) && Join(*run->key, key_, run);
+    for (int i = 3; fits && i < ctx.num_inputs(); ++i) {
+      const bool is_keep = i - 3 >= num_masks_;
+      const Mask mask(ctx.input(i), is_keep && keeps_images_);
+      RETURN_IF_ERROR(Join(mask, run));
+      if (is_keep) {
+        run->keep.emplace(mask);
+      } else {
+        run->masks.push_back(mask);
+      }
+    }
+    if (!fits || run->keys != value_.tokens(*run->value) || !Join(*run->value, value_, run)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("query, key and value do not fit: ", run->query->shape().ToString(), ", ",
+                       run->key->shape().ToString(), " and ", run->value->shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(run->output,
+                     ctx.AllocateOutput(0, output_.MakeShape(run->batch, run->heads, run->queries,
+                                                             run->value->dim(3))));
+    return absl::OkStatus();
+  }
+
+  // Whether batch and heads are those of the run, perhaps by repeating either.
+  bool Join(const Tensor& tensor, const Order& order, Run* run) const {
+    const int64_t batch = tensor.dim(0), heads = order.heads(tensor);
+    return broadcasts_ ? Widen(&run->batch, batch) && Widen(&run->heads, heads)
+                       : batch == run->batch && heads == run->heads;
+  }
+
+  // Errors: INVALID_ARGUMENT unless mask and scores broadcast.
+  static absl::Status Join(const Mask& mask, Run* run) {
+    const Shape scores = {run->batch, run->heads, run->queries, run->keys};
+    int64_t* const dims[] = {&run->batch, &run->heads, &run->queries, &run->keys};
+    bool fits = mask.shape().rank() <= 4;
+    for (int i = mask.shape().rank() - 1, at = 3; fits && i >= 0; --i, --at) {
+      fits = Widen(dims[at], mask.shape().dim(i));
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("a mask of shape ", mask.shape().ToString(),
+                                                   " does not fit scores of shape ",
+                                                   scores.ToString()));
+  }
+
+  // Makes scores of queries from `query` on weights, given what is not about masks.
+  void Weigh(const Run& run, int64_t image, int64_t head, int64_t query, ScoreRows rows) const {
+    static const auto weigh = HasAvx512() ? avx512::WeighScores : avx2::WeighScores;
+    absl::InlinedVector<ScoreMask<float>, 2> masks;
+    for (const Mask& mask : run.masks) masks.push_back(mask.At<float>(image, head, query));
+    rows.masks = masks.data();
+    rows.num_masks = masks.size();
+    if (run.keep.has_value()) rows.keep = run.keep->At<bool>(image, head, query);
+    rows.scale = scale_;
+    rows.masked = masked_;
+    weigh(rows);
+  }
+
+  // Queries [begin, end) of all heads of all images.
+  absl::Status Attend(KernelContext& ctx, const Run& run, int64_t begin, int64_t end) const {
+    const panel_loops::Loops& loops = panel_loops::LoopsOfMachine();
+    Scratch scratch{.keys = HeadMatrix(loops, run.query->dim(3), run.keys),
+                    .values = HeadMatrix(loops, run.keys, run.value->dim(3))};
+    scratch.row = (run.keys + kScoreLanes - 1) / kScoreLanes * kScoreLanes;
+    scratch.rows = std::min(end - begin, std::max(kLeastQueries, kCacheFloats / scratch.row));
+    const int64_t keys = scratch.keys.size(), values = scratch.values.size();
+    ASSIGN_OR_RETURN(Tensor room,
+                     ctx.AllocateTemp(DType::kFloat, {keys + values + scratch.rows * scratch.row}));
+    scratch.packed_keys = room.data<float>();
+    scratch.packed_values = scratch.packed_keys + keys;
+    scratch.scores = scratch.packed_values + values;
+    for (int64_t at = begin; at < end;) {
+      const int64_t head = at / run.queries, first = at % run.queries;
+      const int64_t count = std::min(end - at, run.queries - first);
+      AttendHead(run, head / run.heads, head % run.heads, first, count, scratch);
+      at += count;
+    }
+    return absl::OkStatus();
+  }
+
+  // What the next head reads.
+  struct Next {
+    panel_loops::Ahead query, key, value;
+  };
+  Next After(const Run& run, int64_t image, int64_t head) const {
+    if (++head == run.heads) {
+      head = 0;
+      if (++image == run.batch) return Next();
+    }
+    const auto tokens_of = [&](const Tensor& t, const Order& order) -> panel_loops::Ahead {
+      return {t.data<float>() + order.Begin(t, image, head), t.dim(3), order.tokens(t),
+              order.token_step(t)};
+    };
+    return {tokens_of(*run.query, query_), tokens_of(*run.key, key_),
+            tokens_of(*run.value, value_)};
+  }
+
+  // `count` queries of a head, from `first` on.
+  void AttendHead(const Run& run, int64_t image, int64_t head, int64_t first, int64_t count,
+                  Scratch& scratch) const {
+    const float* const key = run.key->data<float>() + key_.Begin(*run.key, image, head);
+    scratch.keys.PackTransposed(key, key_.token_step(*run.key), scratch.packed_keys);
+    const float* const value = run.value->data<float>() + value_.Begin(*run.value, image, head);
+    const int64_t value_step = value_.token_step(*run.value);
+    if (run.queries >= kLeastQueries || !scratch.values.Take(value, value_step)) {
+      scratch.values.Pack(value, value_step, scratch.packed_values);
+    }
+    const float* const query = run.query->data<float>() + query_.Begin(*run.query, image, head);
+    const int64_t query_step = query_.token_step(*run.query);
+    float* const output = run.output->data<float>() + output_.Begin(*run.output, image, head);
+    const int64_t output_step = output_.token_step(*run.output);
+    for (const int64_t end = first + count; first < end; first += scratch.rows) {
+      const int64_t rows = std::min(scratch.rows, end - first);
+      const Next next = first + rows == end ? After(run, image, head) : Next();
+      scratch.keys.Multiply(query + first * query_step, query_step, rows, scratch.scores,
+                            scratch.row, {next.key, next.query});
+      Weigh(run, image, head, first,
+            {.scores = scratch.scores, .rows = rows, .count = run.keys, .step = scratch.row});
+      scratch.values.Multiply(scratch.scores, scratch.row, rows, output + first * output_step,
+                              output_step, {next.value});
+    }
+  }
+
+  const float scale_, masked_;
+  const int num_masks_;
+  const bool keeps_images_, broadcasts_;
+  Order query_, key_, value_, output_;
+};
+REGISTER_KERNEL("_Attention", kCpu, AttentionKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,75 @@
+#include "runtime/kernels/nn/pool_window.h"
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/kernels/index_input.h"
+
+namespace tessera {
+
+absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
+                                       const Shape& input) {
+  const int rank = attrs.spatial_rank();
+  if (input.rank() != rank + 2) {
+    return absl::InvalidArgumentError(absl::StrCat("pooling needs an input of rank ", rank + 2,
+                                                   ", has shape ", input.ToString()));
+  }
+  PoolShape shape;
+  shape.channels_first = attrs.channels_first();
+  shape.batch = input.dim(0);
+  shape.channels = input.dim(attrs.channel_dim());
+  for (int i = 0; i < rank; ++i) {
+    const int at = 3 - rank + i;
+    shape.input[at] = input.dim(attrs.spatial_dim(i));
+    shape.window[at] = ksize[attrs.spatial_dim(i)];
+    shape.stride[at] = attrs.stride(i);
+    ASSIGN_OR_RETURN(const WindowExtent extent, attrs.Extent(i, shape.input[at], shape.window[at]));
+    shape.output[at] = extent.output;
+    shape.pad[at] = extent.pad_before;
+  }
+  return shape;
+}
+
+std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs) {
+  auto ksize = build.attr<std::vector<int64_t>>("ksize");
+  if (!build.status().ok()) return ksize;
+  if (ksize.size() != static_cast<size_t>(attrs.spatial_rank() + 2)) {
+    build.Fail(absl::InvalidArgumentError(
+        absl::StrCat("ksize must have ", attrs.spatial_rank() + 2, " numbers")));
+    return ksize;
+  }
+  for (int64_t k : ksize) {
+    if (k < 1) build.Fail(absl::InvalidArgumentError(absl::StrCat("ksize must be positive: ", k)));
+  }
+  if (ksize[0] != 1 || ksize[attrs.channel_dim()] != 1 ||
+      attrs.strides()[attrs.channel_dim()] != 1) {
+    build.Fail(absl::UnimplementedError(
+        "pooling over batch or channels is not supported: ksize and strides there must be 1"));
+  }
+  return ksize;
+}
+
+absl::StatusOr<PoolWindow> PoolWindow::FromInputs(const OpDef& op, const AttrMap& node_attrs,
+                                                  const Tensor& ksize, const Tensor& strides) {
+  AttrMap attrs = node_attrs;
+  for (const auto& [name, input] : {std::pair("ksize", &ksize), {"strides", &strides}}) {
+    if (!(input->shape() == Shape{4})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " must have 4 elements, has shape ", input->shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const IndexVector values, ReadIndexVector(*input, name));
+    attrs.insert_or_assign(name, AttrValue(std::vector<int64_t>(values.begin(), values.end())));
+  }
+  const KernelBuild build(op, "", attrs, {}, {}, nullptr, nullptr);
+  PoolWindow window{WindowAttrs(build, 2), {}};
+  window.ksize = ReadPoolWindow(build, window.attrs);
+  RETURN_IF_ERROR(build.status());
+  return window;
+}
+
+Shape PoolOutputShape(const WindowAttrs& attrs, const PoolShape& shape) {
+  return attrs.MakeShape(shape.batch,
+                         absl::MakeConstSpan(shape.output).subspan(3 - attrs.spatial_rank()),
+                         shape.channels);
+}
+
+}  // namespace tessera

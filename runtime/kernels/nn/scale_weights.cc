@@ -1,0 +1,32 @@
+// _ScaleWeights: what a batch norm leaves of the weights before it.
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/cpu/scaled_weights.h"
+
+namespace tessera {
+namespace {
+
+// The result is kept long: it is computed while a graph is optimised, as a rule. Errors:
+// INVALID_ARGUMENT if the weights are not rows of as many elements as there are factors.
+class ScaleWeightsKernel : public OpKernel {
+ public:
+  explicit ScaleWeightsKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor &weights = ctx.input(0), &scale = ctx.input(1);
+    const int64_t channels = scale.num_elements();
+    if (channels == 0 ? weights.num_elements() > 0 : weights.num_elements() % channels != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot scale weights of shape ",
+                                                     weights.shape().ToString(), " by ", channels,
+                                                     " factors"));
+    }
+    ASSIGN_OR_RETURN(Tensor scaled, Multiply(ctx, {weights, &scale}, WeightsAllocator()));
+    ctx.set_output(0, std::move(scaled));
+    return absl::OkStatus();
+  }
+};
+
+REGISTER_KERNEL("_ScaleWeights", kCpu, ScaleWeightsKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,249 @@
+#include "runtime/kernels/parsing/example_wire.h"
+
+#include <cstring>
+
+#include "runtime/base/status.h"
+
+namespace tessera {
+namespace {
+
+// Protocol buffers' wire format: a field is a tag (number and type) and a value.
+// protobuf.dev/programming-guides/encoding
+enum WireType { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
+
+class WireReader {
+ public:
+  explicit WireReader(absl::string_view bytes) : p_(bytes.data()), end_(p_ + bytes.size()) {}
+
+  bool done() const { return p_ == end_; }
+  bool ReadVarint(uint64_t* value) {
+    *value = 0;
+    for (int shift = 0; shift < 70 && p_ != end_; shift += 7) {
+      const uint8_t byte = static_cast<uint8_t>(*p_++);
+      if (shift < 64) *value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+  // False at malformed bytes.
+  bool ReadTag(uint32_t* field, int* type) {
+    uint64_t tag;
+    if (!ReadVarint(&tag) || (tag >> 3) == 0 || tag > UINT32_MAX) return false;
+    *field = static_cast<uint32_t>(tag >> 3);
+    *type = static_cast<int>(tag & 7);
+    return true;
+  }
+  bool ReadBytes(absl::string_view* bytes) {
+    uint64_t size;
+    if (!ReadVarint(&size) || size > static_cast<uint64_t>(end_ - p_)) return false;
+    *bytes = absl::string_view(p_, size);
+    p_ += size;
+    return true;
+  }
+  bool ReadFixed32(float* value) {
+    if (end_ - p_ < 4) return false;
+    std::memcpy(value, p_, 4);
+    p_ += 4;
+    return true;
+  }
+  bool Skip(int type) {
+    uint64_t ignored;
+    absl::string_view bytes;
+    switch (type) {
+      case kVarint:
+        return ReadVarint(&ignored);
+      case kFixed64:
+      case kFixed32: {
+        const int size = type == kFixed64 ? 8 : 4;
+        if (end_ - p_ < size) return false;
+        p_ += size;
+        return true;
+      }
+      case kLengthDelimited:
+        return ReadBytes(&bytes);
+      default:
+        return false;  // groups are not part of these messages
+    }
+  }
+
+ private:
+  const char* p_;
+  const char* const end_;
+};
+
+// Calls visit(bytes) for each occurrence of a length-delimited field; false at malformed bytes.
+template <typename Visit>
+bool ForEachMessage(absl::string_view message, uint32_t wanted, Visit visit) {
+  WireReader reader(message);
+  while (!reader.done()) {
+    uint32_t field;
+    int type;
+    if (!reader.ReadTag(&field, &type)) return false;
+    if (field != wanted || type != kLengthDelimited) {
+      if (!reader.Skip(type)) return false;
+      continue;
+    }
+    absl::string_view bytes;
+    if (!reader.ReadBytes(&bytes) || !visit(bytes)) return false;
+  }
+  return true;
+}
+
+// Calls visit for each value of the one repeated field of a list, packed or not.
+template <typename Visit>
+bool ForEachFloat(absl::string_view list, Visit visit) {
+  WireReader reader(list);
+  while (!reader.done()) {
+    uint32_t field;
+    int type;
+    float value;
+    if (!reader.ReadTag(&field, &type)) return false;
+    if (field == 1 && type == kFixed32) {
+      if (!reader.ReadFixed32(&value)) return false;
+      visit(value);
+    } else if (field == 1 && type == kLengthDelimited) {
+      absl::string_view packed;
+      if (!reader.ReadBytes(&packed) || packed.size() % 4 != 0) return false;
+      for (size_t i = 0; i < packed.size(); i += 4) {
+        std::memcpy(&value, packed.data() + i, 4);
+        visit(value);
+      }
+    } else if (!reader.Skip(type)) {
+      return false;
+    }
+  }
+  return true;
+}
+template <typename Visit>
+bool ForEachInt(absl::string_view list, Visit visit) {
+  WireReader reader(list);
+  while (!reader.done()) {
+    uint32_t field;
+    int type;
+    uint64_t value;
+    if (!reader.ReadTag(&field, &type)) return false;
+    if (field == 1 && type == kVarint) {
+      if (!reader.ReadVarint(&value)) return false;
+      visit(static_cast<int64_t>(value));
+    } else if (field == 1 && type == kLengthDelimited) {
+      absl::string_view packed;
+      if (!reader.ReadBytes(&packed)) return false;
+      for (WireReader values(packed); !values.done();) {
+        if (!values.ReadVarint(&value)) return false;
+        visit(static_cast<int64_t>(value));
+      }
+    } else if (!reader.Skip(type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Of the members of the oneof the last one on the wire counts.
+bool ReadFeature(absl::string_view feature, FeatureView* view) {
+  WireReader reader(feature);
+  while (!reader.done()) {
+    uint32_t field;
+    int type;
+    if (!reader.ReadTag(&field, &type)) return false;
+    if (field > 3 || type != kLengthDelimited) {
+      if (!reader.Skip(type)) return false;
+      continue;
+    }
+    constexpr DType kKinds[] = {DType::kString, DType::kFloat, DType::kInt64};
+    view->dtype = kKinds[field - 1];
+    if (!reader.ReadBytes(&view->list)) return false;
+  }
+  return true;
+}
+
+// Field 1 of Features and of FeatureLists is a map: entries of a key (1) and a value (2).
+template <typename Visit>
+bool ForEachMapEntry(absl::string_view map, Visit visit) {
+  return ForEachMessage(map, 1, [&](absl::string_view entry) {
+    absl::string_view key, value;
+    auto set = [](absl::string_view* to) {
+      return [to](absl::string_view bytes) {
+        *to = bytes;
+        return true;
+      };
+    };
+    return ForEachMessage(entry, 1, set(&key)) && ForEachMessage(entry, 2, set(&value)) &&
+           visit(key, value);
+  });
+}
+
+absl::Status Malformed(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the bytes are not a serialized ", what));
+}
+
+}  // namespace
+
+int64_t FeatureView::CountValues() const {
+  int64_t count = 0;
+  bool valid = true;
+  switch (dtype) {
+    case DType::kString:
+      valid = ForEachMessage(list, 1, [&](absl::string_view) {
+        ++count;
+        return true;
+      });
+      break;
+    case DType::kFloat:
+      valid = ForEachFloat(list, [&](float) { ++count; });
+      break;
+    case DType::kInt64:
+      valid = ForEachInt(list, [&](int64_t) { ++count; });
+      break;
+    default:
+      break;
+  }
+  return valid ? count : -1;
+}
+
+void FeatureView::CopyTo(std::string* to) const {
+  ForEachMessage(list, 1, [&](absl::string_view value) {
+    *to++ = std::string(value);
+    return true;
+  });
+}
+void FeatureView::CopyTo(float* to) const {
+  ForEachFloat(list, [&](float value) { *to++ = value; });
+}
+void FeatureView::CopyTo(int64_t* to) const {
+  ForEachInt(list, [&](int64_t value) { *to++ = value; });
+}
+
+absl::Status ParseExample(absl::string_view serialized,
+                          absl::FunctionRef<void(absl::string_view, FeatureView)> visit) {
+  const bool valid = ForEachMessage(serialized, 1, [&](absl::string_view features) {
+    return ForEachMapEntry(features, [&](absl::string_view name, absl::string_view feature) {
+      FeatureView view;
+      if (!ReadFeature(feature, &view)) return false;
+      visit(name, view);
+      return true;
+    });
+  });
+  return valid ? absl::OkStatus() : Malformed("tensorflow.Example");
+}
+
+absl::Status ParseSequenceExample(
+    absl::string_view serialized,
+    absl::FunctionRef<void(absl::string_view, FeatureView)> visit_context,
+    absl::FunctionRef<void(absl::string_view, std::vector<FeatureView>)> visit_list) {
+  // The context is the same as an Example's features; the lists are a map to lists of features.
+  if (!ParseExample(serialized, visit_context).ok()) return Malformed("tensorflow.SequenceExample");
+  const bool valid = ForEachMessage(serialized, 2, [&](absl::string_view lists) {
+    return ForEachMapEntry(lists, [&](absl::string_view name, absl::string_view list) {
+      std::vector<FeatureView> views;
+      const bool ok = ForEachMessage(list, 1, [&](absl::string_view feature) {
+        return ReadFeature(feature, &views.emplace_back());
+      });
+      if (ok) visit_list(name, std::move(views));
+      return ok;
+    });
+  });
+  return valid ? absl::OkStatus() : Malformed("tensorflow.SequenceExample");
+}
+
+}  // namespace tessera

@@ -1,0 +1,336 @@
+#include "runtime/kernels/primitives/cpu/matmul.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/cpu/few_rows.h"
+#include "runtime/kernels/primitives/cpu/onednn.h"
+#include "runtime/kernels/primitives/cpu/panel_product.h"
+#include "runtime/kernels/primitives/cpu/pieces.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+using dnnl::memory;
+
+// ---- float, on oneDNN ----
+
+// Below this many multiplications oneDNN's call costs more than the product.
+constexpr int64_t kSmallProduct = 4096;
+// Rows of one text, or of several inputs that came together.
+constexpr int64_t kUsualRows = 128;
+// What oneDNN does on one core, about.
+constexpr double kFlopsANanosecond = 200;
+
+struct Primitive {
+  memory::desc plain_b;  // the caller's layout
+  dnnl::matmul::primitive_desc desc;
+  dnnl::primitive primitive;
+};
+
+// A run of matrices at equal steps: what one primitive computes. A step of 0 broadcasts.
+struct Run {
+  int64_t count = 1, a_step = 0, b_step = 0;
+};
+
+memory::desc Layout(int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims strides{transposed ? 1 : columns, transposed ? rows : 1};
+  return memory::desc({rows, columns}, memory::data_type::f32, strides);
+}
+
+memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims strides{step * rows * columns, transposed ? 1 : columns,
+                             transposed ? rows : 1};
+  return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
+}
+
+std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& run,
+                                               const PostOps& post_ops, bool packs_b) {
+  // oneDNN arranges a constant matrix in blocks only where there is no batch dimension.
+  const bool single = run.count == 1;
+  const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
+    if (single) return Layout(rows, columns, transposed);
+    return Layout(step == 0 ? 1 : run.count, std::max<int64_t>(step, 1), rows, columns, transposed);
+  };
+  const memory::desc a = layout(run.a_step, s.m, s.k, s.transpose_a);
+  const memory::desc plain_b = layout(run.b_step, s.k, s.n, s.transpose_b);
+  const memory::desc b =
+      packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
+              : plain_b;
+  const memory::desc out = layout(1, s.m, s.n, false);
+  const dnnl::primitive_attr attr = onednn::Attributes(post_ops);
+  auto made = std::make_shared<Primitive>();
+  made->plain_b = plain_b;
+  if (post_ops.bias) {
+    const memory::desc bias = single ? Layout(1, s.n, false) : Layout(1, 1, 1, s.n, false);
+    made->desc =
+        dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, bias, out), attr, onednn::Engine());
+  } else {
+    made->desc =
+        dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, out), attr, onednn::Engine());
+  }
+  made->primitive = dnnl::matmul(made->desc);
+  return made;
+}
+
+// Runs on the calling thread alone.
+absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
+                       const PostOps& post_ops, const float* a, const Tensor& b, int64_t b_offset,
+                       const float* bias, PackedWeights* packed, float* out) {
+  static auto* const primitives = new onednn::PrimitiveCache<Primitive>(1024);
+  const onednn::OneThread one_thread;
+  onednn::Key key;
+  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
+  key.Add(run.count).Add(run.a_step).Add(run.b_step).Add(packed != nullptr);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Primitive> primitive,
+                   primitives->Get(onednn::AddTo(std::move(key), post_ops), [&] {
+                     return MakePrimitive(s, run, post_ops, packed != nullptr);
+                   }));
+  const auto& desc = primitive->desc;
+  try {
+    memory weights;
+    if (packed != nullptr) {
+      ASSIGN_OR_RETURN(weights, packed->Get(ctx, b, primitive->plain_b, desc.weights_desc()));
+    } else {
+      weights = onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
+    }
+    ASSIGN_OR_RETURN(
+        Tensor scratch,
+        ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
+    std::unordered_map<int, memory> args{
+        {DNNL_ARG_SRC, onednn::Wrap(desc.src_desc(), a)},
+        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_DST, onednn::Wrap(desc.dst_desc(), out)},
+        {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
+    };
+    if (post_ops.bias) args.emplace(DNNL_ARG_BIAS, onednn::Wrap(desc.bias_desc(), bias));
+    primitive->primitive.execute(onednn::Stream(), args);
+    onednn::Stream().wait();
+  } catch (const dnnl::error& e) {
+    return absl::InternalError(absl::StrCat("oneDNN failed in a matrix product: ", e.what()));
+  }
+  return absl::OkStatus();
+}
+
+// ---- every dtype: a plain loop over one matrix ----
+
+template <typename T>
+using SumOf =
+    std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
+                       T>;
+
+template <typename T>
+constexpr bool kIsComplex = false;
+template <typename T>
+constexpr bool kIsComplex<std::complex<T>> = true;
+
+template <typename T>
+T Read(T value, bool conjugate) {
+  if constexpr (kIsComplex<T>) {
+    return conjugate ? std::conj(value) : value;
+  } else {
+    return value;
+  }
+}
+
+// Rows [begin, end) of the product.
+template <typename T>
+void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, const T* b,
+                  const T* bias, int64_t begin, int64_t end, T* out) {
+  using Sum = SumOf<T>;
+  const int64_t a_row = s.transpose_a ? 1 : s.k, a_column = s.transpose_a ? s.m : 1;
+  std::vector<Sum> sums(s.n);
+  for (int64_t i = begin; i < end; ++i) {
+    std::fill(sums.begin(), sums.end(), Sum(0));
+    const T* row = a + i * a_row;
+    if (s.transpose_b) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        Sum sum(0);
+        for (int64_t p = 0; p < s.k; ++p) {
+          sum += static_cast<Sum>(Read(row[p * a_column], s.conjugate_a)) *
+                 static_cast<Sum>(Read(b[j * s.k + p], s.conjugate_b));
+        }
+        sums[j] = sum;
+      }
+    } else {
+      for (int64_t p = 0; p < s.k; ++p) {
+        const Sum x = static_cast<Sum>(Read(row[p * a_column], s.conjugate_a));
+        const T* from = b + p * s.n;
+        for (int64_t j = 0; j < s.n; ++j) {
+          sums[j] += x * static_cast<Sum>(Read(from[j], s.conjugate_b));
+        }
+      }
+    }
+    for (int64_t j = 0; j < s.n; ++j) {
+      Sum sum = sums[j];
+      if (bias) sum += static_cast<Sum>(bias[j]);
+      if (post_ops.add) sum += static_cast<Sum>(out[i * s.n + j]);
+      if constexpr (std::is_floating_point_v<Sum>) {
+        if (post_ops.activation != Activation::kNone) {
+          sum = static_cast<Sum>(Apply(post_ops.activation, post_ops.alpha, sum));
+        }
+      }
+      out[i * s.n + j] = static_cast<T>(sum);
+    }
+  }
+}
+
+// Offsets, in matrices, of batch item `index` in a and b.
+std::pair<int64_t, int64_t> Offsets(const MatMulShape& s, int64_t index) {
+  int64_t a = 0, b = 0;
+  for (size_t d = s.batch.size(); d-- > 0;) {
+    const int64_t at = index % s.batch[d];
+    index /= s.batch[d];
+    a += at * s.a_step[d];
+    b += at * s.b_step[d];
+  }
+  return {a, b};
+}
+
+template <typename T>
+void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops, const T* a,
+                 const T* b, const T* bias, T* out) {
+  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) * 0.5 + 1;
+  ctx.ParallelFor(s.batch_size() * s.m, cost, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t item = begin / s.m, first = begin % s.m;
+      const int64_t last = std::min(s.m, first + (end - begin));
+      const auto [a_at, b_at] = Offsets(s, item);
+      MultiplyRows(s, post_ops, a + a_at * s.m * s.k, b + b_at * s.k * s.n, bias, first, last,
+                   out + item * s.m * s.n);
+      begin += last - first;
+    }
+  });
+}
+
+// The batch as equal runs: the innermost dimensions that step evenly in both operands become one
+// run, the others are `outer` runs.
+Run InnerRun(const MatMulShape& s, int64_t* outer) {
+  Run run;
+  size_t d = s.batch.size();
+  while (d > 0) {
+    const size_t next = d - 1;
+    if (s.batch[next] != 1) {
+      const bool first = run.count == 1;
+      if (!first &&
+          (s.a_step[next] != run.count * run.a_step || s.b_step[next] != run.count * run.b_step)) {
+        break;
+      }
+      if (first) {
+        run.a_step = s.a_step[next];
+        run.b_step = s.b_step[next];
+      }
+      run.count *= s.batch[next];
+    }
+    d = next;
+  }
+  *outer = 1;
+  for (size_t i = 0; i < d; ++i) *outer *= s.batch[i];
+  return run;
+}
+
+// A product as the work to do: `outer` times one run, or, if it is plain, one matrix times another.
+struct Plan {
+  MatMulShape shape;
+  Run run;
+  int64_t outer = 1;
+  bool is_plain = false;
+};
+
+Plan PlanOf(const MatMulShape& given) {
+  Plan plan{.shape = given};
+  plan.run = InnerRun(given, &plan.outer);
+  if (plan.run.count > 1 && plan.run.b_step == 0 && plan.run.a_step == 1 && !given.transpose_a) {
+    // One right-hand side for all: the batch is just more rows.
+    plan.shape.m *= plan.run.count;
+    plan.run = Run();
+  }
+  plan.is_plain = plan.outer == 1 && plan.run.count == 1 && !given.transpose_a;
+  return plan;
+}
+
+// By products of float alone.
+absl::Status MultiplyExact(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+                           const float* a, const Tensor& b, const float* bias,
+                           PackedWeights* packed, float* out) {
+  const Plan plan = PlanOf(given);
+  const MatMulShape& s = plan.shape;
+  const Run& run = plan.run;
+  if (plan.is_plain && s.m <= kFewRows && s.n >= 16) {
+    return MultiplyFewRows(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a, b.data<float>(), bias,
+                           out);
+  }
+  // Each run is cut into pieces: ranges of its matrices, or of the rows of its one matrix.
+  const bool by_rows = run.count == 1;
+  const int64_t length = by_rows ? s.m : run.count;
+  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / kFlopsANanosecond;
+  const int64_t pieces = s.transpose_a && by_rows ? 1 : NumPieces(ctx, length, nanoseconds);
+  const int64_t size = (length + pieces - 1) / pieces;
+  return ForEachPiece(ctx, plan.outer * pieces, nanoseconds / pieces, [&](int64_t item) {
+    const int64_t i = item / pieces, begin = item % pieces * size;
+    const int64_t count = std::min(size, length - begin);
+    if (count <= 0) return absl::OkStatus();
+    const int64_t first = i * (given.batch_size() / plan.outer);
+    auto [a_at, b_at] = Offsets(given, first);
+    MatMulShape piece = s;
+    Run piece_run = run;
+    const float* a_data = a + a_at * given.m * given.k;
+    float* out_data = out + first * given.m * given.n;
+    if (by_rows) {
+      piece.m = count;
+      a_data += begin * s.k;
+      out_data += begin * s.n;
+    } else {
+      piece_run.count = count;
+      a_data += begin * run.a_step * s.m * s.k;
+      b_at += begin * run.b_step;
+      out_data += begin * s.m * s.n;
+    }
+    return RunOneDnn(ctx, piece, piece_run, post_ops, a_data, b, b_at * given.k * given.n, bias,
+                     packed, out_data);
+  });
+}
+
+absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+                           const float* a, const Tensor& b, const float* bias,
+                           PackedWeights* packed, float* out) {
+  const Plan plan = PlanOf(given);
+  const int64_t m = plan.shape.m, n = given.n, k = given.k;
+  // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
+  if (b.num_elements() != n * k) packed = nullptr;
+  const panel::PanelKernel* const kernel =
+      plan.is_plain && packed != nullptr ? PanelKernelFor(n, k, 1, kUsualRows) : nullptr;
+  const bool pays =
+      kernel != nullptr &&
+      (packed->HasPanels(b) || (HasRowsEnough(*kernel, m, n, k, 1) && packed->MayBeConstant(b)));
+  if (!pays) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);
+  return MatMulPanels(
+      ctx, *kernel, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,
+      [&](KernelContext& ctx, int64_t first, int64_t count) {
+        const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
+        return MultiplyExact(ctx, rows, post_ops, a + first * k, b, bias, packed, out + first * n);
+      });
+}
+
+}  // namespace
+
+absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                    const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
+                    Tensor* output) {
+  if (output->num_elements() == 0) return absl::OkStatus();
+  if (a.dtype() == DType::kFloat && shape.k > 0 &&
+      shape.m * shape.n * shape.k * shape.batch_size() > kSmallProduct) {
+    return MultiplyFloat(ctx, shape, post_ops, a.data<float>(), b,
+                         bias ? bias->data<float>() : nullptr, packed, output->data<float>());
+  }
+  return VisitNumericType(a.dtype(), [&]<typename T>() {
+    MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(), bias ? bias->data<T>() : nullptr,
+                   output->data<T>());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+#include "runtime/kernels/primitives/cpu/onednn.h"
+
+#include <omp.h>
+
+namespace tessera::onednn {
+
+dnnl::engine& Engine() {
+  static dnnl::engine* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::stream& Stream() {
+  static thread_local dnnl::stream stream(Engine());
+  return stream;
+}
+
+OneThread::OneThread() : previous_(omp_get_max_threads()) { omp_set_num_threads(1); }
+
+OneThread::~OneThread() { omp_set_num_threads(previous_); }
+
+dnnl::primitive_attr Attributes(const PostOps& post_ops) {
+  using dnnl::algorithm;
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto [kind, alpha] = [&]() -> std::pair<algorithm, float> {
+    switch (post_ops.activation) {
+      case Activation::kNone:
+        return {algorithm::undef, 0};
+      case Activation::kRelu:
+        return {algorithm::eltwise_relu, 0};
+      case Activation::kRelu6:
+        return {algorithm::eltwise_bounded_relu, 6};
+      case Activation::kElu:
+        return {algorithm::eltwise_elu, 1};
+      case Activation::kLeakyRelu:
+        return {algorithm::eltwise_relu, post_ops.alpha};
+      case Activation::kTanh:
+        return {algorithm::eltwise_tanh, 0};
+      case Activation::kSigmoid:
+        return {algorithm::eltwise_logistic, 0};
+      case Activation::kGeluErf:
+        return {algorithm::eltwise_gelu_erf, 0};
+      case Activation::kGeluTanh:
+        return {algorithm::eltwise_gelu_tanh, 0};
+    }
+    return {algorithm::undef, 0};
+  }();
+  dnnl::post_ops ops;
+  if (post_ops.add) ops.append_sum(1);
+  if (kind != algorithm::undef) ops.append_eltwise(1, kind, alpha, 0);
+  attr.set_post_ops(ops);
+  return attr;
+}
+
+dnnl::memory Wrap(const dnnl::memory::desc& layout, const void* data) {
+  return dnnl::memory(layout, Engine(), const_cast<void*>(data));
+}
+
+Key AddTo(Key key, const PostOps& post_ops) {
+  return key.Add(post_ops.bias).Add(post_ops.add).Add(post_ops.activation).Add(post_ops.alpha);
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,241 @@
+#include "runtime/kernels/primitives/cpu/packed_weights.h"
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/tested_mapping.h"
+#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/cpu/convolution_layout.h"
+#include "runtime/kernels/primitives/cpu/exact_product.h"
+#include "runtime/kernels/primitives/cpu/panel_convolution.h"
+#include "runtime/kernels/primitives/cpu/winograd.h"
+
+namespace tessera {
+namespace {
+
+// The heap, with a count of the bytes that are held.
+class CountingAllocator : public Allocator {
+ public:
+  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
+    auto buffer = HeapAllocator()->Allocate(size);
+    if (!buffer.ok()) return buffer.status();
+    held_ += size;
+    char* const data = (*buffer)->data();
+    const std::shared_ptr<const void> owner(
+        data, [this, size, kept = *std::move(buffer)](const void*) { held_ -= size; });
+    return WrapBuffer(owner, data, size, /*writable=*/true);
+  }
+  int64_t held() const { return held_; }
+
+ private:
+  std::atomic<int64_t> held_{0};
+};
+
+Tensor RandomScale(int64_t channels, int seed) {
+  const Tensor values = RandomTensor({channels}, seed);
+  Tensor scale = Tensor::Allocate(DType::kDouble, {channels}).value();
+  for (int64_t i = 0; i < channels; ++i) scale.data<double>()[i] = values.data<float>()[i] / 3.0;
+  return scale;
+}
+
+// What a scaled filter comes to, as the definition says.
+Tensor Product(const Tensor& values, const Tensor& scale) {
+  Tensor product = values.DeepCopy().value();
+  for (int64_t i = 0; i < values.num_elements(); ++i) {
+    product.data<float>()[i] = static_cast<float>(values.data<float>()[i] *
+                                                  scale.flat<double>()[i % scale.num_elements()]);
+  }
+  return product;
+}
+
+bool IsSame(const Tensor& a, const Tensor& b) {
+  return a.size_bytes() == b.size_bytes() && std::memcmp(a.raw(), b.raw(), a.size_bytes()) == 0;
+}
+
+ConvolutionShape Square(int64_t batch, int64_t size, int64_t filter, int64_t in, int64_t out,
+                        int64_t groups = 1) {
+  const int64_t pad = filter / 2;
+  return {.batch = batch,
+          .in_channels = in,
+          .out_channels = out,
+          .groups = groups,
+          .input = {size, size},
+          .filter = {filter, filter},
+          .output = {size, size},
+          .strides = {1, 1},
+          .dilations = {1, 1},
+          .pad_before = {pad, pad},
+          .pad_after = {pad, pad}};
+}
+
+Tensor Convolved(KernelContext& ctx, const ConvolutionShape& s, const ScaledWeights& filter,
+                 PackedWeights* packed, float first_input = 1) {
+  Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
+  input.data<float>()[0] = first_input;
+  const Tensor bias = RandomTensor({s.out_channels}, 2);
+  Tensor output = RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 3);
+  EXPECT_TRUE(
+      Convolve(ctx, s, {.bias = true, .add = true}, input, filter, &bias, packed, &output).ok());
+  return output;
+}
+
+struct Case {
+  const char* name;
+  ConvolutionShape shape;
+};
+
+std::vector<Case> Cases() {
+  ConvolutionShape channels_first = Square(2, 9, 3, 64, 64);
+  channels_first.channels_first = true;
+  return {{"Winograd, few images", Square(1, 14, 3, 64, 64)},
+          {"Winograd, many images", Square(32, 14, 3, 64, 64)},
+          {"panels, one image", Square(1, 7, 3, 160, 256)},
+          {"panels, many images", Square(20, 7, 1, 256, 512)},
+          {"panels, one point", Square(16, 1, 1, 256, 512)},
+          {"one row", Square(1, 1, 1, 256, 512)},
+          {"oneDNN", Square(1, 30, 1, 128, 256)},
+          {"oneDNN, many images", Square(4, 30, 1, 128, 256)},
+          {"oneDNN, few channels", Square(2, 30, 3, 3, 5)},
+          {"groups", Square(2, 9, 3, 64, 128, 4)},
+          {"depthwise", Square(2, 9, 3, 32, 32, 32)},
+          {"channels first", channels_first}};
+}
+
+TEST(PackedWeightsTest, AScaledFilterGivesWhatItsProductGives) {
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    for (const auto& [name, s] : Cases()) {
+      SCOPED_TRACE(name);
+      CountingAllocator allocator;
+      StepContext step;
+      step.intra_op_pool = threads;
+      step.allocator = &allocator;
+      KernelContext ctx(step, nullptr);
+      const Tensor filter =
+          RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
+      const Tensor scale = RandomScale(s.out_channels, 5);
+      const Tensor product = Product(filter, scale);
+      PackedWeights packed, packed_product;
+      for (int run = 0; run < 3; ++run) {
+        const Tensor expected = Convolved(ctx, s, product, &packed_product);
+        EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, &scale}, &packed), expected)) << run;
+      }
+      EXPECT_TRUE(
+          IsSame(Convolved(ctx, s, {filter, &scale}, nullptr), Convolved(ctx, s, product, nullptr)))
+          << "of a filter that varies";
+      EXPECT_EQ(allocator.held(), 0) << "products of weights and scale are kept";
+    }
+  }
+}
+
+TEST(PackedWeightsTest, AlsoOfImagesWithAnInfinity) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& [name, s] : Cases()) {
+    SCOPED_TRACE(name);
+    const Tensor filter =
+        RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
+    const Tensor scale = RandomScale(s.out_channels, 5);
+    PackedWeights packed, packed_product;
+    EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, &scale}, &packed, kInfinity),
+                       Convolved(ctx, s, Product(filter, scale), &packed_product, kInfinity)));
+  }
+}
+
+// The cases above are of no use if they all go one way.
+TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
+  if (!FloatPanelsAreSupported() || SplitPanelsAreSupported()) {
+    GTEST_SKIP() << "other processors have other ways";
+  }
+  for (const auto& [name, s] : Cases()) {
+    SCOPED_TRACE(name);
+    const std::string_view way = name;
+    EXPECT_EQ(WinogradPays(s, {}), way.starts_with("Winograd"));
+    if (way.starts_with("panels") || way.starts_with("oneDNN")) {
+      EXPECT_EQ(PanelKernelFor(s) != nullptr, way.starts_with("panels"));
+    }
+  }
+}
+
+TEST(PackedWeightsTest, OtherWeightsOrAnotherScaleArePackedAnew) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  for (const auto& [name, s] : Cases()) {
+    SCOPED_TRACE(name);
+    const Shape shape = {s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels};
+    const Tensor filters[] = {RandomTensor(shape, 4), RandomTensor(shape, 5)};
+    const Tensor scales[] = {RandomScale(s.out_channels, 6), RandomScale(s.out_channels, 7)};
+    PackedWeights packed;
+    for (const Tensor& filter : filters) {
+      for (const Tensor* const scale :
+           {&scales[0], &scales[1], static_cast<const Tensor*>(nullptr)}) {
+        const Tensor product = scale == nullptr ? filter : Product(filter, *scale);
+        // What comes once is not taken for constant, and may go another way.
+        Convolved(ctx, s, {filter, scale}, &packed);
+        PackedWeights of_product;
+        EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, scale}, &packed),
+                           Convolved(ctx, s, product, &of_product)));
+      }
+    }
+  }
+}
+
+TEST(PackedWeightsTest, RowsOfTheSameWeightsArePackedAnew) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  const Tensor all = RandomTensor({256, 512}, 4);
+  PackedWeights packed;
+  for (const int64_t rows : {256, 256, 128, 128, 256}) {
+    const Tensor filter = Tensor::View(DType::kFloat, {1, 1, rows, 512}, all.buffer());
+    const ConvolutionShape s = Square(20, 7, 1, rows, 512);
+    PackedWeights of_these;
+    EXPECT_TRUE(IsSame(Convolved(ctx, s, filter, &packed), Convolved(ctx, s, filter, &of_these)))
+        << rows;
+  }
+}
+
+TEST(PackedWeightsTest, PagesOfScaledWeightsLeaveMemory) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  constexpr size_t kLeastMapped = 64 << 10;  // smaller files are read
+  for (const auto& [name, s] : Cases()) {
+    SCOPED_TRACE(name);
+    const Tensor values =
+        RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
+    if (values.size_bytes() < kLeastMapped) continue;
+    const std::string path = JoinPath(::testing::TempDir(), "weights");
+    std::ofstream(path).write(values.raw(), values.size_bytes());
+    if (!CanGuard(path)) GTEST_SKIP() << "no leases here";
+    const auto file = *MappedFile::Open(path);
+    const Tensor filter =
+        Tensor::View(DType::kFloat, values.shape(), MapBuffer(file, 0, values.size_bytes()));
+    const Tensor scale = RandomScale(s.out_channels, 5);
+    PackedWeights packed;
+    Convolved(ctx, s, {filter, &scale}, &packed);
+    EXPECT_LE(ResidentSize(filter.raw()), 4) << "more than the last page";
+  }
+}
+
+TEST(PackedWeightsTest, PlainWeightsAreAViewUnlessTheyAreScaled) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  const Tensor weights = RandomTensor({3, 3, 4, 8}, 1), scale = RandomScale(8, 2);
+  const dnnl::memory::desc plain = FilterLayout(Square(1, 5, 3, 4, 8));
+  PackedWeights packed;
+  EXPECT_EQ(packed.Get(ctx, weights, plain, plain)->get_data_handle(), weights.raw());
+  const dnnl::memory scaled = packed.Get(ctx, {weights, &scale}, plain, plain).value();
+  const Tensor expected = Product(weights, scale);
+  EXPECT_EQ(std::memcmp(scaled.get_data_handle(), expected.raw(), expected.size_bytes()), 0);
+  EXPECT_EQ(packed.Get(ctx, {weights, &scale}, plain, plain)->get_data_handle(),
+            scaled.get_data_handle())
+      << "multiplied once";
+}
+
+}  // namespace
+}  // namespace tessera

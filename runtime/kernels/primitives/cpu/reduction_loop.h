@@ -1,0 +1,75 @@
+// The engine under all reductions: sums, products, extremes, norms over any axes.
+//
+//   const ReductionLoops& loops = ...;                       // of an op for a dtype
+//   ReductionPlan plan(shape, reduced_axes);                 // which elements fall together
+//   RunReduction(plan, loops, dtype, in, out, pool);
+//
+// Neighbouring axes that are both kept or both reduced are merged first. What then comes last
+// decides the inner loop: a run of elements goes into one accumulator, or rows of elements go into
+// a row of accumulators. Long reductions are cut into parts of fixed size whose accumulators are
+// merged in order: results do not depend on the number of threads, and rounding errors stay small.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "runtime/base/thread_pool.h"
+#include "runtime/tensor/dtype.h"
+#include "runtime/tensor/shape.h"
+
+namespace tessera {
+
+// Typed inner loops of one reduction for one dtype; see
+// runtime/kernels/primitives/cpu/typed_reduction.h. Accumulators are arrays of `size` bytes an
+// element.
+struct ReductionLoops {
+  int64_t size;
+  // Sets `count` accumulators to the neutral element.
+  void (*init)(char* acc, int64_t count);
+  // Adds `count` contiguous elements to one accumulator.
+  void (*run)(char* acc, const char* in, int64_t count);
+  // Adds `rows` rows of `columns` contiguous elements, `row_stride` bytes apart, to `columns`
+  // accumulators.
+  void (*rows)(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns);
+  // Adds `count` accumulators to others.
+  void (*merge)(char* acc, const char* other, int64_t count);
+  // Stores the results of `count` accumulators, each of `reduced` elements.
+  void (*finish)(const char* acc, int64_t count, int64_t reduced, char* out);
+};
+
+// A shape with some axes reduced, as alternating groups of axes.
+class ReductionPlan {
+ public:
+  // `reduced` has one entry an axis.
+  ReductionPlan(const Shape& shape, absl::Span<const bool> reduced);
+
+  int64_t num_outputs() const { return num_outputs_; }
+  // Elements that make one output.
+  int64_t num_reduced() const { return num_reduced_; }
+
+ private:
+  friend class ReductionRun;
+
+  struct Axis {
+    int64_t size;
+    int64_t stride;  // in elements
+  };
+  using Axes = absl::InlinedVector<Axis, 4>;
+  static int64_t Offset(const Axes& axes, int64_t index);
+
+  Axes kept_;            // all kept groups but `columns_`
+  Axes reduced_;         // all reduced groups but `rows_`
+  int64_t columns_ = 1;  // the last group if it is kept, else 1
+  int64_t rows_ = 1;     // the last reduced group
+  int64_t num_outputs_ = 1;
+  int64_t num_reduced_ = 1;
+};
+
+// Requires space for plan.num_outputs() elements of `dtype` at `out`. Loops for half and bfloat16
+// are those of float. `pool` may be null.
+void RunReduction(const ReductionPlan& plan, const ReductionLoops& loops, DType dtype,
+                  const char* in, char* out, ThreadPool* pool);
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+#include "runtime/kernels/primitives/cpu/scaled_weights.h"
+
+#include "runtime/base/fresh_pages.h"
+#include "runtime/base/status.h"
+
+namespace tessera {
+namespace {
+
+// Multiplies rows [begin, end) of an element for each channel.
+void MultiplyRows(const float* from, absl::Span<const double> scale, int64_t begin, int64_t end,
+                  float* to) {
+  const auto channels = static_cast<int64_t>(scale.size());
+  for (int64_t row = begin * channels; row < end * channels; row += channels) {
+    for (int64_t i = 0; i < channels; ++i) {
+      to[row + i] = static_cast<float>(from[row + i] * scale[i]);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const ScaledWeights& weights,
+                                Allocator* allocator) {
+  const Tensor& values = weights.values;
+  if (weights.scale == nullptr || values.num_elements() == 0) return values;
+  ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(DType::kFloat, values.shape(), allocator));
+  const auto scale = weights.scale->flat<double>();
+  const auto channels = static_cast<int64_t>(scale.size());
+  constexpr double kFloatsANanosecond = 0.5;  // into fresh memory
+  ctx.ParallelFor(values.num_elements() / channels, channels / kFloatsANanosecond,
+                  [&](int64_t begin, int64_t end) {
+                    float* const to = scaled.data<float>();
+                    PopulatePages(to + begin * channels, (end - begin) * channels * sizeof(float));
+                    MultiplyRows(values.data<float>(), scale, begin, end, to);
+                  });
+  return scaled;
+}
+
+const float* MultipliedRow(const ScaledWeights& weights, int64_t row, int64_t channels,
+                           float* scratch) {
+  const float* const from = weights.values.data<float>() + row * channels;
+  if (weights.scale == nullptr) return from;
+  MultiplyRows(from, weights.scale->flat<double>(), 0, 1, scratch);
+  return scratch;
+}
+
+}  // namespace tessera

@@ -1,0 +1,118 @@
+// Identities between special functions, and their values where they are known in closed form.
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/primitives/cpu/bessel_functions.h"
+#include "runtime/kernels/primitives/cpu/gamma_functions.h"
+#include "runtime/kernels/primitives/cpu/integral_functions.h"
+
+namespace tessera::special {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+void ExpectClose(double got, double want, double tolerance = 1e-13) {
+  EXPECT_NEAR(got, want, tolerance * std::max(1.0, std::abs(want)));
+}
+
+TEST(SpecialFunctionsTest, DigammaObeysRecurrenceAndReflection) {
+  ExpectClose(Digamma(1), -0.57721566490153286061);
+  for (double x : {0.1, 0.7, 1.4616, 3.3, 25.0, 1e5}) {
+    ExpectClose(Digamma(x + 1) - Digamma(x), 1 / x, 1e-12);
+  }
+  for (double x : {0.25, 0.6, 3.2})
+    ExpectClose(Digamma(1 - x) - Digamma(x), kPi / std::tan(kPi * x), 1e-12);
+  EXPECT_TRUE(std::isnan(Digamma(-2)));
+}
+
+TEST(SpecialFunctionsTest, ZetaSumsInversePowers) {
+  ExpectClose(Zeta(2, 1), kPi * kPi / 6);
+  ExpectClose(Zeta(4, 1), std::pow(kPi, 4) / 90);
+  for (double q : {0.3, 5.5, -0.5, -3.25, -1234567.5}) {
+    ExpectClose(Zeta(3, q) - Zeta(3, q + 1), std::pow(q, -3), 1e-12);
+  }
+  EXPECT_EQ(Zeta(1, 2), kInf);
+  EXPECT_EQ(Zeta(2, -3), kInf);
+  EXPECT_TRUE(std::isnan(Zeta(2.5, -1.5)));
+  ExpectClose(Polygamma(1, 1), kPi * kPi / 6);
+}
+
+TEST(SpecialFunctionsTest, IncompleteGammaFunctionsAddUpToOne) {
+  for (double a : {0.01, 0.5, 1.0, 7.5, 100.0, 1e5, 3e6, 1e9}) {
+    for (double t : {0.1, 0.9, 0.999, 1.0, 1.001, 1.5, 9.0}) {
+      ExpectClose(Igamma(a, a * t) + Igammac(a, a * t), 1, 1e-12);
+    }
+  }
+  for (double x : {0.1, 1.0, 4.0}) {
+    ExpectClose(Igamma(1, x), -std::expm1(-x));
+    ExpectClose(Igamma(0.5, x * x), std::erf(x));
+  }
+}
+
+TEST(SpecialFunctionsTest, TheNormalApproximationMeetsTheSeries) {
+  for (double d : {-3000.0, -100.0, 0.0, 100.0, 3000.0}) {
+    EXPECT_NEAR(Igamma(0.9999999e6, 1e6 + d), Igamma(1.0000001e6, 1e6 + d), 2e-4);
+  }
+}
+
+TEST(SpecialFunctionsTest, GradientsOfIncompleteGammaAreItsSlopes) {
+  for (double a : {0.3, 2.0, 15.0, 300.0}) {
+    for (double t : {0.2, 0.95, 1.3, 2.5}) {
+      const double x = a * t, h = 1e-5 * a;
+      const double slope = (Igamma(a + h, x) - Igamma(a - h, x)) / (2 * h);
+      EXPECT_NEAR(IgammaGradA(a, x), slope, 1e-7) << a << " " << x;
+      const double density = std::exp((a - 1) * std::log(x) - x - Lgamma(a));
+      ExpectClose(RandomGammaGrad(a, x) * density, -IgammaGradA(a, x), 1e-10);
+    }
+  }
+}
+
+TEST(SpecialFunctionsTest, BetaincIsSymmetricAndKnownForSmallParameters) {
+  for (double x : {0.05, 0.5, 0.8}) {
+    ExpectClose(Betainc(1, 1, x), x);
+    ExpectClose(Betainc(2, 1, x), x * x);
+    ExpectClose(Betainc(0.5, 0.5, x), 2 / kPi * std::asin(std::sqrt(x)), 1e-12);
+    ExpectClose(Betainc(3.5, 7, x) + Betainc(7, 3.5, 1 - x), 1, 1e-12);
+  }
+  EXPECT_TRUE(std::isnan(Betainc(0, 1, 0.5)));
+}
+
+TEST(SpecialFunctionsTest, InversesInvert) {
+  for (double x : {-0.999999, -0.7, -0.3, 1e-9, 0.2, 0.5, 0.9, 1 - 1e-12}) {
+    EXPECT_NEAR(std::erf(Erfinv(x)), x, 1e-15);
+  }
+  for (double p : {1e-300, 1e-20, 0.01, 0.4, 0.5, 0.75, 0.999}) {
+    ExpectClose(0.5 * std::erfc(-Ndtri(p) / std::sqrt(2.0)) / p, 1, 1e-12);
+  }
+  EXPECT_EQ(Ndtri(0), -kInf);
+  EXPECT_EQ(Erfinv(1), kInf);
+  EXPECT_TRUE(std::isnan(Ndtri(1.1)));
+}
+
+TEST(SpecialFunctionsTest, BesselFunctionsObeyTheirWronskians) {
+  for (double x : {0.01, 0.5, 1.0, 1.0001, 5.0, 29.9, 30.1, 300.0}) {
+    // The scaling factors cancel.
+    ExpectClose((BesselI0e(x) * BesselK1e(x) + BesselI1e(x) * BesselK0e(x)) * x, 1);
+    ExpectClose((BesselJ1(x) * BesselY0(x) - BesselJ0(x) * BesselY1(x)) * x, 2 / kPi);
+  }
+  EXPECT_EQ(BesselK0(-1), kInf);
+  EXPECT_EQ(BesselI1e(-2), -BesselI1e(2));
+}
+
+TEST(SpecialFunctionsTest, IntegralsHaveTheirDerivatives) {
+  constexpr double h = 1e-4;
+  for (double x : {0.1, 0.1999, 0.7, 1.4999, 1.6, 4.0, 11.9999, 13.0}) {
+    EXPECT_NEAR((FresnelCos(x + h) - FresnelCos(x - h)) / (2 * h), std::cos(kPi / 2 * x * x), 2e-5);
+    EXPECT_NEAR((FresnelSin(x + h) - FresnelSin(x - h)) / (2 * h), std::sin(kPi / 2 * x * x), 2e-5);
+    EXPECT_NEAR((Dawsn(x + h) - Dawsn(x - h)) / (2 * h), 1 - 2 * x * Dawsn(x), 1e-7);
+    EXPECT_NEAR((Expint(x + h) - Expint(x - h)) / (2 * h) * x / std::exp(x), 1, 1e-5);
+    EXPECT_NEAR((Spence(x + h) - Spence(x - h)) / (2 * h), std::log(x) / (1 - x), 1e-6);
+  }
+  ExpectClose(Spence(0), kPi * kPi / 6);
+  ExpectClose(Spence(2), -kPi * kPi / 12);
+}
+
+}  // namespace
+}  // namespace tessera::special

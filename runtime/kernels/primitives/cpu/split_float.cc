@@ -1,0 +1,273 @@
+#include "runtime/kernels/primitives/cpu/split_float.h"
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "runtime/kernels/primitives/cpu/block_vectors.h"
+
+#ifdef TESSERA_EMULATED_TILES
+#include "runtime/kernels/primitives/cpu/emulated_tiles.h"
+#define SplitPanels EmulatedSplitPanels
+#endif
+
+namespace tessera::panel {
+namespace {
+
+// Rows of a block.
+constexpr int64_t kRows = 32;
+// Bfloat16s that a float becomes.
+constexpr int64_t kParts = 3;
+
+// Bits of 2^62. Products of greater parts could be infinities of both signs, where that of the
+// floats is one: their sum would be no number.
+constexpr uint32_t kTooLarge = (127 + 62) << 23;
+constexpr int64_t kTile = 512;  // elements of a tile of bfloat16: 16 rows of 32
+// Elements of packed weights for one block of terms: two tiles for each part.
+constexpr int64_t kStep = kParts * 2 * kTile;
+constexpr int64_t kLine = 64;  // bytes of a cache line
+
+// Elements of a panel.
+int64_t PanelSize(int64_t taps, int64_t terms) { return taps * Blocks(terms) * kStep; }
+
+// A bfloat16 next to x, in the upper halves: the nearest, and of two the greater magnitude.
+inline __m512i Round(__m512 x) {
+  const __m512i bits = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+  return _mm512_and_si512(bits, _mm512_set1_epi32(0xffff0000));
+}
+
+inline __m512i Magnitude(__m512 x) {
+  return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+}
+
+// x becomes what its nearest bfloat16 leaves of it.
+inline __m512i TakePart(__m512& x) {
+  const __m512i part = Round(x);
+  x = _mm512_sub_ps(x, _mm512_castsi512_ps(part));
+  return part;
+}
+
+// Elements of two terms beside each other, as AMX multiplies them.
+inline __m512i Pair(__m512i even, __m512i odd) {
+  return _mm512_or_si512(odd, _mm512_srli_epi32(even, 16));
+}
+
+alignas(64) constexpr uint16_t kCounting[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                                11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                                22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
+struct alignas(64) TileConfig {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// Tiles 0 to 3 are sums, row by row; 4 and 5 rows, 6 and 7 weights.
+template <int kRowTiles, int kColumnTiles>
+inline void MultiplyTiles() {
+  _tile_dpbf16ps(0, 4, 6);
+  if constexpr (kColumnTiles == 2) _tile_dpbf16ps(1, 4, 7);
+  if constexpr (kRowTiles == 2) {
+    _tile_dpbf16ps(2, 5, 6);
+    if constexpr (kColumnTiles == 2) _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+template <int kRowTiles>
+inline void LoadRows(const uint16_t* from) {
+  _tile_loadd(4, from, 64);
+  if constexpr (kRowTiles == 2) _tile_loadd(5, from + kTile, 64);
+}
+template <int kColumnTiles>
+inline void LoadWeights(const uint16_t* from) {
+  _tile_loadd(6, from, 64);
+  if constexpr (kColumnTiles == 2) _tile_loadd(7, from + kTile, 64);
+}
+
+// Where rows lie. For each block of terms there are planes of the high, the middle and the low
+// parts of all rows, kBlock a row; kRows more than there are may be read.
+struct Planes {
+  explicit Planes(const Rows& rows)
+      : data(static_cast<uint16_t*>(rows.data)), size((rows.count + kRows) * kBlock) {}
+
+  // The high part of a row in a block. The others are one and two planes further on.
+  uint16_t* at(int64_t block, int64_t row) const {
+    return data + kParts * block * size + row * kBlock;
+  }
+
+  uint16_t* const data;
+  const int64_t size;
+};
+
+// sums: kRows x kBlock.
+template <int kRowTiles, int kColumnTiles>
+void Sum(const Product& p, int64_t first, const uint16_t* weights, float* sums) {
+  constexpr auto kMultiply = MultiplyTiles<kRowTiles, kColumnTiles>;
+  constexpr auto kLoadRows = LoadRows<kRowTiles>;
+  constexpr auto kLoadWeights = LoadWeights<kColumnTiles>;
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  const Planes planes(p.rows);
+  const int64_t steps = p.taps * (p.end_block - p.first_block);
+  const int64_t share = (p.ahead_bytes / steps + kLine - 1) / kLine * kLine;
+  const char* ahead = p.ahead;
+  for (int64_t tap = 0; tap < p.taps; ++tap) {
+    const int64_t row = first + (p.shifts == nullptr ? 0 : p.shifts[tap]);
+    const uint16_t* rows = planes.at(p.first_block, row);
+    const uint16_t* at = weights + (tap * Blocks(p.rows.terms) + p.first_block) * kStep;
+    for (int64_t block = p.first_block; block < p.end_block; ++block) {
+      // Each product but one shares an operand with the product before. Small ones come first.
+      kLoadRows(rows);
+      kLoadWeights(at + 4 * kTile);
+      kMultiply();  // high * low
+      kLoadWeights(at + 2 * kTile);
+      kMultiply();  // high * middle
+      kLoadRows(rows + planes.size);
+      kMultiply();  // middle * middle
+      for (const char* const end = ahead + share; ahead < end; ahead += kLine) {
+        _mm_prefetch(ahead, _MM_HINT_T1);
+      }
+      kLoadWeights(at);
+      kMultiply();  // middle * high
+      kLoadRows(rows + 2 * planes.size);
+      kMultiply();  // low * high
+      kLoadRows(rows);
+      kMultiply();  // high * high
+      rows += kParts * planes.size;
+      at += kStep;
+    }
+  }
+  _tile_stored(0, sums, 128);
+  if constexpr (kColumnTiles == 2) _tile_stored(1, sums + 16, 128);
+  if constexpr (kRowTiles == 2) {
+    _tile_stored(2, sums + 16 * kBlock, 128);
+    if constexpr (kColumnTiles == 2) _tile_stored(3, sums + 16 * kBlock + 16, 128);
+  }
+}
+
+// Splits `terms` (at most kBlock) floats of each of `count` rows, which begin `step` floats apart,
+// and fills up with zeros; parts go `plane` elements apart. False if one has no split.
+bool SplitRows(const float* from, int64_t step, int64_t count, int64_t terms, int64_t plane,
+               uint16_t* to) {
+  __m512i largest = _mm512_setzero_si512();
+  const __mmask16 first = First(terms), second = First(terms - 16);
+  // The upper halves of two vectors, one after the other.
+  const __m512i upper =
+      _mm512_add_epi16(_mm512_slli_epi16(_mm512_load_si512(kCounting), 1), _mm512_set1_epi16(1));
+  for (int64_t i = 0; i < count; ++i) {
+    __m512 x0 = _mm512_maskz_loadu_ps(first, from);
+    __m512 x1 = _mm512_maskz_loadu_ps(second, from + 16);
+    largest = _mm512_max_epu32(largest, _mm512_max_epu32(Magnitude(x0), Magnitude(x1)));
+    for (int64_t part = 0; part < kParts; ++part) {
+      const __m512i part0 = TakePart(x0), part1 = TakePart(x1);
+      _mm512_storeu_si512(to + part * plane, _mm512_permutex2var_epi16(part0, upper, part1));
+    }
+    to += kBlock;
+    from += step;
+  }
+  return _mm512_reduce_max_epu32(largest) < kTooLarge;
+}
+
+class Kernel final : public PanelKernel {
+ public:
+  double flops_a_nanosecond() const override { return 350; }
+
+  int64_t PackedSize(int64_t taps, int64_t terms, int64_t columns) const override {
+    return Blocks(columns) * PanelSize(taps, terms) * sizeof(uint16_t);
+  }
+
+  bool Pack(const Weights& w, int64_t begin, int64_t end, char* packed) const override {
+    __m512i largest = _mm512_setzero_si512();
+    uint16_t* to = reinterpret_cast<uint16_t*>(packed) + begin * PanelSize(w.taps, w.terms);
+    for (int64_t column = begin * kBlock; column < end * kBlock; column += kBlock) {
+      for (int64_t tap = 0; tap < w.taps; ++tap) {
+        const float* const matrix = w.data + tap * w.terms * w.columns;
+        for (int64_t term = 0; term < w.terms; term += kBlock, to += kStep) {
+          for (int64_t tile = 0; tile < 2; ++tile) {
+            const __mmask16 mask = First(w.columns - column - tile * 16);
+            const float* const from = matrix + (column + tile * 16) * w.column_step;
+            for (int64_t pair = 0; pair < 16; ++pair) {
+              const int64_t i = term + 2 * pair;
+              __m512 even = Load(from + i * w.row_step, w.column_step, i < w.terms ? mask : 0);
+              __m512 odd =
+                  Load(from + (i + 1) * w.row_step, w.column_step, i + 1 < w.terms ? mask : 0);
+              largest =
+                  _mm512_max_epu32(largest, _mm512_max_epu32(Magnitude(even), Magnitude(odd)));
+              for (int64_t part = 0; part < kParts; ++part) {
+                const __m512i e = TakePart(even), o = TakePart(odd);
+                _mm512_storeu_si512(to + (2 * part + tile) * kTile + pair * kBlock, Pair(e, o));
+              }
+            }
+          }
+        }
+      }
+    }
+    return _mm512_reduce_max_epu32(largest) < kTooLarge;
+  }
+
+  int64_t rows_together() const override { return 16; }
+
+  int64_t BlockRows(int64_t) const override { return kRows; }
+
+  int64_t RowsSize(int64_t count, int64_t terms) const override {
+    return kParts * Blocks(terms) * (count + kRows) * kBlock * sizeof(uint16_t);
+  }
+
+  bool TakesRowsAsTheyLie(int64_t) const override { return false; }
+
+  bool Put(const float* from, int64_t step, int64_t row, int64_t count,
+           const Rows& rows) const override {
+    const Planes planes(rows);
+    bool all = true;
+    for (int64_t block = 0; block < Blocks(rows.terms); ++block) {
+      const int64_t term = block * kBlock, left = rows.terms - term;
+      all &= SplitRows(from + term, step, count, left < kBlock ? left : kBlock, planes.size,
+                       planes.at(block, row));
+    }
+    return all;
+  }
+
+  void Clear(int64_t row, int64_t count, const Rows& rows) const override {
+    const Planes planes(rows);
+    for (int64_t block = 0; block < Blocks(rows.terms); ++block) {
+      for (int64_t part = 0; part < kParts; ++part) {
+        std::memset(planes.at(block, row) + part * planes.size, 0,
+                    count * kBlock * sizeof(uint16_t));
+      }
+    }
+  }
+
+  void MultiplyBlock(const Product& p, int64_t first, int64_t count, int64_t panel,
+                     const int64_t* places, const Ending& ending, float* out) const override {
+    alignas(64) float sums[kRows * kBlock];
+    const int64_t columns = p.columns - panel * kBlock;
+    const uint16_t* const weights =
+        reinterpret_cast<const uint16_t*>(p.weights) + panel * PanelSize(p.taps, p.rows.terms);
+    if (count > 16) {
+      columns > 16 ? Sum<2, 2>(p, first, weights, sums) : Sum<2, 1>(p, first, weights, sums);
+    } else {
+      columns > 16 ? Sum<1, 2>(p, first, weights, sums) : Sum<1, 1>(p, first, weights, sums);
+    }
+    StoreBlock(ending, panel, count, p.columns, places, out, sums);
+  }
+
+  void Begin() const override {
+    static constexpr TileConfig config;
+    _tile_loadconfig(&config);
+  }
+
+  void End() const override { _tile_release(); }
+};
+
+}  // namespace
+
+const PanelKernel& SplitPanels() {
+  static const Kernel kernel;
+  return kernel;
+}
+
+}  // namespace tessera::panel

@@ -1,0 +1,264 @@
+#include "runtime/kernels/primitives/cpu/strassen.h"
+
+#include <bit>
+
+#include "runtime/kernels/primitives/cpu/register_sums.h"
+
+namespace tessera::strassen {
+namespace {
+
+using panel::kBlock;
+using panel::StepOf;
+
+static_assert(kMostRows == panel::kRegisterRows);
+
+// Sums of quarters of rows and of weights, named as in the literature.
+enum RowSum { kS1, kS2, kS3, kS4, kRowSums };
+enum WeightSum { kT1, kT2, kT3, kMinusT4, kWeightSums };
+constexpr int64_t kRowQuarters = 3;  // that are multiplied: all but that of (1, 0)
+constexpr int64_t kProducts = 7;
+
+// Exponents of floats, as they are stored, whose products and sums are far from overflow.
+constexpr int kLeastExponent = 127 - 50, kMostExponent = 127 + 50;
+
+// Floats from one sum of weights to the next, which do not all start in the same sets of the
+// first-level cache.
+int64_t WeightStep(int64_t half) { return half * kBlock + 48; }
+
+// The larger of `largest` and the magnitude of what x holds, as integers.
+inline __m512i Largest(__m512i largest, __m512 x) {
+  const __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+  return _mm512_max_epu32(largest, magnitude);
+}
+
+// Whether elements that are at most x and y in magnitude may be added up, in each lane.
+inline __mmask16 AreBalanced(__m512i x, __m512i y) {
+  const __m512i low = _mm512_srli_epi32(_mm512_min_epu32(x, y), 23);
+  const __m512i high = _mm512_srli_epi32(_mm512_max_epu32(x, y), 23);
+  constexpr int kDifference = std::countr_zero(static_cast<unsigned>(kBalance));
+  return _mm512_cmpge_epi32_mask(low, _mm512_set1_epi32(kLeastExponent)) &
+         _mm512_cmple_epi32_mask(high, _mm512_set1_epi32(kMostExponent)) &
+         _mm512_cmple_epi32_mask(_mm512_sub_epi32(high, low), _mm512_set1_epi32(kDifference));
+}
+
+// Sums of kCount x kBlock that products are added to, and where they go.
+struct Sums {
+  const float* from = nullptr;  // zero if it is null
+  float* also = nullptr;        // others which the products are added to, in place, if not null
+  float* to = nullptr;          // may be `from`
+  const panel::Destination* last = nullptr;  // instead of `to`, if not null
+};
+
+// Adds the products of rows and weights.
+template <int kCount>
+void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const Sums& s) {
+  __m512 sums[kCount][2];
+  const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
+#pragma GCC unroll 14
+    for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) apply(sums[i][v], i * kBlock + 16 * v);
+    }
+  };
+  if (s.from == nullptr || s.also != nullptr) {
+    for_each([](__m512& x, int64_t) { x = _mm512_setzero_ps(); });
+  } else {
+    for_each([&](__m512& x, int64_t at) { x = _mm512_load_ps(s.from + at); });
+  }
+  panel::AddStretch<kCount, 2>(stretch, ahead, sums);
+  if (s.also != nullptr) {
+    for_each([&](__m512& x, int64_t at) {
+      _mm512_store_ps(s.also + at, _mm512_add_ps(_mm512_load_ps(s.also + at), x));
+      x = _mm512_add_ps(_mm512_load_ps(s.from + at), x);
+    });
+  }
+  if (s.last != nullptr) {
+    panel::StoreRows<kCount, 2>(*s.last, sums);
+  } else {
+    for_each([&](__m512& x, int64_t at) { _mm512_store_ps(s.to + at, x); });
+  }
+}
+
+using AddFunction = void (*)(const panel::Stretch&, panel::Ahead*, const Sums&);
+constexpr AddFunction kAdd[kMostRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5>,
+                                         Add<6>,  Add<7>,  Add<8>,  Add<9>, Add<10>,
+                                         Add<11>, Add<12>, Add<13>, Add<14>};
+
+// One multiplication of pairs.
+class Multiplication {
+ public:
+  Multiplication(const RowPair& rows, const PanelPair& panels,
+                 std::span<const panel::NextRows> next, const Outputs& outputs)
+      : rows_(rows),
+        panels_(panels),
+        outputs_(outputs),
+        ahead_(next, kProducts * (rows.half / panel::kStride)) {
+    for (int64_t i = 0; i < rows.count; ++i) {
+      places_[0][i] = i * outputs.columns;
+      places_[1][i] = (rows.second + i) * outputs.columns;
+    }
+    if (rows.second < rows.count) places_[1][0] = -1;  // a row of both blocks
+  }
+
+  void Fast() {
+    alignas(64) float u2[kSums], u3[kSums];
+    Add(Quarter(0, 0), Panel(0, 0), {.to = u2});
+    AddLast(Quarter(0, 1), Panel(0, 1), {.from = u2}, 0, 0);
+    Add(Sum(kS2), Sum(kT2), {.from = u2, .to = u2});
+    Add(Sum(kS3), Sum(kT3), {.from = u2, .to = u3});
+    AddLast(Quarter(1, 1), Sum(kMinusT4), {.from = u3}, 1, 0);
+    AddLast(Sum(kS1), Sum(kT1), {.from = u3, .also = u2}, 1, 1);
+    AddLast(Sum(kS4), Panel(1, 1), {.from = u2}, 0, 1);
+  }
+
+  void Plain() {
+    alignas(64) float sums[kSums];
+    for (int i = 0; i < 2; ++i) {
+      for (int j = 0; j < 2; ++j) {
+        Add(Quarter(i, 0), Panel(j, 0), {.to = sums});
+        AddLast(Quarter(i, 1), Panel(j, 1), {.from = sums}, i, j);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kSums = kMostRows * kBlock;
+
+  const Rows& Quarter(int block, int half) const { return rows_.quarters[block][half]; }
+  Rows Sum(RowSum sum) const {
+    const int64_t step = StepOf(rows_.half);
+    return {rows_.room + sum * rows_.count * step, step};
+  }
+  const float* Panel(int panel, int half) const {
+    return panels_.panels[panel] + half * panels_.half * kBlock;
+  }
+  const float* Sum(WeightSum sum) const { return panels_.room + sum * WeightStep(panels_.half); }
+
+  void Add(const Rows& rows, const float* weights, const Sums& sums) {
+    const panel::Stretch stretch{rows.data, rows.step, weights, rows_.half};
+    kAdd[rows_.count - 1](stretch, &ahead_, sums);
+  }
+
+  // Adds what is wanting in one block of rows and one panel to `sums`, and stores it.
+  void AddLast(const Rows& rows, const float* weights, Sums sums, int block, int panel) {
+    if (outputs_.ending.activate != nullptr) {
+      alignas(64) float to[kSums];
+      sums.to = to;
+      Add(rows, weights, sums);
+      panel::StoreBlock(outputs_.ending, outputs_.first_panel + panel, rows_.count,
+                        outputs_.columns, places_[block], outputs_.out, to);
+      return;
+    }
+    Ending ending = outputs_.ending;
+    const int64_t first = (outputs_.first_panel + panel) * kBlock;
+    if (ending.bias != nullptr) ending.bias += first;
+    const panel::Destination last{ending, places_[block], outputs_.columns - first,
+                                  outputs_.out + first};
+    sums.last = &last;
+    Add(rows, weights, sums);
+  }
+
+  const RowPair& rows_;
+  const PanelPair& panels_;
+  const Outputs& outputs_;
+  panel::Ahead ahead_;
+  int64_t places_[2][kMostRows];
+};
+
+// Whether quarters of rows that lie so are multiplied as copies.
+bool IsCopied(int64_t row_step) { return StepOf(row_step) != row_step; }
+
+// Makes the sums of row i of both blocks, and copies of their quarters where `copies` is not null.
+// Returns whether they are balanced.
+bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* copies) {
+  const int64_t half = pair->half, step = StepOf(half), factor = pair->count * step;
+  float* const sums = pair->room + i * step;
+  __m512i largest[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+  for (int64_t t = 0; t < half; t += 16) {
+    const __m512 a11 = _mm512_loadu_ps(x + t), a12 = _mm512_loadu_ps(x + half + t);
+    const __m512 a21 = _mm512_loadu_ps(y + t), a22 = _mm512_loadu_ps(y + half + t);
+    largest[0] = Largest(Largest(largest[0], a11), a12);
+    largest[1] = Largest(Largest(largest[1], a21), a22);
+    const __m512 s1 = _mm512_add_ps(a21, a22);
+    const __m512 s2 = _mm512_sub_ps(s1, a11);
+    _mm512_storeu_ps(sums + kS1 * factor + t, s1);
+    _mm512_storeu_ps(sums + kS2 * factor + t, s2);
+    _mm512_storeu_ps(sums + kS3 * factor + t, _mm512_sub_ps(a11, a21));
+    _mm512_storeu_ps(sums + kS4 * factor + t, _mm512_sub_ps(a12, s2));
+    if (copies != nullptr) {
+      _mm512_storeu_ps(copies + i * step + t, a11);
+      _mm512_storeu_ps(copies + factor + i * step + t, a12);
+      _mm512_storeu_ps(copies + 2 * factor + i * step + t, a22);
+    }
+  }
+  return AreBalanced(_mm512_set1_epi32(_mm512_reduce_max_epu32(largest[0])),
+                     _mm512_set1_epi32(_mm512_reduce_max_epu32(largest[1]))) != 0;
+}
+
+}  // namespace
+
+int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_step) {
+  return (kRowSums + (IsCopied(row_step) ? kRowQuarters : 0)) * count * StepOf(half);
+}
+
+void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
+  const int64_t count = pair->count, half = pair->half;
+  pair->second = available - count;
+  const float* const first[2] = {rows.data, rows.data + pair->second * rows.step};
+  for (int block = 0; block < 2; ++block) {
+    for (int i = 0; i < 2; ++i) pair->quarters[block][i] = {first[block] + i * half, rows.step};
+  }
+  float* copies = nullptr;
+  if (IsCopied(rows.step)) {
+    const int64_t step = StepOf(half);
+    copies = pair->room + kRowSums * count * step;
+    pair->quarters[0][0] = {copies, step};
+    pair->quarters[0][1] = {copies + count * step, step};
+    pair->quarters[1][1] = {copies + 2 * count * step, step};
+  }
+  pair->is_balanced = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const float *const x = first[0] + i * rows.step, *const y = first[1] + i * rows.step;
+    if (!MakeSums(i, x, y, pair, copies)) pair->is_balanced = false;
+  }
+}
+
+int64_t PanelPairFloats(int64_t half) { return kWeightSums * WeightStep(half); }
+
+void MakePanelPair(int64_t columns, PanelPair* pair) {
+  const int64_t half = pair->half * kBlock, step = WeightStep(pair->half);
+  const float* const* const panels = pair->panels;
+  __m512i largest[2][2] = {{_mm512_setzero_si512(), _mm512_setzero_si512()},
+                           {_mm512_setzero_si512(), _mm512_setzero_si512()}};
+  for (int64_t t = 0; t < half; t += kBlock) {
+    for (int v = 0; v < 2; ++v) {
+      const int64_t at = t + 16 * v;
+      const __m512 b11 = _mm512_loadu_ps(panels[0] + at);
+      const __m512 b21 = _mm512_loadu_ps(panels[0] + half + at);
+      const __m512 b12 = _mm512_loadu_ps(panels[1] + at);
+      const __m512 b22 = _mm512_loadu_ps(panels[1] + half + at);
+      largest[0][v] = Largest(Largest(largest[0][v], b11), b21);
+      largest[1][v] = Largest(Largest(largest[1][v], b12), b22);
+      const __m512 t1 = _mm512_sub_ps(b12, b11);
+      const __m512 t2 = _mm512_sub_ps(b22, t1);
+      float* const to = pair->room + at;
+      _mm512_storeu_ps(to + kT1 * step, t1);
+      _mm512_storeu_ps(to + kT2 * step, t2);
+      _mm512_storeu_ps(to + kT3 * step, _mm512_sub_ps(b22, b12));
+      _mm512_storeu_ps(to + kMinusT4 * step, _mm512_sub_ps(b21, t2));
+    }
+  }
+  pair->is_balanced = true;
+  for (int v = 0; v < 2; ++v) {
+    const __mmask16 counting = panel::First(columns - 16 * v);
+    if (counting & ~AreBalanced(largest[0][v], largest[1][v])) pair->is_balanced = false;
+  }
+}
+
+void Multiply(const RowPair& rows, const PanelPair& panels, std::span<const panel::NextRows> next,
+              const Outputs& outputs) {
+  Multiplication multiplication(rows, panels, next, outputs);
+  rows.is_balanced&& panels.is_balanced ? multiplication.Fast() : multiplication.Plain();
+}
+
+}  // namespace tessera::strassen

@@ -1,0 +1,249 @@
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/primitives/element_type.h"
+
+namespace tessera {
+namespace {
+
+struct Dim {
+  int64_t size;
+  int64_t from_stride;  // in bytes
+  int64_t to_stride;
+};
+using Dims = absl::InlinedVector<Dim, 8>;
+
+// Drops dimensions of size 1 and merges neighbours that step through both views as one would.
+Dims Coalesce(absl::Span<const int64_t> sizes, absl::Span<const int64_t> from_strides,
+              absl::Span<const int64_t> to_strides, int64_t width) {
+  Dims dims;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 1) continue;
+    const Dim dim = {sizes[i], from_strides[i] * width, to_strides[i] * width};
+    if (!dims.empty() && dims.back().from_stride == dim.from_stride * dim.size &&
+        dims.back().to_stride == dim.to_stride * dim.size) {
+      dims.back() = {dims.back().size * dim.size, dim.from_stride, dim.to_stride};
+    } else {
+      dims.push_back(dim);
+    }
+  }
+  return dims;
+}
+
+// Walks all but the innermost `skip` dimensions, from the `index`-th combination on.
+class Odometer {
+ public:
+  Odometer(const Dims& dims, size_t skip, int64_t index) : dims_(dims), outer_(dims.size() - skip) {
+    position_.resize(outer_);
+    for (size_t i = outer_; i-- > 0;) {
+      position_[i] = index % dims[i].size;
+      index /= dims[i].size;
+      from_ += position_[i] * dims[i].from_stride;
+      to_ += position_[i] * dims[i].to_stride;
+    }
+  }
+  int64_t from() const { return from_; }
+  int64_t to() const { return to_; }
+  void Next() {
+    for (size_t i = outer_; i-- > 0;) {
+      from_ += dims_[i].from_stride;
+      to_ += dims_[i].to_stride;
+      if (++position_[i] < dims_[i].size) return;
+      from_ -= dims_[i].size * dims_[i].from_stride;
+      to_ -= dims_[i].size * dims_[i].to_stride;
+      position_[i] = 0;
+    }
+  }
+
+ private:
+  const Dims& dims_;
+  const size_t outer_;
+  absl::InlinedVector<int64_t, 8> position_;
+  int64_t from_ = 0;
+  int64_t to_ = 0;
+};
+
+int64_t Count(const Dims& dims, size_t end) {
+  int64_t count = 1;
+  for (size_t i = 0; i < end; ++i) count *= dims[i].size;
+  return count;
+}
+
+// Elements narrower than a register are moved through memcpy of constant size, so that views of any
+// alignment are fine; objects are assigned.
+template <typename T>
+inline void CopyOne(const char* from, char* to) {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    std::memcpy(to, from, sizeof(T));
+  } else {
+    *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from);
+  }
+}
+
+template <typename T>
+void CopyRow(const Dim& row, const char* from, char* to) {
+  constexpr int64_t kWidth = sizeof(T);
+  if (row.to_stride == kWidth) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      if (row.from_stride == kWidth) {
+        std::memcpy(to, from, static_cast<size_t>(row.size) * kWidth);
+        return;
+      }
+    }
+    if (row.from_stride == 0) {
+      T value;
+      CopyOne<T>(from, reinterpret_cast<char*>(&value));
+      for (int64_t i = 0; i < row.size; ++i) {
+        CopyOne<T>(reinterpret_cast<const char*>(&value), to + i * kWidth);
+      }
+      return;
+    }
+    for (int64_t i = 0; i < row.size; ++i) CopyOne<T>(from + i * row.from_stride, to + i * kWidth);
+    return;
+  }
+  for (int64_t i = 0; i < row.size; ++i) {
+    CopyOne<T>(from + i * row.from_stride, to + i * row.to_stride);
+  }
+}
+
+template <typename T>
+void CopyRows(const Dims& dims, const char* from, char* to, int64_t begin, int64_t end) {
+  Odometer row(dims, 1, begin);
+  for (int64_t i = begin; i < end; ++i, row.Next()) {
+    CopyRow<T>(dims.back(), from + row.from(), to + row.to());
+  }
+}
+
+// Columns of one view are rows of the other: square blocks keep both sides' cache lines in use.
+constexpr int64_t kBlock = 16;
+
+template <typename T>
+void TransposeBlocks(const Dims& dims, const char* from, char* to, int64_t begin, int64_t end) {
+  const Dim& across = dims[dims.size() - 2];  // contiguous in `from`
+  const Dim& along = dims.back();             // contiguous in `to`
+  const int64_t blocks = (across.size + kBlock - 1) / kBlock;
+  Odometer plane(dims, 2, begin / blocks);
+  int64_t block = begin % blocks;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t first = block * kBlock;
+    const int64_t last = std::min(first + kBlock, across.size);
+    for (int64_t column = 0; column < along.size; column += kBlock) {
+      const int64_t stop = std::min(column + kBlock, along.size);
+      for (int64_t a = first; a < last; ++a) {
+        const char* source = from + plane.from() + a * across.from_stride;
+        char* target = to + plane.to() + a * across.to_stride;
+        for (int64_t b = column; b < stop; ++b) {
+          CopyOne<T>(source + b * along.from_stride, target + b * static_cast<int64_t>(sizeof(T)));
+        }
+      }
+    }
+    if (++block == blocks) {
+      block = 0;
+      plane.Next();
+    }
+  }
+}
+
+// If the innermost dimension is contiguous only in `to` and some other one is in `from`, moves
+// that one beside it: the pair is then a transpose.
+bool FindTranspose(Dims* dims, int64_t width) {
+  if (dims->size() < 2) return false;
+  const Dim& inner = dims->back();
+  if (inner.to_stride != width || inner.from_stride == width || inner.size < 4) return false;
+  for (size_t i = 0; i + 1 < dims->size(); ++i) {
+    if ((*dims)[i].from_stride == width && (*dims)[i].size >= 4) {
+      const Dim across = (*dims)[i];
+      dims->erase(dims->begin() + i);
+      dims->insert(dims->end() - 1, across);
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename T>
+void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
+  constexpr double kNanosecondsAByte = 0.15;
+  const int64_t width = sizeof(T);
+  if (dims.empty()) {
+    CopyOne<T>(from, to);
+    return;
+  }
+  if (FindTranspose(&dims, width)) {
+    const Dim& across = dims[dims.size() - 2];
+    const int64_t items = Count(dims, dims.size() - 2) * ((across.size + kBlock - 1) / kBlock);
+    const double cost = 0.5 * static_cast<double>(std::min(kBlock, across.size) * dims.back().size);
+    ParallelFor(pool, items, cost, [&](int64_t begin, int64_t end) {
+      TransposeBlocks<T>(dims, from, to, begin, end);
+    });
+    return;
+  }
+  // One long row is cut, so that threads can share it.
+  constexpr int64_t kLongRow = 1 << 16;
+  const Dim row = dims.back();
+  if (pool != nullptr && row.size * width > 4 * kLongRow && Count(dims, dims.size() - 1) < 64) {
+    const int64_t piece = kLongRow / width;
+    const int64_t pieces = row.size / piece;
+    const int64_t done = pieces * piece;
+    if (row.size > done) {
+      dims.back().size = row.size - done;
+      CopyRows<T>(dims, from + done * row.from_stride, to + done * row.to_stride, 0,
+                  Count(dims, dims.size() - 1));
+    }
+    dims.back() = {pieces, piece * row.from_stride, piece * row.to_stride};
+    dims.push_back({piece, row.from_stride, row.to_stride});
+  }
+  const double cost = 2 + kNanosecondsAByte * static_cast<double>(dims.back().size * width);
+  ParallelFor(pool, Count(dims, dims.size() - 1), cost,
+              [&](int64_t begin, int64_t end) { CopyRows<T>(dims, from, to, begin, end); });
+}
+
+}  // namespace
+
+absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims) {
+  absl::InlinedVector<int64_t, 8> strides(dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= dims[i];
+  }
+  return strides;
+}
+
+void CopyStrided(DType dtype, absl::Span<const int64_t> sizes, const char* from,
+                 absl::Span<const int64_t> from_strides, char* to,
+                 absl::Span<const int64_t> to_strides, ThreadPool* pool) {
+  for (int64_t size : sizes) {
+    if (size == 0) return;
+  }
+  int64_t width = static_cast<int64_t>(DTypeSize(dtype));
+  Dims dims = Coalesce(sizes, from_strides, to_strides, width);
+  if (!IsTriviallyCopyable(dtype)) {
+    VisitStorageType(dtype, [&]<typename T>() { Copy<T>(dims, from, to, pool); });
+    return;
+  }
+  // A short contiguous row is one wider element.
+  if (!dims.empty() && dims.back().from_stride == width && dims.back().to_stride == width) {
+    const int64_t run = dims.back().size * width;
+    if (run == 2 || run == 4 || run == 8 || run == 16) {
+      dims.pop_back();
+      width = run;
+    }
+  }
+  switch (width) {
+    case 1:
+      return Copy<uint8_t>(std::move(dims), from, to, pool);
+    case 2:
+      return Copy<uint16_t>(std::move(dims), from, to, pool);
+    case 4:
+      return Copy<uint32_t>(std::move(dims), from, to, pool);
+    case 8:
+      return Copy<uint64_t>(std::move(dims), from, to, pool);
+    default:
+      return Copy<Bytes16>(std::move(dims), from, to, pool);
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,146 @@
+// Inner loops of the strided-loop engine: a scalar function applied to a block of elements, in
+// forms that the compiler vectorises.
+//
+// Files that instantiate these are compiled with LOOP_COPTS (runtime/kernels/kernel_library.bzl).
+// Everything here is per instruction set: such a file may be compiled once more for a wider one,
+// its tables of loops being chosen at start.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/kernels/primitives/cpu/strided_loop.h"
+
+namespace tessera {
+
+// What function F of T, which returns R, stores: its own F::Result if it has one; T for integers
+// that C++ promoted; else R as it is (bool of a comparison, the real part of a complex number).
+template <typename F, typename T, typename R>
+struct StoredResultOf {
+  using type = std::conditional_t<
+      std::is_arithmetic_v<R> && std::is_arithmetic_v<T> && !std::is_same_v<R, bool>, T, R>;
+};
+template <typename F, typename T, typename R>
+requires requires { typename F::Result; }
+struct StoredResultOf<F, T, R> {
+  using type = typename F::Result;
+};
+template <typename F, typename T, typename R>
+using StoredResult = typename StoredResultOf<F, T, R>::type;
+
+// Element types that get vectorised forms; the others are rare and make do with one plain loop.
+template <typename T>
+inline constexpr bool kVectorised =
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
+    std::is_same_v<T, int64_t> || std::is_same_v<T, bool> || std::is_same_v<T, uint8_t>;
+
+template <typename T>
+T& ElementAt(char* data, int64_t offset) {
+  return *reinterpret_cast<T*>(data + offset);
+}
+
+// z = f(x)
+template <typename F, typename R, typename X>
+void UnaryLoop(const LoopBlock& b) {
+  const F f{};
+  for (int64_t row = 0; row < b.rows; ++row) {
+    char* const z = b.data[0] + row * b.row_stride[0];
+    char* const x = b.data[1] + row * b.row_stride[1];
+    if constexpr (kVectorised<X>) {
+      if (b.column_stride[0] == sizeof(R) && b.column_stride[1] == sizeof(X)) {
+        R* const zs = reinterpret_cast<R*>(z);
+        const X* const xs = reinterpret_cast<const X*>(x);
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(xs[i]));
+        continue;
+      }
+    }
+    for (int64_t i = 0; i < b.columns; ++i) {
+      ElementAt<R>(z, i * b.column_stride[0]) =
+          static_cast<R>(f(ElementAt<const X>(x, i * b.column_stride[1])));
+    }
+  }
+}
+
+// z = f(x, y)
+template <typename F, typename R, typename X, typename Y>
+void BinaryLoop(const LoopBlock& b) {
+  const F f{};
+  const int64_t sz = b.column_stride[0], sx = b.column_stride[1], sy = b.column_stride[2];
+  for (int64_t row = 0; row < b.rows; ++row) {
+    char* const z = b.data[0] + row * b.row_stride[0];
+    char* const x = b.data[1] + row * b.row_stride[1];
+    char* const y = b.data[2] + row * b.row_stride[2];
+    if constexpr (kVectorised<X>) {
+      R* const zs = reinterpret_cast<R*>(z);
+      const X* const xs = reinterpret_cast<const X*>(x);
+      const Y* const ys = reinterpret_cast<const Y*>(y);
+      if (sz == sizeof(R) && sx == sizeof(X) && sy == sizeof(Y)) {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(xs[i], ys[i]));
+        continue;
+      }
+      if (sz == sizeof(R) && sx == sizeof(X) && sy == 0) {
+        const Y y0 = *ys;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(xs[i], y0));
+        continue;
+      }
+      if (sz == sizeof(R) && sx == 0 && sy == sizeof(Y)) {
+        const X x0 = *xs;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(x0, ys[i]));
+        continue;
+      }
+    }
+    for (int64_t i = 0; i < b.columns; ++i) {
+      ElementAt<R>(z, i * sz) =
+          static_cast<R>(f(ElementAt<const X>(x, i * sx), ElementAt<const Y>(y, i * sy)));
+    }
+  }
+}
+
+// z = f(w, x, y)
+template <typename F, typename R, typename W, typename X, typename Y>
+void TernaryLoop(const LoopBlock& b) {
+  const F f{};
+  const int64_t sz = b.column_stride[0], sw = b.column_stride[1], sx = b.column_stride[2],
+                sy = b.column_stride[3];
+  for (int64_t row = 0; row < b.rows; ++row) {
+    char* const z = b.data[0] + row * b.row_stride[0];
+    char* const w = b.data[1] + row * b.row_stride[1];
+    char* const x = b.data[2] + row * b.row_stride[2];
+    char* const y = b.data[3] + row * b.row_stride[3];
+    if constexpr (kVectorised<X>) {
+      R* const zs = reinterpret_cast<R*>(z);
+      const W* const ws = reinterpret_cast<const W*>(w);
+      const X* const xs = reinterpret_cast<const X*>(x);
+      const Y* const ys = reinterpret_cast<const Y*>(y);
+      if (sz == sizeof(R) && sw == sizeof(W) && sx == sizeof(X) && sy == sizeof(Y)) {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], ys[i]));
+        continue;
+      }
+      if (sz == sizeof(R) && sw == sizeof(W) && sx == sizeof(X) && sy == 0) {
+        const Y y0 = *ys;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], y0));
+        continue;
+      }
+      if (sz == sizeof(R) && sw == sizeof(W) && sx == 0 && sy == 0) {
+        const X x0 = *xs;
+        const Y y0 = *ys;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(ws[i], x0, y0));
+        continue;
+      }
+    }
+    for (int64_t i = 0; i < b.columns; ++i) {
+      ElementAt<R>(z, i * sz) =
+          static_cast<R>(f(ElementAt<const W>(w, i * sw), ElementAt<const X>(x, i * sx),
+                           ElementAt<const Y>(y, i * sy)));
+    }
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,99 @@
+// Inner loops of the reduction engine, from what a reduction does to single elements.
+//
+//   struct Sum {
+//     template <typename T> static T Neutral() { return T{0}; }
+//     template <typename T> T Add(T acc, T x) const { return acc + x; }
+//     template <typename T> T Merge(T acc, T other) const { return acc + other; }
+//     template <typename T> T Result(T acc, int64_t count) const { return acc; }
+//   };
+//   const ReductionLoops loops = MakeReductionLoops<Sum, float>();
+//
+// Files that instantiate these are compiled with LOOP_COPTS.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/kernels/primitives/cpu/reduction_loop.h"
+
+namespace tessera {
+
+template <typename R, typename T>
+struct TypedReduction {
+  // Accumulators side by side, so that additions need not wait for each other.
+  static constexpr int kLanes = sizeof(T) >= 16 ? 4 : 128 / sizeof(T) > 32 ? 32 : 128 / sizeof(T);
+  // Elements after which the lanes are merged: bounds the additions in a row.
+  static constexpr int64_t kBlock = 4096;
+
+  static T* Typed(char* data) { return reinterpret_cast<T*>(data); }
+  static const T* Typed(const char* data) { return reinterpret_cast<const T*>(data); }
+
+  static void Init(char* acc, int64_t count) {
+    std::fill_n(Typed(acc), count, R::template Neutral<T>());
+  }
+
+  static void Run(char* acc, const char* in, int64_t count) {
+    const R r{};
+    const T* x = Typed(in);
+    T result = *Typed(acc);
+    if (count < 2 * kLanes) {
+      for (int64_t i = 0; i < count; ++i) result = r.Add(result, x[i]);
+      *Typed(acc) = result;
+      return;
+    }
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t end = std::min(begin + kBlock, count);
+      T lanes[kLanes];
+      for (int l = 0; l < kLanes; ++l) lanes[l] = R::template Neutral<T>();
+      int64_t i = begin;
+      for (; i + kLanes <= end; i += kLanes) {
+        for (int l = 0; l < kLanes; ++l) lanes[l] = r.Add(lanes[l], x[i + l]);
+      }
+      for (int step = kLanes / 2; step > 0; step /= 2) {
+        for (int l = 0; l < step; ++l) lanes[l] = r.Merge(lanes[l], lanes[l + step]);
+      }
+      for (; i < end; ++i) lanes[0] = r.Add(lanes[0], x[i]);
+      result = r.Merge(result, lanes[0]);
+    }
+    *Typed(acc) = result;
+  }
+
+  static void Rows(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns) {
+    const R r{};
+    T* const a = Typed(acc);
+    int64_t row = 0;
+    for (; row + 4 <= rows; row += 4) {
+      const T* const x0 = Typed(in + row * row_stride);
+      const T* const x1 = Typed(in + (row + 1) * row_stride);
+      const T* const x2 = Typed(in + (row + 2) * row_stride);
+      const T* const x3 = Typed(in + (row + 3) * row_stride);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < columns; ++i) {
+        a[i] = r.Add(r.Add(r.Add(r.Add(a[i], x0[i]), x1[i]), x2[i]), x3[i]);
+      }
+    }
+    for (; row < rows; ++row) {
+      const T* const x = Typed(in + row * row_stride);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < columns; ++i) a[i] = r.Add(a[i], x[i]);
+    }
+  }
+
+  static void Merge(char* acc, const char* other, int64_t count) {
+    const R r{};
+    for (int64_t i = 0; i < count; ++i) Typed(acc)[i] = r.Merge(Typed(acc)[i], Typed(other)[i]);
+  }
+
+  static void Finish(const char* acc, int64_t count, int64_t reduced, char* out) {
+    const R r{};
+    for (int64_t i = 0; i < count; ++i) Typed(out)[i] = r.Result(Typed(acc)[i], reduced);
+  }
+};
+
+template <typename R, typename T>
+constexpr ReductionLoops MakeReductionLoops() {
+  using Typed = TypedReduction<R, T>;
+  return {sizeof(T), &Typed::Init, &Typed::Run, &Typed::Rows, &Typed::Merge, &Typed::Finish};
+}
+
+}  // namespace tessera

@@ -1,0 +1,166 @@
+#include "runtime/kernels/primitives/cpu/winograd_transform.h"
+
+#include <cstring>
+
+namespace tessera::winograd {
+namespace {
+
+typedef float Vector __attribute__((vector_size(64)));
+constexpr int kLanes = 16;
+
+inline Vector Load(const float* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+inline void Store(const Vector& v, float* to) { std::memcpy(to, &v, sizeof(v)); }
+
+// Half as many floats, as doubles.
+typedef double Doubles __attribute__((vector_size(64)));
+typedef float HalfVector __attribute__((vector_size(32)));
+constexpr int kDoubles = 8;
+
+inline Doubles LoadDoubles(const float* from) {
+  HalfVector v;
+  std::memcpy(&v, from, sizeof(v));
+  return __builtin_convertvector(v, Doubles);
+}
+inline void StoreFloats(const Doubles& v, float* to) {
+  const HalfVector half = __builtin_convertvector(v, HalfVector);
+  std::memcpy(to, &half, sizeof(half));
+}
+
+// Rows of the paper's matrix B^T times x, for m = 2 and 4.
+inline void InputRow(const Vector (&x)[4], Vector (&y)[4]) {
+  y[0] = x[0] - x[2];
+  y[1] = x[1] + x[2];
+  y[2] = x[2] - x[1];
+  y[3] = x[1] - x[3];
+}
+inline void InputRow(const Vector (&x)[6], Vector (&y)[6]) {
+  const Vector even = x[4] - 4.0f * x[2], odd = x[3] - 4.0f * x[1];
+  const Vector difference = x[4] - x[2], twice = 2.0f * (x[3] - x[1]);
+  y[0] = 4.0f * x[0] - 5.0f * x[2] + x[4];
+  y[1] = even + odd;
+  y[2] = even - odd;
+  y[3] = difference + twice;
+  y[4] = difference - twice;
+  y[5] = 4.0f * x[1] - 5.0f * x[3] + x[5];
+}
+
+// Rows of A^T times m.
+inline void OutputRow(const Vector (&m)[4], Vector (&y)[2]) {
+  y[0] = m[0] + m[1] + m[2];
+  y[1] = m[1] - m[2] - m[3];
+}
+inline void OutputRow(const Vector (&m)[6], Vector (&y)[4]) {
+  const Vector sum12 = m[1] + m[2], difference12 = m[1] - m[2];
+  const Vector sum34 = m[3] + m[4], difference34 = m[3] - m[4];
+  y[0] = m[0] + sum12 + sum34;
+  y[1] = difference12 + 2.0f * difference34;
+  y[2] = sum12 + 4.0f * sum34;
+  y[3] = difference12 + 8.0f * difference34 + m[5];
+}
+
+// The matrix G.
+template <int kTile>
+constexpr double kG[kTile][3] = {};
+template <>
+constexpr double kG<4>[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+template <>
+constexpr double kG<6>[6][3] = {
+    {1.0 / 4, 0, 0},
+    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+    {1.0 / 24, 1.0 / 12, 1.0 / 6},
+    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+    {0, 0, 1},
+};
+
+template <int kTile>
+void TransformInput(const float* const* points, int64_t channels, int64_t point_step, float* out) {
+  for (int64_t c = 0; c < channels; c += kLanes) {
+    Vector half[kTile][kTile];  // by column, then transformed row
+    for (int column = 0; column < kTile; ++column) {
+      Vector x[kTile];
+      for (int row = 0; row < kTile; ++row) x[row] = Load(points[row * kTile + column] + c);
+      InputRow(x, half[column]);
+    }
+    for (int row = 0; row < kTile; ++row) {
+      Vector x[kTile], y[kTile];
+      for (int column = 0; column < kTile; ++column) x[column] = half[column][row];
+      InputRow(x, y);
+      for (int column = 0; column < kTile; ++column) {
+        Store(y[column], out + (row * kTile + column) * point_step + c);
+      }
+    }
+  }
+}
+
+template <int kTile>
+bool AreFinite(const float* in, int64_t point_step) {
+  Vector even{}, odd{};
+  for (int p = 0; p < kTile * kTile; p += 2) {
+    even += 0.0f * Load(in + p * point_step);
+    odd += 0.0f * Load(in + (p + 1) * point_step);
+  }
+  const Vector sum = even + odd, zeros{};
+  return std::memcmp(&sum, &zeros, sizeof(sum)) == 0;
+}
+
+template <int kTile>
+bool TransformOutput(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
+                     float* const* points) {
+  if (!AreFinite<kTile>(in, point_step)) return false;
+  constexpr int kOutputs = kTile - 2;
+  const Vector low = Vector{} + ending.low, high = Vector{} + ending.high;
+  for (int64_t c = 0; c < channels; c += kLanes) {
+    Vector half[kTile][kOutputs];  // by column, then output row
+    for (int column = 0; column < kTile; ++column) {
+      Vector m[kTile];
+      for (int row = 0; row < kTile; ++row) {
+        m[row] = Load(in + (row * kTile + column) * point_step + c);
+      }
+      OutputRow(m, half[column]);
+    }
+    const Vector bias = ending.bias != nullptr ? Load(ending.bias + c) : Vector{};
+    for (int row = 0; row < kOutputs; ++row) {
+      Vector m[kTile], y[kOutputs];
+      for (int column = 0; column < kTile; ++column) m[column] = half[column][row];
+      OutputRow(m, y);
+      for (int column = 0; column < kOutputs; ++column) {
+        float* const to = points[row * kOutputs + column];
+        if (to == nullptr) continue;
+        Vector value = y[column] + bias;
+        if (ending.add) value += Load(to + c);
+        // A NaN is neither below nor above, and stays.
+        value = value < low ? low : value;
+        value = value > high ? high : value;
+        Store(value, to + c);
+      }
+    }
+  }
+  return true;
+}
+
+template <int kTile>
+void TransformFilter(const float* filter, int point, int64_t in_channels, int64_t out_channels,
+                     float* out) {
+  const double* const rows = kG<kTile>[point / kTile];
+  const double* const columns = kG<kTile>[point % kTile];
+  double factors[9];
+  for (int tap = 0; tap < 9; ++tap) factors[tap] = rows[tap / 3] * columns[tap % 3];
+  const int64_t matrix = in_channels * out_channels;
+  for (int64_t i = 0; i < matrix; i += kDoubles) {
+    Doubles sum{};
+    for (int tap = 0; tap < 9; ++tap) sum += factors[tap] * LoadDoubles(filter + tap * matrix + i);
+    StoreFloats(sum, out + i);
+  }
+}
+
+}  // namespace
+
+const Transforms kTransformsOf2{2, 4, TransformInput<4>, TransformOutput<4>, TransformFilter<4>};
+const Transforms kTransformsOf4{4, 6, TransformInput<6>, TransformOutput<6>, TransformFilter<6>};
+
+}  // namespace tessera::winograd

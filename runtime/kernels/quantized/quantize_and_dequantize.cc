@@ -1,0 +1,148 @@
+// Floats rounded to what quantised numbers can show: QuantizeAndDequantize and its versions.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+// How the quantised numbers lie over the floats.
+template <typename C>
+struct QuantizedRange {
+  QuantizedRange(C min, C max, int bits, bool is_signed, bool narrow) : min(min), max(max) {
+    const C lowest =
+        is_signed ? -static_cast<C>(int64_t{1} << (bits - 1)) + (narrow ? C(1) : C(0)) : C(0);
+    const C highest = static_cast<C>((int64_t{1} << (bits - (is_signed ? 1 : 0))) - 1);
+    constexpr C kNone = std::numeric_limits<C>::max();
+    const C from_min = lowest * min > 0 ? lowest / min : kNone;
+    const C from_max = highest * max > 0 ? highest / max : kNone;
+    if (from_min < from_max) {
+      scale = from_min;
+      inverse = min / lowest;
+      this->max = highest * inverse;
+    } else {
+      scale = from_max;
+      inverse = max / highest;
+      this->min = lowest * inverse;
+    }
+  }
+  C min, max, scale, inverse;
+};
+
+// Inputs: floats; for versions 2 to 4 the range, one or one for each slice along `axis`, which
+// counts if it is given, else that of the floats does; for version 3 the number of bits.
+// Errors: INVALID_ARGUMENT for another shape of the range, a minimum above the maximum, or a number
+// of bits that does not fit.
+class QuantizeAndDequantizeKernel : public OpKernel {
+ public:
+  explicit QuantizeAndDequantizeKernel(const KernelBuild& build)
+      : signed_(build.attr<bool>("signed_input")),
+        range_given_(build.attr<bool>("range_given")),
+        narrow_(build.has_attr("narrow_range") && build.attr<bool>("narrow_range")),
+        half_up_(build.has_attr("round_mode") &&
+                 build.attr<std::string>("round_mode") == "HALF_UP"),
+        axis_(build.has_attr("axis") ? build.attr<int64_t>("axis") : -1),
+        bits_(build.has_attr("num_bits") ? build.attr<int64_t>("num_bits") : 0),
+        min_(build.has_attr("input_min") ? build.attr<float>("input_min") : 0),
+        max_(build.has_attr("input_max") ? build.attr<float>("input_max") : 0) {
+    if (build.has_attr("num_bits")) build.Fail(CheckBits(bits_));
+    if (axis_ < -1) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat("axis must be at least -1, is ", axis_)));
+    }
+    if (build.num_inputs() == 1 && range_given_ && min_ > max_) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("the minimum ", min_, " is above the maximum ", max_)));
+    }
+  }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    int64_t bits = bits_;
+    if (ctx.num_inputs() > 3) {
+      ASSIGN_OR_RETURN(bits, ReadIndexScalar(ctx.input(3), "num_bits"));
+      RETURN_IF_ERROR(CheckBits(bits));
+    }
+    if (axis_ >= x.rank()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axis ", axis_, " is none of shape ", x.shape().ToString()));
+    }
+    const int axis = static_cast<int>(axis_);
+    const int64_t slices = axis < 0 ? 1 : x.dim(axis);
+    const int64_t inner = axis < 0 ? x.num_elements() : DimProduct(x.shape(), axis + 1, x.rank());
+    const int64_t outer = axis < 0 ? 1 : DimProduct(x.shape(), 0, axis);
+    if (range_given_ && ctx.num_inputs() > 1) RETURN_IF_ERROR(CheckRange(ctx, axis, slices));
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
+    return VisitRealType(x.dtype(), [&]<typename T>() -> absl::Status {
+      using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      const T* const from = x.data<T>();
+      for (int64_t s = 0; s < slices; ++s) {
+        C min = static_cast<C>(min_), max = static_cast<C>(max_);
+        auto each = [&](auto visit) {
+          for (int64_t o = 0; o < outer; ++o) {
+            const int64_t start = (o * slices + s) * inner;
+            for (int64_t i = start; i < start + inner; ++i) visit(i);
+          }
+        };
+        if (range_given_ && ctx.num_inputs() > 1) {
+          min = static_cast<C>(ctx.input(1).data<T>()[s]);
+          max = static_cast<C>(ctx.input(2).data<T>()[s]);
+        } else if (!range_given_) {
+          min = std::numeric_limits<C>::max(), max = std::numeric_limits<C>::lowest();
+          each([&](int64_t i) {
+            min = std::min(min, static_cast<C>(from[i]));
+            max = std::max(max, static_cast<C>(from[i]));
+          });
+        }
+        if (range_given_ && min > max) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("the minimum ", min, " is above the maximum ", max));
+        }
+        const QuantizedRange<C> range(min, max, static_cast<int>(bits), signed_, narrow_);
+        each([&](int64_t i) {
+          C value = static_cast<C>(from[i]);
+          if (range_given_) value = std::max(std::min(value, range.max), range.min);
+          value *= range.scale;
+          value = half_up_ ? std::floor(value + C(0.5)) : std::nearbyint(value);
+          y->data<T>()[i] = static_cast<T>(value * range.inverse);
+        });
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  absl::Status CheckBits(int64_t bits) const {
+    if (bits > 0 && bits < (signed_ ? 62 : 63)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_bits must lie between 1 and ", signed_ ? 61 : 62, ", is ", bits));
+  }
+
+  static absl::Status CheckRange(KernelContext& ctx, int axis, int64_t slices) {
+    for (int i : {1, 2}) {
+      const Tensor& end = ctx.input(i);
+      const bool fits = axis < 0 ? end.num_elements() == 1 : end.shape() == Shape{slices};
+      if (!fits) {
+        return absl::InvalidArgumentError(absl::StrCat("the range must have ", slices,
+                                                       " minima and maxima, input ", i,
+                                                       " has shape ", end.shape().ToString()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const bool signed_, range_given_, narrow_, half_up_;
+  const int64_t axis_, bits_;
+  const float min_, max_;
+};
+REGISTER_KERNEL("QuantizeAndDequantize", kCpu, QuantizeAndDequantizeKernel);
+REGISTER_KERNEL("QuantizeAndDequantizeV2", kCpu, QuantizeAndDequantizeKernel);
+REGISTER_KERNEL("QuantizeAndDequantizeV3", kCpu, QuantizeAndDequantizeKernel)
+    .HostMemory("num_bits");
+REGISTER_KERNEL("QuantizeAndDequantizeV4", kCpu, QuantizeAndDequantizeKernel);
+
+}  // namespace
+}  // namespace tessera

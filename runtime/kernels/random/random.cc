@@ -1,0 +1,204 @@
+// Uniform and normal random numbers: of a kernel's own generator (RandomUniform), of seeds or keys
+// that come as inputs (StatelessRandomUniform), and of a generator kept in a variable
+// (StatefulUniform).
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/random/random_fill.h"
+#include "runtime/kernels/variable_update.h"
+
+namespace tessera {
+namespace {
+
+// Inputs: shape (and minval, maxval).
+template <Distribution kDistribution>
+class RandomKernel : public OpKernel {
+ public:
+  explicit RandomKernel(const KernelBuild& build) : generator_(build) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
+    return FillRandom(ctx, kDistribution, generator_.Reserve(ReservedBlocks(out->num_elements())),
+                      kBounds ? &ctx.input(1) : nullptr, kBounds ? &ctx.input(2) : nullptr, out);
+  }
+
+ private:
+  SeededPhilox generator_;
+};
+REGISTER_KERNEL("RandomUniform", kCpu, RandomKernel<Distribution::kUniform>).HostMemory("shape");
+REGISTER_KERNEL("RandomStandardNormal", kCpu, RandomKernel<Distribution::kNormal>)
+    .HostMemory("shape");
+REGISTER_KERNEL("TruncatedNormal", kCpu, RandomKernel<Distribution::kTruncatedNormal>)
+    .HostMemory("shape");
+REGISTER_KERNEL("RandomUniformInt", kCpu, RandomKernel<Distribution::kUniformInt>)
+    .HostMemory("shape")
+    .HostMemory("minval")
+    .HostMemory("maxval");
+
+// Inputs: shape, seed (and minval, maxval).
+template <Distribution kDistribution>
+class StatelessRandomKernel : public OpKernel {
+ public:
+  explicit StatelessRandomKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
+    return FillRandom(ctx, kDistribution, generator, kBounds ? &ctx.input(2) : nullptr,
+                      kBounds ? &ctx.input(3) : nullptr, out);
+  }
+};
+#define REGISTER_STATELESS(op, distribution)                                   \
+  REGISTER_KERNEL(op, kCpu, StatelessRandomKernel<Distribution::distribution>) \
+      .HostMemory("shape")                                                     \
+      .HostMemory("seed")
+REGISTER_STATELESS("StatelessRandomUniform", kUniform);
+REGISTER_STATELESS("StatelessRandomNormal", kNormal);
+REGISTER_STATELESS("StatelessTruncatedNormal", kTruncatedNormal);
+REGISTER_STATELESS("StatelessRandomUniformFullInt", kFullInt);
+REGISTER_STATELESS("StatelessRandomUniformInt", kUniformInt)
+    .HostMemory("minval")
+    .HostMemory("maxval");
+
+// Inputs: shape, key, counter, alg (and minval, maxval).
+template <Distribution kDistribution>
+class StatelessRandomV2Kernel : public OpKernel {
+ public:
+  explicit StatelessRandomV2Kernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Philox generator,
+                     GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3)));
+    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
+    return FillRandom(ctx, kDistribution, generator, kBounds ? &ctx.input(4) : nullptr,
+                      kBounds ? &ctx.input(5) : nullptr, out);
+  }
+};
+#define REGISTER_STATELESS_V2(op, distribution)                                  \
+  REGISTER_KERNEL(op, kCpu, StatelessRandomV2Kernel<Distribution::distribution>) \
+      .HostMemory("shape")                                                       \
+      .HostMemory("alg")
+REGISTER_STATELESS_V2("StatelessRandomUniformV2", kUniform);
+REGISTER_STATELESS_V2("StatelessRandomNormalV2", kNormal);
+REGISTER_STATELESS_V2("StatelessTruncatedNormalV2", kTruncatedNormal);
+REGISTER_STATELESS_V2("StatelessRandomUniformFullIntV2", kFullInt);
+REGISTER_STATELESS_V2("StatelessRandomUniformIntV2", kUniformInt)
+    .HostMemory("minval")
+    .HostMemory("maxval");
+
+// Splits a seed into the key and counter of the V2 ops, and names the algorithm.
+class GetKeyCounterKernel : public OpKernel {
+ public:
+  explicit GetKeyCounterKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(0)));
+    ctx.set_output(0, Tensor::Vector<uint64_t>({generator.key()}));
+    ctx.set_output(1,
+                   Tensor::Vector<uint64_t>({generator.counter_low(), generator.counter_high()}));
+    if (ctx.num_outputs() > 2) ctx.set_output(2, Tensor::Scalar<int32_t>(1));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StatelessRandomGetKeyCounter", kCpu, GetKeyCounterKernel).HostMemory("seed");
+REGISTER_KERNEL("StatelessRandomGetKeyCounterAlg", kCpu, GetKeyCounterKernel).HostMemory("seed");
+
+class GetAlgKernel : public OpKernel {
+ public:
+  explicit GetAlgKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ctx.set_output(0, Tensor::Scalar<int32_t>(1));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("StatelessRandomGetAlg", kCpu, GetAlgKernel);
+
+// Errors: INVALID_ARGUMENT for an unknown algorithm; UNIMPLEMENTED for ThreeFry.
+absl::Status CheckAlgorithm(const Tensor& algorithm) {
+  ASSIGN_OR_RETURN(const int64_t number, ReadIndexScalar(algorithm, "algorithm"));
+  if (number == kThreeFry) return absl::UnimplementedError("ThreeFry is not for CPUs");
+  return IsPhilox(number) ? absl::OkStatus() : UnknownAlgorithm(number);
+}
+
+// Takes the generator out of the variable at input 0, whose value is the counter (two numbers) and
+// the key, and leaves one behind that is as far on as `count` numbers need.
+// Errors: INVALID_ARGUMENT if the value is not at least three numbers of int64; those of
+// UpdateVariable().
+absl::StatusOr<Philox> ReserveFromVariable(KernelContext& ctx, uint64_t count) {
+  ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
+  Philox current(0);
+  RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& state) -> absl::Status {
+    if (state.dtype() != DType::kInt64 || !state.shape().IsVector() || state.dim(0) < 3) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the state of a random generator must be a vector of three int64 or more, ",
+                       "is ", state.ToString()));
+    }
+    int64_t* const words = state.data<int64_t>();
+    current = Philox(words[2], words[0], words[1]);
+    Philox next = current;
+    next.Skip(count * 256);
+    words[0] = static_cast<int64_t>(next.counter_low());
+    words[1] = static_cast<int64_t>(next.counter_high());
+    return absl::OkStatus();
+  }));
+  return current;
+}
+
+// Inputs: resource, algorithm, shape (and minval, maxval).
+template <Distribution kDistribution>
+class StatefulRandomKernel : public OpKernel {
+ public:
+  explicit StatefulRandomKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(CheckAlgorithm(ctx.input(1)));
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(2), "shape"));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    ASSIGN_OR_RETURN(const Philox generator, ReserveFromVariable(ctx, out->num_elements()));
+    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
+    return FillRandom(ctx, kDistribution, generator, kBounds ? &ctx.input(3) : nullptr,
+                      kBounds ? &ctx.input(4) : nullptr, out);
+  }
+};
+#define REGISTER_STATEFUL(op, distribution)                                   \
+  REGISTER_KERNEL(op, kCpu, StatefulRandomKernel<Distribution::distribution>) \
+      .HostMemory("resource")                                                 \
+      .HostMemory("algorithm")                                                \
+      .HostMemory("shape")
+REGISTER_STATEFUL("StatefulUniform", kUniform);
+REGISTER_STATEFUL("StatefulStandardNormalV2", kNormal);
+REGISTER_STATEFUL("StatefulTruncatedNormal", kTruncatedNormal);
+REGISTER_STATEFUL("StatefulUniformFullInt", kFullInt);
+REGISTER_STATEFUL("StatefulUniformInt", kUniformInt).HostMemory("minval").HostMemory("maxval");
+
+// Moves the generator on by as many numbers as `delta` says; RngReadAndSkip gives its state before.
+class RngSkipKernel : public OpKernel {
+ public:
+  explicit RngSkipKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(CheckAlgorithm(ctx.input(1)));
+    ASSIGN_OR_RETURN(const int64_t delta, ReadIndexScalar(ctx.input(2), "delta"));
+    ASSIGN_OR_RETURN(const Philox before, ReserveFromVariable(ctx, delta));
+    if (ctx.num_outputs() > 0) {
+      ctx.set_output(0, Tensor::Vector<int64_t>({static_cast<int64_t>(before.counter_low()),
+                                                 static_cast<int64_t>(before.counter_high()),
+                                                 static_cast<int64_t>(before.key())}));
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("RngSkip", kCpu, RngSkipKernel);
+REGISTER_KERNEL("RngReadAndSkip", kCpu, RngSkipKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,57 @@
+// Filling tensors with random numbers of a Philox generator; what all random ops share.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/cpu/philox.h"
+
+namespace tessera {
+
+enum class Distribution {
+  kUniform,          // [0, 1)
+  kNormal,           // mean 0, deviation 1
+  kTruncatedNormal,  // the same, of magnitude below 2
+  kUniformInt,       // [minval, maxval)
+  kFullInt,          // all integers of the type
+};
+
+// Fills *out, of a floating or integer dtype as the distribution wants it. The numbers depend on
+// `generator` alone, not on threads. `minval` and `maxval` are scalars of the dtype for
+// kUniformInt, else null. Errors: INVALID_ARGUMENT for other dtypes, for bounds that are no scalars
+// or leave nothing between them.
+absl::Status FillRandom(KernelContext& ctx, Distribution distribution, const Philox& generator,
+                        const Tensor* minval, const Tensor* maxval, Tensor* out);
+
+// A generator that a kernel keeps from run to run, seeded by its attributes `seed` and `seed2`; at
+// random if both are 0. Thread-safe.
+class SeededPhilox {
+ public:
+  explicit SeededPhilox(const KernelBuild& build);
+
+  // The generator as it stands; the next call gets one that is `blocks` further on.
+  Philox Reserve(uint64_t blocks);
+
+ private:
+  absl::Mutex mu_;
+  Philox generator_ ABSL_GUARDED_BY(mu_);
+};
+
+// Blocks that TensorFlow sets aside for an output of `count` numbers.
+constexpr uint64_t ReservedBlocks(int64_t count) { return static_cast<uint64_t>(count) * 256; }
+
+// The generator that the pair of seeds `seed` stands for in stateless ops.
+// Errors: INVALID_ARGUMENT unless it has two elements.
+absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed);
+
+// The generator of inputs `key`, `counter` and `algorithm`.
+// Errors: INVALID_ARGUMENT for wrong shapes or another algorithm than Philox.
+absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter,
+                                        const Tensor& algorithm);
+
+// Algorithms by number: Philox is 1, and meant by 3, "any".
+constexpr bool IsPhilox(int64_t number) { return number == 1 || number == 3; }
+inline constexpr int64_t kThreeFry = 2;
+// INVALID_ARGUMENT.
+absl::Status UnknownAlgorithm(int64_t number);
+
+}  // namespace tessera

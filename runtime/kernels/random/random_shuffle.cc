@@ -1,0 +1,66 @@
+// Random permutations of rows: RandomShuffle, StatelessShuffle.
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/random/random_fill.h"
+
+namespace tessera {
+namespace {
+
+// Output 0: the rows of input 0 in random order. Each place in turn gets one of the rows that are
+// left, by a random number modulo their count.
+absl::Status Shuffle(KernelContext& ctx, const Philox& generator) {
+  const Tensor& rows = ctx.input(0);
+  if (rows.rank() == 0 || rows.dim(0) <= 1 || rows.num_elements() == 0) {
+    ctx.set_output(0, ctx.TakeInput(0));
+    return absl::OkStatus();
+  }
+  const int64_t count = rows.dim(0);
+  std::vector<int64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  PhiloxStream numbers(generator);
+  for (int64_t i = 0; i + 1 < count; ++i) {
+    std::swap(order[i], order[i + numbers.Next() % static_cast<uint32_t>(count - i)]);
+  }
+  ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, rows.shape()));
+  const int64_t columns = rows.num_elements() / count;
+  const int64_t row_bytes = columns * static_cast<int64_t>(DTypeSize(rows.dtype()));
+  for (int64_t i = 0; i < count; ++i) {
+    CopyElements(rows.dtype(), rows.raw() + order[i] * row_bytes,
+                 out->mutable_raw() + i * row_bytes, columns);
+  }
+  return absl::OkStatus();
+}
+
+class RandomShuffleKernel : public OpKernel {
+ public:
+  explicit RandomShuffleKernel(const KernelBuild& build) : generator_(build) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& rows = ctx.input(0);
+    const int64_t count = rows.rank() == 0 ? 0 : rows.dim(0);
+    return Shuffle(ctx, generator_.Reserve((count + 3) / 4));
+  }
+
+ private:
+  SeededPhilox generator_;
+};
+REGISTER_KERNEL("RandomShuffle", kCpu, RandomShuffleKernel);
+
+class StatelessShuffleKernel : public OpKernel {
+ public:
+  explicit StatelessShuffleKernel(const KernelBuild&) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Philox generator,
+                     GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3)));
+    return Shuffle(ctx, generator);
+  }
+};
+REGISTER_KERNEL("StatelessShuffle", kCpu, StatelessShuffleKernel).HostMemory("alg");
+
+}  // namespace
+}  // namespace tessera

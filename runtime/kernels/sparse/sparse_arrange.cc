@@ -1,0 +1,177 @@
+// Sparse tensors put in order, together and apart: SparseReorder, SparseConcat, SparseSplit,
+// SparseSlice.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/sparse/sparse_tensor.h"
+
+namespace tessera {
+namespace {
+
+void CopyValue(const SparseTensor& from, int64_t i, Tensor* to, int64_t at) {
+  const int64_t width = static_cast<int64_t>(DTypeSize(from.values.dtype()));
+  CopyElements(from.values.dtype(), from.values.raw() + i * width, to->mutable_raw() + at * width,
+               1);
+}
+
+class SparseReorderKernel : public OpKernel {
+ public:
+  explicit SparseReorderKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const SparseTensor input, SparseTensor::Input(ctx, 0));
+    RETURN_IF_ERROR(input.CheckInBounds());
+    const std::vector<int64_t> order = input.Order();
+    ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, input.indices.shape()));
+    ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, input.values.shape()));
+    for (size_t i = 0; i < order.size(); ++i) {
+      std::copy_n(input.index(order[i]), input.rank(),
+                  indices->data<int64_t>() + static_cast<int64_t>(i) * input.rank());
+      CopyValue(input, order[i], values, static_cast<int64_t>(i));
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("SparseReorder", kCpu, SparseReorderKernel);
+
+// Along dimension `concat_dim`; the others must agree.
+class SparseConcatKernel : public OpKernel {
+ public:
+  explicit SparseConcatKernel(const KernelBuild& build)
+      : indices_(build.inputs("indices")),
+        values_(build.inputs("values")),
+        shapes_(build.inputs("shapes")),
+        axis_(build.attr<int64_t>("concat_dim")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    std::vector<SparseTensor> inputs;
+    int64_t count = 0;
+    for (int k = 0; k < indices_.size(); ++k) {
+      ASSIGN_OR_RETURN(SparseTensor input, SparseTensor::Make(ctx.input(indices_.begin + k),
+                                                              ctx.input(values_.begin + k),
+                                                              ctx.input(shapes_.begin + k)));
+      count += input.count();
+      inputs.push_back(std::move(input));
+    }
+    const int rank = inputs[0].rank();
+    ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, rank, "concat_dim"));
+    IndexVector shape = inputs[0].shape;
+    shape[axis] = 0;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      bool fits = inputs[k].rank() == rank;
+      for (int d = 0; fits && d < rank; ++d) fits = d == axis || inputs[k].shape[d] == shape[d];
+      if (!fits || __builtin_add_overflow(shape[axis], inputs[k].shape[axis], &shape[axis])) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input ", k, " of dense shape ",
+                         ctx.input(shapes_.begin + static_cast<int>(k)).ToString(),
+                         " must agree with input 0 in all dimensions but ", axis));
+      }
+    }
+    // First one after the other, then in row-major order.
+    SparseTensor joined;
+    joined.shape = shape;
+    ASSIGN_OR_RETURN(joined.indices, ctx.AllocateTemp(DType::kInt64, Shape{count, rank}));
+    ASSIGN_OR_RETURN(joined.values, ctx.AllocateTemp(inputs[0].values.dtype(), Shape{count}));
+    int64_t at = 0, offset = 0;
+    for (const SparseTensor& input : inputs) {
+      for (int64_t i = 0; i < input.count(); ++i, ++at) {
+        int64_t* const index = joined.indices.data<int64_t>() + at * rank;
+        std::copy_n(input.index(i), rank, index);
+        index[axis] += offset;
+        CopyValue(input, i, &joined.values, at);
+      }
+      offset += input.shape[axis];
+    }
+    const std::vector<int64_t> order = joined.Order();
+    ASSIGN_OR_RETURN(const SparseOutput output, AllocateSparse(ctx, 0, count, shape));
+    for (int64_t i = 0; i < count; ++i) {
+      std::copy_n(joined.index(order[i]), rank, output.indices->data<int64_t>() + i * rank);
+      CopyValue(joined, order[i], output.values, i);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const ArgRange indices_, values_, shapes_;
+  const int64_t axis_;
+};
+REGISTER_KERNEL("SparseConcat", kCpu, SparseConcatKernel);
+
+// Outputs, at positions (indices, values, shapes), the values within a box: those whose index lies
+// in [begin, begin + size) of each dimension.
+absl::Status SetBox(KernelContext& ctx, const SparseTensor& input, absl::Span<const int64_t> begin,
+                    const IndexVector& size, int indices_at, int values_at, int shape_at) {
+  const int rank = input.rank();
+  std::vector<int64_t> inside;
+  for (int64_t i = 0; i < input.count(); ++i) {
+    const int64_t* const index = input.index(i);
+    bool in = true;
+    for (int d = 0; in && d < rank; ++d) {
+      in = index[d] >= begin[d] && index[d] - begin[d] < size[d];
+    }
+    if (in) inside.push_back(i);
+  }
+  const int64_t count = static_cast<int64_t>(inside.size());
+  ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(indices_at, Shape{count, rank}));
+  ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(values_at, Shape{count}));
+  ctx.set_output(shape_at, Tensor::Vector<int64_t>(absl::MakeConstSpan(size)));
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t* const index = input.index(inside[n]);
+    for (int d = 0; d < rank; ++d) indices->data<int64_t>()[n * rank + d] = index[d] - begin[d];
+    CopyValue(input, inside[n], values, n);
+  }
+  return absl::OkStatus();
+}
+
+// Nearly equal pieces along a dimension: the first ones take what is left over.
+class SparseSplitKernel : public OpKernel {
+ public:
+  explicit SparseSplitKernel(const KernelBuild& build)
+      : pieces_(build.attr<int64_t>("num_split")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const SparseTensor input, SparseTensor::Input(ctx, 1));
+    ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(0), input.rank(), "split_dim"));
+    if (pieces_ < 1 || pieces_ > input.shape[axis]) {
+      return absl::InvalidArgumentError(absl::StrCat("dimension ", axis, " of size ",
+                                                     input.shape[axis], " cannot be split into ",
+                                                     pieces_, " pieces"));
+    }
+    IndexVector begin(input.rank(), 0), size = input.shape;
+    for (int64_t piece = 0; piece < pieces_; ++piece) {
+      size[axis] = input.shape[axis] / pieces_ + (piece < input.shape[axis] % pieces_ ? 1 : 0);
+      const int at = static_cast<int>(piece), n = static_cast<int>(pieces_);
+      RETURN_IF_ERROR(SetBox(ctx, input, begin, size, at, n + at, 2 * n + at));
+      begin[axis] += size[axis];
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t pieces_;
+};
+REGISTER_KERNEL("SparseSplit", kCpu, SparseSplitKernel);
+
+// A box, cut where it leaves the dense shape.
+class SparseSliceKernel : public OpKernel {
+ public:
+  explicit SparseSliceKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const SparseTensor input, SparseTensor::Input(ctx, 0));
+    ASSIGN_OR_RETURN(const IndexVector begin, ReadIndexVector(ctx.input(3), "start"));
+    ASSIGN_OR_RETURN(IndexVector size, ReadIndexVector(ctx.input(4), "size"));
+    const size_t rank = input.rank();
+    if (ctx.input(3).rank() != 1 || ctx.input(4).rank() != 1 || begin.size() != rank ||
+        size.size() != rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("start and size must be vectors of ", rank, " numbers"));
+    }
+    for (size_t d = 0; d < rank; ++d) {
+      if (begin[d] < 0 || size[d] < 0) {
+        return absl::InvalidArgumentError("start and size must be non-negative");
+      }
+      size[d] = std::max<int64_t>(0, std::min(size[d], input.shape[d] - begin[d]));
+    }
+    return SetBox(ctx, input, begin, size, 0, 1, 2);
+  }
+};
+REGISTER_KERNEL("SparseSlice", kCpu, SparseSliceKernel);
+
+}  // namespace
+}  // namespace tessera

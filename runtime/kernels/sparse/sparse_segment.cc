@@ -1,0 +1,104 @@
+// SparseSegmentSum, Mean and SqrtN: gathered rows summed by segment; the heart of embedding
+// look-ups.
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+enum class Segment { kSum, kMean, kSqrtN };
+
+// Inputs: data, indices into its rows, sorted segment ids (one an index), and, for the forms with
+// num_segments, how many rows the output has. Segments without an index are zero.
+template <Segment kKind, bool kHasCount>
+class SparseSegmentKernel : public OpKernel {
+ public:
+  explicit SparseSegmentKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& data = ctx.input(0);
+    if (data.rank() < 1) return absl::InvalidArgumentError("data must have rank 1 or more");
+    if (ctx.input(1).rank() != 1 || ctx.input(2).rank() != 1) {
+      return absl::InvalidArgumentError("indices and segment_ids must be vectors");
+    }
+    ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(ctx.input(1), "indices"));
+    ASSIGN_OR_RETURN(const IndexVector segments, ReadIndexVector(ctx.input(2), "segment_ids"));
+    if (indices.size() != segments.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("there are ", indices.size(), " indices but ",
+                                                     segments.size(), " segment ids"));
+    }
+    int64_t rows = segments.empty() ? 0 : segments.back() + 1;
+    if (kHasCount) {
+      ASSIGN_OR_RETURN(rows, ReadIndexScalar(ctx.input(3), "num_segments"));
+      if (rows < 0) return absl::InvalidArgumentError(absl::StrCat("num_segments is ", rows));
+    }
+    for (size_t i = 0; i < segments.size(); ++i) {
+      if (segments[i] < 0 || segments[i] >= rows || (i > 0 && segments[i] < segments[i - 1])) {
+        return absl::InvalidArgumentError(absl::StrCat("segment_ids[", i, "] is ", segments[i],
+                                                       ": they must be sorted and in [0, ", rows,
+                                                       ")"));
+      }
+      if (indices[i] < 0 || indices[i] >= data.dim(0)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("indices[", i, "] is ", indices[i], ", data has ", data.dim(0), " rows"));
+      }
+    }
+    Shape shape = data.shape();
+    if (MultiplyWithoutOverflow(rows, DimProduct(shape, 1, shape.rank())) < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("too many segments: ", rows));
+    }
+    shape.SetDim(0, rows);
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (output->num_elements() == 0) return absl::OkStatus();
+    return VisitRealType(data.dtype(), [&]<typename T>() {
+      Reduce<T>(data, indices, segments, DimProduct(shape, 1, shape.rank()), output);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  template <typename T>
+  static void Reduce(const Tensor& data, const IndexVector& indices, const IndexVector& segments,
+                     int64_t width, Tensor* output) {
+    using Sum = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
+    std::memset(output->mutable_raw(), 0, output->size_bytes());
+    std::vector<Sum> sums(width);
+    for (size_t begin = 0; begin < segments.size();) {
+      size_t end = begin;
+      std::fill(sums.begin(), sums.end(), Sum(0));
+      for (; end < segments.size() && segments[end] == segments[begin]; ++end) {
+        const T* row = data.data<T>() + indices[end] * width;
+        for (int64_t i = 0; i < width; ++i) sums[i] += static_cast<Sum>(row[i]);
+      }
+      T* to = output->data<T>() + segments[begin] * width;
+      const double count = static_cast<double>(end - begin);
+      const double divisor = kKind == Segment::kMean    ? count
+                             : kKind == Segment::kSqrtN ? std::sqrt(count)
+                                                        : 1;
+      for (int64_t i = 0; i < width; ++i) {
+        to[i] =
+            static_cast<T>(kKind == Segment::kSum ? sums[i] : static_cast<Sum>(sums[i] / divisor));
+      }
+      begin = end;
+    }
+  }
+};
+using SegmentSum = SparseSegmentKernel<Segment::kSum, false>;
+using SegmentMean = SparseSegmentKernel<Segment::kMean, false>;
+using SegmentSqrtN = SparseSegmentKernel<Segment::kSqrtN, false>;
+using CountedSum = SparseSegmentKernel<Segment::kSum, true>;
+using CountedMean = SparseSegmentKernel<Segment::kMean, true>;
+using CountedSqrtN = SparseSegmentKernel<Segment::kSqrtN, true>;
+REGISTER_KERNEL("SparseSegmentSum", kCpu, SegmentSum);
+REGISTER_KERNEL("SparseSegmentMean", kCpu, SegmentMean);
+REGISTER_KERNEL("SparseSegmentSqrtN", kCpu, SegmentSqrtN);
+REGISTER_KERNEL("SparseSegmentSumWithNumSegments", kCpu, CountedSum);
+REGISTER_KERNEL("SparseSegmentMeanWithNumSegments", kCpu, CountedMean);
+REGISTER_KERNEL("SparseSegmentSqrtNWithNumSegments", kCpu, CountedSqrtN);
+
+}  // namespace
+}  // namespace tessera

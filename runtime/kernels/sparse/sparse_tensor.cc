@@ -1,0 +1,68 @@
+#include "runtime/kernels/sparse/sparse_tensor.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_join.h"
+
+namespace tessera {
+
+absl::StatusOr<SparseTensor> SparseTensor::Make(const Tensor& indices, const Tensor& values,
+                                                const Tensor& shape) {
+  if (indices.rank() != 2 || values.rank() != 1 || shape.rank() != 1 ||
+      indices.dim(0) != values.dim(0) || indices.dim(1) != shape.dim(0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a sparse tensor needs indices [n,rank], values [n] and a shape [rank]; they have shapes ",
+        indices.shape().ToString(), ", ", values.shape().ToString(), ", ",
+        shape.shape().ToString()));
+  }
+  SparseTensor sparse;
+  sparse.indices = indices;
+  sparse.values = values;
+  ASSIGN_OR_RETURN(sparse.shape, ReadIndexVector(shape, "dense shape"));
+  for (int64_t dim : sparse.shape) {
+    if (dim < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the dense shape [", absl::StrJoin(sparse.shape, ","), "] must be non-negative"));
+    }
+  }
+  return sparse;
+}
+
+absl::Status SparseTensor::CheckInBounds() const {
+  for (int64_t i = 0; i < count(); ++i) {
+    const int64_t* const at = index(i);
+    for (int d = 0; d < rank(); ++d) {
+      if (at[d] < 0 || at[d] >= shape[d]) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("indices[", i, "] = [", absl::StrJoin(at, at + rank(), ","),
+                         "] lies outside the dense shape [", absl::StrJoin(shape, ","), "]"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> SparseTensor::Order() const {
+  std::vector<int64_t> order(count());
+  std::iota(order.begin(), order.end(), 0);
+  auto before = [&](int64_t a, int64_t b) {
+    return CompareIndices(index(a), index(b), rank()) < 0;
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+  }
+  return order;
+}
+
+absl::StatusOr<SparseOutput> AllocateSparse(KernelContext& ctx, int i, int64_t count,
+                                            absl::Span<const int64_t> shape) {
+  SparseOutput output;
+  ASSIGN_OR_RETURN(output.indices,
+                   ctx.AllocateOutput(i, Shape{count, static_cast<int64_t>(shape.size())}));
+  ASSIGN_OR_RETURN(output.values, ctx.AllocateOutput(i + 1, Shape{count}));
+  ctx.set_output(i + 2, Tensor::Vector<int64_t>(shape));
+  return output;
+}
+
+}  // namespace tessera

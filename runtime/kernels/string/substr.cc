@@ -1,0 +1,101 @@
+// Substr: parts of strings.
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/string/utf8.h"
+
+namespace tessera {
+namespace {
+
+// From `pos` (counted from the end if negative) at most `len` bytes or characters; a negative `len`
+// is no limit. Strings and positions broadcast together.
+// Errors: INVALID_ARGUMENT for a position beyond the string.
+class SubstrKernel : public OpKernel {
+ public:
+  explicit SubstrKernel(const KernelBuild& build)
+      : utf8_(build.attr<std::string>("unit") == "UTF8_CHAR") {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(0);
+    const Tensor& pos = ctx.input(1);
+    const Tensor& len = ctx.input(2);
+    if (!(pos.shape() == len.shape())) {
+      return absl::InvalidArgumentError(absl::StrCat("pos and len must have one shape, have ",
+                                                     pos.shape().ToString(), " and ",
+                                                     len.shape().ToString()));
+    }
+    const int rank = std::max(input.rank(), pos.rank());
+    IndexVector dims, input_strides, pos_strides;
+    for (int d = 0; d < rank; ++d) {
+      const int64_t a = DimAt(input.shape(), d, rank), b = DimAt(pos.shape(), d, rank);
+      if (a != b && a != 1 && b != 1) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("strings of shape ", input.shape().ToString(), " and positions of shape ",
+                         pos.shape().ToString(), " do not broadcast together"));
+      }
+      dims.push_back(a == 1 ? b : a);
+    }
+    const auto input_rows = RowMajorStrides(input.shape().dims());
+    const auto pos_rows = RowMajorStrides(pos.shape().dims());
+    for (int d = 0; d < rank; ++d) {
+      input_strides.push_back(StrideAt(input.shape(), input_rows, d, rank));
+      pos_strides.push_back(StrideAt(pos.shape(), pos_rows, d, rank));
+    }
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    return VisitIndexType(pos.dtype(), [&]<typename T>() -> absl::Status {
+      const std::string* const strings = input.data<std::string>();
+      auto out = output->flat<std::string>();
+      IndexVector position(rank, 0);
+      for (size_t i = 0; i < out.size(); ++i) {
+        int64_t s = 0, p = 0;
+        for (int d = 0; d < rank; ++d) {
+          s += position[d] * input_strides[d];
+          p += position[d] * pos_strides[d];
+        }
+        RETURN_IF_ERROR(Cut(strings[s], static_cast<int64_t>(pos.data<T>()[p]),
+                            static_cast<int64_t>(len.data<T>()[p]), static_cast<int64_t>(i),
+                            &out[i]));
+        for (int d = rank - 1; d >= 0; --d) {
+          if (++position[d] < dims[d]) break;
+          position[d] = 0;
+        }
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  static int64_t DimAt(const Shape& shape, int d, int rank) {
+    const int own = d - (rank - shape.rank());
+    return own < 0 ? 1 : shape.dim(own);
+  }
+  static int64_t StrideAt(const Shape& shape, const IndexVector& strides, int d, int rank) {
+    const int own = d - (rank - shape.rank());
+    return own < 0 || shape.dim(own) == 1 ? 0 : strides[own];
+  }
+
+  absl::Status Cut(const std::string& text, int64_t pos, int64_t len, int64_t i,
+                   std::string* out) const {
+    const int64_t size = utf8_ ? CountUtf8(text) : static_cast<int64_t>(text.size());
+    if (pos > size || pos < -size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "pos ", pos, " is out of range for the string of length ", size, " at index ", i));
+    }
+    if (pos < 0) pos += size;
+    if (len < 0 || len > size - pos) len = size - pos;
+    if (utf8_) {
+      const size_t begin = SkipUtf8(text, 0, pos);
+      *out = text.substr(begin, SkipUtf8(text, begin, len) - begin);
+    } else {
+      *out = text.substr(pos, len);
+    }
+    return absl::OkStatus();
+  }
+
+  const bool utf8_;
+};
+REGISTER_KERNEL("Substr", kCpu, SubstrKernel);
+
+}  // namespace
+}  // namespace tessera
