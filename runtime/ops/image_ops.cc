@@ -68,6 +68,8 @@ REGISTER_OP("EncodeJpeg")
     .Attr("progressive: bool = false").Attr("optimize_size: bool = false")
     .Attr("chroma_downsampling: bool = true").Attr("density_unit: {'in', 'cm'} = 'in'")
     .Attr("x_density: int = 300").Attr("y_density: int = 300").Attr("xmp_metadata: string = ''");
+REGISTER_OP("EncodeJpegVariableQuality")
+    .Input("images: uint8").Input("quality: int32").Output("contents: string");
 REGISTER_OP("EncodePng")
     .Input("image: T").Output("contents: string").Attr("compression: int = -1")
     .Attr("T: {uint8, uint16} = uint8");

@@ -32,8 +32,6 @@ REGISTER_OP("DestroyTemporaryVariable")
     .Input("ref: Ref(T)").Output("value: T").Attr("T: type").Attr("var_name: string");
 REGISTER_OP("DisableCopyOnRead")
     .Input("resource: resource").Stateful();
-REGISTER_OP("EncodeJpegVariableQuality")
-    .Input("images: uint8").Input("quality: int32").Output("contents: string");
 REGISTER_OP("IsVariableInitialized")
     .Input("ref: Ref(dtype)").Output("is_initialized: bool").Attr("dtype: type")
     .AllowsUninitializedInput();
