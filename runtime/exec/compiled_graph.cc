@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFunctionKernel(const Node& node,
     auto it = node.attrs().find(attr.name);
     if (it != node.attrs().end()) ref.attrs.emplace(it->first, it->second);
   }
-  ASSIGN_OR_RETURN(const CallableFunction* function, options.functions->Instantiate(ref));
+  ASSIGN_OR_RETURN(const CallableFunction* function, options.functions->Instantiate(ref, {.device = options.device}));
   return MakeCallKernel(function);
 }
 

@@ -124,7 +124,8 @@ std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const OpDef& sig
   return key;
 }
 
-absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(const FunctionRef& ref) {
+absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(
+    const FunctionRef& ref, const FunctionUse& /*use*/) {
   const OpDef* const signature =
       options_.library == nullptr ? nullptr : options_.library->FindSignature(ref.name);
   if (signature == nullptr) {

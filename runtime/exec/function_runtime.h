@@ -47,7 +47,8 @@ class LocalFunctionRuntime final : public FunctionRuntime {
   // Errors: NOT_FOUND for an unknown function; RESOURCE_EXHAUSTED for one too deep among others;
   // those of FunctionLibrary::Instantiate() and Compile(), naming function and node. The same call
   // gives the same error again.
-  absl::StatusOr<const CallableFunction*> Instantiate(const FunctionRef& function) override;
+  absl::StatusOr<const CallableFunction*> Instantiate(const FunctionRef& function,
+                                                      const FunctionUse& use) override;
 
  private:
   class Function;

@@ -5,6 +5,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
+#include "runtime/device/cpu/cpu_device.h"
 #include "runtime/exec/executor_test_ops.h"
 #include "runtime/exec/missing_kernels.h"
 #include "tensorflow/core/framework/function.pb.h"
@@ -200,7 +201,7 @@ class FunctionRuntimeTest : public ::testing::Test {
     AddLevels(kLevels, &proto);
     library_ = *FunctionLibrary::Create(proto);
     DeviceName name = *DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0");
-    device_ = std::make_unique<Device>(std::move(name), HeapAllocator());
+    device_ = std::make_unique<CpuDevice>(std::move(name));
     LocalFunctionRuntime::Options options;
     options.library = library_;
     options.device = device_.get();
@@ -208,7 +209,7 @@ class FunctionRuntimeTest : public ::testing::Test {
   }
 
   absl::StatusOr<std::vector<Tensor>> Call(const std::string& function, Tensor x) {
-    auto callable = runtime_->Instantiate({function, {}});
+    auto callable = runtime_->Instantiate({function, {}}, {});
     if (!callable.ok()) return callable.status();
     TestStep step;
     std::vector<Tensor> results;
@@ -246,16 +247,16 @@ TEST_F(FunctionRuntimeTest, CallsABody) {
 }
 
 TEST_F(FunctionRuntimeTest, CompilesOncePerAttributes) {
-  auto a = runtime_->Instantiate({"identity", {{"T", DType::kInt32}}});
-  auto b = runtime_->Instantiate({"identity", {{"T", DType::kInt32}, {"_noise", int64_t{1}}}});
-  auto c = runtime_->Instantiate({"identity", {{"T", DType::kFloat}}});
+  auto a = runtime_->Instantiate({"identity", {{"T", DType::kInt32}}}, {});
+  auto b = runtime_->Instantiate({"identity", {{"T", DType::kInt32}, {"_noise", int64_t{1}}}}, {});
+  auto c = runtime_->Instantiate({"identity", {{"T", DType::kFloat}}}, {});
   ASSERT_TRUE(a.ok() && b.ok() && c.ok());
   EXPECT_EQ(*a, *b);
   EXPECT_NE(*a, *c);
 }
 
 TEST_F(FunctionRuntimeTest, UnknownFunctionIsNotFound) {
-  EXPECT_EQ(runtime_->Instantiate({"nobody", {}}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(runtime_->Instantiate({"nobody", {}}, {}).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(FunctionRuntimeTest, RecursionEnds) {
@@ -321,7 +322,7 @@ TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {
 }
 
 TEST_F(FunctionRuntimeTest, BodyThatWaitsMakesItsCallerWaitWithoutAThread) {
-  ASSERT_TRUE((*runtime_->Instantiate({"waits", {}}))->may_wait());
+  ASSERT_TRUE((*runtime_->Instantiate({"waits", {}}, {}))->may_wait());
   TestGraph g;
   const Endpoint x = g.Arg(0, DType::kInt32);
   g.Result(0, g.Op("PartitionedCall", {x},

@@ -81,7 +81,7 @@ class StraightExecutor final : public Executor {
     }
     PlannedMemory* const memory = slots->memory.get();
     // Memory that is not to be had in one block may be in many.
-    if (memory == nullptr || memory->plan().size() == 0 || !memory->Begin(step.allocator).ok()) {
+    if (memory == nullptr || memory->plan().size() == 0 || !memory->Begin(allocator()).ok()) {
       return RunIn(step, run, nullptr, slots->values.get());
     }
     const absl::Status status = RunIn(step, run, memory, slots->values.get());
@@ -94,7 +94,7 @@ class StraightExecutor final : public Executor {
     std::vector<Shape> shapes;
     for (const Tensor& arg : args) shapes.push_back(arg.shape());
     const absl::Time start = absl::Now();
-    MemoryRecorder recorder(program_.num_places, step.allocator);
+    MemoryRecorder recorder(program_.num_places, allocator());
     RETURN_IF_ERROR(RunIn(step, run, &recorder, values));
     auto plan = std::make_shared<const MemoryPlan>(std::move(shapes), recorder.Uses());
     // The next run takes one block. Those of this one would wait in vain, beside it.
@@ -103,7 +103,7 @@ class StraightExecutor final : public Executor {
     return absl::OkStatus();
   }
 
-  // Leaves all slots empty. Outputs come from `memory`, or from the step's allocator if it is null.
+  // Leaves all slots empty. Outputs come from `memory`, or from the device's allocator if it is null.
   absl::Status RunIn(StepContext& step, const RunArgs& run, OutputMemory* memory,
                      Value* values) const {
     PlaceArgs(run, values);
@@ -125,7 +125,7 @@ class StraightExecutor final : public Executor {
   absl::Status RunNodes(StepContext& step, const RunArgs& run, OutputMemory* memory,
                         Value* values) const {
     KernelContext context(step, device_);
-    if (memory != nullptr) context.set_output_memory(memory);
+    if (memory != nullptr) context.set_output_memory(MemoryKind::kHost, memory);
     const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
     for (const StraightProgram::Node* node = program_.nodes.data(); node != end; ++node) {
       if (node->is_expensive) {
@@ -218,6 +218,10 @@ class StraightExecutor final : public Executor {
          ++i) {
       Clear(values[i]);
     }
+  }
+
+  Allocator* allocator() const {
+    return device_ == nullptr ? HeapAllocator() : device_->allocator(MemoryKind::kHost);
   }
 
   const StraightProgram::Label& label(const StraightProgram::Node* node) const {

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/exec/executor_test_ops.h"
+#include "runtime/framework/test_device.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/tensor/counting_allocator.h"
 
@@ -71,17 +72,16 @@ class FailIfNegativeKernel : public NextKernel {
 };
 REGISTER_KERNEL("TestFailIfNegative", kCpu, FailIfNegativeKernel);
 
-std::unique_ptr<Executor> CompileStraight(const TestGraph& g) {
+std::unique_ptr<Executor> CompileStraight(const TestGraph& g, Device* device = nullptr) {
   CompileOptions options;
+  options.device = device;
   options.kind = ExecutorKind::kStraightThrough;
   return Compile(g.graph, options).value();
 }
 
 absl::StatusOr<std::vector<Tensor>> RunOnce(const Executor& executor,
-                                            const std::vector<Tensor>& args,
-                                            Allocator* allocator = HeapAllocator()) {
+                                            const std::vector<Tensor>& args) {
   TestStep step;
-  step.context.allocator = allocator;
   std::vector<Tensor> results;
   RunArgs run;
   run.args = args;
@@ -111,12 +111,14 @@ Endpoint Chain(TestGraph& g, Endpoint x, int length) {
 TEST(StraightExecutorTest, RunsOfKnownShapesAllocateTheBlockAndTheResult) {
   TestGraph g;
   g.Result(0, Chain(g, g.Arg(0, DType::kInt32), 20));
-  const auto executor = CompileStraight(g);
+  CountingAllocator heap;
+  AllocatorDevice device(&heap);
+  const auto executor = CompileStraight(g, &device);
   constexpr int64_t kLength = 100'000;
   std::vector<int> counts;
   for (int run = 0; run < 4; ++run) {
-    CountingAllocator heap;
-    const auto results = RunOnce(*executor, {Counting(kLength, run)}, &heap);
+    heap.count = 0;
+    const auto results = RunOnce(*executor, {Counting(kLength, run)});
     ASSERT_TRUE(results.ok());
     ExpectCounting((*results)[0], kLength, 20 + run);
     counts.push_back(heap.count);
@@ -127,11 +129,13 @@ TEST(StraightExecutorTest, RunsOfKnownShapesAllocateTheBlockAndTheResult) {
 TEST(StraightExecutorTest, EachSetOfShapesHasItsPlan) {
   TestGraph g;
   g.Result(0, Chain(g, g.Arg(0, DType::kInt32), 20));
-  const auto executor = CompileStraight(g);
+  CountingAllocator heap;
+  AllocatorDevice device(&heap);
+  const auto executor = CompileStraight(g, &device);
   for (int run = 0; run < 6; ++run) {
     for (const int64_t length : {100'000, 1, 50'000, 0}) {
-      CountingAllocator heap;
-      const auto results = RunOnce(*executor, {Counting(length, run)}, &heap);
+      heap.count = 0;
+      const auto results = RunOnce(*executor, {Counting(length, run)});
       ASSERT_TRUE(results.ok());
       ExpectCounting((*results)[0], length, 20 + run);
       EXPECT_LE(heap.count, run < 2 ? 20 : 2);

@@ -16,22 +16,24 @@ ArgRange KernelBuild::outputs(absl::string_view arg) const {
   return range.ok() ? *range : ArgRange();
 }
 
-const CallableFunction* KernelBuild::function(absl::string_view attr_name) const {
+const CallableFunction* KernelBuild::function(absl::string_view attr_name,
+                                              bool results_on_host) const {
   absl::StatusOr<FunctionRef> ref = GetAttr<FunctionRef>(attrs_, attr_name);
   if (!ref.ok()) {
     Fail(ref.status());
     return nullptr;
   }
-  return function(*ref);
+  return function(*ref, results_on_host);
 }
 
-const CallableFunction* KernelBuild::function(const FunctionRef& ref) const {
+const CallableFunction* KernelBuild::function(const FunctionRef& ref, bool results_on_host) const {
   if (functions_ == nullptr) {
     Fail(absl::FailedPreconditionError(
         absl::StrCat("function '", ref.name, "' cannot be called here: no function library")));
     return nullptr;
   }
-  absl::StatusOr<const CallableFunction*> callable = functions_->Instantiate(ref);
+  absl::StatusOr<const CallableFunction*> callable =
+      functions_->Instantiate(ref, {.device = device_, .results_on_host = results_on_host});
   if (!callable.ok()) {
     Fail(callable.status());
     return nullptr;
@@ -51,12 +53,11 @@ absl::Status AsyncOpKernel::Compute(KernelContext& ctx) {
 }
 
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, DType dtype, const Shape& shape) {
-  Allocator* allocator = step_->allocator;
-  if (output_memory_ != nullptr) {
-    output_memory_->SetPlace(first_place_, i);
-    allocator = output_memory_;
-  }
-  absl::StatusOr<Tensor> tensor = Tensor::Allocate(dtype, shape, allocator);
+  const MemoryKind kind = output_kind(i);
+  OutputMemory* const planned = output_memory_[static_cast<int>(kind)];
+  if (planned != nullptr) planned->SetPlace(first_place_, i);
+  absl::StatusOr<Tensor> tensor =
+      Tensor::Allocate(dtype, shape, planned != nullptr ? planned : allocator(kind));
   if (!tensor.ok()) [[unlikely]]
     return std::move(tensor).status();
   outputs_[i].tensor = *std::move(tensor);
@@ -71,7 +72,8 @@ absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(
     Value& value = values_[slot.index];
     Tensor& tensor = value.tensor;
     if (!slot.last_use || value.ref || tensor.dtype() != dtype || !tensor.CanWriteInPlace() ||
-        tensor.num_elements() != shape.num_elements()) {
+        tensor.num_elements() != shape.num_elements() ||
+        IsHostAccessible(tensor.memory_kind()) != IsHostAccessible(output_kind(i))) {
       continue;
     }
     if (tensor.shape() == shape) {
@@ -85,6 +87,22 @@ absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(
     return &outputs_[i].tensor;
   }
   return AllocateOutput(i, dtype, shape);
+}
+
+absl::StatusOr<Tensor> KernelContext::AllocateZeros(DType dtype, const Shape& shape,
+                                                    MemoryKind kind) {
+  if (IsHostAccessible(kind)) return Tensor::Zeros(dtype, shape, allocator(kind));
+  absl::StatusOr<Tensor> tensor = AllocateTemp(dtype, shape, kind);
+  if (tensor.ok() && tensor->num_elements() > 0) device_->stream()->Zero(&*tensor);
+  return tensor;
+}
+
+absl::StatusOr<Tensor> KernelContext::CopyOf(const Tensor& tensor) {
+  const MemoryKind kind = tensor.memory_kind();
+  if (IsHostAccessible(kind)) return tensor.DeepCopy(allocator(kind));
+  absl::StatusOr<Tensor> copy = AllocateTemp(tensor.dtype(), tensor.shape(), kind);
+  if (copy.ok()) device_->stream()->Copy(tensor, &*copy);
+  return copy;
 }
 
 }  // namespace tessera

@@ -91,17 +91,19 @@ absl::StatusOr<const KernelDef*> KernelRegistry::Find(absl::string_view op,
   }
   absl::ReaderMutexLock lock(&state_->mu);
   std::vector<const KernelDef*> on_device;
-  const KernelDef* best = nullptr;
   if (auto it = state_->kernels.find(op); it != state_->kernels.end()) {
-    for (const auto& kernel : it->second) {
-      if (kernel->device_type != device_type || kernel->label != label) continue;
-      on_device.push_back(kernel.get());
-      absl::StatusOr<bool> fits = Fits(*kernel, attrs);
-      if (!fits.ok()) return fits.status();
-      if (*fits && (best == nullptr || kernel->priority > best->priority)) best = kernel.get();
+    for (const absl::string_view type : {device_type, kAnyDevice}) {
+      const KernelDef* best = nullptr;
+      for (const auto& kernel : it->second) {
+        if (kernel->device_type != type || kernel->label != label) continue;
+        on_device.push_back(kernel.get());
+        absl::StatusOr<bool> fits = Fits(*kernel, attrs);
+        if (!fits.ok()) return fits.status();
+        if (*fits && (best == nullptr || kernel->priority > best->priority)) best = kernel.get();
+      }
+      if (best != nullptr) return best;
     }
   }
-  if (best != nullptr) return best;
   if (on_device.empty()) {
     return absl::NotFoundError(absl::StrCat("op ", op, " has no kernel on ", device_type,
                                             label.empty() ? "" : " labelled '", label,
@@ -127,6 +129,28 @@ std::vector<const KernelDef*> KernelRegistry::All() const {
     for (const auto& kernel : kernels) all.push_back(kernel.get());
   }
   return all;
+}
+
+absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op, const AttrMap& attrs,
+                                      absl::Span<const DType> input_types,
+                                      absl::Span<const DType> output_types, const Device& device) {
+  const auto kinds = [&device](absl::Span<const DType> types) {
+    std::vector<MemoryKind> result;
+    for (DType t : types) result.push_back(device.KindOf(RemoveRef(t)));
+    return result;
+  };
+  KernelMemory memory{kinds(input_types), kinds(output_types)};
+  for (const std::string& arg : kernel.host_memory_args) {
+    const absl::StatusOr<ArgRange> in = InputRange(op, attrs, arg);
+    const absl::StatusOr<ArgRange> out = OutputRange(op, attrs, arg);
+    if (!in.ok() && !out.ok()) {
+      return absl::InternalError(absl::StrCat("a kernel of ", op.name, " declares '", arg,
+                                              "' as host memory, which is no argument of the op"));
+    }
+    if (in.ok()) std::fill_n(memory.inputs.begin() + in->begin, in->size(), MemoryKind::kHost);
+    if (out.ok()) std::fill_n(memory.outputs.begin() + out->begin, out->size(), MemoryKind::kHost);
+  }
+  return memory;
 }
 
 absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel(const KernelBuild& build) {

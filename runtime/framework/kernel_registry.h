@@ -11,6 +11,11 @@
 
 namespace tessera {
 
+// The device type of kernels that run on every device, because they touch no bytes of what is not
+// declared HostMemory: they hand tensors on (Identity, Switch, ReadVariableOp) or look at shapes. A
+// kernel registered for the device's own type goes before.
+inline constexpr absl::string_view kAnyDevice = "DEFAULT";
+
 struct TypeConstraint {
   std::string attr;            // a type or list(type) attribute
   std::vector<DType> allowed;  // every type of the attribute must be one of these
@@ -34,8 +39,8 @@ class KernelRegistry {
   static KernelRegistry& Global();
   void Register(std::unique_ptr<KernelDef> kernel);
 
-  // The kernel for a node with complete attributes.
-  // Errors: NOT_FOUND naming what is missing: the op on this device, or the dtype (with the
+  // The kernel for a node with complete attributes: one of the device's type, else one for any
+  // device. Errors: NOT_FOUND naming what is missing: the op on this device, or the dtype (with the
   // dtypes there are).
   absl::StatusOr<const KernelDef*> Find(absl::string_view op, absl::string_view device_type,
                                         const AttrMap& attrs) const;
@@ -48,6 +53,18 @@ class KernelRegistry {
   KernelRegistry();
   std::unique_ptr<State> state_;
 };
+
+// In which memory a node's kernel finds its inputs and gives its outputs, by position.
+struct KernelMemory {
+  std::vector<MemoryKind> inputs;
+  std::vector<MemoryKind> outputs;
+};
+// What the registration says on `device`: host memory for declared arguments and for dtypes that
+// only the host holds, the device's own memory for the rest. The types are those of the node.
+// Errors: INTERNAL for a host memory argument that the op does not declare.
+absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op, const AttrMap& attrs,
+                                      absl::Span<const DType> input_types,
+                                      absl::Span<const DType> output_types, const Device& device);
 
 // Builds the kernel of a node.
 // Errors: those of Find() and those its constructor recorded.

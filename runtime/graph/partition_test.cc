@@ -3,6 +3,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/device/cpu/cpu_device.h"
 #include "runtime/exec/executor_test_ops.h"
 #include "runtime/graph/loop_frames.h"
 
@@ -29,8 +30,7 @@ std::vector<Node*> Of(const Graph& graph, absl::string_view op) {
 
 // Runs all parts at once and returns the results.
 std::vector<Tensor> RunParts(const Parts& parts, std::vector<Tensor> args, int num_results) {
-  Device device(*DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0"),
-                HeapAllocator());
+  CpuDevice device(*DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0"));
   TestStep step;
   std::vector<std::unique_ptr<Executor>> executors;
   for (const auto& [name, part] : parts) {

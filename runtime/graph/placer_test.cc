@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/device/cpu/cpu_device.h"
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {
@@ -30,7 +31,7 @@ class PlacerTest : public ::testing::Test {
     for (const char* name :
          {"/job:a/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:GPU:0",
           "/job:a/replica:0/task:0/device:GPU:1"}) {
-      devices_.push_back(std::make_unique<Device>(*DeviceName::Parse(name), HeapAllocator()));
+      devices_.push_back(std::make_unique<CpuDevice>(*DeviceName::Parse(name)));
       pointers_.push_back(devices_.back().get());
     }
     source_ = Add("source", "PlaceNowhere", {}, "");

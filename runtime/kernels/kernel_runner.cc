@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/device/cpu/cpu_device.h"
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {
@@ -35,7 +36,7 @@ absl::StatusOr<KernelRunner> KernelRunner::Create(absl::string_view op,
   ASSIGN_OR_RETURN(runner.output_types_, OutputTypes(*def, attrs));
   ASSIGN_OR_RETURN(DeviceName name,
                    DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0"));
-  runner.device_ = std::make_unique<Device>(std::move(name), HeapAllocator());
+  runner.device_ = std::make_unique<CpuDevice>(std::move(name));
   runner.resources_ = std::make_unique<ResourceManager>();
   const KernelBuild build(*def, op, attrs, std::move(input_types), runner.output_types_,
                           runner.device_.get(), nullptr);

@@ -26,7 +26,7 @@ absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
                             absl::FunctionRef<absl::Status(Tensor& value)> update) {
   return variable.Update([&](Tensor& value) -> absl::Status {
     if (!value.has_value()) return UninitializedError(variable);
-    RETURN_IF_ERROR(MakeWritable(&value, ctx.step().allocator));
+    RETURN_IF_ERROR(MakeWritable(&value, ctx.host_allocator()));
     return update(value);
   });
 }

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "runtime/device/cpu/cpu_device.h"
 
 namespace tessera {
 namespace {
@@ -47,7 +48,7 @@ SessionState::SessionState(const SessionOptions& session_options)
     name.task = 0;
     name.type = std::string(kCpu);
     name.id = i;
-    devices.push_back(std::make_unique<Device>(std::move(name), HeapAllocator()));
+    devices.push_back(std::make_unique<CpuDevice>(std::move(name)));
   }
 }
 

@@ -110,6 +110,24 @@ class WrappedBuffer final : public Buffer {
 
 }  // namespace
 
+absl::string_view MemoryKindName(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kHost:
+      return "host";
+    case MemoryKind::kPinned:
+      return "pinned";
+    case MemoryKind::kDevice:
+      break;
+  }
+  return "device";
+}
+
+void Buffer::FailHostAccess() const {
+  LOG(FATAL) << "the host touches a buffer of " << size_ << " bytes in " <<
+      MemoryKindName(memory_kind_) << " memory: a copy to the host is missing";
+  std::abort();
+}
+
 IntrusivePtr<Buffer> AllocateHeapBuffer(size_t size) {
   if (size < kLargeBlockSize) [[likely]] {
     // malloc aligns to 16, and unlike aligned_alloc it has a fast path for small sizes: aligning by

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/ref_count.h"
 
@@ -13,28 +15,56 @@ namespace tessera {
 // Alignment of every allocated buffer: a cache line, and the widest vector register.
 inline constexpr size_t kBufferAlignment = 64;
 
-// A block of bytes shared by tensors. Where the bytes live is the subclass's matter: heap, an
-// arena, a mapped file, a request's own memory. The count is thread-safe, the bytes are the owners'
-// matter.
+// Where the bytes of a buffer lie, and so who may touch them.
+enum class MemoryKind : uint8_t {
+  kHost,    // memory of the process
+  kPinned,  // memory of the process that a device copies from and to without stopping for the host
+  kDevice,  // memory of one device; the host must not touch it
+};
+inline constexpr int kNumMemoryKinds = 3;
+
+inline bool IsHostAccessible(MemoryKind kind) { return kind != MemoryKind::kDevice; }
+// "host", "pinned" or "device".
+absl::string_view MemoryKindName(MemoryKind kind);
+
+// A block of bytes shared by tensors. The subclass decides where the bytes live: the heap, an arena,
+// a mapped file, a request's own memory, a device. The count is thread-safe; access to the bytes is
+// the owners' responsibility.
 class Buffer : public RefCounted {
  public:
-  char* data() const { return data_; }
+  // The bytes, for the host. A debug build aborts if the host may not touch them.
+  char* data() const {
+    CheckHostAccess();
+    return data_;
+  }
+  // The address of the bytes, to compute with or to hand to the device; any memory kind.
+  char* address() const { return data_; }
   size_t size() const { return size_; }
   // False for memory nobody may write (a mapped checkpoint): kernels then copy instead of
   // working in place.
   bool writable() const { return writable_; }
+  MemoryKind memory_kind() const { return memory_kind_; }
 
  protected:
-  Buffer(char* data, size_t size, bool writable) : data_(data), size_(size), writable_(writable) {}
+  Buffer(char* data, size_t size, bool writable, MemoryKind memory_kind = MemoryKind::kHost)
+      : data_(data), size_(size), writable_(writable), memory_kind_(memory_kind) {}
 
   char* data_;
   size_t size_;
 
  private:
+  void CheckHostAccess() const {
+#ifndef NDEBUG
+    if (!IsHostAccessible(memory_kind_)) FailHostAccess();
+#endif
+  }
+  [[noreturn]] void FailHostAccess() const;
+
   const bool writable_;
+  const MemoryKind memory_kind_;
 };
 
-// Provides buffers. Thread-safe.
+// Provides buffers of one memory kind. Thread-safe.
 class Allocator {
  public:
   virtual ~Allocator() = default;

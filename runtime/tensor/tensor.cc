@@ -102,7 +102,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape, Allocat
   }
   if (!tensor.buffer_) [[unlikely]]
     return OutOfMemory(dtype, shape);
-  tensor.data_ = tensor.buffer_->data();
+  tensor.data_ = tensor.buffer_->address();
   return result;
 }
 
@@ -122,7 +122,7 @@ Tensor Tensor::View(DType dtype, const Shape& shape, IntrusivePtr<Buffer> buffer
   const size_t bytes = tensor.size_bytes();
   CHECK(shape.num_elements() >= 0 && offset <= buffer->size() && bytes <= buffer->size() - offset)
       << DTypeName(dtype) << shape.ToString() << " at byte " << offset << " of " << buffer->size();
-  tensor.data_ = buffer->data() + offset;
+  tensor.data_ = buffer->address() + offset;
   tensor.buffer_ = std::move(buffer);
   return tensor;
 }

@@ -88,8 +88,20 @@ class Tensor {
   // size_bytes() plus what strings hold on the heap.
   size_t total_bytes() const;
 
-  const char* raw() const { return data_; }
-  char* mutable_raw() { return data_; }
+  // The bytes, for the host. As with all accessors below, a debug build aborts if the host may not
+  // touch them: see MemoryKind.
+  const char* raw() const {
+    CheckHostAccess();
+    return data_;
+  }
+  char* mutable_raw() {
+    CheckHostAccess();
+    return data_;
+  }
+  // The address of the bytes in whatever memory they lie; for devices and copies.
+  char* address() const { return data_; }
+  // Where the bytes lie. kHost for tensors without elements, which have none.
+  MemoryKind memory_kind() const { return buffer_ ? buffer_->memory_kind() : MemoryKind::kHost; }
 
   // All elements in row-major order. Requires dtype() == DTypeOf<T> (checked).
   template <typename T>
@@ -105,11 +117,13 @@ class Tensor {
   template <typename T>
   const T* data() const {
     CheckType(DTypeOf<T>);
+    CheckHostAccess();
     return reinterpret_cast<const T*>(data_);
   }
   template <typename T>
   T* data() {
     CheckType(DTypeOf<T>);
+    CheckHostAccess();
     return reinterpret_cast<T*>(data_);
   }
   // The one element. Requires num_elements() >= 1.
@@ -131,7 +145,8 @@ class Tensor {
   Tensor Slice(int64_t begin, int64_t end) const;
   // Row i without the first dimension, sharing the buffer.
   Tensor SubSlice(int64_t i) const;
-  // A copy in a buffer of its own.
+  // A copy in a buffer of its own, which the host makes. Requires memory that the host may touch, here
+  // and from `allocator`.
   absl::StatusOr<Tensor> DeepCopy(Allocator* allocator = HeapAllocator()) const;
 
   // True if this object is the only holder of a writable buffer.
@@ -149,6 +164,11 @@ class Tensor {
       FailTypeCheck(expected);
   }
   [[noreturn]] void FailTypeCheck(DType expected) const;
+  void CheckHostAccess() const {
+#ifndef NDEBUG
+    if (buffer_) static_cast<void>(buffer_->data());
+#endif
+  }
 
   DType dtype_ = DType::kInvalid;
   Shape shape_{0};

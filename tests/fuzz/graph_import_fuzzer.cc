@@ -5,6 +5,7 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
+#include "runtime/device/cpu/cpu_device.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/graph/graph_import.h"
@@ -63,8 +64,8 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static tessera::Device device(*tessera::DeviceName::Parse("/job:a/replica:0/task:0/device:CPU:0"),
-                                tessera::HeapAllocator());
+  static tessera::CpuDevice device(
+      *tessera::DeviceName::Parse("/job:a/replica:0/task:0/device:CPU:0"));
   tensorflow::GraphDef graph_def;
   if (!graph_def.ParseFromArray(data, static_cast<int>(size))) return 0;
   for (const bool allow_unknown_ops : {false, true}) {

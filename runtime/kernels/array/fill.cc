@@ -53,7 +53,7 @@ class ZerosLikeKernel : public OpKernel {
     for (size_t i = 0; i < lists.size(); ++i) {
       ASSIGN_OR_RETURN(const auto list, GetTensorList(lists[i]));
       ASSIGN_OR_RETURN(output->flat<Variant>()[i],
-                       ZerosLikeTensorList(*list, ctx.step().allocator));
+                       ZerosLikeTensorList(*list, ctx.host_allocator()));
     }
     return absl::OkStatus();
   }

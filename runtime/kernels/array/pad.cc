@@ -242,7 +242,7 @@ class MirrorPadGradKernel : public OpKernel {
     RETURN_IF_ERROR(CheckMirrored(shape, paddings, offset_));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(Tensor folded, input.DeepCopy(ctx.step().allocator));
+    ASSIGN_OR_RETURN(Tensor folded, input.DeepCopy(ctx.host_allocator()));
     RETURN_IF_ERROR(VisitNumericType(input.dtype(), [&]<typename T>() {
       Fold(paddings, shape, folded.data<T>(), input.shape());
       return absl::OkStatus();

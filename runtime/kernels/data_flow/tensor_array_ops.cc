@@ -70,7 +70,7 @@ class TensorArrayWriteKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
     ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
-    RETURN_IF_ERROR(array->Write(index, ctx.TakeInput(2), ctx.step().allocator));
+    RETURN_IF_ERROR(array->Write(index, ctx.TakeInput(2), ctx.host_allocator()));
     ctx.set_output(0, ctx.TakeInput(3));
     return absl::OkStatus();
   }
@@ -93,7 +93,7 @@ class TensorArrayReadKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
     RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
-    ASSIGN_OR_RETURN(Tensor value, array->Read(index, ctx.step().allocator));
+    ASSIGN_OR_RETURN(Tensor value, array->Read(index, ctx.host_allocator()));
     ctx.set_output(0, std::move(value));
     return absl::OkStatus();
   }
@@ -114,7 +114,7 @@ class TensorArrayGatherKernel : public OpKernel {
     ASSIGN_OR_RETURN(PartialShape known, shape_.MergeWith(array->element_shape()));
     std::vector<Tensor> elements;
     for (int64_t index : indices) {
-      ASSIGN_OR_RETURN(Tensor element, array->Read(index, ctx.step().allocator));
+      ASSIGN_OR_RETURN(Tensor element, array->Read(index, ctx.host_allocator()));
       ASSIGN_OR_RETURN(known, known.MergeWith(PartialShape(element.shape())));
       elements.push_back(std::move(element));
     }
@@ -155,7 +155,7 @@ class TensorArrayConcatKernel : public OpKernel {
     std::vector<Tensor> elements;
     int64_t total = 0;
     for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(Tensor element, array->Read(i, ctx.step().allocator));
+      ASSIGN_OR_RETURN(Tensor element, array->Read(i, ctx.host_allocator()));
       if (element.rank() < 1) {
         return absl::InvalidArgumentError("scalars cannot be concatenated; gather them");
       }
@@ -190,7 +190,7 @@ REGISTER_KERNEL("TensorArrayConcatV3", kCpu, TensorArrayConcatKernel)
 // Rows [begin, end) of a tensor, in memory of their own where they would not be aligned.
 absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& rows) {
   if (rows.IsAligned() || !IsTriviallyCopyable(rows.dtype())) return rows;
-  return rows.DeepCopy(ctx.step().allocator);
+  return rows.DeepCopy(ctx.host_allocator());
 }
 
 // Writes row i of a tensor to the i-th of given indices.
@@ -209,7 +209,7 @@ class TensorArrayScatterKernel : public OpKernel {
     }
     for (size_t i = 0; i < indices.size(); ++i) {
       ASSIGN_OR_RETURN(Tensor row, TakeRows(ctx, value.SubSlice(static_cast<int64_t>(i))));
-      RETURN_IF_ERROR(array->Write(indices[i], std::move(row), ctx.step().allocator));
+      RETURN_IF_ERROR(array->Write(indices[i], std::move(row), ctx.host_allocator()));
     }
     ctx.set_output(0, ctx.TakeInput(3));
     return absl::OkStatus();
@@ -236,7 +236,7 @@ class TensorArraySplitKernel : public OpKernel {
                                                        value.dim(0) - begin, " rows left"));
       }
       ASSIGN_OR_RETURN(Tensor rows, TakeRows(ctx, value.Slice(begin, begin + lengths[i])));
-      RETURN_IF_ERROR(array->Write(static_cast<int64_t>(i), std::move(rows), ctx.step().allocator));
+      RETURN_IF_ERROR(array->Write(static_cast<int64_t>(i), std::move(rows), ctx.host_allocator()));
       begin += lengths[i];
     }
     if (begin != value.dim(0)) {

@@ -82,7 +82,7 @@ class TableFindKernel : public OpKernel {
   explicit TableFindKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto table, ResourceInput<LookupTable>(ctx, 0));
-    ASSIGN_OR_RETURN(Tensor values, table->Find(ctx.input(1), ctx.input(2), ctx.step().allocator));
+    ASSIGN_OR_RETURN(Tensor values, table->Find(ctx.input(1), ctx.input(2), ctx.host_allocator()));
     ctx.set_output(0, std::move(values));
     return absl::OkStatus();
   }
@@ -160,7 +160,7 @@ class TableExportKernel : public OpKernel {
                        DTypeName(ctx.output_type(0)), " and ", DTypeName(ctx.output_type(1))));
     }
     Tensor keys, values;
-    RETURN_IF_ERROR(table->Export(ctx.step().allocator, &keys, &values));
+    RETURN_IF_ERROR(table->Export(ctx.host_allocator(), &keys, &values));
     ctx.set_output(0, std::move(keys));
     ctx.set_output(1, std::move(values));
     return absl::OkStatus();

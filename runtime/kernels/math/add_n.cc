@@ -82,7 +82,7 @@ class AddNListsKernel : public OpKernel {
     for (int i = 1; i < ctx.num_inputs(); ++i) {
       ASSIGN_OR_RETURN(const auto so_far, GetTensorList(sum));
       ASSIGN_OR_RETURN(const auto next, TensorListInput(ctx, i));
-      ASSIGN_OR_RETURN(sum, AddTensorLists(*so_far, *next, ctx.step().allocator));
+      ASSIGN_OR_RETURN(sum, AddTensorLists(*so_far, *next, ctx.host_allocator()));
     }
     ctx.set_output(0, Tensor::Scalar(std::move(sum)));
     return absl::OkStatus();

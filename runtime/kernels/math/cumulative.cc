@@ -93,7 +93,7 @@ class CumulativeKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(1), x.rank(), "axis"));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
     if (!IsNarrowFloat(x.dtype())) return Run(ctx, x, axis, y);
-    ASSIGN_OR_RETURN(x, WidenToFloat(x, ctx.step().allocator));
+    ASSIGN_OR_RETURN(x, WidenToFloat(x, ctx.host_allocator()));
     ASSIGN_OR_RETURN(Tensor wide, ctx.AllocateTemp(DType::kFloat, x.shape()));
     RETURN_IF_ERROR(Run(ctx, x, axis, &wide));
     NarrowFromFloat(wide, y);

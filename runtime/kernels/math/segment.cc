@@ -69,7 +69,7 @@ class SegmentKernel : public OpKernel {
     const bool narrow = IsNarrowFloat(data.dtype());
     Tensor from = data, to = *out;
     if (narrow) {
-      ASSIGN_OR_RETURN(from, WidenToFloat(data, ctx.step().allocator));
+      ASSIGN_OR_RETURN(from, WidenToFloat(data, ctx.host_allocator()));
       ASSIGN_OR_RETURN(to, ctx.AllocateTemp(DType::kFloat, out->shape()));
     }
     const int64_t segments = to.dim(0), columns = to.num_elements() / segments;

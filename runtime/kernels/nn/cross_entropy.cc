@@ -18,7 +18,7 @@ template <typename Compute>
 absl::Status ComputeWide(KernelContext& ctx, const Tensor& logits, Tensor* loss, Tensor* gradient,
                          Compute compute) {
   if (!IsNarrowFloat(logits.dtype())) return compute(logits, loss, gradient);
-  ASSIGN_OR_RETURN(const Tensor wide, WidenToFloat(logits, ctx.step().allocator));
+  ASSIGN_OR_RETURN(const Tensor wide, WidenToFloat(logits, ctx.host_allocator()));
   ASSIGN_OR_RETURN(Tensor wide_loss, ctx.AllocateTemp(DType::kFloat, loss->shape()));
   ASSIGN_OR_RETURN(Tensor wide_gradient, ctx.AllocateTemp(DType::kFloat, gradient->shape()));
   RETURN_IF_ERROR(compute(wide, &wide_loss, &wide_gradient));
@@ -59,7 +59,7 @@ class SoftmaxCrossEntropyKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * loss, ctx.AllocateOutput(0, Shape{shape.dim(0)}));
     ASSIGN_OR_RETURN(Tensor * gradient, ctx.AllocateOutput(1, shape));
     if (IsNarrowFloat(labels.dtype())) {
-      ASSIGN_OR_RETURN(labels, WidenToFloat(labels, ctx.step().allocator));
+      ASSIGN_OR_RETURN(labels, WidenToFloat(labels, ctx.host_allocator()));
     }
     return ComputeWide(
         ctx, features, loss, gradient, [&](const Tensor& x, Tensor* loss, Tensor* gradient) {

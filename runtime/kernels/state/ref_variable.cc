@@ -146,7 +146,7 @@ class TemporaryVariableKernel : public OpKernel {
         shape_(build.attr<PartialShape>("shape")) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, shape_.AsShape());
-    ASSIGN_OR_RETURN(Tensor value, Tensor::Zeros(dtype_, shape, ctx.step().allocator));
+    ASSIGN_OR_RETURN(Tensor value, Tensor::Zeros(dtype_, shape, ctx.host_allocator()));
     auto variable = MakeRefCounted<Variable>(dtype_, shape_);
     variable->Assign(std::move(value));
     RETURN_IF_ERROR(ctx.step().step_resources->Create("", kTemporaryTypeName, name_, variable));

@@ -40,7 +40,7 @@ absl::StatusOr<memory> PackedWeights::Get(KernelContext& ctx, const ScaledWeight
     if (packed.get_desc() == wanted) return packed;
   }
   memory packed(wanted, onednn::Engine());
-  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.step().allocator));
+  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.host_allocator()));
   memory given = view(values);
   dnnl::reorder(given, packed).execute(onednn::Stream(), given, packed);
   onednn::Stream().wait();
@@ -57,7 +57,7 @@ absl::StatusOr<Tensor> PackedWeights::Derived(
   Follow(weights);
   Tensor& derived = derived_[form];
   if (derived.has_value()) return derived;
-  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.step().allocator));
+  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.host_allocator()));
   ASSIGN_OR_RETURN(derived, make(values.data<float>()));
   if (derived.num_elements() == 0) return derived;
   packed_.clear();

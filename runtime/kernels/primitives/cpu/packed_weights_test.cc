@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/tested_mapping.h"
+#include "runtime/framework/test_device.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/exact_product.h"
@@ -114,8 +115,8 @@ TEST(PackedWeightsTest, AScaledFilterGivesWhatItsProductGives) {
       CountingAllocator allocator;
       StepContext step;
       step.intra_op_pool = threads;
-      step.allocator = &allocator;
-      KernelContext ctx(step, nullptr);
+      AllocatorDevice device(&allocator);
+      KernelContext ctx(step, &device);
       const Tensor filter =
           RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
       const Tensor scale = RandomScale(s.out_channels, 5);

@@ -1,4 +1,4 @@
-#include "runtime/framework/device.h"
+#include "runtime/framework/device_name.h"
 
 #include <gtest/gtest.h>
 
