@@ -1,15 +1,16 @@
 // Replays the golden corpus on the runtime, in process:
 //
-//   check_ops DIR [NAME...] [--missing] [--verbose] [--all] [--jobs=N]
+//   check_ops DIR [NAME...] [--known_missing=FILE] [--verbose] [--all] [--jobs=N]
 //
 // DIR holds ops/*.pb, graphs/*.pb, or both. A NAME is an op or a graph and may have wildcards.
 // Every case runs on both executors, and what its op's shape function says is compared with the
 // shapes that came out. Cases run in child processes: one that crashes is reported as
-// failed, and the rest goes on.
+// failed, and the rest goes on. Cases that need an op without a kernel are skipped.
 #include <fnmatch.h>
 
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/framework/kernel_registry.h"
 #include "tests/conformance/golden_corpus.h"
 #include "tests/conformance/isolated_cases.h"
 #include "tests/conformance/shape_facts.h"
@@ -28,17 +30,18 @@ namespace {
 struct Flags {
   std::string directory;
   std::vector<std::string> names;
-  bool list_missing = false;
+  absl::optional<std::string> known_missing;
   bool verbose = false;
   bool show_all = false;
   int jobs = 2;
 };
 
 constexpr char kUsage[] =
-    "usage: check_ops DIR [NAME...] [--missing] [--verbose] [--all] [--jobs=N]\n"
+    "usage: check_ops DIR [NAME...] [--known_missing=FILE] [--verbose] [--all] [--jobs=N]\n"
     "  DIR        a golden corpus: ops/*.pb and graphs/*.pb, or one of them\n"
     "  NAME       an op or a graph, may have wildcards; all if none is given\n"
-    "  --missing  list the ops that have no kernel, with the cases skipped for them\n"
+    "  --known_missing=FILE  the ops that have no kernel, one a line; cases of another op without\n"
+    "                        a kernel fail, and so does an op of the list that has one\n"
     "  --verbose  print every case before it runs\n"
     "  --all      print every failure, not only the first few of each op\n"
     "  --jobs=N   processes at once (2)\n";
@@ -47,8 +50,8 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   Flags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
-    if (arg == "--missing") {
-      flags.list_missing = true;
+    if (absl::StartsWith(arg, "--known_missing=")) {
+      flags.known_missing = arg.substr(16);
     } else if (arg == "--verbose") {
       flags.verbose = true;
     } else if (arg == "--all") {
@@ -87,11 +90,33 @@ std::vector<std::string> FilesOf(const Flags& flags, const std::string& sub) {
   return files;
 }
 
-Outcome Check(const GoldenCase& golden) {
+// The ops that may lack a kernel, or none if every op may.
+using KnownMissing = absl::optional<std::set<std::string>>;
+
+absl::StatusOr<KnownMissing> ReadKnownMissing(const Flags& flags) {
+  if (!flags.known_missing.has_value()) return KnownMissing();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(*flags.known_missing));
+  return KnownMissing(
+      std::set<std::string>(absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())));
+}
+
+// Says that a case needs `ops`, which have no kernel.
+Outcome Missing(const std::vector<std::string>& ops, const KnownMissing& known) {
+  const std::string reason =
+      absl::StrCat("no kernel for ", ops.size() == 1 ? "op " : "ops ", absl::StrJoin(ops, ", "));
+  for (const std::string& op : ops) {
+    if (known.has_value() && known->count(op) == 0) {
+      return {Outcome::kFailed, absl::StrCat(reason, ", and ", op, " is not known to lack one")};
+    }
+  }
+  return {Outcome::kSkipped, reason};
+}
+
+Outcome Check(const GoldenCase& golden, const KnownMissing& known_missing) {
   const std::string contradiction = ShapeContradiction(golden);
   if (!contradiction.empty()) return {Outcome::kFailed, contradiction};
   const std::vector<std::string> missing = OpsWithoutKernel(golden);
-  if (!missing.empty()) return {Outcome::kSkipped, absl::StrJoin(missing, ",")};
+  if (!missing.empty()) return Missing(missing, known_missing);
   // Whole graphs may need the dataflow executor: there the first way lets the runtime choose.
   const bool is_op = golden.group != "graphs";
   const std::string first =
@@ -105,12 +130,24 @@ Outcome Check(const GoldenCase& golden) {
   return {};
 }
 
-int Report(const std::vector<GoldenCase>& cases, const std::vector<Outcome>& outcomes,
+// Prints a line for each op of `known` that has a kernel after all, and returns their number.
+int ReportOutdated(const KnownMissing& known) {
+  int outdated = 0;
+  if (!known.has_value()) return outdated;
+  for (const std::string& op : *known) {
+    if (!KernelRegistry::Global().HasKernel(op)) continue;
+    std::cout << op << " has a kernel: take it off the list of ops without one\n";
+    ++outdated;
+  }
+  return outdated;
+}
+
+int Report(const std::vector<GoldenCase>& cases, const std::vector<Outcome>& outcomes, int outdated,
            const Flags& flags) {
   constexpr int kShownOfOne = 3;
-  int passed = 0, failed = 0, skipped = 0;
+  int passed = 0, failed = outdated, skipped = 0;
   std::map<std::string, std::pair<int, int>> by_group;  // failed, all
-  std::map<std::string, int> missing;                   // op -> cases skipped for it
+  std::map<std::string, int> reasons;                   // reason -> cases skipped for it
   for (size_t i = 0; i < cases.size(); ++i) {
     const Outcome& outcome = outcomes[i];
     ++by_group[cases[i].group].second;
@@ -124,7 +161,7 @@ int Report(const std::vector<GoldenCase>& cases, const std::vector<Outcome>& out
         break;
       case Outcome::kSkipped:
         ++skipped;
-        for (const auto& op : absl::StrSplit(outcome.text, ',')) ++missing[std::string(op)];
+        ++reasons[outcome.text];
         break;
     }
   }
@@ -144,17 +181,13 @@ int Report(const std::vector<GoldenCase>& cases, const std::vector<Outcome>& out
       std::cout << "  ... (--all shows the rest)\n";
     }
   }
-  if (flags.list_missing) {
-    for (const auto& [op, count] : missing) {
-      std::cout << "no kernel: " << op << " (" << count << (count == 1 ? " case" : " cases")
-                << " skipped)\n";
-    }
-  }
+  for (const auto& [reason, count] : reasons) std::cout << count << " skipped: " << reason << "\n";
   std::cout << passed << " passed, " << failed << " failed, " << skipped << " skipped" << std::endl;
   return failed == 0 ? 0 : 1;
 }
 
 absl::StatusOr<int> Main(const Flags& flags) {
+  ASSIGN_OR_RETURN(const KnownMissing known_missing, ReadKnownMissing(flags));
   std::vector<GoldenCase> cases;
   for (const std::string& file : FilesOf(flags, "ops")) {
     ASSIGN_OR_RETURN(std::vector<GoldenCase> read, ReadOpCases(file));
@@ -171,9 +204,9 @@ absl::StatusOr<int> Main(const Flags& flags) {
   const std::vector<Outcome> outcomes =
       RunIsolated(static_cast<int>(cases.size()), flags.jobs, [&](int i) {
         if (flags.verbose) std::cerr << cases[i].group << " " << cases[i].name << std::endl;
-        return Check(cases[i]);
+        return Check(cases[i], known_missing);
       });
-  return Report(cases, outcomes, flags);
+  return Report(cases, outcomes, ReportOutdated(known_missing), flags);
 }
 
 }  // namespace
