@@ -13,6 +13,9 @@ version, so it goes as it is to the newest version and with the version filled i
 Where a manifest says `stateful`, answers depend on the requests before: they are sent in order to
 a freshly loaded model, and its REST bodies, in order again, to a second one; a case recorded over
 gRPC alone is then sent over gRPC so that the state moves on.
+
+A model that does not load because ops without a kernel are missing counts as skipped if
+tests/conformance/ops_without_kernel.txt lists all of them, and as failed otherwise.
 """
 
 import argparse
@@ -26,8 +29,9 @@ import re
 import sys
 import time
 
-from conformance import answers, protos
+from conformance import answers, missing_kernels, protos
 from conformance.tensors import Tolerance
+from counting.counts import Counts
 from clients.server import Model, Server, StartError
 
 import grpc
@@ -118,20 +122,26 @@ class Outcome:
     """What came of one model folder."""
 
     name: str
-    passed: int = 0
+    counts: Counts = dataclasses.field(default_factory=Counts)
     failures: list[str] = dataclasses.field(default_factory=list)
-    not_loaded: int = 0  # cases that could not be sent
     seconds: float = 0.0
-
-    @property
-    def failed(self):
-        return len(self.failures) if not self.not_loaded else self.not_loaded
 
     def add(self, case, over, difference):
         if difference is None:
-            self.passed += 1
+            self.counts.passed += 1
         else:
+            self.counts.failed += 1
             self.failures.append(f"{case.name} {over}: {difference}")
+
+    def not_loaded(self, recording, error):
+        """Counts the cases that could not be sent."""
+        cases = recording.size - self.counts.passed - self.counts.failed
+        reason = missing_kernels.expected_reason(str(error))
+        if reason:
+            self.counts.skipped[reason] += cases
+        else:
+            self.counts.failed += cases
+            self.failures.append(f"does not load, {cases} cases fail: {error}")
 
 
 class Replayer:
@@ -216,6 +226,7 @@ def check(folder, flags):
     recording = Recording.read(folder)
     outcome = Outcome(recording.name)
     if not recording.cases:
+        outcome.counts.failed += 1
         outcome.failures.append("no golden/manifest.json")
         return outcome
     started = time.monotonic()
@@ -232,8 +243,7 @@ def check(folder, flags):
                 replayer.await_versions()
                 _replay_rest(recording, replayer, outcome)
     except (StartError, grpc.RpcError) as error:
-        outcome.not_loaded = recording.size - outcome.passed
-        outcome.failures.append(f"does not load, {outcome.not_loaded} cases fail: {error}")
+        outcome.not_loaded(recording, error)
     outcome.seconds = time.monotonic() - started
     return outcome
 
@@ -289,20 +299,16 @@ def main():
             if missing
             else f"no model folders under {args.dir}"
         )
-    passed = failed = 0
+    total = Counts()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for outcome in pool.map(lambda folder: check(folder, args.server_flag), folders):
             for failure in outcome.failures:
                 print(f"FAIL {outcome.name} {failure}")
-            passed += outcome.passed
-            failed += outcome.failed
-            print(
-                f"{outcome.name}: {outcome.passed} passed, {outcome.failed} failed"
-                f" ({outcome.seconds:.1f} s)",
-                flush=True,
-            )
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+            counts = str(outcome.counts).replace("\n", ", ")
+            print(f"{outcome.name}: {counts} ({outcome.seconds:.1f} s)", flush=True)
+            total += outcome.counts
+    print(total)
+    return 1 if total.failed else 0
 
 
 if __name__ == "__main__":

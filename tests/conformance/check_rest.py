@@ -25,6 +25,7 @@ import sys
 from conformance import answers
 from conformance import protos  # noqa: F401  (its import finds the messages without TensorFlow)
 from conformance.tensors import Tolerance
+from counting.counts import Counts
 from clients.server import DATA, REPOSITORY, Model, Server, StartError
 
 import grpc
@@ -192,15 +193,17 @@ def main():
     sent = [case for case in cases if case["op"] in ("http", "grpc")]
     rest = [case for case in cases if case["op"] not in ("http", "grpc")]
     results = check_on_server(sent, files) | check_in_process(rest)
-    failures = 0
+    counts = Counts()
     for case in cases:
         difference = results[case["id"]]
-        if difference is not None:
-            failures += 1
+        if difference is None:
+            counts.passed += 1
+        else:
+            counts.failed += 1
             note = f" (note: {case['note']})" if case.get("note") else ""
             print(f"FAIL {case['id']} [{case['op']}, {case['basis']}]: {difference}{note}")
-    print(f"{len(cases) - failures} passed, {failures} failed")
-    return 1 if failures else 0
+    print(counts)
+    return 1 if counts.failed else 0
 
 
 if __name__ == "__main__":
