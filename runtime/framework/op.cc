@@ -10,6 +10,8 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 
+extern "C" const int TESSERA_OP_ABI_SYMBOL = TESSERA_OP_ABI;
+
 namespace tessera {
 namespace {
 
@@ -206,6 +208,18 @@ absl::StatusOr<ArgRange> InputRange(const OpDef& op, const AttrMap& attrs, absl:
 }
 absl::StatusOr<ArgRange> OutputRange(const OpDef& op, const AttrMap& attrs, absl::string_view arg) {
   return RangeOf(op, op.outputs, attrs, arg);
+}
+
+ArgUse InputUse(const OpDef& op, const AttrMap& attrs, int index) {
+  int begin = 0;
+  ArgUse use = ArgUse::kUndeclared;
+  // Types that cannot be told end the walk, with what was found before.
+  ForEachArg(op, op.inputs, attrs, [&](const ArgDef& arg, absl::Span<const DType> types) {
+    const int end = begin + static_cast<int>(types.size());
+    if (begin <= index && index < end) use = arg.use;
+    begin = end;
+  }).IgnoreError();
+  return use;
 }
 
 namespace {

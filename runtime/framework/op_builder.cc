@@ -15,8 +15,10 @@
 namespace tessera {
 namespace {
 
-// Stands behind each specification that a builder has gathered.
+// Ends each specification that a builder has gathered.
 constexpr absl::string_view kEnd("\0", 1);
+// What each begins with. A use is kFirstUse plus the ArgUse.
+constexpr char kAttr = 'A', kInput = 'I', kOutput = 'O', kFirstUse = 'a';
 
 // As absl::StripAsciiWhitespace(), which calls a function for each character.
 absl::string_view Trim(absl::string_view s) {
@@ -166,6 +168,33 @@ void ParseAttr(absl::string_view spec, AttrDef& attr) {
   if (absl::ConsumePrefix(&rest, "=")) attr.default_value = ParseDefault(attr.type, rest);
 }
 
+void SetUse(absl::string_view name, ArgUse use, OpDef& op) {
+  for (ArgDef& arg : op.inputs) {
+    if (arg.name != name) continue;
+    CHECK(arg.use == ArgUse::kUndeclared) << op.name << " declares two uses of '" << name << "'";
+    arg.use = use;
+    return;
+  }
+  CHECK(false) << op.name << " declares the use of '" << name << "', which is no input";
+}
+
+void DeriveTraits(OpDef& op) {
+  const bool says_nothing = op.is_stateful && op.traits.empty();
+  const bool has_uses = std::any_of(op.inputs.begin(), op.inputs.end(), [](const ArgDef& arg) {
+    return arg.use == ArgUse::kRead || arg.use == ArgUse::kWritten;
+  });
+  if (says_nothing && !has_uses) op.traits.Add(OpTrait::kUndeclared);
+  for (const ArgDef& arg : op.inputs) {
+    const bool is_handle = arg.is_ref || arg.type == DType::kResource;
+    if (is_handle && arg.use == ArgUse::kUndeclared) op.traits.Add(OpTrait::kUndeclared);
+    if (arg.use == ArgUse::kWritten) op.traits.Add(OpTrait::kWritesResource);
+    if (arg.use == ArgUse::kRead || arg.is_ref) op.traits.Add(OpTrait::kReadsResource);
+  }
+  for (const ArgDef& arg : op.outputs) {
+    if (arg.is_ref) op.traits.Add(OpTrait::kReadsResource);
+  }
+}
+
 }  // namespace
 
 OpBuilder::OpBuilder(absl::string_view name) : op_(std::make_unique<OpDef>()) {
@@ -173,18 +202,41 @@ OpBuilder::OpBuilder(absl::string_view name) : op_(std::make_unique<OpDef>()) {
 }
 OpBuilder::OpBuilder(OpBuilder&&) noexcept = default;
 OpBuilder::~OpBuilder() = default;
-OpBuilder& OpBuilder::Input(absl::string_view spec) {
-  absl::StrAppend(&specs_, "I", spec, kEnd);
+OpBuilder& OpBuilder::Add(char kind, absl::string_view spec) {
+  absl::StrAppend(&specs_, absl::string_view(&kind, 1), spec, kEnd);
   return *this;
 }
-OpBuilder& OpBuilder::Output(absl::string_view spec) {
-  absl::StrAppend(&specs_, "O", spec, kEnd);
+OpBuilder& OpBuilder::Add(ArgUse use, absl::string_view arg) {
+  return Add(static_cast<char>(kFirstUse + static_cast<char>(use)), arg);
+}
+OpBuilder& OpBuilder::Add(OpTrait trait) {
+  op_->traits.Add(trait);
   return *this;
 }
-OpBuilder& OpBuilder::Attr(absl::string_view spec) {
-  absl::StrAppend(&specs_, "A", spec, kEnd);
-  return *this;
+OpBuilder& OpBuilder::Input(absl::string_view spec) { return Add(kInput, spec); }
+OpBuilder& OpBuilder::Output(absl::string_view spec) { return Add(kOutput, spec); }
+OpBuilder& OpBuilder::Attr(absl::string_view spec) { return Add(kAttr, spec); }
+OpBuilder& OpBuilder::Reads(absl::string_view arg) { return Add(ArgUse::kRead, arg); }
+OpBuilder& OpBuilder::Writes(absl::string_view arg) { return Add(ArgUse::kWritten, arg); }
+OpBuilder& OpBuilder::Forwards(absl::string_view arg) { return Add(ArgUse::kForwarded, arg); }
+OpBuilder& OpBuilder::Routes(absl::string_view arg) { return Add(ArgUse::kRouted, arg); }
+OpBuilder& OpBuilder::CallsFunctions(absl::string_view arg) {
+  return Add(OpTrait::kCallsFunctions).Add(ArgUse::kPassed, arg);
 }
+OpBuilder& OpBuilder::LoopsFunctions(absl::string_view arg) {
+  return Add(OpTrait::kLoopsFunctions).CallsFunctions(arg);
+}
+OpBuilder& OpBuilder::ComputesOnly() { return Add(OpTrait::kComputesOnly); }
+OpBuilder& OpBuilder::MakesHandle() { return Add(OpTrait::kMakesHandle); }
+OpBuilder& OpBuilder::MakesResource() { return Add(OpTrait::kMakesResource); }
+OpBuilder& OpBuilder::OwnedByStep() { return Add(OpTrait::kOwnedByStep); }
+OpBuilder& OpBuilder::ReadsOutside() { return Add(OpTrait::kReadsOutside); }
+OpBuilder& OpBuilder::WritesOutside() { return Add(OpTrait::kWritesOutside); }
+OpBuilder& OpBuilder::Random() { return Add(OpTrait::kRandom); }
+OpBuilder& OpBuilder::MayWait() { return Add(OpTrait::kMayWait); }
+OpBuilder& OpBuilder::Asserts() { return Add(OpTrait::kAsserts); }
+OpBuilder& OpBuilder::ControlFlow() { return Add(OpTrait::kControlFlow); }
+OpBuilder& OpBuilder::FromCaller() { return Add(OpTrait::kFromCaller); }
 OpBuilder& OpBuilder::Stateful() {
   op_->is_stateful = true;
   return *this;
@@ -211,16 +263,25 @@ OpBuilder& OpBuilder::ShapeFn(tessera::ShapeFn fn) {
 }
 
 std::unique_ptr<OpDef> OpBuilder::Build() && {
-  const auto for_each = [&](char kind, absl::FunctionRef<void(absl::string_view)> parse) {
+  const auto for_each = [&](absl::FunctionRef<void(char, absl::string_view)> parse) {
     for (absl::string_view rest = specs_; !rest.empty();) {
       const absl::string_view spec = rest.substr(0, rest.find(kEnd));
-      if (spec[0] == kind) parse(spec.substr(1));
+      parse(spec[0], spec.substr(1));
       rest.remove_prefix(spec.size() + kEnd.size());
     }
   };
-  for_each('A', [&](absl::string_view spec) { ParseAttr(spec, op_->attrs.emplace_back()); });
-  for_each('I', [&](absl::string_view spec) { ParseArg(*op_, spec, op_->inputs.emplace_back()); });
-  for_each('O', [&](absl::string_view spec) { ParseArg(*op_, spec, op_->outputs.emplace_back()); });
+  // Arguments name attributes, and uses name arguments, so each comes after all of the other.
+  for_each([&](char kind, absl::string_view spec) {
+    if (kind == kAttr) ParseAttr(spec, op_->attrs.emplace_back());
+  });
+  for_each([&](char kind, absl::string_view spec) {
+    if (kind == kInput) ParseArg(*op_, spec, op_->inputs.emplace_back());
+    if (kind == kOutput) ParseArg(*op_, spec, op_->outputs.emplace_back());
+  });
+  for_each([&](char kind, absl::string_view spec) {
+    if (kind >= kFirstUse) SetUse(spec, static_cast<ArgUse>(kind - kFirstUse), *op_);
+  });
+  DeriveTraits(*op_);
   return std::move(op_);
 }
 

@@ -1,7 +1,8 @@
-// Ops and kernels from a user's shared library.
+// Loads ops and kernels from a user's shared library.
 //
-// The library is built against this runtime's headers and uses REGISTER_OP and REGISTER_KERNEL; its
-// static initialisers fill the registries when it is loaded. docs/custom-ops.md has an example.
+// The library is built against the headers of this runtime and uses REGISTER_OP and
+// REGISTER_KERNEL. Its static initialisers fill the registries when it is loaded.
+// docs/custom-ops.md has an example.
 #pragma once
 
 #include <string>
@@ -11,10 +12,10 @@
 
 namespace tessera {
 
-// Loads the library, for the rest of the process's life. Loading one twice does nothing the second
-// time. Thread-safe.
-// Returns the names of the ops it added.
-// Errors: INVALID_ARGUMENT with the loader's reason.
+// Loads the library for the rest of the process's life, and returns the names of the ops that it
+// added. Loading a library again adds nothing. Thread-safe. Errors: INVALID_ARGUMENT with the
+// dynamic linker's reason, and with the remedy if the library was built against headers of another
+// ABI (see op_abi.h). Nothing of the library has run then.
 absl::StatusOr<std::vector<std::string>> LoadOpLibrary(const std::string& path);
 
 }  // namespace tessera

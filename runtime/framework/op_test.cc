@@ -54,6 +54,40 @@ TEST(OpBuilderTest, RefAndListArguments) {
   EXPECT_EQ(InputRange(*op, attrs, "nothing").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(OpBuilderTest, DerivesTraitsFromTheUsesOfArguments) {
+  const auto op = std::move(OpBuilder("TestUses")
+                                .Reads("from")
+                                .Writes("to")
+                                .Input("values: N * T")
+                                .Input("from: resource")
+                                .Input("to: resource")
+                                .Attr("N: int >= 1")
+                                .Attr("T: type")
+                                .Stateful())
+                      .Build();
+  EXPECT_TRUE(op->Has(OpTrait::kReadsResource));
+  EXPECT_TRUE(op->Has(OpTrait::kWritesResource));
+  EXPECT_FALSE(op->Has(OpTrait::kUndeclared));
+  const AttrMap attrs{{"N", 2}, {"T", DType::kFloat}};
+  EXPECT_EQ(InputUse(*op, attrs, 1), ArgUse::kUndeclared);
+  EXPECT_EQ(InputUse(*op, attrs, 2), ArgUse::kRead);
+  EXPECT_EQ(InputUse(*op, attrs, 3), ArgUse::kWritten);
+  EXPECT_EQ(InputUse(*op, attrs, 4), ArgUse::kUndeclared);
+}
+
+TEST(OpBuilderTest, SilenceAboutStateIsMarked) {
+  const auto is_undeclared = [](OpBuilder& op) {
+    return std::move(op).Build()->Has(OpTrait::kUndeclared);
+  };
+  EXPECT_TRUE(is_undeclared(OpBuilder("S").Stateful()));
+  EXPECT_TRUE(is_undeclared(OpBuilder("R").Input("r: resource")));
+  EXPECT_TRUE(is_undeclared(OpBuilder("V").Input("v: Ref(float)")));
+  EXPECT_TRUE(is_undeclared(OpBuilder("T").Input("a: resource").Input("b: resource").Reads("a")));
+  EXPECT_FALSE(is_undeclared(OpBuilder("P").Input("x: float")));
+  EXPECT_FALSE(is_undeclared(OpBuilder("C").Stateful().ComputesOnly()));
+  EXPECT_FALSE(is_undeclared(OpBuilder("W").Stateful().Input("r: resource").Writes("r")));
+}
+
 TEST(CompleteAttrsTest, FillsDefaultsAndKeepsUndeclaredAttributes) {
   const auto op = Concat();
   AttrMap attrs{{"N", 3}, {"_class", "loc:@x"}};

@@ -1,4 +1,4 @@
-// Shape functions: what is known of an op's output shapes before it runs.
+// Shape functions: they infer the output shapes of a node before it runs.
 //
 //   absl::Status MatMulShape(ShapeContext& c) {
 //     ASSIGN_OR_RETURN(PartialShape a, c.WithRank(0, 2));
@@ -8,16 +8,16 @@
 //   }
 #pragma once
 
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/framework/op.h"
 
 namespace tessera {
 
-// What a shape function sees of one node. Inputs may be of unknown rank; an input's value is there
-// when it is constant. Outputs start as unknown. Not thread-safe.
+// One node as its shape function sees it. An input's rank may be unknown, and its value is known
+// only if it is constant. Output shapes are unknown until they are set. Not thread-safe.
 class ShapeContext {
  public:
   ShapeContext(const OpDef& op, const AttrMap& attrs, std::vector<PartialShape> inputs,
@@ -31,14 +31,16 @@ class ShapeContext {
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const PartialShape& input(int i) const { return inputs_[i]; }
-  // The constant value of input i, or null.
+  // Returns the constant value of input i, or null if it is not constant.
   const Tensor* input_value(int i) const {
     return i < static_cast<int>(input_values_.size()) ? input_values_[i] : nullptr;
   }
-  // A constant int32 or int64 vector (or scalar) input as numbers. Errors: NOT_FOUND if unknown.
+  // Returns the elements of input i, a constant int32 or int64 scalar or vector.
+  // Errors: NOT_FOUND if the input is not constant.
   absl::StatusOr<std::vector<int64_t>> IntInput(int i) const;
-  // A constant shape-valued input as a shape, -1 as unknown; unknown (of the vector's length if
-  // that is known) if it is not constant.
+  // Returns the shape that input i, an int32 or int64 vector, describes; -1 is an unknown
+  // dimension. If the input is not constant, all dimensions are unknown, and so is the rank unless
+  // the input's length is known.
   absl::StatusOr<PartialShape> ShapeInput(int i) const;
 
   template <typename T>
@@ -51,8 +53,8 @@ class ShapeContext {
     return tessera::InputRange(op_, attrs_, arg);
   }
 
-  // Input i constrained to a rank: unknown rank becomes `rank` unknown dimensions.
-  // Errors: INVALID_ARGUMENT if the rank differs.
+  // Returns the shape of input i, which must have this rank. An unknown rank becomes `rank` unknown
+  // dimensions. Errors: INVALID_ARGUMENT if the rank differs.
   absl::StatusOr<PartialShape> WithRank(int i, int rank) const;
 
   void set_output(int i, PartialShape shape) { outputs_[i] = std::move(shape); }
@@ -68,15 +70,16 @@ class ShapeContext {
 
 // Shape functions that many ops share.
 namespace shape {
-absl::Status Unknown(ShapeContext& c);
-absl::Status Scalar(ShapeContext& c);             // every output is a scalar
-absl::Status SameAsFirstInput(ShapeContext& c);   // every output like input 0
-absl::Status Broadcast(ShapeContext& c);          // output 0: inputs 0 and 1 broadcast together
-absl::Status FromShapeAttr(ShapeContext& c);      // output 0 from attribute `shape`
-absl::Status Reduction(ShapeContext& c);          // input 0 reduced over constant axes, `keep_dims`
+absl::Status Unknown(ShapeContext& c);           // leaves every output unknown
+absl::Status Scalar(ShapeContext& c);            // makes every output a scalar
+absl::Status SameAsFirstInput(ShapeContext& c);  // gives every output the shape of input 0
+absl::Status Broadcast(ShapeContext& c);         // output 0 is inputs 0 and 1 broadcast together
+absl::Status FromShapeAttr(ShapeContext& c);     // output 0 has the shape in attribute `shape`
+absl::Status Reduction(ShapeContext& c);         // input 0 reduced over the axes in input 1
 }  // namespace shape
 
-// The shape two operands broadcast to. Errors: INVALID_ARGUMENT if two known dimensions clash.
+// Returns the shape that two operands broadcast to.
+// Errors: INVALID_ARGUMENT if two known dimensions are incompatible.
 absl::StatusOr<PartialShape> BroadcastShapes(const PartialShape& a, const PartialShape& b);
 
 }  // namespace tessera

@@ -42,10 +42,10 @@ REGISTER_OP("BroadcastTo")
     .Attr("Tidx: {int32, int64} = int32").ShapeFn(shape::FromShapeInput1);
 REGISTER_OP("CheckNumerics")
     .Input("tensor: T").Output("output: T").Attr("T: {bfloat16, half, float, double}")
-    .Attr("message: string").Stateful().ShapeFn(shape::SameAsFirstInput);
+    .Attr("message: string").Stateful().ShapeFn(shape::SameAsFirstInput).Asserts();
 REGISTER_OP("CheckNumericsV2")
     .Input("tensor: T").Output("output: T").Attr("T: {bfloat16, half, float, double}")
-    .Attr("message: string").Stateful().ShapeFn(shape::SameAsFirstInput);
+    .Attr("message: string").Stateful().ShapeFn(shape::SameAsFirstInput).Asserts();
 REGISTER_OP("Concat")
     .Input("concat_dim: int32").Input("values: N * T").Output("output: T").Attr("N: int >= 2")
     .Attr("T: type").ShapeFn(shape::Concat);
@@ -69,9 +69,11 @@ REGISTER_OP("CopyHost")
     .Attr("debug_ops_spec: list(string) = []").AllowsUninitializedInput()
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DebugGradientIdentity")
-    .Input("input: T").Output("output: T").Attr("T: type").AllowsUninitializedInput();
+    .Input("input: T").Output("output: T").Attr("T: type").AllowsUninitializedInput()
+    .Forwards("input");
 REGISTER_OP("DeepCopy")
-    .Input("x: T").Output("y: T").Attr("T: type").Stateful().ShapeFn(shape::SameAsFirstInput);
+    .Input("x: T").Output("y: T").Attr("T: type").Stateful().ShapeFn(shape::SameAsFirstInput)
+    .ComputesOnly();
 REGISTER_OP("DepthToSpace")
     .Input("input: T").Output("output: T").Attr("T: type").Attr("block_size: int >= 2")
     .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'").ShapeFn(shape::SpaceToDepth);
@@ -83,7 +85,7 @@ REGISTER_OP("DiagPart")
     .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, complex128}");
 REGISTER_OP("Empty")
     .Input("shape: int32").Output("output: dtype").Attr("dtype: type").Attr("init: bool = false")
-    .Stateful().ShapeFn(shape::FromShapeInput0);
+    .Stateful().ShapeFn(shape::FromShapeInput0).ComputesOnly();
 REGISTER_OP("EnsureShape")
     .Input("input: T").Output("output: T").Attr("shape: shape").Attr("T: type")
     .ShapeFn(shape::EnsureShape);
@@ -113,16 +115,18 @@ REGISTER_OP("GatherV2")
     .Attr("Tindices: {int16, int32, int64}").Attr("Taxis: {int32, int64}").ShapeFn(shape::Gather);
 REGISTER_OP("GuaranteeConst")
     .Input("input: T").Output("output: T").Attr("T: type").Stateful()
-    .ShapeFn(shape::SameAsFirstInput);
+    .ShapeFn(shape::SameAsFirstInput).ComputesOnly().Forwards("input");
 REGISTER_OP("HostConst")
     .Output("output: dtype").Attr("value: tensor").Attr("dtype: type").ShapeFn(shape::Const);
 REGISTER_OP("Identity")
-    .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput);
+    .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput)
+    .Forwards("input");
 REGISTER_OP("IdentityN")
-    .Input("input: T").Output("output: T").Attr("T: list(type) >= 1").ShapeFn(shape::SameAsInputs);
+    .Input("input: T").Output("output: T").Attr("T: list(type) >= 1").ShapeFn(shape::SameAsInputs)
+    .Forwards("input");
 REGISTER_OP("ImmutableConst")
     .Output("tensor: dtype").Attr("dtype: type").Attr("shape: shape")
-    .Attr("memory_region_name: string");
+    .Attr("memory_region_name: string").ReadsOutside();
 REGISTER_OP("InplaceAdd")
     .Input("x: T").Input("i: int32").Input("v: T").Output("y: T").Attr("T: type")
     .ShapeFn(shape::SameAsFirstInput);
@@ -203,21 +207,21 @@ REGISTER_OP("ParallelConcat")
     .Attr("shape: shape").ShapeFn(shape::FromShapeAttr);
 REGISTER_OP("Placeholder")
     .Output("output: dtype").Attr("dtype: type").Attr("shape: shape = <unknown>")
-    .ShapeFn(shape::FromShapeAttr);
+    .ShapeFn(shape::FromShapeAttr).FromCaller();
 REGISTER_OP("PlaceholderV2")
     .Output("output: dtype").Attr("dtype: type").Attr("shape: shape").Deprecated(23)
-    .ShapeFn(shape::FromShapeAttr);
+    .ShapeFn(shape::FromShapeAttr).FromCaller();
 REGISTER_OP("PlaceholderWithDefault")
     .Input("input: dtype").Output("output: dtype").Attr("dtype: type").Attr("shape: shape")
-    .ShapeFn(shape::FromShapeAttr);
+    .ShapeFn(shape::FromShapeAttr).FromCaller();
 REGISTER_OP("PreventGradient")
     .Input("input: T").Output("output: T").Attr("T: type").Attr("message: string = ''")
-    .ShapeFn(shape::SameAsFirstInput);
+    .ShapeFn(shape::SameAsFirstInput).Forwards("input");
 REGISTER_OP("Rank")
     .Input("input: T").Output("output: int32").Attr("T: type").ShapeFn(shape::Scalar);
 REGISTER_OP("RefIdentity")
     .Input("input: Ref(T)").Output("output: Ref(T)").Attr("T: type").AllowsUninitializedInput()
-    .ShapeFn(shape::SameAsFirstInput);
+    .ShapeFn(shape::SameAsFirstInput).Forwards("input");
 REGISTER_OP("Reshape")
     .Input("tensor: T").Input("shape: Tshape").Output("output: T").Attr("T: type")
     .Attr("Tshape: {int32, int64} = int32").ShapeFn(shape::Reshape);
@@ -263,7 +267,8 @@ REGISTER_OP("Slice")
     .Input("input: T").Input("begin: Index").Input("size: Index").Output("output: T")
     .Attr("T: type").Attr("Index: {int32, int64}").ShapeFn(shape::Slice);
 REGISTER_OP("Snapshot")
-    .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput);
+    .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput)
+    .Forwards("input");
 REGISTER_OP("SpaceToBatch")
     .Input("input: T").Input("paddings: Tpaddings").Output("output: T").Attr("T: type")
     .Attr("Tpaddings: {int32, int64} = int32").Attr("block_size: int >= 2");
@@ -285,7 +290,8 @@ REGISTER_OP("Squeeze")
     .Input("input: T").Output("output: T").Attr("T: type")
     .Attr("squeeze_dims: list(int) >= 0 = []").ShapeFn(shape::Squeeze);
 REGISTER_OP("StopGradient")
-    .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput);
+    .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput)
+    .Forwards("input");
 REGISTER_OP("StridedSlice")
     .Input("input: T").Input("begin: Index").Input("end: Index").Input("strides: Index")
     .Output("output: T").Attr("T: type").Attr("Index: {int16, int32, int64}")

@@ -1,4 +1,4 @@
-// Shape functions of the ops that move elements.
+// Shape functions of the ops that rearrange, select or join elements. Most are named after their op.
 #pragma once
 
 #include "runtime/framework/shape_inference.h"
@@ -12,7 +12,7 @@ absl::Status ExpandDims(ShapeContext& c);
 absl::Status Squeeze(ShapeContext& c);
 absl::Status Transpose(ShapeContext& c);
 absl::Status EnsureShape(ShapeContext& c);
-absl::Status Concat(ShapeContext& c);  // values, axis; or concat_dim, values
+absl::Status Concat(ShapeContext& c);  // Concat and ConcatV2: the axis may be the first or last input
 absl::Status ConcatOffset(ShapeContext& c);
 absl::Status Pack(ShapeContext& c);
 absl::Status Unpack(ShapeContext& c);
@@ -20,30 +20,32 @@ absl::Status Split(ShapeContext& c);
 absl::Status SplitV(ShapeContext& c);
 absl::Status Slice(ShapeContext& c);
 absl::Status StridedSlice(ShapeContext& c);
-absl::Status Pad(ShapeContext& c);  // Pad, PadV2, MirrorPad
+absl::Status Pad(ShapeContext& c);  // Pad, PadV2 and MirrorPad
 absl::Status Tile(ShapeContext& c);
-absl::Status Gather(ShapeContext& c);  // Gather, GatherV2
+absl::Status Gather(ShapeContext& c);  // Gather and GatherV2
 absl::Status GatherNd(ShapeContext& c);
 absl::Status OneHot(ShapeContext& c);
 absl::Status Bitcast(ShapeContext& c);
-absl::Status SpaceToDepth(ShapeContext& c);  // and DepthToSpace
+absl::Status SpaceToDepth(ShapeContext& c);  // SpaceToDepth and DepthToSpace
 absl::Status MatrixDiag(ShapeContext& c);
 absl::Status MatrixDiagPart(ShapeContext& c);
 absl::Status BroadcastArgs(ShapeContext& c);
 
-// Output 0 is the input at a position, read as a shape: Fill, BroadcastTo, ScatterNd.
+// Output 0 has the shape that the elements of input 0 (1, 2) describe, as in Fill, BroadcastTo and
+// ScatterNd.
 absl::Status FromShapeInput0(ShapeContext& c);
 absl::Status FromShapeInput1(ShapeContext& c);
 absl::Status FromShapeInput2(ShapeContext& c);
-// Every output like its input: IdentityN.
+// Output i has the shape of input i, as in IdentityN.
 absl::Status SameAsInputs(ShapeContext& c);
-// Every output a vector with as many elements as its input has dimensions: Shape, ShapeN.
+// Output i is a vector with one element for each dimension of input i, as in Shape and ShapeN.
 absl::Status RankVectors(ShapeContext& c);
-// Every output a vector of unknown length: ListDiff, BroadcastGradientArgs.
+// Every output is a vector of unknown length, as in ListDiff and BroadcastGradientArgs.
 absl::Status UnknownVectors(ShapeContext& c);
-// Where: [unknown, rank].
+// The output is a matrix with an unknown number of rows and a column for each dimension of the input.
 absl::Status Where(ShapeContext& c);
-// Unique: unknown distinct elements, an index an element, counts.
+// The distinct elements and their counts are of unknown number; there is one index for each element of
+// the input.
 absl::Status Unique(ShapeContext& c);
 
 }  // namespace shape

@@ -6,35 +6,40 @@ namespace tessera {
 REGISTER_OP("AccumulatorApplyGradient")
     .Input("handle: Ref(string)").Input("local_step: int64").Input("gradient: dtype")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
-        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Writes("handle");
 REGISTER_OP("AccumulatorTakeGradient")
     .Input("handle: Ref(string)").Input("num_required: int32").Output("average: dtype")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
-        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}");
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Writes("handle").MayWait();
 REGISTER_OP("AnonymousHashTable")
-    .Output("table_handle: resource").Attr("key_dtype: type").Attr("value_dtype: type").Stateful();
+    .Output("table_handle: resource").Attr("key_dtype: type").Attr("value_dtype: type").Stateful()
+    .MakesResource();
 REGISTER_OP("AnonymousMutableDenseHashTable")
     .Input("empty_key: key_dtype").Input("deleted_key: key_dtype")
     .Output("table_handle: resource").Attr("key_dtype: type").Attr("value_dtype: type")
     .Attr("value_shape: shape = []").Attr("initial_num_buckets: int = 131072")
-    .Attr("max_load_factor: float = 0.800000012").Stateful();
+    .Attr("max_load_factor: float = 0.800000012").Stateful().MakesResource();
 REGISTER_OP("AnonymousMutableHashTable")
-    .Output("table_handle: resource").Attr("key_dtype: type").Attr("value_dtype: type").Stateful();
+    .Output("table_handle: resource").Attr("key_dtype: type").Attr("value_dtype: type").Stateful()
+    .MakesResource();
 REGISTER_OP("AnonymousMutableHashTableOfTensors")
     .Output("table_handle: resource").Attr("key_dtype: type").Attr("value_dtype: type")
-    .Attr("value_shape: shape = []").Stateful();
+    .Attr("value_shape: shape = []").Stateful().MakesResource();
 REGISTER_OP("Barrier")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("BarrierInsertMany")
     .Input("handle: Ref(string)").Input("keys: string").Input("values: T").Attr("T: type")
-    .Attr("component_index: int");
+    .Attr("component_index: int").Writes("handle");
 REGISTER_OP("BarrierTakeMany")
     .Input("handle: Ref(string)").Input("num_elements: int32").Output("indices: int64")
     .Output("keys: string").Output("values: component_types")
     .Attr("component_types: list(type) >= 1").Attr("allow_small_batch: bool = false")
-    .Attr("wait_for_incomplete: bool = false").Attr("timeout_ms: int = -1");
+    .Attr("wait_for_incomplete: bool = false").Attr("timeout_ms: int = -1")
+    .Writes("handle").MayWait();
 REGISTER_OP("BatchFunction")
     .Input("in_tensors: Tin").Input("captured_tensors: Tcaptured").Output("out_tensors: Tout")
     .Attr("f: func").Attr("num_batch_threads: int").Attr("max_batch_size: int")
@@ -51,13 +56,13 @@ REGISTER_OP("BatchFunction")
     .Attr("batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', "
         "'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'")
     .Attr("Tin: list(type) >= 1").Attr("Tcaptured: list(type) >= 0").Attr("Tout: list(type) >= 1")
-    .Attr("enable_large_batch_splitting: bool = false");
+    .Attr("enable_large_batch_splitting: bool = false").MayWait();
 REGISTER_OP("ConditionalAccumulator")
     .Output("handle: Ref(string)")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("shape: shape").Attr("container: string = ''").Attr("shared_name: string = ''")
-    .Attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'").Stateful();
+    .Attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'").Stateful().MakesResource();
 REGISTER_OP("DynamicPartition")
     .Input("data: T").Input("partitions: int32").Output("outputs: num_partitions * T")
     .Attr("num_partitions: int >= 1").Attr("T: type");
@@ -67,261 +72,278 @@ REGISTER_OP("DynamicStitch")
 REGISTER_OP("FIFOQueue")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("FIFOQueueV2")
     .Output("handle: resource").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("HashTable")
     .Output("table_handle: Ref(string)").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
-    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful();
+    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful().MakesResource();
 REGISTER_OP("HashTableV2")
     .Output("table_handle: resource").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
-    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful();
+    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful().MakesResource();
 REGISTER_OP("InitializeTable")
     .Input("table_handle: Ref(string)").Input("keys: Tkey").Input("values: Tval")
-    .Attr("Tkey: type").Attr("Tval: type");
+    .Attr("Tkey: type").Attr("Tval: type").Writes("table_handle");
 REGISTER_OP("InitializeTableFromTextFile")
     .Input("table_handle: Ref(string)").Input("filename: string").Attr("key_index: int >= -2")
     .Attr("value_index: int >= -2").Attr("vocab_size: int >= -1 = -1")
-    .Attr("delimiter: string = '	'").Attr("offset: int = 0");
+    .Attr("delimiter: string = '	'").Attr("offset: int = 0").Writes("table_handle").ReadsOutside();
 REGISTER_OP("InitializeTableFromTextFileV2")
     .Input("table_handle: resource").Input("filename: string").Attr("key_index: int >= -2")
     .Attr("value_index: int >= -2").Attr("vocab_size: int >= -1 = -1")
-    .Attr("delimiter: string = '	'").Attr("offset: int = 0").Stateful();
+    .Attr("delimiter: string = '	'").Attr("offset: int = 0").Stateful()
+    .Writes("table_handle").ReadsOutside();
 REGISTER_OP("InitializeTableV2")
     .Input("table_handle: resource").Input("keys: Tkey").Input("values: Tval").Attr("Tkey: type")
-    .Attr("Tval: type").Stateful();
+    .Attr("Tval: type").Stateful().Writes("table_handle");
 REGISTER_OP("LookupTableExport")
     .Input("table_handle: Ref(string)").Output("keys: Tkeys").Output("values: Tvalues")
-    .Attr("Tkeys: type").Attr("Tvalues: type");
+    .Attr("Tkeys: type").Attr("Tvalues: type").Reads("table_handle");
 REGISTER_OP("LookupTableExportV2")
     .Input("table_handle: resource").Output("keys: Tkeys").Output("values: Tvalues")
-    .Attr("Tkeys: type").Attr("Tvalues: type").Stateful();
+    .Attr("Tkeys: type").Attr("Tvalues: type").Stateful().Reads("table_handle");
 REGISTER_OP("LookupTableFind")
     .Input("table_handle: Ref(string)").Input("keys: Tin").Input("default_value: Tout")
-    .Output("values: Tout").Attr("Tin: type").Attr("Tout: type");
+    .Output("values: Tout").Attr("Tin: type").Attr("Tout: type").Reads("table_handle");
 REGISTER_OP("LookupTableFindV2")
     .Input("table_handle: resource").Input("keys: Tin").Input("default_value: Tout")
-    .Output("values: Tout").Attr("Tin: type").Attr("Tout: type").Stateful();
+    .Output("values: Tout").Attr("Tin: type").Attr("Tout: type").Stateful().Reads("table_handle");
 REGISTER_OP("LookupTableImport")
     .Input("table_handle: Ref(string)").Input("keys: Tin").Input("values: Tout").Attr("Tin: type")
-    .Attr("Tout: type");
+    .Attr("Tout: type").Writes("table_handle");
 REGISTER_OP("LookupTableImportV2")
     .Input("table_handle: resource").Input("keys: Tin").Input("values: Tout").Attr("Tin: type")
-    .Attr("Tout: type").Stateful();
+    .Attr("Tout: type").Stateful().Writes("table_handle");
 REGISTER_OP("LookupTableInsert")
     .Input("table_handle: Ref(string)").Input("keys: Tin").Input("values: Tout").Attr("Tin: type")
-    .Attr("Tout: type");
+    .Attr("Tout: type").Writes("table_handle");
 REGISTER_OP("LookupTableInsertV2")
     .Input("table_handle: resource").Input("keys: Tin").Input("values: Tout").Attr("Tin: type")
-    .Attr("Tout: type").Stateful();
+    .Attr("Tout: type").Stateful().Writes("table_handle");
 REGISTER_OP("LookupTableRemoveV2")
-    .Input("table_handle: resource").Input("keys: Tin").Attr("Tin: type").Stateful();
+    .Input("table_handle: resource").Input("keys: Tin").Attr("Tin: type").Stateful()
+    .Writes("table_handle");
 REGISTER_OP("LookupTableSize")
-    .Input("table_handle: Ref(string)").Output("size: int64");
+    .Input("table_handle: Ref(string)").Output("size: int64").Reads("table_handle");
 REGISTER_OP("LookupTableSizeV2")
-    .Input("table_handle: resource").Output("size: int64").Stateful();
+    .Input("table_handle: resource").Output("size: int64").Stateful().Reads("table_handle");
 REGISTER_OP("MapStage")
     .Input("key: int64").Input("indices: int32").Input("values: fake_dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
     .Attr("fake_dtypes: list(type) >= 1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("MapUnstage")
     .Input("key: int64").Input("indices: int32").Output("values: dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("MutableDenseHashTable")
     .Input("empty_key: key_dtype").Output("table_handle: Ref(string)")
     .Attr("container: string = ''").Attr("shared_name: string = ''")
     .Attr("use_node_name_sharing: bool = false").Attr("key_dtype: type").Attr("value_dtype: type")
     .Attr("value_shape: shape = []").Attr("initial_num_buckets: int = 131072")
-    .Attr("max_load_factor: float = 0.800000012").Stateful();
+    .Attr("max_load_factor: float = 0.800000012").Stateful().MakesResource();
 REGISTER_OP("MutableDenseHashTableV2")
     .Input("empty_key: key_dtype").Input("deleted_key: key_dtype")
     .Output("table_handle: resource").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
     .Attr("key_dtype: type").Attr("value_dtype: type").Attr("value_shape: shape = []")
     .Attr("initial_num_buckets: int = 131072").Attr("max_load_factor: float = 0.800000012")
-    .Stateful();
+    .Stateful().MakesResource();
 REGISTER_OP("MutableHashTable")
     .Output("table_handle: Ref(string)").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
-    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful();
+    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful().MakesResource();
 REGISTER_OP("MutableHashTableOfTensors")
     .Output("table_handle: Ref(string)").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
-    .Attr("key_dtype: type").Attr("value_dtype: type").Attr("value_shape: shape = []").Stateful();
+    .Attr("key_dtype: type").Attr("value_dtype: type").Attr("value_shape: shape = []").Stateful()
+    .MakesResource();
 REGISTER_OP("MutableHashTableOfTensorsV2")
     .Output("table_handle: resource").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
-    .Attr("key_dtype: type").Attr("value_dtype: type").Attr("value_shape: shape = []").Stateful();
+    .Attr("key_dtype: type").Attr("value_dtype: type").Attr("value_shape: shape = []").Stateful()
+    .MakesResource();
 REGISTER_OP("MutableHashTableV2")
     .Output("table_handle: resource").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Attr("use_node_name_sharing: bool = false")
-    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful();
+    .Attr("key_dtype: type").Attr("value_dtype: type").Stateful().MakesResource();
 REGISTER_OP("OrderedMapPeek")
     .Input("key: int64").Input("indices: int32").Output("values: dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().MayWait();
 REGISTER_OP("OrderedMapStage")
     .Input("key: int64").Input("indices: int32").Input("values: fake_dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
     .Attr("fake_dtypes: list(type) >= 1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("PaddingFIFOQueue")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("PaddingFIFOQueueV2")
     .Output("handle: resource").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("ParallelDynamicStitch")
     .Input("indices: N * int32").Input("data: N * T").Output("merged: T").Attr("N: int >= 1")
     .Attr("T: type");
 REGISTER_OP("PriorityQueue")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 0 = []")
     .Attr("shapes: list(shape) >= 0").Attr("capacity: int = -1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("PriorityQueueV2")
     .Output("handle: resource").Attr("component_types: list(type) >= 0 = []")
     .Attr("shapes: list(shape) >= 0").Attr("capacity: int = -1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("QueueClose")
-    .Input("handle: Ref(string)").Attr("cancel_pending_enqueues: bool = false");
+    .Input("handle: Ref(string)").Attr("cancel_pending_enqueues: bool = false").Writes("handle");
 REGISTER_OP("QueueCloseV2")
-    .Input("handle: resource").Attr("cancel_pending_enqueues: bool = false").Stateful();
+    .Input("handle: resource").Attr("cancel_pending_enqueues: bool = false").Stateful()
+    .Writes("handle");
 REGISTER_OP("QueueDequeue")
     .Input("handle: Ref(string)").Output("components: component_types")
-    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1");
+    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1")
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueDequeueMany")
     .Input("handle: Ref(string)").Input("n: int32").Output("components: component_types")
-    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1");
+    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1")
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueDequeueManyV2")
     .Input("handle: resource").Input("n: int32").Output("components: component_types")
-    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful();
+    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful()
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueDequeueUpTo")
     .Input("handle: Ref(string)").Input("n: int32").Output("components: component_types")
-    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1");
+    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1")
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueDequeueUpToV2")
     .Input("handle: resource").Input("n: int32").Output("components: component_types")
-    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful();
+    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful()
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueDequeueV2")
     .Input("handle: resource").Output("components: component_types")
-    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful();
+    .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful()
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueEnqueue")
     .Input("handle: Ref(string)").Input("components: Tcomponents")
-    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1");
+    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1").Writes("handle").MayWait();
 REGISTER_OP("QueueEnqueueMany")
     .Input("handle: Ref(string)").Input("components: Tcomponents")
-    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1");
+    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1").Writes("handle").MayWait();
 REGISTER_OP("QueueEnqueueManyV2")
     .Input("handle: resource").Input("components: Tcomponents")
-    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful();
+    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful()
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueEnqueueV2")
     .Input("handle: resource").Input("components: Tcomponents")
-    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful();
+    .Attr("Tcomponents: list(type) >= 1").Attr("timeout_ms: int = -1").Stateful()
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueIsClosed")
-    .Input("handle: Ref(string)").Output("is_closed: bool");
+    .Input("handle: Ref(string)").Output("is_closed: bool").Reads("handle");
 REGISTER_OP("QueueIsClosedV2")
-    .Input("handle: resource").Output("is_closed: bool").Stateful();
+    .Input("handle: resource").Output("is_closed: bool").Stateful().Reads("handle");
 REGISTER_OP("QueueSize")
-    .Input("handle: Ref(string)").Output("size: int32");
+    .Input("handle: Ref(string)").Output("size: int32").Reads("handle");
 REGISTER_OP("QueueSizeV2")
-    .Input("handle: resource").Output("size: int32").Stateful();
+    .Input("handle: resource").Output("size: int32").Stateful().Reads("handle");
 REGISTER_OP("RandomShuffleQueue")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
     .Attr("min_after_dequeue: int = 0").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("RandomShuffleQueueV2")
     .Output("handle: resource").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
     .Attr("min_after_dequeue: int = 0").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("ResourceAccumulatorApplyGradient")
     .Input("handle: resource").Input("local_step: int64").Input("gradient: dtype")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Stateful();
+    .Stateful().Writes("handle");
 REGISTER_OP("ResourceAccumulatorSetGlobalStep")
-    .Input("handle: resource").Input("new_global_step: int64").Stateful();
+    .Input("handle: resource").Input("new_global_step: int64").Stateful().Writes("handle");
 REGISTER_OP("ResourceAccumulatorTakeGradient")
     .Input("handle: resource").Input("num_required: int32").Output("average: dtype")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Stateful();
+    .Stateful().Writes("handle").MayWait();
 REGISTER_OP("ResourceConditionalAccumulator")
     .Output("handle: resource")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("shape: shape").Attr("container: string = ''").Attr("shared_name: string = ''")
-    .Attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'").Stateful();
+    .Attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'").Stateful().MakesResource();
 REGISTER_OP("Stack")
     .Output("handle: Ref(string)").Attr("elem_type: type").Attr("stack_name: string = ''")
-    .Stateful();
+    .Stateful().MakesResource().OwnedByStep();
 REGISTER_OP("StackClose")
-    .Input("handle: Ref(string)");
+    .Input("handle: Ref(string)").Writes("handle").OwnedByStep();
 REGISTER_OP("StackCloseV2")
-    .Input("handle: resource").Stateful();
+    .Input("handle: resource").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("StackPop")
-    .Input("handle: Ref(string)").Output("elem: elem_type").Attr("elem_type: type");
+    .Input("handle: Ref(string)").Output("elem: elem_type").Attr("elem_type: type")
+    .Writes("handle").OwnedByStep();
 REGISTER_OP("StackPopV2")
-    .Input("handle: resource").Output("elem: elem_type").Attr("elem_type: type").Stateful();
+    .Input("handle: resource").Output("elem: elem_type").Attr("elem_type: type").Stateful()
+    .Writes("handle").OwnedByStep();
 REGISTER_OP("StackPush")
     .Input("handle: Ref(string)").Input("elem: T").Output("output: T").Attr("T: type")
-    .Attr("swap_memory: bool = false");
+    .Attr("swap_memory: bool = false").Writes("handle").OwnedByStep();
 REGISTER_OP("StackPushV2")
     .Input("handle: resource").Input("elem: T").Output("output: T").Attr("T: type")
-    .Attr("swap_memory: bool = false").Stateful();
+    .Attr("swap_memory: bool = false").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("StackV2")
     .Input("max_size: int32").Output("handle: resource").Attr("elem_type: type")
-    .Attr("stack_name: string = ''").Stateful();
+    .Attr("stack_name: string = ''").Stateful().MakesResource().OwnedByStep();
 REGISTER_OP("Stage")
     .Input("values: dtypes").Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("TensorArrayCloseV3")
-    .Input("handle: resource").Stateful();
+    .Input("handle: resource").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayConcatV3")
     .Input("handle: resource").Input("flow_in: float").Output("value: dtype")
     .Output("lengths: int64").Attr("dtype: type").Attr("element_shape_except0: shape = <unknown>")
-    .Stateful();
+    .Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayGatherV3")
     .Input("handle: resource").Input("indices: int32").Input("flow_in: float")
     .Output("value: dtype").Attr("dtype: type").Attr("element_shape: shape = <unknown>")
-    .Stateful();
+    .Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayGradV3")
     .Input("handle: resource").Input("flow_in: float").Output("grad_handle: resource")
-    .Output("flow_out: float").Attr("source: string").Stateful();
+    .Output("flow_out: float").Attr("source: string").Stateful()
+    .Writes("handle").MakesResource().OwnedByStep();
 REGISTER_OP("TensorArrayReadV3")
     .Input("handle: resource").Input("index: int32").Input("flow_in: float")
-    .Output("value: dtype").Attr("dtype: type").Stateful();
+    .Output("value: dtype").Attr("dtype: type").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayScatterV3")
     .Input("handle: resource").Input("indices: int32").Input("value: T").Input("flow_in: float")
-    .Output("flow_out: float").Attr("T: type").Stateful();
+    .Output("flow_out: float").Attr("T: type").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArraySizeV3")
-    .Input("handle: resource").Input("flow_in: float").Output("size: int32").Stateful();
+    .Input("handle: resource").Input("flow_in: float").Output("size: int32").Stateful()
+    .Reads("handle").OwnedByStep();
 REGISTER_OP("TensorArrayV3")
     .Input("size: int32").Output("handle: resource").Output("flow: float").Attr("dtype: type")
     .Attr("element_shape: shape = <unknown>").Attr("dynamic_size: bool = false")
     .Attr("clear_after_read: bool = true").Attr("identical_element_shapes: bool = false")
-    .Attr("tensor_array_name: string = ''").Stateful();
+    .Attr("tensor_array_name: string = ''").Stateful().MakesResource().OwnedByStep();
 REGISTER_OP("TensorArrayWriteV3")
     .Input("handle: resource").Input("index: int32").Input("value: T").Input("flow_in: float")
-    .Output("flow_out: float").Attr("T: type").Stateful();
+    .Output("flow_out: float").Attr("T: type").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("Unbatch")
     .Input("batched_tensor: T").Input("batch_index: int64").Input("id: int64")
     .Output("unbatched_tensor: T").Attr("timeout_micros: int").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Attr("T: type");
+    .Attr("shared_name: string = ''").Attr("T: type").ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("Unstage")
     .Output("values: dtypes").Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
 
 }  // namespace tessera

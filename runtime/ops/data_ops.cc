@@ -5,10 +5,10 @@ namespace tessera {
 
 REGISTER_OP("AnonymousIteratorV2")
     .Output("handle: resource").Output("deleter: variant").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Stateful();
+    .Attr("output_shapes: list(shape) >= 1").Stateful().MakesResource();
 REGISTER_OP("AnonymousIteratorV3")
     .Output("handle: resource").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Stateful();
+    .Attr("output_shapes: list(shape) >= 1").Stateful().MakesResource();
 REGISTER_OP("BatchDataset")
     .Input("input_dataset: variant").Input("batch_size: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -25,13 +25,14 @@ REGISTER_OP("CacheDataset")
 REGISTER_OP("CacheDatasetV2")
     .Input("input_dataset: variant").Input("filename: string").Input("cache: resource")
     .Output("handle: variant").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful();
+    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful()
+    .Writes("cache");
 REGISTER_OP("ConcatenateDataset")
     .Input("input_dataset: variant").Input("another_dataset: variant").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
 REGISTER_OP("DeleteIterator")
-    .Input("handle: resource").Input("deleter: variant").Stateful();
+    .Input("handle: resource").Input("deleter: variant").Stateful().Writes("handle");
 REGISTER_OP("FilterDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Output("handle: variant").Attr("predicate: func").Attr("Targuments: list(type) >= 0")
@@ -40,7 +41,7 @@ REGISTER_OP("FilterDataset")
 REGISTER_OP("FixedLengthRecordDatasetV2")
     .Input("filenames: string").Input("header_bytes: int64").Input("record_bytes: int64")
     .Input("footer_bytes: int64").Input("buffer_size: int64").Input("compression_type: string")
-    .Output("handle: variant").Attr("metadata: string = ''").Stateful();
+    .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();
 REGISTER_OP("FlatMapDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Output("handle: variant").Attr("f: func").Attr("Targuments: list(type) >= 0")
@@ -53,25 +54,29 @@ REGISTER_OP("InterleaveDataset")
     .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''");
 REGISTER_OP("Iterator")
     .Output("handle: resource").Attr("shared_name: string").Attr("container: string")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful();
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
+    .MakesResource();
 REGISTER_OP("IteratorFromStringHandle")
     .Input("string_handle: string").Output("resource_handle: resource")
     .Attr("output_types: list(type) >= 0 = []").Attr("output_shapes: list(shape) >= 0 = []")
-    .Stateful();
+    .Stateful().MakesResource();
 REGISTER_OP("IteratorFromStringHandleV2")
     .Input("string_handle: string").Output("resource_handle: resource")
     .Attr("output_types: list(type) >= 0 = []").Attr("output_shapes: list(shape) >= 0 = []")
-    .Stateful();
+    .Stateful().MakesResource();
 REGISTER_OP("IteratorGetNext")
     .Input("iterator: resource").Output("components: output_types")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful();
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
+    .Writes("iterator").ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("IteratorToStringHandle")
-    .Input("resource_handle: resource").Output("string_handle: string").Stateful();
+    .Input("resource_handle: resource").Output("string_handle: string").Stateful()
+    .Reads("resource_handle");
 REGISTER_OP("IteratorV2")
     .Output("handle: resource").Attr("shared_name: string").Attr("container: string")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful();
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
+    .MakesResource();
 REGISTER_OP("MakeIterator")
-    .Input("dataset: variant").Input("iterator: resource").Stateful();
+    .Input("dataset: variant").Input("iterator: resource").Stateful().Writes("iterator");
 REGISTER_OP("MapDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Output("handle: variant").Attr("f: func").Attr("Targuments: list(type) >= 0")
@@ -88,7 +93,7 @@ REGISTER_OP("NonSerializableDataset")
 REGISTER_OP("OneShotIterator")
     .Output("handle: resource").Attr("dataset_factory: func")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful();
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("OptimizeDataset")
     .Input("input_dataset: variant").Input("optimizations: string").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -148,13 +153,15 @@ REGISTER_OP("PrefetchDataset")
 REGISTER_OP("RangeDataset")
     .Input("start: int64").Input("stop: int64").Input("step: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("metadata: string = ''").Attr("replicate_on_split: bool = false").Stateful();
+    .Attr("metadata: string = ''").Attr("replicate_on_split: bool = false").Stateful()
+    .ComputesOnly();
 REGISTER_OP("ReduceDataset")
     .Input("input_dataset: variant").Input("initial_state: Tstate")
     .Input("other_arguments: Targuments").Output("components: output_types").Attr("f: func")
     .Attr("Tstate: list(type) >= 1").Attr("Targuments: list(type) >= 0")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("use_inter_op_parallelism: bool = true").Attr("metadata: string = ''").Stateful();
+    .Attr("use_inter_op_parallelism: bool = true").Attr("metadata: string = ''").Stateful()
+    .ReadsOutside().WritesOutside();
 REGISTER_OP("RepeatDataset")
     .Input("input_dataset: variant").Input("count: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -179,23 +186,25 @@ REGISTER_OP("ShuffleDataset")
 REGISTER_OP("ShuffleDatasetV2")
     .Input("input_dataset: variant").Input("buffer_size: int64").Input("seed_generator: resource")
     .Output("handle: variant").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful();
+    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful()
+    .Writes("seed_generator");
 REGISTER_OP("ShuffleDatasetV3")
     .Input("input_dataset: variant").Input("buffer_size: int64").Input("seed: int64")
     .Input("seed2: int64").Input("seed_generator: resource").Output("handle: variant")
     .Attr("reshuffle_each_iteration: bool = true").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful();
+    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful()
+    .Writes("seed_generator");
 REGISTER_OP("SkipDataset")
     .Input("input_dataset: variant").Input("count: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
 REGISTER_OP("TFRecordDataset")
     .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
-    .Output("handle: variant").Attr("metadata: string = ''").Stateful();
+    .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();
 REGISTER_OP("TFRecordDatasetV2")
     .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
     .Input("byte_offsets: int64").Output("handle: variant").Attr("metadata: string = ''")
-    .Stateful();
+    .Stateful().ReadsOutside();
 REGISTER_OP("TakeDataset")
     .Input("input_dataset: variant").Input("count: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -203,15 +212,15 @@ REGISTER_OP("TakeDataset")
 REGISTER_OP("TensorDataset")
     .Input("components: Toutput_types").Output("handle: variant")
     .Attr("Toutput_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("metadata: string = ''").Stateful();
+    .Attr("metadata: string = ''").Stateful().ComputesOnly();
 REGISTER_OP("TensorSliceDataset")
     .Input("components: Toutput_types").Output("handle: variant")
     .Attr("Toutput_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("is_files: bool = false").Attr("metadata: string = ''")
-    .Attr("replicate_on_split: bool = false").Stateful();
+    .Attr("replicate_on_split: bool = false").Stateful().ComputesOnly();
 REGISTER_OP("TextLineDataset")
     .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
-    .Output("handle: variant").Attr("metadata: string = ''").Stateful();
+    .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();
 REGISTER_OP("UnwrapDatasetVariant")
     .Input("input_handle: variant").Output("output_handle: variant");
 REGISTER_OP("WindowDataset")

@@ -139,7 +139,7 @@ REGISTER_OP("RGBToHSV")
 REGISTER_OP("RandomCrop")
     .Input("image: T").Input("size: int64").Output("output: T")
     .Attr("T: {uint8, int8, int16, int32, int64, float, double}").Attr("seed: int = 0")
-    .Attr("seed2: int = 0").Stateful().Deprecated(8);
+    .Attr("seed2: int = 0").Stateful().Deprecated(8).Random();
 REGISTER_OP("ResizeArea")
     .Input("images: T").Input("size: int32").Output("resized_images: float")
     .Attr("T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}")
@@ -174,14 +174,14 @@ REGISTER_OP("SampleDistortedBoundingBox")
     .Attr("seed2: int = 0").Attr("min_object_covered: float = 0.100000001")
     .Attr("aspect_ratio_range: list(float) = [0.75, 1.33000004]")
     .Attr("area_range: list(float) = [0.0500000007, 1]").Attr("max_attempts: int = 100")
-    .Attr("use_image_if_no_bounding_boxes: bool = false").Stateful();
+    .Attr("use_image_if_no_bounding_boxes: bool = false").Stateful().Random();
 REGISTER_OP("SampleDistortedBoundingBoxV2")
     .Input("image_size: T").Input("bounding_boxes: float").Input("min_object_covered: float")
     .Output("begin: T").Output("size: T").Output("bboxes: float")
     .Attr("T: {uint8, int8, int16, int32, int64}").Attr("seed: int = 0").Attr("seed2: int = 0")
     .Attr("aspect_ratio_range: list(float) = [0.75, 1.33000004]")
     .Attr("area_range: list(float) = [0.0500000007, 1]").Attr("max_attempts: int = 100")
-    .Attr("use_image_if_no_bounding_boxes: bool = false").Stateful();
+    .Attr("use_image_if_no_bounding_boxes: bool = false").Stateful().Random();
 REGISTER_OP("ScaleAndTranslate")
     .Input("images: T").Input("size: int32").Input("scale: float").Input("translation: float")
     .Output("resized_images: float")

@@ -5,10 +5,14 @@
 namespace tessera {
 
 // Ends of a function body or of a pruned graph.
-REGISTER_OP("_Arg").Output("output: T").Attr("T: type").Attr("index: int >= 0").Stateful();
-REGISTER_OP("_DeviceArg").Output("output: T").Attr("T: type").Attr("index: int >= 0").Stateful();
-REGISTER_OP("_Retval").Input("input: T").Attr("T: type").Attr("index: int >= 0").Stateful();
-REGISTER_OP("_DeviceRetval").Input("input: T").Attr("T: type").Attr("index: int >= 0").Stateful();
+REGISTER_OP("_Arg").Output("output: T").Attr("T: type").Attr("index: int >= 0").Stateful()
+    .FromCaller();
+REGISTER_OP("_DeviceArg").Output("output: T").Attr("T: type").Attr("index: int >= 0").Stateful()
+    .FromCaller();
+REGISTER_OP("_Retval").Input("input: T").Attr("T: type").Attr("index: int >= 0").Stateful()
+    .ComputesOnly().Routes("input");
+REGISTER_OP("_DeviceRetval").Input("input: T").Attr("T: type").Attr("index: int >= 0").Stateful()
+    .ComputesOnly().Routes("input");
 REGISTER_OP("_ListToArray")
     .Input("input: Tin").Output("output: N * T").Attr("Tin: list(type) >= 1").Attr("T: type")
     .Attr("N: int >= 1");
@@ -19,46 +23,46 @@ REGISTER_OP("_ArrayToList")
 // Stands for a node of an op that nobody has declared; `_op` names it.
 REGISTER_OP("_Unsupported")
     .Input("inputs: _inputs").Output("outputs: _outputs").Attr("_op: string")
-    .Attr("_inputs: list(type)").Attr("_outputs: list(type)");
+    .Attr("_inputs: list(type)").Attr("_outputs: list(type)").ReadsOutside();
 
 // Edges between devices.
 REGISTER_OP("_Send")
     .Input("tensor: T").Attr("T: type").Attr("tensor_name: string").Attr("send_device: string")
     .Attr("send_device_incarnation: int").Attr("recv_device: string")
-    .Attr("client_terminated: bool = false").Stateful();
+    .Attr("client_terminated: bool = false").Stateful().WritesOutside();
 REGISTER_OP("_Recv")
     .Output("tensor: tensor_type").Attr("tensor_type: type").Attr("tensor_name: string")
     .Attr("send_device: string").Attr("send_device_incarnation: int").Attr("recv_device: string")
-    .Attr("client_terminated: bool = false").Stateful();
+    .Attr("client_terminated: bool = false").Stateful().ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("_HostSend")
     .Input("tensor: T").Attr("T: type").Attr("tensor_name: string").Attr("send_device: string")
     .Attr("send_device_incarnation: int").Attr("recv_device: string")
-    .Attr("client_terminated: bool = false").Stateful();
+    .Attr("client_terminated: bool = false").Stateful().WritesOutside();
 REGISTER_OP("_HostRecv")
     .Output("tensor: tensor_type").Attr("tensor_type: type").Attr("tensor_name: string")
     .Attr("send_device: string").Attr("send_device_incarnation: int").Attr("recv_device: string")
-    .Attr("client_terminated: bool = false").Stateful();
+    .Attr("client_terminated: bool = false").Stateful().ReadsOutside().WritesOutside().MayWait();
 
 // Control flow.
 REGISTER_OP("_SwitchN")
     .Input("data: T").Input("output_index: int32").Output("outputs: num_outs * T")
-    .Attr("num_outs: int >= 1").Attr("T: type");
+    .Attr("num_outs: int >= 1").Attr("T: type").ControlFlow().Routes("data");
 REGISTER_OP("_If")
     .Input("cond: Tcond").Input("input: Tin").Output("output: Tout").Attr("Tcond: type")
     .Attr("Tin: list(type) >= 1").Attr("Tout: list(type) >= 1").Attr("then_branch: func")
-    .Attr("else_branch: func").Stateful();
+    .Attr("else_branch: func").Stateful().CallsFunctions("input");
 REGISTER_OP("_While")
     .Input("input: T").Output("output: T").Attr("T: list(type) >= 0").Attr("cond: func")
-    .Attr("body: func").Stateful();
+    .Attr("body: func").Stateful().LoopsFunctions("input");
 
 // Several variables at once.
 REGISTER_OP("_VarHandlesOp")
     .Output("resources: N * resource").Attr("containers: list(string)")
     .Attr("shared_names: list(string)").Attr("N: int >= 0").Attr("dtypes: list(type)")
-    .Attr("shapes: list(shape)").Stateful();
+    .Attr("shapes: list(shape)").Stateful().MakesHandle();
 REGISTER_OP("_ReadVariablesOp")
     .Input("resources: N * resource").Output("values: dtypes").Attr("N: int >= 0")
-    .Attr("dtypes: list(type) >= 1").Stateful();
+    .Attr("dtypes: list(type) >= 1").Stateful().Reads("resources");
 
 // One op with what follows it. `fused_ops` says what: "BiasAdd" or "FusedBatchNorm", then "Add", and
 // an activation such as "Relu"; `args` are bias, or scale, offset, mean and variance, then what is
@@ -153,9 +157,9 @@ REGISTER_OP("_TensorToHashBucketFast")
 REGISTER_OP("_HostCast")
     .Input("x: SrcT").Output("y: DstT").Attr("SrcT: type").Attr("DstT: type")
     .Attr("Truncate: bool = false");
-REGISTER_OP("_EagerConst").Input("input: T").Output("output: T").Attr("T: type");
+REGISTER_OP("_EagerConst").Input("input: T").Output("output: T").Attr("T: type").Forwards("input");
 REGISTER_OP("_ParallelConcatStart")
-    .Output("output: dtype").Attr("shape: shape").Attr("dtype: type").Stateful();
+    .Output("output: dtype").Attr("shape: shape").Attr("dtype: type").Stateful().ComputesOnly();
 REGISTER_OP("_ParallelConcatUpdate")
     .Input("value: T").Input("update: T").Output("output: T").Attr("T: type").Attr("loc: int");
 

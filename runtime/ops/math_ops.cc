@@ -137,7 +137,8 @@ REGISTER_OP("CollectiveReduce")
     .Attr("group_size: int").Attr("group_key: int").Attr("instance_key: int")
     .Attr("merge_op: {'Min', 'Max', 'Mul', 'Add'}").Attr("final_op: {'Id', 'Div'}")
     .Attr("subdiv_offsets: list(int)").Attr("wait_for: list(int) = []")
-    .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0").Stateful();
+    .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0").Stateful()
+    .ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("CollectiveReduceV2")
     .Input("input: T").Input("group_size: int32").Input("group_key: int32")
     .Input("instance_key: int32").Input("ordering_token: Nordering_token * resource")
@@ -145,7 +146,8 @@ REGISTER_OP("CollectiveReduceV2")
     .Attr("merge_op: {'Min', 'Max', 'Mul', 'Add'}").Attr("final_op: {'Id', 'Div'}")
     .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0")
     .Attr("is_stateless: bool = false").Attr("Nordering_token: int >= 0 = 0")
-    .Attr("max_subdivs_per_device: int = -1").Stateful();
+    .Attr("max_subdivs_per_device: int = -1").Stateful()
+    .Writes("ordering_token").ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("Complex")
     .Input("real: T").Input("imag: T").Output("out: Tout").Attr("T: {float, double} = float")
     .Attr("Tout: {complex64, complex128} = complex64").ShapeFn(shape::Broadcast);
@@ -254,7 +256,8 @@ REGISTER_OP("Invert")
     .Attr("T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("IsBoostedTreesEnsembleInitialized")
-    .Input("tree_ensemble_handle: resource").Output("is_initialized: bool").Stateful();
+    .Input("tree_ensemble_handle: resource").Output("is_initialized: bool").Stateful()
+    .Reads("tree_ensemble_handle");
 REGISTER_OP("IsFinite")
     .Input("x: T").Output("y: bool").Attr("T: {bfloat16, half, float, double}")
     .ShapeFn(shape::SameAsFirstInput);

@@ -151,7 +151,7 @@ REGISTER_OP("CudnnRNN")
     .Attr("input_mode: {'linear_input', 'skip_input', 'auto_select'} = 'linear_input'")
     .Attr("direction: {'unidirectional', 'bidirectional'} = 'unidirectional'")
     .Attr("dropout: float = 0").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("is_training: bool = true").Stateful();
+    .Attr("is_training: bool = true").Stateful().Random();
 REGISTER_OP("CudnnRNNBackpropV3")
     .Input("input: T").Input("input_h: T").Input("input_c: T").Input("params: T")
     .Input("sequence_lengths: int32").Input("output: T").Input("output_h: T").Input("output_c: T")
@@ -163,7 +163,7 @@ REGISTER_OP("CudnnRNNBackpropV3")
     .Attr("input_mode: {'linear_input', 'skip_input', 'auto_select'} = 'linear_input'")
     .Attr("direction: {'unidirectional', 'bidirectional'} = 'unidirectional'")
     .Attr("dropout: float = 0").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("num_proj: int = 0").Attr("time_major: bool = true").Stateful();
+    .Attr("num_proj: int = 0").Attr("time_major: bool = true").Stateful().Random();
 REGISTER_OP("CudnnRNNV3")
     .Input("input: T").Input("input_h: T").Input("input_c: T").Input("params: T")
     .Input("sequence_lengths: int32").Output("output: T").Output("output_h: T")
@@ -174,7 +174,7 @@ REGISTER_OP("CudnnRNNV3")
     .Attr("direction: {'unidirectional', 'bidirectional'} = 'unidirectional'")
     .Attr("dropout: float = 0").Attr("seed: int = 0").Attr("seed2: int = 0")
     .Attr("num_proj: int = 0").Attr("is_training: bool = true").Attr("time_major: bool = true")
-    .Stateful();
+    .Stateful().Random();
 REGISTER_OP("DataFormatDimMap")
     .Input("x: T").Output("y: T").Attr("T: {int32, int64} = int32")
     .Attr("src_format: string = 'NHWC'").Attr("dst_format: string = 'NCHW'");

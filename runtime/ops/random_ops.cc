@@ -7,7 +7,7 @@ REGISTER_OP("AllCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
     .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
-    .Attr("seed: int = 0").Attr("seed2: int = 0").Stateful();
+    .Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random();
 REGISTER_OP("ComputeAccidentalHits")
     .Input("true_classes: int64").Input("sampled_candidates: int64").Output("indices: int32")
     .Output("ids: int64").Output("weights: float").Attr("num_true: int").Attr("seed: int = 0")
@@ -19,7 +19,7 @@ REGISTER_OP("FixedUnigramCandidateSampler")
     .Attr("range_max: int >= 1").Attr("vocab_file: string = ''").Attr("distortion: float = 1")
     .Attr("num_reserved_ids: int = 0").Attr("num_shards: int >= 1 = 1")
     .Attr("shard: int >= 0 = 0").Attr("unigrams: list(float) = []").Attr("seed: int = 0")
-    .Attr("seed2: int = 0").Stateful();
+    .Attr("seed2: int = 0").Stateful().Random().ReadsOutside();
 REGISTER_OP("KMC2ChainInitialization")
     .Input("distances: float").Input("seed: int64").Output("index: int64");
 REGISTER_OP("KmeansPlusPlusInitialization")
@@ -29,20 +29,21 @@ REGISTER_OP("LogUniformCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
     .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
-    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful();
+    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random();
 REGISTER_OP("Multinomial")
     .Input("logits: T").Input("num_samples: int32").Output("output: output_dtype")
     .Attr("seed: int = 0").Attr("seed2: int = 0")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64}")
-    .Attr("output_dtype: {int32, int64} = int64").Stateful();
+    .Attr("output_dtype: {int32, int64} = int64").Stateful().Random();
 REGISTER_OP("ParameterizedTruncatedNormal")
     .Input("shape: T").Input("means: dtype").Input("stdevs: dtype").Input("minvals: dtype")
     .Input("maxvals: dtype").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
 REGISTER_OP("RandomGamma")
     .Input("shape: S").Input("alpha: T").Output("output: T").Attr("seed: int = 0")
-    .Attr("seed2: int = 0").Attr("S: {int32, int64}").Attr("T: {half, float, double}").Stateful();
+    .Attr("seed2: int = 0").Attr("S: {int32, int64}").Attr("T: {half, float, double}").Stateful()
+    .Random();
 REGISTER_OP("RandomGammaGrad")
     .Input("alpha: T").Input("sample: T").Output("output: T").Attr("T: {float, double}");
 REGISTER_OP("RandomIndexShuffle")
@@ -52,53 +53,54 @@ REGISTER_OP("RandomIndexShuffle")
 REGISTER_OP("RandomPoisson")
     .Input("shape: S").Input("rate: dtype").Output("output: dtype").Attr("seed: int = 0")
     .Attr("seed2: int = 0").Attr("S: {int32, int64}").Attr("dtype: {half, float, double}")
-    .Stateful().Deprecated(25);
+    .Stateful().Deprecated(25).Random();
 REGISTER_OP("RandomPoissonV2")
     .Input("shape: S").Input("rate: R").Output("output: dtype").Attr("seed: int = 0")
     .Attr("seed2: int = 0").Attr("S: {int32, int64}")
     .Attr("R: {half, float, double, int32, int64} = double")
-    .Attr("dtype: {half, float, double, int32, int64} = int64").Stateful();
+    .Attr("dtype: {half, float, double, int32, int64} = int64").Stateful().Random();
 REGISTER_OP("RandomShuffle")
     .Input("value: T").Output("output: T").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("T: type").Stateful();
+    .Attr("T: type").Stateful().Random();
 REGISTER_OP("RandomStandardNormal")
     .Input("shape: T").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
 REGISTER_OP("RandomUniform")
     .Input("shape: T").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
 REGISTER_OP("RandomUniformInt")
     .Input("shape: T").Input("minval: Tout").Input("maxval: Tout").Output("output: Tout")
     .Attr("seed: int = 0").Attr("seed2: int = 0").Attr("Tout: {int32, int64}")
-    .Attr("T: {int32, int64}").Stateful();
+    .Attr("T: {int32, int64}").Stateful().Random();
 REGISTER_OP("RngReadAndSkip")
     .Input("resource: resource").Input("alg: int32").Input("delta: uint64").Output("value: int64")
-    .Stateful();
+    .Stateful().Writes("resource");
 REGISTER_OP("RngSkip")
-    .Input("resource: resource").Input("algorithm: int64").Input("delta: int64").Stateful();
+    .Input("resource: resource").Input("algorithm: int64").Input("delta: int64").Stateful()
+    .Writes("resource");
 REGISTER_OP("SobolSample")
     .Input("dim: int32").Input("num_results: int32").Input("skip: int32").Output("samples: dtype")
     .Attr("dtype: {float, double} = float");
 REGISTER_OP("StatefulStandardNormalV2")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")
-    .Stateful();
+    .Stateful().Writes("resource");
 REGISTER_OP("StatefulTruncatedNormal")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")
-    .Stateful();
+    .Stateful().Writes("resource");
 REGISTER_OP("StatefulUniform")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")
-    .Stateful();
+    .Stateful().Writes("resource");
 REGISTER_OP("StatefulUniformFullInt")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = uint64").Attr("shape_dtype: type = int64")
-    .Stateful();
+    .Stateful().Writes("resource");
 REGISTER_OP("StatefulUniformInt")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Input("minval: dtype").Input("maxval: dtype").Output("output: dtype")
-    .Attr("dtype: type = int64").Attr("shape_dtype: type = int64").Stateful();
+    .Attr("dtype: type = int64").Attr("shape_dtype: type = int64").Stateful().Writes("resource");
 REGISTER_OP("StatelessMultinomial")
     .Input("logits: T").Input("num_samples: int32").Input("seed: Tseed")
     .Output("output: output_dtype")
@@ -179,11 +181,11 @@ REGISTER_OP("StatelessTruncatedNormalV2")
     .Attr("Tshape: {int32, int64} = int32");
 REGISTER_OP("TruncatedNormal")
     .Input("shape: T").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
 REGISTER_OP("UniformCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
     .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
-    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful();
+    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random();
 
 }  // namespace tessera

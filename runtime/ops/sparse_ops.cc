@@ -6,7 +6,7 @@ namespace tessera {
 REGISTER_OP("AddManySparseToTensorsMap")
     .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
     .Output("sparse_handles: int64").Attr("T: type").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().WritesOutside();
 REGISTER_OP("CSRSparseMatrixToDense")
     .Input("sparse_input: variant").Output("dense_output: type")
     .Attr("type: {float, double, complex64, complex128}");
@@ -352,6 +352,6 @@ REGISTER_OP("SparseToSparseSetOperation")
 REGISTER_OP("TakeManySparseFromTensorsMap")
     .Input("sparse_handles: int64").Output("sparse_indices: int64").Output("sparse_values: dtype")
     .Output("sparse_shape: int64").Attr("dtype: type").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful();
+    .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside();
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// The arithmetic of StridedSlice and its relatives, apart from any copying: what the shape function
-// and the kernels share.
+// The index arithmetic of StridedSlice and its relatives, which their shape function and their kernels
+// share. Nothing here copies elements.
 #pragma once
 
 #include "absl/container/inlined_vector.h"
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// The mask attributes: bit i speaks of entry i of begin, end and strides.
+// The mask attributes. Bit i belongs to entry i of begin, end and strides.
 struct StridedSliceMasks {
   int64_t begin = 0, end = 0, ellipsis = 0, new_axis = 0, shrink_axis = 0;
 
@@ -17,17 +17,17 @@ struct StridedSliceMasks {
   static absl::StatusOr<StridedSliceMasks> FromAttrs(const AttrMap& attrs);
 };
 
-// What a slice takes from a tensor: from dimension d the elements begin[d] + i * strides[d] for
-// 0 <= i < sizes[d]. `shape` is the result's: new axes inserted, shrunk ones dropped.
+// A resolved slice. It takes the elements begin[d] + i * strides[d], 0 <= i < sizes[d], of dimension d.
+// `shape` is the shape of the result, with new axes inserted and shrunk ones dropped.
 struct StridedSliceSpec {
   using Vector = absl::InlinedVector<int64_t, 8>;
 
   Vector begin, strides;
-  Vector sizes;  // -1 where the tensor's dimension is unknown and matters
+  Vector sizes;  // -1 if it depends on an unknown dimension of the tensor
   PartialShape shape;
 
-  // Resolves the operands against the sliced tensor's shape, whose rank must be known. Where one of
-  // its dimensions is unknown, so is the size of what is taken, unless one element is.
+  // Resolves the operands against the shape of the sliced tensor, whose rank must be known. If one of its
+  // dimensions is unknown, the size of the slice in it is unknown as well, unless the axis is shrunk.
   // Errors: INVALID_ARGUMENT for operands of different lengths, a zero stride, two ellipses, more
   // entries than dimensions, or a shrunk index out of range.
   static absl::StatusOr<StridedSliceSpec> Make(const PartialShape& input,
@@ -36,9 +36,11 @@ struct StridedSliceSpec {
                                                absl::Span<const int64_t> strides,
                                                const StridedSliceMasks& masks);
 
-  // True if the elements lie together: rows [begin[0], begin[0] + sizes[0]) of the first dimension.
+  // Returns true if the slice is the contiguous rows [begin[0], begin[0] + sizes[0]) of the first
+  // dimension.
   bool IsRowRange(const Shape& input) const;
-  // The same view as an offset and strides in elements of a row-major tensor of shape `input`.
+  // Return the slice as an offset and strides, both counted in elements of a row-major tensor of shape
+  // `input`.
   int64_t Offset(const Shape& input) const;
   Vector ElementStrides(const Shape& input) const;
 };

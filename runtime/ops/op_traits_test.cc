@@ -1,0 +1,66 @@
+#include "runtime/framework/op_traits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/framework/op.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::IsEmpty;
+
+std::vector<std::string> OpsThat(bool (*condition)(const OpDef&)) {
+  std::vector<std::string> names;
+  for (const OpDef* op : OpRegistry::Global().All()) {
+    if (condition(*op)) names.push_back(op->name);
+  }
+  return names;
+}
+
+// Whoever declares an op that is stateful, or takes a resource or a reference, has to say what it does
+// with it.
+TEST(OpTraitsTest, EveryOpWithStateDeclaresWhatItDoes) {
+  ASSERT_GT(OpRegistry::Global().All().size(), 1000u);
+  EXPECT_THAT(OpsThat([](const OpDef& op) { return op.Has(OpTrait::kUndeclared); }), IsEmpty());
+}
+
+TEST(OpTraitsTest, OpsThatOnlyComputeDoNothingElse) {
+  EXPECT_THAT(OpsThat([](const OpDef& op) {
+                OpTraits traits(OpTrait::kComputesOnly);
+                return op.Has(OpTrait::kComputesOnly) &&
+                       (!op.is_stateful || !(op.traits == traits));
+              }),
+              IsEmpty());
+}
+
+// Without this, a pass would have to know which output is which tensor of the argument.
+TEST(OpTraitsTest, ForwardedArgumentsHaveTheTypesOfTheOutputs) {
+  EXPECT_THAT(OpsThat([](const OpDef& op) {
+                for (const ArgDef& arg : op.inputs) {
+                  if (arg.use != ArgUse::kForwarded) continue;
+                  if (op.inputs.size() != 1 || op.outputs.size() != 1) return true;
+                  const ArgDef& output = op.outputs[0];
+                  if (arg.type != output.type || arg.type_attr != output.type_attr ||
+                      arg.type_list_attr != output.type_list_attr || arg.is_ref != output.is_ref) {
+                    return true;
+                  }
+                }
+                return false;
+              }),
+              IsEmpty());
+}
+
+TEST(OpTraitsTest, OpsThatCallFunctionsNameThem) {
+  EXPECT_THAT(OpsThat([](const OpDef& op) {
+                if (!op.Has(OpTrait::kCallsFunctions)) return op.Has(OpTrait::kLoopsFunctions);
+                for (const AttrDef& attr : op.attrs) {
+                  if (attr.type == "func" || attr.type == "list(func)") return false;
+                }
+                return true;
+              }),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace tessera
