@@ -201,7 +201,7 @@ class EinsumKernel : public OpKernel {
     shape.n = SizeOf(n, sizes);
     shape.k = SizeOf(k, sizes);
     shape.batch = {SizeOf(batch, sizes)};
-    shape.a_step = shape.b_step = {1};
+    shape.a_stride = shape.b_stride = {1};
     ASSIGN_OR_RETURN(const Tensor a,
                      Arrange(ctx, inputs[0], labels[0], Join({batch, m, k}), sizes));
     // Both orders of b multiply as fast: take the one that needs no copy.

@@ -130,8 +130,8 @@ class BatchMatMulKernel : public OpKernel {
       if (xd != yd && (!broadcasts_ || (xd != 1 && yd != 1))) return misfit;
       out_shape.AddDim(xd == 1 ? yd : xd);
       shape.batch.push_back(out_shape.dim(i));
-      shape.a_step.push_back(xd == 1 ? 0 : DimProduct(x.shape(), xi + 1, xr - 2));
-      shape.b_step.push_back(yd == 1 ? 0 : DimProduct(y.shape(), yi + 1, yr - 2));
+      shape.a_stride.push_back(xd == 1 ? 0 : DimProduct(x.shape(), xi + 1, xr - 2));
+      shape.b_stride.push_back(yd == 1 ? 0 : DimProduct(y.shape(), yi + 1, yr - 2));
     }
     out_shape.AddDim(shape.m);
     out_shape.AddDim(shape.n);

@@ -1,4 +1,4 @@
-// Attention in one piece, head by head: scores of as many queries as fit into the cache, their
+// Attention in one chunk, head by head: scores of as many queries as fit into the cache, their
 // softmax, and the sum of values, before the next queries' scores are made.
 #include <algorithm>
 #include <optional>
@@ -6,10 +6,10 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/cpu/attention_weights.h"
-#include "runtime/kernels/primitives/cpu/avx512.h"
-#include "runtime/kernels/primitives/cpu/head_product.h"
-#include "runtime/kernels/primitives/cpu/pieces.h"
+#include "runtime/kernels/primitives/cpu/attention_gemm.h"
+#include "runtime/kernels/primitives/cpu/attention_softmax.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 
 namespace tessera {
 namespace {
@@ -22,7 +22,7 @@ struct Order {
   int64_t heads(const Tensor& t) const { return t.dim(heads_dim()); }
   int64_t tokens(const Tensor& t) const { return t.dim(tokens_dim()); }
   // Elements from one token to the next; 0 where there is but one, which may stand for many.
-  int64_t token_step(const Tensor& t) const {
+  int64_t token_stride(const Tensor& t) const {
     return tokens(t) == 1 ? 0 : heads_first ? t.dim(3) : t.dim(2) * t.dim(3);
   }
   // Where a head's first token is. One image or head may stand for many.
@@ -101,9 +101,9 @@ class AttentionKernel : public OpKernel {
     const int64_t rows = run.batch * run.heads * run.queries;
     const double nanoseconds =
         2.0 * rows * run.keys * (run.query->dim(3) + run.value->dim(3) + 32) / 150;
-    const int64_t pieces = NumPieces(ctx, rows, nanoseconds);
-    return ForEachPiece(ctx, pieces, nanoseconds / pieces, [&](int64_t i) {
-      return Attend(ctx, run, i * rows / pieces, (i + 1) * rows / pieces);
+    const int64_t chunks = NumChunks(ctx, rows, nanoseconds);
+    return ForEachChunk(ctx, chunks, nanoseconds / chunks, [&](int64_t i) {
+      return Attend(ctx, run, i * rows / chunks, (i + 1) * rows / chunks);
     });
   }
 
@@ -121,13 +121,13 @@ class AttentionKernel : public OpKernel {
     HeadMatrix keys, values;
     float *packed_keys = nullptr, *packed_values = nullptr;
     float* scores = nullptr;    // of some queries
-    int64_t rows = 0, row = 0;  // queries, and room for the scores of each
+    int64_t rows = 0, row = 0;  // queries, and workspace for the scores of each
   };
 
   // Scores of about so many keys and queries stay in a core's cache.
   static constexpr int64_t kCacheFloats = 1 << 15;
   // Queries that make it worth while to pack values.
-  static constexpr int64_t kLeastQueries = 24;
+  static constexpr int64_t kMinQueries = 24;
 
   absl::Status Prepare(KernelContext& ctx, Run* run) const {
     run->query = &ctx.input(0);
@@ -188,7 +188,7 @@ class AttentionKernel : public OpKernel {
 
   // Makes scores of queries from `query` on weights, given what is not about masks.
   void Weigh(const Run& run, int64_t image, int64_t head, int64_t query, ScoreRows rows) const {
-    static const auto weigh = HasAvx512() ? avx512::WeighScores : avx2::WeighScores;
+    static const auto weigh = HasAvx512() ? avx512::SoftmaxScores : avx2::SoftmaxScores;
     absl::InlinedVector<ScoreMask<float>, 2> masks;
     for (const Mask& mask : run.masks) masks.push_back(mask.At<float>(image, head, query));
     rows.masks = masks.data();
@@ -201,15 +201,15 @@ class AttentionKernel : public OpKernel {
 
   // Queries [begin, end) of all heads of all images.
   absl::Status Attend(KernelContext& ctx, const Run& run, int64_t begin, int64_t end) const {
-    const panel_loops::Loops& loops = panel_loops::LoopsOfMachine();
+    const simd::Loops& loops = simd::LoopsForCpu();
     Scratch scratch{.keys = HeadMatrix(loops, run.query->dim(3), run.keys),
                     .values = HeadMatrix(loops, run.keys, run.value->dim(3))};
     scratch.row = (run.keys + kScoreLanes - 1) / kScoreLanes * kScoreLanes;
-    scratch.rows = std::min(end - begin, std::max(kLeastQueries, kCacheFloats / scratch.row));
+    scratch.rows = std::min(end - begin, std::max(kMinQueries, kCacheFloats / scratch.row));
     const int64_t keys = scratch.keys.size(), values = scratch.values.size();
-    ASSIGN_OR_RETURN(Tensor room,
+    ASSIGN_OR_RETURN(Tensor workspace,
                      ctx.AllocateTemp(DType::kFloat, {keys + values + scratch.rows * scratch.row}));
-    scratch.packed_keys = room.data<float>();
+    scratch.packed_keys = workspace.data<float>();
     scratch.packed_values = scratch.packed_keys + keys;
     scratch.scores = scratch.packed_values + values;
     for (int64_t at = begin; at < end;) {
@@ -223,16 +223,16 @@ class AttentionKernel : public OpKernel {
 
   // What the next head reads.
   struct Next {
-    panel_loops::Ahead query, key, value;
+    simd::PrefetchRows query, key, value;
   };
   Next After(const Run& run, int64_t image, int64_t head) const {
     if (++head == run.heads) {
       head = 0;
       if (++image == run.batch) return Next();
     }
-    const auto tokens_of = [&](const Tensor& t, const Order& order) -> panel_loops::Ahead {
+    const auto tokens_of = [&](const Tensor& t, const Order& order) -> simd::PrefetchRows {
       return {t.data<float>() + order.Begin(t, image, head), t.dim(3), order.tokens(t),
-              order.token_step(t)};
+              order.token_stride(t)};
     };
     return {tokens_of(*run.query, query_), tokens_of(*run.key, key_),
             tokens_of(*run.value, value_)};
@@ -242,25 +242,25 @@ class AttentionKernel : public OpKernel {
   void AttendHead(const Run& run, int64_t image, int64_t head, int64_t first, int64_t count,
                   Scratch& scratch) const {
     const float* const key = run.key->data<float>() + key_.Begin(*run.key, image, head);
-    scratch.keys.PackTransposed(key, key_.token_step(*run.key), scratch.packed_keys);
+    scratch.keys.PackTransposed(key, key_.token_stride(*run.key), scratch.packed_keys);
     const float* const value = run.value->data<float>() + value_.Begin(*run.value, image, head);
-    const int64_t value_step = value_.token_step(*run.value);
-    if (run.queries >= kLeastQueries || !scratch.values.Take(value, value_step)) {
-      scratch.values.Pack(value, value_step, scratch.packed_values);
+    const int64_t value_stride = value_.token_stride(*run.value);
+    if (run.queries >= kMinQueries || !scratch.values.UseInPlace(value, value_stride)) {
+      scratch.values.Pack(value, value_stride, scratch.packed_values);
     }
     const float* const query = run.query->data<float>() + query_.Begin(*run.query, image, head);
-    const int64_t query_step = query_.token_step(*run.query);
+    const int64_t query_stride = query_.token_stride(*run.query);
     float* const output = run.output->data<float>() + output_.Begin(*run.output, image, head);
-    const int64_t output_step = output_.token_step(*run.output);
+    const int64_t output_stride = output_.token_stride(*run.output);
     for (const int64_t end = first + count; first < end; first += scratch.rows) {
       const int64_t rows = std::min(scratch.rows, end - first);
       const Next next = first + rows == end ? After(run, image, head) : Next();
-      scratch.keys.Multiply(query + first * query_step, query_step, rows, scratch.scores,
+      scratch.keys.Multiply(query + first * query_stride, query_stride, rows, scratch.scores,
                             scratch.row, {next.key, next.query});
       Weigh(run, image, head, first,
             {.scores = scratch.scores, .rows = rows, .count = run.keys, .step = scratch.row});
-      scratch.values.Multiply(scratch.scores, scratch.row, rows, output + first * output_step,
-                              output_step, {next.value});
+      scratch.values.Multiply(scratch.scores, scratch.row, rows, output + first * output_stride,
+                              output_stride, {next.value});
     }
   }
 

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/kernels/kernel_runner.h"
-#include "runtime/kernels/primitives/cpu/exact_product.h"
+#include "runtime/kernels/primitives/cpu/reference_product.h"
 
 namespace tessera {
 namespace {

@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast_add.h"
-#include "runtime/kernels/primitives/cpu/avx512.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/layer_norm_rows.h"
 
 namespace tessera {

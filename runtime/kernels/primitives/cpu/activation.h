@@ -1,4 +1,4 @@
-// The activations that products take in.
+// Activations that can be fused into a product.
 #pragma once
 
 namespace tessera {
@@ -8,14 +8,14 @@ enum class Activation {
   kRelu,
   kRelu6,
   kElu,
-  kLeakyRelu,  // alpha
+  kLeakyRelu,  // uses alpha
   kTanh,
   kSigmoid,
   kGeluErf,
   kGeluTanh,
 };
 
-// True for those that bound their argument, and do nothing else.
+// True for activations that only clamp their argument.
 inline bool IsClamp(Activation activation) {
   return activation == Activation::kNone || activation == Activation::kRelu ||
          activation == Activation::kRelu6;

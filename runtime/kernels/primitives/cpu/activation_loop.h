@@ -1,4 +1,4 @@
-// Activations of a row of values, compiled for AVX-512: to be called only where the machine has it.
+// Vectorised activations, compiled for AVX-512. To be called only on processors that have it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-// Replaces `count` values by their activations; `alpha` is that of kLeakyRelu.
+// Replaces `count` values by their activations. `alpha` is used by kLeakyRelu alone.
 using ActivationLoop = void (*)(float alpha, float* values, int64_t count);
 
-// The loop of an activation; null for those that only clamp.
+// Returns the loop of an activation, or null if the activation is a clamp.
 ActivationLoop ActivationLoopOf(Activation activation);
 
 }  // namespace tessera

@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
-#include "runtime/kernels/primitives/cpu/convolution_split.h"
-#include "runtime/kernels/primitives/cpu/panel_convolution.h"
-#include "runtime/kernels/primitives/cpu/pieces.h"
-#include "runtime/kernels/primitives/cpu/split_float.h"
+#include "runtime/kernels/primitives/cpu/implicit_gemm.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using dnnl::memory;
 
-// ---- float, on oneDNN ----
+// ---- float, by oneDNN ----
 
 struct ConvolutionPrimitive {
   dnnl::convolution_forward::primitive_desc desc;
@@ -48,8 +48,8 @@ std::shared_ptr<const ConvolutionPrimitive> MakePrimitive(const ConvolutionShape
   return made;
 }
 
-// Runs on the calling thread alone. `input` and `output` point to the piece's first elements.
-absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
+// Runs on the calling thread alone. `input` and `output` point to the chunk's first elements.
+absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const float* input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, float* output) {
   static auto* const primitives = new onednn::PrimitiveCache<ConvolutionPrimitive>(1024);
@@ -80,22 +80,23 @@ absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, const P
   return absl::OkStatus();
 }
 
-// oneDNN on one core does about 200 operations in a nanosecond, of a depthwise convolution, which
-// waits for memory, 50.
+// The approximate throughput of oneDNN on one core is 200 operations per nanosecond. A depthwise
+// convolution is limited by memory and reaches 50.
 double NanosecondsOf(const ConvolutionShape& shape) {
   return FlopsOf(shape) / (shape.groups > 1 ? 50 : 200);
 }
 
-absl::Status ConvolveExact(KernelContext& ctx, const ConvolutionShape& shape,
-                           const PostOps& post_ops, const float* input, const ScaledWeights& filter,
-                           const Tensor* bias, PackedWeights* packed, float* output) {
+absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
+                            const PostOps& post_ops, const float* input,
+                            const ScaledWeights& filter, const Tensor* bias, PackedWeights* packed,
+                            float* output) {
   const double nanoseconds = NanosecondsOf(shape);
-  const int64_t count = NumPieces(ctx, std::numeric_limits<int64_t>::max(), nanoseconds);
-  const std::vector<ConvolutionPiece> pieces = SplitConvolution(shape, count);
-  return ForEachPiece(ctx, pieces.size(), nanoseconds / pieces.size(), [&](int64_t i) {
-    const ConvolutionPiece& piece = pieces[i];
-    return RunPiece(ctx, piece.shape, post_ops, input + piece.input_offset, filter, bias, packed,
-                    output + piece.output_offset);
+  const int64_t count = NumChunks(ctx, std::numeric_limits<int64_t>::max(), nanoseconds);
+  const std::vector<ConvolutionChunk> chunks = SplitConvolution(shape, count);
+  return ForEachChunk(ctx, chunks.size(), nanoseconds / chunks.size(), [&](int64_t i) {
+    const ConvolutionChunk& chunk = chunks[i];
+    return RunChunk(ctx, chunk.shape, post_ops, input + chunk.input_offset, filter, bias, packed,
+                    output + chunk.output_offset);
   });
 }
 
@@ -107,29 +108,29 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
   float* const to = output->data<float>();
   if (packed == nullptr) {
     PackedWeights for_this_run;
-    return ConvolveExact(ctx, shape, post_ops, from, filter, bias, &for_this_run, to);
+    return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, &for_this_run, to);
   }
-  const panel::PanelKernel* const kernel = PanelKernelFor(shape);
-  const bool splits = kernel == &panel::SplitPanels();
+  const gemm::MicroKernel* const kernel = MicroKernelFor(shape);
+  const bool splits = kernel == &gemm::AmxMicroKernel();
   if (!splits && WinogradPays(shape, post_ops)) {
     return ConvolveWinograd(ctx, shape, post_ops, from, filter, bias, packed, to, [&] {
-      return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
+      return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
     });
   }
   if (kernel == nullptr || !packed->MayBeConstant(filter.values)) {
-    return ConvolveExact(ctx, shape, post_ops, from, filter, bias, packed, to);
+    return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
   }
   const ConvolutionShape points = AsPoints(shape);
   const int64_t in = input.num_elements() / points.batch;
   const int64_t out = output->num_elements() / points.batch;
-  const auto compute_exactly = [&](KernelContext& ctx, int64_t first, int64_t count) {
+  const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
     ConvolutionShape some = points;
     some.batch = count;
-    return ConvolveExact(ctx, some, post_ops, from + first * in, filter, bias, packed,
-                         to + first * out);
+    return ConvolveOneDnn(ctx, some, post_ops, from + first * in, filter, bias, packed,
+                          to + first * out);
   };
-  return ConvolvePanels(ctx, *kernel, points, post_ops, from, filter,
-                        bias ? bias->data<float>() : nullptr, packed, to, compute_exactly);
+  return ConvolveByImplicitGemm(ctx, *kernel, points, post_ops, from, filter,
+                                bias ? bias->data<float>() : nullptr, packed, to, fallback);
 }
 
 // ---- every other dtype: a plain loop, accumulating in double or int64 ----
@@ -142,19 +143,19 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
   const DataStrides out = StridesOf(shape, shape.out_channels, shape.output);
   const int64_t group_in = shape.in_channels / shape.groups;
   const int64_t group_out = shape.out_channels / shape.groups;
-  int64_t points = 1, taps = 1;
+  int64_t points = 1, positions = 1;
   for (int64_t d : shape.output) points *= d;
-  for (int64_t d : shape.filter) taps *= d;
-  const int64_t point_step = shape.channels_first ? 1 : shape.out_channels;
-  const double cost = 2.0 * taps * group_in * shape.out_channels;
+  for (int64_t d : shape.filter) positions *= d;
+  const int64_t point_stride = shape.channels_first ? 1 : shape.out_channels;
+  const double cost = 2.0 * positions * group_in * shape.out_channels;
   ctx.ParallelFor(shape.batch * points, cost, [&](int64_t begin, int64_t end) {
     std::vector<Sum> sums(shape.out_channels);
     for (int64_t item = begin; item < end; ++item) {
       const int64_t image = item / points, point = item % points;
       std::fill(sums.begin(), sums.end(), Sum(0));
-      ForEachTap(shape, in, point, [&](const Tap& tap) {
-        const T* from = input + image * in.batch + tap.input_offset;
-        const T* weights = filter + tap.index * group_in * shape.out_channels;
+      ForEachKernelPosition(shape, in, point, [&](const KernelPosition& position) {
+        const T* from = input + image * in.batch + position.input_offset;
+        const T* weights = filter + position.index * group_in * shape.out_channels;
         for (int64_t c = 0; c < shape.in_channels; ++c) {
           const Sum x = static_cast<Sum>(from[c * in.channel]);
           const int64_t group = c / group_in;
@@ -164,7 +165,7 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
           }
         }
       });
-      T* to = output + image * out.batch + point * point_step;
+      T* to = output + image * out.batch + point * point_stride;
       for (int64_t o = 0; o < shape.out_channels; ++o) {
         Sum sum = sums[o];
         if (bias) sum += static_cast<Sum>(bias[o]);

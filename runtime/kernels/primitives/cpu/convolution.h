@@ -14,28 +14,29 @@ namespace tessera {
 
 using SpatialDims = absl::InlinedVector<int64_t, 3>;
 
-// The geometry. Channels come in `groups` of in_channels / groups each, which make out_channels /
-// groups outputs each.
+// The geometry of a convolution. There are `groups` groups of in_channels / groups input and
+// out_channels / groups output channels each.
 struct ConvolutionShape {
   int64_t batch = 0;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
   int64_t groups = 1;
-  SpatialDims input;  // spatial sizes, slowest first
+  SpatialDims input;  // spatial sizes, slowest-varying dimension first
   SpatialDims filter;
   SpatialDims output;
   SpatialDims strides;
-  SpatialDims dilations;  // 1: dense
+  SpatialDims dilations;  // 1 is a dense filter
   SpatialDims pad_before;
   SpatialDims pad_after;
   bool channels_first = false;  // NCHW instead of NHWC
 };
 
-// output = activation(convolution(input, filter) + bias + output), where `bias` (out_channels
-// elements) is null unless post_ops.bias, and what `output` held before counts only if
+// output = activation(convolution(input, filter) + bias + output). `bias` has out_channels
+// elements, and is null unless post_ops.bias. The previous content of `output` is added only if
 // post_ops.add. All tensors have the dtype of `input`, which is float if the filter is scaled;
 // `output` is allocated. If `packed` is not null the filter is taken as constant and packed once.
-// Errors: UNIMPLEMENTED for a dtype that is no real number; RESOURCE_EXHAUSTED for scratch memory.
+// Errors: UNIMPLEMENTED for a dtype that is not a real number; RESOURCE_EXHAUSTED for scratch
+// memory.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, Tensor* output);

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
-#include "runtime/kernels/primitives/cpu/convolution_split.h"
-#include "runtime/kernels/primitives/cpu/pieces.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -14,11 +14,11 @@ namespace {
 
 using dnnl::memory;
 
-// oneDNN on one core does about 150 operations in a nanosecond.
+// The approximate throughput of oneDNN on one core is 150 operations per nanosecond.
 double NanosecondsOf(const ConvolutionShape& shape) { return FlopsOf(shape) / 150; }
 
-// One gradient as oneDNN computes it: two sources, one destination, each in the layout it prefers
-// (`inner`) and in ours (`outer`).
+// A gradient as oneDNN computes it: two sources and one destination, each in the layout that oneDNN
+// prefers (`inner`) and in the caller's (`outer`).
 struct GradientPrimitive {
   dnnl::primitive primitive;
   memory::desc scratch;
@@ -71,8 +71,8 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
 }
 
 // Runs on the calling thread alone. `first`, `second` and `output` point to the first elements of
-// the piece that `shape` is.
-absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
+// the chunk `shape`.
+absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradient gradient,
                       const float* first, const float* second, float* output) {
   static auto* const primitives = new onednn::PrimitiveCache<GradientPrimitive>(512);
   const onednn::OneThread one_thread;
@@ -120,35 +120,36 @@ absl::Status RunPiece(KernelContext& ctx, const ConvolutionShape& shape, Gradien
   return absl::OkStatus();
 }
 
-int64_t NumPieces(const KernelContext& ctx, const ConvolutionShape& shape) {
-  return NumPieces(ctx, std::numeric_limits<int64_t>::max(), NanosecondsOf(shape));
+int64_t NumChunks(const KernelContext& ctx, const ConvolutionShape& shape) {
+  return NumChunks(ctx, std::numeric_limits<int64_t>::max(), NanosecondsOf(shape));
 }
 
 absl::Status BackwardInputFloat(KernelContext& ctx, const ConvolutionShape& shape,
                                 const float* gradient, const float* filter, float* output) {
-  const std::vector<ConvolutionPiece> pieces = SplitByInput(shape, NumPieces(ctx, shape));
-  return ForEachPiece(ctx, pieces.size(), NanosecondsOf(shape) / pieces.size(), [&](int64_t i) {
-    const ConvolutionPiece& piece = pieces[i];
-    return RunPiece(ctx, piece.shape, Gradient::kInput, gradient + piece.output_offset, filter,
-                    output + piece.input_offset);
+  const std::vector<ConvolutionChunk> chunks =
+      SplitConvolutionByInput(shape, NumChunks(ctx, shape));
+  return ForEachChunk(ctx, chunks.size(), NanosecondsOf(shape) / chunks.size(), [&](int64_t i) {
+    const ConvolutionChunk& chunk = chunks[i];
+    return RunChunk(ctx, chunk.shape, Gradient::kInput, gradient + chunk.output_offset, filter,
+                    output + chunk.input_offset);
   });
 }
 
 absl::Status BackwardFilterFloat(KernelContext& ctx, const ConvolutionShape& shape,
                                  const float* input, const float* gradient, Tensor* output) {
-  const std::vector<ConvolutionPiece> pieces = SplitConvolution(shape, NumPieces(ctx, shape));
-  const int64_t num_pieces = static_cast<int64_t>(pieces.size()), size = output->num_elements();
-  // Each piece has a sum of its own; the first one's is the output.
-  ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, {num_pieces - 1, size}));
+  const std::vector<ConvolutionChunk> chunks = SplitConvolution(shape, NumChunks(ctx, shape));
+  const int64_t num_chunks = static_cast<int64_t>(chunks.size()), size = output->num_elements();
+  // Each chunk has sums of its own; those of the first chunk are the output.
+  ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, {num_chunks - 1, size}));
   float* const to = output->data<float>();
-  RETURN_IF_ERROR(ForEachPiece(ctx, num_pieces, NanosecondsOf(shape) / num_pieces, [&](int64_t i) {
-    const ConvolutionPiece& piece = pieces[i];
-    return RunPiece(ctx, piece.shape, Gradient::kFilter, gradient + piece.output_offset,
-                    input + piece.input_offset, i == 0 ? to : sums.data<float>() + (i - 1) * size);
+  RETURN_IF_ERROR(ForEachChunk(ctx, num_chunks, NanosecondsOf(shape) / num_chunks, [&](int64_t i) {
+    const ConvolutionChunk& chunk = chunks[i];
+    return RunChunk(ctx, chunk.shape, Gradient::kFilter, gradient + chunk.output_offset,
+                    input + chunk.input_offset, i == 0 ? to : sums.data<float>() + (i - 1) * size);
   }));
-  ctx.ParallelFor(size, 0.5 * num_pieces, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = 0; piece + 1 < num_pieces; ++piece) {
-      const float* const from = sums.data<float>() + piece * size;
+  ctx.ParallelFor(size, 0.5 * num_chunks, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = 0; chunk + 1 < num_chunks; ++chunk) {
+      const float* const from = sums.data<float>() + chunk * size;
       for (int64_t i = begin; i < end; ++i) to[i] += from[i];
     }
   });
@@ -162,11 +163,11 @@ struct Loop {
         out(StridesOf(s, s.out_channels, s.output)),
         group_in(s.in_channels / s.groups),
         group_out(s.out_channels / s.groups),
-        point_step(s.channels_first ? 1 : s.out_channels) {
+        point_stride(s.channels_first ? 1 : s.out_channels) {
     for (int64_t d : s.output) points *= d;
   }
   const DataStrides in, out;
-  const int64_t group_in, group_out, point_step;
+  const int64_t group_in, group_out, point_stride;
   int64_t points = 1;
 };
 
@@ -180,9 +181,9 @@ void BackwardInputPlain(KernelContext& ctx, const ConvolutionShape& shape, const
     for (int64_t image = begin; image < end; ++image) {
       std::fill(sums.begin(), sums.end(), Sum(0));
       for (int64_t point = 0; point < loop.points; ++point) {
-        const T* from = gradient + image * loop.out.batch + point * loop.point_step;
-        ForEachTap(shape, loop.in, point, [&](const Tap& tap) {
-          const T* weights = filter + tap.index * loop.group_in * shape.out_channels;
+        const T* from = gradient + image * loop.out.batch + point * loop.point_stride;
+        ForEachKernelPosition(shape, loop.in, point, [&](const KernelPosition& position) {
+          const T* weights = filter + position.index * loop.group_in * shape.out_channels;
           for (int64_t c = 0; c < shape.in_channels; ++c) {
             const int64_t first = c / loop.group_in * loop.group_out;
             const T* row = weights + c % loop.group_in * shape.out_channels + first;
@@ -191,7 +192,7 @@ void BackwardInputPlain(KernelContext& ctx, const ConvolutionShape& shape, const
               sum +=
                   static_cast<Sum>(row[o]) * static_cast<Sum>(from[(first + o) * loop.out.channel]);
             }
-            sums[tap.input_offset + c * loop.in.channel] += sum;
+            sums[position.input_offset + c * loop.in.channel] += sum;
           }
         });
       }
@@ -209,10 +210,10 @@ void BackwardFilterPlain(const ConvolutionShape& shape, const T* input, const T*
   std::vector<Sum> sums(output->num_elements(), Sum(0));
   for (int64_t image = 0; image < shape.batch; ++image) {
     for (int64_t point = 0; point < loop.points; ++point) {
-      const T* grad = gradient + image * loop.out.batch + point * loop.point_step;
-      ForEachTap(shape, loop.in, point, [&](const Tap& tap) {
-        const T* from = input + image * loop.in.batch + tap.input_offset;
-        Sum* weights = sums.data() + tap.index * loop.group_in * shape.out_channels;
+      const T* grad = gradient + image * loop.out.batch + point * loop.point_stride;
+      ForEachKernelPosition(shape, loop.in, point, [&](const KernelPosition& position) {
+        const T* from = input + image * loop.in.batch + position.input_offset;
+        Sum* weights = sums.data() + position.index * loop.group_in * shape.out_channels;
         for (int64_t c = 0; c < shape.in_channels; ++c) {
           const Sum x = static_cast<Sum>(from[c * loop.in.channel]);
           const int64_t first = c / loop.group_in * loop.group_out;

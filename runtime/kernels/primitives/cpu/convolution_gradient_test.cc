@@ -3,32 +3,34 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/exact_product.h"
+#include "runtime/kernels/primitives/cpu/reference_product.h"
 
 namespace tessera {
 namespace {
 
-ConvolutionShape Shape2D(int64_t batch, int64_t height, int64_t taps, int64_t stride, int64_t pad) {
+ConvolutionShape Shape2D(int64_t batch, int64_t height, int64_t positions, int64_t stride,
+                         int64_t pad) {
   ConvolutionShape shape;
   shape.batch = batch;
   shape.in_channels = 24;
   shape.out_channels = 32;
   shape.input = {height, 40};
-  shape.filter = {taps, taps};
+  shape.filter = {positions, positions};
   shape.strides = {stride, stride};
   shape.dilations = {1, 1};
   shape.pad_before = shape.pad_after = {pad, pad};
-  for (int64_t in : shape.input) shape.output.push_back((in + 2 * pad - taps) / stride + 1);
+  for (int64_t in : shape.input) shape.output.push_back((in + 2 * pad - positions) / stride + 1);
   return shape;
 }
 
-// Long enough to be cut: images, rows of one image, points; with strides that skip rows.
+// These are large enough to be split into images, rows of one image, or points; some strides skip
+// rows.
 const ConvolutionShape kShapes[] = {Shape2D(6, 40, 3, 1, 1), Shape2D(1, 41, 3, 1, 1),
                                     Shape2D(1, 41, 3, 2, 1), Shape2D(2, 40, 2, 2, 0),
                                     Shape2D(2, 40, 1, 1, 0), Shape2D(1, 41, 1, 2, 0),
                                     Shape2D(1, 40, 5, 3, 2)};
 
-// Of a gradient: on three threads and on one.
+// Computes a gradient on three threads and on one.
 template <typename Gradient>
 void ExpectTheSameOnThreads(const ConvolutionShape& s, const Shape& result, Gradient compute) {
   const Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
@@ -44,7 +46,7 @@ void ExpectTheSameOnThreads(const ConvolutionShape& s, const Shape& result, Grad
     output = RandomTensor(result, 4);
     ASSERT_TRUE(compute(ctx, input, filter, gradient, &output).ok());
   }
-  // Sums of up to 10,000 numbers, in another order.
+  // Sums of up to 10,000 numbers are added in different orders.
   double largest = 0;
   for (float v : results[0].flat<float>()) largest = std::max(largest, std::abs(double{v}));
   for (int64_t i = 0; i < results[0].num_elements(); ++i) {

@@ -1,4 +1,4 @@
-// How the tensors of a convolution lie in memory, for oneDNN and for plain loops.
+// The memory layouts of a convolution's tensors, for oneDNN and for plain loops.
 #pragma once
 
 #include "runtime/kernels/primitives/cpu/convolution.h"
@@ -6,18 +6,18 @@
 
 namespace tessera {
 
-// The layout of float data with dims {batch, channels, spatial...} in oneDNN's order.
+// Returns the layout of float data with dims {batch, channels, spatial...} in oneDNN's order.
 dnnl::memory::desc DataLayout(const ConvolutionShape& shape, int64_t channels,
                               const SpatialDims& spatial);
-// The layout of TensorFlow's float filter: dims {groups, out, in, spatial...}, groups left out if
-// there is one.
+// Returns the layout of TensorFlow's float filter, with dims {groups, out, in, spatial...};
+// `groups` is left out if there is one group.
 dnnl::memory::desc FilterLayout(const ConvolutionShape& shape);
-// `spatial` as oneDNN takes it, `offset` added to each.
+// Returns `spatial` as oneDNN takes it, with `offset` added to each size.
 dnnl::memory::dims Dims(const SpatialDims& spatial, int64_t offset = 0);
-// Everything of a convolution that a primitive depends on.
+// Returns a key of everything that a primitive for this convolution depends on.
 onednn::Key ConvolutionKey(const ConvolutionShape& shape);
 
-// Element strides of data, for loops of our own.
+// The element strides of data, for plain loops.
 struct DataStrides {
   int64_t batch = 0;
   int64_t channel = 0;
@@ -25,25 +25,27 @@ struct DataStrides {
 };
 DataStrides StridesOf(const ConvolutionShape& shape, int64_t channels, const SpatialDims& spatial);
 
-// One tap of the filter over one output point. Offsets are in elements, for channel 0 of the image.
-struct Tap {
+// One position of the filter over one output point. Offsets are in elements, for channel 0 of the
+// image.
+struct KernelPosition {
   int64_t index = 0;  // in the flattened spatial filter
   int64_t input_offset = 0;
 };
-// Calls visit(Tap) for each tap of output point `point` (flattened) that lies inside the input.
+// Calls visit(KernelPosition) for each filter position of the (flattened) output point `point` that
+// lies inside the input.
 template <typename Visit>
-void ForEachTap(const ConvolutionShape& shape, const DataStrides& input, int64_t point,
-                Visit&& visit) {
+void ForEachKernelPosition(const ConvolutionShape& shape, const DataStrides& input, int64_t point,
+                           Visit&& visit) {
   const int rank = static_cast<int>(shape.input.size());
-  int64_t taps = 1;
+  int64_t positions = 1;
   SpatialDims first(rank);
   for (int d = rank - 1; d >= 0; --d) {
     first[d] = point % shape.output[d] * shape.strides[d] - shape.pad_before[d];
     point /= shape.output[d];
-    taps *= shape.filter[d];
+    positions *= shape.filter[d];
   }
-  for (int64_t tap = 0; tap < taps; ++tap) {
-    int64_t rest = tap, offset = 0;
+  for (int64_t position = 0; position < positions; ++position) {
+    int64_t rest = position, offset = 0;
     bool inside = true;
     for (int d = rank - 1; d >= 0; --d) {
       const int64_t at = first[d] + rest % shape.filter[d] * shape.dilations[d];
@@ -51,7 +53,7 @@ void ForEachTap(const ConvolutionShape& shape, const DataStrides& input, int64_t
       inside = inside && at >= 0 && at < shape.input[d];
       offset += at * input.spatial[d];
     }
-    if (inside) visit(Tap{tap, offset});
+    if (inside) visit(KernelPosition{position, offset});
   }
 }
 

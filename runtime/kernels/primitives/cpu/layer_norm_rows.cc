@@ -1,6 +1,6 @@
 #include "runtime/kernels/primitives/cpu/layer_norm_rows.h"
 
-#include "runtime/kernels/primitives/cpu/loop_vectors.h"
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
 
 #ifdef __AVX512F__
 namespace tessera::avx512 {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/avx512.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/random_floats.h"
 
 namespace tessera {

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/kernels/primitives/cpu/few_rows.h"
+#include "runtime/kernels/primitives/cpu/blocked_gemm.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/onednn.h"
-#include "runtime/kernels/primitives/cpu/panel_product.h"
-#include "runtime/kernels/primitives/cpu/pieces.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -16,14 +16,14 @@ namespace {
 
 using dnnl::memory;
 
-// ---- float, on oneDNN ----
+// ---- float, by oneDNN ----
 
-// Below this many multiplications oneDNN's call costs more than the product.
+// Below this many multiplications a call of oneDNN costs more than the product.
 constexpr int64_t kSmallProduct = 4096;
-// Rows of one text, or of several inputs that came together.
+// The typical number of rows of one text, or of several inputs in a batch.
 constexpr int64_t kUsualRows = 128;
-// What oneDNN does on one core, about.
-constexpr double kFlopsANanosecond = 200;
+// The approximate throughput of oneDNN on one core.
+constexpr double kFlopsPerNanosecond = 200;
 
 struct Primitive {
   memory::desc plain_b;  // the caller's layout
@@ -31,9 +31,9 @@ struct Primitive {
   dnnl::primitive primitive;
 };
 
-// A run of matrices at equal steps: what one primitive computes. A step of 0 broadcasts.
+// A run of matrices at equal distances, which one primitive computes. A distance of 0 broadcasts.
 struct Run {
-  int64_t count = 1, a_step = 0, b_step = 0;
+  int64_t count = 1, a_stride = 0, b_stride = 0;
 };
 
 memory::desc Layout(int64_t rows, int64_t columns, bool transposed) {
@@ -49,14 +49,14 @@ memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, 
 
 std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& run,
                                                const PostOps& post_ops, bool packs_b) {
-  // oneDNN arranges a constant matrix in blocks only where there is no batch dimension.
+  // oneDNN reorders a constant matrix into blocks only if there is no batch dimension.
   const bool single = run.count == 1;
   const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
     if (single) return Layout(rows, columns, transposed);
     return Layout(step == 0 ? 1 : run.count, std::max<int64_t>(step, 1), rows, columns, transposed);
   };
-  const memory::desc a = layout(run.a_step, s.m, s.k, s.transpose_a);
-  const memory::desc plain_b = layout(run.b_step, s.k, s.n, s.transpose_b);
+  const memory::desc a = layout(run.a_stride, s.m, s.k, s.transpose_a);
+  const memory::desc plain_b = layout(run.b_stride, s.k, s.n, s.transpose_b);
   const memory::desc b =
       packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
               : plain_b;
@@ -84,7 +84,7 @@ absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
   const onednn::OneThread one_thread;
   onednn::Key key;
   key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
-  key.Add(run.count).Add(run.a_step).Add(run.b_step).Add(packed != nullptr);
+  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(packed != nullptr);
   ASSIGN_OR_RETURN(const std::shared_ptr<const Primitive> primitive,
                    primitives->Get(onednn::AddTo(std::move(key), post_ops), [&] {
                      return MakePrimitive(s, run, post_ops, packed != nullptr);
@@ -136,7 +136,7 @@ T Read(T value, bool conjugate) {
   }
 }
 
-// Rows [begin, end) of the product.
+// Computes rows [begin, end) of the product.
 template <typename T>
 void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, const T* b,
                   const T* bias, int64_t begin, int64_t end, T* out) {
@@ -178,14 +178,14 @@ void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, con
   }
 }
 
-// Offsets, in matrices, of batch item `index` in a and b.
+// Returns the offsets, in matrices, of batch item `index` in a and b.
 std::pair<int64_t, int64_t> Offsets(const MatMulShape& s, int64_t index) {
   int64_t a = 0, b = 0;
   for (size_t d = s.batch.size(); d-- > 0;) {
     const int64_t at = index % s.batch[d];
     index /= s.batch[d];
-    a += at * s.a_step[d];
-    b += at * s.b_step[d];
+    a += at * s.a_stride[d];
+    b += at * s.b_stride[d];
   }
   return {a, b};
 }
@@ -206,8 +206,8 @@ void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_o
   });
 }
 
-// The batch as equal runs: the innermost dimensions that step evenly in both operands become one
-// run, the others are `outer` runs.
+// Splits the batch into equal runs: the innermost dimensions whose distances are regular in both
+// operands form one run, and the other dimensions are `outer` runs.
 Run InnerRun(const MatMulShape& s, int64_t* outer) {
   Run run;
   size_t d = s.batch.size();
@@ -215,13 +215,13 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
     const size_t next = d - 1;
     if (s.batch[next] != 1) {
       const bool first = run.count == 1;
-      if (!first &&
-          (s.a_step[next] != run.count * run.a_step || s.b_step[next] != run.count * run.b_step)) {
+      if (!first && (s.a_stride[next] != run.count * run.a_stride ||
+                     s.b_stride[next] != run.count * run.b_stride)) {
         break;
       }
       if (first) {
-        run.a_step = s.a_step[next];
-        run.b_step = s.b_step[next];
+        run.a_stride = s.a_stride[next];
+        run.b_stride = s.b_stride[next];
       }
       run.count *= s.batch[next];
     }
@@ -232,7 +232,7 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
   return run;
 }
 
-// A product as the work to do: `outer` times one run, or, if it is plain, one matrix times another.
+// A product as work to do: `outer` runs, or one matrix product if it is plain.
 struct Plan {
   MatMulShape shape;
   Run run;
@@ -243,8 +243,9 @@ struct Plan {
 Plan PlanOf(const MatMulShape& given) {
   Plan plan{.shape = given};
   plan.run = InnerRun(given, &plan.outer);
-  if (plan.run.count > 1 && plan.run.b_step == 0 && plan.run.a_step == 1 && !given.transpose_a) {
-    // One right-hand side for all: the batch is just more rows.
+  if (plan.run.count > 1 && plan.run.b_stride == 0 && plan.run.a_stride == 1 &&
+      !given.transpose_a) {
+    // All matrices share the right-hand side, so the batch is only more rows.
     plan.shape.m *= plan.run.count;
     plan.run = Run();
   }
@@ -252,44 +253,43 @@ Plan PlanOf(const MatMulShape& given) {
   return plan;
 }
 
-// By products of float alone.
-absl::Status MultiplyExact(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
-                           const float* a, const Tensor& b, const float* bias,
-                           PackedWeights* packed, float* out) {
+// Computes the product with oneDNN, or as a skinny GEMM.
+absl::Status MultiplyOneDnn(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+                            const float* a, const Tensor& b, const float* bias,
+                            PackedWeights* packed, float* out) {
   const Plan plan = PlanOf(given);
   const MatMulShape& s = plan.shape;
   const Run& run = plan.run;
-  if (plan.is_plain && s.m <= kFewRows && s.n >= 16) {
-    return MultiplyFewRows(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a, b.data<float>(), bias,
-                           out);
+  if (plan.is_plain && s.m <= kMaxGemvRows && s.n >= 16) {
+    return Gemv(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a, b.data<float>(), bias, out);
   }
-  // Each run is cut into pieces: ranges of its matrices, or of the rows of its one matrix.
+  // Each run is split into chunks: ranges of its matrices, or of the rows of its only matrix.
   const bool by_rows = run.count == 1;
   const int64_t length = by_rows ? s.m : run.count;
-  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / kFlopsANanosecond;
-  const int64_t pieces = s.transpose_a && by_rows ? 1 : NumPieces(ctx, length, nanoseconds);
-  const int64_t size = (length + pieces - 1) / pieces;
-  return ForEachPiece(ctx, plan.outer * pieces, nanoseconds / pieces, [&](int64_t item) {
-    const int64_t i = item / pieces, begin = item % pieces * size;
+  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / kFlopsPerNanosecond;
+  const int64_t chunks = s.transpose_a && by_rows ? 1 : NumChunks(ctx, length, nanoseconds);
+  const int64_t size = (length + chunks - 1) / chunks;
+  return ForEachChunk(ctx, plan.outer * chunks, nanoseconds / chunks, [&](int64_t item) {
+    const int64_t i = item / chunks, begin = item % chunks * size;
     const int64_t count = std::min(size, length - begin);
     if (count <= 0) return absl::OkStatus();
     const int64_t first = i * (given.batch_size() / plan.outer);
     auto [a_at, b_at] = Offsets(given, first);
-    MatMulShape piece = s;
-    Run piece_run = run;
+    MatMulShape chunk = s;
+    Run chunk_run = run;
     const float* a_data = a + a_at * given.m * given.k;
     float* out_data = out + first * given.m * given.n;
     if (by_rows) {
-      piece.m = count;
+      chunk.m = count;
       a_data += begin * s.k;
       out_data += begin * s.n;
     } else {
-      piece_run.count = count;
-      a_data += begin * run.a_step * s.m * s.k;
-      b_at += begin * run.b_step;
+      chunk_run.count = count;
+      a_data += begin * run.a_stride * s.m * s.k;
+      b_at += begin * run.b_stride;
       out_data += begin * s.m * s.n;
     }
-    return RunOneDnn(ctx, piece, piece_run, post_ops, a_data, b, b_at * given.k * given.n, bias,
+    return RunOneDnn(ctx, chunk, chunk_run, post_ops, a_data, b, b_at * given.k * given.n, bias,
                      packed, out_data);
   });
 }
@@ -299,19 +299,19 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const P
                            PackedWeights* packed, float* out) {
   const Plan plan = PlanOf(given);
   const int64_t m = plan.shape.m, n = given.n, k = given.k;
-  // Only one whole matrix is packed: batches of right-hand sides are seldom constant.
+  // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
   if (b.num_elements() != n * k) packed = nullptr;
-  const panel::PanelKernel* const kernel =
-      plan.is_plain && packed != nullptr ? PanelKernelFor(n, k, 1, kUsualRows) : nullptr;
+  const gemm::MicroKernel* const kernel =
+      plan.is_plain && packed != nullptr ? MicroKernelFor(n, k, 1, kUsualRows) : nullptr;
   const bool pays =
-      kernel != nullptr &&
-      (packed->HasPanels(b) || (HasRowsEnough(*kernel, m, n, k, 1) && packed->MayBeConstant(b)));
-  if (!pays) return MultiplyExact(ctx, given, post_ops, a, b, bias, packed, out);
-  return MatMulPanels(
+      kernel != nullptr && (packed->HasPackedPanels(b) ||
+                            (HasRowsEnough(*kernel, m, n, k, 1) && packed->MayBeConstant(b)));
+  if (!pays) return MultiplyOneDnn(ctx, given, post_ops, a, b, bias, packed, out);
+  return BlockedMatMul(
       ctx, *kernel, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,
       [&](KernelContext& ctx, int64_t first, int64_t count) {
         const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
-        return MultiplyExact(ctx, rows, post_ops, a + first * k, b, bias, packed, out + first * n);
+        return MultiplyOneDnn(ctx, rows, post_ops, a + first * k, b, bias, packed, out + first * n);
       });
 }
 

@@ -1,4 +1,4 @@
-// Batched matrix products, the one place where they are computed.
+// Batched matrix products.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tessera {
 
-// output[batch] = a[batch] * b[batch], each m x k times k x n, row-major.
+// output[batch] = a[batch] * b[batch]. Each is a row-major product of m x k by k x n.
 struct MatMulShape {
   int64_t m = 0, n = 0, k = 0;
-  // The operand lies in memory as k x m (n x k) instead.
+  // True if the operand is stored as k x m (or n x k).
   bool transpose_a = false, transpose_b = false;
-  // Complex operands are conjugated.
+  // True if a complex operand is conjugated.
   bool conjugate_a = false, conjugate_b = false;
-  // Batch dimensions, and how many matrices further the next index of each is in a and b: 0 where
-  // an operand is broadcast. The output has them all, in order.
+  // The batch dimensions of the output, and for each of them the distance, in matrices, between
+  // consecutive indices in a and b. The distance is 0 where an operand is broadcast.
   absl::InlinedVector<int64_t, 4> batch;
-  absl::InlinedVector<int64_t, 4> a_step, b_step;
+  absl::InlinedVector<int64_t, 4> a_stride, b_stride;
 
   int64_t batch_size() const {
     int64_t size = 1;
@@ -30,11 +30,11 @@ struct MatMulShape {
   }
 };
 
-// output = activation(product + bias + output), where `bias` (n elements) is null unless
-// post_ops.bias, and what `output` held before counts only if post_ops.add. a, b and output have
-// one dtype: a real or complex number. With k == 0 the product is 0. If `packed` is not null b is
-// taken as constant and, where that is faster, packed once. Errors: UNIMPLEMENTED for other dtypes;
-// RESOURCE_EXHAUSTED for scratch memory.
+// output = activation(product + bias + output). `bias` has n elements, and is null unless
+// post_ops.bias. The previous content of `output` is added only if post_ops.add. a, b and output
+// have one dtype, which is a real or complex number. With k == 0 the product is 0. If `packed` is
+// not null, `b` is taken as constant and, where that is faster, packed once. Errors: UNIMPLEMENTED
+// for other dtypes; RESOURCE_EXHAUSTED for scratch memory.
 absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                     const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
                     Tensor* output);

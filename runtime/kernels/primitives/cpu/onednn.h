@@ -1,5 +1,5 @@
-// oneDNN as kernels use it: one engine, a stream a thread, none of its OpenMP threads, and a cache
-// of primitives.
+// oneDNN as the kernels use it: one engine, a stream for each thread, no OpenMP threads, and a
+// cache of primitives.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace tessera::onednn {
 
-// The process's CPU engine. Thread-safe.
+// Returns the process's CPU engine. Thread-safe.
 dnnl::engine& Engine();
-// This thread's stream.
+// Returns the stream of the calling thread.
 dnnl::stream& Stream();
 
-// While one lives, oneDNN works for this thread on this thread alone: OpenMP's would multiply those
-// of requests, and know of no other request. Primitives are made under it too, for oneDNN plans
-// blocking by the number of threads.
+// While an object of this class lives, oneDNN runs on the calling thread alone. OpenMP threads
+// would compete with those of other requests. Primitives must also be created under it, because
+// oneDNN chooses its blocking by the number of threads.
 class OneThread {
  public:
   OneThread();
@@ -34,14 +34,14 @@ class OneThread {
   const int previous_;
 };
 
-// What a primitive does beside its product: what `post_ops` says, with the bias as an argument of
-// the primitive, the tensor to add in its output, and scratch memory from the caller.
+// Returns the attributes of a primitive: `post_ops`, with the bias as an argument of the primitive,
+// the tensor to add in its output, and scratch memory from the caller.
 dnnl::primitive_attr Attributes(const PostOps& post_ops);
 
-// Memory at `data` that lies as `layout` says. oneDNN writes only what a primitive has as output.
+// Returns a view of `data` with the given layout. oneDNN writes only to the outputs of a primitive.
 dnnl::memory Wrap(const dnnl::memory::desc& layout, const void* data);
 
-// Bytes of plain values in a row, as a key: Key().Add(m).Add(n).Add(dtype).
+// The concatenated bytes of plain values, as a key: Key().Add(m).Add(n).Add(dtype).
 class Key {
  public:
   template <typename T>
@@ -62,18 +62,18 @@ class Key {
   std::string bytes_;
 };
 
-// `key` with what a primitive does beside its product.
+// Appends the post-ops to `key`.
 Key AddTo(Key key, const PostOps& post_ops);
 
-// Keeps up to `capacity` of what is costly to make, by key; when it is full it starts anew, which
-// bounds memory under ever-changing shapes. Thread-safe.
+// A cache of up to `capacity` objects that are costly to create. When it is full all entries are
+// dropped, which bounds the memory under ever-changing shapes. Thread-safe.
 template <typename T>
 class PrimitiveCache {
  public:
   explicit PrimitiveCache(size_t capacity) : capacity_(capacity) {}
 
-  // The entry of `key`, made by `make` (outside the lock) if there is none. dnnl::error thrown by
-  // `make` becomes UNIMPLEMENTED.
+  // Returns the entry of `key`. If there is none, `make` creates it, outside the lock. A
+  // dnnl::error thrown by `make` becomes UNIMPLEMENTED.
   absl::StatusOr<std::shared_ptr<const T>> Get(
       const Key& key, const std::function<std::shared_ptr<const T>()>& make) {
     {

@@ -1,13 +1,14 @@
-// How long OpenMP's threads spin before they sleep: those of custom ops, for oneDNN's loops run on
-// their callers here.
+// Limits how long idle OpenMP threads spin before they sleep. These are threads of custom ops only,
+// since oneDNN runs on the thread that calls it.
 //
-// By default libgomp spins for milliseconds, at a region's start and at its end. That is quicker
-// only where every thread has a core to itself: as soon as other threads want the cores, requests
-// wait for spinning that waits for them, and a loop takes several times as long. A thousand turns
-// are some twenty microseconds: enough from one loop to the next.
+// By default libgomp spins for milliseconds at the start and at the end of a region. That is faster
+// only where every thread has a core to itself. As soon as other threads want the cores, requests
+// wait for spinning threads, and a loop takes several times as long. A thousand iterations are
+// about twenty microseconds, which is enough from one loop to the next.
 //
 // libgomp reads its environment once, when it is initialised. It is linked statically (see
-// @system//:dnnl), so that this comes before; a setting of the user's own wins.
+// @system//:dnnl), so that this initialiser runs first. A setting of the user's own takes
+// precedence.
 #include <cstdlib>
 
 namespace tessera {

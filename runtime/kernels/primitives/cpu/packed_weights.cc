@@ -10,7 +10,7 @@ using dnnl::memory;
 
 namespace {
 
-// Lets go of the pages of weights that runs read in another form from now on.
+// Releases the resident pages of weights that runs read in packed form from now on.
 void PageOut(const Tensor& weights) { ReleaseMappedPages({weights.raw(), weights.total_bytes()}); }
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::StatusOr<memory> PackedWeights::Get(KernelContext& ctx, const ScaledWeight
 }
 
 absl::StatusOr<Tensor> PackedWeights::Derived(
-    KernelContext& ctx, const ScaledWeights& weights, WeightsForm form,
+    KernelContext& ctx, const ScaledWeights& weights, PackedFormat form,
     absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> make) {
   absl::MutexLock lock(&mu_);
   Follow(weights);
@@ -61,7 +61,7 @@ absl::StatusOr<Tensor> PackedWeights::Derived(
   ASSIGN_OR_RETURN(derived, make(values.data<float>()));
   if (derived.num_elements() == 0) return derived;
   packed_.clear();
-  if (form == WeightsForm::kPanels) {
+  if (form == PackedFormat::kPanels) {
     panels_from_.store(weights.values.raw(), std::memory_order_relaxed);
   }
   PageOut(weights.values);

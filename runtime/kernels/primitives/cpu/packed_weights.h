@@ -1,4 +1,4 @@
-// Constant weights in the memory layouts that oneDNN's primitives ask for.
+// Constant weights in packed formats.
 #pragma once
 
 #include <atomic>
@@ -12,63 +12,65 @@
 
 namespace tessera {
 
-// Forms of weights that are made by other means than oneDNN's reordering.
-enum class WeightsForm { kPanels, kSeparable, kWinograd2, kWinograd4 };
+// Formats that are not made by oneDNN's reorder.
+enum class PackedFormat { kPanels, kSeparable, kWinograd2, kWinograd4 };
 
-// Keeps packed forms of one weights tensor from one run to the next: a kernel has one of these for
-// an input that stays the same. Other weights than those of the last call are packed anew, so that
-// results are right whatever comes; only speed depends on the promise. Once packed, the pages that
-// the weights were read from leave resident memory, not the page cache. Weights that are scaled are
-// multiplied while they are packed; their products are not kept in any other form.
+// Keeps the packed formats of one weights tensor between runs. A kernel has one object of this
+// class for an input that usually stays the same. Weights other than those of the last call are
+// packed anew, so results are always right and only speed depends on the weights being constant.
+// After packing, the pages of the original weights leave resident memory, but not the page cache.
+// Scaled weights are multiplied while they are packed; the scaled values are kept in no other
+// format.
 //
-// Thread-safe. Calls that come while another one packs wait for it, rather than pack as well.
+// Thread-safe. A call that arrives while another one packs waits for it.
 class PackedWeights {
  public:
-  // True if `weights` are those of the call before: what comes a second time is probably constant,
-  // and worth packing. What is computed anew in each run, though many read it, is not.
+  // Returns true if `weights` are those of the previous call. Weights that come a second time are
+  // probably constant and worth packing.
   bool IsSeenAgain(const Tensor& weights) {
     return last_seen_.exchange(weights.raw(), std::memory_order_relaxed) == weights.raw();
   }
 
-  // True for weights that may well be constant: the first ones, and those of the call before.
+  // Returns true for the first weights, and for those of the previous call.
   bool MayBeConstant(const Tensor& weights) {
     const char* const before = last_seen_.exchange(weights.raw(), std::memory_order_relaxed);
     return before == nullptr || before == weights.raw();
   }
 
-  // `weights`, which lie as `plain` says, in layout `wanted`: a view of them if the two are equal
-  // and nothing scales them. What is returned stays valid for as long as it is held.
-  // Errors: RESOURCE_EXHAUSTED. Throws dnnl::error.
+  // Returns `weights`, whose layout is `plain`, in the layout `wanted`: a view if the two are equal
+  // and there is no scale. The result stays valid for as long as it is held. Errors:
+  // RESOURCE_EXHAUSTED. Throws dnnl::error.
   absl::StatusOr<dnnl::memory> Get(KernelContext& ctx, const ScaledWeights& weights,
                                    const dnnl::memory::desc& plain,
                                    const dnnl::memory::desc& wanted);
 
-  // The same for a form that `make` derives, which takes the place of oneDNN's layouts. Each form
-  // is kept: which is best depends on how many images come at once. `values` are the weights,
-  // scaled; they may be gone afterwards. Errors: RESOURCE_EXHAUSTED; those of `make`.
+  // Returns the format that `make` derives from the scaled weights; it replaces oneDNN's layouts.
+  // Each format is kept, because the batch size decides which is best. `values` need not outlive
+  // the call. Errors: RESOURCE_EXHAUSTED; those of `make`.
   absl::StatusOr<Tensor> Derived(
-      KernelContext& ctx, const ScaledWeights& weights, WeightsForm form,
+      KernelContext& ctx, const ScaledWeights& weights, PackedFormat form,
       absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> make);
-  // True if there are panels of these, which to use takes no more memory.
-  bool HasPanels(const Tensor& weights) const {
+  // True if there are panels of these weights, which need no more memory.
+  bool HasPackedPanels(const Tensor& weights) const {
     return panels_from_.load(std::memory_order_relaxed) == weights.raw();
   }
 
  private:
-  // Layouts depend on batch size and threads; more than a few are not worth their memory.
+  // Layouts depend on the batch size and on the number of threads. More than a few are not worth
+  // their memory.
   static constexpr size_t kMaxLayouts = 3;
 
-  // Forgets everything unless it was made of `weights`.
+  // Drops everything unless it was made from `weights`.
   void Follow(const ScaledWeights& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Compared, never followed.
+  // Compared, never dereferenced.
   std::atomic<const char*> last_seen_{nullptr}, panels_from_{nullptr};
   absl::Mutex mu_;
-  // Holding the tensors keeps their addresses from being given to others, and their contents from
-  // being written in place.
+  // Holding the tensors keeps their addresses from being reused, and their contents from being
+  // written in place.
   Tensor source_ ABSL_GUARDED_BY(mu_), scale_ ABSL_GUARDED_BY(mu_);
   std::vector<dnnl::memory> packed_ ABSL_GUARDED_BY(mu_);
-  std::map<WeightsForm, Tensor> derived_ ABSL_GUARDED_BY(mu_);
+  std::map<PackedFormat, Tensor> derived_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace tessera

@@ -12,14 +12,14 @@
 #include "runtime/framework/test_device.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
-#include "runtime/kernels/primitives/cpu/exact_product.h"
-#include "runtime/kernels/primitives/cpu/panel_convolution.h"
+#include "runtime/kernels/primitives/cpu/implicit_gemm.h"
+#include "runtime/kernels/primitives/cpu/reference_product.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 
 namespace tessera {
 namespace {
 
-// The heap, with a count of the bytes that are held.
+// The heap, with a count of the bytes in use.
 class CountingAllocator : public Allocator {
  public:
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
@@ -44,7 +44,7 @@ Tensor RandomScale(int64_t channels, int seed) {
   return scale;
 }
 
-// What a scaled filter comes to, as the definition says.
+// Computes the scaled filter by its definition.
 Tensor Product(const Tensor& values, const Tensor& scale) {
   Tensor product = values.DeepCopy().value();
   for (int64_t i = 0; i < values.num_elements(); ++i) {
@@ -149,9 +149,9 @@ TEST(PackedWeightsTest, AlsoOfImagesWithAnInfinity) {
   }
 }
 
-// The cases above are of no use if they all go one way.
+// The other cases would prove nothing if they all took one path.
 TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
-  if (!FloatPanelsAreSupported() || SplitPanelsAreSupported()) {
+  if (!Avx512IsSupported() || AmxIsSupported()) {
     GTEST_SKIP() << "other processors have other ways";
   }
   for (const auto& [name, s] : Cases()) {
@@ -159,7 +159,7 @@ TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
     const std::string_view way = name;
     EXPECT_EQ(WinogradPays(s, {}), way.starts_with("Winograd"));
     if (way.starts_with("panels") || way.starts_with("oneDNN")) {
-      EXPECT_EQ(PanelKernelFor(s) != nullptr, way.starts_with("panels"));
+      EXPECT_EQ(MicroKernelFor(s) != nullptr, way.starts_with("panels"));
     }
   }
 }
@@ -177,7 +177,7 @@ TEST(PackedWeightsTest, OtherWeightsOrAnotherScaleArePackedAnew) {
       for (const Tensor* const scale :
            {&scales[0], &scales[1], static_cast<const Tensor*>(nullptr)}) {
         const Tensor product = scale == nullptr ? filter : Product(filter, *scale);
-        // What comes once is not taken for constant, and may go another way.
+        // Weights that come only once are not taken for constant, and may take another path.
         Convolved(ctx, s, {filter, scale}, &packed);
         PackedWeights of_product;
         EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, scale}, &packed),
@@ -204,12 +204,12 @@ TEST(PackedWeightsTest, RowsOfTheSameWeightsArePackedAnew) {
 TEST(PackedWeightsTest, PagesOfScaledWeightsLeaveMemory) {
   StepContext step;
   KernelContext ctx(step, nullptr);
-  constexpr size_t kLeastMapped = 64 << 10;  // smaller files are read
+  constexpr size_t kMinMapped = 64 << 10;  // smaller files are read, not mapped
   for (const auto& [name, s] : Cases()) {
     SCOPED_TRACE(name);
     const Tensor values =
         RandomTensor({s.filter[0], s.filter[1], s.in_channels / s.groups, s.out_channels}, 4);
-    if (values.size_bytes() < kLeastMapped) continue;
+    if (values.size_bytes() < kMinMapped) continue;
     const std::string path = JoinPath(::testing::TempDir(), "weights");
     std::ofstream(path).write(values.raw(), values.size_bytes());
     if (!CanGuard(path)) GTEST_SKIP() << "no leases here";

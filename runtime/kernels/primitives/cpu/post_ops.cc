@@ -46,14 +46,14 @@ absl::StatusOr<PostOps> PostOps::Parse(const std::vector<std::string>& fused_ops
   return result;
 }
 
-Ending EndingOf(const PostOps& post_ops, const float* bias) {
+Epilogue ClampEpilogue(const PostOps& post_ops, const float* bias) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  Ending ending{.bias = bias, .add = post_ops.add, .low = -kInfinity, .high = kInfinity};
+  Epilogue epilogue{.bias = bias, .add = post_ops.add, .low = -kInfinity, .high = kInfinity};
   if (post_ops.activation == Activation::kRelu || post_ops.activation == Activation::kRelu6) {
-    ending.low = 0;
+    epilogue.low = 0;
   }
-  if (post_ops.activation == Activation::kRelu6) ending.high = 6;
-  return ending;
+  if (post_ops.activation == Activation::kRelu6) epilogue.high = 6;
+  return epilogue;
 }
 
 double Apply(Activation activation, float alpha, double x) {
@@ -61,7 +61,7 @@ double Apply(Activation activation, float alpha, double x) {
     case Activation::kNone:
       return x;
     case Activation::kRelu:
-      return x < 0 ? 0 : x;  // NaN passes
+      return x < 0 ? 0 : x;  // NaN passes through
     case Activation::kRelu6:
       return x < 0 ? 0 : x > 6 ? 6 : x;
     case Activation::kElu:

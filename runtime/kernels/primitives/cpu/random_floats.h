@@ -1,4 +1,4 @@
-// Numbers for tests and benchmarks, the same in each run.
+// Reproducible random numbers for tests and benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// Normally distributed about `mean`, with a deviation of 1.
+// Returns floats that are normally distributed around `mean` with a standard deviation of 1.
 inline std::vector<float> RandomFloats(int64_t count, int seed, float mean = 0) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(mean);

@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// Multiplies rows [begin, end) of an element for each channel.
+// Scales rows [begin, end), which have one element for each channel.
 void MultiplyRows(const float* from, absl::Span<const double> scale, int64_t begin, int64_t end,
                   float* to) {
   const auto channels = static_cast<int64_t>(scale.size());
@@ -26,8 +26,8 @@ absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const ScaledWeights& weights
   ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(DType::kFloat, values.shape(), allocator));
   const auto scale = weights.scale->flat<double>();
   const auto channels = static_cast<int64_t>(scale.size());
-  constexpr double kFloatsANanosecond = 0.5;  // into fresh memory
-  ctx.ParallelFor(values.num_elements() / channels, channels / kFloatsANanosecond,
+  constexpr double kFloatsPerNanosecond = 0.5;  // into pages that are touched for the first time
+  ctx.ParallelFor(values.num_elements() / channels, channels / kFloatsPerNanosecond,
                   [&](int64_t begin, int64_t end) {
                     float* const to = scaled.data<float>();
                     PopulatePages(to + begin * channels, (end - begin) * channels * sizeof(float));

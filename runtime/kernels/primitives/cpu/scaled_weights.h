@@ -1,4 +1,4 @@
-// Weights with what a batch norm after the product multiplies its channels by.
+// Weights together with the per-channel scale of a batch norm that follows the product.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -6,11 +6,11 @@
 
 namespace tessera {
 
-// What a product multiplies by: the float `values`, each times the element of `scale` that belongs
-// to its channel, if `scale` is not null. Channels are the last dimension, or the last few, and
-// `scale` is of double. Both are the caller's.
+// The weights of a product: the float `values`, each multiplied by the element of `scale` that
+// belongs to its channel. A null `scale` multiplies by 1. The channels are the last dimension, or
+// the last few, and `scale` is of double. Both tensors are the caller's.
 struct ScaledWeights {
-  // Of any dtype, as they are.
+  // Weights of any dtype, without a scale.
   ScaledWeights(const Tensor& values) : values(values) {}  // NOLINT(google-explicit-constructor)
   ScaledWeights(const Tensor& values, const Tensor* scale) : values(values), scale(scale) {}
 
@@ -18,13 +18,13 @@ struct ScaledWeights {
   const Tensor* scale = nullptr;
 };
 
-// The products, each rounded once; `weights.values` themselves where nothing scales them. The
+// Returns the scaled weights, each rounded once, or `weights.values` if there is no scale. The
 // step's threads share the work. Errors: RESOURCE_EXHAUSTED, from `allocator`.
 absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const ScaledWeights& weights,
                                 Allocator* allocator);
 
-// Row `row` of these products, of an element for each of `channels`: where the weights lie if
-// nothing scales them, else in `scratch`.
+// Returns row `row`, of `channels` elements, of the scaled weights. The result is in `scratch`, or
+// in the weights themselves if there is no scale.
 const float* MultipliedRow(const ScaledWeights& weights, int64_t row, int64_t channels,
                            float* scratch);
 

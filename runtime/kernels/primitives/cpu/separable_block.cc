@@ -7,34 +7,34 @@
 
 #include "runtime/base/status.h"
 #include "runtime/base/thread_share.h"
-#include "runtime/kernels/primitives/cpu/ending.h"
-#include "runtime/kernels/primitives/cpu/panel_loops.h"
-#include "runtime/kernels/primitives/cpu/pieces.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/epilogue.h"
 #include "runtime/kernels/primitives/cpu/post_ops.h"
+#include "runtime/kernels/primitives/cpu/simd_loops.h"
 
 namespace tessera {
 namespace {
 
-using panel_loops::Ahead;
-using panel_loops::Loops;
+using simd::Loops;
+using simd::PrefetchRows;
 
-// What one core does, about.
-constexpr double kFlopsANanosecond = 140;
-// Of adding what another core made to a sum.
-constexpr double kNanosecondsASum = 0.3;
-// Points whose sums are made together: enough to use each of the weights often.
-constexpr int64_t kPointsABand = 56;
-// Bytes of the depthwise convolution's outputs that are made before they are multiplied.
-constexpr int64_t kBytesAGroup = 96 << 10;
+// The approximate throughput of one core.
+constexpr double kFlopsPerNanosecond = 140;
+// Cost, in nanoseconds, of adding a partial sum that another core computed.
+constexpr double kNanosecondsPerSum = 0.3;
+// Points whose sums are computed together, so that each weight is used often.
+constexpr int64_t kPointsPerBand = 56;
+// Bytes of depthwise outputs that are computed before they are multiplied.
+constexpr int64_t kBytesPerGroup = 96 << 10;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr panel_loops::Bounds kUnbounded{-kInfinity, kInfinity};
+constexpr simd::Bounds kUnbounded{-kInfinity, kInfinity};
 
 int64_t Rounded(int64_t count, int64_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-// How channels are cut into panels. The last one is filled up.
+// The division of channels into panels. The last panel is padded.
 struct Panels {
   Panels() = default;
   Panels(int64_t channels, int64_t lanes) : channels(channels) {
@@ -50,50 +50,50 @@ struct Panels {
   int64_t channels = 0, vectors = 0, size = 0, count = 0;
 };
 
-// A filter of `terms` x channels, panel by panel, and the bias, filled up with zeros.
+// A filter of `depth` x channels, panel by panel, and the bias. Both are padded with zeros.
 struct PackedLayer {
   const float* filter_of(int64_t panel) const {
-    return filter.data<float>() + panel * terms * panels.size;
+    return filter.data<float>() + panel * depth * panels.size;
   }
   const float* bias_of(int64_t panel) const { return bias.data() + panel * panels.size; }
 
   Panels panels;
-  int64_t terms = 0;
+  int64_t depth = 0;
   Tensor filter;
   std::vector<float> bias;
-  panel_loops::Bounds bounds;
+  simd::Bounds bounds;
 };
 
-absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer, int64_t terms,
+absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer, int64_t depth,
                                  const Panels& panels) {
-  PackedLayer result{.panels = panels, .terms = terms};
+  PackedLayer result{.panels = panels, .depth = depth};
   const int64_t size = panels.size;
   const auto pack = [&](const float* from) -> absl::StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor room, Tensor::Zeros(DType::kFloat, {panels.count, terms, size}));
-    float* to = room.data<float>();
+    ASSIGN_OR_RETURN(Tensor workspace, Tensor::Zeros(DType::kFloat, {panels.count, depth, size}));
+    float* to = workspace.data<float>();
     for (int64_t first = 0; first < panels.channels; first += size) {
       const int64_t width = std::min(size, panels.channels - first);
-      for (int64_t term = 0; term < terms; ++term, to += size) {
+      for (int64_t term = 0; term < depth; ++term, to += size) {
         std::copy_n(from + term * panels.channels + first, width, to);
       }
     }
-    return room;
+    return workspace;
   };
   ASSIGN_OR_RETURN(result.filter,
-                   layer.packed->Derived(ctx, *layer.filter, WeightsForm::kSeparable, pack));
+                   layer.packed->Derived(ctx, *layer.filter, PackedFormat::kSeparable, pack));
   result.bias.resize(panels.count * size);
   std::copy_n(layer.bias->data<float>(), panels.channels, result.bias.begin());
-  const Ending ending = EndingOf({.activation = layer.activation}, nullptr);
-  result.bounds = {ending.low, ending.high};
+  const Epilogue epilogue = ClampEpilogue({.activation = layer.activation}, nullptr);
+  result.bounds = {epilogue.low, epilogue.high};
   return result;
 }
 
-// A part of the work: rows [begin, end) of all images' outputs, of sums over some of the panels
-// between the depthwise convolution and the last.
+// A part of the work: the output rows [begin, end) of all images, and partial sums over some of the
+// panels between the depthwise and the last convolution.
 struct Part {
   int64_t begin_row = 0, end_row = 0;
   int64_t begin_panel = 0, end_panel = 0;
-  // What the sums are added to: the bias and what the block adds, or nothing.
+  // The first part adds the bias and the residual.
   bool is_first = true;
   bool is_whole = true;  // no other part adds to these sums
 };
@@ -120,8 +120,8 @@ class Block {
     if (s_.expands) {
       ASSIGN_OR_RETURN(expand_, tessera::Pack(ctx, expand, s_.in_channels, middle));
     }
-    const int64_t taps = s_.depthwise.filter[0] * s_.depthwise.filter[1];
-    ASSIGN_OR_RETURN(depthwise_, tessera::Pack(ctx, depthwise, taps, middle));
+    const int64_t positions = s_.depthwise.filter[0] * s_.depthwise.filter[1];
+    ASSIGN_OR_RETURN(depthwise_, tessera::Pack(ctx, depthwise, positions, middle));
     const Panels last(s_.out_channels, loops_.lanes);
     ASSIGN_OR_RETURN(project_, tessera::Pack(ctx, project, channels, last));
     return absl::OkStatus();
@@ -130,15 +130,15 @@ class Block {
   int64_t rows() const { return s_.depthwise.batch * height_; }
   int64_t row_size() const { return width_ * s_.out_channels; }  // of the output
   int64_t panels() const { return depthwise_.panels.count; }
-  panel_loops::Bounds bounds() const { return project_.bounds; }
+  simd::Bounds bounds() const { return project_.bounds; }
 
   double Nanoseconds() const {
     return s_.depthwise.batch * s_.depthwise.input[0] * ExpandNanoseconds() +
            rows() * RowNanoseconds();
   }
 
-  // True if `count` parts are made faster each of some panels than each of some rows, of which
-  // neighbours expand the same.
+  // Returns true if `count` parts are faster when each takes some panels than when each takes some
+  // rows. Neighbouring rows expand the same input rows twice.
   bool IsBetterSharedByPanels(int64_t count) const {
     if (s_.depthwise.batch % count == 0) return false;
     const int64_t stride = s_.depthwise.strides[0];
@@ -148,7 +148,7 @@ class Block {
     const double by_rows = part_rows * RowNanoseconds() + expanded * ExpandNanoseconds();
     const int64_t part_panels = (panels() + count - 1) / count;
     const double by_panels = Nanoseconds() * part_panels / panels() +
-                             (count - 1) * rows() * row_size() * kNanosecondsASum;
+                             (count - 1) * rows() * row_size() * kNanosecondsPerSum;
     return by_panels < by_rows;
   }
 
@@ -157,11 +157,12 @@ class Block {
     const int64_t row = row_points_ * depthwise_.panels.size;
     const int64_t ring = ring_rows_ * row, panels = part.end_panel - part.begin_panel;
     const int64_t group = GroupSize() * depthwise_.panels.size;
-    ASSIGN_OR_RETURN(Tensor room, ctx.AllocateTemp(DType::kFloat,
-                                                   {panels * ring + row + band_ * width_ * group}));
-    Scratch scratch{.ring = room.data<float>(), .zeros = room.data<float>() + panels * ring};
+    ASSIGN_OR_RETURN(Tensor workspace, ctx.AllocateTemp(DType::kFloat, {panels * ring + row +
+                                                                        band_ * width_ * group}));
+    Scratch scratch{.ring = workspace.data<float>(),
+                    .zeros = workspace.data<float>() + panels * ring};
     scratch.points = scratch.zeros + row;
-    scratch.taps.resize(band_ * s_.depthwise.filter[0]);
+    scratch.positions.resize(band_ * s_.depthwise.filter[0]);
     std::fill_n(scratch.zeros, row, 0.0f);
     for (int64_t line = 0; line < panels * ring_rows_; ++line) ClearEnds(scratch.ring + line * row);
     for (int64_t at = part.begin_row; at < part.end_row;) {
@@ -178,33 +179,33 @@ class Block {
     float* ring = nullptr;    // [panels, ring_rows_, row_points_, panel]
     float* zeros = nullptr;   // a row beyond the image
     float* points = nullptr;  // [band_ * width_, group]: outputs of the depthwise convolution
-    std::vector<const float*> taps;
-    bool is_cold = true;  // weights may have to come from memory
+    std::vector<const float*> positions;
+    bool is_cold = true;  // the weights may not be in the cache
   };
 
-  // What a row of the input takes to expand, and one of the output all the rest.
+  // The time to expand one input row, and the time for the rest of one output row.
   double ExpandNanoseconds() const {
     if (!s_.expands) return 0;
     const double points = s_.depthwise.input[1];
-    return 2 * points * s_.in_channels * s_.depthwise.in_channels / kFlopsANanosecond;
+    return 2 * points * s_.in_channels * s_.depthwise.in_channels / kFlopsPerNanosecond;
   }
   double RowNanoseconds() const {
-    const double terms = s_.out_channels + 2 * depthwise_.terms;
-    return 2 * terms * width_ * s_.depthwise.in_channels / kFlopsANanosecond;
+    const double depth = s_.out_channels + 2 * depthwise_.depth;
+    return 2 * depth * width_ * s_.depthwise.in_channels / kFlopsPerNanosecond;
   }
 
   int64_t Bands() const {
-    const int64_t rows = std::max<int64_t>(1, kPointsABand / std::max<int64_t>(1, width_));
+    const int64_t rows = std::max<int64_t>(1, kPointsPerBand / std::max<int64_t>(1, width_));
     return std::max<int64_t>(1, (height_ + rows - 1) / rows);
   }
 
   // Panels whose depthwise outputs are multiplied together.
   int64_t GroupSize() const {
     const int64_t bytes = band_ * width_ * depthwise_.panels.size * sizeof(float);
-    return std::clamp<int64_t>(kBytesAGroup / bytes, 1, panels());
+    return std::clamp<int64_t>(kBytesPerGroup / bytes, 1, panels());
   }
 
-  // The points of a row of the ring that lie beyond the image.
+  // Clears the points of a ring row that lie beyond the image.
   void ClearEnds(float* row) const {
     const int64_t size = depthwise_.panels.size;
     const int64_t before = s_.depthwise.pad_before[1], inside = s_.depthwise.input[1];
@@ -212,11 +213,11 @@ class Block {
     std::fill(row + (before + inside) * size, row + row_points_ * size, 0.0f);
   }
 
-  // Rows [begin, end) of an image's output, band by band.
+  // Computes the rows [begin, end) of an image's output, band by band.
   void RunImage(const Part& part, int64_t image, int64_t begin, int64_t end, Scratch& scratch,
                 float* output) const {
     const int64_t stride = s_.depthwise.strides[0], before = s_.depthwise.pad_before[0];
-    int64_t expanded = 0;  // rows of the input below this one are in the ring
+    int64_t expanded = 0;  // input rows below this one are in the ring
     for (int64_t first = begin; first < end; first += band_) {
       const int64_t last = std::min(first + band_, end) - 1;
       const int64_t size = s_.depthwise.input[0];
@@ -227,7 +228,7 @@ class Block {
     }
   }
 
-  // Rows [begin, end) of the output, for which rows [from, to) of the input are new.
+  // Computes the output rows [begin, end), for which the input rows [from, to) are expanded.
   void RunBand(const Part& part, int64_t image, int64_t begin, int64_t end, int64_t from,
                int64_t to, Scratch& scratch, float* output) const {
     const int64_t size = depthwise_.panels.size, row = row_points_ * size;
@@ -237,50 +238,51 @@ class Block {
       for (int64_t panel = first; panel < last; ++panel) {
         float* const ring = scratch.ring + (panel - part.begin_panel) * ring_rows_ * row;
         for (int64_t y = from; y < to; ++y) {
-          Ahead ahead;
+          PrefetchRows prefetch;
           if (s_.expands && scratch.is_cold && panel + 1 < part.end_panel) {
-            // Each row brings its share of what the next panel is multiplied with.
-            ahead.size = (s_.in_channels * size + to - from - 1) / (to - from);
-            ahead.data = expand_.filter_of(panel + 1) + (y - from) * ahead.size;
+            // Each row prefetches its share of the next panel's weights.
+            prefetch.size = (s_.in_channels * size + to - from - 1) / (to - from);
+            prefetch.data = expand_.filter_of(panel + 1) + (y - from) * prefetch.size;
           }
-          Fill(image, y, panel, ahead,
+          Fill(image, y, panel, prefetch,
                ring + y % ring_rows_ * row + s_.depthwise.pad_before[1] * size);
         }
         Convolve(panel, begin, end, ring, scratch, scratch.points + (panel - first) * size);
       }
       const float* const residual = part.is_first && s_.adds_input ? input_ + place : nullptr;
       const bool is_start = first == part.begin_panel;
-      const Ahead rows = is_start && !scratch.is_cold ? NextRows(image, to) : Ahead();
+      const PrefetchRows rows =
+          is_start && !scratch.is_cold ? NextBandRows(image, to) : PrefetchRows();
       Project(part, first, last, (end - begin) * width_, scratch, residual, rows, output + place);
     }
     scratch.is_cold = false;
   }
 
-  // What the next band reads, of which rows from `y` on are new.
-  Ahead NextRows(int64_t image, int64_t y) const {
+  // Returns the input rows of the next band, which start at row `y`.
+  PrefetchRows NextBandRows(int64_t image, int64_t y) const {
     const int64_t row = s_.depthwise.input[1] * s_.in_channels, height = s_.depthwise.input[0];
     const int64_t next = image * height + y, all = s_.depthwise.batch * height;
     return {input_ + next * row, std::min(band_ * s_.depthwise.strides[0], all - next) * row};
   }
 
-  // Adds to `out` what panels [first, last) of `points` points come to. The first panels begin
-  // sums, with `residual` unless it is null; the last ones end them. `ahead` is what else is read
-  // soon.
+  // Adds the products of panels [first, last) for `points` points to `out`. The first panels start
+  // the sums, with `residual` unless it is null, and the last ones apply the epilogue. `prefetch`
+  // is read soon after.
   void Project(const Part& part, int64_t first, int64_t last, int64_t points,
-               const Scratch& scratch, const float* residual, const Ahead& ahead,
+               const Scratch& scratch, const float* residual, const PrefetchRows& prefetch,
                float* out) const {
     const int64_t middle = depthwise_.panels.size, size = project_.panels.size;
     const bool is_start = first == part.begin_panel, is_end = last == part.end_panel;
     const float* const addend = is_start ? residual : out;
-    panel_loops::Multiplication m{
+    simd::Multiplication m{
         .rows = points,
-        .terms = std::min(last * middle, s_.depthwise.in_channels) - first * middle,
+        .depth = std::min(last * middle, s_.depthwise.in_channels) - first * middle,
         .a = scratch.points,
-        .a_step = GroupSize() * middle,
-        .weights_step = size,
-        .addend_step = s_.out_channels,
+        .a_stride = GroupSize() * middle,
+        .weights_stride = size,
+        .addend_stride = s_.out_channels,
         .bounds = is_end && part.is_whole ? project_.bounds : kUnbounded,
-        .out_step = s_.out_channels};
+        .out_stride = s_.out_channels};
     for (int64_t panel = 0; panel < project_.panels.count; ++panel) {
       const int64_t column = panel * size;
       m.columns = std::min(s_.out_channels - column, size);
@@ -288,33 +290,34 @@ class Block {
       m.bias = is_start && part.is_first ? project_.bias_of(panel) : nullptr;
       m.addend = addend == nullptr ? nullptr : addend + column;
       m.out = out + column;
-      m.ahead = panel == 0 ? ahead : Ahead();
+      m.prefetch = panel == 0 ? prefetch : PrefetchRows();
       if (scratch.is_cold && panel + 1 < project_.panels.count) {
-        m.ahead = {m.weights + project_.terms * size, m.terms * size};
+        m.prefetch = {m.weights + project_.depth * size, m.depth * size};
       } else if (scratch.is_cold && !is_end) {
-        m.ahead = {project_.filter_of(0) + last * middle * size, m.terms * size};
+        m.prefetch = {project_.filter_of(0) + last * middle * size, m.depth * size};
       }
       loops_.multiply(project_.panels.vectors, m);
     }
   }
 
-  // One panel of row `y` of the depthwise convolution's input.
-  void Fill(int64_t image, int64_t y, int64_t panel, const Ahead& ahead, float* to) const {
+  // Computes one panel of row `y` of the depthwise convolution's input.
+  void Fill(int64_t image, int64_t y, int64_t panel, const PrefetchRows& prefetch,
+            float* to) const {
     const int64_t points = s_.depthwise.input[1], size = depthwise_.panels.size;
     const float* from = input_ + (image * s_.depthwise.input[0] + y) * points * s_.in_channels;
     if (s_.expands) {
       loops_.multiply(depthwise_.panels.vectors, {.rows = points,
-                                                  .terms = s_.in_channels,
+                                                  .depth = s_.in_channels,
                                                   .columns = size,
                                                   .a = from,
-                                                  .a_step = s_.in_channels,
+                                                  .a_stride = s_.in_channels,
                                                   .weights = expand_.filter_of(panel),
-                                                  .weights_step = size,
+                                                  .weights_stride = size,
                                                   .bias = expand_.bias_of(panel),
                                                   .bounds = expand_.bounds,
                                                   .out = to,
-                                                  .out_step = size,
-                                                  .ahead = ahead});
+                                                  .out_stride = size,
+                                                  .prefetch = prefetch});
       return;
     }
     if (s_.in_channels == size) {
@@ -329,28 +332,28 @@ class Block {
     }
   }
 
-  // One panel of the depthwise convolution's output rows [begin, end).
+  // Computes one panel of the depthwise output rows [begin, end).
   void Convolve(int64_t panel, int64_t begin, int64_t end, const float* ring, Scratch& scratch,
                 float* out) const {
     const ConvolutionShape& d = s_.depthwise;
     const int64_t size = depthwise_.panels.size, row = row_points_ * size;
-    panel_loops::DepthwiseRow task{.outputs = width_,
-                                   .rows = scratch.taps.data(),
-                                   .height = d.filter[0],
-                                   .width = d.filter[1],
-                                   .stride = d.strides[1],
-                                   .dilation = d.dilations[1],
-                                   .weights = depthwise_.filter_of(panel),
-                                   .bias = depthwise_.bias_of(panel),
-                                   .bounds = depthwise_.bounds,
-                                   .out_step = GroupSize() * size};
+    simd::DepthwiseRow task{.outputs = width_,
+                            .rows = scratch.positions.data(),
+                            .height = d.filter[0],
+                            .width = d.filter[1],
+                            .stride = d.strides[1],
+                            .dilation = d.dilations[1],
+                            .weights = depthwise_.filter_of(panel),
+                            .bias = depthwise_.bias_of(panel),
+                            .bounds = depthwise_.bounds,
+                            .out_stride = GroupSize() * size};
     for (int64_t y = begin; y < end; ++y) {
-      for (int64_t tap = 0; tap < d.filter[0]; ++tap) {
-        const int64_t at = y * d.strides[0] - d.pad_before[0] + tap * d.dilations[0];
+      for (int64_t position = 0; position < d.filter[0]; ++position) {
+        const int64_t at = y * d.strides[0] - d.pad_before[0] + position * d.dilations[0];
         const bool is_inside = at >= 0 && at < d.input[0];
-        scratch.taps[tap] = is_inside ? ring + at % ring_rows_ * row : scratch.zeros;
+        scratch.positions[position] = is_inside ? ring + at % ring_rows_ * row : scratch.zeros;
       }
-      task.out = out + (y - begin) * width_ * task.out_step;
+      task.out = out + (y - begin) * width_ * task.out_stride;
       loops_.depthwise(depthwise_.panels.vectors, task);
     }
   }
@@ -365,21 +368,21 @@ class Block {
   PackedLayer expand_, depthwise_, project_;
 };
 
-// Each part makes sums over its panels for all rows, the first of them in the output.
+// Each part computes sums over its panels for all rows. The first part's sums go to the output.
 absl::Status ShareByPanels(KernelContext& ctx, const Block& block, int64_t count,
                            double nanoseconds, float* output) {
   const int64_t size = block.rows() * block.row_size();
-  ASSIGN_OR_RETURN(Tensor room, ctx.AllocateTemp(DType::kFloat, {count - 1, size}));
-  RETURN_IF_ERROR(ForEachPiece(ctx, count, nanoseconds / count, [&](int64_t i) {
+  ASSIGN_OR_RETURN(Tensor workspace, ctx.AllocateTemp(DType::kFloat, {count - 1, size}));
+  RETURN_IF_ERROR(ForEachChunk(ctx, count, nanoseconds / count, [&](int64_t i) {
     const Part part{.end_row = block.rows(),
                     .begin_panel = i * block.panels() / count,
                     .end_panel = (i + 1) * block.panels() / count,
                     .is_first = i == 0,
                     .is_whole = false};
-    return block.Run(ctx, part, i == 0 ? output : room.data<float>() + (i - 1) * size);
+    return block.Run(ctx, part, i == 0 ? output : workspace.data<float>() + (i - 1) * size);
   }));
   for (int64_t part = 0; part < count - 1; ++part) {
-    const float* const sums = room.data<float>() + part * size;
+    const float* const sums = workspace.data<float>() + part * size;
     const auto [low, high] = part == count - 2 ? block.bounds() : kUnbounded;
 #pragma GCC ivdep
     for (int64_t i = 0; i < size; ++i) {
@@ -397,16 +400,16 @@ absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& sha
                                    const SeparableLayer& expand, const SeparableLayer& depthwise,
                                    const SeparableLayer& project, const float* input,
                                    float* output) {
-  Block block(shape, input, panel_loops::LoopsOfMachine());
+  Block block(shape, input, simd::LoopsForCpu());
   RETURN_IF_ERROR(block.Pack(ctx, expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
-  const int64_t count = NumPieces(ctx, block.rows(), nanoseconds);
+  const int64_t count = NumChunks(ctx, block.rows(), nanoseconds);
   const int64_t threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
   if (const int64_t parts = std::min(count, threads);
       parts > 1 && block.IsBetterSharedByPanels(parts)) {
     return ShareByPanels(ctx, block, parts, nanoseconds, output);
   }
-  return ForEachPiece(ctx, count, nanoseconds / count, [&](int64_t i) {
+  return ForEachChunk(ctx, count, nanoseconds / count, [&](int64_t i) {
     const Part part{.begin_row = i * block.rows() / count,
                     .end_row = (i + 1) * block.rows() / count,
                     .end_panel = block.panels()};

@@ -1,5 +1,4 @@
-// A depthwise convolution with what makes its input and what its output goes to, as in MobileNets,
-// without a detour over memory.
+// A depthwise-separable block, as in MobileNets, computed without storing its intermediate images.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,35 +9,35 @@ namespace tessera {
 // The geometry of one of
 //   depthwise convolution -> pointwise convolution
 //   pointwise convolution -> depthwise convolution -> pointwise convolution [-> + input]
-// of float images in NHWC, where each convolution is followed by a bias and a clamping activation.
+// of float images in NHWC. Each convolution is followed by a bias and a clamping activation.
 struct SeparableBlock {
-  ConvolutionShape depthwise;  // of two dimensions, with as many channels out as in
+  ConvolutionShape depthwise;  // two-dimensional, with as many output as input channels
   int64_t in_channels = 0;     // of the block; the depthwise convolution's unless the block expands
   int64_t out_channels = 0;
   bool expands = false;     // a pointwise convolution comes first
-  bool adds_input = false;  // in the end, before the activation: input and output are of one shape
+  bool adds_input = false;  // before the last activation; input and output have one shape
 };
 
-// One of a block's convolutions. Filters are [1, 1, in, out] or [height, width, channels, 1], taken
-// as constant and packed once; biases are vectors of the channels out. The depthwise filter is
-// finite: an infinity would make NaNs of the zeros that lie beyond images.
+// One convolution of a block. Filters are [1, 1, in, out] or [height, width, channels, 1] and are
+// packed once if they are constant. A bias has one element for each output channel. The depthwise
+// filter must be finite: an infinity would turn the zeros of the padding into NaN.
 struct SeparableLayer {
   const Tensor* filter = nullptr;
   const Tensor* bias = nullptr;
-  Activation activation = Activation::kNone;  // IsClamp()
+  Activation activation = Activation::kNone;  // must be a clamp
   PackedWeights* packed = nullptr;
 };
 
-// Computes the block on the step's threads. `expand` counts only if the block expands. `output`
-// is allocated and does not overlap `input`.
+// Computes the block on the step's threads. `expand` is used only if the block expands. `output` is
+// allocated and does not overlap `input`.
 //
-// Rows of the image are expanded as the depthwise convolution comes to them and kept until it is
-// through with them, so that they stay in the cache. Threads share images and rows; few rows, whose
-// halves would have too many neighbours in common, they share by channels, each making its part of
-// every sum.
+// Image rows are expanded when the depthwise convolution first needs them, and are kept in a ring
+// buffer until it needs them no more, so that they stay in the cache. The threads share images and
+// rows. Where there are too few rows, because neighbouring parts would expand the same rows twice,
+// the threads share the channels instead, and each computes partial sums.
 //
-// Sums are as exact as other sums of floats, and differ in their last bits with the number of
-// threads. Errors: RESOURCE_EXHAUSTED for scratch memory.
+// The last bits of the sums depend on the number of threads. Errors: RESOURCE_EXHAUSTED for scratch
+// memory.
 absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& block,
                                    const SeparableLayer& expand, const SeparableLayer& depthwise,
                                    const SeparableLayer& project, const float* input,

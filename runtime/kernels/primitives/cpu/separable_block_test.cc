@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/exact_product.h"
+#include "runtime/kernels/primitives/cpu/reference_product.h"
 
 namespace tessera {
 namespace {
@@ -54,22 +54,23 @@ Tensor ExactPointwise(const ConvolutionShape& like, const SpatialDims& size, con
   const Shape shape = {s.batch, size[0], size[1], s.out_channels};
   const PostOps post_ops{.bias = true, .add = addend != nullptr, .activation = layer.activation};
   const Tensor before = addend ? *addend : RandomTensor(shape, 9);
-  return AsFloats(ExactConvolution(s, post_ops, input, *layer.filter, *layer.bias, before), shape);
+  return AsFloats(ReferenceConvolution(s, post_ops, input, *layer.filter, *layer.bias, before),
+                  shape);
 }
 
-// As a dense convolution, whose matrices are diagonal.
+// Computes the depthwise convolution as a dense one with diagonal matrices.
 Tensor ExactDepthwise(ConvolutionShape s, const Tensor& input, const SeparableLayer& layer) {
-  const int64_t channels = s.in_channels, taps = s.filter[0] * s.filter[1];
+  const int64_t channels = s.in_channels, positions = s.filter[0] * s.filter[1];
   Tensor dense =
       Tensor::Zeros(DType::kFloat, {s.filter[0], s.filter[1], channels, channels}).value();
-  for (int64_t i = 0; i < taps * channels; ++i) {
+  for (int64_t i = 0; i < positions * channels; ++i) {
     dense.data<float>()[i * channels + i % channels] = layer.filter->data<float>()[i];
   }
   const Shape shape = {s.batch, s.output[0], s.output[1], channels};
   s.groups = 1;
   const PostOps post_ops{.bias = true, .activation = layer.activation};
-  return AsFloats(ExactConvolution(s, post_ops, input, dense, *layer.bias, RandomTensor(shape, 9)),
-                  shape);
+  return AsFloats(
+      ReferenceConvolution(s, post_ops, input, dense, *layer.bias, RandomTensor(shape, 9)), shape);
 }
 
 class SeparableBlockTest : public ::testing::Test {
@@ -171,7 +172,7 @@ TEST_F(SeparableBlockTest, OnThreadsThatSharePanels) {
   }
 }
 
-// Zeros that fill up panels must not become something.
+// The zeros that pad panels must not turn into NaN.
 TEST_F(SeparableBlockTest, InfinitiesAndNaNsGoWhereTheyShould) {
   const Geometry g{.height = 8, .width = 8, .in_channels = 3, .channels = 5, .out_channels = 2};
   const SeparableBlock block = g.Block();

@@ -2,56 +2,56 @@
 
 #include <bit>
 
-#include "runtime/kernels/primitives/cpu/register_sums.h"
+#include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
 
 namespace tessera::strassen {
 namespace {
 
-using panel::kBlock;
-using panel::StepOf;
+using gemm::ConflictFreeStride;
+using gemm::kBlock;
 
-static_assert(kMostRows == panel::kRegisterRows);
+static_assert(kMaxRows == gemm::kRegisterRows);
 
-// Sums of quarters of rows and of weights, named as in the literature.
+// Sums of quarters of the rows and of the weights, named as in the literature.
 enum RowSum { kS1, kS2, kS3, kS4, kRowSums };
 enum WeightSum { kT1, kT2, kT3, kMinusT4, kWeightSums };
-constexpr int64_t kRowQuarters = 3;  // that are multiplied: all but that of (1, 0)
+constexpr int64_t kRowQuarters = 3;  // the quarters that are multiplied: all but (1, 0)
 constexpr int64_t kProducts = 7;
 
-// Exponents of floats, as they are stored, whose products and sums are far from overflow.
-constexpr int kLeastExponent = 127 - 50, kMostExponent = 127 + 50;
+// Biased exponents of floats whose products and sums are far from overflow.
+constexpr int kMinExponent = 127 - 50, kMaxExponent = 127 + 50;
 
-// Floats from one sum of weights to the next, which do not all start in the same sets of the
-// first-level cache.
-int64_t WeightStep(int64_t half) { return half * kBlock + 48; }
+// Floats from one sum of weights to the next, chosen so that the sums do not all start in the same
+// sets of the first-level cache.
+int64_t WeightStride(int64_t half) { return half * kBlock + 48; }
 
-// The larger of `largest` and the magnitude of what x holds, as integers.
+// Returns the larger of `largest` and the magnitudes in x, as integers.
 inline __m512i Largest(__m512i largest, __m512 x) {
   const __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
   return _mm512_max_epu32(largest, magnitude);
 }
 
-// Whether elements that are at most x and y in magnitude may be added up, in each lane.
+// Returns the lanes in which elements of magnitudes up to x and y may be added.
 inline __mmask16 AreBalanced(__m512i x, __m512i y) {
   const __m512i low = _mm512_srli_epi32(_mm512_min_epu32(x, y), 23);
   const __m512i high = _mm512_srli_epi32(_mm512_max_epu32(x, y), 23);
   constexpr int kDifference = std::countr_zero(static_cast<unsigned>(kBalance));
-  return _mm512_cmpge_epi32_mask(low, _mm512_set1_epi32(kLeastExponent)) &
-         _mm512_cmple_epi32_mask(high, _mm512_set1_epi32(kMostExponent)) &
+  return _mm512_cmpge_epi32_mask(low, _mm512_set1_epi32(kMinExponent)) &
+         _mm512_cmple_epi32_mask(high, _mm512_set1_epi32(kMaxExponent)) &
          _mm512_cmple_epi32_mask(_mm512_sub_epi32(high, low), _mm512_set1_epi32(kDifference));
 }
 
-// Sums of kCount x kBlock that products are added to, and where they go.
+// The kCount x kBlock sums to which products are added, and their destination.
 struct Sums {
-  const float* from = nullptr;  // zero if it is null
+  const float* from = nullptr;  // zeros if null
   float* also = nullptr;        // others which the products are added to, in place, if not null
   float* to = nullptr;          // may be `from`
-  const panel::Destination* last = nullptr;  // instead of `to`, if not null
+  const gemm::Destination* last = nullptr;  // replaces `to` if not null
 };
 
 // Adds the products of rows and weights.
 template <int kCount>
-void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const Sums& s) {
+void Add(const gemm::DepthSlice& slice, gemm::Prefetcher* prefetch, const Sums& s) {
   __m512 sums[kCount][2];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
@@ -65,7 +65,7 @@ void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const Sums& s) {
   } else {
     for_each([&](__m512& x, int64_t at) { x = _mm512_load_ps(s.from + at); });
   }
-  panel::AddStretch<kCount, 2>(stretch, ahead, sums);
+  gemm::AccumulateSlice<kCount, 2>(slice, prefetch, sums);
   if (s.also != nullptr) {
     for_each([&](__m512& x, int64_t at) {
       _mm512_store_ps(s.also + at, _mm512_add_ps(_mm512_load_ps(s.also + at), x));
@@ -73,31 +73,31 @@ void Add(const panel::Stretch& stretch, panel::Ahead* ahead, const Sums& s) {
     });
   }
   if (s.last != nullptr) {
-    panel::StoreRows<kCount, 2>(*s.last, sums);
+    gemm::StoreRows<kCount, 2>(*s.last, sums);
   } else {
     for_each([&](__m512& x, int64_t at) { _mm512_store_ps(s.to + at, x); });
   }
 }
 
-using AddFunction = void (*)(const panel::Stretch&, panel::Ahead*, const Sums&);
-constexpr AddFunction kAdd[kMostRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5>,
-                                         Add<6>,  Add<7>,  Add<8>,  Add<9>, Add<10>,
-                                         Add<11>, Add<12>, Add<13>, Add<14>};
+using AddFunction = void (*)(const gemm::DepthSlice&, gemm::Prefetcher*, const Sums&);
+constexpr AddFunction kAdd[kMaxRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5>,
+                                        Add<6>,  Add<7>,  Add<8>,  Add<9>, Add<10>,
+                                        Add<11>, Add<12>, Add<13>, Add<14>};
 
-// One multiplication of pairs.
+// The multiplication of one row pair and one panel pair.
 class Multiplication {
  public:
   Multiplication(const RowPair& rows, const PanelPair& panels,
-                 std::span<const panel::NextRows> next, const Outputs& outputs)
+                 std::span<const gemm::PrefetchRange> next, const Outputs& outputs)
       : rows_(rows),
         panels_(panels),
         outputs_(outputs),
-        ahead_(next, kProducts * (rows.half / panel::kStride)) {
+        prefetcher_(next, kProducts * (rows.half / gemm::kStride)) {
     for (int64_t i = 0; i < rows.count; ++i) {
-      places_[0][i] = i * outputs.columns;
-      places_[1][i] = (rows.second + i) * outputs.columns;
+      row_offsets_[0][i] = i * outputs.columns;
+      row_offsets_[1][i] = (rows.second + i) * outputs.columns;
     }
-    if (rows.second < rows.count) places_[1][0] = -1;  // a row of both blocks
+    if (rows.second < rows.count) row_offsets_[1][0] = -1;  // this row belongs to both blocks
   }
 
   void Fast() {
@@ -122,38 +122,40 @@ class Multiplication {
   }
 
  private:
-  static constexpr int64_t kSums = kMostRows * kBlock;
+  static constexpr int64_t kSums = kMaxRows * kBlock;
 
   const Rows& Quarter(int block, int half) const { return rows_.quarters[block][half]; }
   Rows Sum(RowSum sum) const {
-    const int64_t step = StepOf(rows_.half);
-    return {rows_.room + sum * rows_.count * step, step};
+    const int64_t step = ConflictFreeStride(rows_.half);
+    return {rows_.workspace + sum * rows_.count * step, step};
   }
   const float* Panel(int panel, int half) const {
     return panels_.panels[panel] + half * panels_.half * kBlock;
   }
-  const float* Sum(WeightSum sum) const { return panels_.room + sum * WeightStep(panels_.half); }
-
-  void Add(const Rows& rows, const float* weights, const Sums& sums) {
-    const panel::Stretch stretch{rows.data, rows.step, weights, rows_.half};
-    kAdd[rows_.count - 1](stretch, &ahead_, sums);
+  const float* Sum(WeightSum sum) const {
+    return panels_.workspace + sum * WeightStride(panels_.half);
   }
 
-  // Adds what is wanting in one block of rows and one panel to `sums`, and stores it.
+  void Add(const Rows& rows, const float* weights, const Sums& sums) {
+    const gemm::DepthSlice slice{rows.data, rows.step, weights, rows_.half};
+    kAdd[rows_.count - 1](slice, &prefetcher_, sums);
+  }
+
+  // Adds the last product of one block of rows and one panel to `sums` and stores the result.
   void AddLast(const Rows& rows, const float* weights, Sums sums, int block, int panel) {
-    if (outputs_.ending.activate != nullptr) {
+    if (outputs_.epilogue.activate != nullptr) {
       alignas(64) float to[kSums];
       sums.to = to;
       Add(rows, weights, sums);
-      panel::StoreBlock(outputs_.ending, outputs_.first_panel + panel, rows_.count,
-                        outputs_.columns, places_[block], outputs_.out, to);
+      gemm::StoreBlock(outputs_.epilogue, outputs_.first_panel + panel, rows_.count,
+                       outputs_.columns, row_offsets_[block], outputs_.out, to);
       return;
     }
-    Ending ending = outputs_.ending;
+    Epilogue epilogue = outputs_.epilogue;
     const int64_t first = (outputs_.first_panel + panel) * kBlock;
-    if (ending.bias != nullptr) ending.bias += first;
-    const panel::Destination last{ending, places_[block], outputs_.columns - first,
-                                  outputs_.out + first};
+    if (epilogue.bias != nullptr) epilogue.bias += first;
+    const gemm::Destination last{epilogue, row_offsets_[block], outputs_.columns - first,
+                                 outputs_.out + first};
     sums.last = &last;
     Add(rows, weights, sums);
   }
@@ -161,18 +163,18 @@ class Multiplication {
   const RowPair& rows_;
   const PanelPair& panels_;
   const Outputs& outputs_;
-  panel::Ahead ahead_;
-  int64_t places_[2][kMostRows];
+  gemm::Prefetcher prefetcher_;
+  int64_t row_offsets_[2][kMaxRows];
 };
 
-// Whether quarters of rows that lie so are multiplied as copies.
-bool IsCopied(int64_t row_step) { return StepOf(row_step) != row_step; }
+// Returns true if quarters of rows with this stride are copied before they are multiplied.
+bool IsCopied(int64_t row_stride) { return ConflictFreeStride(row_stride) != row_stride; }
 
-// Makes the sums of row i of both blocks, and copies of their quarters where `copies` is not null.
-// Returns whether they are balanced.
+// Computes the sums of row i of both blocks, and copies of their quarters if `copies` is not null.
+// Returns true if the two rows are balanced.
 bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* copies) {
-  const int64_t half = pair->half, step = StepOf(half), factor = pair->count * step;
-  float* const sums = pair->room + i * step;
+  const int64_t half = pair->half, step = ConflictFreeStride(half), factor = pair->count * step;
+  float* const sums = pair->workspace + i * step;
   __m512i largest[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
   for (int64_t t = 0; t < half; t += 16) {
     const __m512 a11 = _mm512_loadu_ps(x + t), a12 = _mm512_loadu_ps(x + half + t);
@@ -197,8 +199,8 @@ bool MakeSums(int64_t i, const float* x, const float* y, RowPair* pair, float* c
 
 }  // namespace
 
-int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_step) {
-  return (kRowSums + (IsCopied(row_step) ? kRowQuarters : 0)) * count * StepOf(half);
+int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_stride) {
+  return (kRowSums + (IsCopied(row_stride) ? kRowQuarters : 0)) * count * ConflictFreeStride(half);
 }
 
 void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
@@ -210,8 +212,8 @@ void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
   }
   float* copies = nullptr;
   if (IsCopied(rows.step)) {
-    const int64_t step = StepOf(half);
-    copies = pair->room + kRowSums * count * step;
+    const int64_t step = ConflictFreeStride(half);
+    copies = pair->workspace + kRowSums * count * step;
     pair->quarters[0][0] = {copies, step};
     pair->quarters[0][1] = {copies + count * step, step};
     pair->quarters[1][1] = {copies + 2 * count * step, step};
@@ -223,10 +225,10 @@ void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
   }
 }
 
-int64_t PanelPairFloats(int64_t half) { return kWeightSums * WeightStep(half); }
+int64_t PanelPairFloats(int64_t half) { return kWeightSums * WeightStride(half); }
 
 void MakePanelPair(int64_t columns, PanelPair* pair) {
-  const int64_t half = pair->half * kBlock, step = WeightStep(pair->half);
+  const int64_t half = pair->half * kBlock, step = WeightStride(pair->half);
   const float* const* const panels = pair->panels;
   __m512i largest[2][2] = {{_mm512_setzero_si512(), _mm512_setzero_si512()},
                            {_mm512_setzero_si512(), _mm512_setzero_si512()}};
@@ -241,7 +243,7 @@ void MakePanelPair(int64_t columns, PanelPair* pair) {
       largest[1][v] = Largest(Largest(largest[1][v], b12), b22);
       const __m512 t1 = _mm512_sub_ps(b12, b11);
       const __m512 t2 = _mm512_sub_ps(b22, t1);
-      float* const to = pair->room + at;
+      float* const to = pair->workspace + at;
       _mm512_storeu_ps(to + kT1 * step, t1);
       _mm512_storeu_ps(to + kT2 * step, t2);
       _mm512_storeu_ps(to + kT3 * step, _mm512_sub_ps(b22, b12));
@@ -250,13 +252,13 @@ void MakePanelPair(int64_t columns, PanelPair* pair) {
   }
   pair->is_balanced = true;
   for (int v = 0; v < 2; ++v) {
-    const __mmask16 counting = panel::First(columns - 16 * v);
+    const __mmask16 counting = gemm::First(columns - 16 * v);
     if (counting & ~AreBalanced(largest[0][v], largest[1][v])) pair->is_balanced = false;
   }
 }
 
-void Multiply(const RowPair& rows, const PanelPair& panels, std::span<const panel::NextRows> next,
-              const Outputs& outputs) {
+void Multiply(const RowPair& rows, const PanelPair& panels,
+              std::span<const gemm::PrefetchRange> next, const Outputs& outputs) {
   Multiplication multiplication(rows, panels, next, outputs);
   rows.is_balanced&& panels.is_balanced ? multiplication.Fast() : multiplication.Plain();
 }

@@ -8,25 +8,25 @@
 #include "runtime/base/fresh_pages.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_share.h"
-#include "runtime/kernels/primitives/cpu/convolution_split.h"
-#include "runtime/kernels/primitives/cpu/float_panels.h"
-#include "runtime/kernels/primitives/cpu/panel_product.h"
+#include "runtime/kernels/primitives/cpu/blocked_gemm.h"
+#include "runtime/kernels/primitives/cpu/convolution_chunks.h"
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/winograd_transform.h"
 
 namespace tessera {
 namespace {
 
-using winograd::kMostPoints;
+using winograd::kMaxPoints;
 using winograd::Transforms;
 
-// What one core does, about: operations a nanosecond of matrix products, bytes a nanosecond of
-// weights and of transformed tiles.
-constexpr double kFlopsANanosecond = 160;
-constexpr double kWeightBytesANanosecond = 13;
-constexpr double kTileBytesANanosecond = 20;
-// Fewer tiles a thread do not make up for reading all filters. Fewer than rows of other products
-// do, for tiles that threads share go from one cache to another.
-constexpr int64_t kLeastTiles = 48;
+// The approximate throughput of one core: operations of matrix products, and bytes of weights and
+// of transformed tiles, per nanosecond.
+constexpr double kFlopsPerNanosecond = 160;
+constexpr double kWeightBytesPerNanosecond = 13;
+constexpr double kTileBytesPerNanosecond = 20;
+// The number of tiles per thread from which on reading all filters pays. It is lower than
+// kMinRowsPerThread because tiles that threads share move between caches.
+constexpr int64_t kMinTiles = 48;
 
 // The tiles that cover all outputs, image by image and row by row.
 struct Tiling {
@@ -39,7 +39,7 @@ struct Tiling {
   int64_t count() const { return shape.batch * rows * columns; }
   int64_t points() const { return transforms.points(); }
 
-  // First row and column of a tile's outputs.
+  // The first row and column of a tile's outputs.
   struct Place {
     int64_t image, row, column;
   };
@@ -48,7 +48,7 @@ struct Tiling {
     return {tile / (rows * columns), tile / columns % rows * size, tile % columns * size};
   }
 
-  // Bytes of a transformed tile and its products, and of the filter's transform.
+  // Bytes of a transformed tile and its products, and of the transformed filter.
   double TileBytes() const {
     return sizeof(float) * points() * static_cast<double>(shape.in_channels + shape.out_channels);
   }
@@ -56,23 +56,25 @@ struct Tiling {
     return sizeof(float) * points() * static_cast<double>(shape.in_channels) * shape.out_channels;
   }
 
-  // Of how many tiles at once `length` are best worked on: as many as leave their transforms in the
-  // cache, or as make reading the filters worth it. Equal shares, of whole blocks of rows.
-  int64_t AtOnce(int64_t length, int threads) const {
+  // Returns the number of tiles to process at once, out of `length`: as many as keep their
+  // transforms in the cache, or as many as make reading the filters worthwhile. The passes are
+  // equal and consist of whole row blocks.
+  int64_t TilesPerPass(int64_t length, int threads) const {
     constexpr double kCacheBytes = 1 << 20;
     const double budget = std::max(threads * kCacheBytes, FilterBytes());
     const int64_t most = std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes()));
     const int64_t times = (length + most - 1) / most, share = (length + times - 1) / times;
-    const int64_t block = panel::FloatPanels().BlockRows(most);
+    const int64_t block = gemm::FmaMicroKernel().RowBlockSize(most);
     return std::min(length, (share + block - 1) / block * block);
   }
 
-  // Of one core.
+  // The estimated time on one core.
   double Nanoseconds() const {
-    const int64_t at_once = AtOnce(count(), 1), times = (count() + at_once - 1) / at_once;
+    const int64_t per_pass = TilesPerPass(count(), 1), times = (count() + per_pass - 1) / per_pass;
     const double products = 2.0 * points() * count() * shape.in_channels * shape.out_channels;
-    return std::max(products / kFlopsANanosecond, times * FilterBytes() / kWeightBytesANanosecond) +
-           count() * TileBytes() / kTileBytesANanosecond;
+    return std::max(products / kFlopsPerNanosecond,
+                    times * FilterBytes() / kWeightBytesPerNanosecond) +
+           count() * TileBytes() / kTileBytesPerNanosecond;
   }
 
   const ConvolutionShape& shape;
@@ -80,26 +82,26 @@ struct Tiling {
   const int64_t rows, columns;
 };
 
-// Large tiles need fewer products, and small ones a smaller filter.
+// Large tiles need fewer products, small tiles a smaller filter.
 Tiling FastestTiling(const ConvolutionShape& s) {
   const Tiling small(s, winograd::kTransformsOf2), large(s, winograd::kTransformsOf4);
   return small.Nanoseconds() < large.Nanoseconds() ? small : large;
 }
 
-// Floats from one point of `rows` rows to the next. One cache line more than the rows take: the
-// same row of all points, read and written together, then lies in different sets of the cache.
-int64_t PointStep(int64_t rows, int64_t row_step) { return rows * row_step + 16; }
+// Floats from one point of `rows` rows to the next. The extra cache line puts the same row of
+// different points, which are read and written together, in different sets of the cache.
+int64_t PointStride(int64_t rows, int64_t row_stride) { return rows * row_stride + 16; }
 
 constexpr int64_t kMaxChannels = 4096;
-// What lies beyond the input's edges.
+// The values beyond the edges of the input.
 const float kZeros[kMaxChannels] = {};
 
-void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile, int64_t point_step,
-                        float* out) {
+void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile,
+                        int64_t point_stride, float* out) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
   const int size = tiling.transforms.input_tile;
-  const float* points[kMostPoints];
+  const float* points[kMaxPoints];
   for (int p = 0; p < tiling.points(); ++p) {
     const int64_t row = place.row - s.pad_before[0] + p / size;
     const int64_t column = place.column - s.pad_before[1] + p % size;
@@ -108,11 +110,11 @@ void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile, 
         inside ? input + ((place.image * s.input[0] + row) * s.input[1] + column) * s.in_channels
                : kZeros;
   }
-  tiling.transforms.input(points, s.in_channels, point_step, out);
+  tiling.transforms.input(points, s.in_channels, point_stride, out);
 }
 
-// A tile of the output by its definition, for one that has no transform.
-void ConvolveTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* input,
+// Computes an output tile directly, for input that the transforms cannot process.
+void ConvolveTile(const Tiling& tiling, const Epilogue& epilogue, int64_t tile, const float* input,
                   const ScaledWeights& filter, float* output) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
@@ -122,34 +124,35 @@ void ConvolveTile(const Tiling& tiling, const Ending& ending, int64_t tile, cons
     const int64_t row = place.row + i / size, column = place.column + i % size;
     if (row >= s.output[0] || column >= s.output[1]) continue;
     std::fill(sums.begin(), sums.end(), 0);
-    for (int tap = 0; tap < 9; ++tap) {
-      const int64_t y = row - s.pad_before[0] + tap / 3, x = column - s.pad_before[1] + tap % 3;
+    for (int position = 0; position < 9; ++position) {
+      const int64_t y = row - s.pad_before[0] + position / 3,
+                    x = column - s.pad_before[1] + position % 3;
       if (y < 0 || y >= s.input[0] || x < 0 || x >= s.input[1]) continue;
       const float* const in =
           input + ((place.image * s.input[0] + y) * s.input[1] + x) * s.in_channels;
       for (int64_t c = 0; c < s.in_channels; ++c) {
         const float* const weights =
-            MultipliedRow(filter, tap * s.in_channels + c, s.out_channels, scratch.data());
+            MultipliedRow(filter, position * s.in_channels + c, s.out_channels, scratch.data());
         for (int64_t o = 0; o < s.out_channels; ++o) sums[o] += in[c] * weights[o];
       }
     }
     float* const to =
         output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels;
     for (int64_t o = 0; o < s.out_channels; ++o) {
-      float value = sums[o] + (ending.bias != nullptr ? ending.bias[o] : 0);
-      if (ending.add) value += to[o];
-      value = value < ending.low ? ending.low : value;
-      to[o] = value > ending.high ? ending.high : value;
+      float value = sums[o] + (epilogue.bias != nullptr ? epilogue.bias[o] : 0);
+      if (epilogue.add) value += to[o];
+      value = value < epilogue.low ? epilogue.low : value;
+      to[o] = value > epilogue.high ? epilogue.high : value;
     }
   }
 }
 
-bool TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t tile, const float* in,
-                         int64_t point_step, float* output) {
+bool TransformOutputTile(const Tiling& tiling, const Epilogue& epilogue, int64_t tile,
+                         const float* in, int64_t point_stride, float* output) {
   const ConvolutionShape& s = tiling.shape;
   const Tiling::Place place = tiling.PlaceOf(tile);
   const int size = tiling.transforms.output_tile;
-  float* points[kMostPoints];
+  float* points[kMaxPoints];
   for (int i = 0; i < size * size; ++i) {
     const int64_t row = place.row + i / size, column = place.column + i % size;
     points[i] =
@@ -157,86 +160,86 @@ bool TransformOutputTile(const Tiling& tiling, const Ending& ending, int64_t til
             ? output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels
             : nullptr;
   }
-  return tiling.transforms.output(in, point_step, s.out_channels, ending, points);
+  return tiling.transforms.output(in, point_stride, s.out_channels, epilogue, points);
 }
 
-// The products of all points, each of its rows and its matrix.
+// The products of all points. Each point has its own rows and its own matrix.
 class PointProducts {
  public:
   PointProducts(const Tiling& tiling, const Tensor& filters)
-      : kernel_(panel::FloatPanels()),
+      : kernel_(gemm::FmaMicroKernel()),
         points_(tiling.points()),
         in_(tiling.shape.in_channels),
         out_(tiling.shape.out_channels),
-        panels_(panel::Blocks(out_)),
+        panels_(gemm::Blocks(out_)),
         filters_(filters.raw()) {}
 
   // Floats from one row of a point to the next.
-  int64_t row_step() const {
-    return kernel_.RowsSize(1, in_) / static_cast<int64_t>(sizeof(float));
+  int64_t row_stride() const {
+    return kernel_.PackedRowsSize(1, in_) / static_cast<int64_t>(sizeof(float));
   }
 
-  // products [points, rows, out] = tiles [points, rows, row_step()] times filters.
+  // products [points, rows, out] = tiles [points, rows, row_stride()] times filters.
   void Multiply(KernelContext& ctx, int64_t rows, float* tiles, float* products) const {
-    const int64_t block = kernel_.BlockRows(rows), panel_bytes = kernel_.PackedSize(1, in_, 1);
-    const double cost = 2.0 * rows * in_ * panel::kBlock / kFlopsANanosecond;
+    const int64_t block = kernel_.RowBlockSize(rows), panel_bytes = kernel_.PackedSize(1, in_, 1);
+    const double cost = 2.0 * rows * in_ * gemm::kBlock / kFlopsPerNanosecond;
     ctx.ParallelFor(points_ * panels_, cost, [&](int64_t begin, int64_t end) {
-      const Ending ending = EndingOf(PostOps(), nullptr);
-      int64_t places[panel::kMostRows];
-      for (int64_t i = 0; i < block; ++i) places[i] = i * out_;
+      const Epilogue epilogue = ClampEpilogue(PostOps(), nullptr);
+      int64_t row_offsets[gemm::kMaxRows];
+      for (int64_t i = 0; i < block; ++i) row_offsets[i] = i * out_;
       for (int64_t item = begin; item < end; ++item) {
         const int64_t point = item / panels_, panel = item % panels_;
-        panel::Product product{.weights = filters_ + point * panels_ * panel_bytes,
-                               .columns = out_,
-                               .end_block = panel::Blocks(in_)};
-        product.rows = {tiles + point * PointStep(rows, row_step()), rows, in_};
-        // Most ranges are followed by one that this thread takes, too.
-        product.ahead = filters_ + (item + 1) * panel_bytes;
-        product.ahead_bytes = item + 1 < points_ * panels_ ? panel_bytes * block / rows : 0;
-        float* const to = products + point * PointStep(rows, out_);
+        gemm::Product product{.weights = filters_ + point * panels_ * panel_bytes,
+                              .columns = out_,
+                              .end_block = gemm::Blocks(in_)};
+        product.rows = {tiles + point * PointStride(rows, row_stride()), rows, in_};
+        // This thread usually takes the next range as well.
+        product.prefetch = filters_ + (item + 1) * panel_bytes;
+        product.prefetch_bytes = item + 1 < points_ * panels_ ? panel_bytes * block / rows : 0;
+        float* const to = products + point * PointStride(rows, out_);
         for (int64_t first = 0; first < rows; first += block) {
-          kernel_.MultiplyBlock(product, first, std::min(block, rows - first), panel, places,
-                                ending, to + first * out_);
-          product.ahead += product.ahead_bytes;
+          kernel_.MultiplyBlock(product, first, std::min(block, rows - first), panel, row_offsets,
+                                epilogue, to + first * out_);
+          product.prefetch += product.prefetch_bytes;
         }
       }
     });
   }
 
  private:
-  const panel::PanelKernel& kernel_;
+  const gemm::MicroKernel& kernel_;
   const int64_t points_, in_, out_, panels_;
   const char* const filters_;
 };
 
-// The transformed filter, packed point by point; empty if it has infinities or NaNs.
-// Errors: RESOURCE_EXHAUSTED.
+// Returns the transformed filter, packed point by point, or an empty tensor if the filter holds
+// infinities or NaNs. Errors: RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling,
                                    const ScaledWeights& filter, PackedWeights* packed) {
   const int64_t in = tiling.shape.in_channels, out = tiling.shape.out_channels;
-  const panel::PanelKernel& kernel = panel::FloatPanels();
+  const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
   const bool is_small = &tiling.transforms == &winograd::kTransformsOf2;
   const auto transform = [&](const float* values) -> absl::StatusOr<Tensor> {
     const int64_t size = kernel.PackedSize(1, in, out);
-    ASSIGN_OR_RETURN(Tensor room,
+    ASSIGN_OR_RETURN(Tensor workspace,
                      Tensor::Allocate(DType::kInt8, {tiling.points() * size}, WeightsAllocator()));
-    char* const to = reinterpret_cast<char*>(room.data<int8_t>());
+    char* const to = reinterpret_cast<char*>(workspace.data<int8_t>());
     std::atomic<bool> is_finite{true};
     ctx.ParallelFor(tiling.points(), 10.0 * in * out, [&](int64_t begin, int64_t end) {
       const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
       PopulatePages(to + begin * size, (end - begin) * size);
       for (int64_t point = begin; point < end; ++point) {
         tiling.transforms.filter(values, point, in, out, matrix.get());
-        const panel::Weights weights{
-            .data = matrix.get(), .terms = in, .columns = out, .row_step = out};
-        if (!kernel.Pack(weights, 0, panel::Blocks(out), to + point * size)) is_finite = false;
+        const gemm::Weights weights{
+            .data = matrix.get(), .depth = in, .columns = out, .row_stride = out};
+        if (!kernel.Pack(weights, 0, gemm::Blocks(out), to + point * size)) is_finite = false;
       }
     });
-    if (is_finite) return room;
+    if (is_finite) return workspace;
     return Tensor::Allocate(DType::kInt8, {0});
   };
-  return packed->Derived(ctx, filter, is_small ? WeightsForm::kWinograd2 : WeightsForm::kWinograd4,
-                         transform);
+  return packed->Derived(ctx, filter,
+                         is_small ? PackedFormat::kWinograd2 : PackedFormat::kWinograd4, transform);
 }
 
 }  // namespace
@@ -252,50 +255,51 @@ bool WinogradPays(const ConvolutionShape& s, const PostOps& post_ops) {
       s.in_channels > kMaxChannels || !IsClamp(post_ops.activation)) {
     return false;
   }
-  return FastestTiling(s).Nanoseconds() < 0.9 * FlopsOf(s) / kFlopsANanosecond;
+  return FastestTiling(s).Nanoseconds() < 0.9 * FlopsOf(s) / kFlopsPerNanosecond;
 }
 
 absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
                               const PostOps& post_ops, const float* input,
                               const ScaledWeights& filter, const Tensor* bias,
                               PackedWeights* packed, float* output,
-                              absl::FunctionRef<absl::Status()> compute_exactly) {
+                              absl::FunctionRef<absl::Status()> fallback) {
   const Tiling tiling = FastestTiling(s);
   ASSIGN_OR_RETURN(const Tensor filters, PackFilters(whole, tiling, filter, packed));
-  if (filters.num_elements() == 0) return compute_exactly();
+  if (filters.num_elements() == 0) return fallback();
   const PointProducts point_products(tiling, filters);
-  const int64_t in_step = point_products.row_step(), out = s.out_channels;
-  const Ending ending = EndingOf(post_ops, bias == nullptr ? nullptr : bias->data<float>());
+  const int64_t in_stride = point_products.row_stride(), out = s.out_channels;
+  const Epilogue epilogue =
+      ClampEpilogue(post_ops, bias == nullptr ? nullptr : bias->data<float>());
   const int64_t points = tiling.points();
-  const double tile_cost = tiling.TileBytes() / 2 / kTileBytesANanosecond;
+  const double tile_cost = tiling.TileBytes() / 2 / kTileBytesPerNanosecond;
   const auto compute = [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
     const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
-    const int64_t block = tiling.AtOnce(length, threads);
+    const int64_t block = tiling.TilesPerPass(length, threads);
     ASSIGN_OR_RETURN(Tensor tiles,
-                     ctx.AllocateTemp(DType::kFloat, {points, PointStep(block, in_step)}));
+                     ctx.AllocateTemp(DType::kFloat, {points, PointStride(block, in_stride)}));
     ASSIGN_OR_RETURN(Tensor products,
-                     ctx.AllocateTemp(DType::kFloat, {points, PointStep(block, out)}));
+                     ctx.AllocateTemp(DType::kFloat, {points, PointStride(block, out)}));
     for (int64_t first = begin; first < begin + length; first += block) {
       const int64_t rows = std::min(block, begin + length - first);
       ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
         for (; i < end; ++i) {
-          TransformInputTile(tiling, input, first + i, PointStep(rows, in_step),
-                             tiles.data<float>() + i * in_step);
+          TransformInputTile(tiling, input, first + i, PointStride(rows, in_stride),
+                             tiles.data<float>() + i * in_stride);
         }
       });
       point_products.Multiply(ctx, rows, tiles.data<float>(), products.data<float>());
       ctx.ParallelFor(rows, tile_cost, [&](int64_t i, int64_t end) {
         for (; i < end; ++i) {
-          if (!TransformOutputTile(tiling, ending, first + i, products.data<float>() + i * out,
-                                   PointStep(rows, out), output)) {
-            ConvolveTile(tiling, ending, first + i, input, filter, output);
+          if (!TransformOutputTile(tiling, epilogue, first + i, products.data<float>() + i * out,
+                                   PointStride(rows, out), output)) {
+            ConvolveTile(tiling, epilogue, first + i, input, filter, output);
           }
         }
       });
     }
     return absl::OkStatus();
   };
-  return ShareItems(whole, tiling.count(), 1, compute, kLeastTiles);
+  return ParallelItems(whole, tiling.count(), 1, compute, kMinTiles);
 }
 
 }  // namespace tessera

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/exact_product.h"
+#include "runtime/kernels/primitives/cpu/reference_product.h"
 
 namespace tessera {
 namespace {
@@ -21,7 +21,7 @@ ConvolutionShape Same3x3(int64_t batch, int64_t height, int64_t width, int64_t i
   return shape;
 }
 
-// For filters that have a transform.
+// The fallback of filters that must have a transform.
 absl::Status ComputeNone() { return absl::InternalError("the filter was left over"); }
 
 void ExpectAsDirect(const ConvolutionShape& s, PostOps post_ops, ThreadPool* pool) {
@@ -40,7 +40,8 @@ void ExpectAsDirect(const ConvolutionShape& s, PostOps post_ops, ThreadPool* poo
                                ComputeNone)
                   .ok());
   const double scale = std::sqrt(9.0 * s.in_channels);
-  const std::vector<double> expected = ExactConvolution(s, post_ops, input, filter, bias, before);
+  const std::vector<double> expected =
+      ReferenceConvolution(s, post_ops, input, filter, bias, before);
   for (int64_t i = 0; i < output.num_elements(); ++i) {
     ASSERT_NEAR(output.flat<float>()[i], expected[i], 3e-5 * scale) << "at " << i;
   }
@@ -67,15 +68,16 @@ TEST(WinogradTest, WithoutPaddingAndOnThreads) {
 }
 
 TEST(WinogradTest, SeveralBlocksOfTiles) {
-  // 1,024 tiles of 64 channels are more than one block, for each of two threads as well, which are
-  // given tiles of their own.
+  // 1,024 tiles of 64 channels need more than one block, even for each of two threads, which get
+  // tiles of their own.
   ThreadPool pool({.name = "test", .num_threads = 2});
   for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
     ExpectAsDirect(Same3x3(1, 128, 128, 32, 32), {.bias = true}, threads);
   }
 }
 
-// They reach the outputs about them, though the transforms spread them over their tiles.
+// The transforms spread such a value over its whole tile, but only the outputs that read it may
+// hold it.
 TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd needs AVX-512";
   const float infinity = std::numeric_limits<float>::infinity();
@@ -93,7 +95,7 @@ TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
   ASSERT_TRUE(ConvolveWinograd(ctx, s, post_ops, bad.data<float>(), filter, &bias, &packed,
                                output.data<float>(), ComputeNone)
                   .ok());
-  const std::vector<double> expected = ExactConvolution(s, post_ops, bad, filter, bias, before);
+  const std::vector<double> expected = ReferenceConvolution(s, post_ops, bad, filter, bias, before);
   int64_t others = 0;
   for (int64_t i = 0; i < output.num_elements(); ++i) {
     const float actual = output.flat<float>()[i];

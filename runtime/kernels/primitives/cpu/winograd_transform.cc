@@ -15,7 +15,7 @@ inline Vector Load(const float* from) {
 }
 inline void Store(const Vector& v, float* to) { std::memcpy(to, &v, sizeof(v)); }
 
-// Half as many floats, as doubles.
+// Half a vector of floats, converted to doubles.
 typedef double Doubles __attribute__((vector_size(64)));
 typedef float HalfVector __attribute__((vector_size(32)));
 constexpr int kDoubles = 8;
@@ -30,7 +30,7 @@ inline void StoreFloats(const Doubles& v, float* to) {
   std::memcpy(to, &half, sizeof(half));
 }
 
-// Rows of the paper's matrix B^T times x, for m = 2 and 4.
+// Multiplies x by the paper's matrix B^T, for m = 2 and m = 4.
 inline void InputRow(const Vector (&x)[4], Vector (&y)[4]) {
   y[0] = x[0] - x[2];
   y[1] = x[1] + x[2];
@@ -48,7 +48,7 @@ inline void InputRow(const Vector (&x)[6], Vector (&y)[6]) {
   y[5] = 4.0f * x[1] - 5.0f * x[3] + x[5];
 }
 
-// Rows of A^T times m.
+// Multiplies m by A^T.
 inline void OutputRow(const Vector (&m)[4], Vector (&y)[2]) {
   y[0] = m[0] + m[1] + m[2];
   y[1] = m[1] - m[2] - m[3];
@@ -78,7 +78,8 @@ constexpr double kG<6>[6][3] = {
 };
 
 template <int kTile>
-void TransformInput(const float* const* points, int64_t channels, int64_t point_step, float* out) {
+void TransformInput(const float* const* points, int64_t channels, int64_t point_stride,
+                    float* out) {
   for (int64_t c = 0; c < channels; c += kLanes) {
     Vector half[kTile][kTile];  // by column, then transformed row
     for (int column = 0; column < kTile; ++column) {
@@ -91,39 +92,39 @@ void TransformInput(const float* const* points, int64_t channels, int64_t point_
       for (int column = 0; column < kTile; ++column) x[column] = half[column][row];
       InputRow(x, y);
       for (int column = 0; column < kTile; ++column) {
-        Store(y[column], out + (row * kTile + column) * point_step + c);
+        Store(y[column], out + (row * kTile + column) * point_stride + c);
       }
     }
   }
 }
 
 template <int kTile>
-bool AreFinite(const float* in, int64_t point_step) {
+bool AreFinite(const float* in, int64_t point_stride) {
   Vector even{}, odd{};
   for (int p = 0; p < kTile * kTile; p += 2) {
-    even += 0.0f * Load(in + p * point_step);
-    odd += 0.0f * Load(in + (p + 1) * point_step);
+    even += 0.0f * Load(in + p * point_stride);
+    odd += 0.0f * Load(in + (p + 1) * point_stride);
   }
   const Vector sum = even + odd, zeros{};
   return std::memcmp(&sum, &zeros, sizeof(sum)) == 0;
 }
 
 template <int kTile>
-bool TransformOutput(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
-                     float* const* points) {
-  if (!AreFinite<kTile>(in, point_step)) return false;
+bool TransformOutput(const float* in, int64_t point_stride, int64_t channels,
+                     const Epilogue& epilogue, float* const* points) {
+  if (!AreFinite<kTile>(in, point_stride)) return false;
   constexpr int kOutputs = kTile - 2;
-  const Vector low = Vector{} + ending.low, high = Vector{} + ending.high;
+  const Vector low = Vector{} + epilogue.low, high = Vector{} + epilogue.high;
   for (int64_t c = 0; c < channels; c += kLanes) {
     Vector half[kTile][kOutputs];  // by column, then output row
     for (int column = 0; column < kTile; ++column) {
       Vector m[kTile];
       for (int row = 0; row < kTile; ++row) {
-        m[row] = Load(in + (row * kTile + column) * point_step + c);
+        m[row] = Load(in + (row * kTile + column) * point_stride + c);
       }
       OutputRow(m, half[column]);
     }
-    const Vector bias = ending.bias != nullptr ? Load(ending.bias + c) : Vector{};
+    const Vector bias = epilogue.bias != nullptr ? Load(epilogue.bias + c) : Vector{};
     for (int row = 0; row < kOutputs; ++row) {
       Vector m[kTile], y[kOutputs];
       for (int column = 0; column < kTile; ++column) m[column] = half[column][row];
@@ -132,8 +133,8 @@ bool TransformOutput(const float* in, int64_t point_step, int64_t channels, cons
         float* const to = points[row * kOutputs + column];
         if (to == nullptr) continue;
         Vector value = y[column] + bias;
-        if (ending.add) value += Load(to + c);
-        // A NaN is neither below nor above, and stays.
+        if (epilogue.add) value += Load(to + c);
+        // Both comparisons are false for a NaN, which therefore passes through.
         value = value < low ? low : value;
         value = value > high ? high : value;
         Store(value, to + c);
@@ -149,11 +150,13 @@ void TransformFilter(const float* filter, int point, int64_t in_channels, int64_
   const double* const rows = kG<kTile>[point / kTile];
   const double* const columns = kG<kTile>[point % kTile];
   double factors[9];
-  for (int tap = 0; tap < 9; ++tap) factors[tap] = rows[tap / 3] * columns[tap % 3];
+  for (int position = 0; position < 9; ++position)
+    factors[position] = rows[position / 3] * columns[position % 3];
   const int64_t matrix = in_channels * out_channels;
   for (int64_t i = 0; i < matrix; i += kDoubles) {
     Doubles sum{};
-    for (int tap = 0; tap < 9; ++tap) sum += factors[tap] * LoadDoubles(filter + tap * matrix + i);
+    for (int position = 0; position < 9; ++position)
+      sum += factors[position] * LoadDoubles(filter + position * matrix + i);
     StoreFloats(sum, out + i);
   }
 }

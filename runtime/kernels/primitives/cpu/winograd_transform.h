@@ -1,37 +1,38 @@
-// The transforms of Winograd's minimal filtering F(m x m, 3x3): a tile of m x m outputs is made
-// from one of (m + 2) x (m + 2) inputs with one product a point of it and pair of channels: 36 for
-// m = 4, where sums of taps need 144, and 16 for m = 2, where they need 36. Source: Lavin and Gray,
-// Fast Algorithms for Convolutional Neural Networks, arXiv:1509.09308.
+// The transforms of Winograd's minimal filtering F(m x m, 3x3). A tile of m x m outputs is computed
+// from a tile of (m + 2) x (m + 2) inputs with one product for each input point and pair of
+// channels: 36 products for m = 4, where a direct sum needs 144, and 16 for m = 2, where it needs
+// 36. Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+// arXiv:1509.09308.
 #pragma once
 
 #include <cstdint>
 
-#include "runtime/kernels/primitives/cpu/ending.h"
+#include "runtime/kernels/primitives/cpu/epilogue.h"
 
 namespace tessera::winograd {
 
 // Points of the largest tile.
-constexpr int kMostPoints = 36;
+constexpr int kMaxPoints = 36;
 
-// The transforms for one m. These are compiled for AVX-512 and must be called only where the
-// machine has it. Numbers of channels are multiples of 16. Pure functions.
+// The transforms for one m. They are compiled for AVX-512 and require it. Numbers of channels must
+// be multiples of 16. Pure functions.
 struct Transforms {
   int output_tile, input_tile;
   int points() const { return input_tile * input_tile; }
 
-  // One tile of the input, transformed. points[p] is the first channel of the tile's point p (row
-  // by row). Channel c of transformed point p goes to out[p * point_step + c].
-  void (*input)(const float* const* points, int64_t channels, int64_t point_step, float* out);
+  // Transforms one tile of the input. points[p] is the first channel of point p of the tile (row by
+  // row). Channel c of the transformed point p is stored at out[p * point_stride + c].
+  void (*input)(const float* const* points, int64_t channels, int64_t point_stride, float* out);
 
-  // One tile of the output, clamped, from products at in[p * point_step + c]. points[i] is the
-  // first channel of the tile's output i (row by row), null where the tile reaches beyond the
-  // output. False, and nothing is written, if products are infinite or NaN: an input of the tile
-  // is, or is too large, and the transforms would spread it over all outputs. The first 16 channels
-  // are looked at, for such an input is a factor of them all.
-  bool (*output)(const float* in, int64_t point_step, int64_t channels, const Ending& ending,
+  // Transforms one tile back and clamps it. The products are at in[p * point_stride + c]. points[i]
+  // is the first channel of output i of the tile (row by row), or null where the tile reaches
+  // beyond the output. Returns false and writes nothing if products are infinite or NaN, because an
+  // input of the tile is or overflowed, and the transforms would spread it over all outputs. Only
+  // the first 16 channels are checked, since such an input is a factor of all channels.
+  bool (*output)(const float* in, int64_t point_stride, int64_t channels, const Epilogue& epilogue,
                  float* const* points);
 
-  // Transformed point `point` of the 3x3 filter [3, 3, in, out], as a matrix [in, out].
+  // Computes point `point` of the transform of the 3x3 filter [3, 3, in, out], a matrix [in, out].
   void (*filter)(const float* filter, int point, int64_t in_channels, int64_t out_channels,
                  float* out);
 };

@@ -1,0 +1,85 @@
+#include "runtime/kernels/primitives/cpu/attention_softmax.h"
+
+// The namespace of this instruction set.
+#ifdef __AVX512F__
+#define TESSERA_VECTOR_ABI avx512
+#else
+#define TESSERA_VECTOR_ABI avx2
+#endif
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
+#include "runtime/kernels/primitives/cpu/vector_math.h"
+
+namespace tessera::TESSERA_VECTOR_ABI {
+namespace {
+
+static_assert(kScoreLanes % kLanes == 0);
+
+// x = factor * x + mask, for one row.
+void AddMask(const float* mask, int64_t mask_stride, float factor, int64_t count, float* x) {
+  if (mask_stride == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) x[i] = factor * x[i] + mask[i];
+  } else {
+    const float same = *mask;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) x[i] = factor * x[i] + same;
+  }
+}
+
+// x = keep ? x : masked, for one row.
+void Select(const bool* keep, int64_t keep_stride, float masked, int64_t count, float* x) {
+  if (keep_stride == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) x[i] = keep[i] ? x[i] : masked;
+  } else if (!*keep) {
+    for (int64_t i = 0; i < count; ++i) x[i] = masked;
+  }
+}
+
+// x = softmax(x). `count` is a multiple of the vector's lanes.
+void Softmax(int64_t count, float* x) {
+  Vector greatest = Vector{} - math::kInf;
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const Vector next = Load(x + i);
+    greatest = next > greatest ? next : greatest;  // ignores a NaN, which the sum below propagates
+  }
+  const float bound = ReduceLanes(greatest, [](Vector a, Vector b) { return b > a ? b : a; })[0];
+  Vector sums{};
+  for (int64_t i = 0; i < count; i += kLanes) {
+#pragma GCC ivdep
+    for (int lane = 0; lane < kLanes; ++lane) {
+      x[i + lane] = math::ExpOfNegative(x[i + lane] - bound);
+    }
+    sums += Load(x + i);
+  }
+  const Vector factors = 1.0f / SumOfLanes(sums);
+  for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * factors, x + i);
+}
+
+void SoftmaxScoreRow(const ScoreRows& s, int64_t row) {
+  float* const x = s.scores + row * s.step;
+  float factor = s.scale;
+  for (int64_t i = 0; i < s.num_masks; ++i) {
+    const ScoreMask<float>& mask = s.masks[i];
+    AddMask(mask.first + row * mask.row_stride, mask.step, factor, s.count, x);
+    factor = 1;
+  }
+  if (factor != 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < s.count; ++i) x[i] *= factor;
+  }
+  if (s.keep.first != nullptr) {
+    Select(s.keep.first + row * s.keep.row_stride, s.keep.step, s.masked, s.count, x);
+  }
+  const int64_t whole = (s.count + kLanes - 1) / kLanes * kLanes;
+  for (int64_t i = s.count; i < whole; ++i) x[i] = -math::kInf;
+  Softmax(whole, x);
+}
+
+}  // namespace
+
+void SoftmaxScores(const ScoreRows& rows) {
+  for (int64_t row = 0; row < rows.rows; ++row) SoftmaxScoreRow(rows, row);
+}
+
+}  // namespace tessera::TESSERA_VECTOR_ABI

@@ -1,0 +1,42 @@
+// The softmax of attention scores, fused with their scale and masks.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera {
+
+// A mask for the scores of some rows. A stride of 0 broadcasts a value.
+template <typename T>
+struct ScoreMask {
+  const T* first = nullptr;
+  int64_t row_stride = 0;
+  int64_t step = 0;  // from score to score, 0 or 1
+};
+
+// The scores of some queries, one row for each query.
+struct ScoreRows {
+  float* scores = nullptr;
+  int64_t rows = 0;
+  int64_t count = 0;  // scores in a row
+  // From row to row. Each row has space for `count` rounded up to a multiple of kScoreLanes.
+  int64_t step = 0;
+  float scale = 1;
+  const ScoreMask<float>* masks = nullptr;  // added to the scores
+  int64_t num_masks = 0;
+  ScoreMask<bool> keep;  // where false, `masked` replaces the score; null if nothing is replaced
+  float masked = 0;
+};
+
+inline constexpr int64_t kScoreLanes = 16;
+
+// Replaces each row by softmax(keep ? scale * scores + masks : masked). A row that holds a NaN, or
+// infinities that leave the softmax undefined, becomes NaN. The padding between rows is
+// overwritten. Compiled for AVX-512 (F, BW, DQ and VL) and for AVX2.
+namespace avx512 {
+void SoftmaxScores(const ScoreRows& rows);
+}
+namespace avx2 {
+void SoftmaxScores(const ScoreRows& rows);
+}
+
+}  // namespace tessera

@@ -1,0 +1,132 @@
+#include "runtime/kernels/primitives/cpu/convolution_chunks.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+int64_t Product(const SpatialDims& dims) {
+  int64_t product = 1;
+  for (int64_t d : dims) product *= d;
+  return product;
+}
+
+bool AllAre(const SpatialDims& dims, int64_t value) {
+  return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return d == value; });
+}
+
+// Likewise, all points can form one column of a single image.
+ConvolutionShape AsOneColumn(const ConvolutionShape& shape) {
+  ConvolutionShape column = AsPoints(shape);
+  if (column.batch == shape.batch) return shape;
+  column.input[0] = column.output[0] = column.batch;
+  column.batch = 1;
+  return column;
+}
+
+ConvolutionChunk Images(const ConvolutionShape& whole, int64_t begin, int64_t end) {
+  ConvolutionChunk chunk{.shape = whole};
+  chunk.shape.batch = end - begin;
+  chunk.input_offset = begin * Product(whole.input) * whole.in_channels;
+  chunk.output_offset = begin * Product(whole.output) * whole.out_channels;
+  return chunk;
+}
+
+// The rows [begin, end) of one image's output. With channels last they are contiguous, and so are
+// the input rows that they need.
+ConvolutionChunk Rows(const ConvolutionShape& whole, int64_t image, int64_t begin, int64_t end) {
+  ConvolutionChunk chunk = Images(whole, image, image + 1);
+  const int64_t reach = (whole.filter[0] - 1) * whole.dilations[0] + 1;
+  const int64_t first = begin * whole.strides[0] - whole.pad_before[0];
+  const int64_t last = (end - 1) * whole.strides[0] - whole.pad_before[0] + reach;
+  const int64_t from = std::max<int64_t>(first, 0), to = std::min(last, whole.input[0]);
+  chunk.shape.pad_before[0] = from - first;
+  chunk.shape.pad_after[0] = last - to;
+  chunk.shape.input[0] = to - from;
+  chunk.shape.output[0] = end - begin;
+  chunk.input_offset += from * (Product(whole.input) / whole.input[0]) * whole.in_channels;
+  chunk.output_offset += begin * (Product(whole.output) / whole.output[0]) * whole.out_channels;
+  return chunk;
+}
+
+// The rows [begin, end) of one image's input, and all output rows that read any of them.
+ConvolutionChunk InputRows(const ConvolutionShape& whole, int64_t image, int64_t begin,
+                           int64_t end) {
+  ConvolutionChunk chunk = Images(whole, image, image + 1);
+  const int64_t stride = whole.strides[0], pad = whole.pad_before[0];
+  const int64_t reach = (whole.filter[0] - 1) * whole.dilations[0] + 1;
+  const int64_t first = std::max<int64_t>(0, (begin + pad - reach + stride) / stride);
+  const int64_t last = std::min(whole.output[0], (end - 1 + pad) / stride + 1);
+  chunk.shape.input[0] = end - begin;
+  chunk.shape.output[0] = last - first;
+  chunk.shape.pad_before[0] = begin + pad - first * stride;
+  chunk.shape.pad_after[0] =
+      (last - 1 - first) * stride + reach - chunk.shape.pad_before[0] - (end - begin);
+  chunk.input_offset += begin * (Product(whole.input) / whole.input[0]) * whole.in_channels;
+  chunk.output_offset += first * (Product(whole.output) / whole.output[0]) * whole.out_channels;
+  return chunk;
+}
+
+// False for a chunk that reads only padding, or whose input is not read: it is not a valid
+// convolution.
+bool IsConvolution(const ConvolutionShape& shape) {
+  return shape.input[0] > 0 && shape.output[0] > 0 && shape.pad_before[0] >= 0 &&
+         shape.pad_after[0] >= 0;
+}
+
+// Returns whole images, or chunks that `rows_of` makes of ranges of the first spatial dimension of
+// `cut`.
+using RowsOf = ConvolutionChunk (*)(const ConvolutionShape&, int64_t image, int64_t begin,
+                                    int64_t end);
+std::vector<ConvolutionChunk> Split(const ConvolutionShape& given, int64_t count,
+                                    SpatialDims ConvolutionShape::*cut, RowsOf rows_of) {
+  if (count <= 1) return {{.shape = given}};
+  const ConvolutionShape shape = AsOneColumn(given);
+  std::vector<ConvolutionChunk> chunks;
+  if (shape.batch >= count || shape.channels_first) {
+    count = std::min(count, shape.batch);
+    for (int64_t i = 0; i < count; ++i) {
+      chunks.push_back(Images(shape, shape.batch * i / count, shape.batch * (i + 1) / count));
+    }
+    return chunks;
+  }
+  const int64_t rows = (shape.*cut)[0];
+  const int64_t an_image = std::min(rows, (count + shape.batch - 1) / shape.batch);
+  for (int64_t image = 0; image < shape.batch; ++image) {
+    for (int64_t i = 0; i < an_image; ++i) {
+      chunks.push_back(rows_of(shape, image, rows * i / an_image, rows * (i + 1) / an_image));
+      if (!IsConvolution(chunks.back().shape)) return {{.shape = given}};
+    }
+  }
+  return chunks;
+}
+
+}  // namespace
+
+ConvolutionShape AsPoints(const ConvolutionShape& shape) {
+  if (shape.channels_first || !AllAre(shape.filter, 1) || !AllAre(shape.strides, 1) ||
+      !AllAre(shape.pad_before, 0) || !AllAre(shape.pad_after, 0)) {
+    return shape;
+  }
+  ConvolutionShape points = shape;
+  points.batch = shape.batch * Product(shape.input);
+  std::fill(points.input.begin(), points.input.end(), 1);
+  points.output = points.input;
+  return points;
+}
+
+double FlopsOf(const ConvolutionShape& shape) {
+  return 2.0 * shape.batch * Product(shape.output) * Product(shape.filter) * shape.out_channels *
+         (shape.in_channels / shape.groups);
+}
+
+std::vector<ConvolutionChunk> SplitConvolution(const ConvolutionShape& shape, int64_t count) {
+  return Split(shape, count, &ConvolutionShape::output, Rows);
+}
+
+std::vector<ConvolutionChunk> SplitConvolutionByInput(const ConvolutionShape& shape,
+                                                      int64_t count) {
+  return Split(shape, count, &ConvolutionShape::input, InputRows);
+}
+
+}  // namespace tessera

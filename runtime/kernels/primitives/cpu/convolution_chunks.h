@@ -1,0 +1,34 @@
+// Splitting a convolution into chunks that run in parallel.
+#pragma once
+
+#include <vector>
+
+#include "runtime/kernels/primitives/cpu/convolution.h"
+
+namespace tessera {
+
+// A convolution that computes a part of another one's output from a part of its input.
+struct ConvolutionChunk {
+  ConvolutionShape shape;
+  int64_t input_offset = 0;   // of its first element in the whole input, in elements
+  int64_t output_offset = 0;  // likewise, in the whole output
+};
+
+// A 1x1 convolution with stride 1 treats every point alike. This returns the equivalent convolution
+// in which each point is an image of its own, or `shape` itself if it is another convolution or its
+// channels come first.
+ConvolutionShape AsPoints(const ConvolutionShape& shape);
+
+// Returns the number of multiplications and additions.
+double FlopsOf(const ConvolutionShape& shape);
+
+// Splits a convolution into at most about `count` chunks of about the same size. The chunks are
+// whole images if there are enough of them, otherwise ranges of the first spatial dimension
+// (channels last only). Together they compute the whole output.
+std::vector<ConvolutionChunk> SplitConvolution(const ConvolutionShape& shape, int64_t count);
+
+// Splits the gradient with respect to the input. No two chunks share an element of the input, but
+// they may share elements of the output.
+std::vector<ConvolutionChunk> SplitConvolutionByInput(const ConvolutionShape& shape, int64_t count);
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+// The inner loop of GEMMs on AVX-512: accumulates products with a float panel in registers. Only
+// files compiled for AVX-512 may include it; see avx512_epilogue.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include <span>
+
+#include "runtime/kernels/primitives/cpu/avx512_epilogue.h"
+#include "runtime/kernels/primitives/cpu/prefetch.h"
+
+namespace tessera::gemm {
+
+// Rows whose sums are held in registers. With the weights and one broadcast value, 31 of the 32
+// registers are in use.
+inline constexpr int64_t kRegisterRows = 14;
+// Terms to accumulate between two prefetches.
+inline constexpr int64_t kStride = 8;
+inline constexpr int64_t kCacheLine = 64;  // bytes
+
+// Rows whose stride is a multiple of this many floats map to few sets of the first-level cache.
+inline constexpr int64_t kConflictingStride = 512;
+
+// Returns a row stride, in floats, of at least `depth` that avoids cache conflicts.
+static inline int64_t ConflictFreeStride(int64_t depth) {
+  return depth % kConflictingStride == 0 ? depth + 16 : depth;
+}
+
+// A range of the depth: rows that lie `step` floats apart, and the matching part of one panel.
+struct DepthSlice {
+  const float* rows;
+  int64_t step;
+  const float* weights;
+  int64_t depth;
+};
+
+// Both are volatile so that the compiler keeps their order and registers. It would otherwise load
+// all values of a term at once, which leaves no registers for the sums.
+static inline __m512 Broadcast(const float* from) {
+  __m512 x;
+  asm volatile("vbroadcastss %1, %0" : "=v"(x) : "m"(*from));
+  return x;
+}
+
+static inline void MultiplyAdd(__m512 x, __m512 y, __m512& sum) {
+  asm volatile("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+}
+
+// Spreads software prefetches evenly over an inner loop.
+class Prefetcher {
+ public:
+  // Prefetches all of `next` in `steps` calls of Issue().
+  Prefetcher(std::span<const PrefetchRange> next, int64_t steps) : next_(next) {
+    int64_t lines = 0;
+    for (const PrefetchRange& rows : next) {
+      lines += (rows.size + kCacheLine - 1) / kCacheLine * rows.count;
+    }
+    share_ = (lines + steps - 1) / steps;
+    if (share_ > 0) GoTo(0, 0);
+  }
+
+  // Prefetches the share of kStride terms.
+  void Issue() {
+    for (int64_t i = 0; i < share_; ++i) {
+      _mm_prefetch(at_, _MM_HINT_T1);
+      at_ += kCacheLine;
+      if (at_ >= end_) GoTo(place_, row_ + 1);
+    }
+  }
+
+ private:
+  // Moves to a row of next_[place], or to what follows it. This must be inlined, because a call
+  // would spill all sums.
+  __attribute__((always_inline)) void GoTo(int64_t place, int64_t row) {
+    while (place < std::ssize(next_) && (row == next_[place].count || next_[place].size == 0)) {
+      ++place;
+      row = 0;
+    }
+    if (place == std::ssize(next_)) {
+      share_ = 0;
+      return;
+    }
+    place_ = place;
+    row_ = row;
+    at_ = static_cast<const char*>(next_[place].at) + row * next_[place].step;
+    end_ = at_ + next_[place].size;
+  }
+
+  const std::span<const PrefetchRange> next_;
+  int64_t share_ = 0;  // cache lines for each call of Issue()
+  int64_t place_ = 0, row_ = 0;
+  const char *at_ = nullptr, *end_ = nullptr;  // the rest of the current row
+};
+
+// Adds the products of a slice to the sums of kCount rows and kVectors * 16 columns.
+template <int kCount, int kVectors>
+static inline void AccumulateSlice(const DepthSlice& s, Prefetcher* prefetch,
+                                   __m512 (&sums)[kCount][kVectors]) {
+  // One pointer addresses three rows through the index register.
+  constexpr int kGroups = (kCount + 2) / 3;
+  const float* groups[kGroups];
+#pragma GCC unroll 5
+  for (int g = 0; g < kGroups; ++g) groups[g] = s.rows + 3 * g * s.step;
+  const float* weights = s.weights;
+  const int64_t step = s.step;
+  // Pointers advance only once for several terms, because scalar additions compete with
+  // multiplications for the execution ports.
+  const auto add_term = [&](int term) __attribute__((always_inline)) {
+    __m512 w[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_ps(weights + term * kBlock + 16 * v);
+#pragma GCC unroll 14
+    for (int i = 0; i < kCount; ++i) {
+      const __m512 x = Broadcast(groups[i / 3] + i % 3 * step + term);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) MultiplyAdd(x, w[v], sums[i][v]);
+    }
+  };
+  const auto move = [&](int64_t depth) __attribute__((always_inline)) {
+    weights += depth * kBlock;
+#pragma GCC unroll 5
+    for (int g = 0; g < kGroups; ++g) groups[g] += depth;
+  };
+  int64_t term = 0;
+  for (; term + kStride <= s.depth; term += kStride) {
+    prefetch->Issue();
+#pragma GCC unroll 8
+    for (int i = 0; i < kStride; ++i) add_term(i);
+    move(kStride);
+  }
+  for (; term < s.depth; ++term) {
+    add_term(0);
+    move(1);
+  }
+}
+
+// The output of an epilogue that is no more than an addition and a clamp.
+struct Destination {
+  const Epilogue& epilogue;
+  const int64_t* row_offsets;
+  int64_t columns;  // from the panel's first column on
+  float* out;
+};
+
+// Stores the sums of kCount rows and kVectors * 16 columns.
+template <int kCount, int kVectors>
+static inline void StoreRows(const Destination& to, const __m512 (&sums)[kCount][kVectors]) {
+  __mmask16 masks[kVectors];
+  __m512 bias[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    masks[v] = First(to.columns - 16 * v);
+    bias[v] = BiasOf(to.epilogue, 16 * v, masks[v]);
+  }
+#pragma GCC unroll 14
+  for (int i = 0; i < kCount; ++i) {
+    if (to.row_offsets[i] < 0) continue;
+    float* const row = to.out + to.row_offsets[i];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      float* const at = row + 16 * v;
+      _mm512_mask_storeu_ps(at, masks[v],
+                            ApplyEpilogue(to.epilogue, sums[i][v], bias[v], masks[v], at));
+    }
+  }
+}
+
+}  // namespace tessera::gemm

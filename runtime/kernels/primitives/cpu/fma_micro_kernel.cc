@@ -1,0 +1,168 @@
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
+
+namespace tessera::gemm {
+namespace {
+
+// Terms to accumulate in registers before they are added to the sums in memory. A longer run would
+// lose accuracy.
+constexpr int64_t kDepthBlock = 256;
+constexpr int64_t kRows = kRegisterRows;
+
+// Computes the sums of kCount rows and kVectors * 16 columns, and stores them through `to`, or in
+// `sums` of kRows x kBlock if `to` is null.
+template <int kCount, int kVectors>
+void Sum(const Product& p, int64_t first, const float* weights, const Destination* to,
+         float* sums) {
+  __m512 s[kCount][kVectors];
+  const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
+#pragma GCC unroll 14
+    for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) apply(s[i][v], sums + i * kBlock + 16 * v);
+    }
+  };
+  for_each([](__m512& x, float*) { x = _mm512_setzero_ps(); });
+  const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
+  const int64_t end = p.end_block * kBlock < p.rows.depth ? p.end_block * kBlock : p.rows.depth;
+  const int64_t strides = p.positions * ((end - begin) / kStride) + 1;
+  const PrefetchRange next{.at = p.prefetch, .size = p.prefetch_bytes};
+  Prefetcher prefetch(std::span(&next, 1), strides);
+  int64_t in_registers = 0;
+  bool in_memory = false;
+  for (int64_t position = 0; position < p.positions; ++position) {
+    const int64_t row = first + (p.shifts == nullptr ? 0 : p.shifts[position]);
+    const float* const rows = static_cast<const float*>(p.rows.data) + row * step;
+    const float* const matrix = weights + position * p.rows.depth * kBlock;
+    for (int64_t from = begin; from < end; from += kDepthBlock) {
+      if (in_registers >= kDepthBlock) {
+        for_each([&](__m512& x, float* at) {
+          _mm512_store_ps(at, in_memory ? _mm512_add_ps(_mm512_load_ps(at), x) : x);
+          x = _mm512_setzero_ps();
+        });
+        in_registers = 0;
+        in_memory = true;
+      }
+      const int64_t depth = end - from < kDepthBlock ? end - from : kDepthBlock;
+      AccumulateSlice<kCount, kVectors>(
+          {.rows = rows + from, .step = step, .weights = matrix + from * kBlock, .depth = depth},
+          &prefetch, s);
+      in_registers += depth;
+    }
+  }
+  if (in_memory) {
+    for_each([](__m512& x, float* at) { x = _mm512_add_ps(_mm512_load_ps(at), x); });
+  }
+  if (to == nullptr) {
+    for_each([](__m512& x, float* at) { _mm512_store_ps(at, x); });
+    return;
+  }
+  StoreRows<kCount, kVectors>(*to, s);
+}
+
+using SumFunction = void (*)(const Product& p, int64_t first, const float* weights,
+                             const Destination* to, float* sums);
+
+// [rows - 1][vectors - 1]
+constexpr SumFunction kSums[kRows][2] = {
+    {Sum<1, 1>, Sum<1, 2>},   {Sum<2, 1>, Sum<2, 2>},   {Sum<3, 1>, Sum<3, 2>},
+    {Sum<4, 1>, Sum<4, 2>},   {Sum<5, 1>, Sum<5, 2>},   {Sum<6, 1>, Sum<6, 2>},
+    {Sum<7, 1>, Sum<7, 2>},   {Sum<8, 1>, Sum<8, 2>},   {Sum<9, 1>, Sum<9, 2>},
+    {Sum<10, 1>, Sum<10, 2>}, {Sum<11, 1>, Sum<11, 2>}, {Sum<12, 1>, Sum<12, 2>},
+    {Sum<13, 1>, Sum<13, 2>}, {Sum<14, 1>, Sum<14, 2>}};
+
+class Kernel final : public MicroKernel {
+ public:
+  double flops_per_nanosecond() const override { return 150; }
+
+  int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const override {
+    return Blocks(columns) * positions * depth * kBlock * sizeof(float);
+  }
+
+  bool Pack(const Weights& w, int64_t begin, int64_t end, char* packed) const override {
+    constexpr uint32_t kExponent = 0x7f800000;
+    float* to = reinterpret_cast<float*>(packed + begin * PackedSize(w.positions, w.depth, 1));
+    __m512i largest = _mm512_setzero_si512();
+    for (int64_t column = begin * kBlock; column < end * kBlock; column += kBlock) {
+      for (int64_t row = 0; row < w.positions * w.depth; ++row, to += kBlock) {
+        const float* const from = w.data + row / w.depth * w.depth * w.columns +
+                                  row % w.depth * w.row_stride + column * w.column_stride;
+        for (int64_t half = 0; half < 2; ++half) {
+          const __m512 x = Load(from + half * 16 * w.column_stride, w.column_stride,
+                                First(w.columns - column - half * 16));
+          const __m512i exponent =
+              _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(kExponent));
+          largest = _mm512_max_epu32(largest, exponent);
+          _mm512_storeu_ps(to + half * 16, x);
+        }
+      }
+    }
+    return _mm512_reduce_max_epu32(largest) < kExponent;
+  }
+
+  int64_t row_granularity() const override { return 1; }
+
+  int64_t RowBlockSize(int64_t length) const override {
+    const int64_t blocks = (length + kRows - 1) / kRows;
+    return blocks == 0 ? kRows : (length + blocks - 1) / blocks;
+  }
+
+  int64_t PackedRowsSize(int64_t count, int64_t depth) const override {
+    return count * ConflictFreeStride(depth) * sizeof(float);
+  }
+
+  bool ReadsRowsInPlace(int64_t depth) const override { return ConflictFreeStride(depth) == depth; }
+
+  bool PackRows(const float* from, int64_t step, int64_t row, int64_t count,
+                const Rows& rows) const override {
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(At(rows, row + i), from + i * step, rows.depth * sizeof(float));
+    }
+    return true;
+  }
+
+  void ClearRows(int64_t row, int64_t count, const Rows& rows) const override {
+    std::memset(At(rows, row), 0, PackedRowsSize(count, rows.depth));
+  }
+
+  void MultiplyBlock(const Product& p, int64_t first, int64_t count, int64_t panel,
+                     const int64_t* row_offsets, const Epilogue& epilogue,
+                     float* out) const override {
+    alignas(64) float sums[kRows * kBlock];
+    const int64_t columns = p.columns - panel * kBlock;
+    const float* const weights = reinterpret_cast<const float*>(
+        p.weights + panel * PackedSize(p.positions, p.rows.depth, 1));
+    const SumFunction sum = kSums[count - 1][columns > 16];
+    if (epilogue.activate != nullptr) {
+      sum(p, first, weights, nullptr, sums);
+      StoreBlock(epilogue, panel, count, p.columns, row_offsets, out, sums);
+      return;
+    }
+    Epilogue end = epilogue;
+    if (end.bias != nullptr) end.bias += panel * kBlock;
+    const Destination to{end, row_offsets, columns, out + panel * kBlock};
+    sum(p, first, weights, &to, sums);
+  }
+
+  void ConfigureTiles() const override {}
+  void ReleaseTiles() const override {}
+
+ private:
+  static float* At(const Rows& rows, int64_t row) {
+    return static_cast<float*>(rows.data) + row * ConflictFreeStride(rows.depth);
+  }
+};
+
+}  // namespace
+
+const MicroKernel& FmaMicroKernel() {
+  static const Kernel kernel;
+  return kernel;
+}
+
+}  // namespace tessera::gemm

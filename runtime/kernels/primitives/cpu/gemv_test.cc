@@ -1,0 +1,72 @@
+#include "runtime/kernels/primitives/cpu/gemv.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/primitives/cpu/reference_product.h"
+
+namespace tessera {
+namespace {
+
+void ExpectExact(StepContext& step, int64_t m, int64_t n, int64_t k, bool transpose_b,
+                 const PostOps& post_ops) {
+  SCOPED_TRACE(testing::Message() << m << " x " << k << " x " << n << ", " << transpose_b);
+  const Tensor a = RandomTensor({m, k}, 1);
+  const Tensor b = RandomTensor(transpose_b ? Shape{n, k} : Shape{k, n}, 2);
+  const Tensor bias = RandomTensor({n}, 3);
+  Tensor output = RandomTensor({m, n}, 4);
+  const Tensor before = output.DeepCopy().value();
+  KernelContext ctx(step, nullptr);
+  ASSERT_TRUE(Gemv(ctx, m, n, k, transpose_b, post_ops, a.data<float>(), b.data<float>(),
+                   post_ops.bias ? bias.data<float>() : nullptr, output.data<float>())
+                  .ok());
+  const std::vector<double> expected =
+      ReferenceMatMul(m, n, k, transpose_b, post_ops, a, b, bias, before);
+  for (int64_t i = 0; i < m * n; ++i) {
+    ASSERT_NEAR(output.data<float>()[i], expected[i], 4e-6 * std::sqrt(k)) << "at " << i;
+  }
+}
+
+TEST(GemvTest, GivesTheProductOfAnySize) {
+  StepContext step;
+  for (const bool transpose_b : {false, true}) {
+    for (int64_t m = 1; m <= kMaxGemvRows; ++m) {
+      for (const int64_t n : {1, 15, 16, 17, 600, 1100}) {
+        for (const int64_t k : {1, 3, 4, 33, 70}) {
+          ExpectExact(step, m, n, k, transpose_b, PostOps());
+        }
+      }
+    }
+  }
+}
+
+TEST(GemvTest, SharesTheMatrixOutAndEndsAsAsked) {
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  StepContext step;
+  step.intra_op_pool = &pool;
+  for (const bool transpose_b : {false, true}) {
+    ExpectExact(step, 1, 1000, 2048, transpose_b,
+                {.bias = true, .add = true, .activation = Activation::kRelu});
+    ExpectExact(step, 2, 999, 300, transpose_b, {.bias = true, .activation = Activation::kGeluErf});
+  }
+}
+
+TEST(GemvTest, InfinitiesStayInTheirColumn) {
+  Tensor b = RandomTensor({8, 20}, 1);
+  b.data<float>()[3 * 20 + 7] = std::numeric_limits<float>::infinity();
+  Tensor a = RandomTensor({1, 8}, 2);
+  a.data<float>()[3] = 1;
+  Tensor output = RandomTensor({1, 20}, 3);
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  ASSERT_TRUE(Gemv(ctx, 1, 20, 8, false, PostOps(), a.data<float>(), b.data<float>(), nullptr,
+                   output.data<float>())
+                  .ok());
+  for (int64_t j = 0; j < 20; ++j) {
+    EXPECT_EQ(std::isinf(output.data<float>()[j]), j == 7) << "at " << j;
+  }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,27 @@
+// Convolutions of float images with constant filters as implicit GEMMs on a micro-kernel.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/kernels/primitives/cpu/blocked_gemm.h"
+#include "runtime/kernels/primitives/cpu/convolution.h"
+
+namespace tessera {
+
+// Returns the micro-kernel by which ConvolveByImplicitGemm() can compute this convolution and is
+// expected to be faster than oneDNN, or null. Dense filters over NHWC images with enough channels
+// have one.
+const gemm::MicroKernel* MicroKernelFor(const ConvolutionShape& shape);
+
+// As Convolve(). The filter is packed once. Images that the micro-kernel rejects are left to
+// fallback(), and so are all images if it rejects the filter.
+//
+// The padded images become rows of channels, one row for each point, so that each filter position
+// is a GEMM of all rows, shifted, with the position's matrix. With a stride of s, points that are s
+// apart lie beside each other. Errors: those of fallback(); RESOURCE_EXHAUSTED for scratch memory.
+absl::Status ConvolveByImplicitGemm(KernelContext& ctx, const gemm::MicroKernel& kernel,
+                                    const ConvolutionShape& shape, const PostOps& post_ops,
+                                    const float* input, const ScaledWeights& filter,
+                                    const float* bias, PackedWeights* packed, float* output,
+                                    ComputeItems fallback);
+
+}  // namespace tessera

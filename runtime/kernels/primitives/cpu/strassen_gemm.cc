@@ -1,0 +1,227 @@
+#include "runtime/kernels/primitives/cpu/strassen_gemm.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/strassen.h"
+
+namespace tessera {
+namespace {
+
+using gemm::kBlock;
+using strassen::PanelPair;
+using strassen::RowPair;
+
+// The size in floats of the prepared rows. They lie in the third-level cache, from which each group
+// of panels reads them once.
+constexpr int64_t kRowFloats = 3 << 19;
+// Panel pairs by which the rows in the cache are multiplied in one pass.
+constexpr int64_t kGroupPairs = 2;
+// Row pairs that prefetch the next panels.
+constexpr int64_t kPrefetchingPairs = 8;
+// The depth to sum at once. The products of further slices are added to the output.
+constexpr int64_t kMaxDepth = 768;
+constexpr int64_t kDepthUnit = 2 * strassen::kDepthMultiple, kPairRows = 2 * strassen::kMaxRows;
+
+int64_t Parts(int64_t whole, int64_t most) { return (whole + most - 1) / most; }
+
+// Returns part `i` of `parts` of `length`. The parts are about equal, and multiples of `unit`.
+std::pair<int64_t, int64_t> Part(int64_t i, int64_t parts, int64_t length, int64_t unit) {
+  const int64_t units = Parts(length, unit);
+  return {units * i / parts * unit, std::min(units * (i + 1) / parts * unit, length)};
+}
+
+// The operands of a product.
+struct Product {
+  int64_t n, k;
+  const float* a;
+  const float* panels;
+  Epilogue epilogue;
+  float* out;
+};
+
+// A slice of the depth. Its two halves are the halves of Strassen's algorithm.
+struct DepthSlice {
+  int64_t first, half;
+  Epilogue epilogue;
+};
+
+// A pass multiplies all rows by one slice of a group of panel pairs, of which this is the first.
+struct Pass {
+  const DepthSlice* slice;
+  int64_t first_pair;
+};
+
+// The ranges to prefetch.
+class PrefetchList {
+ public:
+  void Add(const strassen::Rows& rows, int64_t count, int64_t size) {
+    constexpr int64_t kFloat = sizeof(float);
+    rows_[count_++] = {rows.data, count, size * kFloat, rows.step * kFloat};
+  }
+  std::span<const gemm::PrefetchRange> rows() const { return std::span(rows_, count_); }
+
+ private:
+  gemm::PrefetchRange rows_[4];
+  int64_t count_ = 0;
+};
+
+// The rows of a product that are multiplied together, as pairs of blocks.
+class RowPairs {
+ public:
+  // `workspace` has `pair_floats` floats for each pair.
+  RowPairs(const Product& product, int64_t first, int64_t end, float* workspace,
+           int64_t pair_floats)
+      : product_(product), pairs_(Parts(end - first, kPairRows)) {
+    for (Pair& pair : pairs_) {
+      pair.first = first;
+      pair.rows = std::min(kPairRows, end - first);
+      pair.made = {.count = (pair.rows + 1) / 2, .workspace = workspace};
+      first += pair.rows;
+      workspace += pair_floats;
+    }
+  }
+
+  // Multiplies the rows by the panels of `pass`. The pass after it is `next`, or null. `workspace`
+  // has space for kGroupPairs panel pairs. The rows are prepared in the first pass of a slice.
+  void Multiply(const Pass& pass, const Pass* next, float* workspace) {
+    const DepthSlice& slice = *pass.slice;
+    const int64_t count = std::min(kGroupPairs, PanelPairs() - pass.first_pair);
+    PanelPair panels[kGroupPairs];
+    for (int64_t j = 0; j < count; ++j) {
+      const float* const first = PanelOf(pass, j);
+      panels[j] = {.half = slice.half,
+                   .workspace = workspace + j * strassen::PanelPairFloats(slice.half),
+                   .panels = {first, first + PanelSize()}};
+      const int64_t first_column = 2 * (pass.first_pair + j) * kBlock;
+      strassen::MakePanelPair(product_.n - first_column - kBlock, &panels[j]);
+    }
+    strassen::Outputs to{.columns = product_.n, .epilogue = slice.epilogue};
+    for (int64_t i = 0; i < std::ssize(pairs_); ++i) {
+      Pair& pair = pairs_[i];
+      if (pass.first_pair == 0) {
+        pair.made.half = slice.half;
+        strassen::MakeRowPair(RowsOf(pair, slice), pair.rows, &pair.made);
+      }
+      to.out = product_.out + pair.first * product_.n;
+      for (int64_t j = 0; j < count; ++j) {
+        to.first_panel = 2 * (pass.first_pair + j);
+        strassen::Multiply(pair.made, panels[j], PrefetchAfter(pass, next, i, j).rows(), to);
+      }
+    }
+  }
+
+ private:
+  struct Pair {
+    int64_t first = 0, rows = 0;
+    RowPair made;
+  };
+
+  int64_t PanelSize() const { return product_.k * kBlock; }
+  int64_t PanelPairs() const { return gemm::Blocks(product_.n) / 2; }
+
+  // Returns the first panel of pair j of a pass.
+  const float* PanelOf(const Pass& pass, int64_t j) const {
+    return product_.panels + 2 * (pass.first_pair + j) * PanelSize() + pass.slice->first * kBlock;
+  }
+
+  strassen::Rows RowsOf(const Pair& pair, const DepthSlice& slice) const {
+    return {product_.a + pair.first * product_.k + slice.first, product_.k};
+  }
+
+  // Returns what to prefetch while row pair i is multiplied by panel pair j: a share of the next
+  // row pair, of its outputs, and of the next pass's panels. The last row pairs prefetch the
+  // panels; panels that are prefetched earlier would be evicted from the second-level cache,
+  // through which all rows pass.
+  PrefetchList PrefetchAfter(const Pass& pass, const Pass* next, int64_t i, int64_t j) const {
+    PrefetchList list;
+    const int64_t size = pairs_.size();
+    const Pass* const then = i + 1 < size ? &pass : next;
+    if (then != nullptr) {
+      const Pair& pair = pairs_[(i + 1) % size];
+      const DepthSlice& slice = *then->slice;
+      const int64_t share =
+          strassen::RowPairFloats(pair.made.count, slice.half, product_.k) / kGroupPairs;
+      list.Add({pair.made.workspace + j * share}, 1, share);
+      if (then->first_pair == 0) {
+        const int64_t rows = pair.rows / kGroupPairs;
+        strassen::Rows from = RowsOf(pair, slice);
+        from.data += j * rows * from.step;
+        list.Add(from, rows, 2 * slice.half);
+      }
+      const int64_t first_column = 2 * (then->first_pair + j) * kBlock;
+      if (first_column < product_.n) {
+        list.Add({product_.out + pair.first * product_.n + first_column, product_.n}, pair.rows,
+                 2 * kBlock);
+      }
+    }
+    const int64_t prefetching = std::min(size, kPrefetchingPairs), place = i - (size - prefetching);
+    if (place >= 0 && next != nullptr && next->first_pair + j < PanelPairs()) {
+      const int64_t share = 2 * next->slice->half * kBlock / prefetching;
+      list.Add({PanelOf(*next, j) + place * share, PanelSize()}, 2, share);
+    }
+    return list;
+  }
+
+  const Product& product_;
+  std::vector<Pair> pairs_;
+};
+
+std::vector<DepthSlice> SlicesOf(const Product& product) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const int64_t count = Parts(product.k, kMaxDepth);
+  std::vector<DepthSlice> slices;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto [first, end] = Part(i, count, product.k, kDepthUnit);
+    Epilogue epilogue = product.epilogue;
+    if (i + 1 < count) epilogue = {.low = -kInfinity, .high = kInfinity};
+    epilogue.add = product.epilogue.add || i > 0;
+    slices.push_back({first, (end - first) / 2, epilogue});
+  }
+  return slices;
+}
+
+}  // namespace
+
+bool StrassenPays(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kMinDepth = 256, kMinColumns = 128;
+  return m >= kMinStrassenRows && k >= kMinDepth && n >= kMinColumns && k % kDepthUnit == 0 &&
+         gemm::Blocks(n) % 2 == 0;
+}
+
+absl::Status StrassenGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const float* a,
+                          const float* panels, const Epilogue& epilogue, float* out) {
+  const Product product{n, k, a, panels, epilogue, out};
+  const std::vector<DepthSlice> slices = SlicesOf(product);
+  int64_t half = 0;
+  for (const DepthSlice& slice : slices) half = std::max(half, slice.half);
+  const int64_t pair_floats = strassen::RowPairFloats(strassen::kMaxRows, half, k);
+  const int64_t all_pairs = Parts(m, kPairRows), panel_pairs = gemm::Blocks(n) / 2;
+  const int64_t times = Parts(all_pairs, kRowFloats / pair_floats);
+  ASSIGN_OR_RETURN(Tensor row_workspace,
+                   ctx.AllocateTemp(DType::kFloat, {Parts(all_pairs, times) * pair_floats}));
+  ASSIGN_OR_RETURN(
+      Tensor panel_workspace,
+      ctx.AllocateTemp(DType::kFloat, {kGroupPairs * strassen::PanelPairFloats(half)}));
+  std::vector<Pass> passes;
+  for (const DepthSlice& slice : slices) {
+    for (int64_t pair = 0; pair < panel_pairs; pair += kGroupPairs)
+      passes.push_back({&slice, pair});
+  }
+  for (int64_t time = 0; time < times; ++time) {
+    const auto [first, end] = Part(time, times, m, kPairRows);
+    RowPairs rows(product, first, end, row_workspace.data<float>(), pair_floats);
+    for (size_t i = 0; i < passes.size(); ++i) {
+      const Pass* const next = i + 1 < passes.size() ? &passes[i + 1] : nullptr;
+      rows.Multiply(passes[i], next, panel_workspace.data<float>());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

@@ -1,0 +1,27 @@
+// The micro-kernels, as parameters of tests.
+#pragma once
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/blocked_gemm.h"
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+
+namespace tessera {
+
+struct TestedMicroKernel {
+  const char* name;
+  bool (*is_supported)();
+  const gemm::MicroKernel& (*kernel)();
+};
+
+inline constexpr TestedMicroKernel kTestedMicroKernels[] = {
+    {"Float", Avx512IsSupported, gemm::FmaMicroKernel},
+    {"EmulatedSplit", Avx512IsSupported, gemm::EmulatedAmxMicroKernel},
+    {"Split", AmxIsSupported, gemm::AmxMicroKernel},
+};
+
+inline std::string NameOfMicroKernel(const ::testing::TestParamInfo<TestedMicroKernel>& info) {
+  return info.param.name;
+}
+
+}  // namespace tessera
