@@ -14,7 +14,7 @@ namespace tessera {
 // transformed filter (about two or four times the filter's size) must cost less than it saves.
 bool WinogradPays(const ConvolutionShape& shape, const PostOps& post_ops);
 
-// As Convolve(), for shapes for which WinogradPays() is true. The result is within about 1e-5 of
+// As Convolve(), for shapes for which WinogradPays() is true. The result is within 5e-6 of
 // the largest output; a direct sum is within 1e-6. The filter is transformed once for each of the
 // two tile sizes, and the number of images decides which one is faster. A filter with infinities or
 // NaNs is left to fallback(). Infinities and NaNs of the input reach the same outputs as in a
