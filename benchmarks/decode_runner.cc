@@ -17,8 +17,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
-#include "serving/frontend/json_predict_request.h"
-#include "serving/frontend/wire_predict_request.h"
+#include "serving/frontend/json/json_predict_request.h"
+#include "serving/frontend/wire/wire_predict_request.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 

@@ -4,7 +4,7 @@
     scripts/bench serve [--rounds=N] [--seconds=S] [--only=small|large|json]
 
 Builds //:tessera, //benchmarks:empty_server, //benchmarks:load_generator and
-//serving/frontend:json_benchmark first; TESSERA_BENCHMARK_BINARIES names a folder that has them.
+//serving/frontend/json:json_benchmark first; TESSERA_BENCHMARK_BINARIES names a folder that has them.
 
 One client program asks both servers in turns, a closed loop with 1, 8 and 32 requests under way:
 ours, which runs half_plus_two, and the empty one, a callback method of the same gRPC library and a
@@ -31,7 +31,7 @@ TARGETS = {
     "tessera": "//:tessera",
     "empty_server": "//benchmarks:empty_server",
     "load_generator": "//benchmarks:load_generator",
-    "json_benchmark": "//serving/frontend:json_benchmark",
+    "json_benchmark": "//serving/frontend/json:json_benchmark",
 }
 BINARIES = os.environ.get("TESSERA_BENCHMARK_BINARIES")  # a folder that has them all
 HALF_PLUS_TWO = os.path.join(ROOT, "tests/data/tfserving/half_plus_two")

@@ -13,7 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serving/frontend/http_server.h"
+#include "serving/frontend/http/http_server.h"
 
 namespace tessera::benchmarks {
 namespace {

@@ -16,7 +16,7 @@
 #include "serving/core/metrics.h"
 #include "serving/core/servable_handle.h"
 #include "serving/servables/inference_request.h"
-#include "serving/servables/saved_model_servable.h"
+#include "serving/servables/saved_model/saved_model_servable.h"
 
 namespace tensorflow::serving {
 class GetModelMetadataRequest;

@@ -25,7 +25,7 @@
 #include "serving/core/rcu.h"
 #include "serving/core/servable_state_monitor.h"
 #include "serving/servables/inference_request.h"
-#include "serving/servables/saved_model_servable.h"
+#include "serving/servables/saved_model/saved_model_servable.h"
 #include "serving/servables/version_metrics.h"
 #include "serving/sources/file_system_source.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"

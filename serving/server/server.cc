@@ -13,7 +13,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/tensor/large_blocks.h"
-#include "serving/servables/saved_model_loader.h"
+#include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/server/op_libraries.h"
 #include "serving/server/platform_config.h"
 #include "serving/sources/model_config.h"

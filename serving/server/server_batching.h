@@ -9,7 +9,7 @@
 #include "serving/batching/batch_metrics.h"
 #include "serving/batching/batcher.h"
 #include "serving/batching/batching_options.h"
-#include "serving/servables/run_wrapper.h"
+#include "serving/batching/run_wrapper.h"
 #include "tensorflow_serving/servables/tensorflow/session_bundle_config.pb.h"
 
 namespace tessera::serving {

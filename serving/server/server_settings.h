@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/base/background.h"
 #include "runtime/session/session.h"
-#include "serving/frontend/grpc_server.h"
+#include "serving/frontend/grpc/grpc_server.h"
 #include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
 

@@ -21,11 +21,11 @@
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
 #include "runtime/tensor/tensor.h"
-#include "serving/frontend/json_examples_request.h"
-#include "serving/frontend/json_number.h"
-#include "serving/frontend/json_predict_request.h"
-#include "serving/frontend/json_response.h"
-#include "serving/frontend/rest_path.h"
+#include "serving/frontend/json/json_examples_request.h"
+#include "serving/frontend/json/json_number.h"
+#include "serving/frontend/json/json_predict_request.h"
+#include "serving/frontend/json/json_response.h"
+#include "serving/frontend/rest/rest_path.h"
 #include "tensorflow/core/example/example.pb.h"
 
 namespace tessera::serving {

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
-#include "serving/frontend/http_inflate.h"
-#include "serving/frontend/json_examples_request.h"
-#include "serving/frontend/json_predict_request.h"
-#include "serving/frontend/json_response.h"
+#include "serving/frontend/http/http_inflate.h"
+#include "serving/frontend/json/json_examples_request.h"
+#include "serving/frontend/json/json_predict_request.h"
+#include "serving/frontend/json/json_response.h"
 #include "tests/conformance/tensor_compare.h"
 
 namespace tessera::serving {

@@ -1,0 +1,162 @@
+#include "serving/commands/serve_command.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "runtime/base/logging.h"
+#include "serving/commands/version.h"
+#include "serving/server/server.h"
+#include "serving/server/server_options.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr int kFailure = 255;
+
+void Print(FILE* file, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fflush(file);
+}
+
+// What the end may take after the last request. A load, or a disk, that hangs must not keep the
+// process.
+constexpr absl::Duration kUnloadLimit = absl::Seconds(5);
+
+// Ends the process with an exit code if the object lives too long.
+class ExitLimit {
+ public:
+  ExitLimit(int exit_code, absl::Duration limit)
+      : thread_([this, exit_code, limit] {
+          if (done_.WaitForNotificationWithTimeout(limit)) return;
+          LOG(WARNING) << "something does not end; leaving without it";
+          _exit(exit_code);
+        }) {}
+  ~ExitLimit() {
+    done_.Notify();
+    thread_.join();
+  }
+
+ private:
+  absl::Notification done_;
+  std::thread thread_;
+};
+
+// Turns signals into calls of the server's, on a thread of its own, where any code may run: SIGHUP
+// into ReloadModels(), the others into Stop(). From then on the process has `limit` to end.
+class SignalWatcher {
+ public:
+  // Signals stay blocked in threads that are started after this: make it first.
+  SignalWatcher() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  void Watch(Server* server, absl::Duration limit) {
+    {
+      absl::MutexLock lock(&mu_);
+      server_ = server;
+      limit_ = limit;
+    }
+    thread_ = std::thread([this] { Run(); });
+  }
+  // Signals end the process at once from now on.
+  void Forget() {
+    absl::MutexLock lock(&mu_);
+    server_ = nullptr;
+  }
+  ~SignalWatcher() {
+    done_ = true;
+    pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    pthread_setname_np(pthread_self(), "signals");
+    while (true) {
+      int signal = 0;
+      sigwait(&signals_, &signal);
+      if (done_) return;
+      absl::MutexLock lock(&mu_);
+      if (signal == SIGHUP) {
+        LOG(INFO) << "SIGHUP: reading again which models to serve";
+        if (server_ != nullptr) server_->ReloadModels();
+        continue;
+      }
+      if (server_ == nullptr) _exit(128 + signal);
+      LOG(INFO) << "signal " << signal << ": finishing requests; another one ends at once";
+      exit_limit_.emplace(0, limit_);
+      std::exchange(server_, nullptr)->Stop();
+    }
+  }
+
+  sigset_t signals_;
+  std::atomic<bool> done_{false};
+  absl::Mutex mu_;
+  Server* server_ ABSL_GUARDED_BY(mu_) = nullptr;
+  absl::Duration limit_ ABSL_GUARDED_BY(mu_);
+  std::optional<ExitLimit> exit_limit_;  // the thread's
+  std::thread thread_;
+};
+
+// Start to end of one server; the exit code.
+int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration grace) {
+  const absl::Status status = server->Start();
+  if (!status.ok() && !absl::IsCancelled(status)) {
+    Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
+    signals.Forget();
+    ExitLimit limit(kFailure, kUnloadLimit);
+    server.reset();
+    return kFailure;
+  }
+  if (status.ok()) server->WaitUntilStopped();
+  server->Shutdown(grace);
+  signals.Forget();
+  server.reset();
+  return 0;
+}
+
+}  // namespace
+
+int ServeCommand(const std::string& program, absl::Span<const std::string> args) {
+  ServerOptions options;
+  FlagParser flags = options.Flags();
+  if (absl::Status status = ParseServerOptions(args, &options, &flags); !status.ok()) {
+    if (!absl::IsCancelled(status)) Print(stderr, std::string(status.message()) + "\n");
+    Print(stdout, flags.Usage(program));
+    return kFailure;
+  }
+  if (options.version) {
+    Print(stdout, std::string("TensorFlow ModelServer: ") + kModelServerVersion +
+                      "\nTensorFlow Library: " + kLibraryVersion + "\n");
+    return 0;
+  }
+  if (!flags.unknown().empty()) {
+    Print(stdout,
+          "unknown argument: " + flags.unknown().front() + "\n" + flags.Usage(program) + "\n");
+  }
+
+  const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));
+  SignalWatcher signals;
+  auto server = std::make_unique<Server>(options);
+  signals.Watch(server.get(), grace + kUnloadLimit);
+  return Serve(std::move(server), signals, grace);
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,100 @@
+#include "serving/frontend/grpc/grpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/logging.h"
+
+namespace tessera::serving {
+namespace {
+
+// Of a Unix socket's path, without the zero at its end.
+constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+
+// A server that did not end properly leaves its socket behind, and binding would fail.
+void RemoveStaleSocket(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(path.c_str());
+}
+
+}  // namespace
+
+GrpcServer::GrpcServer(const Options& options, RequestHandler* handler)
+    : pool_({.name = "request", .max_threads = options.max_threads}),
+      prediction_service_(options.prediction, handler, &pool_),
+      model_service_(handler) {}
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options,
+                                                              RequestHandler* handler) {
+  if (options.port == 0 && options.socket_path.empty()) {
+    return absl::InvalidArgumentError(
+        "nothing to listen on: set --port or --grpc_socket_path to a value that is not 0 or empty");
+  }
+  if (options.socket_path.size() > kMaxSocketPathBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--grpc_socket_path: ", options.socket_path, " has ", options.socket_path.size(),
+        " bytes; a Unix socket's path has at most ", kMaxSocketPathBytes,
+        ": choose a shorter one, under /tmp or /run for example"));
+  }
+  std::unique_ptr<GrpcServer> result(new GrpcServer(options, handler));
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::EnableDefaultHealthCheckService(options.health_service);
+  grpc::ServerBuilder builder;
+  const auto credentials =
+      options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials();
+  if (options.port != 0) {
+    builder.AddListeningPort(absl::StrCat("0.0.0.0:", options.port), credentials, &result->port_);
+  }
+  if (!options.socket_path.empty()) {
+    RemoveStaleSocket(options.socket_path);
+    builder.AddListeningPort(absl::StrCat("unix:", options.socket_path),
+                             grpc::InsecureServerCredentials());
+  }
+  builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
+  // Two servers on one port would share its requests unnoticed.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  for (const Options::ChannelArgument& argument : options.channel_arguments) {
+    if (argument.number) {
+      builder.AddChannelArgument(argument.name, *argument.number);
+    } else {
+      builder.AddChannelArgument(argument.name, argument.text);
+    }
+  }
+  builder.RegisterService(&result->prediction_service_);
+  builder.RegisterService(&result->model_service_);
+  for (grpc::Service* service : options.services) builder.RegisterService(service);
+  result->server_ = builder.BuildAndStart();
+  if (result->server_ == nullptr || (options.port != 0 && result->port_ == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Failed to BuildAndStart gRPC server: port ", options.port,
+        options.socket_path.empty() ? "" : absl::StrCat(" or socket ", options.socket_path),
+        " is taken or may not be opened",
+        options.credentials == nullptr ? ""
+                                       : ", or its credentials cannot be used: keys and "
+                                         "certificates are PEM texts, not paths"));
+  }
+  if (auto* health = result->server_->GetHealthCheckService(); health != nullptr) {
+    health->SetServingStatus("PredictionService", true);
+    health->SetServingStatus("ModelService", true);
+  }
+  return result;
+}
+
+GrpcServer::~GrpcServer() {
+  if (server_ != nullptr) Shutdown(absl::Now());
+}
+
+void GrpcServer::Shutdown(absl::Time deadline) {
+  if (auto* health = server_->GetHealthCheckService(); health != nullptr) health->Shutdown();
+  server_->Shutdown(absl::ToChronoTime(deadline));
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,203 @@
+#include "serving/frontend/http/http_connection.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+// A length that a client announces is believed up to here.
+constexpr uint64_t kMaxReserved = 16 << 20;
+constexpr size_t kReadBytes = 64 << 10;
+// How long, and how much, is read from a client that was told that it is over.
+constexpr std::chrono::seconds kDiscardTime{2};
+constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::chrono::nanoseconds ToChrono(absl::Duration duration) {
+  return absl::ToChronoNanoseconds(duration);
+}
+
+absl::string_view ToView(beast::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace
+
+void HttpBody::reader::init(const boost::optional<uint64_t>& length,
+                            boost::system::error_code& error) {
+  error = {};
+  if (length) body_.reserve(std::min(*length, kMaxReserved));
+}
+
+HttpConnection::HttpConnection(HttpWorker::Socket socket, const HttpServer::Options& options,
+                               const HttpHandler& handler, HttpWorker& worker)
+    : options_(options), handler_(handler), worker_(worker), socket_(std::move(socket)) {}
+
+HttpConnection::~HttpConnection() { worker_.Remove(this); }
+
+void HttpConnection::Start() {
+  Error ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  AwaitRequest();
+}
+
+void HttpConnection::EndSoon() {
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+    self->ends_soon_ = true;
+    if (self->is_idle_) self->Close();
+  });
+}
+
+void HttpConnection::End() {
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+    self->ends_soon_ = true;
+    self->Close();
+  });
+}
+
+void HttpConnection::EndIfLate(Clock::time_point now) {
+  if (now > deadline_) Close();
+}
+
+void HttpConnection::Close() {
+  Error ignored;
+  socket_.close(ignored);
+}
+
+HttpConnection::Clock::time_point HttpConnection::DeadlineFor(Clock::time_point start,
+                                                              uint64_t bytes) const {
+  return start + ToChrono(options_.transfer_timeout) +
+         std::chrono::seconds(bytes / static_cast<uint64_t>(options_.min_bytes_per_second));
+}
+
+void HttpConnection::Read(void (HttpConnection::*on_bytes)()) {
+  socket_.async_read_some(buffer_.prepare(kReadBytes),
+                          [self = shared_from_this(), on_bytes](Error error, size_t bytes) {
+                            self->is_idle_ = false;
+                            if (error) return self->Close();
+                            self->buffer_.commit(bytes);
+                            ((*self).*on_bytes)();
+                          });
+}
+
+void HttpConnection::AwaitRequest() {
+  if (ends_soon_) return EndAfterReply();
+  // Empty lines between requests are what some old clients send.
+  const auto* text = static_cast<const char*>(buffer_.data().data());
+  size_t n = 0;
+  while (n < buffer_.size() && (text[n] == '\r' || text[n] == '\n')) ++n;
+  buffer_.consume(n);
+  if (buffer_.size() > 0) return ReadRequest();
+  is_idle_ = true;
+  deadline_ = Clock::now() + ToChrono(options_.idle_timeout);
+  Read(&HttpConnection::AwaitRequest);
+}
+
+void HttpConnection::ReadRequest() {
+  parser_.emplace();
+  parser_->header_limit(options_.max_head_bytes);
+  parser_->body_limit(options_.max_body_bytes);
+  had_head_ = false;
+  context_ = {};
+  transfer_start_ = Clock::now();
+  ParseRequest();
+}
+
+// What is in the buffer, at once: an asynchronous read would ask the system for events first.
+void HttpConnection::ParseRequest() {
+  while (true) {
+    Error error;
+    const size_t parsed = parser_->put(buffer_.data(), error);
+    buffer_.consume(parsed);
+    if (error && error != http::error::need_more) return Refuse(error);
+    if (!had_head_ && parser_->is_header_done()) {
+      had_head_ = true;
+      if (!OnHead()) return;
+    }
+    if (parser_->is_done()) return HandleRequest();
+    if (parsed == 0 || buffer_.size() == 0) break;
+  }
+  deadline_ = DeadlineFor(transfer_start_, had_head_ ? parser_->get().body().size() : 0);
+  Read(&HttpConnection::ParseRequest);
+}
+
+bool HttpConnection::OnHead() {
+  const auto& head = parser_->get();
+  context_ = {.is_http_1_1 = head.version() >= 11,
+              .is_head = head.method() == http::verb::head,
+              .keep_alive = head.keep_alive()};
+  const bool waits = context_.is_http_1_1 && !parser_->is_done() && buffer_.size() == 0 &&
+                     beast::iequals(head[http::field::expect], "100-continue");
+  if (!waits) return true;
+  deadline_ = DeadlineFor(transfer_start_, 0);
+  asio::async_write(socket_, asio::buffer(kContinue, sizeof(kContinue) - 1),
+                    [self = shared_from_this()](Error error, size_t) {
+                      error ? self->Close() : self->Read(&HttpConnection::ParseRequest);
+                    });
+  return false;
+}
+
+void HttpConnection::Refuse(Error error) {
+  context_.keep_alive = false;
+  if (error == http::error::body_limit) return Write(HttpStatusPage(413));
+  if (error == http::error::header_limit) return Write(HttpStatusPage(431));
+  Write(HttpStatusPage(400));
+}
+
+void HttpConnection::HandleRequest() {
+  deadline_ = Clock::time_point::max();
+  auto message = parser_->release();
+  parser_.reset();
+  HttpRequest request;
+  request.method = std::string(ToView(message.method_string()));
+  request.target = std::string(ToView(message.target()));
+  for (const auto& field : message) {
+    request.headers.emplace_back(ToView(field.name_string()), ToView(field.value()));
+  }
+  request.body = std::move(message.body());
+  handler_(std::move(request), [self = shared_from_this()](HttpReply reply) {
+    asio::dispatch(self->socket_.get_executor(),
+                   [self, reply = std::move(reply)]() mutable { self->Write(std::move(reply)); });
+  });
+}
+
+void HttpConnection::Write(HttpReply reply) {
+  context_.keep_alive = context_.keep_alive && !reply.close && !ends_soon_;
+  reply_head_ = HttpReplyHead(reply, context_, absl::Now());
+  reply_body_ = context_.is_head ? std::string() : std::move(reply.body);
+  deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
+  asio::async_write(
+      socket_,
+      std::array<asio::const_buffer, 2>{asio::buffer(reply_head_), asio::buffer(reply_body_)},
+      [self = shared_from_this()](Error error, size_t) { self->OnWritten(error); });
+}
+
+void HttpConnection::OnWritten(Error error) {
+  reply_body_ = std::string();
+  if (error) return Close();
+  context_.keep_alive ? AwaitRequest() : EndAfterReply();
+}
+
+void HttpConnection::EndAfterReply() {
+  Error ignored;
+  const bool read_all = !parser_ && buffer_.size() == 0 && socket_.available(ignored) == 0;
+  if (read_all) return Close();
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  deadline_ = Clock::now() + kDiscardTime;
+  Discard();
+}
+
+void HttpConnection::Discard() {
+  buffer_.clear();
+  Read(&HttpConnection::Discard);
+}
+
+}  // namespace tessera::serving

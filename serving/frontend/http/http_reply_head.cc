@@ -1,0 +1,84 @@
+#include "serving/frontend/http/http_reply_head.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tessera::serving {
+namespace {
+
+// "Sun, 06 Nov 1994 08:49:37 GMT". Made once a second and thread.
+absl::string_view DateText(absl::Time now) {
+  thread_local int64_t second = -1;
+  thread_local std::string text;
+  if (const int64_t current = absl::ToUnixSeconds(now); current != second) {
+    second = current;
+    text = absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now, absl::UTCTimeZone());
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::string_view HttpReasonPhrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Payload Too Large";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 499:
+      return "Client Error";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    default:
+      return "Unknown";
+  }
+}
+
+std::string HttpReplyHead(const HttpReply& reply, const HttpReplyContext& context, absl::Time now) {
+  std::string head =
+      absl::StrCat(context.is_http_1_1 ? "HTTP/1.1 " : "HTTP/1.0 ", reply.status, " ",
+                   HttpReasonPhrase(reply.status), "\r\nDate: ", DateText(now), "\r\n");
+  if (!reply.content_type.empty()) {
+    absl::StrAppend(&head, "Content-Type: ", reply.content_type, "\r\n");
+  }
+  for (const auto& [name, value] : reply.headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
+  if (!context.is_head) absl::StrAppend(&head, "Content-Length: ", reply.body.size(), "\r\n");
+  // Only what is not the version's custom.
+  if (!context.keep_alive) {
+    absl::StrAppend(&head, "Connection: close\r\n");
+  } else if (!context.is_http_1_1) {
+    absl::StrAppend(&head, "Connection: keep-alive\r\n");
+  }
+  absl::StrAppend(&head, "\r\n");
+  return head;
+}
+
+HttpReply HttpStatusPage(int status) {
+  const absl::string_view reason = HttpReasonPhrase(status);
+  return {.status = status,
+          .content_type = "text/html",
+          .body = absl::StrCat("<HTML><HEAD><TITLE>", status, " ", reason,
+                               "</TITLE></HEAD><BODY><H1>", reason, "</H1></BODY></HTML>\n"),
+          .close = true};
+}
+
+}  // namespace tessera::serving

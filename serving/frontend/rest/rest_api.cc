@@ -1,0 +1,315 @@
+#include "serving/frontend/rest/rest_api.h"
+
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+#include "serving/frontend/http/http_inflate.h"
+#include "serving/frontend/http/http_reply_head.h"
+#include "serving/frontend/json/json_examples_request.h"
+#include "serving/frontend/json/json_model_info.h"
+#include "serving/frontend/json/json_predict_request.h"
+#include "serving/frontend/json/json_response.h"
+#include "serving/frontend/rest/rest_path.h"
+#include "serving/servables/serving_proto.h"
+#include "tensorflow_serving/apis/get_model_metadata.pb.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr absl::string_view kApiPrefix = "/v1/";
+constexpr char kJson[] = "application/json";
+constexpr char kText[] = "text/plain";
+
+bool IsKnownMethod(absl::string_view method) {
+  for (const absl::string_view known :
+       {"GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    if (method == known) return true;
+  }
+  return false;
+}
+
+// "/a?b" of "/a?b" and of "http://host:1/a?b".
+absl::string_view PathOf(absl::string_view target) {
+  if (absl::StartsWith(target, "/")) return target;
+  const size_t authority = target.find("://");
+  if (authority == absl::string_view::npos) return target;
+  const size_t path = target.find('/', authority + 3);
+  return path == absl::string_view::npos ? "/" : target.substr(path);
+}
+
+HttpReply TextReply(int status, std::string text) {
+  return {.status = status, .content_type = kText, .body = std::move(text)};
+}
+
+bool IsGzip(const HttpRequest& request) {
+  return absl::StrContains(absl::AsciiStrToLower(request.Header("Content-Encoding")), "gzip");
+}
+
+// Bodies that cannot be inflated count as empty.
+void InflateBody(HttpRequest& request) {
+  if (!IsGzip(request)) return;
+  std::string inflated;
+  InflateGzip(request.body, RestApi::kMaxInflatedBytes, &inflated).IgnoreError();
+  request.body = std::move(inflated);
+}
+
+// Browsers ask before they send what a page of another origin wants sent.
+absl::Status CheckOrigin(const HttpRequest& request) {
+  const absl::string_view origin = request.Header("Origin");
+  if (absl::StrContains(origin, "http://") || absl::StrContains(origin, "https://")) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError("OPTIONS needs an Origin header with an http or https URL");
+}
+
+}  // namespace
+
+int HttpStatusOf(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kOk:
+      return 200;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+      return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kAborted:
+      return 409;
+    case absl::StatusCode::kResourceExhausted:
+      return 429;
+    case absl::StatusCode::kCancelled:
+      return 499;
+    case absl::StatusCode::kUnimplemented:
+      return 501;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    case absl::StatusCode::kDeadlineExceeded:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+// One request below /v1/. Names in `spec` and `predict` are views of what stands above them.
+struct RestApi::Call {
+  bool is_predict() const { return target.action == "predict"; }
+  bool needs_run() const {
+    return is_predict() || target.action == "classify" || target.action == "regress";
+  }
+  absl::string_view signature_name() const {
+    return is_predict() ? predict.signature_name : examples.signature_name;
+  }
+  ModelSpec spec() const {
+    ModelSpec spec{.name = target.model, .version = target.version};
+    if (target.label) spec.label = *target.label;
+    spec.signature_name = signature_name();
+    return spec;
+  }
+
+  HttpRequest request;
+  HttpResponder respond;
+  absl::Time start;
+  RestTarget target;
+  ModelHandle model;
+  std::vector<InputType> input_types;
+  PredictBody predict;
+  ExamplesBody examples;
+};
+
+void RestApi::Handle(HttpRequest request, HttpResponder respond) {
+  if (!IsKnownMethod(request.method)) return respond(HttpStatusPage(501));
+  const std::string path(PathOf(request.target));
+  const absl::string_view without_query = absl::string_view(path).substr(0, path.find('?'));
+  if (!options_.monitoring_path.empty() && without_query == options_.monitoring_path) {
+    return respond(AnswerMonitoring(path));
+  }
+  if (absl::StartsWithIgnoreCase(path, kApiPrefix)) {
+    return HandleApi(std::move(request), path, std::move(respond));
+  }
+  if (without_query == "/livez") return respond(TextReply(200, "ok\n"));
+  if (without_query == "/readyz") {
+    return respond(handler_->IsReady() ? TextReply(200, "ok\n")
+                                       : TextReply(503, "models are not available yet\n"));
+  }
+  respond(HttpStatusPage(404));
+}
+
+HttpReply RestApi::AnswerMonitoring(absl::string_view path) const {
+  if (path != options_.monitoring_path) {
+    return TextReply(
+        400, absl::StrCat("Unexpected path: ", path, ". Should be ", options_.monitoring_path));
+  }
+  return TextReply(200, handler_->metrics().RenderMetrics());
+}
+
+void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond) {
+  auto call = std::make_shared<Call>();
+  call->request = std::move(request);
+  call->respond = std::move(respond);
+  call->start = absl::Now();
+  if (call->request.method == "OPTIONS") {
+    return Reply(*call, CheckOrigin(call->request), "");
+  }
+  absl::StatusOr<RestTarget> target = ParseRestPath(call->request.method, path);
+  if (!target.ok()) return Reply(*call, target.status(), "");
+  call->target = *std::move(target);
+  if (!call->needs_run()) {
+    std::string body;
+    const absl::Status status = DescribeModel(*call, &body);
+    return Reply(*call, status, std::move(body));
+  }
+
+  // What a gzip body grows to is not known; a thousand times its size, perhaps.
+  if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
+    return pool_->Schedule([this, call] {
+      const absl::Status status = Decode(*call);
+      status.ok() ? RunAndReply(*call) : Reply(*call, status, "");
+    });
+  }
+  const absl::Status status = Decode(*call);
+  if (!status.ok()) return Reply(*call, status, "");
+  if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) {
+    return RunAndReply(*call);
+  }
+  pool_->Schedule([this, call] { RunAndReply(*call); });
+}
+
+absl::Status RestApi::Decode(Call& call) const {
+  InflateBody(call.request);
+  RETURN_IF_ERROR(call.is_predict() ? DecodePredict(call) : DecodeExamples(call));
+  call.request.body = std::string();  // it may be large, and the run may be long
+  return absl::OkStatus();
+}
+
+absl::Status RestApi::DecodePredict(Call& call) const {
+  const auto find_inputs =
+      [&](absl::string_view name) -> absl::StatusOr<absl::Span<const InputType>> {
+    ModelSpec spec = call.spec();
+    spec.signature_name = name;
+    ASSIGN_OR_RETURN(call.model, handler_->FindModel(spec));
+    const Signature* signature = call.model->FindSignature(name);
+    if (signature == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Serving signature name: \"", name.empty() ? kDefaultSignature : name,
+          "\" not found in signature def; the model has: ", call.model->SignatureNames()));
+    }
+    call.input_types.clear();
+    for (const auto& [alias, tensor] : signature->inputs) {
+      call.input_types.push_back({alias, tensor.dtype});
+    }
+    return call.input_types;
+  };
+  return DecodePredictBody(call.request.body, find_inputs, &call.predict);
+}
+
+absl::Status RestApi::DecodeExamples(Call& call) const {
+  RETURN_IF_ERROR(DecodeExamplesBody(call.request.body, &call.examples));
+  ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.spec()));
+  return absl::OkStatus();
+}
+
+void RestApi::Cancel() {
+  for (Cancellation& cancellation : cancellations_) cancellation.manager.Cancel();
+}
+
+void RestApi::RunAndReply(Call& call) {
+  std::string body;
+  const absl::Status status = Run(call, &body);
+  Reply(call, status, std::move(body));
+}
+
+absl::Status RestApi::Run(Call& call, std::string* body) {
+  const size_t part = std::hash<std::thread::id>()(std::this_thread::get_id());
+  CallOptions options{.cancellation = &cancellations_[part % cancellations_.size()].manager};
+  if (options_.timeout > absl::ZeroDuration()) options.deadline = call.start + options_.timeout;
+  return call.is_predict() ? RunPredict(call, options, body) : RunExamples(call, options, body);
+}
+
+absl::Status RestApi::RunPredict(Call& call, const CallOptions& options, std::string* body) {
+  std::vector<absl::string_view> names;
+  for (const auto& [name, tensor] : call.predict.inputs) names.push_back(name);
+  const auto input = [&](size_t i) -> absl::StatusOr<Tensor> {
+    return std::move(call.predict.inputs[i].second);
+  };
+  PredictResponse response;
+  RETURN_IF_ERROR(handler_->Predict(
+      std::move(call.model), call.spec(),
+      {.signature_name = {}, .input_names = names, .input = input, .output_filter = {}}, options,
+      &response));
+  return AppendPredictResponse(call.predict.layout, response.result.outputs, body);
+}
+
+absl::Status RestApi::RunExamples(Call& call, const CallOptions& options, std::string* body) {
+  const auto examples = [&] { return ExamplesFromInput(call.examples.input); };
+  const ModelSpec spec = call.spec();
+  const ExamplesRequest request{spec.signature_name, examples};
+  if (call.target.action == "classify") {
+    ClassifyResponse response;
+    RETURN_IF_ERROR(handler_->Classify(spec, request, options, &response));
+    return AppendClassifyResponse(response.result, body);
+  }
+  RegressResponse response;
+  RETURN_IF_ERROR(handler_->Regress(spec, request, options, &response));
+  return AppendRegressResponse(response.result, body);
+}
+
+absl::Status RestApi::DescribeModel(const Call& call, std::string* body) const {
+  const RestTarget& target = call.target;
+  const auto fill = [&](tensorflow::serving::ModelSpec* spec) {
+    spec->set_name(target.model);
+    if (target.version) spec->mutable_version()->set_value(*target.version);
+    if (target.label) spec->set_version_label(*target.label);
+  };
+  if (target.action != "status" && target.action != "metadata") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Malformed request: ", call.request.method, " ", PathOf(call.request.target)));
+  }
+  if (target.model.empty()) return absl::InvalidArgumentError("Missing model name in request.");
+  if (target.action == "status") {
+    tensorflow::serving::GetModelStatusRequest request;
+    tensorflow::serving::GetModelStatusResponse response;
+    fill(request.mutable_model_spec());
+    RETURN_IF_ERROR(handler_->GetModelStatus(request, &response));
+    return AppendModelStatus(response, body);
+  }
+  tensorflow::serving::GetModelMetadataRequest request;
+  tensorflow::serving::GetModelMetadataResponse response;
+  fill(request.mutable_model_spec());
+  request.add_metadata_field("signature_def");
+  RETURN_IF_ERROR(handler_->GetModelMetadata(request, &response));
+  return AppendModelMetadata(response, body);
+}
+
+void RestApi::Reply(Call& call, const absl::Status& status, std::string body) const {
+  HttpReply reply{.status = HttpStatusOf(status.code()), .content_type = kJson};
+  if (options_.enable_cors) {
+    reply.headers = {{"Access-Control-Allow-Origin", "*"},
+                     {"Access-Control-Allow-Methods", "POST, GET"},
+                     {"Access-Control-Allow-Headers", "Content-Type"}};
+  }
+  if (status.ok()) {
+    reply.body = std::move(body);
+  } else if (call.request.method != "OPTIONS") {
+    reply.body = JsonErrorBody(status.message());
+  }
+  const absl::string_view api = call.needs_run() ? absl::string_view(call.target.action) : "";
+  handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status,
+                          absl::Now() - call.start);
+  call.respond(std::move(reply));
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,46 @@
+#include "serving/frontend/rest/rest_server.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+
+RestServer::RestServer(const Options& options, RequestHandler* handler)
+    : pool_(std::make_unique<ElasticPool>(
+          ElasticPool::Options{.name = "rest", .max_threads = std::max(1, options.num_threads)})),
+      api_(options.api, handler, pool_.get()) {}
+
+absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& options,
+                                                              RequestHandler* handler) {
+  if (options.num_threads < 1) {
+    return absl::InvalidArgumentError("a REST server needs at least one thread");
+  }
+  std::unique_ptr<RestServer> server(new RestServer(options, handler));
+  const int num_cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  HttpServer::Options http;
+  http.port = options.port;
+  http.num_threads = std::min(options.num_threads, num_cores);
+  http.max_body_bytes = options.max_body_bytes;
+  RestApi* const api = &server->api_;
+  ASSIGN_OR_RETURN(server->http_,
+                   HttpServer::Start(http, [api](HttpRequest request, HttpResponder respond) {
+                     api->Handle(std::move(request), std::move(respond));
+                   }));
+  return server;
+}
+
+RestServer::~RestServer() {
+  api_.Cancel();
+  if (http_ != nullptr) http_->Stop();  // nothing is scheduled after this
+  pool_.reset();                        // and no reply is sent after this
+}
+
+void RestServer::Shutdown(absl::Time deadline) {
+  http_->Shutdown(deadline);
+  api_.Cancel();
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,107 @@
+#include "serving/servables/saved_model/signature_runs.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+
+absl::Status RunCallable(const Callable& callable, const CallOptions& options,
+                         absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+  RunOptions run_options;
+  run_options.cancellation = options.cancellation;
+  if (options.deadline != absl::InfiniteFuture()) {
+    run_options.timeout = options.deadline - absl::Now();
+    if (run_options.timeout <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError("Timed out waiting for notification");
+    }
+  }
+  absl::Status status = callable.Run(run_options, feeds, fetches);
+  if (absl::IsDeadlineExceeded(status)) {
+    return absl::DeadlineExceededError("Timed out waiting for notification");
+  }
+  return status;
+}
+
+SignatureRuns::SignatureRuns(absl::string_view name, const Signature& signature, MakeRun make_run)
+    : name_(name), signature_(signature), make_run_(std::move(make_run)) {
+  for (const auto& [alias, tensor] : signature.inputs) {
+    auto found = signature.defaults.find(alias);
+    inputs_.push_back(
+        {alias, &tensor, found == signature.defaults.end() ? nullptr : &found->second});
+  }
+  for (const auto& [alias, tensor] : signature.outputs) outputs_.push_back({alias, &tensor});
+}
+
+absl::Status SignatureRuns::Run(const Positions& positions, const CallOptions& options,
+                                absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+  ASSIGN_OR_RETURN(const Prepared* prepared, Prepare(positions));
+  const absl::Time start = absl::Now();
+  RETURN_IF_ERROR(RunCallable(*prepared->callable, options, feeds, fetches));
+  RecordRunTime(absl::Now() - start);
+  if (options.may_be_sampled) samples_.Offer(positions, feeds);
+  if (prepared->positions.size() == positions.size()) return absl::OkStatus();
+  std::vector<Tensor> wanted;
+  wanted.reserve(positions.size());
+  for (const int position : positions) wanted.push_back(std::move((*fetches)[position]));
+  fetches->swap(wanted);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const SignatureRuns::Prepared*> SignatureRuns::Prepare(const Positions& positions) {
+  auto matches = [&](const Prepared& prepared) { return prepared.positions == positions; };
+  if (const Prepared* found = prepared_.Find(matches)) return found;
+
+  absl::MutexLock lock(&compile_mu_);
+  if (const Prepared* found = prepared_.Find(matches)) return found;
+  Positions all(outputs_.size());
+  std::iota(all.begin(), all.end(), 0);
+  Prepared prepared;
+  prepared.positions = prepared_.size() < kMaxOutputSets ? positions : all;
+  if (prepared.positions != positions) {
+    const Prepared* found = prepared_.Find(
+        [&](const Prepared& candidate) { return candidate.positions == prepared.positions; });
+    if (found != nullptr) return found;
+  }
+  RunSignature signature;
+  for (const Input& input : inputs_) signature.feeds.push_back(input.tensor->run_name);
+  for (const int position : prepared.positions) {
+    signature.fetches.push_back(outputs_[position].tensor->run_name);
+  }
+  ASSIGN_OR_RETURN(prepared.callable, make_run_(signature));
+  return prepared_.Add(std::move(prepared));
+}
+
+std::vector<SampleRequest> SignatureRuns::SampleRequests() const {
+  std::vector<SampleRequest> requests;
+  samples_.ForEach([&](absl::Span<const int> positions, std::vector<Tensor> feeds) {
+    SampleRequest& request = requests.emplace_back();
+    request.signature_name = std::string(name_);
+    for (const Input& input : inputs_) request.input_names.emplace_back(input.alias);
+    request.inputs = std::move(feeds);
+    for (const int position : positions) {
+      request.output_filter.emplace_back(outputs_[position].alias);
+    }
+  });
+  return requests;
+}
+
+absl::Duration SignatureRuns::TypicalRunTime() const {
+  const int64_t typical = typical_ns_.load(std::memory_order_relaxed);
+  return typical < 0 ? absl::InfiniteDuration() : absl::Nanoseconds(typical);
+}
+
+void SignatureRuns::RecordRunTime(absl::Duration time) {
+  // Threads may overwrite each other's update: a sample more or less does not matter.
+  const int64_t sample = absl::ToInt64Nanoseconds(time);
+  const int64_t typical = typical_ns_.load(std::memory_order_relaxed);
+  // Down faster than up: the first runs of a version compile and allocate what later ones find.
+  const int64_t weight = sample < typical ? 2 : 8;
+  typical_ns_.store(typical < 0 ? sample : typical + (sample - typical) / weight,
+                    std::memory_order_relaxed);
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,94 @@
+#include "serving/servables/serving_proto.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+
+ModelSpec ViewModelSpec(const tensorflow::serving::ModelSpec& proto) {
+  ModelSpec spec{.name = proto.name(), .signature_name = proto.signature_name()};
+  switch (proto.version_choice_case()) {
+    case tensorflow::serving::ModelSpec::kVersion:
+      spec.version = proto.version().value();
+      break;
+    case tensorflow::serving::ModelSpec::kVersionLabel:
+      spec.label = proto.version_label();
+      break;
+    case tensorflow::serving::ModelSpec::VERSION_CHOICE_NOT_SET:
+      break;
+  }
+  return spec;
+}
+
+ProtoPredictRequest::ProtoPredictRequest(tensorflow::serving::PredictRequest* proto) {
+  for (auto& [name, tensor] : *proto->mutable_inputs()) {
+    names_.push_back(name);
+    tensors_.push_back(&tensor);
+  }
+  filter_.assign(proto->output_filter().begin(), proto->output_filter().end());
+}
+
+absl::StatusOr<Tensor> ProtoPredictRequest::DecodeInput(size_t i) const {
+  absl::StatusOr<Tensor> tensor = TensorFromProto(std::move(*tensors_[i]));
+  if (!tensor.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor parsing error: ", names_[i], ": ", tensor.status().message()));
+  }
+  return tensor;
+}
+
+absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input,
+                                         int64_t max_bytes) {
+  const bool with_context = input.has_example_list_with_context();
+  const auto& examples =
+      with_context ? input.example_list_with_context().examples() : input.example_list().examples();
+  std::string context;
+  if (with_context) {
+    input.example_list_with_context().context().AppendToString(&context);
+  }
+  // Of at most 2 GiB each, so that the sum cannot overflow.
+  int64_t bytes = examples.size() * static_cast<int64_t>(sizeof(std::string) + context.size());
+  for (const tensorflow::Example& example : examples) {
+    bytes += static_cast<int64_t>(example.ByteSizeLong());
+  }
+  if (bytes > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(examples.size(), " examples with a context of ", context.size(), " bytes in ",
+                     "each take ", bytes, " bytes, more than the ", max_bytes, " bytes allowed"));
+  }
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(DType::kString, {examples.size()}));
+  for (int i = 0; i < examples.size(); ++i) {
+    std::string& serialized = tensor.flat<std::string>()[i];
+    serialized = context;
+    examples[i].AppendToString(&serialized);
+  }
+  return tensor;
+}
+
+void FillModelSpec(absl::string_view name, int64_t version, absl::string_view signature_name,
+                   tensorflow::serving::ModelSpec* proto) {
+  proto->set_name(name.data(), name.size());
+  proto->mutable_version()->set_value(version);
+  proto->set_signature_name(signature_name.data(), signature_name.size());
+}
+
+void FillClassification(const ClassifyResult& result,
+                        tensorflow::serving::ClassificationResult* proto) {
+  for (int64_t i = 0; i < result.num_examples; ++i) {
+    auto* classifications = proto->add_classifications();
+    for (int64_t k = 0; k < result.num_classes; ++k) {
+      auto* out = classifications->add_classes();
+      const absl::string_view label = result.label(i, k);
+      if (!label.empty()) out->set_label(label.data(), label.size());
+      out->set_score(result.score(i, k));
+    }
+  }
+}
+
+void FillRegression(const RegressResult& result, tensorflow::serving::RegressionResult* proto) {
+  for (const float value : result.values.flat<float>()) proto->add_regressions()->set_value(value);
+}
+
+}  // namespace tessera::serving
