@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "runtime/base/shared_blocks.h"
+#include "runtime/host/shared_blocks.h"
 
 using tessera::shared_blocks;
 using tessera::SharedBlocks;

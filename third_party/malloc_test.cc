@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/base/shared_blocks.h"
+#include "runtime/host/shared_blocks.h"
 
 namespace tessera {
 namespace {

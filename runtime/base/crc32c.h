@@ -8,13 +8,15 @@
 
 namespace tessera {
 
-// The checksum of `data` appended to bytes whose checksum is `crc`.
+// Returns the checksum of the concatenation of bytes whose checksum is `crc` with `data`.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data);
-// The same, as processors without wide carry-less products compute it.
+// The same function without wide carry-less multiplication (VPCLMULQDQ), which ExtendCrc32c() uses
+// if the CPU has it. Public for tests.
 uint32_t ExtendCrc32cNarrowly(uint32_t crc, absl::string_view data);
 inline uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }
 
-// The form in which files store it: a checksum of bytes that hold their own checksum would be weak.
+// Files store a masked checksum, because the checksum of bytes that contain their own checksum is
+// weak.
 constexpr uint32_t kCrc32cMaskDelta = 0xa282ead8;
 constexpr uint32_t MaskCrc32c(uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + kCrc32cMaskDelta;
@@ -24,8 +26,8 @@ constexpr uint32_t UnmaskCrc32c(uint32_t masked) {
   return (rotated >> 17) | (rotated << 15);
 }
 
-// Whether a stored checksum is the computed one. Fuzzing takes any for right: of mutated bytes next
-// to none would get beyond this check.
+// Returns whether a stored checksum is the computed one. Always true in a build for fuzzing, where
+// almost no mutated input would get past this check otherwise.
 constexpr bool ChecksumMatches(uint32_t stored, uint32_t computed) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
   return true;

@@ -1,10 +1,8 @@
-// Local files: whole reads, memory maps, atomic writes, directory listings. POSIX only.
-// Every error names the path and carries errno's text; a missing file is NOT_FOUND.
+// Local files: reads of whole files, atomic writes, directory listings. POSIX only.
+// Every error names the path and carries the text of errno. A missing file is NOT_FOUND.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,52 +13,28 @@
 
 namespace tessera {
 
-// A read-only map of a whole file. Pages come in as they are touched and are shared with other
-// processes that map the same file. Immutable; thread-safe.
-//
-// What becomes of the map when its file is overwritten or cut short is said in mapping_guard.h.
-class MappedFile {
- public:
-  // Errors: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION for a directory.
-  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
-  ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  const char* data() const { return data_; }
-  size_t size() const { return size_; }
-  absl::string_view view() const { return {data_, size_}; }
-  const std::string& path() const { return path_; }
-
- private:
-  MappedFile(std::string path, char* data, size_t size)
-      : path_(std::move(path)), data_(data), size_(size) {}
-  std::string path_;
-  char* data_;
-  size_t size_;
-};
-
-// A file written piece by piece that appears under its name as a whole, or not at all: the bytes go
-// to a temporary file beside it.
+// Writes a file that appears under its name complete, or not at all. The bytes go to a temporary
+// file in the same directory, which Commit() renames.
 //
 //   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
 //   RETURN_IF_ERROR(file.Append(header));
 //   RETURN_IF_ERROR(file.Append(body));
-//   RETURN_IF_ERROR(file.Commit());  // without it the temporary file goes away
+//   RETURN_IF_ERROR(file.Commit());  // without this call the temporary file is removed
 //
-// Used by one thread at a time.
+// Not thread-safe.
 class AtomicFile {
  public:
-  // Errors: NOT_FOUND if the directory is missing, PERMISSION_DENIED.
+  // Errors: NOT_FOUND if the directory is missing; PERMISSION_DENIED.
   static absl::StatusOr<AtomicFile> Create(const std::string& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
   absl::Status Append(absl::string_view data);
-  // Bytes appended so far.
+  // The number of bytes appended so far.
   uint64_t size() const { return size_; }
-  // Syncs and renames; the last call. On an error nothing is left behind.
+  // Flushes the file to the disk and gives it its name. Must be the last call. After an error the
+  // temporary file is gone.
   absl::Status Commit();
 
  private:
@@ -74,22 +48,23 @@ class AtomicFile {
   int fd_;
 };
 
-// Errors: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION for a directory.
+// Returns the contents of a file.
+// Errors: NOT_FOUND; PERMISSION_DENIED; FAILED_PRECONDITION for a directory.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
-// Writes to a temporary file beside `path`, syncs, and renames: readers see the old or the new
-// file.
+// Replaces the file at `path`, or creates it. A reader sees either the old or the new contents,
+// because the bytes are written to a temporary file that is then renamed.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view contents);
-// Replaces `to` if it exists. Both must be on one file system.
+// Renames a file, and replaces `to` if it exists. Both paths must be on the same file system.
 absl::Status RenameFile(const std::string& from, const std::string& to);
-// Errors: NOT_FOUND, PERMISSION_DENIED; a directory is refused.
+// Removes a file. Errors: NOT_FOUND; PERMISSION_DENIED; FAILED_PRECONDITION for a directory.
 absl::Status RemoveFile(const std::string& path);
-// With all missing parents; an existing directory is fine.
+// Creates the directory and all missing parents. Succeeds if it exists.
 absl::Status CreateDirectories(const std::string& path);
 bool FileExists(const std::string& path);
 bool IsDirectory(const std::string& path);
-// Names (not paths) of the entries of a directory, sorted, without "." and "..".
+// Returns the names (not the paths) of the entries of a directory, sorted, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
-// Joins with exactly one '/'.
+// Joins two parts of a path with exactly one '/'.
 std::string JoinPath(absl::string_view a, absl::string_view b);
 
 }  // namespace tessera

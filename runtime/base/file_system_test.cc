@@ -1,7 +1,6 @@
 #include "runtime/base/file_system.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <string>
 
@@ -30,15 +29,13 @@ TEST_F(FileSystemTest, WrittenFilesReadBack) {
   const std::string contents("a\0b", 3);
   ASSERT_TRUE(WriteFileAtomically(Path("f"), contents).ok());
   EXPECT_EQ(*ReadFile(Path("f")), contents);
-  EXPECT_EQ((*MappedFile::Open(Path("f")))->view(), contents);
   ASSERT_TRUE(WriteFileAtomically(Path("f"), "new").ok());
   EXPECT_EQ(*ReadFile(Path("f")), "new");
   EXPECT_THAT(*ListDirectory(directory_), ElementsAre("f"));
 }
 
-TEST_F(FileSystemTest, EmptyFilesAreMappedToo) {
+TEST_F(FileSystemTest, EmptyFilesAreEmpty) {
   ASSERT_TRUE(WriteFileAtomically(Path("f"), "").ok());
-  EXPECT_EQ((*MappedFile::Open(Path("f")))->size(), 0u);
   EXPECT_EQ(*ReadFile(Path("f")), "");
 }
 
@@ -48,28 +45,16 @@ TEST_F(FileSystemTest, FilesWithoutASizeAreReadWhole) {
 
 TEST_F(FileSystemTest, MissingFilesAreNotFoundByName) {
   for (const absl::Status& status :
-       {ReadFile(Path("none")).status(), MappedFile::Open(Path("none")).status(),
-        ListDirectory(Path("none")).status(), RemoveFile(Path("none")),
-        WriteFileAtomically(Path("none/f"), "")}) {
+       {ReadFile(Path("none")).status(), ListDirectory(Path("none")).status(),
+        RemoveFile(Path("none")), WriteFileAtomically(Path("none/f"), "")}) {
     EXPECT_EQ(status.code(), StatusCode::kNotFound) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(Path("none")));
   }
 }
 
-TEST_F(FileSystemTest, DirectoriesAndFifosAreNoFiles) {
-  EXPECT_EQ(MappedFile::Open(directory_).status().code(), StatusCode::kFailedPrecondition);
+TEST_F(FileSystemTest, DirectoriesAreNoFiles) {
   EXPECT_EQ(ReadFile(directory_).status().code(), StatusCode::kFailedPrecondition);
-  ASSERT_EQ(::mkfifo(Path("fifo").c_str(), 0600), 0);
-  EXPECT_EQ(MappedFile::Open(Path("fifo")).status().code(), StatusCode::kFailedPrecondition);
-}
-
-TEST_F(FileSystemTest, MapOutlivesTheFilesName) {
-  ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
-  const auto map = *MappedFile::Open(Path("f"));
-  ASSERT_TRUE(WriteFileAtomically(Path("f"), "newer").ok());
-  EXPECT_EQ(map->view(), "old");
-  ASSERT_TRUE(RemoveFile(Path("f")).ok());
-  EXPECT_EQ(map->view(), "old");
+  EXPECT_EQ(RemoveFile(directory_).code(), StatusCode::kFailedPrecondition);
 }
 
 TEST_F(FileSystemTest, UncommittedFilesLeaveNothing) {

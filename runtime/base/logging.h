@@ -1,4 +1,4 @@
-// Log lines to stderr: `2026-01-31 12:00:00.123456 I manager.cc:42] text`.
+// Logging to stderr, a line a message: `2026-01-31 12:00:00.123456 I manager.cc:42] text`.
 //
 //   LOG(INFO) << "serving model '" << name << "' version " << version;
 //   CHECK(index < size) << "our own bug, never bad input";
@@ -10,7 +10,8 @@ namespace tessera {
 
 enum class LogSeverity { kInfo, kWarning, kError, kFatal };
 
-// One line, written as a whole in the destructor; kFatal then aborts. Thread-safe across lines.
+// One log line. The destructor writes it with one call, and then aborts the process if the severity
+// is kFatal. Different threads may write lines at the same time.
 class LogMessage {
  public:
   LogMessage(LogSeverity severity, const char* file, int line);
@@ -22,10 +23,11 @@ class LogMessage {
   std::ostringstream stream_;
 };
 
-// Lines below this severity are dropped. Initially kInfo, or TF_CPP_MIN_LOG_LEVEL (0 to 3).
+// Drops all lines below this severity from now on. The initial value is kInfo, or what the
+// environment variable TF_CPP_MIN_LOG_LEVEL says (0 to 3).
 void SetMinLogSeverity(LogSeverity severity);
 
-// Makes a line of log an expression of type void.
+// Turns the stream expression of a log line into an expression of type void, for CHECK.
 struct LogVoidify {
   void operator&(std::ostream&) const {}
 };
@@ -39,7 +41,8 @@ inline constexpr LogSeverity INFO = LogSeverity::kInfo, WARNING = LogSeverity::k
 
 #define LOG(severity) \
   ::tessera::LogMessage(::tessera::log_severity::severity, __FILE__, __LINE__).stream()
-// An expression, so that an `else` after it is the caller's.
+// Aborts with a log line unless `condition` holds. It is an expression, so that an `else` after it
+// belongs to the caller's `if`.
 #define CHECK(condition)             \
   __builtin_expect(!!(condition), 1) \
       ? (void)0                      \

@@ -1,4 +1,4 @@
-// Intrusive reference counting: one word in the object, one pointer in its owners.
+// Intrusive reference counting: the count is a member of the object, and an owner is one pointer.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Base of objects held by IntrusivePtr. Born with no owner; deleted by the last owner's release.
-// Ref() and Unref() are thread-safe; the object itself is as safe as its class says.
+// Base class of objects that IntrusivePtr owns. A new object has no owner; the object is deleted
+// when its last owner releases it. Ref() and Unref() are thread-safe.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -18,25 +18,25 @@ class RefCounted {
 
   void Ref() const { count_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() const {
-    // A sole owner needs no atomic read-modify-write: nobody else can take a reference meanwhile.
+    // The only owner needs no atomic read-modify-write, since nobody else can add a reference.
     if (count_.load(std::memory_order_acquire) == 1 ||
         count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       Destroy();
     }
   }
-  // True if exactly one owner is left: that owner may write in place.
+  // Returns whether there is exactly one owner, which may then modify the object in place.
   bool HasOneOwner() const { return count_.load(std::memory_order_acquire) == 1; }
 
  protected:
   virtual ~RefCounted() = default;
-  // Frees the object. Classes that place themselves in memory of their own override it.
+  // Frees the object. A class that allocates its memory in another way overrides this.
   virtual void Destroy() const { delete this; }
 
  private:
   mutable std::atomic<int32_t> count_{0};
 };
 
-// Owning pointer to a RefCounted. As thread-safe as a plain pointer.
+// Owning pointer to a RefCounted object. As thread-safe as a plain pointer.
 template <typename T>
 class IntrusivePtr {
  public:
@@ -64,7 +64,7 @@ class IntrusivePtr {
   T& operator*() const { return *object_; }
   explicit operator bool() const { return object_ != nullptr; }
   void reset() { *this = IntrusivePtr(); }
-  // Gives up ownership without releasing it.
+  // Returns the pointer and gives up ownership, without a call of Unref().
   T* release() { return std::exchange(object_, nullptr); }
 
   friend bool operator==(const IntrusivePtr& a, const IntrusivePtr& b) {

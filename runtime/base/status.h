@@ -1,8 +1,8 @@
-// Error handling across the project: absl::Status and absl::StatusOr, whose codes are gRPC's.
+// Error handling: absl::Status and absl::StatusOr, whose codes are those of gRPC.
 //
 //   absl::StatusOr<Tensor> Load(const std::string& path) {
 //     RETURN_IF_ERROR(CheckPath(path));
-//     ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+//     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
 //     ...
 //   }
 #pragma once
@@ -24,8 +24,8 @@
       return status_;                                              \
   } while (false)
 
-// Evaluates `expr` (a StatusOr), returns its status if it is not OK, else moves its value into
-// `lhs`.
+// Evaluates `expr`, a StatusOr. Returns its status from the enclosing function if it is not OK;
+// otherwise moves its value into `lhs`.
 #define ASSIGN_OR_RETURN(lhs, expr) \
   TESSERA_ASSIGN_OR_RETURN(TESSERA_CONCAT(status_or_, __LINE__), lhs, expr)
 #define TESSERA_ASSIGN_OR_RETURN(tmp, lhs, expr) \
@@ -36,7 +36,7 @@
 
 namespace tessera {
 
-// Same code, with `prefix` in front of the message. OK stays OK.
+// Returns a status of the same code with `prefix` in front of the message. An OK status stays OK.
 inline absl::Status Annotate(const absl::Status& status, absl::string_view prefix) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(prefix, status.message()));

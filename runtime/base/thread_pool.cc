@@ -8,32 +8,20 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "runtime/base/background.h"
-#include "runtime/base/pace.h"
 #include "runtime/base/thread_share.h"
 
 #define EIGEN_USE_THREADS
 #include "unsupported/Eigen/CXX11/ThreadPool"
 
 namespace tessera {
+
+constinit thread_local ThreadPool* pool_redirect = nullptr;
+
 namespace {
-
-// Gives what it encloses the background pool of the thread it comes from, and the pace.
-class InBackground {
- public:
-  explicit InBackground(ThreadPool* pool) : scope_(pool) {
-    if (pool != nullptr) pace_.emplace();
-  }
-
- private:
-  const BackgroundScope scope_;
-  std::optional<PacedScope> pace_;
-};
 
 // A share of work below this is not worth waking a thread for: a wake-up costs some microseconds.
 constexpr double kMinNanosPerShare = 10e3;
@@ -253,6 +241,7 @@ class ThreadPool::Impl {
   explicit Impl(const Options& options)
       // A pool that yields to others must not spin while it has nothing to do.
       : spins(options.nice == 0),
+        around_redirected(options.around_redirected),
         lingerers(NumThreads(options.num_threads)),
         pool(NumThreads(options.num_threads), spins,
              ThreadEnvironment{options.name.substr(0, 15), options.nice}) {}
@@ -262,24 +251,42 @@ class ThreadPool::Impl {
     pool.Schedule(std::move(closure));
   }
 
+  // Runs `closure`, which comes from a thread whose redirect was `redirect`: null, or this pool.
+  void RunFor(ThreadPool* redirect, absl::FunctionRef<void()> closure) {
+    if (redirect == nullptr) {
+      closure();
+      return;
+    }
+    ThreadPool* const outer = std::exchange(pool_redirect, redirect);
+    if (around_redirected != nullptr) {
+      around_redirected(closure);
+    } else {
+      closure();
+    }
+    pool_redirect = outer;
+  }
+
   // Has `helpers` threads run blocks of the loop.
-  void Share(Loop* loop, int64_t helpers, ThreadPool* background) {
+  void Share(Loop* loop, int64_t helpers, ThreadPool* redirect) {
     for (int64_t i = lingerers.Give(loop, helpers); i < helpers; ++i) {
-      pool.Schedule([this, loop, background] {
-        const InBackground scope(background);
-        // When its queue is full the pool runs closures on whoever brings them.
-        const int id = pool.CurrentThreadId();
-        if (spins && id >= 0) {
-          lingerers.Run(id, loop);
-        } else {
-          loop->Help([] {});
-          loop->Release();
-        }
-      });
+      pool.Schedule([this, loop, redirect] { RunFor(redirect, [this, loop] { Help(loop); }); });
+    }
+  }
+
+  // Runs blocks of the loop on the calling thread.
+  void Help(Loop* loop) {
+    // When its queue is full, Eigen's pool runs a closure on the thread that schedules it.
+    const int id = pool.CurrentThreadId();
+    if (spins && id >= 0) {
+      lingerers.Run(id, loop);
+    } else {
+      loop->Help([] {});
+      loop->Release();
     }
   }
 
   const bool spins;
+  void (*const around_redirected)(absl::FunctionRef<void()> closure);
   Lingerers lingerers;
   EigenPool pool;
 };
@@ -290,31 +297,30 @@ ThreadPool::~ThreadPool() = default;
 int ThreadPool::num_threads() const { return impl_->pool.NumThreads(); }
 
 void ThreadPool::Schedule(std::function<void()> closure) {
-  ThreadPool* const background = background_pool;
-  if (background == nullptr) [[likely]] {
+  ThreadPool* const redirect = pool_redirect;
+  if (redirect == nullptr) [[likely]] {
     impl_->Schedule(std::move(closure));
     return;
   }
-  background->impl_->Schedule([background, closure = std::move(closure)] {
-    const InBackground scope(background);
-    closure();
-  });
+  redirect->impl_->Schedule(
+      [redirect, closure = std::move(closure)] { redirect->impl_->RunFor(redirect, closure); });
 }
 
 void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
                              absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (total <= 0) return;
-  ThreadPool* const background = background_pool;
-  if (background != nullptr && background != this) [[unlikely]] {
-    background->ParallelFor(total, cost_per_item, body);
+  ThreadPool* const redirect = pool_redirect;
+  if (redirect != nullptr && redirect != this) [[unlikely]] {
+    redirect->ParallelFor(total, cost_per_item, body);
     return;
   }
   const double shares =
       std::min(static_cast<double>(total) * cost_per_item / kMinNanosPerShare, 1e6);
   // Written so that a cost that is no number runs on the caller.
   const int64_t threads =
-      shares >= 2 ? std::min<int64_t>({static_cast<int64_t>(shares), ThreadShare(num_threads()), total})
-                  : 1;
+      shares >= 2
+          ? std::min<int64_t>({static_cast<int64_t>(shares), ThreadShare(num_threads()), total})
+          : 1;
   if (threads <= 1) {
     body(0, total);
     return;
@@ -325,7 +331,7 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
   const int64_t num_blocks = std::min(total, threads * blocks_a_thread);
 
   Loop* loop = new Loop(total, num_blocks, static_cast<int>(threads), body);
-  impl_->Share(loop, threads - 1, background);
+  impl_->Share(loop, threads - 1, redirect);
   loop->Lead();
   loop->Wait();
   loop->Release();

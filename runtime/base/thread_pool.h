@@ -1,4 +1,4 @@
-// The runtime's thread pool: work-stealing queues of Eigen's pool behind two calls.
+// ThreadPool: the work-stealing thread pool of Eigen behind two calls.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,25 @@
 
 namespace tessera {
 
-// Runs closures and splits loops over a fixed number of threads.
+// Runs closures, and splits parallel loops, over a fixed number of threads.
 //
 //   ThreadPool pool({.name = "intra_op", .num_threads = 4});
 //   pool.ParallelFor(rows, /*cost_per_item=*/500, [&](int64_t begin, int64_t end) { ... });
 //
-// Thread-safe. The destructor waits for scheduled closures.
+// Thread-safe. The destructor waits for the scheduled closures.
 class ThreadPool {
  public:
   struct Options {
-    std::string name = "pool";  // shown by top -H, cut at 15 characters
-    int num_threads = 0;        // 0: one for each core
-    int nice = 0;               // added to the threads' nice value; loading runs at a higher one
+    // The name of the threads, as `top -H` shows it. It is cut after 15 characters.
+    std::string name = "pool";
+    // 0: one thread for each core.
+    int num_threads = 0;
+    // Added to the nice value of the threads. Where it is not 0, idle threads sleep at once instead
+    // of spinning for a moment.
+    int nice = 0;
+    // Called for each closure and each share of a loop that comes here through pool_redirect; must
+    // call its argument once. Null: they are called directly.
+    void (*around_redirected)(absl::FunctionRef<void()> closure) = nullptr;
   };
   explicit ThreadPool(const Options& options);
   ~ThreadPool();
@@ -30,13 +37,13 @@ class ThreadPool {
 
   int num_threads() const;
 
-  // Runs `closure` on some thread of the pool.
+  // Runs `closure` on one of the pool's threads.
   void Schedule(std::function<void()> closure);
 
-  // Calls body(begin, end) for disjoint ranges that cover [0, total), the caller's thread taking
-  // part, and returns when all are done. `cost_per_item` in nanoseconds decides how many threads a
-  // range is worth; a loop of less than some ten microseconds runs on the caller alone. May be
-  // called from within the pool. `body` must not throw.
+  // Calls body(begin, end) for disjoint ranges that cover [0, total), and returns when all calls
+  // have returned. The calling thread takes part. `cost_per_item`, in nanoseconds, decides how many
+  // threads the loop is split over: a loop shorter than about 10 us runs on the caller alone. May
+  // be called from a thread of the pool. `body` must not throw.
   void ParallelFor(int64_t total, double cost_per_item,
                    absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
@@ -45,7 +52,7 @@ class ThreadPool {
   std::unique_ptr<Impl> impl_;
 };
 
-// Body of ParallelFor without a pool: one call on this thread. Lets kernels take a null pool.
+// ThreadPool::ParallelFor() for a pool that may be null. A null pool stands for the calling thread.
 inline void ParallelFor(ThreadPool* pool, int64_t total, double cost_per_item,
                         absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (pool == nullptr || total <= 1) {
@@ -54,5 +61,11 @@ inline void ParallelFor(ThreadPool* pool, int64_t total, double cost_per_item,
   }
   pool->ParallelFor(total, cost_per_item, body);
 }
+
+// The pool that takes over the closures and loops that the calling thread gives to any other pool;
+// null, which is the default, if there is none. What runs there has the same redirect, and so have
+// the closures that it schedules in turn. It is a thread-local variable because it follows a thread
+// through code that knows nothing of it. BackgroundScope of runtime/host/background.h sets it.
+extern constinit thread_local ThreadPool* pool_redirect;
 
 }  // namespace tessera

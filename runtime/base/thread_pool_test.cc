@@ -195,5 +195,28 @@ TEST(ThreadPoolTest, DefaultIsAThreadACore) {
   EXPECT_EQ(pool.num_threads(), static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+// Counts calls on all threads.
+std::atomic<int> num_around{0};
+void CountAround(absl::FunctionRef<void()> closure) {
+  num_around.fetch_add(1);
+  closure();
+}
+
+TEST(ThreadPoolTest, RedirectedClosuresRunInsideWhatTheOtherPoolPutsAroundThem) {
+  num_around = 0;
+  {
+    ThreadPool other({.num_threads = 2, .nice = 1, .around_redirected = CountAround});
+    ThreadPool pool({.num_threads = 2});
+    pool.Schedule([] { EXPECT_EQ(pool_redirect, nullptr); });
+    other.Schedule([] { EXPECT_EQ(pool_redirect, nullptr); });
+    pool_redirect = &other;
+    pool.Schedule([&other] { EXPECT_EQ(pool_redirect, &other); });
+    pool.ParallelFor(64, kExpensive,
+                     [&other](int64_t, int64_t) { EXPECT_EQ(pool_redirect, &other); });
+    pool_redirect = nullptr;
+  }
+  EXPECT_EQ(num_around, 2) << "of the scheduled closure and of the loop's one helper";
+}
+
 }  // namespace
 }  // namespace tessera

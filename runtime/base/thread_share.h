@@ -1,12 +1,13 @@
-// How many threads of a pool a loop may take when several long runs share the pool.
+// Dividing a pool's threads between several long runs.
 #pragma once
 
 #include <atomic>
 
 namespace tessera {
 
-// While one lives, loops that the calling thread starts take a pool's threads divided by the number
-// of runs that share them. The number may change meanwhile; `num_runs` must outlive this.
+// While a scope exists, each parallel loop that the calling thread starts uses the threads of its
+// pool divided by `*num_runs`, which other threads may change meanwhile. `num_runs` must outlive
+// the scope. Scopes may be nested; the innermost one counts.
 class ThreadShareScope {
  public:
   explicit ThreadShareScope(const std::atomic<int>* num_runs);
@@ -18,8 +19,8 @@ class ThreadShareScope {
   const std::atomic<int>* const outer_;
 };
 
-// How many of a pool's `threads` a loop of the calling thread may take, its own among them: at
-// least one.
+// Returns how many threads a loop of the calling thread may use on a pool of `threads` threads. The
+// calling thread itself is counted, so this is at least 1.
 int ThreadShare(int threads);
 
 }  // namespace tessera

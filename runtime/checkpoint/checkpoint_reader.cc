@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_index.h"
 #include "runtime/checkpoint/checkpoint_tensor.h"
+#include "runtime/host/mapped_file.h"
 
 namespace tessera {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/base/file_system.h"
+#include "runtime/host/mapped_file.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {

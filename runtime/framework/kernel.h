@@ -3,8 +3,9 @@
 //   // Gathers rows. Errors: INVALID_ARGUMENT for an index out of range.
 //   class GatherKernel : public OpKernel {
 //    public:
-//     explicit GatherKernel(const KernelBuild& build) : batch_dims_(build.attr<int64_t>("batch_dims")) {}
-//     absl::Status Compute(KernelContext& ctx) override;
+//     explicit GatherKernel(const KernelBuild& build) :
+//     batch_dims_(build.attr<int64_t>("batch_dims")) {} absl::Status Compute(KernelContext& ctx)
+//     override;
 //   };
 //   REGISTER_KERNEL("GatherV2", kCpu, GatherKernel).HostMemory("axis");
 //
@@ -17,15 +18,15 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "runtime/base/cancellation.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_pool.h"
-#include "runtime/framework/cancellation.h"
 #include "runtime/framework/device.h"
 #include "runtime/framework/op.h"
 #include "runtime/framework/output_memory.h"

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/side_effects.h"
+#include "runtime/host/mapping_guard.h"
 #include "runtime/optimize/constant_node.h"
 
 namespace tessera {

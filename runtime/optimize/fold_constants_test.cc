@@ -4,7 +4,8 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/tested_mapping.h"
+#include "runtime/host/mapped_file.h"
+#include "runtime/host/tested_mapping.h"
 #include "runtime/optimize/pass_test_graph.h"
 
 namespace tessera {

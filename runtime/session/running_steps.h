@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "runtime/framework/cancellation.h"
+#include "runtime/base/cancellation.h"
 #include "runtime/framework/rendezvous.h"
 
 namespace tessera {

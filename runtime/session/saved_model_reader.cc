@@ -8,6 +8,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/host/mapped_file.h"
 #include "runtime/session/proto_text.h"
 #include "runtime/session/saved_model.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"

@@ -1,6 +1,6 @@
 #include "runtime/session/unused_variables.h"
 
-#include "runtime/base/mapping_guard.h"
+#include "runtime/host/mapping_guard.h"
 
 namespace tessera {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
-#include "runtime/base/mapping_guard.h"
+#include "runtime/host/mapping_guard.h"
 #include "runtime/tensor/large_blocks.h"
 
 namespace tessera {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/base/file_system.h"
 #include "runtime/base/ref_count.h"
+#include "runtime/host/mapped_file.h"
 
 namespace tessera {
 
@@ -77,8 +77,8 @@ class Allocator {
 // system soon after they are freed (runtime/tensor/large_blocks.h).
 Allocator* HeapAllocator();
 
-// For what is written once and kept long: weights in the form that kernels want. Memory goes back to
-// the system as soon as it is freed. Its pages are small, whatever its size: where a virtual
+// For what is written once and kept long: weights in the form that kernels want. Memory goes back
+// to the system as soon as it is freed. Its pages are small, whatever its size: where a virtual
 // machine's host has to find the memory first, huge ones were seen to come at 0.25 GB/s and small
 // ones at 2. Steps of ResNet-50 and BERT-base with one input took about a hundredth longer then.
 // Blocks below a mebibyte come from the heap. Thread-safe.

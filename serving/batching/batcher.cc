@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "runtime/base/cancellation.h"
 #include "runtime/base/status.h"
-#include "runtime/framework/cancellation.h"
 #include "serving/batching/batch_assembly.h"
 
 namespace tessera::serving {

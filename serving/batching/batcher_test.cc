@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/framework/cancellation.h"
+#include "runtime/base/cancellation.h"
 #include "serving/batching/adaptive_batcher.h"
 #include "serving/batching/half_plus_two_callable.h"
 #include "serving/batching/pooled_batcher.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "runtime/base/logging.h"
-#include "runtime/base/pace.h"
+#include "runtime/host/pace.h"
 
 namespace tessera::serving {
 
@@ -73,7 +73,7 @@ void ElasticPool::Run(std::function<void()> closure) const {
 void ElasticPool::RunThread(Threads::iterator self) {
   pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
   SetThreadPriority(options_.priority);
-  if (const absl::Status kept = options_.cores.KeepThisThread(); !kept.ok()) {
+  if (const absl::Status kept = options_.cores.BindThisThread(); !kept.ok()) {
     LOG(WARNING) << options_.name << ": " << kept.message();
   }
   absl::MutexLock lock(&mu_);

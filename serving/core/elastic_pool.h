@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "runtime/base/background.h"
-#include "runtime/base/core_set.h"
+#include "runtime/host/background.h"
+#include "runtime/host/core_set.h"
 
 namespace tessera::serving {
 

@@ -9,8 +9,8 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "runtime/base/core_set.h"
-#include "runtime/base/pace.h"
+#include "runtime/host/core_set.h"
+#include "runtime/host/pace.h"
 
 namespace tessera::serving {
 namespace {

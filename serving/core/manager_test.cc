@@ -15,9 +15,9 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/base/background.h"
-#include "runtime/base/core_set.h"
 #include "runtime/base/thread_pool.h"
+#include "runtime/host/background.h"
+#include "runtime/host/core_set.h"
 #include "serving/core/manager_fixture.h"
 
 namespace tessera::serving {
@@ -344,7 +344,7 @@ TEST(AspiredVersionsManagerTest, LoadsTogetherStayOnTheirCores) {
   const CoreSet one = CoreSet::OfThisThread().Share(1e-9);
   std::unique_ptr<ThreadPool> background;
   std::thread([&] {
-    ASSERT_TRUE(one.KeepThisThread().ok());
+    ASSERT_TRUE(one.BindThisThread().ok());
     background = std::make_unique<ThreadPool>(ThreadPool::Options{.num_threads = 1, .nice = 1});
   }).join();
   ThreadPool requests({.num_threads = 3});

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "runtime/base/pace.h"
 #include "runtime/base/status.h"
+#include "runtime/host/pace.h"
 #include "serving/servables/served_models.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"

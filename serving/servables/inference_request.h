@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "runtime/framework/cancellation.h"
+#include "runtime/base/cancellation.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera::serving {

@@ -9,9 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
-#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_pool.h"
+#include "runtime/host/mapping_guard.h"
+#include "runtime/host/pace.h"
 #include "runtime/tensor/large_blocks.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/server/op_libraries.h"
@@ -58,11 +59,14 @@ void Server::MakeBackgroundPool(ThreadPriority priority, const CoreSet& cores) {
   // makes them sleep, not spin, while there is nothing to do.
   std::thread([&] {
     SetThreadPriority(priority);
-    if (const absl::Status kept = cores.KeepThisThread(); !kept.ok()) {
+    if (const absl::Status kept = cores.BindThisThread(); !kept.ok()) {
       LOG(WARNING) << "load_cpu_share bounds no more than a pool of threads: " << kept.message();
     }
-    background_pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{
-        .name = "background", .num_threads = std::max(1, cores.size()), .nice = 1});
+    background_pool_ =
+        std::make_unique<ThreadPool>(ThreadPool::Options{.name = "background",
+                                                         .num_threads = std::max(1, cores.size()),
+                                                         .nice = 1,
+                                                         .around_redirected = &RunPaced});
   }).join();
 }
 

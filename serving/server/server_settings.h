@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/base/background.h"
+#include "runtime/host/background.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/server/server_batching.h"

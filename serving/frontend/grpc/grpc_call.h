@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "runtime/framework/cancellation.h"
+#include "runtime/base/cancellation.h"
 #include "serving/servables/inference_request.h"
 
 namespace tessera::serving {

@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "runtime/base/pace.h"
+#include "runtime/host/pace.h"
 #include "serving/servables/saved_model/linear_session.h"
 #include "serving/servables/served_models.h"
 

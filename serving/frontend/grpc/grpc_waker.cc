@@ -3,7 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <pthread.h>
 
-#include "runtime/base/shared_blocks.h"
+#include "runtime/host/shared_blocks.h"
 
 namespace tessera::serving {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "runtime/framework/cancellation.h"
+#include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/frontend/http/http_message.h"
 #include "serving/frontend/request_handler.h"

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/mapping_guard.h"
+#include "runtime/host/mapping_guard.h"
 
 namespace tessera::serving {
 namespace {

@@ -1,7 +1,7 @@
 #include "runtime/kernels/primitives/cpu/packed_weights.h"
 
-#include "runtime/base/mapping_guard.h"
 #include "runtime/base/status.h"
+#include "runtime/host/mapping_guard.h"
 #include "runtime/kernels/primitives/cpu/onednn.h"
 
 namespace tessera {

@@ -8,8 +8,9 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/tested_mapping.h"
 #include "runtime/framework/test_device.h"
+#include "runtime/host/mapped_file.h"
+#include "runtime/host/tested_mapping.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"

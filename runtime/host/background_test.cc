@@ -1,4 +1,4 @@
-#include "runtime/base/background.h"
+#include "runtime/host/background.h"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "runtime/base/mapping_guard.h"
+#include "runtime/host/mapping_guard.h"
 
 #include <fcntl.h>
 #include <pthread.h>

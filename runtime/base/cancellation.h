@@ -1,4 +1,4 @@
-// Cancelling a step: by its caller, its deadline, or the failure of one of its nodes.
+// CancellationManager: cancels an operation, and wakes everything that waits inside it.
 #pragma once
 
 #include <atomic>
@@ -10,21 +10,24 @@
 
 namespace tessera {
 
-// Asynchronous kernels register what ends their wait; Cancel() calls each once.
+// Whatever waits registers a callback that ends its wait. Cancel() calls each callback once.
+//
 //   CancellationManager::Token token;
 //   if (!manager.Register([queue] { queue->Wake(); }, &token)) return absl::CancelledError(...);
 //   ...
-//   manager.Deregister(token);  // waits for a callback of this token that is running
+//   manager.Deregister(token);  // the callback is not running any more
+//
 // Thread-safe.
 class CancellationManager {
  public:
   using Token = int64_t;
 
-  // False, and `on_cancel` is dropped, if cancelled already.
+  // Returns false, and drops `on_cancel`, if Cancel() was called before.
   bool Register(std::function<void()> on_cancel, Token* token);
-  // True if the callback will not run; false if it has run (or is done running now).
-  // Must not be called from within a callback.
+  // Returns true if the callback has not run and never will, false if it has run. Waits for the
+  // callbacks if Cancel() is calling them now. Must not be called by a callback.
   bool Deregister(Token token);
+  // Calls all registered callbacks on the calling thread. Only the first call has an effect.
   void Cancel();
   bool IsCancelled() const { return cancelled_.load(std::memory_order_acquire); }
 

@@ -1,4 +1,4 @@
-#include "runtime/base/mapping_guard.h"
+#include "runtime/host/mapping_guard.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,7 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/tested_mapping.h"
+#include "runtime/host/mapped_file.h"
+#include "runtime/host/tested_mapping.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/base/core_set.h"
+#include "runtime/host/core_set.h"
 
 #include <unistd.h>
 
@@ -24,15 +24,15 @@ CoreSet CoreSet::Share(double share) const {
   if (all.empty()) return some;
   const auto wanted = static_cast<size_t>(std::lround(share * static_cast<double>(all.size())));
   const size_t count = std::clamp<size_t>(wanted, 1, all.size());
-  // Neighbours, which share caches.
+  // Neighbouring cores are chosen, which share caches.
   const size_t first = static_cast<size_t>(getpid()) % all.size();
   for (size_t i = 0; i < count; ++i) CPU_SET(all[(first + i) % all.size()], &some.cores_);
   return some;
 }
 
-absl::Status CoreSet::KeepThisThread() const {
+absl::Status CoreSet::BindThisThread() const {
   if (empty() || sched_setaffinity(0, sizeof(cores_), &cores_) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, "cannot keep a thread to some of the cores");
+  return absl::ErrnoToStatus(errno, "cannot bind a thread to some of the cores");
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "runtime/framework/cancellation.h"
+#include "runtime/base/cancellation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What tests of mapped files look at.
+// Queries about mapped files, for tests.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +11,8 @@
 
 namespace tessera {
 
-// In KiB, of the map that begins at `data`; negative if there is none.
+// Returns the resident size, in KiB, of the map that begins at `data`; negative if there is no such
+// map.
 inline int ResidentSize(const char* data) {
   std::ifstream smaps("/proc/self/smaps");
   std::string line;
@@ -24,7 +25,8 @@ inline int ResidentSize(const char* data) {
   return -1;
 }
 
-// Whether maps of a file are guarded, or else it is read: not every file system grants leases.
+// Returns whether a MappedFile of `path` is a guarded map, not a copy in memory. Some file systems
+// grant no leases.
 inline bool CanGuard(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool can = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;

@@ -1,4 +1,4 @@
-#include "runtime/base/pace.h"
+#include "runtime/host/pace.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -119,6 +119,11 @@ Timer& TimerOfThread() {
 }
 
 }  // namespace
+
+void RunPaced(absl::FunctionRef<void()> closure) {
+  const PacedScope scope;
+  closure();
+}
 
 void pace_internal::Enter() {
   Timer& timer = TimerOfThread();

@@ -1,4 +1,4 @@
-#include "runtime/base/core_set.h"
+#include "runtime/host/core_set.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ TEST(CoreSetTest, AThreadAndThoseItStartsStayThere) {
   const CoreSet before = CoreSet::OfThisThread();
   const CoreSet one = before.Share(1e-9);
   std::thread([&] {
-    ASSERT_TRUE(one.KeepThisThread().ok());
+    ASSERT_TRUE(one.BindThisThread().ok());
     EXPECT_EQ(CoreSet::OfThisThread(), one);
     std::thread([&] { EXPECT_EQ(CoreSet::OfThisThread(), one); }).join();
   }).join();
@@ -36,7 +36,7 @@ TEST(CoreSetTest, TheEmptySetKeepsNobody) {
   EXPECT_TRUE(none.empty());
   EXPECT_TRUE(none.Share(0.5).empty());
   const CoreSet before = CoreSet::OfThisThread();
-  EXPECT_TRUE(none.KeepThisThread().ok());
+  EXPECT_TRUE(none.BindThisThread().ok());
   EXPECT_EQ(CoreSet::OfThisThread(), before);
 }
 

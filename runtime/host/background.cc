@@ -1,14 +1,13 @@
-#include "runtime/base/background.h"
+#include "runtime/host/background.h"
 
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/thread_pool.h"
+
 namespace tessera {
-
-constinit thread_local ThreadPool* background_pool = nullptr;
-
 namespace {
 
 constexpr int kLowNice = 10;
@@ -38,12 +37,12 @@ void SetThreadPriority(ThreadPriority priority) {
   }
 }
 
-BackgroundScope::BackgroundScope(ThreadPool* pool) : outer_(background_pool) {
-  if (pool != nullptr) background_pool = pool;
+BackgroundScope::BackgroundScope(ThreadPool* pool) : outer_(pool_redirect) {
+  if (pool != nullptr) pool_redirect = pool;
 }
 
-BackgroundScope::~BackgroundScope() { background_pool = outer_; }
+BackgroundScope::~BackgroundScope() { pool_redirect = outer_; }
 
-ThreadPool* BackgroundPool() { return background_pool; }
+ThreadPool* BackgroundPool() { return pool_redirect; }
 
 }  // namespace tessera

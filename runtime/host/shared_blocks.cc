@@ -1,4 +1,4 @@
-#include "runtime/base/shared_blocks.h"
+#include "runtime/host/shared_blocks.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/base/pace.h"
+#include "runtime/host/pace.h"
 
 #include <sys/resource.h>
 #include <time.h>
