@@ -20,6 +20,11 @@ bool CancellationManager::Deregister(Token token) {
   return false;
 }
 
+bool CancellationManager::TryDeregister(Token token) {
+  absl::MutexLock lock(&mu_);
+  return callbacks_.erase(token) > 0;
+}
+
 void CancellationManager::Cancel() {
   absl::flat_hash_map<Token, std::function<void()>> callbacks;
   {

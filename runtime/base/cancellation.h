@@ -27,6 +27,8 @@ class CancellationManager {
   // Returns true if the callback has not run and never will, false if it has run. Waits for the
   // callbacks if Cancel() is calling them now. Must not be called by a callback.
   bool Deregister(Token token);
+  // The same without waiting for a callback that runs now; may be called from anywhere.
+  bool TryDeregister(Token token);
   // Calls all registered callbacks on the calling thread. Only the first call has an effect.
   void Cancel();
   bool IsCancelled() const { return cancelled_.load(std::memory_order_acquire); }

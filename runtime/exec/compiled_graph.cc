@@ -18,6 +18,10 @@
 namespace tessera {
 namespace {
 
+// It waits for nothing but work of its own device, which comes by itself: a program may run straight
+// through it.
+bool IsCopy(const Node& node) { return node.IsOp("_CopyToHost"); }
+
 bool NeedsDataflow(const CompiledNode& compiled) {
   switch (compiled.role) {
     case NodeRole::kMerge:
@@ -32,7 +36,7 @@ bool NeedsDataflow(const CompiledNode& compiled) {
       return false;
   }
   const Node& node = *compiled.node;
-  return compiled.kernel->IsAsync() || node.IsOp("Switch") || node.IsOp("RefSwitch") ||
+  return (compiled.kernel->IsAsync() && !IsCopy(node)) || node.IsOp("Switch") || node.IsOp("RefSwitch") ||
          node.IsOp("_SwitchN");
 }
 
@@ -63,19 +67,43 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFunctionKernel(const Node& node,
   return MakeCallKernel(function);
 }
 
+bool IsShared(const Node& node, const CompileOptions& options) {
+  return options.kernels != nullptr && node.is_stateful();
+}
+
+// The value of each input that is a constant, else null.
+std::vector<const Tensor*> ConstantInputs(const Node& node) {
+  std::vector<const Tensor*> constants(node.num_inputs(), nullptr);
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Node* from = node.input(i).node;
+    // What only copies to where the kernel wants it hands on the same value.
+    while (from->IsOp("_CopyToDevice") || from->IsOp("_CopyToHost")) from = from->input(0).node;
+    if (!from->IsOp("Const") && !from->IsOp("HostConst")) continue;
+    if (auto it = from->attrs().find("value"); it != from->attrs().end()) {
+      constants[i] = it->second.get<Tensor>();
+    }
+  }
+  return constants;
+}
+
 absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(const Graph& graph, const Node& node,
                                                      const CompileOptions& options) {
   auto make = [&]() -> absl::StatusOr<std::unique_ptr<OpKernel>> {
     if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) {
       return MakeFunctionKernel(node, options);
     }
+    KernelBuild::Surroundings surroundings;
+    surroundings.numerics = options.numerics;
+    // Other programs, which feed other inputs, share the kernels of stateful nodes.
+    if (!IsShared(node, options)) surroundings.constant_inputs = ConstantInputs(node);
     const KernelBuild build(node.op(), node.name(), node.attrs(), node.input_types(),
-                            node.output_types(), options.device, options.functions);
-    return CreateKernel(build);
+                            node.output_types(), options.device, options.functions,
+                            std::move(surroundings));
+    ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, CreateKernel(build));
+    RETURN_IF_ERROR(kernel->Prepare({.device = options.device, .pool = options.pool}));
+    return kernel;
   };
-  if (options.kernels != nullptr && node.is_stateful()) {
-    return options.kernels->FindOrMake(node, make);
-  }
+  if (IsShared(node, options)) return options.kernels->FindOrMake(node, options.device, make);
   ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, make());
   return std::shared_ptr<OpKernel>(std::move(kernel));
 }
@@ -96,6 +124,31 @@ bool NoteIfMissing(const Graph& graph, const Node& node, absl::string_view devic
   missing->Add(node.op_name(), node.name(),
                registry.HasKernel(node.op_name()) ? kernel.status().message() : "");
   return true;
+}
+
+// `value` in the memory of the device; for work that is enqueued later.
+absl::StatusOr<Tensor> Upload(const Tensor& value, const Device& device, MemoryKind kind) {
+  if (IsHostAccessible(kind) || value.num_elements() == 0) return value;
+  ASSIGN_OR_RETURN(Tensor uploaded,
+                   Tensor::Allocate(value.dtype(), value.shape(), device.allocator(kind)));
+  device.stream()->Copy(value, &uploaded);
+  return uploaded;
+}
+
+// Notes the memory of the outputs, unless all of it is the host's.
+absl::Status ReadOutputKinds(const Graph& graph, const Node& node, const CompileOptions& options,
+                             CompiledNode* compiled) {
+  if (options.device == nullptr || options.device->memory_kind() == MemoryKind::kHost) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(KernelMemory memory,
+                   MemoryOfNode(graph, node, *options.device, options.boundary));
+  if (compiled->role == NodeRole::kConst) {
+    ASSIGN_OR_RETURN(compiled->value,
+                     Upload(compiled->value, *options.device, memory.outputs[0]));
+  }
+  compiled->output_kinds = std::move(memory.outputs);
+  return absl::OkStatus();
 }
 
 absl::Status ReadConst(const Node& node, CompiledNode* compiled) {
@@ -193,8 +246,11 @@ absl::StatusOr<CompiledGraph> CreateKernels(const Graph& graph, const CompileOpt
         }
       }
     }
+    if (status.ok()) status = ReadOutputKinds(graph, *node, options, &compiled);
     RETURN_IF_ERROR(AtNode(node->name(), status));
-    if (compiled.kernel != nullptr && compiled.kernel->IsAsync()) result.may_wait = true;
+    if (compiled.kernel != nullptr && compiled.kernel->IsAsync() && !IsCopy(*node)) {
+      result.may_wait = true;
+    }
     if (result.needs_dataflow.empty() && NeedsDataflow(compiled)) {
       result.needs_dataflow = node->name();
     }

@@ -33,7 +33,9 @@ struct CompiledNode {
   const Node* node = nullptr;  // of the graph; only while the graph lives
   NodeRole role = NodeRole::kKernel;
   std::shared_ptr<OpKernel> kernel;  // of kKernel and the roles that say "as kKernel"
-  Tensor value;                      // of kConst
+  Tensor value;                      // of kConst, in the memory where its users want it
+  // Of the outputs of a kernel; empty if all are host memory.
+  std::vector<MemoryKind> output_kinds;
   int index = 0;                     // of kArg and kRetval
 };
 

@@ -190,6 +190,7 @@ class Layout {
     placed.role = compiled.role;
     placed.is_expensive = placed.kernel != nullptr && placed.kernel->IsExpensive();
     placed.is_async = placed.kernel != nullptr && placed.kernel->IsAsync();
+    program_.may_wait |= placed.is_async;
     placed.may_skip_outputs = placed.role == NodeRole::kTransfer || node.IsOp("Switch") ||
                               node.IsOp("RefSwitch") || node.IsOp("_SwitchN");
     placed.frame = static_cast<uint32_t>(frame_number);
@@ -214,6 +215,10 @@ class Layout {
     frame.words.push_back(placed.waits_for);
     program_.output_types.push_back(node.output_types());
     placed.output_types = program_.output_types.back().data();
+    if (!compiled.output_kinds.empty()) {
+      program_.output_kinds.push_back(std::move(compiled.output_kinds));
+      placed.output_kinds = program_.output_kinds.back().data();
+    }
     program_.max_outputs = std::max(program_.max_outputs, node.num_outputs());
     program_.labels.push_back({node.name(), node.op_name()});
     program_.kernels.push_back(std::move(compiled.kernel));

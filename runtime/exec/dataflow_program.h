@@ -47,6 +47,7 @@ struct DataflowProgram {
   struct Node {
     OpKernel* kernel;
     const DType* output_types;
+    const MemoryKind* output_kinds;  // null: all are host memory
     uint32_t first_input;  // in `inputs`
     uint32_t first_slot;   // of its own input slots, which lie in a row
     uint32_t first_edge;   // in `edges`; data edges by output, then control edges
@@ -102,6 +103,7 @@ struct DataflowProgram {
   std::vector<Label> labels;
   std::vector<std::shared_ptr<OpKernel>> kernels;
   std::vector<std::vector<DType>> output_types;
+  std::vector<std::vector<MemoryKind>> output_kinds;
 };
 
 // Errors: INVALID_ARGUMENT, naming the node, for loops that are not well formed: inputs from

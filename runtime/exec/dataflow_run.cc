@@ -276,7 +276,7 @@ KernelContext DataflowRun::MakeContext(const Ready& ready, Value* outputs) const
   KernelContext context(*step_, device_);
   context.Bind(ready.iteration->values.get(),
                {program_.inputs.data() + node.first_input, node.num_inputs}, outputs,
-               {node.output_types, node.num_outputs});
+               {node.output_types, node.num_outputs}, /*first_place=*/0, node.output_kinds);
   context.set_frame(ready.iteration->frame->id, ready.iteration->number, ready.is_dead);
   return context;
 }

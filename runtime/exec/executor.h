@@ -7,12 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/exec/node_memory.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/graph/graph.h"
 
 namespace tessera {
 
 class KernelStore;         // runtime/exec/kernel_store.h
+enum class PartsMeet;      // runtime/exec/partitioned_executor.h
+struct Plan;               // runtime/exec/planner.h
 class StepStatsCollector;  // runtime/exec/step_stats.h
 
 // The inputs and outputs of one run, by position.
@@ -57,6 +60,9 @@ enum class ExecutorKind {
 struct CompileOptions {
   ExecutorKind kind = ExecutorKind::kAuto;
   Device* device = nullptr;              // where the kernels run; must outlive the executor
+  BoundaryMemory boundary;               // where arguments and results lie
+  Numerics numerics = Numerics::kFast;
+  ThreadPool* pool = nullptr;            // for OpKernel::Prepare(); null: the calling thread
   FunctionRuntime* functions = nullptr;  // must outlive the executor
   // Kernels of stateful nodes that several executors share; null: every executor has its own.
   KernelStore* kernels = nullptr;
@@ -69,5 +75,12 @@ struct CompileOptions {
 // results of one index, cycles, or v1 loops that are not well formed.
 absl::StatusOr<std::unique_ptr<Executor>> Compile(const Graph& graph,
                                                   const CompileOptions& options);
+
+// Compiles all parts of a plan into one executor. `options.device` and `options.boundary` are the
+// plan's business; parts are looked up among `devices`. Errors: as above; INVALID_ARGUMENT for a
+// part whose device is not there.
+absl::StatusOr<std::unique_ptr<Executor>> CompilePlan(const Plan& plan,
+                                                      absl::Span<Device* const> devices,
+                                                      PartsMeet meet, CompileOptions options);
 
 }  // namespace tessera

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/missing_kernels.h"
+#include "runtime/exec/partitioned_executor.h"
 
 namespace tessera {
 
@@ -115,8 +115,10 @@ LocalFunctionRuntime::~LocalFunctionRuntime() = default;
 
 // Attributes that the signature does not declare (of the system, or left over from a call) do not
 // make another function.
-std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const OpDef& signature) const {
-  std::string key = ref.name;
+std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const FunctionUse& use,
+                                        const OpDef& signature) const {
+  std::string key = absl::StrCat(ref.name, "\n", use.device->full_name(),
+                                 use.results_on_host ? " to host" : "");
   for (const AttrDef& attr : signature.attrs) {
     auto it = ref.attrs.find(attr.name);
     if (it != ref.attrs.end()) absl::StrAppend(&key, "\n", attr.name, "=", it->second.ToString());
@@ -125,14 +127,17 @@ std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const OpDef& sig
 }
 
 absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(
-    const FunctionRef& ref, const FunctionUse& /*use*/) {
+    const FunctionRef& ref, const FunctionUse& use) {
   const OpDef* const signature =
       options_.library == nullptr ? nullptr : options_.library->FindSignature(ref.name);
   if (signature == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("function '", ref.name, "' is not in the graph's library"));
   }
-  const std::string key = KeyOf(ref, *signature);
+  if (use.device == nullptr) {
+    return Instantiate(ref, {.device = host(), .results_on_host = use.results_on_host});
+  }
+  const std::string key = KeyOf(ref, use, *signature);
   std::lock_guard<std::recursive_mutex> lock(mu_);
   auto it = functions_.find(key);
   if (it != functions_.end()) {
@@ -147,7 +152,7 @@ absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(
   Function* const function =
       functions_.emplace(key, std::make_unique<Function>(ref.name)).first->second.get();
   ++compile_depth_;
-  const absl::Status status = Build(ref, function);
+  const absl::Status status = Build(ref, use, function);
   --compile_depth_;
   RETURN_IF_ERROR(status);
   return function;
@@ -163,32 +168,35 @@ absl::Status InFunction(const std::string& name, const absl::Status& status) {
 
 }  // namespace
 
-absl::Status LocalFunctionRuntime::Build(const FunctionRef& ref, Function* function) {
+Device* LocalFunctionRuntime::host() const {
+  for (Device* device : options_.planning.devices) {
+    if (device->type() == kCpu) return device;
+  }
+  return nullptr;
+}
+
+absl::Status LocalFunctionRuntime::Build(const FunctionRef& ref, const FunctionUse& use,
+                                         Function* function) {
   auto build = [&]() -> absl::StatusOr<std::unique_ptr<Executor>> {
     ASSIGN_OR_RETURN(FunctionBody body, options_.library->Instantiate(ref));
     std::vector<DType> arg_types;
     for (const Node* arg : body.args) arg_types.push_back(RemoveRef(arg->output_type(0)));
     function->SetSignature(std::move(arg_types), static_cast<int>(body.results.size()));
-    if (options_.optimize) {
-      OptimizationItem item;
-      item.graph = body.graph.get();
-      for (const auto* nodes : {&body.args, &body.results, &body.control_results}) {
-        item.preserved.insert(item.preserved.end(), nodes->begin(), nodes->end());
-      }
-      item.device = options_.device;
-      item.resources = options_.resources;
-      item.is_frozen = options_.is_frozen;
-      if (absl::Status status = Optimize(item, options_.optimizer); !status.ok()) {
-        LOG(WARNING) << "function '" << ref.name
-                     << "' runs less optimised than it could: " << status.ToString();
-      }
-    }
+    PlanOptions planning = options_.planning;
+    planning.caller = use.device;
+    planning.results_on_host = use.results_on_host;
+    ASSIGN_OR_RETURN(const Plan plan, MakePlan({.graph = std::move(body.graph),
+                                                .args = std::move(body.args),
+                                                .results = std::move(body.results),
+                                                .targets = std::move(body.control_results)},
+                                               planning));
     CompileOptions options;
     options.kind = options_.executor == ExecutorKind::kDataflow ? ExecutorKind::kDataflow
                                                                 : ExecutorKind::kAuto;
-    options.device = options_.device;
     options.functions = this;
-    return Compile(*body.graph, options);
+    options.numerics = options_.numerics;
+    options.pool = planning.pool;
+    return CompilePlan(plan, planning.devices, PartsMeet::kInCall, options);
   };
   absl::StatusOr<std::unique_ptr<Executor>> executor = build();
   if (!executor.ok()) executor = InFunction(ref.name, executor.status());

@@ -9,31 +9,30 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/planner.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/graph/function.h"
-#include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// Compiles the body of a function on the first Instantiate() for its attributes, and keeps it.
-// A function may call itself: calls are bounded in depth.
+// Compiles the body of a function on the first Instantiate() for its attributes and its caller's
+// device, and keeps it. A body may span several devices. A function may call itself: calls are
+// bounded in depth.
 //
-//   LocalFunctionRuntime functions({.library = graph->library(), .device = cpu});
-//   ASSIGN_OR_RETURN(const CallableFunction* f, functions.Instantiate({"f", {{"T",
-//   DType::kFloat}}})); RETURN_IF_ERROR(f->Call(step, {x}, &results));
+//   LocalFunctionRuntime functions({.library = graph->library(), .planning = {.devices = {cpu}}});
+//   ASSIGN_OR_RETURN(const CallableFunction* f,
+//                    functions.Instantiate({"f", {{"T", DType::kFloat}}}, {.device = cpu}));
+//   RETURN_IF_ERROR(f->Call(step, {x}, &results));
 //
 // Thread-safe.
 class LocalFunctionRuntime final : public FunctionRuntime {
  public:
   struct Options {
     std::shared_ptr<const FunctionLibrary> library;  // may be null: then nothing is found
-    Device* device = nullptr;  // where all bodies run; must outlive the runtime
+    // How bodies are planned. What it says of the caller is each FunctionUse's business.
+    PlanOptions planning;
     ExecutorKind executor = ExecutorKind::kAuto;
-    bool optimize = true;
-    OptimizeOptions optimizer;
-    // For the passes, see OptimizationItem.
-    ResourceManager* resources = nullptr;
-    std::function<bool(const Node& variable)> is_frozen;
+    Numerics numerics = Numerics::kFast;
   };
   // Calls nested deeper end with RESOURCE_EXHAUSTED: each takes about 2 KiB of stack, and the
   // smallest stacks that run steps have 8 MiB.
@@ -53,8 +52,10 @@ class LocalFunctionRuntime final : public FunctionRuntime {
  private:
   class Function;
 
-  absl::Status Build(const FunctionRef& ref, Function* function);
-  std::string KeyOf(const FunctionRef& ref, const OpDef& signature) const;
+  absl::Status Build(const FunctionRef& ref, const FunctionUse& use, Function* function);
+  std::string KeyOf(const FunctionRef& ref, const FunctionUse& use, const OpDef& signature) const;
+  // Where a body goes whose caller has no device: the first CPU.
+  Device* host() const;
 
   const Options options_;
   // Held while a body compiles, which may instantiate the functions that it calls.

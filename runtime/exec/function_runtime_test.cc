@@ -204,7 +204,7 @@ class FunctionRuntimeTest : public ::testing::Test {
     device_ = std::make_unique<CpuDevice>(std::move(name));
     LocalFunctionRuntime::Options options;
     options.library = library_;
-    options.device = device_.get();
+    options.planning.devices = {device_.get()};
     runtime_ = std::make_unique<LocalFunctionRuntime>(std::move(options));
   }
 

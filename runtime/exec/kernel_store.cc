@@ -17,8 +17,9 @@ bool NamesFunctions(const AttrMap& attrs) {
   return false;
 }
 
-std::string KeyOf(const Node& node) {
-  std::string key = absl::StrCat(node.name(), "\n", node.op_name());
+std::string KeyOf(const Node& node, const Device* device) {
+  std::string key = absl::StrCat(node.name(), "\n", node.op_name(), "\n",
+                                 device == nullptr ? "" : device->full_name());
   for (const auto& [name, value] : node.attrs()) {
     // Attributes of the system (colocation, inferred shapes) do not change what a kernel does.
     if (!name.empty() && name[0] != '_') absl::StrAppend(&key, "\n", name, "=", value.ToString());
@@ -29,12 +30,13 @@ std::string KeyOf(const Node& node) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<OpKernel>> KernelStore::FindOrMake(
-    const Node& node, absl::FunctionRef<absl::StatusOr<std::unique_ptr<OpKernel>>()> make) {
+    const Node& node, const Device* device,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<OpKernel>>()> make) {
   if (NamesFunctions(node.attrs())) {
     ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, make());
     return std::shared_ptr<OpKernel>(std::move(kernel));
   }
-  const std::string key = KeyOf(node);
+  const std::string key = KeyOf(node, device);
   {
     absl::MutexLock lock(&mu_);
     auto it = kernels_.find(key);

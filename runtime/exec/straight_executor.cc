@@ -138,7 +138,7 @@ class StraightExecutor final : public Executor {
       }
       Value* const outputs = values + node->first_output;
       context.Bind(values, {program_.inputs.data() + node->first_input, node->num_inputs}, outputs,
-                   {node->output_types, node->num_outputs}, node->first_place);
+                   {node->output_types, node->num_outputs}, node->first_place, node->output_kinds);
       [[maybe_unused]] const int64_t start = kWithStats ? StepStatsCollector::Now() : 0;
       absl::Status status = node->kernel->Compute(context);
       if (!status.ok()) [[unlikely]]

@@ -130,6 +130,10 @@ class Layout {
 
     program_.output_types.push_back(node.output_types());
     placed.output_types = program_.output_types.back().data();
+    if (!compiled.output_kinds.empty()) {
+      program_.output_kinds.push_back(std::move(compiled.output_kinds));
+      placed.output_kinds = program_.output_kinds.back().data();
+    }
     program_.labels.push_back({node.name(), node.op_name()});
     program_.kernels.push_back(std::move(compiled.kernel));
     program_.nodes.push_back(placed);

@@ -26,6 +26,7 @@ struct StraightProgram {
   struct Node {
     OpKernel* kernel;
     const DType* output_types;
+    const MemoryKind* output_kinds;  // null: all are host memory
     uint32_t first_input;    // in `inputs`
     uint32_t first_output;   // slot; the others follow
     uint32_t first_release;  // in `releases`
@@ -72,6 +73,7 @@ struct StraightProgram {
   std::vector<Label> labels;
   std::vector<std::shared_ptr<OpKernel>> kernels;  // owns what nodes point to
   std::vector<std::vector<DType>> output_types;    // likewise
+  std::vector<std::vector<MemoryKind>> output_kinds;
 };
 
 // Errors: INVALID_ARGUMENT if the graph needs the dataflow executor, or a node is beyond what the

@@ -122,6 +122,15 @@ bool KernelRegistry::HasKernel(absl::string_view op) const {
   return state_->kernels.contains(op);
 }
 
+bool KernelRegistry::HasKernel(absl::string_view op, absl::string_view device_type) const {
+  absl::ReaderMutexLock lock(&state_->mu);
+  auto it = state_->kernels.find(op);
+  return it != state_->kernels.end() &&
+         std::any_of(it->second.begin(), it->second.end(), [&](const auto& kernel) {
+           return kernel->device_type == device_type || kernel->device_type == kAnyDevice;
+         });
+}
+
 std::vector<const KernelDef*> KernelRegistry::All() const {
   absl::ReaderMutexLock lock(&state_->mu);
   std::vector<const KernelDef*> all;

@@ -46,6 +46,8 @@ class KernelRegistry {
                                         const AttrMap& attrs) const;
   // True if the op has any kernel on any device.
   bool HasKernel(absl::string_view op) const;
+  // True if the op has a kernel for some dtypes on devices of this type.
+  bool HasKernel(absl::string_view op, absl::string_view device_type) const;
   std::vector<const KernelDef*> All() const;
 
  private:

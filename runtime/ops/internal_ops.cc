@@ -25,6 +25,11 @@ REGISTER_OP("_Unsupported")
     .Input("inputs: _inputs").Output("outputs: _outputs").Attr("_op: string")
     .Attr("_inputs: list(type)").Attr("_outputs: list(type)").ReadsOutside();
 
+// Edges between the memory of a device and the host's; see runtime/exec/memory_copies.h. They are
+// added after all passes have run.
+REGISTER_OP("_CopyToHost").Input("from: T").Output("to: T").Attr("T: type");
+REGISTER_OP("_CopyToDevice").Input("from: T").Output("to: T").Attr("T: type");
+
 // Edges between devices.
 REGISTER_OP("_Send")
     .Input("tensor: T").Attr("T: type").Attr("tensor_name: string").Attr("send_device: string")

@@ -43,7 +43,8 @@ absl::Status AbsorbScalesPass::Run(OptimizationItem& item, bool* changed) const 
     const Tensor* const weights = UnscaledValue({scaling, 0});
     if (weights == nullptr) continue;
     const int64_t channels = ConstantValue(scaling->input(1))->num_elements();
-    const bool is_filter = weights->rank() == 4 && weights->dim(3) == channels;
+    const bool is_filter = weights->rank() == 4 && weights->dim(3) == channels &&
+                           item.HasKernel("_FusedConv2D", *scaling);
     while (Node* convolution = is_filter ? NextConvolution(item, *scaling) : nullptr) {
       RETURN_IF_ERROR(Absorb(*scaling, convolution, item.graph));
       *changed = true;

@@ -35,7 +35,7 @@ bool CanFold(const OptimizationItem& item, const Node& node) {
 
 // The outputs of the node; empty if they cannot be computed here.
 std::vector<Tensor> Compute(const OptimizationItem& item, const Node& node) {
-  Device* const device = item.device;
+  Device* const device = item.host();
   const KernelBuild build(node.op(), node.name(), node.attrs(), node.input_types(),
                           node.output_types(), device, /*functions=*/nullptr);
   auto kernel = CreateKernel(build);

@@ -275,7 +275,7 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
   for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
     Node* last = item.graph->node(id);
     if (last == nullptr || item.IsPreserved(last) || last->num_outputs() != 1 ||
-        last->output_type(0) != DType::kFloat) {
+        last->output_type(0) != DType::kFloat || !item.HasKernel("_Attention", *last)) {
       continue;
     }
     const bool is_einsum = last->IsOp("Einsum");

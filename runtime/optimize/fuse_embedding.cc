@@ -180,7 +180,7 @@ absl::Status Fuse(Graph* graph, Node* root, const Sum& sum) {
 absl::Status FuseEmbeddingPass::Run(OptimizationItem& item, bool* changed) const {
   const auto is_root = [&](const Node* node) {
     return node != nullptr && IsAdd(*node) && node->output_type(0) == DType::kFloat &&
-           !item.IsPreserved(node);
+           !item.IsPreserved(node) && item.HasKernel("_EmbeddingSum", *node);
   };
   for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
     Node* root = item.graph->node(id);

@@ -58,7 +58,8 @@ std::optional<bool> GateOf(const Endpoint& gate, const Endpoint& x) {
 
 absl::Status FuseGeluPass::Run(OptimizationItem& item, bool* changed) const {
   for (Node* node : item.graph->nodes()) {
-    if (!node->IsOp("Mul") || node->output_type(0) != DType::kFloat || item.IsPreserved(node)) {
+    if (!node->IsOp("Mul") || node->output_type(0) != DType::kFloat || item.IsPreserved(node) ||
+        !item.HasKernel("_Gelu", *node)) {
       continue;
     }
     const Factors product = FactorsOf({node, 0});

@@ -148,7 +148,10 @@ const Node* OwnSum(const OptimizationItem& item, const Match& match, const Node&
 
 absl::Status FuseLayerNormPass::Run(OptimizationItem& item, bool* changed) const {
   for (Node* root : item.graph->nodes()) {
-    if (!IsAdd(root) || root->output_type(0) != DType::kFloat || item.IsPreserved(root)) continue;
+    if (!IsAdd(root) || root->output_type(0) != DType::kFloat || item.IsPreserved(root) ||
+        !item.HasKernel("_LayerNorm", *root)) {
+      continue;
+    }
     const std::optional<Match> match = Find(*root);
     if (!match.has_value()) continue;
     std::vector<Endpoint> inputs = {match->x, match->gamma, match->beta};

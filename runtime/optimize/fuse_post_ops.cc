@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/base/status.h"
-#include "runtime/framework/kernel_registry.h"
 #include "runtime/optimize/fused_activation.h"
 #include "runtime/optimize/linear_op.h"
 #include "runtime/optimize/replace_node.h"
@@ -55,7 +54,7 @@ class Fuser {
     // The fused op takes fewer dtypes and paddings.
     if (AttrMap complete = attrs;
         !CompleteAttrs(*def, &complete).ok() ||
-        !KernelRegistry::Global().Find(op, item_.device->type(), complete).ok()) {
+        !item_.HasKernel(op, *chain.linear, complete)) {
       return false;
     }
     ASSIGN_OR_RETURN(

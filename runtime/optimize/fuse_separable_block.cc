@@ -160,7 +160,7 @@ absl::Status FuseSeparableBlockPass::Run(OptimizationItem& item, bool* changed) 
   for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
     if (item.graph->node(id) == nullptr) continue;
     const std::vector<Layer> layers = matcher.Match(item.graph->node(id));
-    if (layers.empty()) continue;
+    if (layers.empty() || !item.HasKernel("_SeparableBlock", *layers.back().node)) continue;
     RETURN_IF_ERROR(Fuse(layers, item.graph));
     *changed = true;
   }

@@ -20,8 +20,8 @@ struct OptimizationItem {
   // Nodes that must stay, with their names and side effects: args, results, targets. A call among
   // them may be replaced, here too, by a NoOp of its name that waits for what the call did.
   std::vector<Node*> preserved;
-  // For folding: where kernels run. Never null.
-  Device* device = nullptr;
+  // Where the nodes are: each names one of these, or none if there is but one. A CPU is among them.
+  std::vector<Device*> devices;
   // For arithmetic on large constants. Null: the calling thread does all of it.
   ThreadPool* pool = nullptr;
 
@@ -31,6 +31,14 @@ struct OptimizationItem {
   // whether no run of this model, of any signature or function, can write it. Null: none is frozen.
   std::function<bool(const Node& variable)> is_frozen;
 
+  // The first CPU, which folds constants wherever their users are. Requires that there is one.
+  Device* host() const;
+  // True if the device of `node` has a kernel of another op, which is to take the node's place.
+  bool HasKernel(absl::string_view op, const Node& node) const {
+    return HasKernel(op, node, AttrMap());
+  }
+  // The same for a kernel that takes these attributes, which must be complete.
+  bool HasKernel(absl::string_view op, const Node& node, const AttrMap& attrs) const;
   bool IsPreserved(const Node* node) const {
     return std::find(preserved.begin(), preserved.end(), node) != preserved.end();
   }

@@ -44,9 +44,9 @@ void ExpectClose(const Tensor& a, const Tensor& b, double tolerance) {
 
 PassTestGraph::PassTestGraph(const std::string& functions)
     : graph(functions.empty() ? nullptr : LibraryOf(functions)),
-      device_(*DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0"), HeapAllocator()) {
+      device_(*DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0")) {
   item.graph = &graph;
-  item.device = &device_;
+  item.devices = {&device_};
   item.resources = &resources;
 }
 
@@ -94,8 +94,8 @@ bool PassTestGraph::Apply(const Pass& pass) {
 absl::StatusOr<std::vector<Tensor>> PassTestGraph::Run(const std::vector<Tensor>& args) {
   LocalFunctionRuntime::Options options;
   options.library = graph.library();
-  options.device = &device_;
-  options.optimize = false;
+  options.planning.devices = {&device_};
+  options.planning.optimize = false;
   LocalFunctionRuntime functions(options);
   auto executor = Compile(graph, {.device = &device_, .functions = &functions});
   if (!executor.ok()) return executor.status();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/cpu/cpu_device.h"
 #include "runtime/framework/resource_manager.h"
 #include "runtime/graph/graph.h"
 #include "runtime/optimize/pass.h"
@@ -51,7 +52,7 @@ class PassTestGraph {
   OptimizationItem item;
 
  private:
-  Device device_;
+  CpuDevice device_;
   int num_args_ = 0, num_results_ = 0;
 };
 

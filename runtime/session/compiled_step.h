@@ -17,8 +17,7 @@ namespace tessera {
 // Immutable; thread-safe. Keeps the session's state alive, not the session.
 class CompiledStep final : public Callable {
  public:
-  // Prunes, places, optimises, splits by device and compiles.
-  // Errors: those of Prune(), Place() and Compile().
+  // Prunes, plans and compiles. Errors: those of Prune(), MakePlan() and CompilePlan().
   static absl::StatusOr<std::shared_ptr<const CompiledStep>> Make(
       std::shared_ptr<SessionState> state, const Graph& graph, const RunSignature& signature);
 
@@ -30,16 +29,17 @@ class CompiledStep final : public Callable {
   explicit CompiledStep(std::shared_ptr<SessionState> state, RunSignature signature)
       : state_(std::move(state)), signature_(std::move(signature)) {}
 
-  absl::Status CompileGraph(Graph& graph);
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
-  // Runs the only part, in its turn if it takes long and waits for nobody.
+  // Runs the program, in its turn if it takes long on the CPU and waits for nobody.
   absl::Status RunInTurn(StepContext& context, const RunArgs& run) const;
-  absl::Status RunParts(StepContext& context, const RunArgs& run) const;
+  // Waits for what the run has enqueued on streams: a step is over when its work is done.
+  absl::Status Synchronize() const;
 
   const std::shared_ptr<SessionState> state_;
   const RunSignature signature_;
   std::vector<DType> feed_types_;
-  std::vector<std::unique_ptr<Executor>> parts_;  // one a device that has nodes
+  std::unique_ptr<Executor> executor_;
+  std::vector<Stream*> streams_;  // of the devices that take part
   // About what the quickest of the last runs took; 0 before the first.
   mutable std::atomic<int64_t> usual_nanoseconds_{0};
 };
@@ -47,8 +47,10 @@ class CompiledStep final : public Callable {
 // INVALID_ARGUMENT "feed 0: expects x:0 to be float but string is provided".
 absl::Status CheckFeed(int index, const std::string& name, DType expected, const Tensor& given);
 
-// Makes `graph`, which has `_Arg` and `_Retval` nodes, ready to compile: nodes have devices of
-// `state`, and the passes have run if the options say so. `preserved` as in OptimizationItem.
-absl::Status PrepareGraph(SessionState& state, std::vector<Node*> preserved, Graph* graph);
+// Plans the graph of `input`, and compiles it for `kind`. The streams of the devices that take part
+// are added to *streams.
+absl::StatusOr<std::unique_ptr<Executor>> PlanAndCompile(SessionState& state, PlanInput input,
+                                                         ExecutorKind kind,
+                                                         std::vector<Stream*>* streams);
 
 }  // namespace tessera

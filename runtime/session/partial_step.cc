@@ -42,7 +42,7 @@ absl::Status ReceiveArg(const std::string& name, Node* arg, Graph* graph) {
 }
 
 // Replaces a result by a Send.
-absl::Status SendResult(const std::string& name, Node* result, Graph* graph) {
+absl::StatusOr<Node*> SendResult(const std::string& name, Node* result, Graph* graph) {
   AttrMap attrs = ChannelAttrs("fetch", name);
   attrs["T"] = RemoveRef(result->input_type(0));
   ASSIGN_OR_RETURN(Node * send,
@@ -50,7 +50,7 @@ absl::Status SendResult(const std::string& name, Node* result, Graph* graph) {
                                   std::move(attrs), {result->input(0)}, result->device()));
   for (Node* control : result->control_inputs()) graph->AddControlEdge(control, send);
   graph->Remove(result);
-  return absl::OkStatus();
+  return send;
 }
 
 }  // namespace
@@ -82,15 +82,23 @@ absl::StatusOr<std::shared_ptr<PartialStep>> PartialStep::Start(std::shared_ptr<
   for (size_t i = 0; i < pruned.args.size(); ++i) {
     RETURN_IF_ERROR(ReceiveArg(signature.feeds[i], pruned.args[i], pruned.graph.get()));
   }
+  std::vector<Node*> targets = pruned.targets;
   for (size_t i = 0; i < pruned.results.size(); ++i) {
-    RETURN_IF_ERROR(SendResult(signature.fetches[i], pruned.results[i], pruned.graph.get()));
+    ASSIGN_OR_RETURN(Node * send, SendResult(signature.fetches[i], pruned.results[i],
+                                             pruned.graph.get()));
+    targets.push_back(send);
   }
-  CompileOptions options;
-  options.kind = ExecutorKind::kDataflow;
-  options.device = run->state_->devices[0].get();
-  options.functions = run->state_->FunctionsFor(pruned.graph->library(), options.device);
-  options.kernels = &run->state_->kernels;
-  ASSIGN_OR_RETURN(run->executor_, Compile(*pruned.graph, options));
+  std::vector<Stream*> streams;
+  ASSIGN_OR_RETURN(run->executor_,
+                   PlanAndCompile(*run->state_,
+                                  {.graph = std::move(pruned.graph),
+                                   .args = {},
+                                   .results = {},
+                                   .targets = std::move(targets)},
+                                  ExecutorKind::kDataflow, &streams));
+  if (!streams.empty()) {
+    run->step_.context().inter_op_pool = run->state_->inter_op_pool.get();
+  }
   {
     absl::MutexLock lock(&run->mu_);
     run->is_started_ = true;

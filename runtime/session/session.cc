@@ -50,8 +50,9 @@ class ReorderedCallable final : public Callable {
 
 class LocalSession final : public Session {
  public:
-  explicit LocalSession(const SessionOptions& options)
-      : state_(std::make_shared<SessionState>(options)), graph_(std::make_shared<Graph>()) {}
+  LocalSession(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices)
+      : state_(std::make_shared<SessionState>(options, std::move(devices))),
+        graph_(std::make_shared<Graph>()) {}
 
   ~LocalSession() override {
     // Partial runs end before what they run on.
@@ -193,7 +194,8 @@ class LocalSession final : public Session {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const SessionOptions& options) {
-  return std::make_unique<LocalSession>(options);
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Device>> devices, MakeDevices(options.devices));
+  return std::make_unique<LocalSession>(options, std::move(devices));
 }
 
 }  // namespace tessera

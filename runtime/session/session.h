@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/exec/executor.h"
+#include "runtime/framework/device_factory.h"
 #include "runtime/graph/prune.h"
 #include "runtime/optimize/pass.h"
 
@@ -38,7 +39,12 @@ struct SessionOptions {
   ExecutorKind executor = ExecutorKind::kAuto;
   // See GraphImportOptions.
   bool allow_unknown_ops = false;
-  int num_cpu_devices = 1;
+  // Devices of each type that is linked in; by default one CPU and whatever accelerators there are.
+  DeviceOptions devices;
+  // One log line for each node of what is planned, saying where it is.
+  bool log_device_placement = false;
+  // How exact and reproducible products are.
+  Numerics numerics = Numerics::kFast;
   // For LoadSavedModel(): calls FreezeVariables() with the model's signatures. Only for callers
   // that run nothing else.
   bool freeze_variables = false;
@@ -69,6 +75,7 @@ using NamedTensor = std::pair<std::string, Tensor>;
 // Thread-safe. Extend() waits for no run: running steps keep the graph they started with.
 class Session {
  public:
+  // Errors: those of MakeDevices().
   static absl::StatusOr<std::unique_ptr<Session>> Create(const SessionOptions& options);
   virtual ~Session() = default;
 

@@ -1,10 +1,8 @@
 #include "runtime/session/session_state.h"
 
-#include <algorithm>
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "runtime/device/cpu/cpu_device.h"
 
 namespace tessera {
 namespace {
@@ -36,40 +34,51 @@ std::shared_ptr<ThreadPool> ChooseIntraOpPool(const SessionOptions& options) {
 
 }  // namespace
 
-SessionState::SessionState(const SessionOptions& session_options)
+SessionState::SessionState(const SessionOptions& session_options,
+                           std::vector<std::unique_ptr<Device>> session_devices)
     : options(session_options),
       intra_op_pool(ChooseIntraOpPool(session_options)),
       inter_op_pool(
-          ChoosePool(session_options.inter_op_pool, session_options.inter_op_threads, "inter_op")) {
-  for (int i = 0; i < std::max(1, session_options.num_cpu_devices); ++i) {
-    DeviceName name;
-    name.job = "localhost";
-    name.replica = 0;
-    name.task = 0;
-    name.type = std::string(kCpu);
-    name.id = i;
-    devices.push_back(std::make_unique<CpuDevice>(std::move(name)));
+          ChoosePool(session_options.inter_op_pool, session_options.inter_op_threads, "inter_op")),
+      devices(std::move(session_devices)) {}
+
+PlanOptions SessionState::Planning() const {
+  absl::MutexLock lock(&mu_);
+  return PlanningLocked();
+}
+
+PlanOptions SessionState::PlanningLocked() const {
+  PlanOptions planning;
+  for (const auto& device : devices) planning.devices.push_back(device.get());
+  planning.allow_soft_placement = options.allow_soft_placement;
+  planning.log_device_placement = options.log_device_placement;
+  planning.optimize = options.optimize;
+  planning.optimizer = options.optimizer;
+  planning.pool = intra_op_pool.get();
+  planning.resources = const_cast<ResourceManager*>(&resources);
+  if (writes_ != nullptr) {
+    planning.is_frozen = [writes = writes_](const Node& variable) {
+      return !writes->MayWrite(variable);
+    };
   }
+  return planning;
 }
 
 LocalFunctionRuntime* SessionState::FunctionsFor(
-    const std::shared_ptr<const FunctionLibrary>& library, Device* device) {
+    const std::shared_ptr<const FunctionLibrary>& library) {
   absl::MutexLock lock(&mu_);
   for (const Functions& functions : functions_) {
-    if (functions.library == library && functions.device == device && functions.writes == writes_) {
+    if (functions.library == library && functions.writes == writes_) {
       return functions.runtime.get();
     }
   }
   LocalFunctionRuntime::Options runtime_options;
   runtime_options.library = library;
-  runtime_options.device = device;
+  runtime_options.planning = PlanningLocked();
   runtime_options.executor = options.executor;
-  runtime_options.optimize = options.optimize;
-  runtime_options.optimizer = options.optimizer;
-  runtime_options.resources = &resources;
-  runtime_options.is_frozen = IsFrozenLocked();
-  functions_.push_back({library, device, writes_,
-                        std::make_unique<LocalFunctionRuntime>(std::move(runtime_options))});
+  runtime_options.numerics = options.numerics;
+  functions_.push_back(
+      {library, writes_, std::make_unique<LocalFunctionRuntime>(std::move(runtime_options))});
   return functions_.back().runtime.get();
 }
 
@@ -82,25 +91,16 @@ absl::Status SessionState::Freeze(std::shared_ptr<const VariableWrites> writes) 
   return absl::OkStatus();
 }
 
-std::function<bool(const Node&)> SessionState::IsFrozen() const {
-  absl::MutexLock lock(&mu_);
-  return IsFrozenLocked();
-}
-
-std::function<bool(const Node&)> SessionState::IsFrozenLocked() const {
-  if (writes_ == nullptr) return nullptr;
-  return [writes = writes_](const Node& variable) { return !writes->MayWrite(variable); };
-}
-
-Step::Step(SessionState& state, const RunOptions& options)
+Step::Step(SessionState& state, const RunOptions& options, Rendezvous* rendezvous)
     : state_(state),
-      entry_(state.running, &cancellation_, &rendezvous_),
+      rendezvous_(rendezvous != nullptr ? rendezvous : &own_rendezvous_.emplace()),
+      entry_(state.running, &cancellation_, rendezvous_),
       callers_(options.cancellation) {
   context_.step_id = state.next_step_id.fetch_add(1, std::memory_order_relaxed);
   context_.resources = &state.resources;
   context_.step_resources = &resources_;
   context_.cancellation = &cancellation_;
-  context_.rendezvous = &rendezvous_;
+  context_.rendezvous = rendezvous_;
   context_.intra_op_pool = state.intra_op_pool.get();
   context_.inter_op_pool = options.run_on_caller ? nullptr : state.inter_op_pool.get();
   const absl::Duration timeout =
@@ -129,7 +129,7 @@ absl::Status Step::CheckStart() const {
 }
 
 void Step::Cancel(const absl::Status& reason) {
-  rendezvous_.Abort(reason);
+  rendezvous_->Abort(reason);
   cancellation_.Cancel();
 }
 

@@ -21,22 +21,21 @@ namespace tessera {
 // Thread-safe. Members are ordered by who refers to whom: resources (iterators, for one) call
 // functions, functions run kernels, kernels run on devices and pools.
 struct SessionState {
-  explicit SessionState(const SessionOptions& options);
+  SessionState(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices);
 
-  // The function runtime for this library on this device; made once, and once more after Freeze().
-  LocalFunctionRuntime* FunctionsFor(const std::shared_ptr<const FunctionLibrary>& library,
-                                     Device* device);
+  // How the session's runs and functions are planned.
+  PlanOptions Planning() const;
+  // The function runtime for this library; made once, and once more after Freeze().
+  LocalFunctionRuntime* FunctionsFor(const std::shared_ptr<const FunctionLibrary>& library);
 
   // From now on variables that `writes` does not name are constants. Errors: FAILED_PRECONDITION
   // if there was such a call before.
   absl::Status Freeze(std::shared_ptr<const VariableWrites> writes);
-  // Whether a variable is one of those. Null before Freeze().
-  std::function<bool(const Node& variable)> IsFrozen() const;
 
   const SessionOptions options;
   const std::shared_ptr<ThreadPool> intra_op_pool;  // null where a pool would have one thread
   const std::shared_ptr<ThreadPool> inter_op_pool;  // never null
-  std::vector<std::unique_ptr<Device>> devices;
+  const std::vector<std::unique_ptr<Device>> devices;  // those of the highest priority first
   RunningSteps running;
   std::atomic<int64_t> next_step_id{1};
   std::atomic<bool> closed{false};
@@ -44,12 +43,10 @@ struct SessionState {
  private:
   struct Functions {
     std::shared_ptr<const FunctionLibrary> library;
-    Device* device;
     std::shared_ptr<const VariableWrites> writes;
     std::unique_ptr<LocalFunctionRuntime> runtime;
   };
-  std::function<bool(const Node& variable)> IsFrozenLocked() const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  PlanOptions PlanningLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_;
   std::shared_ptr<const VariableWrites> writes_ ABSL_GUARDED_BY(mu_);
@@ -64,7 +61,9 @@ struct SessionState {
 // Not movable: others point into it.
 class Step {
  public:
-  Step(SessionState& state, const RunOptions& options);
+  // Parts of the step, here or in other processes, meet in `rendezvous`, which must outlive the
+  // step; null: in one of its own.
+  Step(SessionState& state, const RunOptions& options, Rendezvous* rendezvous = nullptr);
   ~Step();
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
@@ -72,7 +71,7 @@ class Step {
   // CANCELLED if the session is closed or the caller has cancelled already.
   absl::Status CheckStart() const;
   StepContext& context() { return context_; }
-  Rendezvous& rendezvous() { return rendezvous_; }
+  Rendezvous& rendezvous() { return *rendezvous_; }
   // Wakes whatever waits in the step.
   void Cancel(const absl::Status& reason);
 
@@ -80,7 +79,8 @@ class Step {
   SessionState& state_;
   ResourceManager resources_;
   CancellationManager cancellation_;
-  LocalRendezvous rendezvous_;
+  absl::optional<LocalRendezvous> own_rendezvous_;
+  Rendezvous* const rendezvous_;
   StepContext context_;
   RunningSteps::Entry entry_;
   CancellationManager* const callers_;  // null: nobody else can cancel

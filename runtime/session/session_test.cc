@@ -400,7 +400,7 @@ TEST_F(SessionTest, CloseEndsARunThatWaitsForItsTurn) {
 
 TEST(SessionDevicesTest, GraphIsSplitOverDevices) {
   SessionOptions options;
-  options.num_cpu_devices = 2;
+  options.devices.count = {{"CPU", 2}};
   std::unique_ptr<Session> session = *Session::Create(options);
   EXPECT_EQ(session->ListDevices().size(), 2);
   tensorflow::GraphDef graph = SampleGraph();

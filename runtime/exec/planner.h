@@ -1,0 +1,69 @@
+// From a graph to a plan: what runs on which device.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/exec/node_memory.h"
+#include "runtime/framework/device.h"
+#include "runtime/graph/graph.h"
+#include "runtime/optimize/pass.h"
+
+namespace tessera {
+
+// What a plan is made of: a graph whose arguments and results are `_Arg` and `_Retval` nodes, as
+// Prune() and FunctionLibrary::Instantiate() give it.
+struct PlanInput {
+  std::unique_ptr<Graph> graph;
+  std::vector<Node*> args;
+  std::vector<Node*> results;
+  // Nodes that run for what they do: targets of a run, control results of a function, the ends of
+  // its channels to the outside.
+  std::vector<Node*> targets;
+};
+
+// A graph for each device that takes part. A value: each part can be exported (graph_export.h) and
+// sent to where its device is. Values that go from part to part are `_Send` and `_Recv` nodes that
+// meet in the step's rendezvous; where a device has memory of its own, its part has the copies to
+// and from the host's.
+struct Plan {
+  struct Part {
+    std::string device;  // full name
+    std::unique_ptr<Graph> graph;
+  };
+  std::vector<Part> parts;
+  BoundaryMemory boundary;
+};
+
+struct PlanOptions {
+  // Where nodes may go; a node that asks for no device goes to the first that has a kernel for it.
+  // There is a CPU among them. They outlive the plan.
+  std::vector<Device*> devices;
+  bool allow_soft_placement = true;
+  bool log_device_placement = false;
+  bool optimize = true;
+  OptimizeOptions optimizer;
+  // For the passes, see OptimizationItem.
+  ThreadPool* pool = nullptr;
+  ResourceManager* resources = nullptr;
+  std::function<bool(const Node& variable)> is_frozen;
+  // For a function's body: whose arguments these are, and whether the caller looks at the results.
+  // Arguments and results are then on the caller's device; nodes that ask for no device go there if
+  // they can. Null for a run, whose arguments and results are in host memory and wherever suits
+  // those who read and give them.
+  Device* caller = nullptr;
+  bool results_on_host = false;
+};
+
+// The one way from a graph to something that can be compiled, of runs, callables, partial runs and
+// functions alike: inlines calls, places nodes, runs the passes, splits by device, and puts copies
+// where memory kinds differ. Calls are inlined before anything is placed, so that the nodes of a
+// body go where they can run best, and not where their call would have been.
+// Errors: those of Place() and Partition(). A pass that fails is left out, with a warning.
+absl::StatusOr<Plan> MakePlan(PlanInput input, const PlanOptions& options);
+
+}  // namespace tessera
