@@ -11,7 +11,7 @@
 #include "runtime/exec/node_memory.h"
 #include "runtime/framework/device.h"
 #include "runtime/graph/graph.h"
-#include "runtime/optimize/pass.h"
+#include "runtime/optimize/optimize.h"
 
 namespace tessera {
 

@@ -1,39 +1,43 @@
-// Graph passes: each one file, each correct on its own, each can be switched off by its name.
+// The interface of a graph pass, and what a pass works on.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "runtime/base/thread_pool.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/graph/graph.h"
 
 namespace tessera {
 
-// What a pass works on: a pruned graph with `_Arg` and `_Retval` nodes.
+// A graph to optimize: it has been pruned, and has `_Arg` and `_Retval` nodes.
 struct OptimizationItem {
   Graph* graph = nullptr;
-  // Nodes that must stay, with their names and side effects: args, results, targets. A call among
-  // them may be replaced, here too, by a NoOp of its name that waits for what the call did.
+  // Nodes that must stay, with their names and side effects: arguments, results and targets. A pass
+  // may replace a call among them by a NoOp of the same name that waits for the side effects of the
+  // call; it then replaces the entry here as well.
   std::vector<Node*> preserved;
-  // Where the nodes are: each names one of these, or none if there is but one. A CPU is among them.
+  // The devices of the session, a CPU among them. Each node names one of them, or none where there
+  // is but one.
   std::vector<Device*> devices;
-  // For arithmetic on large constants. Null: the calling thread does all of it.
+  // Threads for arithmetic on large constants. If null, the calling thread does all of it.
   ThreadPool* pool = nullptr;
 
-  // For freezing variables: where their values are. Null: none is frozen.
+  // Where the values of variables are. If null, no variable is frozen.
   ResourceManager* resources = nullptr;
-  // Says of a VarHandleOp, VariableV2 or Variable node whether its value will never change again:
-  // whether no run of this model, of any signature or function, can write it. Null: none is frozen.
+  // Returns whether the value of a VarHandleOp, VariableV2 or Variable node will never change
+  // again, because no signature and no function of the model can write it. If null, no variable is
+  // frozen.
   std::function<bool(const Node& variable)> is_frozen;
 
-  // The first CPU, which folds constants wherever their users are. Requires that there is one.
+  // Returns the first CPU. It folds constants, also those whose users run elsewhere.
   Device* host() const;
-  // True if the device of `node` has a kernel of another op, which is to take the node's place.
+  // Returns whether the device of `node` has a kernel of `op`, for passes that want to replace the
+  // node by one of that op.
   bool HasKernel(absl::string_view op, const Node& node) const {
     return HasKernel(op, node, AttrMap());
   }
@@ -44,27 +48,18 @@ struct OptimizationItem {
   }
 };
 
-// Rewrites a graph into one that gives the same results. Stateless; thread-safe.
+// Rewrites a graph into one that gives the same results. Each pass is correct by itself, so that
+// any of them can be left out. Stateless and thread-safe.
 class Pass {
  public:
   virtual ~Pass() = default;
+  // The name that --disable_pass takes.
   virtual absl::string_view name() const = 0;
-  // *changed is set if the graph was changed. On an error the graph is usable, and gives the same
-  // results as before.
+  // Sets *changed if it changed the graph; never clears it. A pass that returns an error leaves a
+  // valid graph that gives the same results as before.
   virtual absl::Status Run(OptimizationItem& item, bool* changed) const = 0;
 };
 
-struct OptimizeOptions {
-  std::vector<std::string> disabled_passes;  // by name; --disable_pass
-  int max_rounds = 3;
-};
-
-// Runs the standard passes in order, round by round until nothing changes, and finally drops what
-// nothing preserved needs. A pass that fails with an error leaves the graph usable; the error ends
-// optimisation and is returned.
-// Errors: INVALID_ARGUMENT for a name in disabled_passes that no pass has; those of passes.
-absl::Status Optimize(OptimizationItem& item, const OptimizeOptions& options);
-// Names of the standard passes in order.
-std::vector<std::string> StandardPassNames();
+using PassList = std::vector<std::unique_ptr<Pass>>;
 
 }  // namespace tessera

@@ -16,7 +16,7 @@
 #include "runtime/exec/executor.h"
 #include "runtime/framework/device_factory.h"
 #include "runtime/graph/prune.h"
-#include "runtime/optimize/pass.h"
+#include "runtime/optimize/optimize.h"
 
 namespace tensorflow {
 class GraphDef;

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "runtime/optimize/pass_names.h"
+#include "runtime/optimize/standard_passes.h"
 #include "serving/server/byte_size.h"
 #include "serving/server/text_proto_file.h"
 #include "tensorflow/core/protobuf/config.pb.h"

@@ -7,10 +7,12 @@
 #include "runtime/base/logging.h"
 #include "runtime/device/cpu/cpu_device.h"
 #include "runtime/graph/function.h"
+#include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/graph/prune.h"
-#include "runtime/optimize/pass.h"
+#include "runtime/optimize/optimize.h"
+#include "runtime/optimize/standard_passes.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -50,8 +52,14 @@ void Rewrite(const Graph& graph, Device& device) {
   item.preserved = pruned->results;
   item.preserved.insert(item.preserved.end(), pruned->targets.begin(), pruned->targets.end());
   item.device = &device;
-  const absl::Status status = Optimize(item, {});
-  CHECK(status.ok()) << status;
+  // Optimize() only warns of a pass that fails, which would hide it here.
+  for (const auto& pass : StandardPasses()) {
+    bool changed = false;
+    const absl::Status status = pass->Run(item, &changed);
+    CHECK(status.ok()) << pass->name() << ": " << status;
+    RemoveAllBut(item.graph, item.preserved);
+  }
+  CHECK(Optimize(item, {}).ok());
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
-#include "runtime/optimize/pass.h"
+#include "runtime/optimize/standard_passes.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/base/status.h"
-#include "runtime/graph/graph_algorithms.h"
 #include "runtime/optimize/absorb_scales.h"
 #include "runtime/optimize/fold_batch_norm.h"
 #include "runtime/optimize/fold_constants.h"
@@ -22,20 +20,16 @@
 #include "runtime/optimize/inline_functions.h"
 #include "runtime/optimize/merge_biases.h"
 #include "runtime/optimize/merge_duplicates.h"
-#include "runtime/optimize/pass_names.h"
 #include "runtime/optimize/prune_control_edges.h"
 #include "runtime/optimize/remove_no_ops.h"
 
 namespace tessera {
-namespace {
 
-using Passes = std::vector<std::unique_ptr<Pass>>;
-
-const Passes& StandardPasses() {
-  static const Passes* const kPasses = [] {
-    auto* passes = new Passes;
-    // Calls first: the other passes see only what is inlined. Folding turns frozen variables'
-    // arithmetic into the constants that those after it look for.
+const PassList& StandardPasses() {
+  static const PassList* const kPasses = [] {
+    auto* passes = new PassList;
+    // Calls are inlined first, because the other passes do not look into functions. Folding turns
+    // arithmetic on frozen variables into the constants that later passes look for.
     passes->push_back(std::make_unique<InlineFunctionsPass>());
     passes->push_back(std::make_unique<FreezeVariablesPass>());
     passes->push_back(std::make_unique<PruneControlEdgesPass>());
@@ -45,7 +39,7 @@ const Passes& StandardPasses() {
     passes->push_back(std::make_unique<FoldPadPass>());
     passes->push_back(std::make_unique<FoldBatchNormPass>());
     passes->push_back(std::make_unique<MergeBiasesPass>());
-    // Larger patterns before fuse_post_ops takes pieces of them away.
+    // The larger patterns are matched before fuse_post_ops, which would take nodes out of them.
     passes->push_back(std::make_unique<FuseGeluPass>());
     passes->push_back(std::make_unique<FuseEmbeddingPass>());
     passes->push_back(std::make_unique<FuseLayerNormPass>());
@@ -54,14 +48,18 @@ const Passes& StandardPasses() {
     passes->push_back(std::make_unique<FusePostOpsPass>());
     passes->push_back(std::make_unique<FuseResidualPass>());
     passes->push_back(std::make_unique<FuseSeparableBlockPass>());
-    // Last: a scale in a convolution is in the way of what takes the convolution into more.
+    // This pass is the last: no other pass fuses a convolution that scales its weights.
     passes->push_back(std::make_unique<AbsorbScalesPass>());
     return passes;
   }();
   return *kPasses;
 }
 
-}  // namespace
+std::vector<std::string> StandardPassNames() {
+  std::vector<std::string> names;
+  for (const auto& pass : StandardPasses()) names.emplace_back(pass->name());
+  return names;
+}
 
 absl::Status CheckPassNames(const std::vector<std::string>& names) {
   const std::vector<std::string> known = StandardPassNames();
@@ -72,29 +70,6 @@ absl::Status CheckPassNames(const std::vector<std::string>& names) {
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status Optimize(OptimizationItem& item, const OptimizeOptions& options) {
-  const std::vector<std::string>& disabled = options.disabled_passes;
-  RETURN_IF_ERROR(CheckPassNames(disabled));
-  bool changed = true;
-  for (int round = 0; round < options.max_rounds && changed; ++round) {
-    changed = false;
-    for (const auto& pass : StandardPasses()) {
-      if (std::find(disabled.begin(), disabled.end(), pass->name()) != disabled.end()) continue;
-      if (absl::Status status = pass->Run(item, &changed); !status.ok()) {
-        return Annotate(status, absl::StrCat("pass '", pass->name(), "': "));
-      }
-      RemoveAllBut(item.graph, item.preserved);
-    }
-  }
-  return absl::OkStatus();
-}
-
-std::vector<std::string> StandardPassNames() {
-  std::vector<std::string> names;
-  for (const auto& pass : StandardPasses()) names.emplace_back(pass->name());
-  return names;
 }
 
 }  // namespace tessera

@@ -1,13 +1,15 @@
-#include "runtime/optimize/pass.h"
+#include "runtime/optimize/optimize.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/standard_passes.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A layer as Keras 3 exports it: the weights in variables, batch norm as arithmetic.
 void BuildLayer(PassTestGraph& g) {
@@ -80,6 +82,74 @@ TEST(OptimizeTest, UnknownPassNamesAreRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.ToString(), HasSubstr("'no_such_pass'"));
   EXPECT_THAT(status.ToString(), HasSubstr("fold_constants"));
+}
+
+// Claims in its first two runs to have changed the graph, so that there are three rounds.
+class BusyPass : public Pass {
+ public:
+  explicit BusyPass(int* runs) : runs_(runs) {}
+  absl::string_view name() const override { return "busy"; }
+  absl::Status Run(OptimizationItem&, bool* changed) const override {
+    if (++*runs_ < 3) *changed = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  int* const runs_;
+};
+
+class FailingPass : public Pass {
+ public:
+  explicit FailingPass(int* runs) : runs_(runs) {}
+  absl::string_view name() const override { return "failing"; }
+  absl::Status Run(OptimizationItem&, bool*) const override {
+    ++*runs_;
+    return absl::InternalError("cannot match node 'x'");
+  }
+
+ private:
+  int* const runs_;
+};
+
+TEST(OptimizeTest, AFailingPassIsLeftOutAlone) {
+  PassTestGraph g;
+  g.Result(g.Arg(DType::kFloat));
+  int runs_before = 0, runs_failing = 0, runs_after = 0;
+  PassList passes;
+  passes.push_back(std::make_unique<BusyPass>(&runs_before));
+  passes.push_back(std::make_unique<FailingPass>(&runs_failing));
+  passes.push_back(std::make_unique<BusyPass>(&runs_after));
+
+  ::testing::internal::CaptureStderr();
+  RunPasses(passes, g.item, {.max_rounds = 5});
+  const std::string log = ::testing::internal::GetCapturedStderr();
+
+  EXPECT_EQ(runs_before, 3);
+  EXPECT_EQ(runs_failing, 1) << "a pass that failed is not tried again";
+  EXPECT_EQ(runs_after, 3);
+  EXPECT_THAT(log, HasSubstr("pass 'failing'"));
+  EXPECT_THAT(log, HasSubstr("cannot match node 'x'"));
+  EXPECT_THAT(log, Not(HasSubstr("busy")));
+}
+
+TEST(OptimizeTest, ADisabledPassDoesNotRun) {
+  PassTestGraph g;
+  g.Result(g.Arg(DType::kFloat));
+  int runs = 0;
+  PassList passes;
+  passes.push_back(std::make_unique<FailingPass>(&runs));
+  RunPasses(passes, g.item, {.disabled_passes = {"failing"}});
+  EXPECT_EQ(runs, 0);
+}
+
+TEST(OptimizeTest, RoundsEndAtTheirLimit) {
+  PassTestGraph g;
+  g.Result(g.Arg(DType::kFloat));
+  int runs = 0;
+  PassList passes;
+  passes.push_back(std::make_unique<BusyPass>(&runs));
+  RunPasses(passes, g.item, {.max_rounds = 2});
+  EXPECT_EQ(runs, 2);
 }
 
 TEST(OptimizeTest, WhatNothingNeedsIsDropped) {
