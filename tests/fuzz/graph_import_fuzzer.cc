@@ -51,7 +51,7 @@ void Rewrite(const Graph& graph, Device& device) {
   item.graph = pruned->graph.get();
   item.preserved = pruned->results;
   item.preserved.insert(item.preserved.end(), pruned->targets.begin(), pruned->targets.end());
-  item.device = &device;
+  item.devices = {&device};
   // Optimize() only warns of a pass that fails, which would hide it here.
   for (const auto& pass : StandardPasses()) {
     bool changed = false;
