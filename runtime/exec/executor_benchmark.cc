@@ -1,7 +1,7 @@
 // What an executor costs a node: chains of nodes that do nothing.
 #include "benchmark/benchmark.h"
 #include "runtime/exec/executor.h"
-#include "runtime/exec/executor_test_ops.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 
 namespace tessera {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/exec/executor_test_ops.h"
 #include "runtime/exec/step_stats.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 
 namespace tessera {

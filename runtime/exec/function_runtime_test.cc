@@ -6,8 +6,8 @@
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
 #include "runtime/device/cpu/cpu_device.h"
-#include "runtime/exec/executor_test_ops.h"
 #include "runtime/exec/missing_kernels.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 #include "tensorflow/core/framework/function.pb.h"
 
 namespace tessera {

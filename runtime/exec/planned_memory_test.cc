@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "runtime/tensor/counting_allocator.h"
+#include "runtime/tensor/testing/counting_allocator.h"
 
 namespace tessera {
 namespace {

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "runtime/exec/executor_test_ops.h"
-#include "runtime/framework/test_device.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/tensor/counting_allocator.h"
+#include "runtime/framework/testing/test_device.h"
+#include "runtime/tensor/testing/counting_allocator.h"
 
 namespace tessera {
 namespace {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_import.h"
-#include "runtime/graph/recorded_graphs.h"
+#include "runtime/graph/testing/recorded_graphs.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {

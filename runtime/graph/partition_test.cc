@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/device/cpu/cpu_device.h"
-#include "runtime/exec/executor_test_ops.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 #include "runtime/graph/loop_frames.h"
 
 namespace tessera {

@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 #include "runtime/host/mapped_file.h"
-#include "runtime/host/tested_mapping.h"
+#include "runtime/host/testing/mapping_state.h"
 
 namespace tessera {
 namespace {

@@ -1,6 +1,6 @@
 // What elementwise kernels cost: the fixed part on scalars, and the loops on arrays.
 #include "benchmark/benchmark.h"
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

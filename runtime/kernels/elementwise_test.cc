@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

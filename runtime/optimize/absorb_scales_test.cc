@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
 namespace {

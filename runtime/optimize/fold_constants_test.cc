@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 #include "runtime/host/mapped_file.h"
-#include "runtime/host/tested_mapping.h"
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/host/testing/mapping_state.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "gtest/gtest.h"
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
 namespace {

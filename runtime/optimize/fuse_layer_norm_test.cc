@@ -1,7 +1,7 @@
 #include "runtime/optimize/fuse_layer_norm.h"
 
 #include "gtest/gtest.h"
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
 namespace {

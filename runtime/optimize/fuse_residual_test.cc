@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "runtime/optimize/absorb_scales.h"
 #include "runtime/optimize/fuse_post_ops.h"
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
 namespace {

@@ -8,7 +8,7 @@
 #include "runtime/optimize/absorb_scales.h"
 #include "runtime/optimize/fuse_post_ops.h"
 #include "runtime/optimize/fuse_residual.h"
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
 namespace {

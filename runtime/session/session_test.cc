@@ -8,7 +8,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
-#include "runtime/exec/executor_test_ops.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 #include "runtime/host/background.h"
 #include "runtime/session/run_slots.h"
 #include "tensorflow/core/framework/graph.pb.h"

@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/tensor/counting_allocator.h"
 #include "runtime/tensor/resource_handle.h"
+#include "runtime/tensor/testing/counting_allocator.h"
 #include "runtime/tensor/variant.h"
 
 namespace tessera {

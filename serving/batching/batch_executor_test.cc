@@ -5,7 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serving/batching/half_plus_two_callable.h"
+#include "serving/batching/testing/half_plus_two_callable.h"
 
 namespace tessera::serving {
 namespace {

@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "runtime/base/cancellation.h"
 #include "serving/batching/adaptive_batcher.h"
-#include "serving/batching/half_plus_two_callable.h"
 #include "serving/batching/pooled_batcher.h"
+#include "serving/batching/testing/half_plus_two_callable.h"
 
 namespace tessera::serving {
 namespace {

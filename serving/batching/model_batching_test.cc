@@ -6,8 +6,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serving/batching/adaptive_batcher.h"
-#include "serving/batching/half_plus_two_callable.h"
 #include "serving/batching/pooled_batcher.h"
+#include "serving/batching/testing/half_plus_two_callable.h"
 
 namespace tessera::serving {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serving/core/manager.h"
-#include "serving/core/manager_fixture.h"
+#include "serving/core/testing/manager_fixture.h"
 
 namespace tessera::serving {
 namespace {

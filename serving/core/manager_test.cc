@@ -18,7 +18,7 @@
 #include "runtime/base/thread_pool.h"
 #include "runtime/host/background.h"
 #include "runtime/host/core_set.h"
-#include "serving/core/manager_fixture.h"
+#include "serving/core/testing/manager_fixture.h"
 
 namespace tessera::serving {
 namespace {

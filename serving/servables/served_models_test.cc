@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "serving/servables/saved_model/linear_session.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 
 namespace tessera::serving {
 namespace {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/base/file_system.h"
-#include "serving/servables/saved_model/linear_session.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
 
 namespace tessera::serving {

@@ -6,7 +6,7 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
-#include "serving/frontend/wire/predict_request_contents.h"
+#include "serving/frontend/wire/testing/predict_request_contents.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 #include "gtest/gtest.h"
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

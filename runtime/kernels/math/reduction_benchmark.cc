@@ -1,6 +1,6 @@
 // Reductions over rows, columns and everything.
 #include "benchmark/benchmark.h"
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

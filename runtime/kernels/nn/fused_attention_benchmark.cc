@@ -1,7 +1,7 @@
 // Attention of a few texts, in the layout of Keras: [batch, tokens, heads, features].
 #include "benchmark/benchmark.h"
-#include "runtime/kernels/kernel_runner.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

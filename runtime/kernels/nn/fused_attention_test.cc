@@ -3,8 +3,8 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/thread_pool.h"
-#include "runtime/kernels/kernel_runner.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

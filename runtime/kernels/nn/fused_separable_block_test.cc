@@ -1,6 +1,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/kernel_runner.h"
 #include "runtime/kernels/parsing/feature_list_parser.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {

@@ -12,7 +12,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/host/pace.h"
-#include "serving/servables/saved_model/linear_session.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 #include "serving/servables/served_models.h"
 
 namespace tessera::serving {

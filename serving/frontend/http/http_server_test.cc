@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serving/frontend/http/http_test_client.h"
+#include "serving/frontend/http/testing/http_client.h"
 
 namespace tessera::serving {
 namespace {

@@ -10,8 +10,8 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "serving/frontend/http/http_test_client.h"
-#include "serving/servables/saved_model/linear_session.h"
+#include "serving/frontend/http/testing/http_client.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 #include "serving/servables/served_models.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 

@@ -11,7 +11,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "serving/frontend/wire/predict_request_contents.h"
+#include "serving/frontend/wire/testing/predict_request_contents.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 
 namespace tessera::serving {

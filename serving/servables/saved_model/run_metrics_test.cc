@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
-#include "serving/servables/saved_model/linear_session.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 
 namespace tessera::serving {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "serving/servables/saved_model/linear_session.h"
 #include "serving/servables/saved_model/signature_runs.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 
 namespace tessera::serving {
 namespace {

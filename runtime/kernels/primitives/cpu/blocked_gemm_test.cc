@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/matmul.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
-#include "runtime/kernels/primitives/cpu/tested_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/testing/micro_kernels.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
 namespace {

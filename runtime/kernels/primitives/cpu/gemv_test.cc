@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
-#include "runtime/kernels/primitives/cpu/tested_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/testing/micro_kernels.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
-#include "runtime/kernels/primitives/cpu/random_floats.h"
+#include "runtime/kernels/primitives/cpu/testing/random_floats.h"
 
 namespace tessera {
 namespace {

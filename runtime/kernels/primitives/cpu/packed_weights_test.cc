@@ -8,13 +8,13 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
-#include "runtime/framework/test_device.h"
+#include "runtime/framework/testing/test_device.h"
 #include "runtime/host/mapped_file.h"
-#include "runtime/host/tested_mapping.h"
+#include "runtime/host/testing/mapping_state.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 
 namespace tessera {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/random_floats.h"
+#include "runtime/kernels/primitives/cpu/testing/random_floats.h"
 
 namespace tessera::simd {
 namespace {

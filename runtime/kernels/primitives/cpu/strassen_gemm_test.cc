@@ -7,8 +7,8 @@
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
 #include "runtime/kernels/primitives/cpu/strassen.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
 namespace {

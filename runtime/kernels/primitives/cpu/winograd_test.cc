@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/reference_product.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 namespace tessera {
 namespace {

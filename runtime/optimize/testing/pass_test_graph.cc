@@ -1,4 +1,4 @@
-#include "runtime/optimize/pass_test_graph.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
 
 #include <cmath>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "runtime/graph/recorded_graphs.h"
+#include "runtime/graph/testing/recorded_graphs.h"
 
 #include <algorithm>
 #include <cstdlib>

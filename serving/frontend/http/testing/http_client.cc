@@ -1,4 +1,4 @@
-#include "serving/frontend/http/http_test_client.h"
+#include "serving/frontend/http/testing/http_client.h"
 
 #include <netinet/in.h>
 #include <poll.h>

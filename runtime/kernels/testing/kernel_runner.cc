@@ -1,4 +1,4 @@
-#include "runtime/kernels/kernel_runner.h"
+#include "runtime/kernels/testing/kernel_runner.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "serving/servables/saved_model/linear_session.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
 
 #include <utility>
 

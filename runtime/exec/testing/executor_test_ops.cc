@@ -1,4 +1,4 @@
-#include "runtime/exec/executor_test_ops.h"
+#include "runtime/exec/testing/executor_test_ops.h"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include "serving/frontend/wire/predict_request_contents.h"
+#include "serving/frontend/wire/testing/predict_request_contents.h"
 
 #include <grpcpp/support/slice.h>
 

@@ -1,8 +1,8 @@
-#include "runtime/kernels/primitives/cpu/reference_product.h"
+#include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
 #include <algorithm>
 
-#include "runtime/kernels/primitives/cpu/random_floats.h"
+#include "runtime/kernels/primitives/cpu/testing/random_floats.h"
 
 namespace tessera {
 namespace {
