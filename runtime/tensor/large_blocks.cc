@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-// Of mimalloc, in programs that are linked with it (//third_party:heap).
+// Defined by mimalloc in programs that link it (//runtime/host/malloc).
 extern "C" void mi_collect(bool force) __attribute__((weak));
 
 namespace tessera {
