@@ -1,172 +1,71 @@
 #include "serving/core/metrics.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <type_traits>
-#include <utility>
 #include <variant>
 
 #include "absl/hash/hash.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "runtime/base/logging.h"
+#include "serving/core/metrics_page.h"
 
 namespace tessera::serving {
 namespace {
 
-// "/tensorflow/serving/request_count" -> ":tensorflow:serving:request_count"
-std::string PrintedName(absl::string_view name) {
-  std::string printed(name);
-  for (char& c : printed) {
-    if (!absl::ascii_isalnum(c) && c != '_') c = ':';
-  }
-  return printed;
+size_t BucketOf(absl::Span<const double> bounds, double sample) {
+  return std::upper_bound(bounds.begin(), bounds.end(), sample) - bounds.begin();
 }
 
-std::string PrintedLabel(absl::string_view label) {
-  std::string printed(label);
-  for (char& c : printed) {
-    if (!absl::ascii_isalnum(c)) c = '_';
-  }
-  if (!printed.empty() && absl::ascii_isdigit(printed[0])) return absl::StrCat("_", printed);
-  return printed;
-}
-
-// The size of the UTF-8 character that `text`, which is not empty, begins with; 0 if it is none.
-size_t CharacterSize(absl::string_view text) {
-  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return 1;
-  const size_t size = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < size) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Spelt longer than need be, of a surrogate pair, or beyond the last character.
-  const bool is_none = (byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) > 0x9F) ||
-                       (byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) > 0x8F);
-  return is_none ? 0 : size;
-}
-
-// As Prometheus reads it, which gives up a page with anything else. Bytes that are no text are
-// shown as texts of their own.
-void AppendEscaped(absl::string_view value, std::string* out) {
-  while (!value.empty()) {
-    const size_t size = CharacterSize(value);
-    if (size == 0) {
-      absl::StrAppend(out, "\\\\x",
-                      absl::Hex(static_cast<unsigned char>(value[0]), absl::kZeroPad2));
-    } else if (value[0] == '\n') {
-      out->append("\\n");
-    } else {
-      if (value[0] == '\\' || value[0] == '"') out->push_back('\\');
-      out->append(value.data(), size);
-    }
-    value.remove_prefix(std::max<size_t>(size, 1));
-  }
-}
-
-// `a="x",b="y"`; empty without labels.
-std::string PrintedLabels(const std::vector<std::string>& labels,
-                          const std::vector<std::string>& values) {
-  std::string text;
-  for (size_t i = 0; i < values.size(); ++i) {
-    absl::StrAppend(&text, i > 0 ? "," : "", PrintedLabel(labels[i]), "=\"");
-    AppendEscaped(values[i], &text);
-    text.push_back('"');
-  }
-  return text;
-}
-
-void RenderCell(absl::string_view name, const std::string& labels, const Counter& counter,
-                std::string* page) {
-  absl::StrAppend(page, name, "{", labels, "} ", counter.value(), "\n");
-}
-
-void RenderCell(absl::string_view name, const std::string& labels, const Gauge& gauge,
-                std::string* page) {
-  absl::StrAppend(page, name, "{", labels, "} ", gauge.value(), "\n");
-}
-
-void RenderCell(absl::string_view name, const std::string& labels, const Histogram& histogram,
-                std::string* page) {
-  const absl::string_view comma = labels.empty() ? "" : ",";
-  int64_t total = 0;
-  for (size_t i = 0; i <= histogram.bounds().size(); ++i) {
-    total += histogram.bucket(i);
-    const std::string bound = i < histogram.bounds().size()
-                                  ? absl::StrFormat("%.6g", histogram.bounds()[i])
-                                  : std::string("+Inf");
-    absl::StrAppend(page, name, "_bucket{", labels, comma, "le=\"", bound, "\"} ", total, "\n");
-  }
-  absl::StrAppend(page, name, "_sum{", labels, "} ", absl::StrFormat("%.6g", histogram.sum()), "\n",
-                  name, "_count{", labels, "} ", total, "\n");
-}
-
-void RenderType(absl::string_view name, absl::string_view type, std::string* page) {
-  absl::StrAppend(page, "# TYPE ", name, " ", type, "\n");
-}
-
-// Prometheus's word for families of a kind of cell.
-template <typename Cell>
-constexpr absl::string_view kTypeName;
-template <>
-constexpr absl::string_view kTypeName<Counter> = "counter";
-template <>
-constexpr absl::string_view kTypeName<Gauge> = "gauge";
-template <>
-constexpr absl::string_view kTypeName<Histogram> = "histogram";
-
-template <typename Cell>
-void RenderFamily(absl::string_view name, const MetricFamily<Cell>& family, std::string* page) {
-  RenderType(name, kTypeName<Cell>, page);
-  for (const auto* node : family.Cells()) {
-    RenderCell(name, PrintedLabels(family.labels(), node->values), *node->cell, page);
-  }
-}
-
-template <typename Cell>
-void RenderFamily(absl::string_view name, const PassingFamily<Cell>& family, std::string* page) {
-  RenderType(name, kTypeName<Cell>, page);
-  family.ForEach([&](const std::vector<std::string>& values, const Cell& cell) {
-    RenderCell(name, PrintedLabels(family.labels(), values), cell, page);
-  });
-}
-
-template <typename Cell>
-std::unique_ptr<Cell> MakeCell(const std::vector<double>& bounds) {
-  if constexpr (std::is_same_v<Cell, Histogram>) {
-    return std::make_unique<Cell>(bounds);
+// The library's family of this name, which the first call creates. The library compares the name
+// with those of all families, so families without cells are not told to it.
+template <typename Kept>
+prometheus::Family<Kept>& KeptFamily(const MetricDeclaration& declaration) {
+  const auto registered = [&](auto builder) -> prometheus::Family<Kept>& {
+    return builder.Name(declaration.name).Register(*declaration.registry);
+  };
+  if constexpr (std::is_same_v<Kept, prometheus::Counter>) {
+    return registered(prometheus::BuildCounter());
+  } else if constexpr (std::is_same_v<Kept, prometheus::Gauge>) {
+    return registered(prometheus::BuildGauge());
   } else {
-    return std::make_unique<Cell>();
+    return registered(prometheus::BuildHistogram());
   }
 }
 
-template <typename Cell>
-std::optional<int64_t> FirstValueOf(const MetricFamily<Cell>& family) {
-  const auto cells = family.Cells();
-  if (cells.empty()) return std::nullopt;
-  return cells.front()->cell->value();
+// The library's cell of these labels, which the first call creates.
+template <typename Kept>
+Kept& KeptCell(const MetricDeclaration& declaration, const prometheus::Labels& labels) {
+  if constexpr (std::is_same_v<Kept, prometheus::Histogram>) {
+    return KeptFamily<Kept>(declaration).Add(labels, declaration.bounds);
+  } else {
+    return KeptFamily<Kept>(declaration).Add(labels);
+  }
+}
+
+template <typename Values>
+prometheus::Labels LabelsOf(const MetricDeclaration& declaration, const Values& values) {
+  CHECK(values.size() == declaration.labels.size())
+      << declaration.name << " takes " << declaration.labels.size() << " labels";
+  prometheus::Labels labels;
+  auto label = declaration.labels.begin();
+  for (const auto& value : values) labels.emplace(*label++, value);
+  return labels;
 }
 
 }  // namespace
 
-Histogram::Histogram(absl::Span<const double> bounds)
-    : bounds_(bounds), buckets_(new std::atomic<int64_t>[bounds.size() + 1]()) {}
+Histogram::Histogram(prometheus::Histogram* kept, absl::Span<const double> bounds)
+    : kept_(kept), bounds_(bounds), buckets_(new std::atomic<int64_t>[bounds.size() + 1]()) {}
 
 void Histogram::Record(double sample) {
-  const size_t i = std::upper_bound(bounds_.begin(), bounds_.end(), sample) - bounds_.begin();
-  buckets_[i].fetch_add(1, std::memory_order_relaxed);
-  double sum = sum_.load(std::memory_order_relaxed);
-  while (!sum_.compare_exchange_weak(sum, sum + sample, std::memory_order_relaxed)) {
-  }
+  buckets_[BucketOf(bounds_, sample)].fetch_add(1, std::memory_order_relaxed);
+  sum_.fetch_add(sample, std::memory_order_relaxed);
 }
 
-int64_t Histogram::count() const {
-  int64_t count = 0;
-  for (size_t i = 0; i <= bounds_.size(); ++i) count += bucket(i);
-  return count;
+void Histogram::Flush() {
+  std::vector<double> counts(bounds_.size() + 1);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = static_cast<double>(buckets_[i].exchange(0, std::memory_order_relaxed));
+  }
+  kept_->ObserveMultiple(counts, sum_.exchange(0, std::memory_order_relaxed));
 }
 
 std::vector<double> ExponentialBounds(double scale, double growth, int count) {
@@ -177,11 +76,6 @@ std::vector<double> ExponentialBounds(double scale, double growth, int count) {
   }
   return bounds;
 }
-
-template <typename Cell>
-MetricFamily<Cell>::MetricFamily(std::string name, std::vector<std::string> labels,
-                                 std::vector<double> bounds)
-    : name_(std::move(name)), labels_(std::move(labels)), bounds_(std::move(bounds)) {}
 
 template <typename Cell>
 MetricFamily<Cell>::~MetricFamily() {
@@ -202,8 +96,19 @@ const typename MetricFamily<Cell>::Node* MetricFamily<Cell>::Find(
 }
 
 template <typename Cell>
+typename MetricFamily<Cell>::CellPointer MetricFamily<Cell>::MakeCell(
+    const std::vector<std::string>& values) const {
+  const prometheus::Labels labels = LabelsOf(declaration_, values);
+  if constexpr (std::is_same_v<Cell, Histogram>) {
+    return std::make_unique<Histogram>(&KeptCell<prometheus::Histogram>(declaration_, labels),
+                                       declaration_.bounds);
+  } else {
+    return &KeptCell<Cell>(declaration_, labels);
+  }
+}
+
+template <typename Cell>
 Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
-  CHECK(values.size() == labels_.size()) << name_ << " takes " << labels_.size() << " labels";
   std::atomic<const Node*>& list = heads_[absl::HashOf(values) % kBuckets];
   const Node* head = list.load(std::memory_order_acquire);
   if (const Node* found = Find(head, values)) [[likely]] {
@@ -211,16 +116,16 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
   }
   if (num_cells_.load(std::memory_order_relaxed) >= kMaxCells &&
       !std::all_of(values.begin(), values.end(), [](auto v) { return v == "other"; })) {
-    return Get(std::vector<absl::string_view>(labels_.size(), "other"));
+    return Get(std::vector<absl::string_view>(declaration_.labels.size(), "other"));
   }
-  // Some more than the limit may be made at once, by as many threads.
+  // Several threads at once may exceed the limit by their number.
   num_cells_.fetch_add(1, std::memory_order_relaxed);
   auto node = std::make_unique<Node>();
   for (const absl::string_view value : values) node->values.emplace_back(value);
-  node->cell = MakeCell<Cell>(bounds_);
+  node->cell = MakeCell(node->values);
   node->next = head;
   while (!list.compare_exchange_weak(head, node.get(), std::memory_order_acq_rel)) {
-    // Somebody was faster, perhaps with the same values.
+    // Another thread was faster, maybe with the same values.
     if (const Node* found = Find(head, values)) return *found->cell;
     node->next = head;
   }
@@ -228,105 +133,113 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
 }
 
 template <typename Cell>
-std::vector<const typename MetricFamily<Cell>::Node*> MetricFamily<Cell>::Cells() const {
-  std::vector<const Node*> cells;
-  for (const std::atomic<const Node*>& head : heads_) {
-    for (const Node* node = head.load(std::memory_order_acquire); node; node = node->next) {
-      cells.push_back(node);
+void MetricFamily<Cell>::Flush() {
+  if constexpr (std::is_same_v<Cell, Histogram>) {
+    for (const std::atomic<const Node*>& head : heads_) {
+      for (const Node* node = head.load(std::memory_order_acquire); node; node = node->next) {
+        node->cell->Flush();
+      }
     }
   }
-  std::sort(cells.begin(), cells.end(),
-            [](const Node* a, const Node* b) { return a->values < b->values; });
-  return cells;
 }
 
 template class MetricFamily<Counter>;
 template class MetricFamily<Gauge>;
 template class MetricFamily<Histogram>;
 
-template <typename Cell>
-void PassingFamily<Cell>::Record(std::initializer_list<absl::string_view> values,
-                                 absl::FunctionRef<void(Cell& cell)> record) {
-  CHECK(values.size() == labels_.size()) << values.size() << " values for " << labels_.size();
+template <typename Kept>
+void PassingFamily<Kept>::Record(std::initializer_list<absl::string_view> values, double amount) {
+  const prometheus::Labels labels = LabelsOf(declaration_, values);
   absl::MutexLock lock(&mu_);
-  std::unique_ptr<Cell>& cell = cells_[std::vector<std::string>(values.begin(), values.end())];
-  if (cell == nullptr) cell = MakeCell<Cell>(bounds_);
-  record(*cell);
+  Kept& cell = KeptCell<Kept>(declaration_, labels);
+  if constexpr (std::is_same_v<Kept, prometheus::Histogram>) {
+    std::vector<double> counts(declaration_.bounds.size() + 1);
+    counts[BucketOf(declaration_.bounds, amount)] = 1;
+    cell.ObserveMultiple(counts, amount);
+  } else {
+    cell.Increment(amount);
+  }
 }
 
-template <typename Cell>
-void PassingFamily<Cell>::Erase(absl::string_view label, absl::string_view value) {
-  const auto position = std::find(labels_.begin(), labels_.end(), label) - labels_.begin();
-  if (position == static_cast<ptrdiff_t>(labels_.size())) return;
+template <typename Kept>
+void PassingFamily<Kept>::Erase(absl::string_view label, absl::string_view value) {
+  const std::string printed = PrintedLabel(label);
   absl::MutexLock lock(&mu_);
-  std::erase_if(cells_, [&](const auto& cell) { return cell.first[position] == value; });
+  prometheus::Family<Kept>& family = KeptFamily<Kept>(declaration_);
+  for (const prometheus::MetricFamily& collected : family.Collect()) {
+    for (const prometheus::ClientMetric& metric : collected.metric) {
+      if (LabelValue(metric, printed) != value) continue;
+      prometheus::Labels labels;
+      for (const auto& entry : metric.label) labels.emplace(entry.name, entry.value);
+      family.Remove(&KeptCell<Kept>(declaration_, labels));
+    }
+  }
 }
 
-template <typename Cell>
-void PassingFamily<Cell>::ForEach(
-    absl::FunctionRef<void(const std::vector<std::string>& values, const Cell& cell)> visit) const {
-  absl::MutexLock lock(&mu_);
-  for (const auto& [values, cell] : cells_) visit(values, *cell);
-}
-
-template class PassingFamily<Counter>;
-template class PassingFamily<Histogram>;
+template class PassingFamily<prometheus::Counter>;
+template class PassingFamily<prometheus::Histogram>;
 
 struct MetricsRegistry::Family {
-  // A gauge that is collected.
-  struct Collected {
-    std::vector<std::string> labels;
-    Collect collect;  // empty once the collection has ended
-  };
+  std::string name;  // as added
+  prometheus::MetricType type;
+  std::vector<std::string> labels;  // as printed
   std::variant<std::monostate, std::unique_ptr<CounterFamily>, std::unique_ptr<GaugeFamily>,
                std::unique_ptr<HistogramFamily>, std::unique_ptr<PassingCounterFamily>,
-               std::unique_ptr<PassingHistogramFamily>, Collected>
+               std::unique_ptr<PassingHistogramFamily>, Collect>
       kind;
 };
 
 MetricsRegistry::MetricsRegistry() = default;
 MetricsRegistry::~MetricsRegistry() = default;
 
-MetricsRegistry::Family& MetricsRegistry::Find(absl::string_view name) {
+MetricsRegistry::Family& MetricsRegistry::Find(absl::string_view name, prometheus::MetricType type,
+                                               std::vector<std::string> labels) {
   std::unique_ptr<Family>& family = families_[PrintedName(name)];
-  if (family == nullptr) family = std::make_unique<Family>();
+  if (family == nullptr) {
+    for (std::string& label : labels) label = PrintedLabel(label);
+    family.reset(new Family{std::string(name), type, std::move(labels), std::monostate()});
+  }
   return *family;
 }
 
-template <typename Kind, typename... Arguments>
-Kind* MetricsRegistry::Add(absl::string_view name, Arguments... arguments) {
+template <typename Kind>
+Kind* MetricsRegistry::Add(absl::string_view name, prometheus::MetricType type,
+                           std::vector<std::string> labels, std::vector<double> bounds) {
   absl::MutexLock lock(&mu_);
-  Family& family = Find(name);
+  Family& family = Find(name, type, std::move(labels));
   if (std::holds_alternative<std::monostate>(family.kind)) {
-    family.kind = std::make_unique<Kind>(std::move(arguments)...);
+    family.kind = std::make_unique<Kind>(
+        MetricDeclaration{&kept_, PrintedName(name), family.labels, std::move(bounds)});
   }
   return std::get<std::unique_ptr<Kind>>(family.kind).get();
 }
 
 CounterFamily* MetricsRegistry::AddCounter(absl::string_view name,
                                            std::vector<std::string> labels) {
-  return Add<CounterFamily>(name, std::string(name), std::move(labels), std::vector<double>());
+  return Add<CounterFamily>(name, prometheus::MetricType::Counter, std::move(labels), {});
 }
 
 GaugeFamily* MetricsRegistry::AddGauge(absl::string_view name, std::vector<std::string> labels) {
-  return Add<GaugeFamily>(name, std::string(name), std::move(labels), std::vector<double>());
+  return Add<GaugeFamily>(name, prometheus::MetricType::Gauge, std::move(labels), {});
 }
 
 HistogramFamily* MetricsRegistry::AddHistogram(absl::string_view name,
                                                std::vector<std::string> labels,
                                                std::vector<double> bounds) {
-  return Add<HistogramFamily>(name, std::string(name), std::move(labels), std::move(bounds));
+  return Add<HistogramFamily>(name, prometheus::MetricType::Histogram, std::move(labels),
+                              std::move(bounds));
 }
 
 PassingCounterFamily* MetricsRegistry::AddPassingCounter(absl::string_view name,
                                                          std::vector<std::string> labels) {
-  return Add<PassingCounterFamily>(name, std::move(labels), std::vector<double>());
+  return Add<PassingCounterFamily>(name, prometheus::MetricType::Counter, std::move(labels), {});
 }
 
 PassingHistogramFamily* MetricsRegistry::AddPassingHistogram(absl::string_view name,
                                                              std::vector<std::string> labels,
                                                              std::vector<double> bounds) {
-  return Add<PassingHistogramFamily>(name, std::move(labels), std::move(bounds));
+  return Add<PassingHistogramFamily>(name, prometheus::MetricType::Histogram, std::move(labels),
+                                     std::move(bounds));
 }
 
 void MetricsRegistry::EraseCells(absl::string_view label, absl::string_view value) {
@@ -344,49 +257,76 @@ void MetricsRegistry::EraseCells(absl::string_view label, absl::string_view valu
 std::unique_ptr<MetricsRegistry::Collection> MetricsRegistry::CollectGauge(
     absl::string_view name, std::vector<std::string> labels, Collect collect) {
   absl::MutexLock lock(&mu_);
-  Family& family = Find(name);
-  family.kind = Family::Collected{std::move(labels), std::move(collect)};
+  Family& family = Find(name, prometheus::MetricType::Gauge, std::move(labels));
+  family.kind = std::move(collect);
   return std::make_unique<Collection>(this, &family);
 }
 
 MetricsRegistry::Collection::~Collection() {
   absl::MutexLock lock(&registry_->mu_);
-  std::get<Family::Collected>(family_->kind).collect = nullptr;
+  family_->kind = Collect();
 }
 
-std::string MetricsRegistry::RenderMetrics() const {
-  std::string page;
-  absl::MutexLock lock(&mu_);
+std::map<std::string, prometheus::MetricFamily> MetricsRegistry::CollectKept() {
   for (const auto& [name, family] : families_) {
-    const auto render = [&page, &name = name](const auto& kind) {
-      using Kind = std::decay_t<decltype(kind)>;
-      if constexpr (std::is_same_v<Kind, Family::Collected>) {
-        RenderType(name, "gauge", &page);
-        if (kind.collect == nullptr) return;
-        for (const Sample& sample : kind.collect()) {
-          absl::StrAppend(&page, name, "{", PrintedLabels(kind.labels, sample.values), "} ",
-                          sample.value, "\n");
-        }
-      } else if constexpr (!std::is_same_v<Kind, std::monostate>) {
-        RenderFamily(name, *kind, &page);
+    if (const auto* histogram = std::get_if<std::unique_ptr<HistogramFamily>>(&family->kind)) {
+      (*histogram)->Flush();
+    }
+  }
+  std::map<std::string, prometheus::MetricFamily> by_name;
+  for (prometheus::MetricFamily& collected : kept_.Collect()) {
+    const std::vector<std::string>& labels = families_.at(collected.name)->labels;
+    const auto comes_before = [&labels](const prometheus::ClientMetric& a,
+                                        const prometheus::ClientMetric& b) {
+      for (const std::string& label : labels) {
+        const int order = LabelValue(a, label).compare(LabelValue(b, label));
+        if (order != 0) return order < 0;
       }
+      return false;
     };
-    std::visit(render, family->kind);
+    std::sort(collected.metric.begin(), collected.metric.end(), comes_before);
+    by_name.emplace(collected.name, std::move(collected));
+  }
+  return by_name;
+}
+
+std::string MetricsRegistry::RenderMetrics() {
+  absl::MutexLock lock(&mu_);
+  const std::map<std::string, prometheus::MetricFamily> kept = CollectKept();
+  std::string page;
+  for (const auto& [name, family] : families_) {
+    if (const auto found = kept.find(name); found != kept.end()) {
+      AppendFamily(found->second, family->labels, &page);
+      continue;
+    }
+    prometheus::MetricFamily shown{name, "", family->type, {}};
+    if (const auto* collect = std::get_if<Collect>(&family->kind); collect && *collect) {
+      for (const Sample& sample : (*collect)()) {
+        prometheus::ClientMetric& metric = shown.metric.emplace_back();
+        for (size_t i = 0; i < sample.values.size(); ++i) {
+          metric.label.push_back({family->labels[i], sample.values[i]});
+        }
+        metric.gauge.value = static_cast<double>(sample.value);
+      }
+    }
+    AppendFamily(shown, family->labels, &page);
   }
   return page;
 }
 
-std::optional<int64_t> MetricsRegistry::FirstValue(absl::string_view name) const {
+std::optional<int64_t> MetricsRegistry::FirstValue(absl::string_view name) {
   absl::MutexLock lock(&mu_);
-  auto it = families_.find(PrintedName(name));
-  if (it == families_.end()) return std::nullopt;
-  const auto& kind = it->second->kind;
-  if (const auto* counter = std::get_if<std::unique_ptr<CounterFamily>>(&kind)) {
-    if ((*counter)->name() == name) return FirstValueOf(**counter);
-  } else if (const auto* gauge = std::get_if<std::unique_ptr<GaugeFamily>>(&kind)) {
-    if ((*gauge)->name() == name) return FirstValueOf(**gauge);
+  const auto family = families_.find(PrintedName(name));
+  if (family == families_.end() || family->second->name != name) return std::nullopt;
+  const std::map<std::string, prometheus::MetricFamily> kept = CollectKept();
+  const auto found = kept.find(family->first);
+  if (found == kept.end() || found->second.type == prometheus::MetricType::Histogram) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const prometheus::ClientMetric& first = found->second.metric.front();
+  return static_cast<int64_t>(found->second.type == prometheus::MetricType::Counter
+                                  ? first.counter.value
+                                  : first.gauge.value);
 }
 
 }  // namespace tessera::serving

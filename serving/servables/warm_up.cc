@@ -206,9 +206,7 @@ absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string&
   }
   RETURN_IF_ERROR(status);
   const absl::Duration time = absl::Now() - start;
-  warmup_latency_->Record({directory, "OK"}, [time](Histogram& latency) {
-    latency.Record(absl::ToDoubleMicroseconds(time));
-  });
+  warmup_latency_->Record({directory, "OK"}, absl::ToDoubleMicroseconds(time));
   LOG(INFO) << "warmed up " << directory << " with " << num_records << " records in "
             << absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1)));
   return absl::OkStatus();

@@ -69,10 +69,10 @@ class RestServerTest : public ::testing::Test {
     HttpTestClient client(server_->port());
     return client.Ask(method, target, body, headers).value_or(HttpTestClient::Reply());
   }
-  int64_t Count(absl::string_view model, absl::string_view status) {
+  double Count(absl::string_view model, absl::string_view status) {
     return metrics_.AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})
         ->Get({model, status})
-        .value();
+        .Value();
   }
 
   fs::path root_;

@@ -93,12 +93,9 @@ std::shared_ptr<const Callable> RunMetrics::Meter(std::shared_ptr<const Callable
 
 void RunMetrics::RecordLoad(absl::string_view directory,
                             const absl::StatusOr<SavedModelBundle>& bundle, absl::Duration time) {
-  load_attempts_->Record({directory, bundle.ok() ? "success" : "fail"},
-                         [](Counter& attempts) { attempts.Increment(); });
+  load_attempts_->Record({directory, bundle.ok() ? "success" : "fail"}, 1);
   if (!bundle.ok()) return;
-  load_latency_->Record({directory}, [time](Counter& latency) {
-    latency.Increment(absl::ToInt64Microseconds(time));
-  });
+  load_latency_->Record({directory}, static_cast<double>(absl::ToInt64Microseconds(time)));
   session_created_->Set(1);
   reads_->Get({"cc_load"}).Increment();
   reads_by_version_->Get({bundle->meta_graph->has_object_graph_def() ? "2" : "1"}).Increment();
@@ -113,8 +110,7 @@ void RunMetrics::RecordLoad(absl::string_view directory,
     }
   }
   for (const auto& [stage, micros] : of_model) {
-    load_stages_->Record({directory, stage},
-                         [micros = micros](Histogram& times) { times.Record(micros); });
+    load_stages_->Record({directory, stage}, micros);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,17 +17,18 @@ using ::testing::SizeIs;
 class ShownPathsTest : public ::testing::Test {
  protected:
   std::unique_ptr<ShownPaths::Share> Load(const std::string& path) {
-    loads_->Record({path, "success"}, [](Counter& loads) { loads.Increment(); });
+    loads_->Record({path, "success"}, 1);
     return paths_.Show(path);
   }
   void LoadAndUnload(const std::string& model, int first, int last) {
     for (int version = first; version <= last; ++version) Load(absl::StrCat(model, "/", version));
   }
-  std::vector<std::string> Shown() const {
+  std::vector<std::string> Shown() {
     std::vector<std::string> paths;
-    loads_->ForEach([&](const std::vector<std::string>& values, const Counter&) {
-      paths.push_back(values[0]);
-    });
+    for (const absl::string_view line : absl::StrSplit(registry_.RenderMetrics(), '\n')) {
+      const std::vector<std::string> parts = absl::StrSplit(line, '"');
+      if (parts.size() > 1) paths.push_back(parts[1]);
+    }
     return paths;
   }
 

@@ -1,0 +1,60 @@
+// What the path of a request pays for its metrics, here and with prometheus-cpp alone. Run with
+// --benchmark_enable_random_interleaving.
+#include <benchmark/benchmark.h>
+
+#include "serving/core/metrics.h"
+
+namespace tessera::serving {
+namespace {
+
+// The metrics of both, made once.
+struct Metrics {
+  const std::vector<double> bounds = ExponentialBounds(10, 1.8, 33);
+  MetricsRegistry registry;
+  CounterFamily* const counters = registry.AddCounter("/c", {"model_name", "status"});
+  Histogram& histogram = registry.AddHistogram("/h", {"model_name"}, bounds)->Get({"resnet"});
+  prometheus::Registry library;
+  prometheus::Family<prometheus::Counter>& library_counters =
+      prometheus::BuildCounter().Name(":c").Register(library);
+  prometheus::Histogram& library_histogram =
+      prometheus::BuildHistogram().Name(":h").Register(library).Add({{"model_name", "resnet"}},
+                                                                    bounds);
+
+  static Metrics& Shared() {
+    static auto* const metrics = new Metrics;
+    return *metrics;
+  }
+};
+
+double NextSample(double sample) { return sample < 1e5 ? sample * 1.3 : 100; }
+
+void BM_FindAndIncrement(benchmark::State& state) {
+  Metrics& metrics = Metrics::Shared();
+  for (auto _ : state) metrics.counters->Get({"resnet", "OK"}).Increment();
+}
+BENCHMARK(BM_FindAndIncrement)->ThreadRange(1, 4);
+
+void BM_LibraryFindAndIncrement(benchmark::State& state) {
+  Metrics& metrics = Metrics::Shared();
+  for (auto _ : state) {
+    metrics.library_counters.Add({{"model_name", "resnet"}, {"status", "OK"}}).Increment();
+  }
+}
+BENCHMARK(BM_LibraryFindAndIncrement)->ThreadRange(1, 4);
+
+void BM_Record(benchmark::State& state) {
+  Metrics& metrics = Metrics::Shared();
+  double sample = 100;
+  for (auto _ : state) metrics.histogram.Record(sample = NextSample(sample));
+}
+BENCHMARK(BM_Record)->ThreadRange(1, 4);
+
+void BM_LibraryObserve(benchmark::State& state) {
+  Metrics& metrics = Metrics::Shared();
+  double sample = 100;
+  for (auto _ : state) metrics.library_histogram.Observe(sample = NextSample(sample));
+}
+BENCHMARK(BM_LibraryObserve)->ThreadRange(1, 4);
+
+}  // namespace
+}  // namespace tessera::serving
