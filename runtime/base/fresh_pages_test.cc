@@ -34,7 +34,7 @@ class FreshPagesTest : public ::testing::Test {
 };
 
 TEST_F(FreshPagesTest, PopulatesEachPageThatTheRangeTouches) {
-  if (::madvise(begin_, kPage, 23) != 0) GTEST_SKIP() << "Linux is older than 5.14";
+  if (::madvise(begin_, kPage, 23) != 0) GTEST_SKIP() << "needs Linux 5.14";
   PopulatePages(begin_ + 2 * kPage - 1, 150 * kPage + 2);
   EXPECT_TRUE(IsResident(0));
   for (size_t page = 1; page <= 152; ++page) EXPECT_TRUE(IsResident(page)) << page;

@@ -51,7 +51,7 @@ TEST_F(MappingGuardTest, OverwritingInPlaceDoesNotReachReaders) {
 }
 
 TEST_F(MappingGuardTest, ReleasedPagesLeaveMemoryAndComeBack) {
-  if (!CanGuard(path_)) GTEST_SKIP() << "no leases here";
+  if (!CanGuard(path_)) GTEST_SKIP() << "needs leases on files";
   const auto file = *MappedFile::Open(path_);
   EXPECT_TRUE(IsAll(*file, 'a'));
   EXPECT_EQ(ResidentSize(file->view().data()), kSize >> 10);
@@ -116,7 +116,7 @@ TEST_F(MappingGuardTest, SeveralMapsOfOneFileAreAllKept) {
 }
 
 TEST_F(MappingGuardTest, PagesThatCannotBeHadBecomeZerosAndAreToldOf) {
-  if (!CanGuard(path_)) GTEST_SKIP() << "this file system has no leases";
+  if (!CanGuard(path_)) GTEST_SKIP() << "needs leases on files";
   const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   char* const map = static_cast<char*>(mmap(nullptr, kSize, PROT_READ, MAP_SHARED, fd, 0));
   const int same_file = dup(fd);

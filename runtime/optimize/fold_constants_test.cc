@@ -90,7 +90,7 @@ TEST(FoldConstantsTest, PagesThatNothingNeedsLeaveMemory) {
   const std::string path = JoinPath(::testing::TempDir(), "weights");
   const Tensor values = Ramp({1 << 16}, 1);
   std::ofstream(path).write(values.raw(), values.size_bytes());
-  if (!CanGuard(path)) GTEST_SKIP() << "no leases here";
+  if (!CanGuard(path)) GTEST_SKIP() << "needs leases on files";
   for (const bool is_needed : {false, true}) {
     const auto file = *MappedFile::Open(path);
     const Tensor mapped =

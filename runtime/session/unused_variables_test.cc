@@ -38,7 +38,7 @@ TEST(UnusedVariablesTest, OnlyPagesOfThoseThatNothingElseHoldsLeave) {
     return *MappedFile::Open(path);
   };
   const auto unused_file = map("unused"), used_file = map("used");
-  if (!CanGuard(used_file->path())) GTEST_SKIP() << "no leases here: files are read, not mapped";
+  if (!CanGuard(used_file->path())) GTEST_SKIP() << "needs leases on files";
 
   ResourceManager resources;
   const auto value = [&](const std::shared_ptr<const MappedFile>& file) {

@@ -99,7 +99,7 @@ TEST_F(HttpServerTest, ListensOnBothFamilies) {
   Start();
   EXPECT_EQ(HttpTestClient(server_->port(), /*ipv6=*/false).Ask("GET", "/")->status, 200);
   const int probe = socket(AF_INET6, SOCK_STREAM, 0);
-  if (probe < 0) GTEST_SKIP() << "no IPv6 here";
+  if (probe < 0) GTEST_SKIP() << "needs IPv6";
   close(probe);
   EXPECT_EQ(HttpTestClient(server_->port(), /*ipv6=*/true).Ask("GET", "/")->status, 200);
 }

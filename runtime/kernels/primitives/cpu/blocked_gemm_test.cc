@@ -25,7 +25,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 class BlockedGemmTest : public ::testing::TestWithParam<TestedMicroKernel> {
  protected:
   void SetUp() override {
-    if (!GetParam().is_supported()) GTEST_SKIP() << "the processor has nothing to run this on";
+    if (!GetParam().is_supported()) GTEST_SKIP() << "needs " << GetParam().instructions;
   }
 
   const gemm::MicroKernel& kernel() const { return GetParam().kernel(); }

@@ -38,7 +38,7 @@ struct Geometry {
 class ImplicitGemmTest : public ::testing::TestWithParam<TestedMicroKernel> {
  protected:
   void SetUp() override {
-    if (!GetParam().is_supported()) GTEST_SKIP() << "the processor has nothing to run this on";
+    if (!GetParam().is_supported()) GTEST_SKIP() << "needs " << GetParam().instructions;
   }
 
   const gemm::MicroKernel& kernel() const { return GetParam().kernel(); }

@@ -153,7 +153,7 @@ TEST(PackedWeightsTest, AlsoOfImagesWithAnInfinity) {
 // The other cases would prove nothing if they all took one path.
 TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
   if (!Avx512IsSupported() || AmxIsSupported()) {
-    GTEST_SKIP() << "other processors have other ways";
+    GTEST_SKIP() << "needs AVX-512 without AMX";
   }
   for (const auto& [name, s] : Cases()) {
     SCOPED_TRACE(name);
@@ -213,7 +213,7 @@ TEST(PackedWeightsTest, PagesOfScaledWeightsLeaveMemory) {
     if (values.size_bytes() < kMinMapped) continue;
     const std::string path = JoinPath(::testing::TempDir(), "weights");
     std::ofstream(path).write(values.raw(), values.size_bytes());
-    if (!CanGuard(path)) GTEST_SKIP() << "no leases here";
+    if (!CanGuard(path)) GTEST_SKIP() << "needs leases on files";
     const auto file = *MappedFile::Open(path);
     const Tensor filter =
         Tensor::View(DType::kFloat, values.shape(), MapBuffer(file, 0, values.size_bytes()));

@@ -19,7 +19,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 class StrassenGemmTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!Avx512IsSupported()) GTEST_SKIP() << "the processor has no AVX-512";
+    if (!Avx512IsSupported()) GTEST_SKIP() << "needs AVX-512";
   }
 
   // Multiplies a() by b() into output().

@@ -25,7 +25,7 @@ ConvolutionShape Same3x3(int64_t batch, int64_t height, int64_t width, int64_t i
 absl::Status ComputeNone() { return absl::InternalError("the filter was left over"); }
 
 void ExpectAsDirect(const ConvolutionShape& s, PostOps post_ops, ThreadPool* pool) {
-  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd needs AVX-512";
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
   const Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
   const Tensor filter = RandomTensor({3, 3, s.in_channels, s.out_channels}, 2);
   const Tensor bias = RandomTensor({s.out_channels}, 3);
@@ -79,7 +79,7 @@ TEST(WinogradTest, SeveralBlocksOfTiles) {
 // The transforms spread such a value over its whole tile, but only the outputs that read it may
 // hold it.
 TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
-  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd needs AVX-512";
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
   const float infinity = std::numeric_limits<float>::infinity();
   const ConvolutionShape s = Same3x3(2, 9, 11, 32, 48);
   const PostOps post_ops = {.bias = true, .add = true};
@@ -111,7 +111,7 @@ TEST(WinogradTest, InfinitiesAndNaNsStayWhereTheyBelong) {
 }
 
 TEST(WinogradTest, PaysOnlyWhereItApplies) {
-  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "Winograd needs AVX-512";
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "needs AVX-512";
   EXPECT_TRUE(WinogradPays(Same3x3(1, 56, 56, 64, 64), PostOps()));
   EXPECT_FALSE(WinogradPays(Same3x3(1, 7, 7, 512, 512), PostOps()))
       << "reading filters takes longer";

@@ -10,14 +10,15 @@ namespace tessera {
 
 struct TestedMicroKernel {
   const char* name;
+  const char* instructions;  // that it needs, in a reason to skip its tests
   bool (*is_supported)();
   const gemm::MicroKernel& (*kernel)();
 };
 
 inline constexpr TestedMicroKernel kTestedMicroKernels[] = {
-    {"Float", Avx512IsSupported, gemm::FmaMicroKernel},
-    {"EmulatedSplit", Avx512IsSupported, gemm::EmulatedAmxMicroKernel},
-    {"Split", AmxIsSupported, gemm::AmxMicroKernel},
+    {"Float", "AVX-512", Avx512IsSupported, gemm::FmaMicroKernel},
+    {"EmulatedSplit", "AVX-512", Avx512IsSupported, gemm::EmulatedAmxMicroKernel},
+    {"Split", "AMX", AmxIsSupported, gemm::AmxMicroKernel},
 };
 
 inline std::string NameOfMicroKernel(const ::testing::TestParamInfo<TestedMicroKernel>& info) {
