@@ -1,4 +1,4 @@
-// The index of a checkpoint as entries by key. Format: docs/formats.md.
+// Reads and writes the index of a checkpoint. Format: docs/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 
 namespace tessera {
 
-// What the index says of itself.
+// The header entry of an index.
 struct CheckpointHeader {
   int num_shards = 1;
   bool is_foreign_endian = false;
 };
 
-// One line of the index: a whole tensor under its name, or a slice of one under SliceKey().
+// One entry of the index. The key of a whole tensor is its name, that of a slice is SliceKey().
 struct CheckpointIndexEntry {
-  StoredTensor stored;              // of a partitioned tensor, type and shape only
-  int shard = 0;                    // below the header's num_shards
-  std::vector<TensorSlice> slices;  // of a partitioned tensor
+  StoredTensor stored;              // only dtype and shape if the tensor is partitioned
+  int shard = 0;                    // less than CheckpointHeader::num_shards
+  std::vector<TensorSlice> slices;  // empty unless the tensor is partitioned
 };
 
 // True for the key of a slice; the keys of whole tensors are their names.
 inline bool IsSliceKey(absl::string_view key) { return !key.empty() && key.front() == '\0'; }
 
-// "PREFIX.data-00002-of-00004".
+// Returns the path of a data file, such as "PREFIX.data-00002-of-00004".
 std::string ShardPath(absl::string_view prefix, int shard, int num_shards);
 
-// Reads PREFIX.index; calls visit(key, entry) for each line, by ascending key.
+// Reads PREFIX.index and calls visit(key, entry) for each entry, in ascending order of keys.
 // Errors: NOT_FOUND naming the file; DATA_LOSS naming file and tensor; UNIMPLEMENTED for a newer
 // format; those of `visit`.
 absl::StatusOr<CheckpointHeader> ReadCheckpointIndex(

@@ -13,16 +13,17 @@
 
 namespace tessera {
 
-// What the index says of one tensor.
+// Type and shape of one tensor.
 struct CheckpointEntry {
   DType dtype = DType::kInvalid;
   Shape shape;
   bool is_partitioned = false;
 };
 
-// Immutable; thread-safe. Tensors of trivially copyable types alias the mapped data file where
-// their offset is aligned for the type, so reading costs no copy; the CRC32C of each is checked on
-// its first read. Both byte orders are read.
+// Reads one checkpoint. A tensor of a trivially copyable type aliases the mapped data file if its
+// offset is aligned for the type, so that reading it costs no copy. The CRC32C of each tensor is
+// checked when it is first read. Files of both byte orders are supported. Immutable and
+// thread-safe.
 class CheckpointReader {
  public:
   // Errors: NOT_FOUND naming the file; DATA_LOSS for a corrupt index; UNIMPLEMENTED for a format
@@ -30,16 +31,17 @@ class CheckpointReader {
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(const std::string& prefix);
   ~CheckpointReader();
 
-  // Of all whole tensors, sorted; slices of partitioned ones are not listed.
+  // The names of all tensors, sorted. A partitioned tensor is listed once, without its slices.
   std::vector<std::string> TensorNames() const;
   bool Contains(absl::string_view name) const;
   // Errors: NOT_FOUND naming the tensor and the checkpoint.
   absl::StatusOr<CheckpointEntry> Find(absl::string_view name) const;
-  // The whole tensor, put together from its slices if it is partitioned.
+  // Returns the whole tensor. A partitioned tensor is assembled from its slices.
   // Errors: NOT_FOUND; DATA_LOSS (CRC, size, missing shard), naming tensor and file.
   absl::StatusOr<Tensor> Read(absl::string_view name) const;
-  // Part of a tensor. Whole rows of one that is aliased, and a slice that is stored as such, are
-  // aliased too. Errors: as Read(); INVALID_ARGUMENT if the slice does not fit the shape.
+  // Returns a part of a tensor. The result aliases the file if the slice is stored as such, or if
+  // it consists of whole rows of a tensor that can be aliased. Errors: those of Read();
+  // INVALID_ARGUMENT if the slice does not fit the shape.
   absl::StatusOr<Tensor> ReadSlice(absl::string_view name, const TensorSlice& slice) const;
 
  private:

@@ -1,4 +1,4 @@
-// The bytes of one tensor in a checkpoint's data file. Format: docs/formats.md.
+// Loads one tensor from the data file of a checkpoint. Format: docs/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,32 @@
 
 namespace tessera {
 
-// Where a tensor lies in its file, and what it is.
+// Type, shape and location of a tensor in its data file.
 struct StoredTensor {
   DType dtype = DType::kInvalid;
   Shape shape;
   int64_t offset = 0;
   int64_t size = 0;
-  uint32_t crc = 0;                // not masked
-  bool is_foreign_endian = false;  // stored in the other byte order than this machine's
+  uint32_t crc = 0;                // CRC32C without LevelDB's masking
+  bool is_foreign_endian = false;  // whether the byte order differs from that of this machine
 };
 
-// True if the type has a form in checkpoints: all but resource and variant.
+// True if checkpoints can hold tensors of this type: all types but resource and variant.
 bool IsStorable(DType dtype);
 
-// Checks that the tensor's place lies in the file and has the size that type and shape ask for:
-// what needs no look at the bytes. Errors: DATA_LOSS, UNIMPLEMENTED if not IsStorable().
+// Checks, without reading the bytes, that the tensor lies inside the file and that its size fits
+// its type and shape. Errors: DATA_LOSS; UNIMPLEMENTED if the type is not IsStorable().
 absl::Status CheckPlace(const StoredTensor& stored, size_t file_size);
 
-// The tensor, aliasing `file` where its type and alignment allow. Requires CheckPlace() to be OK.
-// `check_crc` may be false if it was checked before; strings are always checked.
-// Errors: DATA_LOSS.
+// Returns the tensor, which aliases `file` if its type and alignment allow that. Requires that
+// CheckPlace() succeeds. Callers that have checked the CRC before set `check_crc` to false; that of
+// a string tensor is checked in any case. Errors: DATA_LOSS.
 absl::StatusOr<Tensor> LoadTensor(const std::shared_ptr<const MappedFile>& file,
                                   const StoredTensor& stored, bool check_crc);
 
-// What precedes the bytes of a string tensor's elements: their lengths and a checksum of these.
-// *crc is that of these bytes, to be extended with the elements.
+// Returns the bytes that precede the elements of a string tensor: the lengths of the elements and a
+// checksum of the lengths. Sets *crc to the CRC32C of these bytes; the caller extends it by the
+// bytes of the elements.
 std::string EncodeStringLengths(const Tensor& tensor, uint32_t* crc);
 
 }  // namespace tessera

@@ -23,13 +23,14 @@ namespace tessera {
 //   RETURN_IF_ERROR(writer.AddSlice("emb", {1000, 8}, *TensorSlice::Parse("0,500:-"), half));
 //   RETURN_IF_ERROR(writer.Finish());
 //
-// Tensors go to a temporary file as they are added, so memory stays small. The files appear under
-// their names in Finish(), the index last: a reader finds the whole checkpoint, or none. Without
-// Finish() nothing is left. Each tensor starts at a multiple of 64 bytes, so that a reader can
-// alias it. Used by one thread at a time.
+// Add() writes each tensor to a temporary file at once, so that little memory is needed. Finish()
+// renames the files, the index last, so that a reader finds either the whole checkpoint or none. A
+// writer that is destroyed before Finish() leaves no file behind. Each tensor starts at a multiple
+// of 64 bytes, so that a reader can alias it. Used by one thread at a time.
 class CheckpointWriter {
  public:
-  // Makes missing directories. Errors: PERMISSION_DENIED and the like, naming the file.
+  // Creates missing directories. Errors: those of the file system, such as PERMISSION_DENIED, with
+  // the name of the file.
   static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix);
   CheckpointWriter(CheckpointWriter&&) noexcept;
   ~CheckpointWriter();
@@ -37,12 +38,13 @@ class CheckpointWriter {
   // Errors: INVALID_ARGUMENT for a name that is empty, starts with a zero byte, or was added
   // before; UNIMPLEMENTED for resources and variants; a failed write.
   absl::Status Add(absl::string_view name, const Tensor& tensor);
-  // Part of a partitioned tensor of shape `whole`. A slice that covers it all is a plain Add().
-  // Errors: as Add(); INVALID_ARGUMENT if `slice` does not fit `whole`, or `part` does not have the
-  // slice's shape, or type or shape differ from an earlier slice's.
+  // Adds a part of a partitioned tensor of shape `whole`. A slice that covers the whole tensor is
+  // written as by Add(). Errors: those of Add(); INVALID_ARGUMENT if `slice` does not fit `whole`,
+  // if `part` does not have the shape of the slice, or if dtype or whole shape differ from those of
+  // an earlier slice of this tensor.
   absl::Status AddSlice(absl::string_view name, const Shape& whole, const TensorSlice& slice,
                         const Tensor& part);
-  // The last call. Errors: a failed write.
+  // Makes the checkpoint visible. Must be the last call. Errors: a failed write.
   absl::Status Finish();
 
  private:
@@ -55,11 +57,11 @@ class CheckpointWriter {
   std::map<std::string, CheckpointIndexEntry> entries_;  // by key
 };
 
-// Makes one checkpoint `merged` of several that hold different tensors or different slices of the
-// same ones, as the tasks of a cluster save them. The data files are renamed, not copied:
-// `prefixes` are gone afterwards, and must be on the same file system as `merged`. Errors:
-// INVALID_ARGUMENT if one tensor is in two of them, or there are none; NOT_FOUND and DATA_LOSS as
-// CheckpointReader::Open() gives them. On these errors nothing is changed.
+// Merges several checkpoints, which hold different tensors or different slices of the same tensors,
+// into one checkpoint `merged`. The tasks of a cluster save such parts. The data files are renamed
+// and not copied: they must be on the same file system as `merged`, and the checkpoints `prefixes`
+// no longer exist afterwards. Errors: INVALID_ARGUMENT if `prefixes` is empty or a tensor is in two
+// of them; the errors of CheckpointReader::Open(). No file is changed on these errors.
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& merged);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// What reader and writer of sorted string tables share: constants and varints.
+// Constants and number encodings of sorted string tables, for their reader and writer.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace tessera::table {
 
-// The last bytes of a table: two block handles padded to 40 bytes, and the magic number.
+// The footer ends a table. It holds two block handles, padded to 40 bytes, and the magic number.
 inline constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 inline constexpr size_t kFooterSize = 48;
-// After each block: its compression, and the masked CRC-32C of the block and that byte.
+// The trailer follows each block. It holds a byte for the compression, and the masked CRC32C of the
+// block and of that byte.
 inline constexpr size_t kTrailerSize = 5;
 
 enum class Compression : uint8_t { kNone = 0, kSnappy = 1 };
 
-// Little-endian groups of seven bits, the high bit of a byte telling that more follow.
+// Appends groups of seven bits, the lowest first. The high bit of a byte says that another follows.
 inline void AppendVarint(uint64_t value, std::string* out) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
   out->push_back(static_cast<char>(value));
 }
 
-// Takes a varint off the front. False if it is cut off or has over 64 bits.
+// Removes a varint from the front of *in. Returns false if it is truncated or longer than 64 bits.
 inline bool ConsumeVarint(absl::string_view* in, uint64_t* value) {
   *value = 0;
   for (int shift = 0; shift <= 63 && !in->empty(); shift += 7) {

@@ -1,5 +1,5 @@
-// Reads sorted string tables, the format of a checkpoint's index: LevelDB's, with blocks that may
-// be compressed by snappy. Format: docs/formats.md.
+// Reads sorted string tables, the format in which LevelDB stores its files and checkpoints store
+// their index. Blocks may be compressed by snappy. Format: docs/formats.md.
 #pragma once
 
 #include "absl/functional/function_ref.h"
@@ -8,11 +8,10 @@
 
 namespace tessera {
 
-// Calls visit(key, value) for each entry of the table `file` (its whole contents), in the order of
-// keys. The views are valid during the call only. An error of `visit` ends the reading and is
-// returned.
-// Errors: DATA_LOSS, saying what is wrong at which byte. Time and memory are linear in the size of
-// the file, whatever its bytes say.
+// Calls visit(key, value) for each entry of a table, in the order of keys; `file` is the whole
+// file. The views are valid only during the call. An error of `visit` ends the reading and is
+// returned. Errors: DATA_LOSS, which says what is wrong at which byte. Time and memory are linear
+// in the size of the file, also for corrupt files.
 absl::Status ReadTable(
     absl::string_view file,
     absl::FunctionRef<absl::Status(absl::string_view key, absl::string_view value)> visit);

@@ -18,20 +18,21 @@ namespace tessera {
 // Used by one thread at a time.
 class TableWriter {
  public:
-  // Requires a key greater than all before.
+  // Requires that `key` is greater than all keys added before.
   void Add(absl::string_view key, absl::string_view value);
-  // The whole file.
+  // Returns the contents of the file.
   std::string Finish() &&;
 
  private:
-  // Entries whose keys share prefixes with the ones before.
+  // A block under construction. Each key is stored without the prefix that it shares with the key
+  // before it.
   class Block {
    public:
     void Add(absl::string_view key, absl::string_view value);
     bool empty() const { return bytes_.empty(); }
     size_t size() const { return bytes_.size(); }
     const std::string& last_key() const { return last_key_; }
-    // The block's bytes; it is empty afterwards.
+    // Returns the bytes of the block and clears it.
     std::string Take();
 
    private:
@@ -42,7 +43,7 @@ class TableWriter {
     std::string last_key_;
   };
 
-  // Appends a block and its trailer to the file. Returns its handle, encoded.
+  // Appends a block and its trailer to the file. Returns the encoded handle of the block.
   std::string Append(std::string block);
   void FlushData();
 

@@ -1,4 +1,4 @@
-// Turns a FunctionDef into a graph.
+// Builds the graph of a function from its FunctionDef.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// The body of `definition`, whose signature is `signature`, for `attrs`. The graph gets `library`,
-// which must hold the functions that the body calls.
+// Builds the body of `definition`, whose signature is `signature`, with the attributes `attrs`. The
+// library of the graph is `library`, which must contain the functions that the body calls.
 // Errors: INVALID_ARGUMENT naming the node.
 absl::StatusOr<FunctionBody> BuildFunctionBody(const tensorflow::FunctionDef& definition,
                                                const OpDef& signature, AttrMap attrs,

@@ -1,4 +1,4 @@
-// Graph -> tensorflow.GraphDef.
+// Converts a Graph to a tensorflow.GraphDef.
 #pragma once
 
 #include "runtime/graph/attr_value_proto.h"
@@ -10,8 +10,8 @@ class GraphDef;
 
 namespace tessera {
 
-// Overwrites *graph_def, library and versions included; nodes come in order of id, with all their
-// attributes. Importing the result gives an equal graph.
+// Overwrites *graph_def with the nodes, in order of id and with all their attributes, the function
+// library and the versions. Importing the result gives an equal graph.
 void ExportGraph(const Graph& graph, tensorflow::GraphDef* graph_def);
 
 }  // namespace tessera

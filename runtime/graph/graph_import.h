@@ -1,4 +1,4 @@
-// tensorflow.GraphDef -> Graph, with attribute defaults and version checks.
+// Converts a tensorflow.GraphDef to a Graph: fills in attribute defaults and checks versions.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,22 @@ class GraphDef;
 namespace tessera {
 
 struct GraphImportOptions {
-  // Nodes whose op is unknown become `_Unsupported` placeholders (attribute `_op` holds the name)
-  // that fail when they are compiled, instead of failing the import: a SavedModel's training part
-  // may use ops that its signatures do not. Their inputs and outputs are what the edges imply.
-  // Function bodies are treated so in any case, since they are built when they are needed.
+  // If true, a node whose op is unknown does not fail the import but becomes an `_Unsupported`
+  // placeholder, whose attribute `_op` holds the name of the op and which fails when it is
+  // compiled. The training part of a SavedModel may use ops that its signatures do not. The inputs
+  // and outputs of a placeholder are derived from the edges. Function bodies are always treated
+  // like this, because they are built only when they are needed.
   bool allow_unknown_ops = false;
 };
 
-// Attributes that an op does not declare are kept: a newer producer may have added them.
-// Errors: INVALID_ARGUMENT, naming the node, for duplicate names, unknown inputs, dtype clashes,
-// missing attributes, deprecated ops, cycles outside v1 loops, or versions we cannot read;
-// NOT_FOUND listing all unknown ops with their nodes in one message.
+// Converts a whole graph. Keeps attributes that an op does not declare, because a newer producer
+// may have added them. Errors: INVALID_ARGUMENT, naming the node, for duplicate names, unknown
+// inputs, dtype clashes, missing attributes, deprecated ops, cycles outside v1 loops, or versions
+// we cannot read; NOT_FOUND listing all unknown ops with their nodes in one message.
 absl::StatusOr<std::unique_ptr<Graph>> ImportGraph(const tensorflow::GraphDef& graph_def,
                                                    const GraphImportOptions& options = {});
-// Adds the nodes and functions of `graph_def` to `graph`; they may refer to nodes there
-// (Session::Extend). On an error `graph` is unchanged.
+// Adds the nodes and functions of `graph_def` to `graph`, for Session::Extend(). The new nodes may
+// refer to nodes that are in `graph` already. On an error `graph` is unchanged.
 absl::Status ImportInto(const tensorflow::GraphDef& graph_def, const GraphImportOptions& options,
                         Graph* graph);
 

@@ -1,4 +1,4 @@
-// Frames of v1 loops: what Enter opens and Exit leaves.
+// Finds the frames of v1 loops. A frame is entered by Enter nodes and left by Exit nodes.
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@
 namespace tessera {
 
 struct LoopFrame {
-  std::string name;  // `frame_name` of its Enter nodes
-  int parent = -1;   // index of the frame around it; -1: none
+  std::string name;  // the attribute `frame_name` of its Enter nodes
+  int parent = -1;   // index of the enclosing frame; -1 if there is none
   int parallel_iterations = 10;
-  std::vector<Node*> enters;  // which run in the parent frame
-  Node* condition = nullptr;  // its LoopCond; null if it has none
+  std::vector<Node*> enters;  // the Enter nodes; they run in the parent frame
+  Node* condition = nullptr;  // the LoopCond; null if the loop has none
 };
 
 struct LoopFrames {
   std::vector<LoopFrame> frames;
-  // By node id: the frame that a node runs in, -1 outside all loops. An Enter runs in the frame
-  // that it comes from, an Exit in the one that it leaves.
+  // Indexed by node id: the frame in which a node runs; -1 outside all loops. An Enter runs in the
+  // frame that its input comes from, an Exit in the frame that it leaves.
   std::vector<int> frame_of;
-  // By node id: the frame that the node's outputs are in. Differs for Enter and Exit.
+  // Indexed by node id: the frame to which the outputs of a node belong. It differs from `frame_of`
+  // for Enter and Exit nodes.
   std::vector<int> frame_after;
 };
 

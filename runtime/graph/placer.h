@@ -10,19 +10,22 @@
 namespace tessera {
 
 struct PlacementOptions {
-  // A node whose device does not exist or has no kernel for it goes to one that has; so do nodes
-  // that must be together but ask for different devices.
+  // If true, a node that asks for a device that does not exist or has no kernel for it is placed on
+  // another device, and so are nodes that must be together but ask for different devices. If false,
+  // this is an error.
   bool allow_soft_placement = true;
-  // One log line a node.
+  // Logs one line for each node.
   bool log_device_placement = false;
 };
 
-// Sets each node's device to a full name. Honours what a node asks for (parts may be open),
-// colocation (`_class: "loc:@node"`, reference edges, resource edges), and, where nothing is said,
-// takes the first device in `devices` that has kernels. A node without a kernel on any device
-// (arguments, calls, ops yet unknown) goes where it asks to, or to the first device.
-// Requires a device at least, with full names.
-// Errors: INVALID_ARGUMENT naming the node, the device it asks for and those there are.
+// Sets the device of each node to the full name of one of `devices`. A node is placed on the device
+// that it asks for, possibly by a partial name, and together with the nodes that it is colocated
+// with
+// (`_class: "loc:@node"`, reference edges and resource edges). A node that asks for nothing is
+// placed on the first device that has a kernel for it. A node without a kernel on any device, such
+// as an argument, a call or an unknown op, is placed where it asks to be, or on the first device.
+// Requires at least one device.
+// Errors: INVALID_ARGUMENT with the node, the device that it asks for and the devices there are.
 absl::Status Place(const std::vector<Device*>& devices, const PlacementOptions& options,
                    Graph* graph);
 

@@ -1,4 +1,4 @@
-// Stand-ins for nodes whose op nobody has declared.
+// Creates placeholders for nodes whose op is not declared.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace tessera {
 
-// The op of a stand-in. It takes `_inputs` and gives `_outputs` (dtypes); `_op` is the
-// name of the real one, whose other attributes it keeps.
+// The op of a placeholder. Its attributes `_inputs` and `_outputs` are the dtypes of its inputs and
+// outputs, and `_op` is the name of the unknown op. It keeps the other attributes of the node.
 inline constexpr absl::string_view kUnsupportedOp = "_Unsupported";
 
-// Gathers the unknown nodes of a graph that is being built, and the edges that touch them; how many
-// outputs they have, and of which types, shows only once all edges are known.
+// Collects the nodes with unknown ops of a graph that is being built, together with their edges.
+// The number and the dtypes of their outputs are known only when all edges are.
 //
 //   UnknownOps unknown(&graph);
 //   const int foo = unknown.Add("foo", "CustomFoo", attrs, "");
@@ -31,44 +31,44 @@ class UnknownOps {
   explicit UnknownOps(Graph* graph) : graph_(graph) {}
 
   bool empty() const { return nodes_.empty(); }
-  // Notes a node and returns its number.
+  // Adds a node and returns its number.
   int Add(absl::string_view name, absl::string_view op, AttrMap attrs, absl::string_view device);
-  // Its number, or -1.
+  // Returns the number of the node with this name, or -1.
   int Find(absl::string_view name) const;
 
-  // The next input of unknown node `to` is this output of a known, or of an unknown, node.
+  // Connects the next input of unknown node `to` to an output of a known or of an unknown node.
   void ConnectTo(int to, Endpoint from);
   void ConnectTo(int to, int from, int output);
-  // An input of a known node is output `output` of unknown node `from`.
+  // Connects an input of a known node to output `output` of unknown node `from`.
   void ConnectFrom(int from, int output, Use to);
-  // Control edges: into an unknown node, out of one, or between two.
+  // Adds a control edge into an unknown node, out of one, or between two.
   void AddControlTo(int to, Node* from);
   void AddControlFrom(int from, Node* to);
   void AddControl(int from, int to);
 
-  // Adds a stand-in for each to the graph, with its edges. An output that only other unknown nodes
-  // use has dtype kInvalid.
-  // Errors: INVALID_ARGUMENT if two uses of one output ask for different dtypes, or those of
-  // Graph::AddNode().
+  // Adds a placeholder for each unknown node to the graph, with its edges. An output that only
+  // other unknown nodes use gets dtype kInvalid. Errors: INVALID_ARGUMENT if two uses of one output
+  // ask for different dtypes, or those of Graph::AddNode().
   absl::Status CreateNodes();
-  // The created node.
+  // Returns the placeholder of a node. Requires that CreateNodes() has succeeded.
   Node* created(int number) const { return nodes_[number].created; }
 
-  // "2 ops are unknown: CTCLoss (node 'loss/ctc'), Foo (nodes 'a', 'b') ...", NOT_FOUND.
+  // Returns a NOT_FOUND error with all unknown ops and their nodes:
+  // "2 ops are unknown: CTCLoss (node 'loss/ctc'), Foo (nodes 'a', 'b') ...".
   absl::Status NotFound() const;
 
  private:
   struct Source {
-    Endpoint known;    // if known.node is set
-    int unknown = -1;  // else this one's output
-    int output = 0;
+    Endpoint known;    // set for an output of a known node
+    int unknown = -1;  // otherwise the number of the unknown node ...
+    int output = 0;    // ... and its output
   };
   struct Unknown {
     std::string name, op, device;
     AttrMap attrs;
     std::vector<Source> inputs;
     std::vector<DType> output_types;
-    std::vector<std::pair<int, Use>> uses;  // by known nodes: output, input
+    std::vector<std::pair<int, Use>> uses;  // outputs, and inputs of known nodes that they feed
     std::vector<Node*> controls_in, controls_out;
     std::vector<int> unknown_controls_in;
     Node* created = nullptr;

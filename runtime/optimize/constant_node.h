@@ -1,4 +1,4 @@
-// Constants in a graph that is being rewritten.
+// Finds and adds constants in a graph that is being rewritten.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -7,13 +7,13 @@
 
 namespace tessera {
 
-// The value of an output that is the same in every run: of a Const without control inputs, which
-// would tie it to a branch or a loop of v1. It has the output's dtype. Null for other outputs.
-// Lives as long as the node.
+// Returns the value of `endpoint` if it is the output of a Const node, and null otherwise. A Const
+// with control inputs does not count, because these may tie it to a branch or a loop of v1 control
+// flow. The value has the dtype of the output and lives as long as the node.
 const Tensor* ConstantValue(const Endpoint& endpoint);
 
-// The same of weights, also of those that a _ScaleWeights multiplies by a constant: what it
-// multiplies.
+// Like ConstantValue(), but looks through a _ScaleWeights node: for scaled weights, returns the
+// weights before they are scaled.
 const Tensor* UnscaledValue(const Endpoint& weights);
 
 // Adds a Const under a free name that starts with `name`.

@@ -1,4 +1,4 @@
-// What depends on constants alone is computed once.
+// Computes once what depends on constants alone.
 #pragma once
 
 #include "runtime/optimize/pass.h"
@@ -7,19 +7,21 @@ namespace tessera {
 
 // Runs the kernels of pure nodes whose inputs are all constants, and puts Consts in their place.
 //
-// Stays: nodes without a kernel or whose kernel fails (the run then says why); nodes with control
-// inputs other than constants; results over 10 MiB, and results over 64 KiB that are more than
-// twice as large as what they are computed from (Fill, Tile, Range), since they cost less to
-// compute than to keep; resource and variant results.
+// These nodes are not folded:
+// - nodes without a kernel, and nodes whose kernel fails: a run then reports the error;
+// - nodes with control inputs other than constants;
+// - nodes whose result is larger than 10 MiB, or larger than 64 KiB and more than twice as large as
+//   the inputs (Fill, Tile, Range): such results cost less to compute than to keep;
+// - nodes with resource or variant results.
 //
-// Pages that such constants were read from leave resident memory once nothing needs them.
+// The mapped pages of constants that nothing needs any more leave resident memory.
 class FoldConstantsPass : public Pass {
  public:
   absl::string_view name() const override { return "fold_constants"; }
   absl::Status Run(OptimizationItem& item, bool* changed) const override;
 };
 
-// The same for one node, whatever the size of its results. Returns whether it was replaced.
+// Folds one node, whatever the size of its results. Returns whether it was replaced.
 absl::StatusOr<bool> FoldNode(const OptimizationItem& item, Node* node);
 
 }  // namespace tessera

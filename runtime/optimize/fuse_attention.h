@@ -1,17 +1,19 @@
-// Attention from its pieces becomes one node.
+// Fuses the nodes of an attention layer into one node.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// softmax(scale * query * key^T + mask) * value, float, of rank 4: _Attention, which keeps the
-// scores of a few queries in the cache instead of writing all of them out. The scale may be
-// missing; masks may be none, or some that are added, and one by which SelectV2 or Select puts a
-// number in the place of scores, also as Keras writes it, LogicalAnd(OnesLike(scores), mask). The
-// products are Einsum in equations such as BTNH,BSNH->BNTS, or batched products of
-// what a Transpose has brought into the order batch, heads, tokens; the Transposes vanish. Only
-// where nobody else uses what lies between.
+// Replaces softmax(scale * query * key^T + mask) * value, in float with rank 4, by _Attention,
+// which keeps the scores of a few queries in the cache instead of writing all scores to memory.
+// - The scale is optional.
+// - Any number of masks may be added to the scores. One more may select, by SelectV2 or Select, the
+//   scores that are replaced by a constant; Keras writes it as LogicalAnd(OnesLike(scores), mask).
+// - The products are Einsum nodes with equations such as BTNH,BSNH->BNTS, or batched matrix
+//   products whose operands a Transpose brings into the order batch, heads, tokens. The Transpose
+//   nodes are removed.
+// - The intermediate values have no other users.
 // Source: Vaswani et al., Attention Is All You Need, arXiv:1706.03762.
 class FuseAttentionPass : public Pass {
  public:

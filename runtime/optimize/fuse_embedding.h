@@ -1,14 +1,15 @@
-// Embeddings, and what is added to them, become one node.
+// Fuses embedding look-ups and the additions after them into one node.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// A sum of rows looked up in constant matrices, perhaps each times a constant, and of other values,
-// float: _EmbeddingSum, which writes each row of the sum once. So are embeddings of words, segments
-// and positions added up. Only where nobody else uses what lies between; users of a look-up's shape
-// get it from its indices.
+// Replaces a float sum of rows that are looked up in constant matrices, possibly scaled by a
+// constant, and of other values by _EmbeddingSum, which writes each row of the sum once. Language
+// models add up the embeddings of words, segments and positions in this way. The intermediate
+// values must have no other users, except that users of the shape of a look-up get it from the
+// shape of the indices.
 class FuseEmbeddingPass : public Pass {
  public:
   absl::string_view name() const override { return "fuse_embedding"; }

@@ -1,13 +1,15 @@
-// GELU from its pieces becomes one node.
+// Fuses the nodes of a GELU activation into one node.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// x * 0.5 * erfc(-x / sqrt(2)), x * 0.5 * (1 + erf(x / sqrt(2))) and
-// x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), float, in whatever order they are
-// multiplied: _Gelu, which fuse_post_ops may then take into a product.
+// Replaces these float expressions, whatever the order of their factors, by _Gelu:
+//   x * 0.5 * erfc(-x / sqrt(2))
+//   x * 0.5 * (1 + erf(x / sqrt(2)))
+//   x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
+// fuse_post_ops may then make the _Gelu part of the product before it.
 // Source: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv:1606.08415.
 class FuseGeluPass : public Pass {
  public:

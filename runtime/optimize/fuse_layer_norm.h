@@ -1,14 +1,16 @@
-// Layer normalisation from its pieces becomes one node.
+// Fuses the nodes of a layer normalization into one node.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// With mean and variance (Mean of SquaredDifference) over the last dimension of x, float:
-//   x * s + (beta - mean * s)   or   x * s + (-mean * s + beta),   s = rsqrt(variance + e) * gamma
-// become _LayerNorm; if x is a sum that nobody else uses, _LayerNorm adds as well. gamma and beta
-// are vectors, whose length is known before the run.
+// Replaces these float expressions by _LayerNorm, where mean and variance (a Mean of
+// SquaredDifference) are taken over the last dimension of x, and s = rsqrt(variance + e) * gamma:
+//   x * s + (beta - mean * s)
+//   x * s + (-mean * s + beta)
+// gamma and beta must be vectors whose length is known before the run. If x is a sum without other
+// users, the _LayerNorm computes the sum as well.
 // Source: Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450.
 class FuseLayerNormPass : public Pass {
  public:

@@ -1,15 +1,15 @@
-// Bias and activation go into the product that they follow.
+// Fuses a bias and an activation into the product before them.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// MatMul, Conv2D or DepthwiseConv2dNative, then BiasAdd (or the addition of a vector of the
-// channels), then possibly Relu, Relu6, Elu, LeakyRelu, Tanh, Sigmoid or
-// _Gelu: one node, _FusedMatMul,
-// _FusedConv2D or _FusedDepthwiseConv2dNative, that touches its output once. Only where the device
-// has a kernel for it, and nobody else uses what lies between.
+// Matches a MatMul, Conv2D or DepthwiseConv2dNative, followed by a BiasAdd (or the addition of a
+// vector with one element for each channel), and possibly by a Relu, Relu6, Elu, LeakyRelu, Tanh,
+// Sigmoid or _Gelu. Replaces them by one _FusedMatMul, _FusedConv2D or _FusedDepthwiseConv2dNative,
+// which writes its output once. Requires that the device has a kernel for the fused op and that the
+// intermediate values have no other users.
 class FusePostOpsPass : public Pass {
  public:
   absl::string_view name() const override { return "fuse_post_ops"; }

@@ -1,14 +1,14 @@
-// The addition of another branch goes into the product before it.
+// Fuses the addition of a residual branch into the product before it.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// _FusedConv2D or _FusedMatMul that only adds a bias, then Add or AddV2, then possibly an
-// activation as in fuse_post_ops: the product is added to the other branch where that lies in
-// memory, as in residual networks. Shapes that broadcast give the same results, slowly. Only float,
-// and where nobody else uses what lies between.
+// Matches a _FusedConv2D or _FusedMatMul that only adds a bias, followed by an Add or AddV2 with
+// another value, and possibly by an activation as in fuse_post_ops. The fused op accumulates the
+// product into the memory of the other value. Operands that have to be broadcast give the same
+// results, but more slowly. Requires float and that the intermediate values have no other users.
 class FuseResidualPass : public Pass {
  public:
   absl::string_view name() const override { return "fuse_residual"; }

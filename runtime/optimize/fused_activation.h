@@ -1,4 +1,4 @@
-// Activations that a fused product can apply to what it stores.
+// Recognises the activations that a fused product can apply to its output.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-// What `fused_ops` calls this node's op: "Relu", "GeluExact"; empty if it is no such activation.
+// Returns the name by which the attribute `fused_ops` calls the op of this node, such as "Relu" or
+// "GeluExact". Empty if the node is no such activation.
 std::string FusedActivation(const Node& node);
 // Sets the attributes of the fused op that belong to the activation.
 void SetActivationAttrs(const Node& activation, AttrMap* attrs);

@@ -1,14 +1,14 @@
-// Elementwise work on a product moves before the Reshape that follows it.
+// Moves a bias and an activation from behind a Reshape to the product before it.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// Layers over tensors of rank 3 reshape to a matrix, multiply, reshape back, and only then add the
-// bias and apply the activation. Addition of a vector of the channels and activations commute with
-// a Reshape that keeps the last dimension: they go first here, next to the MatMul, where
-// fuse_post_ops finds them. Only where nobody else uses what lies between.
+// A dense layer over a tensor of rank 3 reshapes it to a matrix, multiplies, reshapes back, and
+// only then adds the bias and applies the activation. Both commute with a Reshape that keeps the
+// last dimension. This pass puts them before the Reshape, next to the MatMul, where fuse_post_ops
+// matches them. Requires that the intermediate values have no other users.
 class HoistReshapesPass : public Pass {
  public:
   absl::string_view name() const override { return "hoist_reshapes"; }

@@ -1,4 +1,4 @@
-// Products with weights: MatMul, Conv2D, DepthwiseConv2dNative, and what commonly follows them.
+// Recognises products with weights (MatMul, Conv2D, DepthwiseConv2dNative) and biases after them.
 #pragma once
 
 #include <optional>
@@ -10,36 +10,38 @@ namespace tessera {
 // A node that computes each output channel as a weighted sum.
 struct LinearOp {
   Node* node = nullptr;
-  // Channels of the output; -1 if they are not known before the run.
+  // The number of output channels; -1 if it is not known before the run.
   int64_t channels = -1;
-  bool channels_last = true;  // in the output; else the second dimension
+  // Whether the last dimension of the output holds the channels; otherwise the second one does.
+  bool channels_last = true;
 };
-// What `node` is as a linear op; nullopt if it is none.
+// Returns `node` as a linear op; nullopt if it is none.
 std::optional<LinearOp> AsLinearOp(Node* node);
 
-// The addition of one value a channel to a linear op's output.
+// The addition of a bias, with one element for each channel, to the output of a linear op.
 struct ChannelBias {
   LinearOp linear;
   Node* node = nullptr;  // BiasAdd, Add or AddV2
   Endpoint bias;
 };
-// Recognises BiasAdd, and an addition whose other operand is known to be a vector of the channels.
+// Recognises a BiasAdd, and an Add whose other operand is known to have one element for each
+// channel.
 std::optional<ChannelBias> AsChannelBias(Node* node);
 
-// True if the node's `data_format` has the channels last; false without the attribute.
+// True if the attribute `data_format` puts the channels last; false for nodes without it.
 bool IsChannelsLast(const Node& node);
 
-// The shape of an output that is known before the run: of a constant, of a variable's value, or of
-// weights that are scaled.
+// Returns the shape of a constant, of the value of a variable, or of scaled weights. The shape of
+// other outputs is unknown before the run.
 PartialShape KnownShape(const Endpoint& endpoint);
 // True if a tensor of this shape, combined with the linear op's output by broadcasting, applies one
 // value to each channel: [channels] or [1, ..., channels] of no higher rank. Channels must be last.
 bool IsPerChannel(const LinearOp& linear, const PartialShape& shape);
 // True if the node is a _FusedConv2D that scales its filter.
 bool HasScale(const Node& node);
-// True if the node's one output goes to one input and nothing else waits for the node. A rewrite
-// may then make one node of it and its user: whatever either waits for cannot wait for this node in
-// turn, so that no cycle can close.
+// True if the only output of the node has exactly one use and no control edge leaves the node. A
+// rewrite may then merge the node with its user without closing a cycle: nothing but the user
+// depends on the node.
 bool HasOneUse(const Node& node);
 
 }  // namespace tessera

@@ -1,14 +1,15 @@
-// Constant additions in a row become one.
+// Merges consecutive additions of constants into one.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// After MatMul, Conv2D or DepthwiseConv2dNative, two additions (BiasAdd, Add, AddV2; the second may
-// be Sub) of constant float vectors of the channels become one BiasAdd, which may then be fused.
-// Keras writes a convolution with a bias and batch norm so, once the product is in the weights.
-// Only where nobody else uses what lies between.
+// Matches a MatMul, Conv2D or DepthwiseConv2dNative, followed by two additions (BiasAdd, Add or
+// AddV2; the second may be a Sub) of constant float vectors with one element for each channel.
+// Replaces the additions by one BiasAdd, which fuse_post_ops may then fuse. A convolution with a
+// bias and a batch normalization of Keras has this form once the scale is folded into the weights.
+// Requires that the intermediate values have no other users.
 class MergeBiasesPass : public Pass {
  public:
   absl::string_view name() const override { return "merge_biases"; }

@@ -1,14 +1,14 @@
-// Nodes that compute the same.
+// Merges nodes that compute the same value.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// Common subexpressions: of pure nodes with the same op, attributes, inputs (in any order if the op
-// is commutative), control inputs and device, one stays. Attributes of the system, whose names
-// start with '_', do not count, but `_kernel` does. Large constants are the same if they share
-// memory.
+// Eliminates common subexpressions: of several pure nodes with the same op, attributes, inputs,
+// control inputs and device, only one is kept. The order of inputs does not matter if the op is
+// commutative. Attributes whose names start with '_' are ignored, except for `_kernel`. Large
+// constants count as equal only if they share memory.
 class MergeDuplicatesPass : public Pass {
  public:
   absl::string_view name() const override { return "merge_duplicates"; }

@@ -1,14 +1,13 @@
-// Control edges that order nothing.
+// Removes control edges that have no effect.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// Drops a control edge if nobody can tell whether it is there: if what comes before it has no side
-// effects, and either reads no state or what comes after has no side effects. Graphs with v1
-// control flow, where control edges say what runs at all, stay as they are; so do edges into
-// preserved nodes.
+// Removes a control edge if its source has no side effects, and either the source reads no state or
+// the destination has no side effects. Graphs with v1 control flow are not changed, because control
+// edges decide there which nodes run; neither are edges into preserved nodes.
 class PruneControlEdgesPass : public Pass {
  public:
   absl::string_view name() const override { return "prune_control_edges"; }

@@ -1,4 +1,4 @@
-// One new node for the end of a matched pattern.
+// Replaces a node, or a pattern of nodes, by one new node.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace tessera {
 
-// Adds a node of `op` that takes the place of `root`, a node with one output, which is removed: its
-// uses and control edges go over. What only `root` needed stays in the graph, unused. Returns the
-// new node. Errors: those of Graph::AddNode().
+// Replaces `root`, a node with one output, by a new node of `op`, which takes over all uses and
+// control edges. Nodes that only `root` needed stay in the graph, unused. Returns the new node.
+// Errors: those of Graph::AddNode().
 absl::StatusOr<Node*> ReplaceNode(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
                                   const std::vector<Endpoint>& inputs);
 
-// The same for a pattern: the new node does what `root` and all nodes between `inputs` and it do,
-// and waits for what any of them waited for. Requires that `root` depends on nothing but `inputs`
-// and constants.
+// Like ReplaceNode(), for a new node that stands for `root` and all nodes between `inputs` and
+// `root`: it gets the control inputs of all of them. Requires that `root` depends only on `inputs`
+// and on constants.
 absl::StatusOr<Node*> ReplacePattern(Graph* graph, Node* root, const std::string& op, AttrMap attrs,
                                      const std::vector<Endpoint>& inputs);
 
-// Gives `replacement` the control edges that lead from other nodes to `nodes`, and all that leave
-// them. Removes `nodes`, the last one first.
+// Moves the control edges between `nodes` and other nodes to `replacement`, then removes `nodes`,
+// starting with the last one.
 void RemoveReplaced(Graph* graph, const std::vector<Node*>& nodes, Node* replacement);
 
-// The attributes of `node` that `op` has as well.
+// Returns the attributes of `node` that `op` declares as well.
 AttrMap AttrsFor(const OpDef& op, const Node& node);
 
-// True if other nodes than `users` use outputs of `node` or wait for it.
+// True if nodes other than `users` use an output of `node` or have a control edge from it.
 bool HasOtherUsers(const Node& node, const std::vector<const Node*>& users);
 
 }  // namespace tessera
