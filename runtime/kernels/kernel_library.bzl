@@ -1,4 +1,4 @@
-"""A kernel file as a library."""
+"""A kernel file as a library, and a family of them as one."""
 
 # For files whose inner loops are to be vectorised: the compiler weighs each loop, comparisons and
 # roots need not keep errno and traps, and integers wrap.
@@ -23,4 +23,16 @@ def kernel_library(name, deps = [], copts = [], hdrs = []):
             "//runtime/framework:kernel",
             "//runtime/tensor",
         ],
+    )
+
+def kernel_family(name):
+    """Links all kernels of a package. Stands last in its BUILD file, as it sees what is above it."""
+    native.cc_library(
+        name = name,
+        visibility = ["//runtime/kernels:__pkg__"],
+        deps = sorted([
+            ":" + rule
+            for rule, attributes in native.existing_rules().items()
+            if attributes["kind"] == "cc_library" and attributes["alwayslink"]
+        ]),
     )
