@@ -110,7 +110,8 @@ Labels Join(std::initializer_list<Labels> parts) {
 
 class EinsumKernel : public OpKernel {
  public:
-  explicit EinsumKernel(const KernelBuild& build) {
+  explicit EinsumKernel(const KernelBuild& build)
+      : numerics_(build.numerics()), weights_(build, 1) {
     auto equation = EinsumEquation::Parse(build.attr<std::string>("equation"), build.num_inputs());
     if (equation.ok()) {
       equation_ = *std::move(equation);
@@ -143,7 +144,7 @@ class EinsumKernel : public OpKernel {
       result = inputs[0];
       kept = labels[0];
     } else {
-      ASSIGN_OR_RETURN(result, Multiply(ctx, inputs, labels, output, sizes, &packed_, &kept));
+      ASSIGN_OR_RETURN(result, Multiply(ctx, inputs, labels, output, sizes, &kept));
     }
     return WriteOutput(ctx, result, kept, output, sizes);
   }
@@ -181,10 +182,9 @@ class EinsumKernel : public OpKernel {
   }
 
   // The product over shared labels: batch (in the output), then m of a, n of b; k is summed.
-  static absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const std::vector<Tensor>& inputs,
+  absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const std::vector<Tensor>& inputs,
                                          const std::vector<Labels>& labels, const Labels& output,
-                                         const Strides& sizes, PackedWeights* packed,
-                                         Labels* kept) {
+                                         const Strides& sizes, Labels* kept) {
     Labels batch, m, n, k;
     for (int label : labels[0]) {
       if (!Contains(labels[1], label)) {
@@ -211,10 +211,8 @@ class EinsumKernel : public OpKernel {
                                              shape.transpose_b ? transposed : straight, sizes));
     ASSIGN_OR_RETURN(Tensor result,
                      ctx.AllocateTemp(a.dtype(), {shape.batch[0], shape.m, shape.n}));
-    const bool is_constant =
-        !ctx.IsLastUse(1) && b.SharesBufferWith(ctx.input(1)) && packed->IsSeenAgain(b);
-    RETURN_IF_ERROR(
-        MatMul(ctx, shape, PostOps(), a, b, nullptr, is_constant ? packed : nullptr, &result));
+    RETURN_IF_ERROR(MatMul(ctx, shape, PostOps(), a, b, nullptr, weights_.UseFor(ctx, b), &result,
+                           numerics_));
     *kept = Join({batch, m, n});
     return result;
   }
@@ -259,7 +257,8 @@ class EinsumKernel : public OpKernel {
   }
 
   EinsumEquation equation_;
-  PackedWeights packed_;  // of a constant second operand
+  const Numerics numerics_;
+  PackedWeights weights_;  // the second operand
 };
 REGISTER_KERNEL("Einsum", kCpu, EinsumKernel);
 

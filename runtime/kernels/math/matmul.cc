@@ -10,13 +10,15 @@
 namespace tessera {
 namespace {
 
-// Two matrices, of which either may come transposed.
+// The product of two matrices, either of which may be transposed.
 template <bool kFused>
 class MatMulKernel : public OpKernel {
  public:
   explicit MatMulKernel(const KernelBuild& build)
       : transpose_a_(build.attr<bool>("transpose_a")),
-        transpose_b_(build.attr<bool>("transpose_b")) {
+        transpose_b_(build.attr<bool>("transpose_b")),
+        numerics_(build.numerics()),
+        weights_(build, 1) {
     if constexpr (kFused) {
       auto post_ops = PostOps::Parse(build.attr<std::vector<std::string>>("fused_ops"),
                                      build.attr<float>("leakyrelu_alpha"));
@@ -30,6 +32,15 @@ class MatMulKernel : public OpKernel {
         build.Fail(absl::InvalidArgumentError(absl::StrCat("fused_ops need ", num_args, " args")));
       }
     }
+  }
+
+  absl::Status Prepare(const PrepareContext& context) override {
+    const Tensor* const b = weights_.constant();
+    if (b == nullptr || b->rank() != 2 || b->dtype() != DType::kFloat) return absl::OkStatus();
+    StepContext step;
+    step.intra_op_pool = context.pool;
+    KernelContext ctx(step, context.device);
+    return PackMatMulWeights(ctx, *b, transpose_b_, numerics_, &weights_);
   }
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -59,21 +70,22 @@ class MatMulKernel : public OpKernel {
             "the bias must have ", shape.n, " elements, has shape ", bias->shape().ToString()));
       }
     }
-    PackedWeights* const packed = ctx.IsLastUse(1) ? nullptr : &packed_;
+    PackedWeights* const packed = weights_.UseFor(ctx);
     if (!post_ops_.add) {
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {shape.m, shape.n}));
-      return MatMul(ctx, shape, post_ops_, a, b, bias, packed, output);
+      return MatMul(ctx, shape, post_ops_, a, b, bias, packed, output, numerics_);
     }
-    return ComputeWithResidual(ctx, {shape.m, shape.n}, post_ops_,
-                               [&](const PostOps& post_ops, Tensor* output) {
-                                 return MatMul(ctx, shape, post_ops, a, b, bias, packed, output);
-                               });
+    return ComputeWithResidual(
+        ctx, {shape.m, shape.n}, post_ops_, [&](const PostOps& post_ops, Tensor* output) {
+          return MatMul(ctx, shape, post_ops, a, b, bias, packed, output, numerics_);
+        });
   }
 
  private:
   const bool transpose_a_, transpose_b_;
+  const Numerics numerics_;
   PostOps post_ops_;
-  PackedWeights packed_;
+  PackedWeights weights_;
 };
 REGISTER_KERNEL("MatMul", kCpu, MatMulKernel<false>);
 REGISTER_KERNEL("_FusedMatMul", kCpu, MatMulKernel<true>);
@@ -98,7 +110,9 @@ class BatchMatMulKernel : public OpKernel {
   explicit BatchMatMulKernel(const KernelBuild& build)
       : adjoint_x_(build.attr<bool>("adj_x")),
         adjoint_y_(build.attr<bool>("adj_y")),
-        broadcasts_(build.op().name != "BatchMatMul") {}
+        broadcasts_(build.op().name != "BatchMatMul"),
+        numerics_(build.numerics()),
+        weights_(build, 1) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     // BatchMatMulV3 may be given two dtypes; it computes in the output's.
@@ -116,18 +130,16 @@ class BatchMatMulKernel : public OpKernel {
     shape.m = x.dim(xr - (adjoint_x_ ? 1 : 2));
     shape.k = x.dim(xr - (adjoint_x_ ? 2 : 1));
     shape.n = y.dim(yr - (adjoint_y_ ? 2 : 1));
-    const absl::Status misfit = absl::InvalidArgumentError(
-        absl::StrCat("shapes do not fit: ", x.shape().ToString(), adjoint_x_ ? " (adjoint)" : "",
-                     " times ", y.shape().ToString(), adjoint_y_ ? " (adjoint)" : ""));
-    if (y.dim(yr - (adjoint_y_ ? 1 : 2)) != shape.k) return misfit;
-    if (!broadcasts_ && xr != yr) return misfit;
+    if (y.dim(yr - (adjoint_y_ ? 1 : 2)) != shape.k || (!broadcasts_ && xr != yr)) {
+      return Mismatch(x, y);
+    }
 
     const int batch_rank = std::max(xr, yr) - 2;
     Shape out_shape;
     for (int i = 0; i < batch_rank; ++i) {
       const int xi = i - (batch_rank - (xr - 2)), yi = i - (batch_rank - (yr - 2));
       const int64_t xd = xi < 0 ? 1 : x.dim(xi), yd = yi < 0 ? 1 : y.dim(yi);
-      if (xd != yd && (!broadcasts_ || (xd != 1 && yd != 1))) return misfit;
+      if (xd != yd && (!broadcasts_ || (xd != 1 && yd != 1))) return Mismatch(x, y);
       out_shape.AddDim(xd == 1 ? yd : xd);
       shape.batch.push_back(out_shape.dim(i));
       shape.a_stride.push_back(xd == 1 ? 0 : DimProduct(x.shape(), xi + 1, xr - 2));
@@ -136,14 +148,19 @@ class BatchMatMulKernel : public OpKernel {
     out_shape.AddDim(shape.m);
     out_shape.AddDim(shape.n);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
-    const bool is_constant =
-        !ctx.IsLastUse(1) && y.SharesBufferWith(ctx.input(1)) && packed_.IsSeenAgain(y);
-    return MatMul(ctx, shape, PostOps(), x, y, nullptr, is_constant ? &packed_ : nullptr, output);
+    return MatMul(ctx, shape, PostOps(), x, y, nullptr, weights_.UseFor(ctx, y), output, numerics_);
   }
 
  private:
+  absl::Status Mismatch(const Tensor& x, const Tensor& y) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shapes do not fit: ", x.shape().ToString(), adjoint_x_ ? " (adjoint)" : "",
+                     " times ", y.shape().ToString(), adjoint_y_ ? " (adjoint)" : ""));
+  }
+
   const bool adjoint_x_, adjoint_y_, broadcasts_;
-  PackedWeights packed_;
+  const Numerics numerics_;
+  PackedWeights weights_;
 };
 REGISTER_KERNEL("BatchMatMul", kCpu, BatchMatMulKernel);
 REGISTER_KERNEL("BatchMatMulV2", kCpu, BatchMatMulKernel);

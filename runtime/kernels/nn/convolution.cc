@@ -9,12 +9,13 @@
 namespace tessera {
 namespace {
 
-// Inputs: images, filter, then for fused forms the bias, what is to be added, and what scales the
-// filter. Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
+// The inputs are the images and the filter; fused forms then take the bias, the tensor to add, and
+// the scale of the filter. Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
 template <int kSpatialRank, FilterKind kFilter, bool kFused>
 class ConvolutionKernel : public OpKernel {
  public:
-  explicit ConvolutionKernel(const KernelBuild& build) : window_(build, kSpatialRank) {
+  explicit ConvolutionKernel(const KernelBuild& build)
+      : window_(build, kSpatialRank), numerics_(build.numerics()), weights_(build, 1) {
     if constexpr (kFused) {
       const float alpha =
           build.has_attr("leakyrelu_alpha") ? build.attr<float>("leakyrelu_alpha") : 0.f;
@@ -45,19 +46,19 @@ class ConvolutionKernel : public OpKernel {
     RETURN_IF_ERROR(CheckChannels("bias", bias, shape.out_channels));
     RETURN_IF_ERROR(CheckChannels("filter's scale", scale, shape.out_channels));
     const Shape out_shape = window_.MakeShape(shape.batch, shape.output, shape.out_channels);
-    PackedWeights* const packed = ctx.IsLastUse(1) ? nullptr : &packed_;
+    PackedWeights* const packed = weights_.UseFor(ctx);
     if (!post_ops_.add) {
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
-      return Convolve(ctx, shape, post_ops_, input, filter, bias, packed, output);
+      return Convolve(ctx, shape, post_ops_, input, filter, bias, packed, output, numerics_);
     }
     return ComputeWithResidual(
         ctx, out_shape, post_ops_, [&](const PostOps& post_ops, Tensor* output) {
-          return Convolve(ctx, shape, post_ops, input, filter, bias, packed, output);
+          return Convolve(ctx, shape, post_ops, input, filter, bias, packed, output, numerics_);
         });
   }
 
  private:
-  // That `args`, of any number and dtypes, are what post_ops_ reads.
+  // Checks that `args`, which may have any number and dtypes, are what post_ops_ reads.
   void CheckArgs(const KernelBuild& build) const {
     const int num_args = post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
     const ArgRange args = build.inputs("args");
@@ -71,7 +72,7 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
-  // Of a tensor that may be null.
+  // Checks the size of a tensor that may be null.
   static absl::Status CheckChannels(const char* what, const Tensor* values, int64_t channels) {
     if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the ", what, " must have ", channels,
@@ -80,9 +81,10 @@ class ConvolutionKernel : public OpKernel {
   }
 
   const WindowAttrs window_;
+  const Numerics numerics_;
   PostOps post_ops_;
-  int scale_input_ = -1;  // -1 if nothing scales the filter
-  PackedWeights packed_;
+  int scale_input_ = -1;  // -1 if there is no scale
+  PackedWeights weights_;
 };
 
 using Conv2D = ConvolutionKernel<2, FilterKind::kGrouped, false>;

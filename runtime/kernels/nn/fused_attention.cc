@@ -1,5 +1,5 @@
-// Attention in one chunk, head by head: scores of as many queries as fit into the cache, their
-// softmax, and the sum of values, before the next queries' scores are made.
+// Fused attention, computed head by head: the scores of as many queries as fit into the cache,
+// their softmax, and the sum of the values, before the scores of the next queries.
 #include <algorithm>
 #include <optional>
 
@@ -10,22 +10,23 @@
 #include "runtime/kernels/primitives/cpu/attention_softmax.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
 namespace {
 
-// Where heads and tokens are in a tensor of rank 4.
+// The order of the dimensions in a tensor of rank 4.
 struct Order {
   bool heads_first = true;
   int heads_dim() const { return heads_first ? 1 : 2; }
   int tokens_dim() const { return heads_first ? 2 : 1; }
   int64_t heads(const Tensor& t) const { return t.dim(heads_dim()); }
   int64_t tokens(const Tensor& t) const { return t.dim(tokens_dim()); }
-  // Elements from one token to the next; 0 where there is but one, which may stand for many.
+  // Elements from one token to the next; 0 if there is only one token, which is broadcast.
   int64_t token_stride(const Tensor& t) const {
     return tokens(t) == 1 ? 0 : heads_first ? t.dim(3) : t.dim(2) * t.dim(3);
   }
-  // Where a head's first token is. One image or head may stand for many.
+  // Returns the offset of a head's first token. A single image or head is broadcast.
   int64_t Begin(const Tensor& t, int64_t image, int64_t head) const {
     if (t.dim(0) == 1) image = 0;
     if (heads(t) == 1) head = 0;
@@ -38,16 +39,16 @@ struct Order {
   }
 };
 
-// Lets *dim repeat up to `other`, as broadcasting does. False unless they are equal or one is 1.
+// Broadcasts *dim up to `other`. Returns false unless they are equal or one of them is 1.
 bool Widen(int64_t* dim, int64_t other) {
   if (*dim == 1) *dim = other;
   return *dim == other || other == 1;
 }
 
-// What changes scores before their softmax, by batch, heads, queries and keys.
+// A mask of the scores, by batch, heads, queries and keys.
 class Mask {
  public:
-  // A vector is about keys, or, `by_image`, about images.
+  // A vector masks the keys, or the images if `by_image`.
   Mask(const Tensor& tensor, bool by_image) : tensor_(tensor), shape_(tensor.shape()) {
     if (by_image && tensor.rank() == 1) shape_ = {tensor.dim(0), 1, 1, 1};
     int64_t step = 1;
@@ -57,7 +58,7 @@ class Mask {
     }
   }
   const Shape& shape() const { return shape_; }
-  // What is about a head's queries from `query` on.
+  // Returns the mask of a head's queries from `query` on.
   template <typename T>
   ScoreMask<T> At(int64_t image, int64_t head, int64_t query) const {
     return {tensor_.data<T>() + image * steps_[0] + head * steps_[1] + query * steps_[2], steps_[2],
@@ -67,7 +68,7 @@ class Mask {
  private:
   const Tensor& tensor_;
   Shape shape_;
-  int64_t steps_[4] = {0, 0, 0, 0};  // 0 where it repeats
+  int64_t steps_[4] = {0, 0, 0, 0};  // 0 where the mask is broadcast
 };
 
 // Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
@@ -92,15 +93,16 @@ class AttentionKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     Run run;
-    RETURN_IF_ERROR(Prepare(ctx, &run));
+    RETURN_IF_ERROR(ReadInputs(ctx, &run));
     if (run.output->num_elements() == 0) return absl::OkStatus();
     if (run.keys == 0) {
       std::fill_n(run.output->data<float>(), run.output->num_elements(), 0.0f);
       return absl::OkStatus();
     }
     const int64_t rows = run.batch * run.heads * run.queries;
-    const double nanoseconds =
-        2.0 * rows * run.keys * (run.query->dim(3) + run.value->dim(3) + 32) / 150;
+    const double nanoseconds = 2.0 * rows * run.keys *
+                               (run.query->dim(3) + run.value->dim(3) + 32) /
+                               SpeedsForCpu().fma_flops;
     const int64_t chunks = NumChunks(ctx, rows, nanoseconds);
     return ForEachChunk(ctx, chunks, nanoseconds / chunks, [&](int64_t i) {
       return Attend(ctx, run, i * rows / chunks, (i + 1) * rows / chunks);
@@ -116,20 +118,20 @@ class AttentionKernel : public OpKernel {
     int64_t batch, heads, queries, keys;
   };
 
-  // What one thread works on.
+  // The working memory of one thread.
   struct Scratch {
     HeadMatrix keys, values;
     float *packed_keys = nullptr, *packed_values = nullptr;
     float* scores = nullptr;    // of some queries
-    int64_t rows = 0, row = 0;  // queries, and workspace for the scores of each
+    int64_t rows = 0, row = 0;  // the number of queries, and the space for the scores of each
   };
 
-  // Scores of about so many keys and queries stay in a core's cache.
+  // Scores that stay in a core's cache.
   static constexpr int64_t kCacheFloats = 1 << 15;
-  // Queries that make it worth while to pack values.
+  // The number of queries from which on packing the values pays.
   static constexpr int64_t kMinQueries = 24;
 
-  absl::Status Prepare(KernelContext& ctx, Run* run) const {
+  absl::Status ReadInputs(KernelContext& ctx, Run* run) const {
     run->query = &ctx.input(0);
     run->key = &ctx.input(1);
     run->value = &ctx.input(2);
@@ -165,7 +167,7 @@ class AttentionKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Whether batch and heads are those of the run, perhaps by repeating either.
+  // Returns true if batch and heads match those of the run, possibly by broadcasting.
   bool Join(const Tensor& tensor, const Order& order, Run* run) const {
     const int64_t batch = tensor.dim(0), heads = order.heads(tensor);
     return broadcasts_ ? Widen(&run->batch, batch) && Widen(&run->heads, heads)
@@ -186,7 +188,8 @@ class AttentionKernel : public OpKernel {
                                                    scores.ToString()));
   }
 
-  // Makes scores of queries from `query` on weights, given what is not about masks.
+  // Replaces the scores of the queries from `query` on by their softmax. The caller sets all of
+  // `rows` but the scale and the masks.
   void Weigh(const Run& run, int64_t image, int64_t head, int64_t query, ScoreRows rows) const {
     static const auto weigh = HasAvx512() ? avx512::SoftmaxScores : avx2::SoftmaxScores;
     absl::InlinedVector<ScoreMask<float>, 2> masks;
@@ -199,7 +202,7 @@ class AttentionKernel : public OpKernel {
     weigh(rows);
   }
 
-  // Queries [begin, end) of all heads of all images.
+  // Computes the queries [begin, end), counted over all heads of all images.
   absl::Status Attend(KernelContext& ctx, const Run& run, int64_t begin, int64_t end) const {
     const simd::Loops& loops = simd::LoopsForCpu();
     Scratch scratch{.keys = HeadMatrix(loops, run.query->dim(3), run.keys),
@@ -238,7 +241,7 @@ class AttentionKernel : public OpKernel {
             tokens_of(*run.value, value_)};
   }
 
-  // `count` queries of a head, from `first` on.
+  // Computes `count` queries of a head, from `first` on.
   void AttendHead(const Run& run, int64_t image, int64_t head, int64_t first, int64_t count,
                   Scratch& scratch) const {
     const float* const key = run.key->data<float>() + key_.Begin(*run.key, image, head);

@@ -1,5 +1,5 @@
-// A depthwise convolution and the pointwise ones about it, which fuse_separable_block puts
-// together.
+// The kernel of blocks that the pass fuse_separable_block puts together from a depthwise
+// convolution and the pointwise ones around it.
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
@@ -8,13 +8,18 @@
 namespace tessera {
 namespace {
 
-// Inputs: images; filters and biases of the layers. Errors: INVALID_ARGUMENT for ranks, depths or
-// sizes that do not fit; UNIMPLEMENTED for what else than clamping follows a layer, and for several
-// outputs of a channel.
+// The inputs are the images, then the filters and the biases of the layers. Errors:
+// INVALID_ARGUMENT for ranks, depths or sizes that do not fit; UNIMPLEMENTED for an activation that
+// does not clamp, and for several outputs of a channel.
 class SeparableBlockKernel : public OpKernel {
  public:
   explicit SeparableBlockKernel(const KernelBuild& build)
-      : window_(build, 2), num_layers_(build.attr<int64_t>("num_layers")) {
+      : window_(build, 2),
+        num_layers_(build.attr<int64_t>("num_layers")),
+        numerics_(build.numerics()),
+        expand_(build, 1),
+        depthwise_(build, static_cast<int>(num_layers_) - 1),
+        project_(build, static_cast<int>(num_layers_)) {
     Parse(build, "expand_ops", &expand_);
     Parse(build, "depthwise_ops", &depthwise_);
     Parse(build, "project_ops", &project_);
@@ -63,13 +68,14 @@ class SeparableBlockKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, middle));
     if (output->num_elements() == 0) return absl::OkStatus();
     return ComputeSeparableBlock(ctx, block, expand, depthwise, last, input.data<float>(),
-                                 output->data<float>());
+                                 output->data<float>(), numerics_);
   }
 
  private:
   struct Layer {
+    Layer(const KernelBuild& build, int input) : weights(build, input) {}
     PostOps post_ops;
-    PackedWeights packed;
+    PackedWeights weights;
   };
 
   bool expands() const { return expand_.post_ops.bias; }
@@ -97,7 +103,7 @@ class SeparableBlockKernel : public OpKernel {
                                                    " does not fit images of ", input.ToString()));
   }
 
-  // Layer `at`, counted from 1.
+  // Returns layer `at`, counted from 1.
   absl::StatusOr<SeparableLayer> MakeLayer(KernelContext& ctx, int at, Layer* layer) const {
     const Tensor &filter = ctx.input(at), &bias = ctx.input(num_layers_ + at);
     const int64_t channels = layer == &depthwise_ ? filter.dim(2) : filter.dim(3);
@@ -108,11 +114,12 @@ class SeparableBlockKernel : public OpKernel {
     return SeparableLayer{.filter = &filter,
                           .bias = &bias,
                           .activation = layer->post_ops.activation,
-                          .packed = &layer->packed};
+                          .packed = layer->weights.UseFor(ctx)};
   }
 
   const WindowAttrs window_;
   const int64_t num_layers_;
+  const Numerics numerics_;
   Layer expand_, depthwise_, project_;
 };
 REGISTER_KERNEL("_SeparableBlock", kCpu, SeparableBlockKernel);

@@ -1,4 +1,4 @@
-// _ScaleWeights: what a batch norm leaves of the weights before it.
+// _ScaleWeights: multiplies weights by the scale of a batch norm that was folded into them.
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/cpu/scaled_weights.h"
@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// The result is kept long: it is computed while a graph is optimised, as a rule. Errors:
+// The result is long-lived, because it is usually computed while a graph is optimised. Errors:
 // INVALID_ARGUMENT if the weights are not rows of as many elements as there are factors.
 class ScaleWeightsKernel : public OpKernel {
  public:
@@ -20,7 +20,7 @@ class ScaleWeightsKernel : public OpKernel {
                                                      weights.shape().ToString(), " by ", channels,
                                                      " factors"));
     }
-    ASSIGN_OR_RETURN(Tensor scaled, Multiply(ctx, {weights, &scale}, WeightsAllocator()));
+    ASSIGN_OR_RETURN(Tensor scaled, ApplyScale(ctx, {weights, &scale}, WeightsAllocator()));
     ctx.set_output(0, std::move(scaled));
     return absl::OkStatus();
   }

@@ -177,8 +177,6 @@ bool SplitRows(const float* from, int64_t step, int64_t count, int64_t depth, in
 
 class Kernel final : public MicroKernel {
  public:
-  double flops_per_nanosecond() const override { return 350; }
-
   int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const override {
     return Blocks(columns) * PanelSize(positions, depth) * sizeof(uint16_t);
   }

@@ -1,20 +1,15 @@
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <vector>
 
-#include "oneapi/dnnl/dnnl.hpp"
 #include "runtime/base/fresh_pages.h"
 #include "runtime/base/status.h"
-#include "runtime/base/thread_share.h"
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
-#include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/strassen_gemm.h"
 
 namespace tessera {
@@ -28,20 +23,15 @@ constexpr int64_t kCacheBytes = 1 << 20;
 // leaves more of the cache to rows.
 constexpr int64_t kDepthBlocksPerPass = 32;
 
-bool MayUseTiles() {
-  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr int kTileData = 18;
-  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 // Returns true if threads share the columns. Weights that exceed the cache are then read once for
 // all rows, rather than once for each row block.
 bool SharesColumns(const MicroKernel& kernel, int64_t positions, int64_t depth, int64_t columns) {
   return kernel.PackedSize(positions, depth, columns) > kCacheBytes * 3 / 8;
 }
 
-int NumThreads(const KernelContext& ctx) {
-  return ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
+double FlopsPerNanosecond(const MicroKernel& kernel) {
+  const MachineSpeeds& speeds = SpeedsForCpu();
+  return &kernel == &gemm::FmaMicroKernel() ? speeds.fma_flops : speeds.amx_flops;
 }
 
 // Returns the epilogue with any activation.
@@ -98,41 +88,6 @@ class RowBlocks {
 
 }  // namespace
 
-bool AmxIsSupported() {
-  static const bool supported = static_cast<int>(dnnl::get_effective_cpu_isa()) >=
-                                    static_cast<int>(dnnl::cpu_isa::avx512_core_amx) &&
-                                MayUseTiles();
-  return supported;
-}
-
-bool Avx512IsSupported() {
-  static const bool supported = static_cast<int>(dnnl::get_effective_cpu_isa()) >=
-                                static_cast<int>(dnnl::cpu_isa::avx512_core);
-  return supported;
-}
-
-const MicroKernel* MicroKernelFor(int64_t n, int64_t k, int64_t positions, int64_t rows) {
-  constexpr int64_t kMaxSplit = 16 << 20;
-  // Splitting a row costs as much as multiplying it by about 50 columns. Very large weights are not
-  // split, because the split form takes half as much memory again.
-  const bool splits_little = n >= 96 || (n >= 64 && positions >= 9);
-  if (splits_little && k >= gemm::kBlock && n * k * positions <= kMaxSplit && AmxIsSupported()) {
-    return &gemm::AmxMicroKernel();
-  }
-  // oneDNN is at least as fast where it does not wait for weights.
-  constexpr int64_t kMinColumns = 32, kMinDepth = 16, kWeightsPerRow = 512;
-  const bool pays = n >= kMinColumns && k >= kMinDepth &&
-                    n * k * positions >= kWeightsPerRow * rows && Avx512IsSupported();
-  return pays ? &gemm::FmaMicroKernel() : nullptr;
-}
-
-bool HasRowsEnough(const MicroKernel& kernel, int64_t m, int64_t n, int64_t k, int64_t positions) {
-  // A product with few rows waits for its weights, which splitting makes larger.
-  const bool splits = &kernel == &gemm::AmxMicroKernel();
-  const int64_t min_rows = splits ? 16 : 5, least_products = (splits ? 256 : 64) << 10;
-  return m >= min_rows && m * n * k * positions >= least_products;
-}
-
 absl::StatusOr<Tensor> PackWeights(KernelContext& ctx, const MicroKernel& kernel,
                                    const ScaledWeights& given, gemm::Weights weights,
                                    PackedWeights* packed) {
@@ -144,14 +99,14 @@ absl::StatusOr<Tensor> PackWeights(KernelContext& ctx, const MicroKernel& kernel
     std::atomic<bool> has_products{true};
     const int64_t panels = gemm::Blocks(weights.columns);
     const double floats = weights.positions * weights.depth * gemm::kBlock;
-    ctx.ParallelFor(panels, floats / kPackedFloatsPerNanosecond, [&](int64_t begin, int64_t end) {
+    ctx.ParallelFor(panels, floats / SpeedsForCpu().packed_floats, [&](int64_t begin, int64_t end) {
       PopulatePages(to + begin * size / panels, (end - begin) * size / panels);
       if (!kernel.Pack(weights, begin, end, to)) has_products = false;
     });
     if (has_products) return workspace;
     return Tensor::Allocate(DType::kInt8, {0});
   };
-  return packed->Derived(ctx, given, PackedFormat::kPanels, pack);
+  return packed->Get(ctx, given, {.kind = PackedFormat::Kind::kPanels}, pack);
 }
 
 int64_t RowsPerPass(const KernelContext& ctx, const MicroKernel& kernel, int64_t length,
@@ -177,7 +132,7 @@ void BlockedGemm(KernelContext& ctx, const MicroKernel& kernel, const gemm::Prod
   const RowBlocks blocks(kernel, grid, product.columns);
   const int64_t panels = gemm::Blocks(product.columns), depth = product.rows.depth;
   const double block_flops = 2.0 * product.positions * depth * blocks.rows() * gemm::kBlock;
-  const double block_cost = block_flops / kernel.flops_per_nanosecond() + 100;
+  const double block_cost = block_flops / FlopsPerNanosecond(kernel) + 100;
   if (!SharesColumns(kernel, product.positions, depth, product.columns)) {
     ctx.ParallelFor(blocks.count(), block_cost * panels, [&](int64_t begin, int64_t end) {
       kernel.ConfigureTiles();
@@ -249,24 +204,20 @@ absl::Status ParallelItems(KernelContext& ctx, int64_t count, int64_t rows, Comp
   });
 }
 
-absl::Status BlockedMatMul(KernelContext& whole, const MicroKernel& kernel, int64_t m, int64_t n,
-                           int64_t k, bool transpose_b, const PostOps& post_ops, const float* a,
-                           const ScaledWeights& b, const float* bias, PackedWeights* packed,
-                           float* output, ComputeItems fallback) {
-  const gemm::Weights weights{.depth = k,
-                              .columns = n,
-                              .row_stride = transpose_b ? 1 : n,
-                              .column_stride = transpose_b ? k : 1};
-  ASSIGN_OR_RETURN(const Tensor matrix, PackWeights(whole, kernel, b, weights, packed));
-  if (matrix.num_elements() == 0) return fallback(whole, 0, m);
-  if (&kernel == &gemm::FmaMicroKernel() && StrassenPays(m / NumThreads(whole), n, k)) {
-    const auto multiply = [&](KernelContext& ctx, int64_t first, int64_t count) {
-      return StrassenGemm(ctx, count, n, k, a + first * k,
-                          reinterpret_cast<const float*>(matrix.raw()),
-                          FullEpilogue(post_ops, bias), output + first * n);
-    };
-    return ParallelItems(whole, m, 1, multiply, kMinStrassenRows);
-  }
+absl::StatusOr<Tensor> PackMatrix(KernelContext& ctx, const MicroKernel& kernel,
+                                  const GemmArguments& g) {
+  const gemm::Weights weights{.depth = g.k,
+                              .columns = g.n,
+                              .row_stride = g.transpose_b ? 1 : g.n,
+                              .column_stride = g.transpose_b ? g.k : 1};
+  return PackWeights(ctx, kernel, g.b, weights, g.packed);
+}
+
+absl::Status BlockedMatMul(KernelContext& whole, const MicroKernel& kernel, const GemmArguments& g,
+                           ComputeItems fallback) {
+  const int64_t n = g.n, k = g.k;
+  ASSIGN_OR_RETURN(const Tensor matrix, PackMatrix(whole, kernel, g));
+  if (matrix.num_elements() == 0) return fallback(whole, 0, g.m);
   const auto multiply = [&](KernelContext& ctx, int64_t begin, int64_t length) {
     const int64_t most = std::min(length, RowsPerPass(ctx, kernel, length, 1, k, n));
     gemm::Product product{.weights = matrix.raw(), .columns = n, .end_block = gemm::Blocks(k)};
@@ -278,25 +229,38 @@ absl::Status BlockedMatMul(KernelContext& whole, const MicroKernel& kernel, int6
     }
     for (int64_t first = begin; first < begin + length; first += most) {
       const int64_t rows = std::min(most, begin + length - first);
-      const float* const from = a + first * k;
+      const float* const from = g.a + first * k;
       std::atomic<bool> has_products{true};
       if (workspace.has_value()) {
-        ctx.ParallelFor(rows, k / kPackedFloatsPerNanosecond, [&](int64_t row, int64_t end) {
-          if (!kernel.PackRows(from + row * k, k, row, end - row, product.rows))
+        ctx.ParallelFor(rows, k / SpeedsForCpu().packed_floats, [&](int64_t row, int64_t end) {
+          if (!kernel.PackRows(from + row * k, k, row, end - row, product.rows)) {
             has_products = false;
+          }
         });
       } else {
         product.rows.data = const_cast<float*>(from);  // it is only read
       }
       if (has_products) {
-        BlockedGemm(ctx, kernel, product, {.width = rows}, post_ops, bias, output + first * n);
+        BlockedGemm(ctx, kernel, product, {.width = rows}, g.post_ops, g.bias,
+                    g.output + first * n);
       } else {
         RETURN_IF_ERROR(fallback(ctx, first, rows));
       }
     }
     return absl::OkStatus();
   };
-  return ParallelItems(whole, m, 1, multiply);
+  return ParallelItems(whole, g.m, 1, multiply);
+}
+
+absl::Status StrassenMatMul(KernelContext& whole, const GemmArguments& g, ComputeItems fallback) {
+  ASSIGN_OR_RETURN(const Tensor matrix, PackMatrix(whole, gemm::FmaMicroKernel(), g));
+  if (matrix.num_elements() == 0) return fallback(whole, 0, g.m);
+  const auto multiply = [&](KernelContext& ctx, int64_t first, int64_t count) {
+    return StrassenGemm(ctx, count, g.n, g.k, g.a + first * g.k,
+                        reinterpret_cast<const float*>(matrix.raw()),
+                        FullEpilogue(g.post_ops, g.bias), g.output + first * g.n);
+  };
+  return ParallelItems(whole, g.m, 1, multiply, kMinStrassenRows);
 }
 
 }  // namespace tessera

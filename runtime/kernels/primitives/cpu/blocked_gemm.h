@@ -11,26 +11,6 @@
 
 namespace tessera {
 
-// The approximate number of floats that one core packs in a nanosecond.
-inline constexpr double kPackedFloatsPerNanosecond = 3;
-
-// True if the processor has AMX for bfloat16, the system lets this process use it, and the
-// environment variable ONEDNN_MAX_CPU_ISA does not restrict oneDNN to less.
-bool AmxIsSupported();
-// Likewise for AVX-512.
-bool Avx512IsSupported();
-
-// Returns the micro-kernel for `positions` matrices of k x n weights. `rows` is the number of rows
-// that they multiply for one image or text. AMX pays off where enough work is done with each float
-// to justify splitting it, and AVX-512 where the weights are large compared with the rows. Returns
-// null where oneDNN is expected to be as fast, or nothing is supported. The result does not depend
-// on the batch size, so that the weights are packed in one format.
-const gemm::MicroKernel* MicroKernelFor(int64_t n, int64_t k, int64_t positions, int64_t rows);
-
-// Returns true if m rows are enough for `kernel` to be faster than oneDNN.
-bool HasRowsEnough(const gemm::MicroKernel& kernel, int64_t m, int64_t n, int64_t k,
-                   int64_t positions);
-
 // Returns the packed weights, which are packed once for as long as they stay the same. The result
 // is empty if the micro-kernel rejects them. `weights` describes the layout of `given`. Errors:
 // RESOURCE_EXHAUSTED.
@@ -70,13 +50,31 @@ absl::Status ParallelItems(KernelContext& ctx, int64_t count, int64_t rows, Comp
 void BlockedGemm(KernelContext& ctx, const gemm::MicroKernel& kernel, const gemm::Product& product,
                  const OutputGrid& grid, const PostOps& post_ops, const float* bias, float* out);
 
-// output = activation(a * b + bias + output) for `a` of m x k and `b` of k x n, or n x k if
-// `transpose_b`. Rows that the micro-kernel rejects are left to fallback(), and so are all rows if
-// it rejects `b`. Several threads may call fallback() at once. Errors: those of fallback();
-// RESOURCE_EXHAUSTED for scratch memory.
-absl::Status BlockedMatMul(KernelContext& ctx, const gemm::MicroKernel& kernel, int64_t m,
-                           int64_t n, int64_t k, bool transpose_b, const PostOps& post_ops,
-                           const float* a, const ScaledWeights& b, const float* bias,
-                           PackedWeights* packed, float* output, ComputeItems fallback);
+// A matrix product with weights of k x n, or n x k if `transpose_b`.
+struct GemmArguments {
+  int64_t m = 0, n = 0, k = 0;
+  bool transpose_b = false;
+  const PostOps& post_ops;
+  const float* a = nullptr;
+  const ScaledWeights& b;
+  const float* bias = nullptr;
+  PackedWeights* packed = nullptr;
+  float* output = nullptr;
+};
+
+// Returns the packed weights of a product; see PackWeights().
+absl::StatusOr<Tensor> PackMatrix(KernelContext& ctx, const gemm::MicroKernel& kernel,
+                                  const GemmArguments& arguments);
+
+// output = activation(a * b + bias + output). Rows that the micro-kernel rejects are left to
+// fallback(), and so are all rows if it rejects `b`. Several threads may call fallback() at once.
+// Errors: those of fallback(); RESOURCE_EXHAUSTED for scratch memory.
+absl::Status BlockedMatMul(KernelContext& ctx, const gemm::MicroKernel& kernel,
+                           const GemmArguments& arguments, ComputeItems fallback);
+
+// As BlockedMatMul(), by Strassen's algorithm, for weights that StrassenSupports() and at least
+// kMinStrassenRows rows for each thread.
+absl::Status StrassenMatMul(KernelContext& ctx, const GemmArguments& arguments,
+                            ComputeItems fallback);
 
 }  // namespace tessera

@@ -41,9 +41,18 @@ class BlockedGemmTest : public ::testing::TestWithParam<TestedMicroKernel> {
     const Tensor before = output.DeepCopy().value();
     PackedWeights packed;
     KernelContext ctx(step_, nullptr);
-    ASSERT_EQ(BlockedMatMul(ctx, kernel(), m, n, k, transpose_b, post_ops, a.data<float>(), b,
-                            post_ops.bias ? bias.data<float>() : nullptr, &packed,
-                            output.data<float>(), ComputeNone),
+    ASSERT_EQ(BlockedMatMul(ctx, kernel(),
+                            {.m = m,
+                             .n = n,
+                             .k = k,
+                             .transpose_b = transpose_b,
+                             .post_ops = post_ops,
+                             .a = a.data<float>(),
+                             .b = b,
+                             .bias = post_ops.bias ? bias.data<float>() : nullptr,
+                             .packed = &packed,
+                             .output = output.data<float>()},
+                            ComputeNone),
               absl::OkStatus());
     const std::vector<double> expected =
         ReferenceMatMul(m, n, k, transpose_b, post_ops, a, b, bias, before);
@@ -100,8 +109,16 @@ TEST_P(BlockedGemmTest, KeepsAllBitsOfAFloat) {
   PackedWeights packed;
   KernelContext ctx(step_, nullptr);
   Tensor output = RandomTensor({16, 16}, 1);
-  ASSERT_TRUE(BlockedMatMul(ctx, kernel(), 16, 16, 32, false, PostOps(), a.data<float>(), b,
-                            nullptr, &packed, output.data<float>(), ComputeNone)
+  ASSERT_TRUE(BlockedMatMul(ctx, kernel(),
+                            {.m = 16,
+                             .n = 16,
+                             .k = 32,
+                             .post_ops = PostOps(),
+                             .a = a.data<float>(),
+                             .b = b,
+                             .packed = &packed,
+                             .output = output.data<float>()},
+                            ComputeNone)
                   .ok());
   for (const float x : output.flat<float>()) ASSERT_EQ(x, 32 * (1.0f + 0x1p-23f));
 }
@@ -119,8 +136,16 @@ std::vector<bool> RowsLeft(StepContext& step, const gemm::MicroKernel& kernel, i
     for (int64_t i = first; i < first + count; ++i) left[i] = true;
     return absl::OkStatus();
   };
-  EXPECT_EQ(BlockedMatMul(ctx, kernel, m, n, k, false, PostOps(), a.data<float>(), b, nullptr,
-                          &packed, output.data<float>(), compute),
+  EXPECT_EQ(BlockedMatMul(ctx, kernel,
+                          {.m = m,
+                           .n = n,
+                           .k = k,
+                           .post_ops = PostOps(),
+                           .a = a.data<float>(),
+                           .b = b,
+                           .packed = &packed,
+                           .output = output.data<float>()},
+                          compute),
             absl::OkStatus());
   return left;
 }

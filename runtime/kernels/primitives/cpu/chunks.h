@@ -11,6 +11,9 @@
 
 namespace tessera {
 
+// Returns the number of threads that a loop of this step may use, the calling one included.
+int NumThreads(const KernelContext& ctx);
+
 // Returns the number of chunks, at least 1, for work of `length` items that takes one thread
 // `nanoseconds` in all. There is one chunk per thread, or up to four when the chunks stay long
 // enough, so that a thread that starts late takes fewer of them. A chunk is never so short that

@@ -8,7 +8,10 @@
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
+#include "runtime/kernels/primitives/cpu/onednn_weights.h"
+#include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
@@ -63,11 +66,12 @@ absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, const P
     ASSIGN_OR_RETURN(
         Tensor scratch,
         ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
-    ASSIGN_OR_RETURN(const memory weights,
-                     packed->Get(ctx, filter, primitive->filter, desc.weights_desc()));
+    ASSIGN_OR_RETURN(
+        const onednn::Weights weights,
+        onednn::WeightsInLayout(ctx, filter, primitive->filter, desc.weights_desc(), packed));
     std::unordered_map<int, memory> args{
         {DNNL_ARG_SRC, onednn::Wrap(primitive->source, input)},
-        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_WEIGHTS, weights.memory},
         {DNNL_ARG_DST, onednn::Wrap(primitive->output, output)},
         {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
     };
@@ -80,10 +84,9 @@ absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, const P
   return absl::OkStatus();
 }
 
-// The approximate throughput of oneDNN on one core is 200 operations per nanosecond. A depthwise
-// convolution is limited by memory and reaches 50.
 double NanosecondsOf(const ConvolutionShape& shape) {
-  return FlopsOf(shape) / (shape.groups > 1 ? 50 : 200);
+  const MachineSpeeds& speeds = SpeedsForCpu();
+  return FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
 }
 
 absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
@@ -100,37 +103,41 @@ absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
   });
 }
 
-absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionShape& shape,
-                           const PostOps& post_ops, const Tensor& input,
-                           const ScaledWeights& filter, const Tensor* bias, PackedWeights* packed,
-                           Tensor* output) {
+absl::Status ConvolveFloat(KernelContext& ctx, ProductAlgorithm algorithm,
+                           const ConvolutionShape& shape, const PostOps& post_ops,
+                           const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
+                           PackedWeights* packed, Tensor* output) {
   const float* const from = input.data<float>();
   float* const to = output->data<float>();
-  if (packed == nullptr) {
-    PackedWeights for_this_run;
-    return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, &for_this_run, to);
-  }
-  const gemm::MicroKernel* const kernel = MicroKernelFor(shape);
-  const bool splits = kernel == &gemm::AmxMicroKernel();
-  if (!splits && WinogradPays(shape, post_ops)) {
-    return ConvolveWinograd(ctx, shape, post_ops, from, filter, bias, packed, to, [&] {
+  PackedWeights for_this_run;
+  if (packed == nullptr) packed = &for_this_run;
+  switch (algorithm) {
+    case ProductAlgorithm::kWinograd2:
+    case ProductAlgorithm::kWinograd4: {
+      const int tile = algorithm == ProductAlgorithm::kWinograd2 ? 2 : 4;
+      return ConvolveWinograd(ctx, shape, tile, post_ops, from, filter, bias, packed, to, [&] {
+        return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
+      });
+    }
+    case ProductAlgorithm::kFmaGemm:
+    case ProductAlgorithm::kAmxGemm: {
+      const gemm::MicroKernel& kernel =
+          algorithm == ProductAlgorithm::kFmaGemm ? gemm::FmaMicroKernel() : gemm::AmxMicroKernel();
+      const ConvolutionShape points = AsPoints(shape);
+      const int64_t in = input.num_elements() / points.batch;
+      const int64_t out = output->num_elements() / points.batch;
+      const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
+        ConvolutionShape some = points;
+        some.batch = count;
+        return ConvolveOneDnn(ctx, some, post_ops, from + first * in, filter, bias, packed,
+                              to + first * out);
+      };
+      return ConvolveByImplicitGemm(ctx, kernel, points, post_ops, from, filter,
+                                    bias ? bias->data<float>() : nullptr, packed, to, fallback);
+    }
+    default:
       return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
-    });
   }
-  if (kernel == nullptr || !packed->MayBeConstant(filter.values)) {
-    return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
-  }
-  const ConvolutionShape points = AsPoints(shape);
-  const int64_t in = input.num_elements() / points.batch;
-  const int64_t out = output->num_elements() / points.batch;
-  const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
-    ConvolutionShape some = points;
-    some.batch = count;
-    return ConvolveOneDnn(ctx, some, post_ops, from + first * in, filter, bias, packed,
-                          to + first * out);
-  };
-  return ConvolveByImplicitGemm(ctx, *kernel, points, post_ops, from, filter,
-                                bias ? bias->data<float>() : nullptr, packed, to, fallback);
 }
 
 // ---- every other dtype: a plain loop, accumulating in double or int64 ----
@@ -184,11 +191,18 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
 
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
-                      PackedWeights* packed, Tensor* output) {
+                      PackedWeights* packed, Tensor* output, Numerics numerics) {
   if (output->num_elements() == 0) return absl::OkStatus();
-  if (input.dtype() == DType::kFloat && input.num_elements() > 0 &&
-      filter.values.num_elements() > 0) {
-    return ConvolveFloat(ctx, shape, post_ops, input, filter, bias, packed, output);
+  const bool is_empty = input.num_elements() == 0 || filter.values.num_elements() == 0;
+  const ProductAlgorithm algorithm =
+      is_empty ? ProductAlgorithm::kLoops
+               : PlanConvolution({.dtype = input.dtype(),
+                                  .shape = shape,
+                                  .activation = post_ops.activation,
+                                  .has_constant_filter = packed != nullptr},
+                                 {SpeedsForCpu(), NumThreads(ctx), numerics});
+  if (algorithm != ProductAlgorithm::kLoops) {
+    return ConvolveFloat(ctx, algorithm, shape, post_ops, input, filter, bias, packed, output);
   }
   return VisitRealType(input.dtype(), [&]<typename T>() {
     ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.values.data<T>(),

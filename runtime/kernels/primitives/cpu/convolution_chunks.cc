@@ -115,11 +115,6 @@ ConvolutionShape AsPoints(const ConvolutionShape& shape) {
   return points;
 }
 
-double FlopsOf(const ConvolutionShape& shape) {
-  return 2.0 * shape.batch * Product(shape.output) * Product(shape.filter) * shape.out_channels *
-         (shape.in_channels / shape.groups);
-}
-
 std::vector<ConvolutionChunk> SplitConvolution(const ConvolutionShape& shape, int64_t count) {
   return Split(shape, count, &ConvolutionShape::output, Rows);
 }

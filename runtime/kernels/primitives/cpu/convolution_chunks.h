@@ -19,9 +19,6 @@ struct ConvolutionChunk {
 // channels come first.
 ConvolutionShape AsPoints(const ConvolutionShape& shape);
 
-// Returns the number of multiplications and additions.
-double FlopsOf(const ConvolutionShape& shape);
-
 // Splits a convolution into at most about `count` chunks of about the same size. The chunks are
 // whole images if there are enough of them, otherwise ranges of the first spatial dimension
 // (channels last only). Together they compute the whole output.

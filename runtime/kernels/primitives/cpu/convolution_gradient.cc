@@ -7,6 +7,7 @@
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -14,8 +15,9 @@ namespace {
 
 using dnnl::memory;
 
-// The approximate throughput of oneDNN on one core is 150 operations per nanosecond.
-double NanosecondsOf(const ConvolutionShape& shape) { return FlopsOf(shape) / 150; }
+double NanosecondsOf(const ConvolutionShape& shape) {
+  return FlopsOf(shape) / SpeedsForCpu().fma_flops;
+}
 
 // A gradient as oneDNN computes it: two sources and one destination, each in the layout that oneDNN
 // prefers (`inner`) and in the caller's (`outer`).

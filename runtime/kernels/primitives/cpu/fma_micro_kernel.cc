@@ -12,7 +12,8 @@ namespace {
 // Terms to accumulate in registers before they are added to the sums in memory. A longer run would
 // lose accuracy.
 constexpr int64_t kDepthBlock = 256;
-constexpr int64_t kRows = kRegisterRows;
+constexpr int64_t kRows = kFmaRows;
+static_assert(kRows == kRegisterRows);
 
 // Computes the sums of kCount rows and kVectors * 16 columns, and stores them through `to`, or in
 // `sums` of kRows x kBlock if `to` is null.
@@ -78,8 +79,6 @@ constexpr SumFunction kSums[kRows][2] = {
 
 class Kernel final : public MicroKernel {
  public:
-  double flops_per_nanosecond() const override { return 150; }
-
   int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const override {
     return Blocks(columns) * positions * depth * kBlock * sizeof(float);
   }
@@ -107,10 +106,7 @@ class Kernel final : public MicroKernel {
 
   int64_t row_granularity() const override { return 1; }
 
-  int64_t RowBlockSize(int64_t length) const override {
-    const int64_t blocks = (length + kRows - 1) / kRows;
-    return blocks == 0 ? kRows : (length + blocks - 1) / blocks;
-  }
+  int64_t RowBlockSize(int64_t length) const override { return EqualBlocks(length, kRows); }
 
   int64_t PackedRowsSize(int64_t count, int64_t depth) const override {
     return count * ConflictFreeStride(depth) * sizeof(float);

@@ -4,12 +4,11 @@
 
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
 namespace {
 
-// The approximate read bandwidth of one core.
-constexpr double kFloatsPerNanosecond = 3;
 // Columns whose sums stay in the first-level cache.
 constexpr int64_t kColumns = 4096;
 constexpr int64_t kRowsPerStep = 4;
@@ -67,23 +66,12 @@ float Dot(const float* x, const float* y, int64_t count) {
   return sum;
 }
 
-void End(const PostOps& post_ops, const float* sums, const float* bias, int64_t count, float* out) {
-  for (int64_t j = 0; j < count; ++j) {
-    float sum = sums[j];
-    if (bias != nullptr) sum += bias[j];
-    if (post_ops.add) sum += out[j];
-    out[j] = post_ops.activation == Activation::kNone
-                 ? sum
-                 : static_cast<float>(Apply(post_ops.activation, post_ops.alpha, sum));
-  }
-}
-
 }  // namespace
 
 absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool transpose_b,
                   const PostOps& post_ops, const float* a, const float* b, const float* bias,
                   float* output) {
-  const double cost = static_cast<double>(n) * k / kFloatsPerNanosecond;
+  const double cost = sizeof(float) * static_cast<double>(n) * k / SpeedsForCpu().gemv_bytes;
   // Each chunk is a range of rows of b in memory. Unless these are the columns of the product, each
   // chunk makes partial sums, which are added at the end.
   const int64_t rows = transpose_b ? n : k;
@@ -116,7 +104,7 @@ absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool tran
   for (int64_t part = 1; part < parts; ++part) {
     for (int64_t i = 0; i < m * n; ++i) sums[i] += sums[part * m * n + i];
   }
-  for (int64_t i = 0; i < m; ++i) End(post_ops, sums + i * n, bias, n, output + i * n);
+  for (int64_t i = 0; i < m; ++i) ApplyPostOps(post_ops, sums + i * n, bias, n, output + i * n);
   return absl::OkStatus();
 }
 

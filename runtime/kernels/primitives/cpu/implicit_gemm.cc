@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "runtime/kernels/primitives/cpu/convolution_chunks.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
 namespace {
@@ -78,7 +78,7 @@ class Arrangement {
   // Packs the rows of `images` images. Returns false if the micro-kernel rejects a value.
   bool Fill(KernelContext& ctx, const float* input, int64_t images, const gemm::Rows& rows) const {
     const int64_t lines = y_.phases * y_.length;  // of an image
-    const double cost = x_.phases * x_.length * channels_ / kPackedFloatsPerNanosecond;
+    const double cost = x_.phases * x_.length * channels_ / SpeedsForCpu().packed_floats;
     std::atomic<bool> has_products{true};
     ctx.ParallelFor(images * lines, cost, [&](int64_t begin, int64_t end) {
       bool all = true;
@@ -130,15 +130,6 @@ class Arrangement {
 
 }  // namespace
 
-const gemm::MicroKernel* MicroKernelFor(const ConvolutionShape& s) {
-  if (s.filter.size() != 2 || s.channels_first || s.groups != 1) return nullptr;
-  const int64_t positions = s.filter[0] * s.filter[1], rows = s.output[0] * s.output[1];
-  const auto* const kernel = MicroKernelFor(s.out_channels, s.in_channels, positions, rows);
-  const bool pays = kernel != nullptr && HasRowsEnough(*kernel, s.batch * rows, s.out_channels,
-                                                       s.in_channels, positions);
-  return pays ? kernel : nullptr;
-}
-
 absl::Status ConvolveByImplicitGemm(KernelContext& whole, const gemm::MicroKernel& kernel,
                                     const ConvolutionShape& s, const PostOps& post_ops,
                                     const float* input, const ScaledWeights& filter,
@@ -149,8 +140,17 @@ absl::Status ConvolveByImplicitGemm(KernelContext& whole, const gemm::MicroKerne
   const bool is_pointwise = s.filter[0] * s.filter[1] * in_points * out_points == 1 &&
                             s.pad_before[0] == 0 && s.pad_before[1] == 0;
   if (is_pointwise) {
-    return BlockedMatMul(whole, kernel, s.batch, s.out_channels, s.in_channels, false, post_ops,
-                         input, filter, bias, packed, output, fallback);
+    return BlockedMatMul(whole, kernel,
+                         {.m = s.batch,
+                          .n = s.out_channels,
+                          .k = s.in_channels,
+                          .post_ops = post_ops,
+                          .a = input,
+                          .b = filter,
+                          .bias = bias,
+                          .packed = packed,
+                          .output = output},
+                         fallback);
   }
   const Arrangement arrangement(kernel, s);
   const gemm::Weights weights{.positions = s.filter[0] * s.filter[1],

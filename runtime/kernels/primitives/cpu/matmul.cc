@@ -5,10 +5,15 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/onednn.h"
+#include "runtime/kernels/primitives/cpu/onednn_weights.h"
+#include "runtime/kernels/primitives/cpu/ordered_gemm.h"
+#include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -17,13 +22,6 @@ namespace {
 using dnnl::memory;
 
 // ---- float, by oneDNN ----
-
-// Below this many multiplications a call of oneDNN costs more than the product.
-constexpr int64_t kSmallProduct = 4096;
-// The typical number of rows of one text, or of several inputs in a batch.
-constexpr int64_t kUsualRows = 128;
-// The approximate throughput of oneDNN on one core.
-constexpr double kFlopsPerNanosecond = 200;
 
 struct Primitive {
   memory::desc plain_b;  // the caller's layout
@@ -91,18 +89,19 @@ absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
                    }));
   const auto& desc = primitive->desc;
   try {
-    memory weights;
+    onednn::Weights weights;
     if (packed != nullptr) {
-      ASSIGN_OR_RETURN(weights, packed->Get(ctx, b, primitive->plain_b, desc.weights_desc()));
+      ASSIGN_OR_RETURN(weights, onednn::WeightsInLayout(ctx, b, primitive->plain_b,
+                                                        desc.weights_desc(), packed));
     } else {
-      weights = onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
+      weights.memory = onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
     }
     ASSIGN_OR_RETURN(
         Tensor scratch,
         ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
     std::unordered_map<int, memory> args{
         {DNNL_ARG_SRC, onednn::Wrap(desc.src_desc(), a)},
-        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_WEIGHTS, weights.memory},
         {DNNL_ARG_DST, onednn::Wrap(desc.dst_desc(), out)},
         {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
     };
@@ -232,48 +231,45 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
   return run;
 }
 
-// A product as work to do: `outer` runs, or one matrix product if it is plain.
-struct Plan {
+// The products of a batch: `outer` runs, or a single product whose left-hand side is not
+// transposed.
+struct Batch {
   MatMulShape shape;
   Run run;
   int64_t outer = 1;
-  bool is_plain = false;
+  bool is_single = false;
 };
 
-Plan PlanOf(const MatMulShape& given) {
-  Plan plan{.shape = given};
-  plan.run = InnerRun(given, &plan.outer);
-  if (plan.run.count > 1 && plan.run.b_stride == 0 && plan.run.a_stride == 1 &&
+Batch SplitBatch(const MatMulShape& given) {
+  Batch batch{.shape = given};
+  batch.run = InnerRun(given, &batch.outer);
+  if (batch.run.count > 1 && batch.run.b_stride == 0 && batch.run.a_stride == 1 &&
       !given.transpose_a) {
     // All matrices share the right-hand side, so the batch is only more rows.
-    plan.shape.m *= plan.run.count;
-    plan.run = Run();
+    batch.shape.m *= batch.run.count;
+    batch.run = Run();
   }
-  plan.is_plain = plan.outer == 1 && plan.run.count == 1 && !given.transpose_a;
-  return plan;
+  batch.is_single = batch.outer == 1 && batch.run.count == 1 && !given.transpose_a;
+  return batch;
 }
 
-// Computes the product with oneDNN, or as a skinny GEMM.
 absl::Status MultiplyOneDnn(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
                             const float* a, const Tensor& b, const float* bias,
                             PackedWeights* packed, float* out) {
-  const Plan plan = PlanOf(given);
-  const MatMulShape& s = plan.shape;
-  const Run& run = plan.run;
-  if (plan.is_plain && s.m <= kMaxGemvRows && s.n >= 16) {
-    return Gemv(ctx, s.m, s.n, s.k, s.transpose_b, post_ops, a, b.data<float>(), bias, out);
-  }
+  const Batch batch = SplitBatch(given);
+  const MatMulShape& s = batch.shape;
+  const Run& run = batch.run;
   // Each run is split into chunks: ranges of its matrices, or of the rows of its only matrix.
   const bool by_rows = run.count == 1;
   const int64_t length = by_rows ? s.m : run.count;
-  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / kFlopsPerNanosecond;
+  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
   const int64_t chunks = s.transpose_a && by_rows ? 1 : NumChunks(ctx, length, nanoseconds);
   const int64_t size = (length + chunks - 1) / chunks;
-  return ForEachChunk(ctx, plan.outer * chunks, nanoseconds / chunks, [&](int64_t item) {
+  return ForEachChunk(ctx, batch.outer * chunks, nanoseconds / chunks, [&](int64_t item) {
     const int64_t i = item / chunks, begin = item % chunks * size;
     const int64_t count = std::min(size, length - begin);
     if (count <= 0) return absl::OkStatus();
-    const int64_t first = i * (given.batch_size() / plan.outer);
+    const int64_t first = i * (given.batch_size() / batch.outer);
     auto [a_at, b_at] = Offsets(given, first);
     MatMulShape chunk = s;
     Run chunk_run = run;
@@ -294,43 +290,113 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const MatMulShape& given, const 
   });
 }
 
-absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
-                           const float* a, const Tensor& b, const float* bias,
-                           PackedWeights* packed, float* out) {
-  const Plan plan = PlanOf(given);
-  const int64_t m = plan.shape.m, n = given.n, k = given.k;
-  // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
-  if (b.num_elements() != n * k) packed = nullptr;
-  const gemm::MicroKernel* const kernel =
-      plan.is_plain && packed != nullptr ? MicroKernelFor(n, k, 1, kUsualRows) : nullptr;
-  const bool pays =
-      kernel != nullptr && (packed->HasPackedPanels(b) ||
-                            (HasRowsEnough(*kernel, m, n, k, 1) && packed->MayBeConstant(b)));
-  if (!pays) return MultiplyOneDnn(ctx, given, post_ops, a, b, bias, packed, out);
-  return BlockedMatMul(
-      ctx, *kernel, m, n, k, given.transpose_b, post_ops, a, b, bias, packed, out,
-      [&](KernelContext& ctx, int64_t first, int64_t count) {
-        const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
-        return MultiplyOneDnn(ctx, rows, post_ops, a + first * k, b, bias, packed, out + first * n);
-      });
+// Multiplies each pair of matrices of the batch by OrderedGemm().
+absl::Status MultiplyOrdered(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
+                             const float* a, const float* b, const float* bias, float* out) {
+  const Batch batch = SplitBatch(given);
+  const MatMulShape& s = batch.shape;
+  const int64_t products = batch.outer * batch.run.count;
+  for (int64_t i = 0; i < products; ++i) {
+    const auto [a_at, b_at] = Offsets(given, i * (given.batch_size() / products));
+    RETURN_IF_ERROR(OrderedGemm(ctx, s.m, s.n, s.k, s.transpose_a, s.transpose_b, post_ops,
+                                a + a_at * given.m * s.k, b + b_at * s.k * s.n, bias,
+                                out + i * s.m * s.n));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MultiplyFloat(KernelContext& ctx, ProductAlgorithm algorithm, const MatMulShape& given,
+                           const PostOps& post_ops, const float* a, const Tensor& b,
+                           const float* bias, PackedWeights* packed, Numerics numerics,
+                           float* out) {
+  const int64_t m = given.m * given.batch_size(), n = given.n, k = given.k;
+  const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
+    const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
+    const float* const from = a + first * k;
+    float* const to = out + first * n;
+    if (numerics == Numerics::kStrict) {
+      return MultiplyOrdered(ctx, rows, post_ops, from, b.data<float>(), bias, to);
+    }
+    return MultiplyOneDnn(ctx, rows, post_ops, from, b, bias, packed, to);
+  };
+  const GemmArguments arguments{.m = m,
+                                .n = n,
+                                .k = k,
+                                .transpose_b = given.transpose_b,
+                                .post_ops = post_ops,
+                                .a = a,
+                                .b = b,
+                                .bias = bias,
+                                .packed = packed,
+                                .output = out};
+  switch (algorithm) {
+    case ProductAlgorithm::kGemv:
+      return Gemv(ctx, m, n, k, given.transpose_b, post_ops, a, b.data<float>(), bias, out);
+    case ProductAlgorithm::kFmaGemm:
+      return BlockedMatMul(ctx, gemm::FmaMicroKernel(), arguments, fallback);
+    case ProductAlgorithm::kAmxGemm:
+      return BlockedMatMul(ctx, gemm::AmxMicroKernel(), arguments, fallback);
+    case ProductAlgorithm::kStrassen:
+      return StrassenMatMul(ctx, arguments, fallback);
+    case ProductAlgorithm::kOrdered:
+      return MultiplyOrdered(ctx, given, post_ops, a, b.data<float>(), bias, out);
+    default:
+      return MultiplyOneDnn(ctx, given, post_ops, a, b, bias, packed, out);
+  }
+}
+
+ProductAlgorithm Plan(const KernelContext& ctx, const MatMulShape& shape, DType dtype,
+                      const Tensor& b, PackedWeights* packed, Numerics numerics) {
+  MatMulProblem problem{.dtype = dtype, .m = shape.m, .n = shape.n, .k = shape.k};
+  problem.batch = shape.batch_size();
+  problem.is_single = SplitBatch(shape).is_single;
+  if (problem.is_single) {
+    problem.m *= problem.batch;
+    problem.batch = 1;
+  }
+  problem.has_constant_weights = packed != nullptr;
+  problem.has_panels = packed != nullptr && packed->HasPanels(b);
+  return PlanMatMul(problem, {SpeedsForCpu(), NumThreads(ctx), numerics});
 }
 
 }  // namespace
 
 absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                     const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
-                    Tensor* output) {
+                    Tensor* output, Numerics numerics) {
   if (output->num_elements() == 0) return absl::OkStatus();
-  if (a.dtype() == DType::kFloat && shape.k > 0 &&
-      shape.m * shape.n * shape.k * shape.batch_size() > kSmallProduct) {
-    return MultiplyFloat(ctx, shape, post_ops, a.data<float>(), b,
-                         bias ? bias->data<float>() : nullptr, packed, output->data<float>());
+  // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
+  if (b.num_elements() != shape.n * shape.k) packed = nullptr;
+  const ProductAlgorithm algorithm = Plan(ctx, shape, a.dtype(), b, packed, numerics);
+  if (algorithm != ProductAlgorithm::kLoops) {
+    return MultiplyFloat(ctx, algorithm, shape, post_ops, a.data<float>(), b,
+                         bias ? bias->data<float>() : nullptr, packed, numerics,
+                         output->data<float>());
   }
   return VisitNumericType(a.dtype(), [&]<typename T>() {
     MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(), bias ? bias->data<T>() : nullptr,
                    output->data<T>());
     return absl::OkStatus();
   });
+}
+
+absl::Status PackMatMulWeights(KernelContext& ctx, const Tensor& b, bool transpose_b,
+                               Numerics numerics, PackedWeights* packed) {
+  const int64_t n = b.dim(transpose_b ? 0 : 1), k = b.dim(transpose_b ? 1 : 0);
+  const ProductAlgorithm algorithm =
+      PlanMatMulWeights(n, k, {SpeedsForCpu(), NumThreads(ctx), numerics});
+  if (algorithm == ProductAlgorithm::kOneDnn) return absl::OkStatus();
+  const gemm::MicroKernel& kernel =
+      algorithm == ProductAlgorithm::kAmxGemm ? gemm::AmxMicroKernel() : gemm::FmaMicroKernel();
+  const PostOps none;
+  return PackMatrix(ctx, kernel,
+                    {.n = n,
+                     .k = k,
+                     .transpose_b = transpose_b,
+                     .post_ops = none,
+                     .b = b,
+                     .packed = packed})
+      .status();
 }
 
 }  // namespace tessera

@@ -37,6 +37,11 @@ struct MatMulShape {
 // for other dtypes; RESOURCE_EXHAUSTED for scratch memory.
 absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                     const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
-                    Tensor* output);
+                    Tensor* output, Numerics numerics = Numerics::kFast);
+
+// Packs the constant matrix `b` in the format that products with it use whatever their number of
+// rows; does nothing if there is none. Errors: RESOURCE_EXHAUSTED.
+absl::Status PackMatMulWeights(KernelContext& ctx, const Tensor& b, bool transpose_b,
+                               Numerics numerics, PackedWeights* packed);
 
 }  // namespace tessera

@@ -11,10 +11,18 @@ namespace tessera::gemm {
 
 // Columns of a panel, and also the block size along the depth (the summed dimension).
 inline constexpr int64_t kBlock = 32;
-// The largest row block of any micro-kernel.
+// The largest row block of any micro-kernel, and that of the micro-kernel for FMA.
 inline constexpr int64_t kMaxRows = 32;
+inline constexpr int64_t kFmaRows = 14;
 
 inline int64_t Blocks(int64_t count) { return (count + kBlock - 1) / kBlock; }
+
+// Returns the size of the smallest number of equal blocks, of at most `most` rows, that cover
+// `length` rows.
+static inline int64_t EqualBlocks(int64_t length, int64_t most) {
+  const int64_t blocks = (length + most - 1) / most;
+  return blocks == 0 ? most : (length + blocks - 1) / blocks;
+}
 
 // The left-hand side as a micro-kernel reads it.
 struct Rows {
@@ -50,9 +58,6 @@ struct Product {
 // Stateless, and so thread-safe.
 class MicroKernel {
  public:
-  // Approximate throughput of one core.
-  virtual double flops_per_nanosecond() const = 0;
-
   // Bytes of the packed weights. All panels have the same size.
   virtual int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const = 0;
   // Packs panels [begin, end). `packed` is the address of panel 0. Returns false if the

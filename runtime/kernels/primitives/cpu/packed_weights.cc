@@ -1,71 +1,91 @@
 #include "runtime/kernels/primitives/cpu/packed_weights.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "runtime/base/status.h"
 #include "runtime/host/mapping_guard.h"
-#include "runtime/kernels/primitives/cpu/onednn.h"
 
 namespace tessera {
-
-using dnnl::memory;
-
 namespace {
+
+using Kind = PackedFormat::Kind;
+
+// oneDNN's layouts depend on the batch size and on the number of threads. More than a few are not
+// worth their memory.
+constexpr int64_t kMaxOneDnnLayouts = 3;
+constexpr int kMaxTimesNeeded = 1 << 16;
 
 // Releases the resident pages of weights that runs read in packed form from now on.
 void PageOut(const Tensor& weights) { ReleaseMappedPages({weights.raw(), weights.total_bytes()}); }
 
+bool IsSame(const Tensor& a, const Tensor& b) {
+  return a.raw() == b.raw() && a.shape() == b.shape();
+}
+
 }  // namespace
 
-void PackedWeights::Follow(const ScaledWeights& weights) {
-  const char* const scale = weights.scale == nullptr ? nullptr : weights.scale->raw();
-  if (source_.raw() == weights.values.raw() && source_.shape() == weights.values.shape() &&
-      scale_.raw() == scale) {
-    return;
+PackedWeights::PackedWeights(const KernelBuild& build, int input)
+    : input_(input),
+      numerics_(build.numerics()),
+      constant_(build.constant_input(input) == nullptr ? Tensor() : *build.constant_input(input)) {}
+
+PackedWeights* PackedWeights::UseFor(const KernelContext& ctx, const Tensor& weights) {
+  if (ctx.IsLastUse(input_) || !weights.SharesBufferWith(ctx.input(input_))) return nullptr;
+  if (constant_.has_value()) return this;
+  if (numerics_ == Numerics::kStrict) return nullptr;
+  const char* const before = last_seen_.exchange(weights.raw(), std::memory_order_relaxed);
+  if (before != weights.raw()) {
+    times_seen_.store(1, std::memory_order_relaxed);
+    return nullptr;
   }
-  packed_.clear();
-  derived_.clear();
+  const int needed = times_needed_.load(std::memory_order_relaxed);
+  if (times_seen_.load(std::memory_order_relaxed) >= needed) return this;
+  return times_seen_.fetch_add(1, std::memory_order_relaxed) + 1 >= needed ? this : nullptr;
+}
+
+void PackedWeights::Hold(const ScaledWeights& weights) {
+  const Tensor scale = weights.scale == nullptr ? Tensor() : *weights.scale;
+  if (values_.has_value()) {
+    if (IsSame(values_, weights.values) && IsSame(scale_, scale)) return;
+    // The weights vary after all: others must come more often before they are packed.
+    times_needed_ = std::min(2 * times_needed_, kMaxTimesNeeded);
+  }
+  entries_.clear();
   panels_from_.store(nullptr, std::memory_order_relaxed);
-  source_ = weights.values;
-  scale_ = weights.scale == nullptr ? Tensor() : *weights.scale;
+  values_ = weights.values;
+  scale_ = scale;
 }
 
-absl::StatusOr<memory> PackedWeights::Get(KernelContext& ctx, const ScaledWeights& weights,
-                                          const memory::desc& plain, const memory::desc& wanted) {
-  const auto view = [&](const Tensor& values) {
-    return memory(plain, onednn::Engine(), const_cast<char*>(values.raw()));
-  };
-  if (plain == wanted && weights.scale == nullptr) return view(weights.values);
-  absl::MutexLock lock(&mu_);
-  Follow(weights);
-  for (const memory& packed : packed_) {
-    if (packed.get_desc() == wanted) return packed;
+void PackedWeights::Insert(Entry entry) {
+  const auto is_onednn = [](const Entry& e) { return e.format.kind == Kind::kOneDnn; };
+  if (entry.format.kind != Kind::kOneDnn) {
+    // The format replaces oneDNN's layouts, unless the weights have no such format.
+    if (entry.packed.num_elements() > 0) std::erase_if(entries_, is_onednn);
+  } else if (std::ranges::count_if(entries_, is_onednn) == kMaxOneDnnLayouts) {
+    entries_.erase(std::ranges::find_if(entries_, is_onednn));
   }
-  memory packed(wanted, onednn::Engine());
-  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.host_allocator()));
-  memory given = view(values);
-  dnnl::reorder(given, packed).execute(onednn::Stream(), given, packed);
-  onednn::Stream().wait();
-  PageOut(weights.values);
-  if (packed_.size() == kMaxLayouts) packed_.erase(packed_.begin());
-  packed_.push_back(packed);
+  entries_.push_back(std::move(entry));
+}
+
+absl::StatusOr<Tensor> PackedWeights::Get(
+    KernelContext& ctx, const ScaledWeights& weights, const PackedFormat& format,
+    absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> pack) {
+  absl::MutexLock lock(&mu_);
+  Hold(weights);
+  for (const Entry& entry : entries_) {
+    if (entry.format == format) return entry.packed;
+  }
+  ASSIGN_OR_RETURN(const Tensor values, ApplyScale(ctx, weights, ctx.host_allocator()));
+  ASSIGN_OR_RETURN(const Tensor packed, pack(values.data<float>()));
+  Insert({format, packed});
+  if (packed.num_elements() > 0) {
+    if (format.kind == Kind::kPanels) {
+      panels_from_.store(weights.values.raw(), std::memory_order_relaxed);
+    }
+    PageOut(weights.values);
+  }
   return packed;
-}
-
-absl::StatusOr<Tensor> PackedWeights::Derived(
-    KernelContext& ctx, const ScaledWeights& weights, PackedFormat form,
-    absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> make) {
-  absl::MutexLock lock(&mu_);
-  Follow(weights);
-  Tensor& derived = derived_[form];
-  if (derived.has_value()) return derived;
-  ASSIGN_OR_RETURN(const Tensor values, Multiply(ctx, weights, ctx.host_allocator()));
-  ASSIGN_OR_RETURN(derived, make(values.data<float>()));
-  if (derived.num_elements() == 0) return derived;
-  packed_.clear();
-  if (form == PackedFormat::kPanels) {
-    panels_from_.store(weights.values.raw(), std::memory_order_relaxed);
-  }
-  PageOut(weights.values);
-  return derived;
 }
 
 }  // namespace tessera

@@ -1,23 +1,41 @@
-// Constant weights in packed formats.
+// The packed formats of a product's weights.
 #pragma once
 
 #include <atomic>
-#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "oneapi/dnnl/dnnl.hpp"
 #include "runtime/kernels/primitives/cpu/scaled_weights.h"
 
 namespace tessera {
 
-// Formats that are not made by oneDNN's reorder.
-enum class PackedFormat { kPanels, kSeparable, kWinograd2, kWinograd4 };
+// A format in which weights are packed.
+struct PackedFormat {
+  enum class Kind { kOneDnn, kPanels, kSeparable, kWinograd2, kWinograd4 };
 
-// Keeps the packed formats of one weights tensor between runs. A kernel has one object of this
-// class for an input that usually stays the same. Weights other than those of the last call are
-// packed anew, so results are always right and only speed depends on the weights being constant.
+  Kind kind = Kind::kOneDnn;
+  std::string layout;  // distinguishes the layouts of kOneDnn
+
+  friend bool operator==(const PackedFormat&, const PackedFormat&) = default;
+};
+
+// Packs the weights of one kernel's product once, and keeps the packed formats between runs.
+//
+//   explicit MatMulKernel(const KernelBuild& build) : weights_(build, 1) {}
+//   ...
+//   PackedWeights* packed = weights_.UseFor(ctx);              // in Compute()
+//   ...
+//   if (packed != nullptr) packed->Get(ctx, weights, {.kind = kPanels}, pack);
+//
+// Constant weights are packed by the first run that needs a format. Other weights may still be the
+// same in many runs: a loop passes them unchanged from one iteration to the next. They are packed
+// once the same tensor has come several times in succession. This object then shares their buffer.
+// As long as it does, nobody writes to the buffer, which kernels do only to buffers that they hold
+// alone, and no other tensor can lie at its address. So a packed format always belongs to the
+// weights that it is returned for.
+//
 // After packing, the pages of the original weights leave resident memory, but not the page cache.
 // Scaled weights are multiplied while they are packed; the scaled values are kept in no other
 // format.
@@ -25,52 +43,53 @@ enum class PackedFormat { kPanels, kSeparable, kWinograd2, kWinograd4 };
 // Thread-safe. A call that arrives while another one packs waits for it.
 class PackedWeights {
  public:
-  // Returns true if `weights` are those of the previous call. Weights that come a second time are
-  // probably constant and worth packing.
-  bool IsSeenAgain(const Tensor& weights) {
-    return last_seen_.exchange(weights.raw(), std::memory_order_relaxed) == weights.raw();
-  }
+  // For weights that are not an input of the kernel.
+  PackedWeights() = default;
+  // For the weights at input `input` of the kernel.
+  PackedWeights(const KernelBuild& build, int input);
 
-  // Returns true for the first weights, and for those of the previous call.
-  bool MayBeConstant(const Tensor& weights) {
-    const char* const before = last_seen_.exchange(weights.raw(), std::memory_order_relaxed);
-    return before == nullptr || before == weights.raw();
-  }
+  // The weights, if they were known to be constant when the kernel was built; otherwise null.
+  const Tensor* constant() const { return constant_.has_value() ? &constant_ : nullptr; }
 
-  // Returns `weights`, whose layout is `plain`, in the layout `wanted`: a view if the two are equal
-  // and there is no scale. The result stays valid for as long as it is held. Errors:
-  // RESOURCE_EXHAUSTED. Throws dnnl::error.
-  absl::StatusOr<dnnl::memory> Get(KernelContext& ctx, const ScaledWeights& weights,
-                                   const dnnl::memory::desc& plain,
-                                   const dnnl::memory::desc& wanted);
+  // Returns this if it pays to pack the weights of this run, otherwise null: they are constant, or
+  // have come several times, as described above. With strict numerics only constant weights are
+  // packed, because another run must not choose another algorithm.
+  PackedWeights* UseFor(const KernelContext& ctx) { return UseFor(ctx, ctx.input(input_)); }
+  // Likewise for weights that the kernel derives from the input. Weights in a buffer of their own
+  // are not constant.
+  PackedWeights* UseFor(const KernelContext& ctx, const Tensor& weights);
 
-  // Returns the format that `make` derives from the scaled weights; it replaces oneDNN's layouts.
-  // Each format is kept, because the batch size decides which is best. `values` need not outlive
-  // the call. Errors: RESOURCE_EXHAUSTED; those of `make`.
-  absl::StatusOr<Tensor> Derived(
-      KernelContext& ctx, const ScaledWeights& weights, PackedFormat form,
-      absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> make);
-  // True if there are panels of these weights, which need no more memory.
-  bool HasPackedPanels(const Tensor& weights) const {
+  // Returns the packed format of `weights`, which `pack` creates from the scaled values if there is
+  // none yet. `values` need not outlive the call. Errors: RESOURCE_EXHAUSTED; those of `pack`.
+  absl::StatusOr<Tensor> Get(KernelContext& ctx, const ScaledWeights& weights,
+                             const PackedFormat& format,
+                             absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> pack);
+
+  // True if there are packed panels of these weights, so that using them takes no more memory.
+  bool HasPanels(const Tensor& weights) const {
     return panels_from_.load(std::memory_order_relaxed) == weights.raw();
   }
 
  private:
-  // Layouts depend on the batch size and on the number of threads. More than a few are not worth
-  // their memory.
-  static constexpr size_t kMaxLayouts = 3;
+  struct Entry {
+    PackedFormat format;
+    Tensor packed;
+  };
 
-  // Drops everything unless it was made from `weights`.
-  void Follow(const ScaledWeights& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Drops all formats and takes a share of `weights`, unless it is held already.
+  void Hold(const ScaledWeights& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Insert(Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // Compared, never dereferenced.
+  const int input_ = 0;
+  const Numerics numerics_ = Numerics::kFast;
+  const Tensor constant_;  // without a value if it is not known
+  // How often the last weights came in succession, and how often weights must come to be packed.
+  // They are compared by address, which is a reason to pack, and never one to use a format.
   std::atomic<const char*> last_seen_{nullptr}, panels_from_{nullptr};
+  std::atomic<int> times_seen_{0}, times_needed_{2};
   absl::Mutex mu_;
-  // Holding the tensors keeps their addresses from being reused, and their contents from being
-  // written in place.
-  Tensor source_ ABSL_GUARDED_BY(mu_), scale_ ABSL_GUARDED_BY(mu_);
-  std::vector<dnnl::memory> packed_ ABSL_GUARDED_BY(mu_);
-  std::map<PackedFormat, Tensor> derived_ ABSL_GUARDED_BY(mu_);
+  Tensor values_ ABSL_GUARDED_BY(mu_), scale_ ABSL_GUARDED_BY(mu_);
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace tessera

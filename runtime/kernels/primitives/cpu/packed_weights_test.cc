@@ -13,9 +13,9 @@
 #include "runtime/host/testing/mapping_state.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
-#include "runtime/kernels/primitives/cpu/implicit_gemm.h"
+#include "runtime/kernels/primitives/cpu/onednn_weights.h"
+#include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
-#include "runtime/kernels/primitives/cpu/winograd.h"
 
 namespace tessera {
 namespace {
@@ -152,16 +152,15 @@ TEST(PackedWeightsTest, AlsoOfImagesWithAnInfinity) {
 
 // The other cases would prove nothing if they all took one path.
 TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
-  if (!Avx512IsSupported() || AmxIsSupported()) {
-    GTEST_SKIP() << "needs AVX-512 without AMX";
-  }
+  const MachineSpeeds speeds = *FindMachineSpeeds("intel-avx512");
   for (const auto& [name, s] : Cases()) {
     SCOPED_TRACE(name);
     const std::string_view way = name;
-    EXPECT_EQ(WinogradPays(s, {}), way.starts_with("Winograd"));
-    if (way.starts_with("panels") || way.starts_with("oneDNN")) {
-      EXPECT_EQ(MicroKernelFor(s) != nullptr, way.starts_with("panels"));
-    }
+    const ProductAlgorithm planned =
+        PlanConvolution({.shape = s, .has_constant_filter = true}, {speeds});
+    EXPECT_EQ(planned == ProductAlgorithm::kWinograd2 || planned == ProductAlgorithm::kWinograd4,
+              way.starts_with("Winograd"));
+    EXPECT_EQ(planned == ProductAlgorithm::kFmaGemm, way.starts_with("panels"));
   }
 }
 
@@ -178,8 +177,6 @@ TEST(PackedWeightsTest, OtherWeightsOrAnotherScaleArePackedAnew) {
       for (const Tensor* const scale :
            {&scales[0], &scales[1], static_cast<const Tensor*>(nullptr)}) {
         const Tensor product = scale == nullptr ? filter : Product(filter, *scale);
-        // Weights that come only once are not taken for constant, and may take another path.
-        Convolved(ctx, s, {filter, scale}, &packed);
         PackedWeights of_product;
         EXPECT_TRUE(IsSame(Convolved(ctx, s, {filter, scale}, &packed),
                            Convolved(ctx, s, product, &of_product)));
@@ -230,13 +227,77 @@ TEST(PackedWeightsTest, PlainWeightsAreAViewUnlessTheyAreScaled) {
   const Tensor weights = RandomTensor({3, 3, 4, 8}, 1), scale = RandomScale(8, 2);
   const dnnl::memory::desc plain = FilterLayout(Square(1, 5, 3, 4, 8));
   PackedWeights packed;
-  EXPECT_EQ(packed.Get(ctx, weights, plain, plain)->get_data_handle(), weights.raw());
-  const dnnl::memory scaled = packed.Get(ctx, {weights, &scale}, plain, plain).value();
+  const auto data_of = [&](const ScaledWeights& w) {
+    return onednn::WeightsInLayout(ctx, w, plain, plain, &packed)->memory.get_data_handle();
+  };
+  EXPECT_EQ(data_of(weights), weights.raw());
+  const void* const scaled = data_of({weights, &scale});
   const Tensor expected = Product(weights, scale);
-  EXPECT_EQ(std::memcmp(scaled.get_data_handle(), expected.raw(), expected.size_bytes()), 0);
-  EXPECT_EQ(packed.Get(ctx, {weights, &scale}, plain, plain)->get_data_handle(),
-            scaled.get_data_handle())
-      << "multiplied once";
+  EXPECT_EQ(std::memcmp(scaled, expected.raw(), expected.size_bytes()), 0);
+  EXPECT_EQ(data_of({weights, &scale}), scaled) << "scaled more than once";
+}
+
+// A kernel whose only input is its weights.
+class WeightsInput {
+ public:
+  explicit WeightsInput(const Tensor* constant, Numerics numerics = Numerics::kFast)
+      : build_(op_, "product", attrs_, {DType::kFloat}, {}, nullptr, nullptr,
+               {.constant_inputs = {constant}, .numerics = numerics}),
+        weights_(build_, 0) {}
+
+  // Returns whether the weights are to be packed in a run that gets `weights`.
+  bool PacksIn(const Tensor& weights, bool last_use = false) {
+    Value value{.tensor = weights};
+    const KernelContext::InputSlot slot{.index = 0, .last_use = last_use};
+    KernelContext ctx(step_, nullptr);
+    ctx.Bind(&value, {&slot, 1}, nullptr, {});
+    PackedWeights* const packed = weights_.UseFor(ctx);
+    if (packed == nullptr) return false;
+    const auto copy = [&](const float*) { return weights.DeepCopy(); };
+    const Tensor format = *packed->Get(ctx, weights, {.kind = PackedFormat::Kind::kPanels}, copy);
+    EXPECT_TRUE(IsSame(format, weights)) << "packed from other weights";
+    return true;
+  }
+
+ private:
+  const OpDef op_;
+  const AttrMap attrs_;
+  const KernelBuild build_;
+  StepContext step_;
+  PackedWeights weights_;
+};
+
+TEST(PackedWeightsTest, ConstantsArePackedByTheFirstRun) {
+  const Tensor weights = RandomTensor({8, 8}, 1);
+  EXPECT_TRUE(WeightsInput(&weights).PacksIn(weights));
+  EXPECT_FALSE(WeightsInput(nullptr).PacksIn(weights));
+}
+
+TEST(PackedWeightsTest, InvariantsOfALoopArePackedByItsSecondIteration) {
+  const Tensor weights = RandomTensor({8, 8}, 1), others = RandomTensor({8, 8}, 2);
+  WeightsInput input(nullptr);
+  EXPECT_FALSE(input.PacksIn(weights));
+  EXPECT_TRUE(input.PacksIn(weights));
+  EXPECT_TRUE(input.PacksIn(weights));
+  EXPECT_FALSE(input.PacksIn(weights, /*last_use=*/true));
+  EXPECT_FALSE(input.PacksIn(others));
+  EXPECT_TRUE(input.PacksIn(others)) << "the loop of another run";
+  EXPECT_FALSE(input.PacksIn(weights));
+  EXPECT_FALSE(input.PacksIn(weights));
+  EXPECT_FALSE(input.PacksIn(weights)) << "weights that vary must come more often";
+  EXPECT_TRUE(input.PacksIn(weights));
+}
+
+TEST(PackedWeightsTest, OtherWeightsAtTheSameAddressAreNotTakenForThem) {
+  WeightsInput input(nullptr);
+  for (int run = 0; run < 50; ++run) input.PacksIn(RandomTensor({8, 8}, run));
+}
+
+TEST(PackedWeightsTest, StrictNumericsPackConstantsAlone) {
+  const Tensor weights = RandomTensor({8, 8}, 1);
+  WeightsInput varying(nullptr, Numerics::kStrict);
+  for (int run = 0; run < 3; ++run) EXPECT_FALSE(varying.PacksIn(weights));
+  EXPECT_TRUE(WeightsInput(&weights, Numerics::kStrict).PacksIn(weights));
 }
 
 }  // namespace

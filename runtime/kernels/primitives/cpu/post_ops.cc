@@ -80,4 +80,16 @@ double Apply(Activation activation, float alpha, double x) {
   return x;
 }
 
+void ApplyPostOps(const PostOps& post_ops, const float* sums, const float* bias, int64_t count,
+                  float* out) {
+  for (int64_t j = 0; j < count; ++j) {
+    float sum = sums[j];
+    if (bias != nullptr) sum += bias[j];
+    if (post_ops.add) sum += out[j];
+    out[j] = post_ops.activation == Activation::kNone
+                 ? sum
+                 : static_cast<float>(Apply(post_ops.activation, post_ops.alpha, sum));
+  }
+}
+
 }  // namespace tessera

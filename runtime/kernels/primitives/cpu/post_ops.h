@@ -29,4 +29,8 @@ Epilogue ClampEpilogue(const PostOps& post_ops, const float* bias);
 // Returns the activation of one value.
 double Apply(Activation activation, float alpha, double x);
 
+// Stores a row of `count` sums with the post-ops applied. `bias` is null unless post_ops.bias.
+void ApplyPostOps(const PostOps& post_ops, const float* sums, const float* bias, int64_t count,
+                  float* out);
+
 }  // namespace tessera

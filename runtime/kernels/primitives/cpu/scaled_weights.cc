@@ -7,8 +7,8 @@ namespace tessera {
 namespace {
 
 // Scales rows [begin, end), which have one element for each channel.
-void MultiplyRows(const float* from, absl::Span<const double> scale, int64_t begin, int64_t end,
-                  float* to) {
+void ScaleRows(const float* from, absl::Span<const double> scale, int64_t begin, int64_t end,
+               float* to) {
   const auto channels = static_cast<int64_t>(scale.size());
   for (int64_t row = begin * channels; row < end * channels; row += channels) {
     for (int64_t i = 0; i < channels; ++i) {
@@ -19,8 +19,8 @@ void MultiplyRows(const float* from, absl::Span<const double> scale, int64_t beg
 
 }  // namespace
 
-absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const ScaledWeights& weights,
-                                Allocator* allocator) {
+absl::StatusOr<Tensor> ApplyScale(KernelContext& ctx, const ScaledWeights& weights,
+                                  Allocator* allocator) {
   const Tensor& values = weights.values;
   if (weights.scale == nullptr || values.num_elements() == 0) return values;
   ASSIGN_OR_RETURN(Tensor scaled, Tensor::Allocate(DType::kFloat, values.shape(), allocator));
@@ -31,16 +31,16 @@ absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const ScaledWeights& weights
                   [&](int64_t begin, int64_t end) {
                     float* const to = scaled.data<float>();
                     PopulatePages(to + begin * channels, (end - begin) * channels * sizeof(float));
-                    MultiplyRows(values.data<float>(), scale, begin, end, to);
+                    ScaleRows(values.data<float>(), scale, begin, end, to);
                   });
   return scaled;
 }
 
-const float* MultipliedRow(const ScaledWeights& weights, int64_t row, int64_t channels,
-                           float* scratch) {
+const float* ScaledRow(const ScaledWeights& weights, int64_t row, int64_t channels,
+                       float* scratch) {
   const float* const from = weights.values.data<float>() + row * channels;
   if (weights.scale == nullptr) return from;
-  MultiplyRows(from, weights.scale->flat<double>(), 0, 1, scratch);
+  ScaleRows(from, weights.scale->flat<double>(), 0, 1, scratch);
   return scratch;
 }
 

@@ -20,12 +20,11 @@ struct ScaledWeights {
 
 // Returns the scaled weights, each rounded once, or `weights.values` if there is no scale. The
 // step's threads share the work. Errors: RESOURCE_EXHAUSTED, from `allocator`.
-absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const ScaledWeights& weights,
-                                Allocator* allocator);
+absl::StatusOr<Tensor> ApplyScale(KernelContext& ctx, const ScaledWeights& weights,
+                                  Allocator* allocator);
 
 // Returns row `row`, of `channels` elements, of the scaled weights. The result is in `scratch`, or
 // in the weights themselves if there is no scale.
-const float* MultipliedRow(const ScaledWeights& weights, int64_t row, int64_t channels,
-                           float* scratch);
+const float* ScaledRow(const ScaledWeights& weights, int64_t row, int64_t channels, float* scratch);
 
 }  // namespace tessera

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "runtime/base/status.h"
-#include "runtime/base/thread_share.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/epilogue.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/post_ops.h"
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 
@@ -18,10 +18,6 @@ namespace {
 using simd::Loops;
 using simd::PrefetchRows;
 
-// The approximate throughput of one core.
-constexpr double kFlopsPerNanosecond = 140;
-// Cost, in nanoseconds, of adding a partial sum that another core computed.
-constexpr double kNanosecondsPerSum = 0.3;
 // Points whose sums are computed together, so that each weight is used often.
 constexpr int64_t kPointsPerBand = 56;
 // Bytes of depthwise outputs that are computed before they are multiplied.
@@ -79,8 +75,10 @@ absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer
     }
     return workspace;
   };
+  PackedWeights for_this_run;
+  PackedWeights* const packed = layer.packed == nullptr ? &for_this_run : layer.packed;
   ASSIGN_OR_RETURN(result.filter,
-                   layer.packed->Derived(ctx, *layer.filter, PackedFormat::kSeparable, pack));
+                   packed->Get(ctx, *layer.filter, {.kind = PackedFormat::Kind::kSeparable}, pack));
   result.bias.resize(panels.count * size);
   std::copy_n(layer.bias->data<float>(), panels.channels, result.bias.begin());
   const Epilogue epilogue = ClampEpilogue({.activation = layer.activation}, nullptr);
@@ -147,8 +145,9 @@ class Block {
         part_rows * stride + std::max<int64_t>(0, reach_ - stride - s_.depthwise.pad_before[0]);
     const double by_rows = part_rows * RowNanoseconds() + expanded * ExpandNanoseconds();
     const int64_t part_panels = (panels() + count - 1) / count;
-    const double by_panels = Nanoseconds() * part_panels / panels() +
-                             (count - 1) * rows() * row_size() * kNanosecondsPerSum;
+    const double by_panels =
+        Nanoseconds() * part_panels / panels() +
+        (count - 1) * rows() * row_size() * SpeedsForCpu().shared_sum_nanoseconds;
     return by_panels < by_rows;
   }
 
@@ -187,11 +186,11 @@ class Block {
   double ExpandNanoseconds() const {
     if (!s_.expands) return 0;
     const double points = s_.depthwise.input[1];
-    return 2 * points * s_.in_channels * s_.depthwise.in_channels / kFlopsPerNanosecond;
+    return 2 * points * s_.in_channels * s_.depthwise.in_channels / SpeedsForCpu().fma_flops;
   }
   double RowNanoseconds() const {
     const double depth = s_.out_channels + 2 * depthwise_.depth;
-    return 2 * depth * width_ * s_.depthwise.in_channels / kFlopsPerNanosecond;
+    return 2 * depth * width_ * s_.depthwise.in_channels / SpeedsForCpu().fma_flops;
   }
 
   int64_t Bands() const {
@@ -399,14 +398,14 @@ absl::Status ShareByPanels(KernelContext& ctx, const Block& block, int64_t count
 absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& shape,
                                    const SeparableLayer& expand, const SeparableLayer& depthwise,
                                    const SeparableLayer& project, const float* input,
-                                   float* output) {
+                                   float* output, Numerics numerics) {
   Block block(shape, input, simd::LoopsForCpu());
   RETURN_IF_ERROR(block.Pack(ctx, expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
   const int64_t count = NumChunks(ctx, block.rows(), nanoseconds);
-  const int64_t threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
+  const int64_t threads = NumThreads(ctx);
   if (const int64_t parts = std::min(count, threads);
-      parts > 1 && block.IsBetterSharedByPanels(parts)) {
+      numerics == Numerics::kFast && parts > 1 && block.IsBetterSharedByPanels(parts)) {
     return ShareByPanels(ctx, block, parts, nanoseconds, output);
   }
   return ForEachChunk(ctx, count, nanoseconds / count, [&](int64_t i) {

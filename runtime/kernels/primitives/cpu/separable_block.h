@@ -25,7 +25,7 @@ struct SeparableLayer {
   const Tensor* filter = nullptr;
   const Tensor* bias = nullptr;
   Activation activation = Activation::kNone;  // must be a clamp
-  PackedWeights* packed = nullptr;
+  PackedWeights* packed = nullptr;            // null: the filter is packed in each run
 };
 
 // Computes the block on the step's threads. `expand` is used only if the block expands. `output` is
@@ -36,11 +36,11 @@ struct SeparableLayer {
 // rows. Where there are too few rows, because neighbouring parts would expand the same rows twice,
 // the threads share the channels instead, and each computes partial sums.
 //
-// The last bits of the sums depend on the number of threads. Errors: RESOURCE_EXHAUSTED for scratch
+// With fast numerics the last bits of the sums may depend on the number of threads. Errors: RESOURCE_EXHAUSTED for scratch
 // memory.
 absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& block,
                                    const SeparableLayer& expand, const SeparableLayer& depthwise,
                                    const SeparableLayer& project, const float* input,
-                                   float* output);
+                                   float* output, Numerics numerics = Numerics::kFast);
 
 }  // namespace tessera

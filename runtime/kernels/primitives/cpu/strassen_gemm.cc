@@ -188,10 +188,8 @@ std::vector<DepthSlice> SlicesOf(const Product& product) {
 
 }  // namespace
 
-bool StrassenPays(int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kMinDepth = 256, kMinColumns = 128;
-  return m >= kMinStrassenRows && k >= kMinDepth && n >= kMinColumns && k % kDepthUnit == 0 &&
-         gemm::Blocks(n) % 2 == 0;
+bool StrassenSupports(int64_t n, int64_t k) {
+  return k % kDepthUnit == 0 && gemm::Blocks(n) % 2 == 0;
 }
 
 absl::Status StrassenGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const float* a,

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/strassen.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
 
@@ -24,15 +25,22 @@ class StrassenGemmTest : public ::testing::Test {
 
   // Multiplies a() by b() into output().
   void Multiply(const PostOps& post_ops = PostOps()) {
-    ASSERT_TRUE(StrassenPays(m(), n(), k()));
+    ASSERT_TRUE(StrassenSupports(n(), k()));
     KernelContext ctx(step_, nullptr);
     PackedWeights packed;
-    ASSERT_EQ(BlockedMatMul(ctx, gemm::FmaMicroKernel(), m(), n(), k(), false, post_ops,
-                            a_.data<float>(), b_, post_ops.bias ? bias_.data<float>() : nullptr,
-                            &packed, output_.data<float>(),
-                            [](KernelContext&, int64_t, int64_t) {
-                              return absl::InternalError("rows were left over");
-                            }),
+    ASSERT_EQ(StrassenMatMul(ctx,
+                             {.m = m(),
+                              .n = n(),
+                              .k = k(),
+                              .post_ops = post_ops,
+                              .a = a_.data<float>(),
+                              .b = b_,
+                              .bias = post_ops.bias ? bias_.data<float>() : nullptr,
+                              .packed = &packed,
+                              .output = output_.data<float>()},
+                             [](KernelContext&, int64_t, int64_t) {
+                               return absl::InternalError("rows were left over");
+                             }),
               absl::OkStatus());
   }
 

@@ -7,10 +7,10 @@
 
 #include "runtime/base/fresh_pages.h"
 #include "runtime/base/status.h"
-#include "runtime/base/thread_share.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
-#include "runtime/kernels/primitives/cpu/convolution_chunks.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/winograd_tiling.h"
 #include "runtime/kernels/primitives/cpu/winograd_transform.h"
 
 namespace tessera {
@@ -19,73 +19,12 @@ namespace {
 using winograd::kMaxPoints;
 using winograd::Transforms;
 
-// The approximate throughput of one core: operations of matrix products, and bytes of weights and
-// of transformed tiles, per nanosecond.
-constexpr double kFlopsPerNanosecond = 160;
-constexpr double kWeightBytesPerNanosecond = 13;
-constexpr double kTileBytesPerNanosecond = 20;
 // The number of tiles per thread from which on reading all filters pays. It is lower than
 // kMinRowsPerThread because tiles that threads share move between caches.
 constexpr int64_t kMinTiles = 48;
 
-// The tiles that cover all outputs, image by image and row by row.
-struct Tiling {
-  Tiling(const ConvolutionShape& s, const Transforms& transforms)
-      : shape(s),
-        transforms(transforms),
-        rows((s.output[0] + transforms.output_tile - 1) / transforms.output_tile),
-        columns((s.output[1] + transforms.output_tile - 1) / transforms.output_tile) {}
-
-  int64_t count() const { return shape.batch * rows * columns; }
-  int64_t points() const { return transforms.points(); }
-
-  // The first row and column of a tile's outputs.
-  struct Place {
-    int64_t image, row, column;
-  };
-  Place PlaceOf(int64_t tile) const {
-    const int size = transforms.output_tile;
-    return {tile / (rows * columns), tile / columns % rows * size, tile % columns * size};
-  }
-
-  // Bytes of a transformed tile and its products, and of the transformed filter.
-  double TileBytes() const {
-    return sizeof(float) * points() * static_cast<double>(shape.in_channels + shape.out_channels);
-  }
-  double FilterBytes() const {
-    return sizeof(float) * points() * static_cast<double>(shape.in_channels) * shape.out_channels;
-  }
-
-  // Returns the number of tiles to process at once, out of `length`: as many as keep their
-  // transforms in the cache, or as many as make reading the filters worthwhile. The passes are
-  // equal and consist of whole row blocks.
-  int64_t TilesPerPass(int64_t length, int threads) const {
-    constexpr double kCacheBytes = 1 << 20;
-    const double budget = std::max(threads * kCacheBytes, FilterBytes());
-    const int64_t most = std::max<int64_t>(16, static_cast<int64_t>(budget / TileBytes()));
-    const int64_t times = (length + most - 1) / most, share = (length + times - 1) / times;
-    const int64_t block = gemm::FmaMicroKernel().RowBlockSize(most);
-    return std::min(length, (share + block - 1) / block * block);
-  }
-
-  // The estimated time on one core.
-  double Nanoseconds() const {
-    const int64_t per_pass = TilesPerPass(count(), 1), times = (count() + per_pass - 1) / per_pass;
-    const double products = 2.0 * points() * count() * shape.in_channels * shape.out_channels;
-    return std::max(products / kFlopsPerNanosecond,
-                    times * FilterBytes() / kWeightBytesPerNanosecond) +
-           count() * TileBytes() / kTileBytesPerNanosecond;
-  }
-
-  const ConvolutionShape& shape;
-  const Transforms& transforms;
-  const int64_t rows, columns;
-};
-
-// Large tiles need fewer products, small tiles a smaller filter.
-Tiling FastestTiling(const ConvolutionShape& s) {
-  const Tiling small(s, winograd::kTransformsOf2), large(s, winograd::kTransformsOf4);
-  return small.Nanoseconds() < large.Nanoseconds() ? small : large;
+const Transforms& TransformsOf(const WinogradTiling& tiling) {
+  return tiling.output_tile == 2 ? winograd::kTransformsOf2 : winograd::kTransformsOf4;
 }
 
 // Floats from one point of `rows` rows to the next. The extra cache line puts the same row of
@@ -96,11 +35,11 @@ constexpr int64_t kMaxChannels = 4096;
 // The values beyond the edges of the input.
 const float kZeros[kMaxChannels] = {};
 
-void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile,
+void TransformInputTile(const WinogradTiling& tiling, const float* input, int64_t tile,
                         int64_t point_stride, float* out) {
   const ConvolutionShape& s = tiling.shape;
-  const Tiling::Place place = tiling.PlaceOf(tile);
-  const int size = tiling.transforms.input_tile;
+  const WinogradTiling::Place place = tiling.PlaceOf(tile);
+  const int size = tiling.input_tile();
   const float* points[kMaxPoints];
   for (int p = 0; p < tiling.points(); ++p) {
     const int64_t row = place.row - s.pad_before[0] + p / size;
@@ -110,15 +49,15 @@ void TransformInputTile(const Tiling& tiling, const float* input, int64_t tile,
         inside ? input + ((place.image * s.input[0] + row) * s.input[1] + column) * s.in_channels
                : kZeros;
   }
-  tiling.transforms.input(points, s.in_channels, point_stride, out);
+  TransformsOf(tiling).input(points, s.in_channels, point_stride, out);
 }
 
 // Computes an output tile directly, for input that the transforms cannot process.
-void ConvolveTile(const Tiling& tiling, const Epilogue& epilogue, int64_t tile, const float* input,
-                  const ScaledWeights& filter, float* output) {
+void ConvolveTile(const WinogradTiling& tiling, const Epilogue& epilogue, int64_t tile,
+                  const float* input, const ScaledWeights& filter, float* output) {
   const ConvolutionShape& s = tiling.shape;
-  const Tiling::Place place = tiling.PlaceOf(tile);
-  const int size = tiling.transforms.output_tile;
+  const WinogradTiling::Place place = tiling.PlaceOf(tile);
+  const int size = tiling.output_tile;
   std::vector<float> sums(s.out_channels), scratch(s.out_channels);
   for (int i = 0; i < size * size; ++i) {
     const int64_t row = place.row + i / size, column = place.column + i % size;
@@ -132,7 +71,7 @@ void ConvolveTile(const Tiling& tiling, const Epilogue& epilogue, int64_t tile, 
           input + ((place.image * s.input[0] + y) * s.input[1] + x) * s.in_channels;
       for (int64_t c = 0; c < s.in_channels; ++c) {
         const float* const weights =
-            MultipliedRow(filter, position * s.in_channels + c, s.out_channels, scratch.data());
+            ScaledRow(filter, position * s.in_channels + c, s.out_channels, scratch.data());
         for (int64_t o = 0; o < s.out_channels; ++o) sums[o] += in[c] * weights[o];
       }
     }
@@ -147,11 +86,11 @@ void ConvolveTile(const Tiling& tiling, const Epilogue& epilogue, int64_t tile, 
   }
 }
 
-bool TransformOutputTile(const Tiling& tiling, const Epilogue& epilogue, int64_t tile,
+bool TransformOutputTile(const WinogradTiling& tiling, const Epilogue& epilogue, int64_t tile,
                          const float* in, int64_t point_stride, float* output) {
   const ConvolutionShape& s = tiling.shape;
-  const Tiling::Place place = tiling.PlaceOf(tile);
-  const int size = tiling.transforms.output_tile;
+  const WinogradTiling::Place place = tiling.PlaceOf(tile);
+  const int size = tiling.output_tile;
   float* points[kMaxPoints];
   for (int i = 0; i < size * size; ++i) {
     const int64_t row = place.row + i / size, column = place.column + i % size;
@@ -160,13 +99,13 @@ bool TransformOutputTile(const Tiling& tiling, const Epilogue& epilogue, int64_t
             ? output + ((place.image * s.output[0] + row) * s.output[1] + column) * s.out_channels
             : nullptr;
   }
-  return tiling.transforms.output(in, point_stride, s.out_channels, epilogue, points);
+  return TransformsOf(tiling).output(in, point_stride, s.out_channels, epilogue, points);
 }
 
 // The products of all points. Each point has its own rows and its own matrix.
 class PointProducts {
  public:
-  PointProducts(const Tiling& tiling, const Tensor& filters)
+  PointProducts(const WinogradTiling& tiling, const Tensor& filters)
       : kernel_(gemm::FmaMicroKernel()),
         points_(tiling.points()),
         in_(tiling.shape.in_channels),
@@ -182,7 +121,7 @@ class PointProducts {
   // products [points, rows, out] = tiles [points, rows, row_stride()] times filters.
   void Multiply(KernelContext& ctx, int64_t rows, float* tiles, float* products) const {
     const int64_t block = kernel_.RowBlockSize(rows), panel_bytes = kernel_.PackedSize(1, in_, 1);
-    const double cost = 2.0 * rows * in_ * gemm::kBlock / kFlopsPerNanosecond;
+    const double cost = 2.0 * rows * in_ * gemm::kBlock / SpeedsForCpu().fma_flops;
     ctx.ParallelFor(points_ * panels_, cost, [&](int64_t begin, int64_t end) {
       const Epilogue epilogue = ClampEpilogue(PostOps(), nullptr);
       int64_t row_offsets[gemm::kMaxRows];
@@ -214,11 +153,10 @@ class PointProducts {
 
 // Returns the transformed filter, packed point by point, or an empty tensor if the filter holds
 // infinities or NaNs. Errors: RESOURCE_EXHAUSTED.
-absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling,
+absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const WinogradTiling& tiling,
                                    const ScaledWeights& filter, PackedWeights* packed) {
   const int64_t in = tiling.shape.in_channels, out = tiling.shape.out_channels;
   const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
-  const bool is_small = &tiling.transforms == &winograd::kTransformsOf2;
   const auto transform = [&](const float* values) -> absl::StatusOr<Tensor> {
     const int64_t size = kernel.PackedSize(1, in, out);
     ASSIGN_OR_RETURN(Tensor workspace,
@@ -229,7 +167,7 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling,
       const auto matrix = std::make_unique_for_overwrite<float[]>(in * out);
       PopulatePages(to + begin * size, (end - begin) * size);
       for (int64_t point = begin; point < end; ++point) {
-        tiling.transforms.filter(values, point, in, out, matrix.get());
+        TransformsOf(tiling).filter(values, point, in, out, matrix.get());
         const gemm::Weights weights{
             .data = matrix.get(), .depth = in, .columns = out, .row_stride = out};
         if (!kernel.Pack(weights, 0, gemm::Blocks(out), to + point * size)) is_finite = false;
@@ -238,32 +176,29 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const Tiling& tiling,
     if (is_finite) return workspace;
     return Tensor::Allocate(DType::kInt8, {0});
   };
-  return packed->Derived(ctx, filter,
-                         is_small ? PackedFormat::kWinograd2 : PackedFormat::kWinograd4, transform);
+  using Kind = PackedFormat::Kind;
+  const Kind kind = tiling.output_tile == 2 ? Kind::kWinograd2 : Kind::kWinograd4;
+  return packed->Get(ctx, filter, {.kind = kind}, transform);
 }
 
 }  // namespace
 
-bool WinogradPays(const ConvolutionShape& s, const PostOps& post_ops) {
-  static const bool is_supported = __builtin_cpu_supports("avx512f");
+bool WinogradSupports(const ConvolutionShape& s, Activation activation) {
   const auto all = [](const SpatialDims& dims, int64_t value) {
     return dims[0] == value && dims[1] == value;
   };
-  if (!is_supported || s.filter.size() != 2 || s.channels_first || s.groups != 1 ||
-      !all(s.filter, 3) || !all(s.strides, 1) || !all(s.dilations, 1) || s.in_channels % 16 != 0 ||
-      s.out_channels % 16 != 0 || s.in_channels < 32 || s.out_channels < 32 ||
-      s.in_channels > kMaxChannels || !IsClamp(post_ops.activation)) {
-    return false;
-  }
-  return FastestTiling(s).Nanoseconds() < 0.9 * FlopsOf(s) / kFlopsPerNanosecond;
+  return s.filter.size() == 2 && !s.channels_first && s.groups == 1 && all(s.filter, 3) &&
+         all(s.strides, 1) && all(s.dilations, 1) && s.in_channels % 16 == 0 &&
+         s.out_channels % 16 == 0 && s.in_channels >= 32 && s.out_channels >= 32 &&
+         s.in_channels <= kMaxChannels && IsClamp(activation);
 }
 
-absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
+absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s, int output_tile,
                               const PostOps& post_ops, const float* input,
                               const ScaledWeights& filter, const Tensor* bias,
                               PackedWeights* packed, float* output,
                               absl::FunctionRef<absl::Status()> fallback) {
-  const Tiling tiling = FastestTiling(s);
+  const WinogradTiling tiling(s, output_tile);
   ASSIGN_OR_RETURN(const Tensor filters, PackFilters(whole, tiling, filter, packed));
   if (filters.num_elements() == 0) return fallback();
   const PointProducts point_products(tiling, filters);
@@ -271,9 +206,9 @@ absl::Status ConvolveWinograd(KernelContext& whole, const ConvolutionShape& s,
   const Epilogue epilogue =
       ClampEpilogue(post_ops, bias == nullptr ? nullptr : bias->data<float>());
   const int64_t points = tiling.points();
-  const double tile_cost = tiling.TileBytes() / 2 / kTileBytesPerNanosecond;
+  const double tile_cost = tiling.TileBytes() / 2 / SpeedsForCpu().tile_bytes;
   const auto compute = [&](KernelContext& ctx, int64_t begin, int64_t length) -> absl::Status {
-    const int threads = ctx.pool() == nullptr ? 1 : ThreadShare(ctx.pool()->num_threads());
+    const int threads = NumThreads(ctx);
     const int64_t block = tiling.TilesPerPass(length, threads);
     ASSIGN_OR_RETURN(Tensor tiles,
                      ctx.AllocateTemp(DType::kFloat, {points, PointStride(block, in_stride)}));

@@ -3,8 +3,8 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
-#include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
 

@@ -1,0 +1,49 @@
+// The speed of the processor, for choosing algorithms and chunk sizes.
+#pragma once
+
+#include <optional>
+
+#include "absl/strings/string_view.h"
+
+namespace tessera {
+
+// What a processor can run, and the approximate throughput of one of its cores. The numbers decide
+// between algorithms and bound the sizes of parallel chunks; an error of a few tens of percent
+// costs little time, and never changes what is computed beyond the choice of the algorithm.
+// docs/performance.md has the measurements.
+struct MachineSpeeds {
+  const char* name;
+  bool has_avx512;
+  bool has_amx;
+  // Float operations per nanosecond: of products by fused multiply-add, of products by AMX
+  // (amx_micro_kernel.h), and of depthwise convolutions, which wait for memory.
+  double fma_flops;
+  double amx_flops;
+  double depthwise_flops;
+  // Bytes per nanosecond: of packed weights that are read from beyond the second-level cache, of
+  // weights that a product with few rows reads from memory, and of the tiles that Winograd's
+  // transforms read and write.
+  double weight_bytes;
+  double gemv_bytes;
+  double tile_bytes;
+  // Floats that are packed per nanosecond.
+  double packed_floats;
+  // Cost, in nanoseconds, of adding a partial sum that another core computed.
+  double shared_sum_nanoseconds;
+};
+
+// Returns the table entry "intel-amx", "intel-avx512", "zen4", "zen5" or "avx2".
+std::optional<MachineSpeeds> FindMachineSpeeds(absl::string_view name);
+
+// Returns the entry for the CPU features and the CPU family detected at start. The environment
+// variable TESSERA_CPU overrides the entry by its name, so that the choices for another processor
+// can be tried; features that this processor lacks stay off. Thread-safe.
+const MachineSpeeds& SpeedsForCpu();
+
+// True if the processor has AMX for bfloat16, the system lets this process use it, and the
+// environment variable ONEDNN_MAX_CPU_ISA does not restrict oneDNN to less.
+bool AmxIsSupported();
+// Likewise for AVX-512.
+bool Avx512IsSupported();
+
+}  // namespace tessera

@@ -1,0 +1,119 @@
+#include "runtime/kernels/primitives/cpu/product_planner.h"
+
+#include <algorithm>
+
+#include "runtime/kernels/primitives/cpu/gemv.h"
+#include "runtime/kernels/primitives/cpu/micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/strassen_gemm.h"
+#include "runtime/kernels/primitives/cpu/winograd.h"
+#include "runtime/kernels/primitives/cpu/winograd_tiling.h"
+
+namespace tessera {
+namespace {
+
+using Algorithm = ProductAlgorithm;
+
+// Up to this many multiplications a call of oneDNN costs more than the product.
+constexpr int64_t kSmallProduct = 4096;
+// The typical number of rows of one text, or of several inputs in a batch.
+constexpr int64_t kUsualRows = 128;
+
+// Returns the micro-kernel for `positions` constant matrices of k x n, each multiplied by `rows`
+// rows for one image or text, or kOneDnn.
+Algorithm PlanWeights(int64_t n, int64_t k, int64_t positions, int64_t rows,
+                      const MachineSpeeds& speeds) {
+  // Splitting a row for AMX costs as much as multiplying it by about 50 columns. Very large weights
+  // are not split, because the split form takes half as much memory again.
+  constexpr int64_t kMaxSplit = 16 << 20;
+  const bool splits_little = n >= 96 || (n >= 64 && positions >= 9);
+  if (speeds.has_amx && splits_little && k >= gemm::kBlock && n * k * positions <= kMaxSplit) {
+    return Algorithm::kAmxGemm;
+  }
+  // oneDNN is at least as fast where it does not wait for weights.
+  constexpr int64_t kMinColumns = 32, kMinDepth = 16, kWeightsPerRow = 512;
+  const bool pays = speeds.has_avx512 && n >= kMinColumns && k >= kMinDepth &&
+                    n * k * positions >= kWeightsPerRow * rows;
+  return pays ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
+}
+
+// Returns true if m rows are enough for the micro-kernel to be faster than oneDNN. A product with
+// few rows waits for its weights, which splitting makes larger.
+bool HasEnoughRows(Algorithm algorithm, int64_t m, int64_t n, int64_t k, int64_t positions) {
+  const bool splits = algorithm == Algorithm::kAmxGemm;
+  const int64_t min_rows = splits ? 16 : 5, min_products = (splits ? 256 : 64) << 10;
+  return m >= min_rows && m * n * k * positions >= min_products;
+}
+
+// Strassen's sums pay with enough rows for each thread, and with large weights.
+bool StrassenPays(int64_t rows_per_thread, int64_t n, int64_t k) {
+  constexpr int64_t kMinDepth = 256, kMinColumns = 128;
+  return rows_per_thread >= kMinStrassenRows && k >= kMinDepth && n >= kMinColumns &&
+         StrassenSupports(n, k);
+}
+
+Algorithm PlanWinograd(const ConvolutionShape& s, Activation activation,
+                       const MachineSpeeds& speeds) {
+  if (!speeds.has_avx512 || !WinogradSupports(s, activation)) return Algorithm::kOneDnn;
+  // Large tiles need fewer products, small tiles a smaller filter.
+  const double small = WinogradTiling(s, 2).Nanoseconds(speeds);
+  const double large = WinogradTiling(s, 4).Nanoseconds(speeds);
+  if (std::min(small, large) >= 0.9 * FlopsOf(s) / speeds.fma_flops) return Algorithm::kOneDnn;
+  return small < large ? Algorithm::kWinograd2 : Algorithm::kWinograd4;
+}
+
+bool HasImplicitGemm(const ConvolutionShape& s) {
+  return s.filter.size() == 2 && !s.channels_first && s.groups == 1;
+}
+
+}  // namespace
+
+Algorithm PlanMatMulWeights(int64_t n, int64_t k, const PlannerContext& context) {
+  if (context.numerics == Numerics::kStrict) {
+    return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
+  }
+  return PlanWeights(n, k, 1, kUsualRows, context.speeds);
+}
+
+Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
+  if (p.dtype != DType::kFloat || p.k == 0) return Algorithm::kLoops;
+  if (context.numerics == Numerics::kStrict) {
+    const bool is_packed = p.is_single && p.has_constant_weights && context.speeds.has_avx512;
+    return is_packed ? Algorithm::kFmaGemm : Algorithm::kOrdered;
+  }
+  if (p.m * p.n * p.k * p.batch <= kSmallProduct) return Algorithm::kLoops;
+  if (p.is_single && p.has_constant_weights) {
+    const Algorithm packed = PlanMatMulWeights(p.n, p.k, context);
+    if (packed != Algorithm::kOneDnn && (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1))) {
+      const bool strassen =
+          packed == Algorithm::kFmaGemm && StrassenPays(p.m / context.threads, p.n, p.k);
+      return strassen ? Algorithm::kStrassen : packed;
+    }
+  }
+  constexpr int64_t kMinColumns = 16;
+  const bool is_skinny = p.is_single && p.m <= kMaxGemvRows && p.n >= kMinColumns;
+  return is_skinny ? Algorithm::kGemv : Algorithm::kOneDnn;
+}
+
+Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& context) {
+  const ConvolutionShape& s = p.shape;
+  if (p.dtype != DType::kFloat) return Algorithm::kLoops;
+  if (!p.has_constant_filter) return Algorithm::kOneDnn;
+  const bool is_strict = context.numerics == Numerics::kStrict;
+  const int64_t positions = HasImplicitGemm(s) ? s.filter[0] * s.filter[1] : 0;
+  if (is_strict) {
+    return positions > 0 && context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
+  }
+  Algorithm packed = Algorithm::kOneDnn;
+  if (positions > 0) {
+    const int64_t rows = s.output[0] * s.output[1];
+    packed = PlanWeights(s.out_channels, s.in_channels, positions, rows, context.speeds);
+    if (!HasEnoughRows(packed, s.batch * rows, s.out_channels, s.in_channels, positions)) {
+      packed = Algorithm::kOneDnn;
+    }
+  }
+  if (packed == Algorithm::kAmxGemm) return packed;
+  const Algorithm winograd = PlanWinograd(s, p.activation, context.speeds);
+  return winograd != Algorithm::kOneDnn ? winograd : packed;
+}
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// The choice of the algorithm for a matrix product or a convolution.
+//
+// All choices are made here, from the shapes, the speeds of the processor (machine_speeds.h) and
+// the wanted accuracy. docs/performance.md describes the algorithms.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/cpu/activation.h"
+#include "runtime/kernels/primitives/cpu/convolution_shape.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
+
+namespace tessera {
+
+enum class ProductAlgorithm {
+  kLoops,      // plain loops, for small products and for dtypes other than float
+  kOneDnn,     // oneDNN's matrix product or convolution
+  kGemv,       // gemv.h: few rows
+  kFmaGemm,    // blocked_gemm.h or implicit_gemm.h, with fma_micro_kernel.h
+  kAmxGemm,    // likewise, with amx_micro_kernel.h
+  kStrassen,   // strassen_gemm.h
+  kWinograd2,  // winograd.h, with tiles of 2 x 2 outputs
+  kWinograd4,  // winograd.h, with tiles of 4 x 4 outputs
+  kOrdered,    // ordered_gemm.h: the same order of additions for every row
+};
+
+// What a choice depends on beside the product itself.
+struct PlannerContext {
+  const MachineSpeeds& speeds;
+  int threads = 1;
+  Numerics numerics = Numerics::kFast;
+};
+
+struct MatMulProblem {
+  DType dtype = DType::kFloat;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1;  // products
+  // One product whose left-hand side is not transposed.
+  bool is_single = true;
+  bool has_constant_weights = false;
+  // The weights are packed in panels already, which need no more memory.
+  bool has_panels = false;
+};
+ProductAlgorithm PlanMatMul(const MatMulProblem& problem, const PlannerContext& context);
+
+// Returns the micro-kernel, kFmaGemm or kAmxGemm, for which constant k x n weights are packed as
+// soon as they are known, because products with the usual number of rows will use it; otherwise
+// kOneDnn. It does not depend on the number of rows, so that the weights are packed in one format.
+ProductAlgorithm PlanMatMulWeights(int64_t n, int64_t k, const PlannerContext& context);
+
+struct ConvolutionProblem {
+  DType dtype = DType::kFloat;
+  const ConvolutionShape& shape;
+  Activation activation = Activation::kNone;
+  bool has_constant_filter = false;
+};
+ProductAlgorithm PlanConvolution(const ConvolutionProblem& problem, const PlannerContext& context);
+
+}  // namespace tessera

@@ -1,0 +1,178 @@
+#include "runtime/kernels/primitives/cpu/product_planner.h"
+
+#include "gtest/gtest.h"
+
+namespace tessera {
+namespace {
+
+using Algorithm = ProductAlgorithm;
+
+ConvolutionShape Square(int64_t batch, int64_t size, int64_t filter, int64_t in, int64_t out) {
+  const int64_t pad = filter / 2;
+  return {.batch = batch,
+          .in_channels = in,
+          .out_channels = out,
+          .input = {size, size},
+          .filter = {filter, filter},
+          .output = {size, size},
+          .strides = {1, 1},
+          .dilations = {1, 1},
+          .pad_before = {pad, pad},
+          .pad_after = {pad, pad}};
+}
+
+class Planner {
+ public:
+  explicit Planner(const char* machine, int threads = 1, Numerics numerics = Numerics::kFast)
+      : speeds_(*FindMachineSpeeds(machine)), threads_(threads), numerics_(numerics) {}
+
+  // A product with constant weights.
+  Algorithm MatMul(int64_t m, int64_t n, int64_t k) const {
+    return PlanMatMul({.m = m, .n = n, .k = k, .has_constant_weights = true}, context());
+  }
+  Algorithm VaryingMatMul(int64_t m, int64_t n, int64_t k) const {
+    return PlanMatMul({.m = m, .n = n, .k = k}, context());
+  }
+  Algorithm Convolution(const ConvolutionShape& shape,
+                        Activation activation = Activation::kRelu) const {
+    return PlanConvolution({.shape = shape, .activation = activation, .has_constant_filter = true},
+                           context());
+  }
+  PlannerContext context() const { return {speeds_, threads_, numerics_}; }
+
+ private:
+  const MachineSpeeds speeds_;
+  const int threads_;
+  const Numerics numerics_;
+};
+
+constexpr const char* kMachines[] = {"intel-amx", "intel-avx512", "zen4", "zen5", "avx2"};
+constexpr const char* kAvx512WithoutAmx[] = {"intel-avx512", "zen4", "zen5"};
+
+TEST(MachineSpeedsTest, KnowsEachFamilyByName) {
+  for (const char* const machine : kMachines) {
+    const auto speeds = FindMachineSpeeds(machine);
+    ASSERT_TRUE(speeds.has_value()) << machine;
+    EXPECT_STREQ(speeds->name, machine);
+    EXPECT_GT(speeds->fma_flops, speeds->depthwise_flops) << machine;
+    EXPECT_EQ(speeds->has_amx, speeds->amx_flops > 0) << machine;
+  }
+  EXPECT_FALSE(FindMachineSpeeds("z80").has_value());
+}
+
+TEST(MachineSpeedsTest, ThisCpuIsOneThatCanRunItsAlgorithms) {
+  EXPECT_LE(SpeedsForCpu().has_avx512, Avx512IsSupported());
+  EXPECT_LE(SpeedsForCpu().has_amx, AmxIsSupported());
+}
+
+TEST(ProductPlannerTest, SmallProductsAndOtherTypesUseLoops) {
+  for (const char* const machine : kMachines) {
+    const Planner planner(machine);
+    EXPECT_EQ(planner.MatMul(16, 16, 16), Algorithm::kLoops) << machine;
+    EXPECT_EQ(planner.MatMul(16, 16, 0), Algorithm::kLoops) << machine;
+    EXPECT_EQ(
+        PlanMatMul({.dtype = DType::kDouble, .m = 128, .n = 768, .k = 768}, planner.context()),
+        Algorithm::kLoops);
+  }
+}
+
+TEST(ProductPlannerTest, ATextOfBertUsesTheBestMicroKernel) {
+  EXPECT_EQ(Planner("intel-amx").MatMul(128, 768, 3072), Algorithm::kAmxGemm);
+  for (const char* const machine : kAvx512WithoutAmx) {
+    EXPECT_EQ(Planner(machine).MatMul(128, 768, 3072), Algorithm::kFmaGemm) << machine;
+  }
+  EXPECT_EQ(Planner("avx2").MatMul(128, 768, 3072), Algorithm::kOneDnn);
+}
+
+TEST(ProductPlannerTest, StrassenNeedsRowsForEachThread) {
+  for (const char* const machine : kAvx512WithoutAmx) {
+    EXPECT_EQ(Planner(machine, 1).MatMul(1024, 3072, 768), Algorithm::kStrassen) << machine;
+    EXPECT_EQ(Planner(machine, 4).MatMul(1024, 3072, 768), Algorithm::kStrassen) << machine;
+    EXPECT_EQ(Planner(machine, 8).MatMul(1024, 3072, 768), Algorithm::kFmaGemm) << machine;
+    EXPECT_EQ(Planner(machine, 1).MatMul(1024, 3072, 776), Algorithm::kFmaGemm)
+        << "half of the depth is no whole number of vectors";
+  }
+  EXPECT_EQ(Planner("intel-amx").MatMul(1024, 3072, 768), Algorithm::kAmxGemm);
+}
+
+TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPacked) {
+  for (const char* const machine : kMachines) {
+    EXPECT_EQ(Planner(machine).MatMul(1, 1000, 2048), Algorithm::kGemv) << machine;
+    EXPECT_EQ(Planner(machine).VaryingMatMul(4, 1000, 2048), Algorithm::kGemv) << machine;
+    EXPECT_EQ(Planner(machine).VaryingMatMul(5, 1000, 2048), Algorithm::kOneDnn) << machine;
+  }
+  const Planner zen4("zen4");
+  EXPECT_EQ(
+      PlanMatMul({.m = 1, .n = 1000, .k = 2048, .has_constant_weights = true, .has_panels = true},
+                 zen4.context()),
+      Algorithm::kFmaGemm);
+}
+
+TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
+  for (const char* const machine : kMachines) {
+    EXPECT_EQ(Planner(machine).VaryingMatMul(128, 768, 768), Algorithm::kOneDnn) << machine;
+    EXPECT_EQ(PlanMatMul({.m = 128, .n = 64, .k = 128, .batch = 12, .is_single = false},
+                         Planner(machine).context()),
+              Algorithm::kOneDnn);
+  }
+}
+
+TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
+  for (const char* const machine : kAvx512WithoutAmx) {
+    const Planner planner(machine);
+    EXPECT_EQ(planner.Convolution(Square(1, 56, 3, 64, 64)), Algorithm::kWinograd4) << machine;
+    EXPECT_EQ(planner.Convolution(Square(8, 28, 3, 128, 128)), Algorithm::kWinograd4) << machine;
+    EXPECT_EQ(planner.Convolution(Square(32, 7, 3, 512, 512)), Algorithm::kWinograd4) << machine;
+    EXPECT_EQ(planner.Convolution(Square(1, 56, 3, 64, 64), Activation::kTanh), Algorithm::kOneDnn);
+  }
+  // Reading the transformed filter takes long, but so does multiplying on Zen 4.
+  const ConvolutionShape last = Square(1, 7, 3, 512, 512);
+  EXPECT_EQ(Planner("intel-avx512").Convolution(last), Algorithm::kFmaGemm);
+  EXPECT_EQ(Planner("zen4").Convolution(last), Algorithm::kWinograd2);
+  EXPECT_EQ(Planner("avx2").Convolution(Square(1, 56, 3, 64, 64)), Algorithm::kOneDnn);
+  EXPECT_EQ(Planner("intel-amx").Convolution(Square(8, 28, 3, 128, 128)), Algorithm::kAmxGemm);
+}
+
+TEST(ProductPlannerTest, FasterMultiplicationLeavesLessToWinograd) {
+  MachineSpeeds speeds = *FindMachineSpeeds("zen4");
+  const ConvolutionShape shape = Square(1, 14, 3, 256, 256);
+  const auto plan = [&] {
+    return PlanConvolution({.shape = shape, .has_constant_filter = true}, {speeds});
+  };
+  EXPECT_NE(plan(), Algorithm::kFmaGemm);
+  speeds.fma_flops *= 20;
+  EXPECT_EQ(plan(), Algorithm::kFmaGemm);
+}
+
+TEST(ProductPlannerTest, ChannelsFirstGroupsAndVaryingFiltersUseOneDnn) {
+  ConvolutionShape channels_first = Square(8, 28, 3, 128, 128);
+  channels_first.channels_first = true;
+  ConvolutionShape grouped = Square(8, 28, 3, 128, 128);
+  grouped.groups = 4;
+  for (const char* const machine : kMachines) {
+    EXPECT_EQ(Planner(machine).Convolution(channels_first), Algorithm::kOneDnn) << machine;
+    EXPECT_EQ(Planner(machine).Convolution(grouped), Algorithm::kOneDnn) << machine;
+    EXPECT_EQ(PlanConvolution({.shape = Square(8, 28, 3, 128, 128)}, Planner(machine).context()),
+              Algorithm::kOneDnn);
+  }
+}
+
+TEST(ProductPlannerTest, StrictChoicesDoNotDependOnTheNumberOfRowsOrThreads) {
+  for (const char* const machine : kMachines) {
+    const Algorithm matmul = Planner(machine, 1, Numerics::kStrict).MatMul(1, 3072, 768);
+    const Algorithm varying = Planner(machine, 1, Numerics::kStrict).VaryingMatMul(1, 3072, 768);
+    const Algorithm convolution =
+        Planner(machine, 1, Numerics::kStrict).Convolution(Square(1, 28, 3, 128, 128));
+    for (const int threads : {1, 2, 16}) {
+      const Planner planner(machine, threads, Numerics::kStrict);
+      for (const int64_t m : {1, 3, 17, 128, 4096}) {
+        EXPECT_EQ(planner.MatMul(m, 3072, 768), matmul) << machine;
+        EXPECT_EQ(planner.VaryingMatMul(m, 3072, 768), varying) << machine;
+        EXPECT_EQ(planner.Convolution(Square(m, 28, 3, 128, 128)), convolution) << machine;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera

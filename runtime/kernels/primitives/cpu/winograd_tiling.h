@@ -1,0 +1,46 @@
+// The tiles of a convolution by Winograd's minimal filtering F(m x m, 3x3), and their cost.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernels/primitives/cpu/convolution_shape.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
+
+namespace tessera {
+
+// The tiles that cover all outputs, image by image and row by row. `shape` must outlive the object.
+struct WinogradTiling {
+  // A tile has output_tile x output_tile outputs, where output_tile is 2 or 4.
+  WinogradTiling(const ConvolutionShape& shape, int output_tile);
+
+  int64_t count() const { return shape.batch * rows * columns; }
+  int input_tile() const { return output_tile + 2; }
+  int points() const { return input_tile() * input_tile(); }
+
+  // The first row and column of a tile's outputs.
+  struct Place {
+    int64_t image, row, column;
+  };
+  Place PlaceOf(int64_t tile) const {
+    return {tile / (rows * columns), tile / columns % rows * output_tile,
+            tile % columns * output_tile};
+  }
+
+  // Bytes of a transformed tile and its products, and of the transformed filter.
+  double TileBytes() const;
+  double FilterBytes() const;
+
+  // Returns the number of tiles to process at once, out of `length`: as many as keep their
+  // transforms in the cache, or as many as make reading the filters worthwhile. The passes are
+  // equal and consist of whole row blocks.
+  int64_t TilesPerPass(int64_t length, int threads) const;
+
+  // The estimated time on one core.
+  double Nanoseconds(const MachineSpeeds& speeds) const;
+
+  const ConvolutionShape& shape;
+  const int output_tile;
+  const int64_t rows, columns;
+};
+
+}  // namespace tessera
