@@ -24,7 +24,7 @@ class MemoryRecorder::Notes final : public RefCounted {
 class MemoryRecorder::NotedBuffer final : public Buffer {
  public:
   NotedBuffer(IntrusivePtr<Buffer> bytes, IntrusivePtr<Notes> notes, uint32_t place)
-      : Buffer(bytes->data(), bytes->size(), /*writable=*/true),
+      : Buffer(bytes->address(), bytes->size(), /*writable=*/true, bytes->memory_kind()),
         bytes_(std::move(bytes)),
         notes_(std::move(notes)),
         place_(place) {}

@@ -36,6 +36,10 @@ class PlannedMemory::Block final : public RefCounted {
   absl::Status Begin(size_t size, Allocator* allocator) {
     if (!bytes_) {
       ASSIGN_OR_RETURN(bytes_, allocator->Allocate(size));
+      // The host writes headers, which it cannot do into a device's memory.
+      if (!IsHostAccessible(bytes_->memory_kind()) && headers_ == nullptr) {
+        headers_ = std::make_unique<Header[]>(num_places_);
+      }
     }
     ForgetReleases();
     thread_.store(ThisThread(), std::memory_order_relaxed);
@@ -50,11 +54,8 @@ class PlannedMemory::Block final : public RefCounted {
     return is_empty;
   }
 
-  char* Take(uint32_t place) {
-    states_[place].store(kHeld, std::memory_order_relaxed);
-    ++num_held_;
-    return bytes_->data();
-  }
+  // A buffer of `size` bytes at `place`, which lies at `offset` of the block.
+  IntrusivePtr<Buffer> Take(uint32_t place, size_t offset, size_t size);
 
   void Release(uint32_t place) {
     if (thread_.load(std::memory_order_relaxed) == ThisThread()) {
@@ -114,19 +115,25 @@ class PlannedMemory::Block final : public RefCounted {
     return is_empty;
   }
 
+  // Room for the header of a buffer.
+  struct alignas(kBufferAlignment) Header {
+    char bytes[kBufferAlignment];
+  };
+
   const size_t num_places_;
   const std::unique_ptr<std::atomic<uint8_t>[]> states_;
   std::atomic<uint8_t> released_{kFirstRun - 1};  // the state of what this run has released
   std::atomic<const void*> thread_{nullptr};      // of the run that goes on
   size_t num_held_ = 0;                           // or released by other threads
   IntrusivePtr<Buffer> bytes_;
+  std::unique_ptr<Header[]> headers_;  // by place; null where they lie in the block
 };
 
-// Lies in the block itself, before its bytes.
+// Its header lies in the block itself, before its bytes, if the host can write there.
 class PlannedMemory::PlacedBuffer final : public Buffer {
  public:
-  PlacedBuffer(char* data, size_t size, Block* block, uint32_t place)
-      : Buffer(data, size, /*writable=*/true), block_(block), place_(place) {}
+  PlacedBuffer(char* data, size_t size, MemoryKind kind, Block* block, uint32_t place)
+      : Buffer(data, size, /*writable=*/true, kind), block_(block), place_(place) {}
 
  private:
   void Destroy() const override {
@@ -139,6 +146,15 @@ class PlannedMemory::PlacedBuffer final : public Buffer {
   Block* const block_;
   const uint32_t place_;
 };
+
+IntrusivePtr<Buffer> PlannedMemory::Block::Take(uint32_t place, size_t offset, size_t size) {
+  states_[place].store(kHeld, std::memory_order_relaxed);
+  ++num_held_;
+  char* const start = bytes_->address() + offset;
+  void* const header = headers_ == nullptr ? static_cast<void*>(start) : &headers_[place];
+  return IntrusivePtr<Buffer>(new (header) PlacedBuffer(
+      start + kBufferAlignment, size, bytes_->memory_kind(), this, place));
+}
 
 size_t PlannedMemory::BytesFor(size_t size) {
   static_assert(sizeof(PlacedBuffer) <= kBufferAlignment);
@@ -163,9 +179,7 @@ absl::StatusOr<IntrusivePtr<Buffer>> PlannedMemory::Allocate(size_t size) {
   if (size > place.size || block_->IsHeld(this->place()) || !IsFree(this->place())) {
     return allocator_->Allocate(size);
   }
-  char* const header = block_->Take(this->place()) + place.offset;
-  return IntrusivePtr<Buffer>(
-      new (header) PlacedBuffer(header + kBufferAlignment, size, block_.get(), this->place()));
+  return block_->Take(this->place(), place.offset, size);
 }
 
 bool PlannedMemory::IsFree(uint32_t place) const {

@@ -125,7 +125,7 @@ class StraightExecutor final : public Executor {
   absl::Status RunNodes(StepContext& step, const RunArgs& run, OutputMemory* memory,
                         Value* values) const {
     KernelContext context(step, device_);
-    if (memory != nullptr) context.set_output_memory(MemoryKind::kHost, memory);
+    if (memory != nullptr) context.set_output_memory(memory_kind(), memory);
     const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
     for (const StraightProgram::Node* node = program_.nodes.data(); node != end; ++node) {
       if (node->is_expensive) {
@@ -221,7 +221,12 @@ class StraightExecutor final : public Executor {
   }
 
   Allocator* allocator() const {
-    return device_ == nullptr ? HeapAllocator() : device_->allocator(MemoryKind::kHost);
+    return device_ == nullptr ? HeapAllocator() : device_->allocator(memory_kind());
+  }
+  // What is planned: the device's own memory. On an accelerator the few outputs in host memory come
+  // from the heap.
+  MemoryKind memory_kind() const {
+    return device_ == nullptr ? MemoryKind::kHost : device_->memory_kind();
   }
 
   const StraightProgram::Label& label(const StraightProgram::Node* node) const {
