@@ -24,6 +24,20 @@ Tensor PresentValue(const ResourceManager& resources, const Node& node) {
   return variable == nullptr ? Tensor() : variable->Read();
 }
 
+// The value in memory that passes can read. `variable` says which device holds it.
+absl::StatusOr<Tensor> OnHost(const OptimizationItem& item, const Node& variable, Tensor value) {
+  if (IsHostAccessible(value.memory_kind())) return value;
+  for (const Device* device : item.devices) {
+    if (device->full_name() != variable.device()) continue;
+    ASSIGN_OR_RETURN(Tensor copy,
+                     Tensor::Allocate(value.dtype(), value.shape(), HeapAllocator()));
+    device->stream()->Copy(value, &copy);
+    RETURN_IF_ERROR(device->stream()->Synchronize());
+    return copy;
+  }
+  return Tensor();
+}
+
 bool OnlyRead(const Node& variable) {
   for (const Use& use : variable.uses(0)) {
     if (IsRefVariable(variable)) {
@@ -62,7 +76,8 @@ absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) con
     const bool is_ref = IsRefVariable(*variable);
     if (!is_ref && !variable->IsOp("VarHandleOp")) continue;
     if (!OnlyRead(*variable) || !item.is_frozen(*variable)) continue;
-    Tensor value = PresentValue(*item.resources, *variable);
+    ASSIGN_OR_RETURN(const Tensor value,
+                     OnHost(item, *variable, PresentValue(*item.resources, *variable)));
     if (!value.has_value()) continue;
     Node* constant = nullptr;
     const std::vector<Use> uses = variable->uses(0);
