@@ -58,7 +58,7 @@ class CopyInserter {
       const DType type = RemoveRef(from.node->output_type(from.index));
       ASSIGN_OR_RETURN(
           copy,
-          graph_.AddNode(graph_.UniqueName(absl::StrCat(from.node->name(), ":", from.index,
+          graph_.AddNode(graph_.UniqueName(absl::StrCat(from.node->name(), "_", from.index,
                                                         to_host ? "/to_host" : "/to_device")),
                          to_host ? "_CopyToHost" : "_CopyToDevice", {{"T", type}}, {from},
                          from.node->device()));

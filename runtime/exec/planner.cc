@@ -38,7 +38,7 @@ class Planner {
     if (place) {
       if (options_.optimize) InlineCalls();
       if (options_.caller != nullptr) PutArgsAndResultsOnCaller();
-      RETURN_IF_ERROR(PlaceNodes());
+      RETURN_IF_ERROR(PlaceNodes(/*log=*/false));
     }
     if (options_.optimize) {
       if (absl::Status status = Optimize(item_, options_.optimizer); !status.ok()) {
@@ -46,7 +46,8 @@ class Planner {
       }
     }
     if (place) {
-      RETURN_IF_ERROR(PlaceNodes());  // what the passes have added
+      // What the passes have added has no place yet.
+      RETURN_IF_ERROR(PlaceNodes(options_.log_device_placement));
       if (options_.caller == nullptr) MoveArgsAndResults();
       RETURN_IF_ERROR(CopyConstantsToUsers());
     }
@@ -69,10 +70,10 @@ class Planner {
     }
   }
 
-  absl::Status PlaceNodes() {
+  absl::Status PlaceNodes(bool log) {
     return Place(order_,
                  {.allow_soft_placement = options_.allow_soft_placement,
-                  .log_device_placement = options_.log_device_placement},
+                  .log_device_placement = log},
                  &graph_);
   }
 

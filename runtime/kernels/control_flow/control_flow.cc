@@ -126,11 +126,11 @@ class ExecutorsOwnKernel : public OpKernel {
     return absl::InternalError("is run by the executor, not by a kernel");
   }
 };
-REGISTER_KERNEL("ControlTrigger", kCpu, ExecutorsOwnKernel);
-REGISTER_KERNEL("_Arg", kCpu, ExecutorsOwnKernel);
-REGISTER_KERNEL("_DeviceArg", kCpu, ExecutorsOwnKernel);
-REGISTER_KERNEL("_Retval", kCpu, ExecutorsOwnKernel);
-REGISTER_KERNEL("_DeviceRetval", kCpu, ExecutorsOwnKernel);
+REGISTER_KERNEL("ControlTrigger", kAnyDevice, ExecutorsOwnKernel);
+REGISTER_KERNEL("_Arg", kAnyDevice, ExecutorsOwnKernel);
+REGISTER_KERNEL("_DeviceArg", kAnyDevice, ExecutorsOwnKernel);
+REGISTER_KERNEL("_Retval", kAnyDevice, ExecutorsOwnKernel);
+REGISTER_KERNEL("_DeviceRetval", kAnyDevice, ExecutorsOwnKernel);
 
 }  // namespace
 }  // namespace tessera
