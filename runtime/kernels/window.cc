@@ -13,11 +13,8 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_r
       build.has_attr("data_format") ? build.attr<std::string>("data_format") : "NHWC";
   channels_first_ = format == "NCHW" || format == "NCDHW";
   strides_ = build.attr<std::vector<int64_t>>("strides");
-  dilations_.assign(rank, 1);
-  if (build.has_attr("dilations")) {
-    auto given = build.attr<std::vector<int64_t>>("dilations");
-    if (!given.empty()) dilations_ = given;
-  }
+  dilations_ = build.has_attr("dilations") ? build.attr<std::vector<int64_t>>("dilations")
+                                           : std::vector<int64_t>(rank, 1);
   const std::string padding = build.attr<std::string>("padding");
   padding_ = padding == "SAME"       ? Padding::kSame
              : padding == "EXPLICIT" ? Padding::kExplicit
@@ -34,16 +31,15 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_r
     } else if (std::any_of(values.begin(), values.end(), [](int64_t v) { return v < 1; })) {
       build.Fail(absl::InvalidArgumentError(
           absl::StrCat(name, " must be positive, are [", absl::StrJoin(values, ", "), "]")));
-    } else if (values[0] != 1) {
-      build.Fail(absl::InvalidArgumentError(absl::StrCat(
-          name, " over the batch are not supported: [", absl::StrJoin(values, ", "), "]")));
     }
   };
   check("strides", strides_);
   check("dilations", dilations_);
-  if (padding_ == Padding::kExplicit && explicit_paddings_.size() != 2 * rank) {
-    build.Fail(absl::InvalidArgumentError(absl::StrCat(
-        "explicit_paddings must have ", 2 * rank, " numbers, has ", explicit_paddings_.size())));
+  const size_t num_paddings = padding_ == Padding::kExplicit ? 2 * rank : 0;
+  if (explicit_paddings_.size() != num_paddings) {
+    build.Fail(absl::InvalidArgumentError(absl::StrCat("explicit_paddings must have ", num_paddings,
+                                                       " numbers with padding ", padding, ", has ",
+                                                       explicit_paddings_.size())));
   }
   for (size_t i = 0; i < explicit_paddings_.size(); ++i) {
     const int dim = static_cast<int>(i / 2);

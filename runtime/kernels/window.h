@@ -33,7 +33,8 @@ std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view 
 // the errors.
 class WindowAttrs {
  public:
-  // `spatial_rank` 2 or 3.
+  // `spatial_rank` 2 or 3. Strides and dilations over batch and channels are left to the caller:
+  // ops refuse them in different ways.
   WindowAttrs(const KernelBuild& build, int spatial_rank);
 
   bool channels_first() const { return channels_first_; }
@@ -44,6 +45,7 @@ class WindowAttrs {
   int64_t dilation(int i) const { return dilations_[spatial_dim(i)]; }
   Padding padding() const { return padding_; }
   const std::vector<int64_t>& strides() const { return strides_; }
+  const std::vector<int64_t>& dilations() const { return dilations_; }
 
   // The extent of spatial dimension i. Errors: INVALID_ARGUMENT if the window does not fit.
   absl::StatusOr<WindowExtent> Extent(int i, int64_t input, int64_t window) const;

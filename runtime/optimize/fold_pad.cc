@@ -54,7 +54,9 @@ std::optional<Paddings> Combined(const Node& window, const Node& pad, const Padd
   if (is_pool) {
     // A window over nothing but padding has no maximum of its own.
     const auto ksize = window.attr<std::vector<int64_t>>("ksize");
-    if (!ksize.ok() || ksize->size() != 4 || !IsNeverNegative(pad.input(0).node)) {
+    if (!ksize.ok() || ksize->size() != 4 ||
+        (*ksize)[3] != 1 ||  // one over channels has no padding
+        !IsNeverNegative(pad.input(0).node)) {
       return std::nullopt;
     }
     for (int i = 2; i < 6; ++i) {

@@ -4,26 +4,40 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/fused_residual.h"
+#include "runtime/kernels/nn/channel_norm.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
 
 namespace tessera {
 namespace {
 
-// The inputs are the images and the filter; fused forms then take the bias, the tensor to add, and
-// the scale of the filter. Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
+// The inputs are the images and the filter; fused forms then take `args` and the scale of the
+// filter. `args` are the bias and the tensor to add, or scale, offset, mean and variance of a batch
+// norm. Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
 template <int kSpatialRank, FilterKind kFilter, bool kFused>
 class ConvolutionKernel : public OpKernel {
  public:
   explicit ConvolutionKernel(const KernelBuild& build)
-      : window_(build, kSpatialRank), numerics_(build.numerics()), weights_(build, 1) {
+      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)),
+        numerics_(build.numerics()),
+        weights_(build, 1) {
     if constexpr (kFused) {
       const float alpha =
           build.has_attr("leakyrelu_alpha") ? build.attr<float>("leakyrelu_alpha") : 0.f;
-      auto post_ops = PostOps::Parse(build.attr<std::vector<std::string>>("fused_ops"), alpha);
+      auto fused_ops = build.attr<std::vector<std::string>>("fused_ops");
+      has_norm_ =
+          kFilter == FilterKind::kGrouped && !fused_ops.empty() && fused_ops[0] == "FusedBatchNorm";
+      if (has_norm_) {
+        epsilon_ = build.attr<float>("epsilon");
+        fused_ops.erase(fused_ops.begin());
+      }
+      auto post_ops = PostOps::Parse(fused_ops, alpha);
       if (post_ops.ok()) {
         post_ops_ = *post_ops;
       } else {
         build.Fail(post_ops.status());
+      }
+      if (has_norm_ && (post_ops_.bias || post_ops_.add)) {
+        build.Fail(absl::UnimplementedError("only an activation may follow a fused batch norm"));
       }
       CheckArgs(build);
     }
@@ -47,6 +61,14 @@ class ConvolutionKernel : public OpKernel {
     RETURN_IF_ERROR(CheckChannels("filter's scale", scale, shape.out_channels));
     const Shape out_shape = window_.MakeShape(shape.batch, shape.output, shape.out_channels);
     PackedWeights* const packed = weights_.UseFor(ctx);
+    if (has_norm_) {
+      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
+      RETURN_IF_ERROR(
+          Convolve(ctx, shape, PostOps(), input, filter, nullptr, packed, output, numerics_));
+      const ChannelNorm norm{ctx.input(2), ctx.input(3), ctx.input(4), ctx.input(5), epsilon_};
+      return NormalizeChannels(ctx, norm, post_ops_.activation, post_ops_.alpha,
+                               window_.channels_first(), output);
+    }
     if (!post_ops_.add) {
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
       return Convolve(ctx, shape, post_ops_, input, filter, bias, packed, output, numerics_);
@@ -58,11 +80,11 @@ class ConvolutionKernel : public OpKernel {
   }
 
  private:
-  // Checks that `args`, which may have any number and dtypes, are what post_ops_ reads.
+  // Checks that `args`, which may have any number and dtypes, are what the fused ops read.
   void CheckArgs(const KernelBuild& build) const {
-    const int num_args = post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
+    const int num_args = has_norm_ ? 4 : post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
     const ArgRange args = build.inputs("args");
-    bool fits = args.size() >= num_args;
+    bool fits = has_norm_ ? args.size() == num_args : args.size() >= num_args;
     for (int i = 0; fits && i < num_args; ++i) {
       fits = build.input_types()[args.begin + i] == build.input_types()[0];
     }
@@ -72,7 +94,7 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
-  // Checks the size of a tensor that may be null.
+  // Checks that a tensor, which may be null, has an element for each channel.
   static absl::Status CheckChannels(const char* what, const Tensor* values, int64_t channels) {
     if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the ", what, " must have ", channels,
@@ -83,6 +105,8 @@ class ConvolutionKernel : public OpKernel {
   const WindowAttrs window_;
   const Numerics numerics_;
   PostOps post_ops_;
+  bool has_norm_ = false;
+  float epsilon_ = 0;     // of the batch norm
   int scale_input_ = -1;  // -1 if there is no scale
   PackedWeights weights_;
 };

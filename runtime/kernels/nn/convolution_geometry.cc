@@ -1,8 +1,38 @@
 #include "runtime/kernels/nn/convolution_geometry.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace tessera {
+
+WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, FilterKind kind) {
+  WindowAttrs window(build, spatial_rank);
+  if (!build.status().ok()) return window;
+  const bool depthwise = kind == FilterKind::kDepthwise;
+  const auto refuse = [&](absl::StatusCode code, absl::string_view what,
+                          const std::vector<int64_t>& values) {
+    build.Fail(absl::Status(
+        code, absl::StrCat(what, " are not supported: [", absl::StrJoin(values, ", "), "]")));
+  };
+  const auto stays = [&](const std::vector<int64_t>& values) {
+    return values[0] == 1 && values[window.channel_dim()] == 1;
+  };
+  const absl::StatusCode code = depthwise || spatial_rank == 3 ? absl::StatusCode::kInvalidArgument
+                                                               : absl::StatusCode::kUnimplemented;
+  if (!stays(window.strides())) refuse(code, "strides over batch or channels", window.strides());
+  if (depthwise) {
+    if (window.stride(0) != window.stride(1)) {
+      refuse(code, "unequal strides of depthwise filters", window.strides());
+    }
+    if (!stays(window.dilations()) || window.dilation(0) != 1 || window.dilation(1) != 1) {
+      refuse(absl::StatusCode::kUnimplemented, "dilations of depthwise filters",
+             window.dilations());
+    }
+  } else if (!stays(window.dilations())) {
+    refuse(code, "dilations over batch or channels", window.dilations());
+  }
+  return window;
+}
 
 absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, FilterKind kind,
                                                      const Shape& input, const Shape& filter) {
@@ -11,9 +41,6 @@ absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, 
     return absl::InvalidArgumentError(absl::StrCat("input and filter must have rank ", rank,
                                                    ", have shapes ", input.ToString(), " and ",
                                                    filter.ToString()));
-  }
-  if (window.strides()[window.channel_dim()] != 1) {
-    return absl::InvalidArgumentError("strides over channels are not supported");
   }
   ConvolutionShape shape;
   shape.channels_first = window.channels_first();
@@ -42,7 +69,8 @@ absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, 
   }
   for (int i = 0; i < spatial_rank; ++i) {
     const int64_t size = input.dim(window.spatial_dim(i)), taps = filter.dim(i);
-    if (taps < 1) {
+    // Sums of nothing are zeros, which TensorFlow gives for depthwise filters only.
+    if (taps < 1 && kind != FilterKind::kDepthwise) {
       return absl::InvalidArgumentError(
           absl::StrCat("the filter is empty: shape ", filter.ToString()));
     }

@@ -12,6 +12,11 @@ enum class FilterKind {
   kDepthwise,  // [spatial..., in, multiplier]
 };
 
+// The window of a convolution; `build` gets the errors. Filters stay within an image and see all
+// its channels. Depthwise ones move equally far in both dimensions and have no dilations, as in
+// TensorFlow's own kernels. The codes are TensorFlow's.
+WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, FilterKind kind);
+
 // Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit.
 absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, FilterKind kind,
                                                      const Shape& input, const Shape& filter);

@@ -24,7 +24,8 @@ absl::Status CheckGradient(const WindowAttrs& window, const ConvolutionShape& sh
 template <int kSpatialRank, FilterKind kFilter>
 class InputGradientKernel : public OpKernel {
  public:
-  explicit InputGradientKernel(const KernelBuild& build) : window_(build, kSpatialRank) {}
+  explicit InputGradientKernel(const KernelBuild& build)
+      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& filter = ctx.input(1);
     const Tensor& gradient = ctx.input(2);
@@ -55,7 +56,8 @@ REGISTER_KERNEL("DepthwiseConv2dNativeBackpropInput", kCpu, DepthwiseInputGradie
 template <int kSpatialRank, FilterKind kFilter>
 class FilterGradientKernel : public OpKernel {
  public:
-  explicit FilterGradientKernel(const KernelBuild& build) : window_(build, kSpatialRank) {}
+  explicit FilterGradientKernel(const KernelBuild& build)
+      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor& gradient = ctx.input(2);

@@ -14,7 +14,7 @@ namespace {
 class SeparableBlockKernel : public OpKernel {
  public:
   explicit SeparableBlockKernel(const KernelBuild& build)
-      : window_(build, 2),
+      : window_(ReadConvolutionWindow(build, 2, FilterKind::kDepthwise)),
         num_layers_(build.attr<int64_t>("num_layers")),
         numerics_(build.numerics()),
         expand_(build, 1),

@@ -23,13 +23,19 @@ absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vect
     shape.window[at] = ksize[attrs.spatial_dim(i)];
     shape.stride[at] = attrs.stride(i);
     ASSIGN_OR_RETURN(const WindowExtent extent, attrs.Extent(i, shape.input[at], shape.window[at]));
+    if (std::max(extent.pad_before, extent.pad_after) >= shape.window[at]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("padding of ", extent.pad_before, " and ", extent.pad_after,
+                       " must be smaller than the window of ", shape.window[at]));
+    }
     shape.output[at] = extent.output;
     shape.pad[at] = extent.pad_before;
   }
   return shape;
 }
 
-std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs) {
+std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs,
+                                    ChannelWindow channels) {
   auto ksize = build.attr<std::vector<int64_t>>("ksize");
   if (!build.status().ok()) return ksize;
   if (ksize.size() != static_cast<size_t>(attrs.spatial_rank() + 2)) {
@@ -40,16 +46,21 @@ std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs&
   for (int64_t k : ksize) {
     if (k < 1) build.Fail(absl::InvalidArgumentError(absl::StrCat("ksize must be positive: ", k)));
   }
-  if (ksize[0] != 1 || ksize[attrs.channel_dim()] != 1 ||
-      attrs.strides()[attrs.channel_dim()] != 1) {
+  if (ksize[0] != 1 || attrs.strides()[0] != 1) {
+    build.Fail(absl::UnimplementedError("pooling over the batch is not supported"));
+  }
+  const int channel_dim = attrs.channel_dim();
+  if (channels == ChannelWindow::kRefused &&
+      (ksize[channel_dim] != 1 || attrs.strides()[channel_dim] != 1)) {
     build.Fail(absl::UnimplementedError(
-        "pooling over batch or channels is not supported: ksize and strides there must be 1"));
+        "pooling over channels is not supported: ksize and strides there must be 1"));
   }
   return ksize;
 }
 
 absl::StatusOr<PoolWindow> PoolWindow::FromInputs(const OpDef& op, const AttrMap& node_attrs,
-                                                  const Tensor& ksize, const Tensor& strides) {
+                                                  const Tensor& ksize, const Tensor& strides,
+                                                  ChannelWindow channels) {
   AttrMap attrs = node_attrs;
   for (const auto& [name, input] : {std::pair("ksize", &ksize), {"strides", &strides}}) {
     if (!(input->shape() == Shape{4})) {
@@ -61,7 +72,7 @@ absl::StatusOr<PoolWindow> PoolWindow::FromInputs(const OpDef& op, const AttrMap
   }
   const KernelBuild build(op, "", attrs, {}, {}, nullptr, nullptr);
   PoolWindow window{WindowAttrs(build, 2), {}};
-  window.ksize = ReadPoolWindow(build, window.attrs);
+  window.ksize = ReadPoolWindow(build, window.attrs, channels);
   RETURN_IF_ERROR(build.status());
   return window;
 }

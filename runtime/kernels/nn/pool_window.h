@@ -29,8 +29,13 @@ struct PoolShape {
 absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
                                        const Shape& input);
 
-// Attribute `ksize`; makes creation fail unless it is positive, and 1 for batch and channels.
-std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs);
+// Whether a pool's window may reach over channels.
+enum class ChannelWindow { kRefused, kAllowed };
+
+// Attribute `ksize`; makes creation fail unless it is positive, and 1 for the batch. Where channel
+// windows are refused, ksize and strides must be 1 for channels, too.
+std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs,
+                                    ChannelWindow channels = ChannelWindow::kRefused);
 
 // Window and strides of one pool.
 struct PoolWindow {
@@ -38,9 +43,10 @@ struct PoolWindow {
   std::vector<int64_t> ksize;
 
   // For ops over images that take both as inputs; `node_attrs` are the node's.
-  // Errors: INVALID_ARGUMENT unless they are as the attributes would have to be.
+  // Errors: INVALID_ARGUMENT or UNIMPLEMENTED unless they are as the attributes would have to be.
   static absl::StatusOr<PoolWindow> FromInputs(const OpDef& op, const AttrMap& node_attrs,
-                                               const Tensor& ksize, const Tensor& strides);
+                                               const Tensor& ksize, const Tensor& strides,
+                                               ChannelWindow channels = ChannelWindow::kRefused);
 };
 
 // The shape of the pool's output.

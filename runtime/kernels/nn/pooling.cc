@@ -62,11 +62,56 @@ void AvgPool(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   });
 }
 
+// Max pooling over channels: TensorFlow has it for windows that part all channels and reach over
+// one point only. Strides over points do not count then.
+absl::Status MaxPoolChannels(KernelContext& ctx, const WindowAttrs& attrs,
+                             const std::vector<int64_t>& ksize) {
+  const Tensor& input = ctx.input(0);
+  if (input.rank() != 4) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pooling needs an input of rank 4, has shape ", input.shape().ToString()));
+  }
+  const int64_t window = ksize[attrs.channel_dim()], channels = input.dim(attrs.channel_dim());
+  const char* const refusal = ksize[attrs.spatial_dim(0)] > 1 || ksize[attrs.spatial_dim(1)] > 1
+                                  ? "it reaches over points, too"
+                              : window != attrs.strides()[attrs.channel_dim()]
+                                  ? "it does not move by its own size"
+                              : channels % window != 0 ? "it does not part them evenly"
+                              : attrs.padding() == Padding::kExplicit ? "there is explicit padding"
+                              : attrs.channels_first()                ? "they come first"
+                                                                      : nullptr;
+  if (refusal != nullptr) {
+    return absl::UnimplementedError(absl::StrCat("a window of ", window, " over ", channels,
+                                                 " channels is not supported: ", refusal));
+  }
+  Shape shape = input.shape();
+  shape.SetDim(3, channels / window);
+  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+  return VisitRealType(input.dtype(), [&]<typename T>() {
+    const T* const in = input.data<T>();
+    T* const out = output->data<T>();
+    ctx.ParallelFor(output->num_elements(), static_cast<double>(window),
+                    [&](int64_t i, int64_t end) {
+                      for (; i < end; ++i) {
+                        // The first value counts even if it is NaN, a later one then does not.
+                        T greatest = in[i * window];
+                        for (int64_t c = 1; c < window; ++c) {
+                          const T value = in[i * window + c];
+                          greatest = greatest < value ? value : greatest;
+                        }
+                        out[i] = greatest;
+                      }
+                    });
+    return absl::OkStatus();
+  });
+}
+
 enum class Pool { kMax, kAverage };
 
 absl::Status RunPool(KernelContext& ctx, Pool pool, const WindowAttrs& attrs,
                      const std::vector<int64_t>& ksize) {
   const Tensor& input = ctx.input(0);
+  if (ksize[attrs.channel_dim()] != 1) return MaxPoolChannels(ctx, attrs, ksize);
   ASSIGN_OR_RETURN(const PoolShape shape, PoolGeometry(attrs, ksize, input.shape()));
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, PoolOutputShape(attrs, shape)));
   if (output->num_elements() == 0) return absl::OkStatus();
@@ -84,7 +129,11 @@ template <Pool kPool, int kSpatialRank>
 class PoolKernel : public OpKernel {
  public:
   explicit PoolKernel(const KernelBuild& build)
-      : attrs_(build, kSpatialRank), ksize_(ReadPoolWindow(build, attrs_)) {}
+      : attrs_(build, kSpatialRank),
+        ksize_(ReadPoolWindow(build, attrs_,
+                              kPool == Pool::kMax && kSpatialRank == 2 ? ChannelWindow::kAllowed
+                                                                       : ChannelWindow::kRefused)) {
+  }
   absl::Status Compute(KernelContext& ctx) override { return RunPool(ctx, kPool, attrs_, ksize_); }
 
  private:
@@ -105,8 +154,9 @@ class MaxPoolV2Kernel : public OpKernel {
  public:
   explicit MaxPoolV2Kernel(const KernelBuild& build) : op_(build.op()), attrs_(build.attrs()) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const PoolWindow window,
-                     PoolWindow::FromInputs(op_, attrs_, ctx.input(1), ctx.input(2)));
+    ASSIGN_OR_RETURN(
+        const PoolWindow window,
+        PoolWindow::FromInputs(op_, attrs_, ctx.input(1), ctx.input(2), ChannelWindow::kAllowed));
     return RunPool(ctx, Pool::kMax, window.attrs, window.ksize);
   }
 
