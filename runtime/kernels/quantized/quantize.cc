@@ -32,6 +32,19 @@ template <typename T>
 constexpr double kSteps = static_cast<double>(std::numeric_limits<T>::max()) -
                           static_cast<double>(std::numeric_limits<T>::lowest());
 
+// A rounded number as T. Floats beside the range of a narrow T become its ends; those beside the
+// range of int32 become the lowest one, which is what x86 converts them to, and so TensorFlow.
+template <typename T>
+T ToQuantized(float q) {
+  if constexpr (sizeof(T) < sizeof(int32_t)) {
+    return static_cast<T>(
+        std::clamp<float>(q, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()));
+  } else {
+    constexpr float kEnd = 2147483648.0f;
+    return q >= -kEnd && q < kEnd ? static_cast<T>(q) : std::numeric_limits<T>::lowest();
+  }
+}
+
 // A tensor as [outer, slices, inner]: one slice a range.
 struct Slices {
   int64_t outer = 1, count = 1, inner = 1;
@@ -137,19 +150,21 @@ class QuantizeKernel : public OpKernel {
 
   template <typename T>
   void Quantize(const float* x, int64_t count, float min, float max, float scale, T* y) const {
-    constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::lowest());
-    constexpr auto kHighest = static_cast<double>(std::numeric_limits<T>::max());
+    // The largest float that T holds: not all of them hold the largest T.
+    constexpr auto kLowest = static_cast<float>(std::numeric_limits<T>::lowest());
+    constexpr float kHighest = sizeof(T) < sizeof(int32_t)
+                                   ? static_cast<float>(std::numeric_limits<T>::max())
+                                   : 2147483520.0f;
     const float combined = static_cast<float>(kSteps<T> / (max - min));
-    const double first = max == min ? 0 : kSteps<T> / (max - min);
-    const double offset = std::round(static_cast<float>(min * first)) - kLowest;
+    const float first = max == min ? 0 : combined;
+    const float offset = std::round(min * first) - kLowest;
     for (int64_t i = 0; i < count; ++i) {
       if (mode_ == Mode::kMinFirst) {
-        const double q = std::round(static_cast<float>(x[i] * static_cast<float>(first))) - offset;
-        y[i] = static_cast<T>(std::clamp(q, kLowest, kHighest));
+        y[i] = static_cast<T>(std::clamp(std::round(x[i] * first) - offset, kLowest, kHighest));
         continue;
       }
       const float clamped = std::max(std::min(x[i], max), min);
-      double q;
+      float q;
       if (mode_ == Mode::kScaled) {
         q = to_even_ ? std::nearbyint(clamped * scale) : std::round(clamped * scale);
       } else if (std::is_signed_v<T>) {
@@ -157,7 +172,7 @@ class QuantizeKernel : public OpKernel {
       } else {
         q = std::trunc((clamped - min) * combined + 0.5f);
       }
-      y[i] = static_cast<T>(std::clamp(q, kLowest, kHighest));
+      y[i] = ToQuantized<T>(q);
     }
   }
 
