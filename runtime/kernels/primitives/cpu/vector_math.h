@@ -208,7 +208,13 @@ std::complex<T> Expm1(std::complex<T> x) {
 }
 template <typename T>
 std::complex<T> Log1p(std::complex<T> x) {
+  constexpr T kNan = std::numeric_limits<T>::quiet_NaN(), kInf = std::numeric_limits<T>::infinity();
   const T a = x.real(), b = x.imag();
+  // At the branch point and beyond all numbers TensorFlow's values, not those of C's clog().
+  if (a == -1 && b == 0) return {-kInf, kNan};
+  if (!std::isfinite(a) || !std::isfinite(b)) {
+    return a == kInf && b == 0 ? x : std::complex<T>(kNan, kNan);
+  }
   // |1 + x|^2 - 1 = 2a + a^2 + b^2
   const T square = a * (2 + a) + b * b;
   const T real = std::abs(square) < T{0.5} ? std::log1p(square) / 2 : std::log(std::abs(T{1} + x));
