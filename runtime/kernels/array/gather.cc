@@ -36,7 +36,7 @@ class SliceCopier {
 
 // Gathers slices of `params` along `axis`. The first `batch_dims` dimensions of params and indices
 // pair up. Sets output 0, of shape params[:axis] + indices[batch_dims:] + params[axis + 1:].
-// Errors: INVALID_ARGUMENT with the first index out of range.
+// Errors: INVALID_ARGUMENT with the first index out of range, unless the output is empty.
 absl::Status Gather(KernelContext& ctx, const Tensor& params, const Tensor& indices, int64_t axis,
                     int64_t batch_dims) {
   if (params.rank() < 1) return absl::InvalidArgumentError("params must be at least a vector");
@@ -61,9 +61,9 @@ absl::Status Gather(KernelContext& ctx, const Tensor& params, const Tensor& indi
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
 
   const int64_t limit = params.dim(a);
-  RETURN_IF_ERROR(CheckIndices(indices, limit));
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, params.dtype(), shape));
-  if (shape.num_elements() == 0) return absl::OkStatus();
+  if (shape.num_elements() == 0) return absl::OkStatus();  // whatever the indices are
+  RETURN_IF_ERROR(CheckIndices(indices, limit));
 
   const int64_t outer = DimProduct(params.shape(), batch_rank, a);
   const int64_t picks = DimProduct(indices.shape(), batch_rank, indices.rank());

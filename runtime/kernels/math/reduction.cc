@@ -12,11 +12,12 @@
 namespace tessera {
 namespace {
 
-// Which axes input 1 of a node of input shape `shape` reduces.
+// Tells for each dimension of `shape` whether `axes`, of any rank, names it.
 // Errors: INVALID_ARGUMENT for an axis out of range or named twice.
 absl::StatusOr<absl::InlinedVector<bool, 6>> ReducedAxes(const Shape& shape, const Tensor& axes) {
   absl::InlinedVector<bool, 6> reduced(shape.rank(), false);
-  ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(axes, "reduction_indices"));
+  ASSIGN_OR_RETURN(const Tensor flat, axes.Reshaped(Shape{axes.num_elements()}));
+  ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(flat, "reduction_indices"));
   for (const int64_t index : indices) {
     ASSIGN_OR_RETURN(const int axis, NormalizeAxis(index, shape.rank(), "reduction_indices"));
     if (reduced[axis]) {
