@@ -156,8 +156,10 @@ class CheckpointReader::Impl {
       TensorSlice common;
     };
     std::vector<Piece> pieces;
+    std::vector<TensorSlice> boxes;
     absl::flat_hash_set<const Entry*> seen;
-    // Checked before memory is taken: the pieces, whose bytes are there, add up to the part.
+    // Checked before memory is taken: the pieces, whose bytes are there, have no element in common
+    // and add up to the part.
     int64_t missing = box.shape().num_elements();
     for (const TensorSlice& slice : whole.slices) {
       Piece piece;
@@ -168,13 +170,14 @@ class CheckpointReader::Impl {
       RETURN_IF_ERROR(Place(name, *piece.entry).status());
       if (!seen.insert(piece.entry).second) continue;
       missing -= piece.common.shape().num_elements();
+      boxes.push_back(piece.common);
       pieces.push_back(std::move(piece));
     }
-    if (missing != 0) {
+    if (missing != 0 || AnyOverlap(std::move(boxes))) {
       return absl::DataLossError(
-          absl::StrCat(Prefix(name), "its slices do not cover '", box.ToString(), "'"));
+          absl::StrCat(Prefix(name), "its slices do not cover '", box.ToString(), "' once"));
     }
-    ASSIGN_OR_RETURN(Tensor result, Tensor::Zeros(whole.stored.dtype, box.shape()));
+    ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(whole.stored.dtype, box.shape()));
     for (const Piece& piece : pieces) {
       ASSIGN_OR_RETURN(const Tensor part, Load(name, *piece.entry));
       CopyBox(piece.common, part, piece.box, result, box);

@@ -314,6 +314,10 @@ TEST_F(CheckpointReaderTest, PartitionsThatLieAreRefused) {
   EXPECT_EQ(read({{"t", bad}, {k1, half}}).code(), StatusCode::kDataLoss);
   bad.slices = {first, first};
   EXPECT_EQ(read({{"t", bad}, {k1, half}}).code(), StatusCode::kDataLoss);
+  // Slices that add up to the whole, but overlap and leave a gap.
+  bad.slices = {first, *TensorSlice::Parse("1,2")};
+  EXPECT_EQ(read({{"t", bad}, {k1, half}, {SliceKey("t", bad.slices[1]), half}}).code(),
+            StatusCode::kDataLoss);
   // A slice of another type or shape, or one that is partitioned itself.
   CheckpointIndexEntry odd = half;
   odd.stored.dtype = DType::kInt32;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -155,6 +156,34 @@ bool Intersect(const TensorSlice& a, const TensorSlice& b, TensorSlice* common) 
     common->length[d] = end - begin;
   }
   return true;
+}
+
+bool AnyOverlap(std::vector<TensorSlice> boxes) {
+  if (boxes.size() < 2) return false;
+  const int rank = boxes[0].rank();
+  if (rank == 0) return true;
+  // A sweep along the dimension with the most different starts compares the fewest pairs.
+  int along = 0;
+  size_t most_starts = 0;
+  for (int d = 0; d < rank; ++d) {
+    absl::flat_hash_set<int64_t> starts;
+    for (const TensorSlice& box : boxes) starts.insert(box.start[d]);
+    if (starts.size() > most_starts) {
+      most_starts = starts.size();
+      along = d;
+    }
+  }
+  std::sort(boxes.begin(), boxes.end(), [along](const TensorSlice& a, const TensorSlice& b) {
+    return a.start[along] < b.start[along];
+  });
+  TensorSlice common;
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    const int64_t end = boxes[i].start[along] + boxes[i].length[along];
+    for (size_t j = i + 1; j < boxes.size() && boxes[j].start[along] < end; ++j) {
+      if (Intersect(boxes[i], boxes[j], &common)) return true;
+    }
+  }
+  return false;
 }
 
 void CopyBox(const TensorSlice& box, const Tensor& from, const TensorSlice& from_box, Tensor& to,

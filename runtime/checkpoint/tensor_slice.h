@@ -47,6 +47,9 @@ struct ShapeAndSlice {
 // What two boxes with numbers for lengths have in common; false if nothing.
 bool Intersect(const TensorSlice& a, const TensorSlice& b, TensorSlice* common);
 
+// True if two of the boxes, of one rank and with numbers for lengths, have an element in common.
+bool AnyOverlap(std::vector<TensorSlice> boxes);
+
 // Copies the box `box` of a whole tensor from `from`, which holds the box `from_box` of it, to
 // `to`, which holds `to_box`. Requires one dtype, boxes with numbers for lengths, and `box` inside
 // both.
