@@ -38,9 +38,10 @@ Factors FactorsOf(const Endpoint& value) {
   return result;
 }
 
-std::optional<double> ScalarConstant(const Endpoint& value) {
+std::optional<double> ScalarConstant(const Endpoint& value, int max_rank) {
   const Tensor* constant = value.node == nullptr ? nullptr : ConstantValue(value);
-  if (constant == nullptr || constant->dtype() != DType::kFloat || constant->num_elements() != 1) {
+  if (constant == nullptr || constant->dtype() != DType::kFloat || constant->num_elements() != 1 ||
+      constant->rank() > max_rank) {
     return std::nullopt;
   }
   return constant->flat<float>()[0];

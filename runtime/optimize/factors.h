@@ -17,8 +17,10 @@ struct Factors {
 // division by a constant. A value that is none of these is its own only factor.
 Factors FactorsOf(const Endpoint& value);
 
-// The float constant of one element; nullopt if `value` is something else.
-std::optional<double> ScalarConstant(const Endpoint& value);
+// The float constant of one element and at most `max_rank` dimensions; nullopt if `value` is
+// something else. A constant of more dimensions than the other operand would add some to the
+// result.
+std::optional<double> ScalarConstant(const Endpoint& value, int max_rank = 0);
 
 // If `value` is Add or AddV2 of a scalar constant and something else: the latter.
 std::optional<Endpoint> PlusConstant(const Endpoint& value, double* constant);

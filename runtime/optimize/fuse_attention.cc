@@ -14,6 +14,9 @@
 namespace tessera {
 namespace {
 
+// Scores have batch, heads, queries and keys. Constants of fewer dimensions leave that so.
+constexpr int kScoresRank = 4;
+
 // A tensor of rank 4 in the order batch, heads, tokens, features, or with tokens before heads.
 struct Operand {
   Endpoint value;
@@ -123,7 +126,7 @@ bool MatchLogits(const OptimizationItem& item, Node* node, int num_masks, Match*
   if (MatchScores(*node, match)) return true;
   if (node->IsOp("Mul") || node->IsOp("RealDiv")) {
     for (int side : {0, 1}) {
-      const auto constant = ScalarConstant(node->input(side));
+      const auto constant = ScalarConstant(node->input(side), kScoresRank);
       if (!constant.has_value() || (node->IsOp("RealDiv") && side == 0)) continue;
       Node* scores = Inner(item, node->input(1 - side), *node);
       if (scores == nullptr || !MatchScores(*scores, match)) continue;
@@ -160,18 +163,19 @@ struct Uniform {
 // Reads `value` as a scalar constant c, Fill(Shape(x), c), or the product of both kinds.
 std::optional<Uniform> AsUniform(const OptimizationItem& item, const Endpoint& value,
                                  const Endpoint& x, const Node& user) {
-  if (const auto scalar = ScalarConstant(value); scalar.has_value()) return Uniform{*scalar};
+  if (const auto scalar = ScalarConstant(value, kScoresRank); scalar.has_value())
+    return Uniform{*scalar};
   if (Node* shape = ShapeFilled(item, value, x, user); shape != nullptr) {
-    const auto scalar = ScalarConstant(value.node->input(1));
+    const auto scalar = ScalarConstant(value.node->input(1), kScoresRank);
     return scalar.has_value() ? std::optional<Uniform>({*scalar, shape}) : std::nullopt;
   }
   Node* product = value.node->IsOp("Mul") ? Inner(item, value, user) : nullptr;
   if (product == nullptr) return std::nullopt;
   for (int side : {0, 1}) {
-    const auto factor = ScalarConstant(product->input(side));
+    const auto factor = ScalarConstant(product->input(side), kScoresRank);
     Node* shape = ShapeFilled(item, product->input(1 - side), x, *product);
     if (!factor.has_value() || shape == nullptr) continue;
-    const auto scalar = ScalarConstant(product->input(1 - side).node->input(1));
+    const auto scalar = ScalarConstant(product->input(1 - side).node->input(1), kScoresRank);
     if (scalar.has_value()) return Uniform{*factor * *scalar, shape};
   }
   return std::nullopt;
@@ -298,7 +302,8 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
         {"broadcasts", match.broadcasts},
         {"heads_first", std::vector<bool>{match.query.heads_first, match.key.heads_first,
                                           match.value.heads_first, match.output_heads_first}}};
-    RETURN_IF_ERROR(ReplacePattern(item.graph, last, "_Attention", std::move(attrs), inputs).status());
+    RETURN_IF_ERROR(
+        ReplacePattern(item.graph, last, "_Attention", std::move(attrs), inputs).status());
     *changed = true;
   }
   return absl::OkStatus();

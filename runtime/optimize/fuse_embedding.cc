@@ -76,9 +76,8 @@ std::optional<LookUp> AsLookUp(const OptimizationItem& item, const Endpoint& val
   for (int side : {0, 1}) {
     const auto scale = ScalarConstant(product->input(side));
     const Endpoint looked_up = product->input(1 - side);
-    // A scalar: another constant of one element might add dimensions.
-    if (!scale.has_value() || ConstantValue(product->input(side))->rank() != 0 ||
-        !LookedUpColumns(*looked_up.node).has_value() || !IsFor(item, looked_up, *product)) {
+    if (!scale.has_value() || !LookedUpColumns(*looked_up.node).has_value() ||
+        !IsFor(item, looked_up, *product)) {
       continue;
     }
     return LookUp{looked_up.node, product, *scale};

@@ -56,6 +56,16 @@ TEST(FuseGeluTest, TanhForm) {
   }
 }
 
+TEST(FuseGeluTest, AMatrixOfOneElementWouldAddADimension) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  const Endpoint half = g.Const(Tensor::Of<float>({1, 1}, {0.5f}));
+  const Endpoint gate = g.Op("Erfc", {g.Op("Mul", {g.Op("Neg", {x}), Number(g, M_SQRT1_2)})});
+  g.Result(g.Op("Mul", {g.Op("Mul", {half, x}), gate}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({7}, 0.25f)}, kTolerance));
+  EXPECT_EQ(g.CountOf("_Gelu"), 0);
+}
+
 TEST(FuseGeluTest, IsThenTakenIntoAProduct) {
   PassTestGraph g;
   const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({3, 64}, 0.01f))});
