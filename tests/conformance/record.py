@@ -1,0 +1,17 @@
+"""Records all cases that are made here; run by tests/data/record."""
+
+import pathlib
+import sys
+
+from conformance import large_cases, op_cases
+
+
+def main(directory):
+    """Writes all files below DIRECTORY."""
+    directory = pathlib.Path(directory)
+    for path in op_cases.record(directory / "ops") + large_cases.record(directory / "large"):
+        print(f"{path.stat().st_size:8} {path}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
