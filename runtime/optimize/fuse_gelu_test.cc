@@ -62,8 +62,7 @@ TEST(FuseGeluTest, AMatrixOfOneElementWouldAddADimension) {
   const Endpoint half = g.Const(Tensor::Of<float>({1, 1}, {0.5f}));
   const Endpoint gate = g.Op("Erfc", {g.Op("Mul", {g.Op("Neg", {x}), Number(g, M_SQRT1_2)})});
   g.Result(g.Op("Mul", {g.Op("Mul", {half, x}), gate}));
-  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({7}, 0.25f)}, kTolerance));
-  EXPECT_EQ(g.CountOf("_Gelu"), 0);
+  EXPECT_FALSE(g.Apply(kFuse));
 }
 
 TEST(FuseGeluTest, IsThenTakenIntoAProduct) {
