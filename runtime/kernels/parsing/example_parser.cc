@@ -18,6 +18,8 @@ using tensorflow::Feature;
 // A batch of parsed protos and how to name them.
 class Batch {
  public:
+  explicit Batch(Allocator* allocator) : allocator_(allocator) {}
+
   absl::Status Parse(absl::Span<const std::string> serialized,
                      absl::Span<const std::string> names) {
     names_ = names;
@@ -32,6 +34,8 @@ class Batch {
     return absl::OkStatus();
   }
 
+  // Where tensors that are made of the batch lie.
+  Allocator* allocator() const { return allocator_; }
   int64_t size() const { return static_cast<int64_t>(examples_.size()); }
 
   // From now on no example has any feature.
@@ -63,6 +67,7 @@ class Batch {
   google::protobuf::Arena arena_;
   std::vector<const Example*> examples_;
   absl::Span<const std::string> names_;
+  Allocator* const allocator_;
   bool hidden_ = false;
 };
 
@@ -130,7 +135,7 @@ absl::StatusOr<Tensor> FixedDense(const Batch& batch, const DenseFeature& featur
   ASSIGN_OR_RETURN(Shape shape, feature.shape.AsShape());
   const int64_t elements = shape.num_elements();
   if (batched) shape.InsertDim(0, batch.size());
-  ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(feature.dtype, shape));
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(feature.dtype, shape, batch.allocator()));
   for (int64_t i = 0; i < batch.size(); ++i) {
     ASSIGN_OR_RETURN(const Feature* const found, batch.Find(i, feature.key, feature.dtype));
     if (found != nullptr) {
@@ -160,7 +165,7 @@ absl::StatusOr<Tensor> VariableDense(const Batch& batch, const DenseFeature& fea
   Shape shape(feature.shape.dims().subspan(1));
   shape.InsertDim(0, longest / stride);
   if (batched) shape.InsertDim(0, batch.size());
-  ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(feature.dtype, shape));
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(feature.dtype, shape, batch.allocator()));
   for (int64_t i = 0; i < batch.size(); ++i) {
     CopyValues(found[i], i * longest, &out);
     if (feature.default_value.num_elements() == 0) continue;
@@ -181,7 +186,7 @@ absl::StatusOr<Tensor> Concatenated(const Batch& batch, const std::string& key, 
     ASSIGN_OR_RETURN(found[i], batch.Find(i, key, dtype));
     total += (*counts)[i] = CountValues(found[i]);
   }
-  ASSIGN_OR_RETURN(Tensor values, Tensor::Allocate(dtype, {total}));
+  ASSIGN_OR_RETURN(Tensor values, Tensor::Allocate(dtype, {total}, batch.allocator()));
   int64_t at = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
     CopyValues(found[i], at, &values);
@@ -195,7 +200,8 @@ absl::Status ParseSparse(const Batch& batch, const SparseFeature& feature, bool 
   std::vector<int64_t> counts;
   ASSIGN_OR_RETURN(Tensor values, Concatenated(batch, feature.key, feature.dtype, &counts));
   const int64_t rank = batched ? 2 : 1;
-  ASSIGN_OR_RETURN(Tensor indices, Tensor::Allocate(DType::kInt64, {values.dim(0), rank}));
+  ASSIGN_OR_RETURN(Tensor indices,
+                   Tensor::Allocate(DType::kInt64, {values.dim(0), rank}, batch.allocator()));
   int64_t* at = indices.data<int64_t>();
   int64_t longest = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
@@ -218,12 +224,13 @@ absl::Status ParseRagged(const Batch& batch, const RaggedFeature& feature, bool 
   ASSIGN_OR_RETURN(Tensor values, Concatenated(batch, feature.key, feature.dtype, &counts));
   if (!batched) {
     // One row needs no splits.
-    ASSIGN_OR_RETURN(Tensor none, Tensor::Zeros(feature.split_type, {0}));
+    ASSIGN_OR_RETURN(Tensor none, Tensor::Zeros(feature.split_type, {0}, batch.allocator()));
     result->ragged_values.push_back(std::move(values));
     result->ragged_row_splits.push_back(std::move(none));
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(Tensor splits, Tensor::Zeros(feature.split_type, {batch.size() + 1}));
+  ASSIGN_OR_RETURN(Tensor splits,
+                   Tensor::Zeros(feature.split_type, {batch.size() + 1}, batch.allocator()));
   int64_t end = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
     end += counts[i];
@@ -273,8 +280,9 @@ absl::Status CheckExampleSpec(const ExampleSpec& spec) {
 
 absl::StatusOr<ParsedExamples> ParseExamples(const ExampleSpec& spec,
                                              absl::Span<const std::string> serialized,
-                                             absl::Span<const std::string> names, bool batched) {
-  Batch batch;
+                                             absl::Span<const std::string> names, bool batched,
+                                             Allocator* allocator) {
+  Batch batch(allocator);
   RETURN_IF_ERROR(batch.Parse(serialized, names));
   // TensorFlow's parser finds nothing at all then, and models were trained on what it found.
   if (AsksTwice(spec)) batch.HideFeatures();

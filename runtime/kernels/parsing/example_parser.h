@@ -48,13 +48,14 @@ struct ParsedExamples {
 // Checks dtypes, shapes and defaults once. Errors: INVALID_ARGUMENT naming the feature.
 absl::Status CheckExampleSpec(const ExampleSpec& spec);
 
-// Parses a batch; `names` are empty or one an example, for messages. With `batched` false there is
-// one example, and its tensors have no batch dimension.
-// Errors: INVALID_ARGUMENT naming example and feature: not an Example, a required feature that is
-// missing, values of another type, or too many or few of them. If two features of `spec` have one
-// key, all features count as absent.
+// Parses a batch into tensors from `allocator`; `names` are empty or one an example, for messages.
+// With `batched` false there is one example, and its tensors have no batch dimension. Errors:
+// INVALID_ARGUMENT naming example and feature: not an Example, a required feature that is missing,
+// values of another type, or too many or few of them. If two features of `spec` have one key, all
+// features count as absent.
 absl::StatusOr<ParsedExamples> ParseExamples(const ExampleSpec& spec,
                                              absl::Span<const std::string> serialized,
-                                             absl::Span<const std::string> names, bool batched);
+                                             absl::Span<const std::string> names, bool batched,
+                                             Allocator* allocator);
 
 }  // namespace tessera

@@ -16,6 +16,8 @@ using FeatureList = std::vector<FeatureView>;
 // The lists of each example by their names.
 class Batch {
  public:
+  explicit Batch(Allocator* allocator) : allocator_(allocator) {}
+
   absl::Status Parse(absl::Span<const std::string> serialized,
                      absl::Span<const std::string> names) {
     names_ = names;
@@ -32,6 +34,8 @@ class Batch {
     return absl::OkStatus();
   }
 
+  // Where tensors that are made of the batch lie.
+  Allocator* allocator() const { return allocator_; }
   int64_t size() const { return static_cast<int64_t>(lists_.size()); }
   // Null if the example has none of this name.
   const FeatureList* Find(int64_t i, const std::string& key) const {
@@ -61,6 +65,7 @@ class Batch {
   // The names and views point into the serialized examples.
   std::vector<absl::flat_hash_map<absl::string_view, FeatureList>> lists_;
   absl::Span<const std::string> names_;
+  Allocator* const allocator_;
 };
 
 void CopyValues(const FeatureView& feature, int64_t at, Tensor* to) {
@@ -96,7 +101,7 @@ absl::StatusOr<Gathered> Gather(const Batch& batch, const std::string& key, DTyp
       total += count;
     }
   }
-  ASSIGN_OR_RETURN(all.values, Tensor::Allocate(dtype, {total}));
+  ASSIGN_OR_RETURN(all.values, Tensor::Allocate(dtype, {total}, batch.allocator()));
   int64_t at = 0;
   size_t n = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
@@ -114,7 +119,8 @@ absl::Status ParseSparse(const Batch& batch, const SparseFeature& feature, bool 
                          ParsedFeatureLists* result) {
   ASSIGN_OR_RETURN(Gathered all, Gather(batch, feature.key, feature.dtype));
   const int64_t rank = batched ? 3 : 2;
-  ASSIGN_OR_RETURN(Tensor indices, Tensor::Allocate(DType::kInt64, {all.values.dim(0), rank}));
+  ASSIGN_OR_RETURN(Tensor indices,
+                   Tensor::Allocate(DType::kInt64, {all.values.dim(0), rank}, batch.allocator()));
   int64_t* at = indices.data<int64_t>();
   int64_t longest = 0, most = 0;
   size_t n = 0;
@@ -146,8 +152,9 @@ absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, boo
   }
   ASSIGN_OR_RETURN(const Shape one, feature.shape.AsShape());
   const int64_t elements = one.num_elements();
-  ASSIGN_OR_RETURN(Tensor lengths,
-                   Tensor::Zeros(DType::kInt64, batched ? Shape{batch.size()} : Shape()));
+  ASSIGN_OR_RETURN(
+      Tensor lengths,
+      Tensor::Zeros(DType::kInt64, batched ? Shape{batch.size()} : Shape(), batch.allocator()));
   int64_t longest = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
     const FeatureList* const list = batch.Find(i, feature.key);
@@ -173,7 +180,7 @@ absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, boo
   Shape shape = one;
   shape.InsertDim(0, longest);
   if (batched) shape.InsertDim(0, batch.size());
-  ASSIGN_OR_RETURN(Tensor values, Tensor::Zeros(feature.dtype, shape));
+  ASSIGN_OR_RETURN(Tensor values, Tensor::Zeros(feature.dtype, shape, batch.allocator()));
   for (int64_t i = 0; i < batch.size(); ++i) {
     const FeatureList* const list = batch.Find(i, feature.key);
     if (list == nullptr) continue;
@@ -187,10 +194,12 @@ absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, boo
 }
 
 // 0, and the sums of the first, of the first two, ... numbers.
-absl::StatusOr<Tensor> SplitsOf(absl::Span<const int64_t> lengths, DType dtype) {
+absl::StatusOr<Tensor> SplitsOf(const Batch& batch, absl::Span<const int64_t> lengths,
+                                DType dtype) {
   std::vector<int64_t> splits = {0};
   for (int64_t length : lengths) splits.push_back(splits.back() + length);
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(dtype, {static_cast<int64_t>(splits.size())}));
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(dtype, {static_cast<int64_t>(splits.size())},
+                                                   batch.allocator()));
   RETURN_IF_ERROR(WriteRowSplits(splits, &tensor));
   return tensor;
 }
@@ -198,12 +207,12 @@ absl::StatusOr<Tensor> SplitsOf(absl::Span<const int64_t> lengths, DType dtype) 
 absl::Status ParseRagged(const Batch& batch, const RaggedFeature& feature, bool batched,
                          ParsedFeatureLists* result) {
   ASSIGN_OR_RETURN(Gathered all, Gather(batch, feature.key, feature.dtype));
-  ASSIGN_OR_RETURN(Tensor inner, SplitsOf(all.counts, feature.split_type));
+  ASSIGN_OR_RETURN(Tensor inner, SplitsOf(batch, all.counts, feature.split_type));
   Tensor outer;
   if (batched) {
-    ASSIGN_OR_RETURN(outer, SplitsOf(all.lengths, feature.split_type));
+    ASSIGN_OR_RETURN(outer, SplitsOf(batch, all.lengths, feature.split_type));
   } else {
-    ASSIGN_OR_RETURN(outer, Tensor::Zeros(feature.split_type, {0}));
+    ASSIGN_OR_RETURN(outer, Tensor::Zeros(feature.split_type, {0}, batch.allocator()));
   }
   result->ragged_values.push_back(std::move(all.values));
   result->ragged_outer_splits.push_back(std::move(outer));
@@ -216,8 +225,8 @@ absl::Status ParseRagged(const Batch& batch, const RaggedFeature& feature, bool 
 absl::StatusOr<ParsedFeatureLists> ParseFeatureLists(const FeatureListSpec& spec,
                                                      absl::Span<const std::string> serialized,
                                                      absl::Span<const std::string> names,
-                                                     bool batched) {
-  Batch batch;
+                                                     bool batched, Allocator* allocator) {
+  Batch batch(allocator);
   RETURN_IF_ERROR(batch.Parse(serialized, names));
   ParsedFeatureLists result;
   for (const SparseFeature& feature : spec.sparse) {

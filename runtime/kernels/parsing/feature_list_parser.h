@@ -34,13 +34,13 @@ struct ParsedFeatureLists {
   std::vector<Tensor> ragged_values, ragged_outer_splits, ragged_inner_splits;
 };
 
-// Parses a batch; `names` and `batched` as for ParseExamples().
+// Parses a batch; `names`, `batched` and `allocator` as for ParseExamples().
 // Errors: INVALID_ARGUMENT naming example and list: not a SequenceExample, a list that is missing,
 // values of another type, or, in a dense list, another number of them; or a dense shape that is not
 // fully known.
 absl::StatusOr<ParsedFeatureLists> ParseFeatureLists(const FeatureListSpec& spec,
                                                      absl::Span<const std::string> serialized,
                                                      absl::Span<const std::string> names,
-                                                     bool batched);
+                                                     bool batched, Allocator* allocator);
 
 }  // namespace tessera

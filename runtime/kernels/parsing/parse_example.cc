@@ -95,7 +95,7 @@ class ParseExampleKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(ParsedExamples parsed,
                      ParseExamples(spec, serialized.flat<std::string>(), names.flat<std::string>(),
-                                   serialized.rank() == 1));
+                                   serialized.rank() == 1, ctx.host_allocator()));
     SetOutputs(ctx, std::move(parsed.sparse_indices), sparse_indices_);
     SetOutputs(ctx, std::move(parsed.sparse_values), sparse_values_);
     SetOutputs(ctx, std::move(parsed.sparse_shapes), sparse_shapes_);
@@ -177,8 +177,8 @@ class ParseSingleExampleKernel : public OpKernel {
       spec.dense[i].default_value = ctx.input(defaults_.begin + i);
     }
     RETURN_IF_ERROR(CheckExampleSpec(spec));
-    ASSIGN_OR_RETURN(ParsedExamples parsed,
-                     ParseExamples(spec, serialized.flat<std::string>(), {}, false));
+    ASSIGN_OR_RETURN(ParsedExamples parsed, ParseExamples(spec, serialized.flat<std::string>(), {},
+                                                          false, ctx.host_allocator()));
     SetOutputs(ctx, std::move(parsed.sparse_indices), sparse_indices_);
     SetOutputs(ctx, std::move(parsed.sparse_values), sparse_values_);
     SetOutputs(ctx, std::move(parsed.sparse_shapes), sparse_shapes_);

@@ -127,10 +127,10 @@ class ParseSequenceExampleKernel : public OpKernel {
     // The context of a SequenceExample has the place and form of an Example's features.
     ASSIGN_OR_RETURN(ParsedExamples context,
                      ParseExamples(spec.context, serialized.flat<std::string>(),
-                                   names.flat<std::string>(), batched));
+                                   names.flat<std::string>(), batched, ctx.host_allocator()));
     ASSIGN_OR_RETURN(ParsedFeatureLists lists,
                      ParseFeatureLists(spec.lists, serialized.flat<std::string>(),
-                                       names.flat<std::string>(), batched));
+                                       names.flat<std::string>(), batched, ctx.host_allocator()));
     SetOutputs(ctx, std::move(context.sparse_indices), context_indices_);
     SetOutputs(ctx, std::move(context.sparse_values), context_values_);
     SetOutputs(ctx, std::move(context.sparse_shapes), context_shapes_);
