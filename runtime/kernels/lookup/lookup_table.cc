@@ -254,7 +254,8 @@ class HashedTable : public LookupTable {
   absl::Status Grow(int64_t used, Contents* contents) const {
     ASSIGN_OR_RETURN(
         Tensor larger,
-        Tensor::Zeros(options().value_dtype, Shape{std::max<int64_t>(16, 2 * used), value_size_}));
+        Tensor::Zeros(options().value_dtype, Shape{std::max<int64_t>(16, 2 * used), value_size_},
+                      options().allocator));
     if (used > 0) {
       CopyElements(options().value_dtype, contents->values.raw(), larger.mutable_raw(),
                    used * value_size_);

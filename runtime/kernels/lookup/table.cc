@@ -41,6 +41,7 @@ class TableKernel : public ResourceHandleKernel {
         return absl::InvalidArgumentError("empty_key and deleted_key must differ");
       }
     }
+    options.allocator = ctx.host_allocator();
     ASSIGN_OR_RETURN(auto table, LookupTable::Make(std::move(options)));
     return IntrusivePtr<Resource>(std::move(table));
   }

@@ -77,14 +77,15 @@ class TableFromFileKernel : public OpKernel {
       }
       lines.resize(vocab_size_);
     }
-    return Annotate(Fill(lines, *table), absl::StrCat(path, ": "));
+    return Annotate(Fill(ctx, lines, *table), absl::StrCat(path, ": "));
   }
 
  private:
-  absl::Status Fill(const std::vector<absl::string_view>& lines, LookupTable& table) const {
+  absl::Status Fill(KernelContext& ctx, const std::vector<absl::string_view>& lines,
+                    LookupTable& table) const {
     const Shape shape{static_cast<int64_t>(lines.size())};
-    ASSIGN_OR_RETURN(Tensor keys, Tensor::Allocate(table.options().key_dtype, shape));
-    ASSIGN_OR_RETURN(Tensor values, Tensor::Allocate(table.options().value_dtype, shape));
+    ASSIGN_OR_RETURN(Tensor keys, ctx.AllocateTemp(table.options().key_dtype, shape));
+    ASSIGN_OR_RETURN(Tensor values, ctx.AllocateTemp(table.options().value_dtype, shape));
     for (size_t i = 0; i < lines.size(); ++i) {
       const std::string line = absl::StrReplaceAll(lines[i], {{"\r", ""}});
       if (line.empty()) {
