@@ -106,7 +106,7 @@ class ListGetItemKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const PartialShape hint, ReadElementShape(ctx.input(2)));
     ASSIGN_OR_RETURN(const Shape shape, FullElementShape(*list, hint));
-    ASSIGN_OR_RETURN(Tensor zeros, Tensor::Zeros(dtype_, shape, ctx.host_allocator()));
+    ASSIGN_OR_RETURN(Tensor zeros, ctx.AllocateZeros(dtype_, shape));
     ctx.set_output(0, std::move(zeros));
     return absl::OkStatus();
   }
@@ -179,7 +179,7 @@ class ListPopBackKernel : public OpKernel {
     Tensor element = list->elements.back();
     if (!element.has_value()) {
       ASSIGN_OR_RETURN(const Shape shape, FullElementShape(*list, hint));
-      ASSIGN_OR_RETURN(element, Tensor::Zeros(dtype_, shape, ctx.host_allocator()));
+      ASSIGN_OR_RETURN(element, ctx.AllocateZeros(dtype_, shape));
     }
     list->elements.pop_back();
     SetTensorListOutput(ctx, 0, std::move(list));
@@ -208,7 +208,7 @@ class ListPushBackBatchKernel : public OpKernel {
     for (int64_t i = 0; i < handles.dim(0); ++i) {
       ASSIGN_OR_RETURN(const auto list, GetTensorList(handles.flat<Variant>()[i]));
       auto longer = std::make_shared<TensorList>(*list);
-      ASSIGN_OR_RETURN(Tensor row, rows.SubSlice(i).DeepCopy(ctx.host_allocator()));
+      ASSIGN_OR_RETURN(Tensor row, ctx.CopyOf(rows.SubSlice(i)));
       RETURN_IF_ERROR(longer->CheckFits(row));
       RETURN_IF_ERROR(CheckRoom(*longer));
       longer->elements.push_back(std::move(row));

@@ -15,7 +15,7 @@ absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& tensor, int64_
                                 int64_t end, bool single) {
   Tensor rows = single ? tensor.SubSlice(begin) : tensor.Slice(begin, end);
   if (rows.IsAligned() || !IsTriviallyCopyable(rows.dtype())) return rows;
-  return rows.DeepCopy(ctx.host_allocator());
+  return ctx.CopyOf(rows);
 }
 
 // Writes the elements at `indices`, one after the other, as a tensor of one more dimension; zeros

@@ -190,7 +190,7 @@ REGISTER_KERNEL("TensorArrayConcatV3", kCpu, TensorArrayConcatKernel)
 // Rows [begin, end) of a tensor, in memory of their own where they would not be aligned.
 absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& rows) {
   if (rows.IsAligned() || !IsTriviallyCopyable(rows.dtype())) return rows;
-  return rows.DeepCopy(ctx.host_allocator());
+  return ctx.CopyOf(rows);
 }
 
 // Writes row i of a tensor to the i-th of given indices.
