@@ -16,9 +16,9 @@ absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i) {
   return value;
 }
 
-absl::Status MakeWritable(Tensor* tensor, Allocator* allocator) {
+absl::Status MakeWritable(KernelContext& ctx, Tensor* tensor) {
   if (tensor->CanWriteInPlace()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(*tensor, tensor->DeepCopy(allocator));
+  ASSIGN_OR_RETURN(*tensor, ctx.CopyOf(*tensor));
   return absl::OkStatus();
 }
 
@@ -26,7 +26,7 @@ absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
                             absl::FunctionRef<absl::Status(Tensor& value)> update) {
   return variable.Update([&](Tensor& value) -> absl::Status {
     if (!value.has_value()) return UninitializedError(variable);
-    RETURN_IF_ERROR(MakeWritable(&value, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &value));
     return update(value);
   });
 }

@@ -21,7 +21,7 @@ absl::StatusOr<IntrusivePtr<Variable>> VariableInput(const KernelContext& ctx, i
 absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i);
 
 // Replaces *tensor by a copy unless it may be written in place.
-absl::Status MakeWritable(Tensor* tensor, Allocator* allocator);
+absl::Status MakeWritable(KernelContext& ctx, Tensor* tensor);
 
 // Runs `update` under the variable's lock on its value, which is made writable before: readers keep
 // the value they read.

@@ -30,7 +30,7 @@ class InplaceKernel : public OpKernel {
     if (x.dim(0) == 0 && !rows.empty()) {
       return absl::InvalidArgumentError("x has no rows to update");
     }
-    RETURN_IF_ERROR(MakeWritable(&x, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &x));
     for (int64_t& row : rows) row = (row % x.dim(0) + x.dim(0)) % x.dim(0);
     const Tensor slices = Tensor::Vector<int64_t>(rows);
     RETURN_IF_ERROR(ScatterSlices(op_, slices, DimProduct(x.shape(), 1, x.rank()), v, &x));
@@ -75,7 +75,7 @@ class DynamicUpdateSliceKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t offset,
                      BoxOffset(ctx.input(0).shape(), update.shape().dims(), ctx.input(2)));
     Tensor output = ctx.TakeInput(0);
-    RETURN_IF_ERROR(MakeWritable(&output, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &output));
     const int64_t width = static_cast<int64_t>(DTypeSize(output.dtype()));
     if (update.num_elements() > 0) {
       CopyStrided(output.dtype(), update.shape().dims(), update.raw(),

@@ -226,7 +226,7 @@ class MatrixSetDiagKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "diagonal must have shape ", expected.ToString(), ", has ", packed.shape().ToString()));
     }
-    RETURN_IF_ERROR(MakeWritable(&output, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &output));
     if (packed.num_elements() > 0) {
       const int64_t matrix = diagonals.rows * diagonals.columns;
       VisitStorageType(output.dtype(), [&]<typename T>() {
@@ -270,7 +270,7 @@ class MatrixBandPartKernel : public OpKernel {
     if (lower < 0) lower = rows;
     if (upper < 0) upper = columns;
     Tensor output = ctx.TakeInput(0);
-    RETURN_IF_ERROR(MakeWritable(&output, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &output));
     const int64_t width = static_cast<int64_t>(DTypeSize(output.dtype()));
     const int64_t all_rows = columns == 0 ? 0 : output.num_elements() / columns;
     ctx.ParallelFor(all_rows, 0.1 * static_cast<double>(columns * width),

@@ -72,7 +72,7 @@ class TensorScatterKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     Tensor output = ctx.TakeInput(0);
     if (output.rank() == 0) return absl::InvalidArgumentError("the tensor must not be a scalar");
-    RETURN_IF_ERROR(MakeWritable(&output, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &output));
     RETURN_IF_ERROR(ScatterAt(op_, ctx.input(1), ctx.input(2), ignore_bad_indices_, &output));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();

@@ -208,7 +208,7 @@ class TensorStridedSliceUpdateKernel : public SlicingKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, ctx.input(0).shape()));
     Tensor output = ctx.TakeInput(0);
-    RETURN_IF_ERROR(MakeWritable(&output, ctx.host_allocator()));
+    RETURN_IF_ERROR(MakeWritable(ctx, &output));
     RETURN_IF_ERROR(WriteSlice(slice, ctx.input(4), &output, ctx.pool()));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();

@@ -109,7 +109,7 @@ class CountUpToKernel : public OpKernel {
             absl::StrCat("the variable must be a scalar ", DTypeName(ctx.output_type(0)), ", is ",
                          DTypeName(value.dtype()), value.shape().ToString()));
       }
-      ASSIGN_OR_RETURN(Tensor before, value.DeepCopy());
+      ASSIGN_OR_RETURN(Tensor before, ctx.CopyOf(value));
       if (value.dtype() == DType::kInt64) {
         RETURN_IF_ERROR(Increment<int64_t>(&value));
       } else {
@@ -146,7 +146,7 @@ class TemporaryVariableKernel : public OpKernel {
         shape_(build.attr<PartialShape>("shape")) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, shape_.AsShape());
-    ASSIGN_OR_RETURN(Tensor value, Tensor::Zeros(dtype_, shape, ctx.host_allocator()));
+    ASSIGN_OR_RETURN(Tensor value, ctx.AllocateZeros(dtype_, shape));
     auto variable = MakeRefCounted<Variable>(dtype_, shape_);
     variable->Assign(std::move(value));
     RETURN_IF_ERROR(ctx.step().step_resources->Create("", kTemporaryTypeName, name_, variable));
