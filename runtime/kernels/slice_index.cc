@@ -50,8 +50,8 @@ bool IgnoresBadIndices(const KernelBuild& build) {
   return false;
 }
 
-absl::StatusOr<SliceIndex> SliceIndex::Make(const Shape& shape, const Tensor& indices,
-                                            bool ignore_bad_indices) {
+absl::StatusOr<SliceIndex> SliceIndex::Make(KernelContext& ctx, const Shape& shape,
+                                            const Tensor& indices, bool ignore_bad_indices) {
   if (indices.rank() < 1) return absl::InvalidArgumentError("indices must be at least a vector");
   const int last = indices.rank() - 1;
   if (indices.dim(last) > shape.rank()) {
@@ -63,7 +63,7 @@ absl::StatusOr<SliceIndex> SliceIndex::Make(const Shape& shape, const Tensor& in
   result.depth = static_cast<int>(indices.dim(last));
   result.slice = DimProduct(shape, result.depth, shape.rank());
   const int64_t count = DimProduct(indices.shape(), 0, last);
-  ASSIGN_OR_RETURN(result.slices, Tensor::Allocate(DType::kInt64, Shape{count}));
+  ASSIGN_OR_RETURN(result.slices, ctx.AllocateTemp(DType::kInt64, Shape{count}));
   int64_t* const slices = result.slices.data<int64_t>();
   const absl::Status status =
       VisitIndexType(indices.dtype(), [&]<typename Index>() -> absl::Status {

@@ -28,8 +28,8 @@ struct SliceIndex {
   // Errors: INVALID_ARGUMENT for scalar indices, more coordinates than dimensions, or (unless
   // they are ignored) the first coordinates out of range;
   // RESOURCE_EXHAUSTED.
-  static absl::StatusOr<SliceIndex> Make(const Shape& shape, const Tensor& indices,
-                                         bool ignore_bad_indices);
+  static absl::StatusOr<SliceIndex> Make(KernelContext& ctx, const Shape& shape,
+                                         const Tensor& indices, bool ignore_bad_indices);
 };
 
 }  // namespace tessera

@@ -132,7 +132,7 @@ absl::Status GatherNd(KernelContext& ctx, const Tensor& params, const Tensor& in
                       bool ignore_bad_indices) {
   if (params.rank() < 1) return absl::InvalidArgumentError("params must be at least a vector");
   ASSIGN_OR_RETURN(const SliceIndex index,
-                   SliceIndex::Make(params.shape(), indices, ignore_bad_indices));
+                   SliceIndex::Make(ctx, params.shape(), indices, ignore_bad_indices));
   IndexVector dims(indices.shape().dims().begin(), indices.shape().dims().end() - 1);
   dims.insert(dims.end(), params.shape().dims().begin() + index.depth, params.shape().dims().end());
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));

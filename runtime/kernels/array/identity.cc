@@ -45,7 +45,7 @@ class DeepCopyKernel : public OpKernel {
  public:
   explicit DeepCopyKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(Tensor copy, ctx.input(0).DeepCopy(ctx.host_allocator()));
+    ASSIGN_OR_RETURN(Tensor copy, ctx.CopyOf(ctx.input(0)));
     ctx.set_output(0, std::move(copy));
     return absl::OkStatus();
   }

@@ -92,7 +92,7 @@ class MatrixDiagKernel : public OpKernel {
     if (packed.rank() < 1) return absl::InvalidArgumentError("diagonal must be at least a vector");
     Diagonals diagonals = template_;
     int64_t rows = -1, columns = -1;
-    ASSIGN_OR_RETURN(Tensor padding, Tensor::Zeros(packed.dtype(), {}));
+    ASSIGN_OR_RETURN(Tensor padding, ctx.AllocateZeros(packed.dtype(), {}));
     if (ctx.num_inputs() > 1) {
       RETURN_IF_ERROR(diagonals.ReadK(ctx.input(1)));
       ASSIGN_OR_RETURN(rows, ReadIndexScalar(ctx.input(2), "num_rows"));
@@ -173,7 +173,7 @@ class MatrixDiagPartKernel : public OpKernel {
     Diagonals diagonals = template_;
     diagonals.rows = input.dim(input.rank() - 2);
     diagonals.columns = input.dim(input.rank() - 1);
-    ASSIGN_OR_RETURN(Tensor padding, Tensor::Zeros(input.dtype(), {}));
+    ASSIGN_OR_RETURN(Tensor padding, ctx.AllocateZeros(input.dtype(), {}));
     if (ctx.num_inputs() > 1) {
       RETURN_IF_ERROR(diagonals.ReadK(ctx.input(1)));
       if (ctx.input(2).num_elements() != 1) {

@@ -129,7 +129,7 @@ class PadKernel : public OpKernel {
             absl::StrCat("constant_values must be a scalar, has shape ", value.shape().ToString()));
       }
     } else {
-      ASSIGN_OR_RETURN(value, Tensor::Zeros(input.dtype(), {}));
+      ASSIGN_OR_RETURN(value, ctx.AllocateZeros(input.dtype(), {}));
     }
     ASSIGN_OR_RETURN(const Shape shape, PaddedShape(input.shape(), paddings));
     if (shape == input.shape()) {
@@ -242,7 +242,7 @@ class MirrorPadGradKernel : public OpKernel {
     RETURN_IF_ERROR(CheckMirrored(shape, paddings, offset_));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(Tensor folded, input.DeepCopy(ctx.host_allocator()));
+    ASSIGN_OR_RETURN(Tensor folded, ctx.CopyOf(input));
     RETURN_IF_ERROR(VisitNumericType(input.dtype(), [&]<typename T>() {
       Fold(paddings, shape, folded.data<T>(), input.shape());
       return absl::OkStatus();

@@ -29,10 +29,10 @@ absl::Status CheckUpdates(const SliceIndex& index, const Tensor& indices, const 
 
 // Combines `updates` into *target at coordinates. Scalar updates pass the check only where there is
 // one slice of one element, so that the engine's repeating of scalars makes no difference.
-absl::Status ScatterAt(ScatterOp op, const Tensor& indices, const Tensor& updates,
-                       bool ignore_bad_indices, Tensor* target) {
+absl::Status ScatterAt(KernelContext& ctx, ScatterOp op, const Tensor& indices,
+                       const Tensor& updates, bool ignore_bad_indices, Tensor* target) {
   ASSIGN_OR_RETURN(const SliceIndex index,
-                   SliceIndex::Make(target->shape(), indices, ignore_bad_indices));
+                   SliceIndex::Make(ctx, target->shape(), indices, ignore_bad_indices));
   RETURN_IF_ERROR(CheckUpdates(index, indices, updates, target->shape()));
   return ScatterSlices(op, index.slices, index.slice, updates, target);
 }
@@ -56,7 +56,7 @@ class ScatterNdKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-    return ScatterAt(ScatterOp::kAdd, indices, updates, ignore_bad_indices_, output);
+    return ScatterAt(ctx, ScatterOp::kAdd, indices, updates, ignore_bad_indices_, output);
   }
 
  private:
@@ -73,7 +73,7 @@ class TensorScatterKernel : public OpKernel {
     Tensor output = ctx.TakeInput(0);
     if (output.rank() == 0) return absl::InvalidArgumentError("the tensor must not be a scalar");
     RETURN_IF_ERROR(MakeWritable(ctx, &output));
-    RETURN_IF_ERROR(ScatterAt(op_, ctx.input(1), ctx.input(2), ignore_bad_indices_, &output));
+    RETURN_IF_ERROR(ScatterAt(ctx, op_, ctx.input(1), ctx.input(2), ignore_bad_indices_, &output));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();
   }
@@ -97,7 +97,7 @@ class VariableScatterNdKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) {
-      return ScatterAt(op_, ctx.input(1), ctx.input(2), ignore_bad_indices_, &value);
+      return ScatterAt(ctx, op_, ctx.input(1), ctx.input(2), ignore_bad_indices_, &value);
     }));
     if (ctx.num_outputs() > 0) ctx.set_ref_output(0, variable);
     return absl::OkStatus();
@@ -127,14 +127,15 @@ class VariableScatterKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) {
-      return ScatterRows(ctx.input(1), ctx.input(2), &value);
+      return ScatterRows(ctx, ctx.input(1), ctx.input(2), &value);
     }));
     if (ctx.num_outputs() > 0) ctx.set_ref_output(0, variable);
     return absl::OkStatus();
   }
 
  private:
-  absl::Status ScatterRows(const Tensor& indices, const Tensor& updates, Tensor* value) const {
+  absl::Status ScatterRows(KernelContext& ctx, const Tensor& indices, const Tensor& updates,
+                           Tensor* value) const {
     if (value->rank() < 1) return absl::InvalidArgumentError("the variable must not be a scalar");
     if (updates.rank() != 0) {
       bool fits = updates.rank() == indices.rank() + value->rank() - 1;
@@ -145,7 +146,7 @@ class VariableScatterKernel : public OpKernel {
       if (!fits) return UpdatesShapeError(updates, indices, value->shape());
     }
     RETURN_IF_ERROR(CheckIndices(indices, value->dim(0)));
-    ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(DType::kInt64, Shape{indices.num_elements()}));
+    ASSIGN_OR_RETURN(Tensor rows, ctx.AllocateTemp(DType::kInt64, Shape{indices.num_elements()}));
     VisitIndexType(indices.dtype(), [&]<typename Index>() {
       std::copy_n(indices.data<Index>(), indices.num_elements(), rows.data<int64_t>());
     });
