@@ -228,7 +228,7 @@ class EinsumKernel : public OpKernel {
       ctx.set_output(0, std::move(reshaped));
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(result.dtype(), shape, ctx.host_allocator()));
+    ASSIGN_OR_RETURN(Tensor out, ctx.AllocateZeros(result.dtype(), shape));
     Strides own_dims;
     for (int label : kept) own_dims.push_back(sizes[label]);
     ASSIGN_OR_RETURN(const Tensor source, WithBroadcast(result, own_dims));

@@ -90,9 +90,9 @@ class MatMulKernel : public OpKernel {
 REGISTER_KERNEL("MatMul", kCpu, MatMulKernel<false>);
 REGISTER_KERNEL("_FusedMatMul", kCpu, MatMulKernel<true>);
 
-absl::StatusOr<Tensor> CastTo(DType dtype, const Tensor& from) {
+absl::StatusOr<Tensor> CastTo(KernelContext& ctx, DType dtype, const Tensor& from) {
   if (from.dtype() == dtype) return from;
-  ASSIGN_OR_RETURN(Tensor to, Tensor::Allocate(dtype, from.shape()));
+  ASSIGN_OR_RETURN(Tensor to, ctx.AllocateTemp(dtype, from.shape()));
   RETURN_IF_ERROR(VisitRealType(from.dtype(), [&]<typename From>() {
     return VisitRealType(dtype, [&]<typename To>() {
       for (int64_t i = 0; i < from.num_elements(); ++i) {
@@ -116,8 +116,8 @@ class BatchMatMulKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     // BatchMatMulV3 may be given two dtypes; it computes in the output's.
-    ASSIGN_OR_RETURN(const Tensor x, CastTo(ctx.output_type(0), ctx.input(0)));
-    ASSIGN_OR_RETURN(const Tensor y, CastTo(ctx.output_type(0), ctx.input(1)));
+    ASSIGN_OR_RETURN(const Tensor x, CastTo(ctx, ctx.output_type(0), ctx.input(0)));
+    ASSIGN_OR_RETURN(const Tensor y, CastTo(ctx, ctx.output_type(0), ctx.input(1)));
     if (x.rank() < 2 || y.rank() < 2) {
       return absl::InvalidArgumentError(
           absl::StrCat("BatchMatMul needs inputs of rank 2 or more, has shapes ",

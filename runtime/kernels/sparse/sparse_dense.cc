@@ -173,7 +173,7 @@ class SparseTensorDenseAddKernel : public OpKernel {
     RETURN_IF_ERROR(a.CheckInBounds());
     Tensor output = ctx.TakeInput(3);
     if (!output.CanWriteInPlace()) {
-      ASSIGN_OR_RETURN(output, output.DeepCopy(ctx.host_allocator()));
+      ASSIGN_OR_RETURN(output, ctx.CopyOf(output));
     }
     const auto strides = RowMajorStrides(output.shape().dims());
     RETURN_IF_ERROR(VisitNumericType(output.dtype(), [&]<typename T>() {
