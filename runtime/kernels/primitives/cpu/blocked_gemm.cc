@@ -104,7 +104,7 @@ absl::StatusOr<Tensor> PackWeights(KernelContext& ctx, const MicroKernel& kernel
       if (!kernel.Pack(weights, begin, end, to)) has_products = false;
     });
     if (has_products) return workspace;
-    return Tensor::Allocate(DType::kInt8, {0});
+    return Tensor::Allocate(DType::kInt8, {0}, WeightsAllocator());
   };
   return packed->Get(ctx, given, {.kind = PackedFormat::Kind::kPanels}, pack);
 }

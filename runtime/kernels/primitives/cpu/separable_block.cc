@@ -65,7 +65,8 @@ absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer
   PackedLayer result{.panels = panels, .depth = depth};
   const int64_t size = panels.size;
   const auto pack = [&](const float* from) -> absl::StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor workspace, Tensor::Zeros(DType::kFloat, {panels.count, depth, size}));
+    ASSIGN_OR_RETURN(Tensor workspace,
+                     ctx.AllocateZeros(DType::kFloat, {panels.count, depth, size}));
     float* to = workspace.data<float>();
     for (int64_t first = 0; first < panels.channels; first += size) {
       const int64_t width = std::min(size, panels.channels - first);

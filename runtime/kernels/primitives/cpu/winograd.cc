@@ -174,7 +174,7 @@ absl::StatusOr<Tensor> PackFilters(KernelContext& ctx, const WinogradTiling& til
       }
     });
     if (is_finite) return workspace;
-    return Tensor::Allocate(DType::kInt8, {0});
+    return Tensor::Allocate(DType::kInt8, {0}, WeightsAllocator());
   };
   using Kind = PackedFormat::Kind;
   const Kind kind = tiling.output_tile == 2 ? Kind::kWinograd2 : Kind::kWinograd4;
