@@ -183,8 +183,8 @@ class EinsumKernel : public OpKernel {
 
   // The product over shared labels: batch (in the output), then m of a, n of b; k is summed.
   absl::StatusOr<Tensor> Multiply(KernelContext& ctx, const std::vector<Tensor>& inputs,
-                                         const std::vector<Labels>& labels, const Labels& output,
-                                         const Strides& sizes, Labels* kept) {
+                                  const std::vector<Labels>& labels, const Labels& output,
+                                  const Strides& sizes, Labels* kept) {
     Labels batch, m, n, k;
     for (int label : labels[0]) {
       if (!Contains(labels[1], label)) {
@@ -211,8 +211,8 @@ class EinsumKernel : public OpKernel {
                                              shape.transpose_b ? transposed : straight, sizes));
     ASSIGN_OR_RETURN(Tensor result,
                      ctx.AllocateTemp(a.dtype(), {shape.batch[0], shape.m, shape.n}));
-    RETURN_IF_ERROR(MatMul(ctx, shape, PostOps(), a, b, nullptr, weights_.UseFor(ctx, b), &result,
-                           numerics_));
+    RETURN_IF_ERROR(
+        MatMul(ctx, shape, PostOps(), a, b, nullptr, weights_.UseFor(ctx, b), &result, numerics_));
     *kept = Join({batch, m, n});
     return result;
   }

@@ -398,8 +398,8 @@ absl::Status ShareByPanels(KernelContext& ctx, const Block& block, int64_t count
 
 absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& shape,
                                    const SeparableLayer& expand, const SeparableLayer& depthwise,
-                                   const SeparableLayer& project, const float* input,
-                                   float* output, Numerics numerics) {
+                                   const SeparableLayer& project, const float* input, float* output,
+                                   Numerics numerics) {
   Block block(shape, input, simd::LoopsForCpu());
   RETURN_IF_ERROR(block.Pack(ctx, expand, depthwise, project));
   const double nanoseconds = block.Nanoseconds();
