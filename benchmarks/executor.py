@@ -6,36 +6,36 @@
 Builds //benchmarks:executor_runner first; TESSERA_EXECUTOR_RUNNER names one that is built already.
 
 Both sides run the same GraphDef. Neither folds constants, removes identities or rewrites anything
-("plain"), so that the nodes really are in the graph that the executor gets; the last column is ours
-with its optimiser, as it serves. TensorFlow's Session runs a prepared callable on the calling
-thread; what such a call costs for a graph without nodes is subtracted from its times, and from ours
-nothing. Rounds of both alternate.
+("plain"), so that the nodes really are in the graph that the executor gets. TensorFlow's Session
+runs a prepared callable on the calling thread, in its default and in its single-threaded executor:
+the faster one is compared. The time of an empty call is subtracted from its steps, and nothing from
+ours. What is compiled away costs nothing a node: where fewer nodes run than the graph has, the table
+tells their number and the time of a step, and gives no ratio. The last column is ours with its
+optimiser, as it serves. The sides take turns.
 """
 import argparse
+import functools
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy as np
+import programs
+from tensorflow_calls import PreparedCall, TensorFlowPeer, fastest, session_config, tf, tf1
 
-import numpy as np  # noqa: E402
-import tensorflow as tf  # noqa: E402
-from tensorflow.core.protobuf import config_pb2  # noqa: E402
-
-tf1 = tf.compat.v1
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RUNNER = "benchmarks/executor_runner"
 FEEDS = {"x:0": 0.0, "y:0": 1.0}
 
 
 class Case:
     """A graph, and how it is run."""
 
-    def __init__(self, name, graph_def, feeds=(), fetches=(), targets=()):
+    def __init__(self, name, graph_def, feeds=(), fetches=(), targets=(), is_loop=False):
         self.name = name
+        self.is_loop = is_loop
         self.graph_def = graph_def
         self.feeds = list(feeds)
         self.fetches = list(fetches)
@@ -101,7 +101,8 @@ def loop_case(iterations, functional):
         _, result = tf.while_loop(lambda i, _: i < iterations,
                                   lambda i, value: (i + 1, value + y), [0, x])
         name = "While op" if functional else "v1 loop"
-        return Case(name, graph.as_graph_def(), feeds=["x:0", "y:0"], fetches=[result.name])
+        return Case(name, graph.as_graph_def(), feeds=["x:0", "y:0"], fetches=[result.name],
+                    is_loop=True)
 
 
 def cases(nodes):
@@ -115,42 +116,18 @@ def cases(nodes):
     yield loop_case(nodes, functional=True)
 
 
-class TensorFlow:
-    """A prepared call of a Session that runs what it is given, on the calling thread."""
-
-    def __init__(self, case, executor="DEFAULT"):
-        config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
-        config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
-        rewrite = config.graph_options.rewrite_options
-        rewrite.disable_meta_optimizer = True
-        rewrite.constant_folding = 2  # OFF
-        if executor != "DEFAULT":
-            config.experimental.executor_type = executor
-        graph = tf.Graph()
-        with graph.as_default():
-            tf.import_graph_def(case.graph_def, name="")
-        self._session = tf1.Session(graph=graph, config=config)
-        options = tf1.RunOptions(inter_op_thread_pool=-1)
-        callable_options = config_pb2.CallableOptions()
-        callable_options.feed.extend(case.feeds)
-        callable_options.fetch.extend(case.fetches)
-        callable_options.target.extend(case.targets)
-        callable_options.run_options.CopyFrom(options)
-        self._call = self._session._make_callable_from_options(callable_options)
-        self._feeds = [np.float32(FEEDS[name]) for name in case.feeds]
-
-    def run(self, runs):
-        """Seconds of each of `runs` runs."""
-        times = []
-        for _ in range(runs):
-            start = time.perf_counter()
-            self._call(*self._feeds)
-            times.append(time.perf_counter() - start)
-        return times
-
-    def result(self):
-        results = self._call(*self._feeds)
-        return float(results[0]) if results else None
+def tensorflow_call(case, executor):
+    """A prepared call that runs every node of the graph."""
+    config = session_config(executor)
+    config.graph_options.optimizer_options.opt_level = tf1.OptimizerOptions.L0
+    rewrite = config.graph_options.rewrite_options
+    rewrite.disable_meta_optimizer = True
+    rewrite.constant_folding = 2  # OFF
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(case.graph_def, name="")
+    feeds = {name: np.float32(FEEDS[name]) for name in case.feeds}
+    return PreparedCall(tf1.Session(graph=graph, config=config), feeds, case.fetches, case.targets)
 
 
 def runner_command(runner, case, directory, flags=()):
@@ -158,7 +135,7 @@ def runner_command(runner, case, directory, flags=()):
     path = os.path.join(directory, case.name.replace(",", "").replace(" ", "_") + ".pb")
     with open(path, "wb") as file:
         file.write(case.graph_def.SerializeToString())
-    return [runner, f"--graph={path}", *flags,
+    return [str(runner), f"--graph={path}", *flags,
             *(f"--feed={name}={FEEDS[name]}" for name in case.feeds),
             *(f"--fetch={name}" for name in case.fetches),
             *(f"--target={name}" for name in case.targets)]
@@ -182,10 +159,13 @@ class Ours:
     def run(self, runs):
         return [int(ns) * 1e-9 for ns in self._ask(str(runs)).split()]
 
-    def result(self):
+    def results(self):
         self.run(1)
         answer = self._ask("result")
-        return None if answer == "none" else float(answer.split()[-1])
+        return [] if answer == "none" else [float(answer.split()[-1])]
+
+    def nodes_that_run(self):
+        return int(self._ask("nodes"))
 
     def close(self):
         self._process.stdin.close()
@@ -204,16 +184,36 @@ def measure(sides, rounds, runs):
 
 
 def find_runner():
-    runner = os.environ.get("TESSERA_EXECUTOR_RUNNER")
-    if runner:
-        return runner
-    subprocess.run(["bazel", "build", "//benchmarks:executor_runner"], cwd=ROOT, check=True,
-                   stdout=sys.stderr)
-    return os.path.join(ROOT, "bazel-bin/benchmarks/executor_runner")
+    return os.environ.get("TESSERA_EXECUTOR_RUNNER") or programs.build(RUNNER) / RUNNER
 
 
 def rate(nodes, seconds):
-    return nodes / max(seconds, 1e-9) / 1e6
+    """'best (median)', millions a second."""
+    return f"{nodes / seconds[0] / 1e6:.1f} ({nodes / seconds[1] / 1e6:.1f})"
+
+
+def summary(seconds):
+    return min(seconds), statistics.median(seconds)
+
+
+def our_cell(side, case, nodes, seconds):
+    """The rate of nodes; of a graph that lost most of its nodes, what is left of it."""
+    run = nodes if case.is_loop else side.nodes_that_run()
+    if run < nodes / 2:
+        return f"{run} nodes run, {seconds[0] * 1e6:.1f} us"
+    return rate(nodes, seconds)
+
+
+def print_case(case, nodes, ours, times):
+    step = fastest(times)
+    plain = summary(times["ours"])
+    ours_plain = our_cell(ours["ours"], case, nodes, plain)
+    comparable = "run," not in ours_plain
+    programs.print_row(
+        case.name, step.executor, f"{step.call * 1e6:.1f} + {step.best * 1e6:.1f}",
+        rate(nodes, (step.best, step.median)), ours_plain,
+        f"{step.best / plain[0]:.2f} ({step.median / plain[1]:.2f})" if comparable else "",
+        our_cell(ours["ours, optimised"], case, nodes, summary(times["ours, optimised"])))
 
 
 def main():
@@ -226,41 +226,26 @@ def main():
     args = parser.parse_args()
     runner = find_runner()
 
-    empty = TensorFlow(no_op_case(1, 1))
-    call = min(measure({"": empty}, args.rounds, 100)[""])
     print(f"TensorFlow {tf.__version__}, {platform.processor() or platform.machine()}, "
-          f"{args.nodes} nodes, one thread. Millions of nodes a second: best run (median run).")
-    print(f"A call of TensorFlow's session without nodes: {call * 1e6:.1f} us, subtracted.\n")
-    print("| op, chains | TensorFlow | TensorFlow, single-threaded executor | ours | "
-          "ours to TensorFlow | ours, optimised |")
-    print("|---|---|---|---|---|---|")
+          f"{args.nodes} nodes or iterations, one thread. Millions of them a second: best run "
+          "(median run).\n")
+    programs.print_head("graph", "TensorFlow's faster executor", "its empty call + step, us",
+                        "TensorFlow", "ours", "ours to TensorFlow", "ours, optimised")
     with tempfile.TemporaryDirectory() as directory:
         for case in cases(args.nodes):
             if args.only not in case.name:
                 continue
-            sides = {
-                "tf": TensorFlow(case),
-                "ours": Ours(runner, case, directory),
-                "optimised": Ours(runner, case, directory, ["--optimize"]),
-            }
-            try:
-                sides["tf1"] = TensorFlow(case, "SINGLE_THREADED_EXECUTOR")
-            except tf.errors.FailedPreconditionError:
-                pass  # it takes no v1 control flow
-            results = {name: side.result() for name, side in sides.items()}
-            if len(set(results.values())) != 1:
+            peer = TensorFlowPeer(functools.partial(tensorflow_call, case))
+            ours = {"ours": Ours(runner, case, directory),
+                    "ours, optimised": Ours(runner, case, directory, ["--optimize"])}
+            sides = {**peer.calls, **ours}
+            results = {name: [float(result) for result in side.results()]
+                       for name, side in sides.items() if not name.startswith("empty call")}
+            if len(set(map(str, results.values()))) != 1:
                 raise SystemExit(f"{case.name}: the sides do not agree: {results}")
-            times = measure(sides, args.rounds, args.runs)
-            for name in sides.keys() & {"tf", "tf1"}:
-                times[name] = [max(t - call, 1e-9) for t in times[name]]
-            best = {name: rate(args.nodes, min(t)) for name, t in times.items()}
-            middle = {name: rate(args.nodes, statistics.median(t)) for name, t in times.items()}
-            cell = {name: f"{best[name]:.1f} ({middle[name]:.1f})" for name in sides}
-            print(f"| {case.name} | {cell['tf']} | {cell.get('tf1', '')} | {cell['ours']} | "
-                  f"{best['ours'] / best['tf']:.2f} ({middle['ours'] / middle['tf']:.2f}) | "
-                  f"{cell['optimised']} |", flush=True)
-            sides["ours"].close()
-            sides["optimised"].close()
+            print_case(case, args.nodes, ours, measure(sides, args.rounds, args.runs))
+            for side in ours.values():
+                side.close()
 
 
 if __name__ == "__main__":

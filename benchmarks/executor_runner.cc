@@ -5,7 +5,7 @@
 //
 // Feeds are float scalars. Every line of the standard input is a number of runs; the answer to it
 // is one line, the nanoseconds of each. A line "result" is answered with the last run's first
-// fetch.
+// fetch, and a line "nodes" with how many kernels a run calls.
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -21,6 +21,7 @@
 #include "runtime/base/status.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tessera {
 namespace {
@@ -72,6 +73,18 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   return flags;
 }
 
+// How many kernels a run calls: nodes that are resolved at compile time are not among them.
+absl::StatusOr<int> CountKernels(const Callable& callable, const std::vector<Tensor>& feeds) {
+  RunOptions options;
+  options.collect_stats = true;
+  tensorflow::RunMetadata metadata;
+  std::vector<Tensor> fetches;
+  RETURN_IF_ERROR(callable.Run(options, feeds, &fetches, &metadata));
+  int count = 0;
+  for (const auto& device : metadata.step_stats().dev_stats()) count += device.node_stats_size();
+  return count;
+}
+
 absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.graph));
   tensorflow::GraphDef graph;
@@ -87,6 +100,11 @@ absl::Status Serve(const Flags& flags) {
   while (std::getline(std::cin, line)) {
     if (line == "result") {
       std::cout << (fetches.empty() ? "none" : fetches[0].ToString()) << std::endl;
+      continue;
+    }
+    if (line == "nodes") {
+      ASSIGN_OR_RETURN(const int nodes, CountKernels(*callable, flags.feeds));
+      std::cout << nodes << std::endl;
       continue;
     }
     int runs = 0;

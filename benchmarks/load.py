@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """From exec to the first answer, and the memory that takes, against TensorFlow's own loading.
 
-    scripts/bench load [--rounds=N] [--only=MODEL]
+    scripts/bench load [--rounds=N] [--only=MODEL] [--baseline=BAZEL_BIN]
 
-Builds //:tessera first; TESSERA_BINARY names a server that is built already.
+Builds //:tessera first; TESSERA_BINARY names a server that is built already. With --baseline, the
+server of another checkout takes turns with ours.
 
 Ours is the whole way of a new process: exec, flags, loading, opening the port, one Predict over
 gRPC. TensorFlow stands beside it twice. Its C API goes the same way but for the network: a program
@@ -28,9 +29,10 @@ import sys
 import tempfile
 import time
 
+import programs
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as it comes; said, it is silent
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "tessera/models"
 MODELS = {
     "half_plus_two": {"input": "x", "shape": [3]},
@@ -95,7 +97,7 @@ def build_c_api_program(directory):
     program, libraries = f"{directory}/tensorflow_load", tf.sysconfig.get_lib()
     subprocess.run(
         ["g++", "-O2", f"-I{tf.sysconfig.get_include()}",
-         str(ROOT / "benchmarks/tensorflow_load.cc"), "-o", program, f"-L{libraries}",
+         str(programs.ROOT / "benchmarks/tensorflow_load.cc"), "-o", program, f"-L{libraries}",
          "-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2",
          f"-Wl,-rpath,{libraries}"], check=True)
     return program
@@ -212,11 +214,7 @@ def own_process(*arguments):
 
 
 def find_binary():
-    binary = os.environ.get("TESSERA_BINARY")
-    if binary:
-        return binary
-    subprocess.run(["bazel", "build", "//:tessera"], cwd=ROOT, check=True, stdout=sys.stderr)
-    return str(ROOT / "bazel-bin/tessera")
+    return os.environ.get("TESSERA_BINARY") or str(programs.build("tessera") / "tessera")
 
 
 COLUMNS = ("model", "ours: port open, ms", "ours: first answer, ms",
@@ -225,6 +223,10 @@ COLUMNS = ("model", "ours: port open, ms", "ours: first answer, ms",
            "CPU ms: ours / C API / Python API", "TensorFlow's import, ms", "ours when loaded, MiB",
            "ours after (anonymous), MiB", "C API after (anonymous), MiB",
            "Python API after (anonymous), MiB")
+
+
+BASELINE_COLUMNS = ("baseline: first answer, ms", "ours to that", "baseline's CPU, ms",
+                    "baseline after (anonymous), MiB")
 
 
 def row(name, times):
@@ -248,27 +250,30 @@ def row(name, times):
     def both_memories(side):
         return f"{mebibytes(side)} ({mebibytes(side, 'anonymous')})"
 
+    def baseline_cells(side):
+        cpu = seconds(side, "cpu")[0] * 1e3
+        return milliseconds(side), ratio(side), f"{cpu:.0f}", both_memories(side)
+
     return (name, milliseconds(ours, "ready"), milliseconds(ours), milliseconds(native),
             ratio(native), milliseconds(python), ratio(python),
             " / ".join(f"{seconds(side, 'cpu')[0] * 1e3:.0f}" for side in (ours, native, python)),
             milliseconds(python, "import"), mebibytes(ours, "resident_when_ready"),
-            both_memories(ours), both_memories(native), both_memories(python))
+            both_memories(ours), both_memories(native), both_memories(python),
+            *(baseline_cells(times["baseline"]) if "baseline" in times else ()))
 
 
-def print_row(cells):
-    print("|", " | ".join(cells), "|", flush=True)
-
-
-def measure(name, binary, program, rounds):
+def measure(name, binaries, program, rounds):
+    """`binaries` maps "ours", and "baseline" if there is one, to their servers."""
     path = CACHE / name
     version = path / "1"
     if not path.exists():
         own_process("--make", name, str(version))
     payload = request(name)
-    times = {"ours": [], "native": [], "python": []}
+    times = {side: [] for side in (*binaries, "native", "python")}
     for _ in range(rounds):
-        fill_page_cache(path)
-        times["ours"].append(load_with_tessera(binary, name, str(path), payload))
+        for side, binary in binaries.items():
+            fill_page_cache(path)
+            times[side].append(load_with_tessera(binary, name, str(path), payload))
         fill_page_cache(path)
         times["native"].append(load_with_c_api(program, name, version))
         fill_page_cache(path)
@@ -281,15 +286,17 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="models whose name contains this")
+    programs.add_baseline_argument(parser)
     args = parser.parse_args()
-    binary = find_binary()
+    binaries = {"ours": find_binary()}
+    if args.baseline:
+        binaries["baseline"] = str(programs.of_baseline(args.baseline, "tessera") / "tessera")
     with tempfile.TemporaryDirectory() as directory:
         program = build_c_api_program(directory)
-        print_row(COLUMNS)
-        print_row(["---"] * len(COLUMNS))
+        programs.print_head(*COLUMNS, *(BASELINE_COLUMNS if args.baseline else ()))
         for name in MODELS:
             if args.only in name:
-                print_row(measure(name, binary, program, args.rounds))
+                programs.print_row(*measure(name, binaries, program, args.rounds))
 
 
 if __name__ == "__main__":

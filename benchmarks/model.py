@@ -2,12 +2,14 @@
 """Steps of ResNet-50, MobileNetV2 and BERT-base in process, next to TensorFlow and its peers.
 
     scripts/bench model [--quick] [--models NAME,...] [--batches 1,8,32] [--threads 1,2]
-                        [--seconds S] [--profile] [--runner FILE]
+                        [--seconds S] [--profile] [--runner FILE] [--baseline BAZEL_BIN]
 
 Peers: TensorFlow 2.21, ONNX Runtime, OpenVINO, each with the same weights, the same input and the
 same number of threads. They take turns, a few steps each, so that what else the machine does meets
 all alike; the first step of a turn is not counted. Outputs must agree with TensorFlow's within 1e-4
-of the largest value. `ratio` is Tessera's time over that of the fastest peer.
+of the largest value. `ratio` is Tessera's time over that of the fastest peer, which is named: of the
+minimum, and in parentheses of the median. With --baseline, the model_runner of another checkout is
+one more contestant, but no peer.
 """
 import argparse
 import json
@@ -15,11 +17,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks" / "models"))
+import programs
+from model_process import ModelProcess
+
+sys.path.insert(0, str(programs.ROOT / "benchmarks" / "models"))
 import make_models  # noqa: E402
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -28,6 +31,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 STEPS_A_TURN = 3
 TOLERANCE = 1e-4
 PEERS = ("TensorFlow", "ONNX Runtime", "OpenVINO")
+RUNNER = "benchmarks/model_runner"
 
 
 def inputs_of(name, batch):
@@ -114,53 +118,13 @@ class Timed:
     def output(self):
         return self.peer.run()
 
-    def steps(self, count):
+    def run(self, steps):
         times = []
-        for _ in range(count):
+        for _ in range(steps):
             start = time.perf_counter()
             self.peer.run()
             times.append(time.perf_counter() - start)
         return times
-
-
-class Tessera:
-    """benchmarks/model_runner, driven over a pipe; it measures its own steps."""
-
-    def __init__(self, runner, directory, name, threads, flags=()):
-        self.process = subprocess.Popen(
-            [runner, str(directory / name / "1"), f"--threads={threads}", *flags],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline() != "ready\n":
-            sys.exit("model: the runner did not load the model")
-        self.files = tempfile.TemporaryDirectory()
-
-    def ask(self, *words):
-        print(*words, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline().rstrip("\n")
-        if not answer or answer.startswith("error"):
-            sys.exit(f"model: the runner answered '{answer}' to {words}")
-        return answer
-
-    def feed(self, inputs):
-        for key, value in inputs.items():
-            file = f"{self.files.name}/{key}"
-            value.tofile(file)
-            dtype = {"float32": "float", "int32": "int32"}[value.dtype.name]
-            self.ask("input", key, dtype, ",".join(map(str, value.shape)), file)
-
-    def output(self):
-        import numpy as np
-
-        file = f"{self.files.name}/output"
-        shape = self.ask("output", "output", file).split()[1]
-        return np.fromfile(file, np.float32).reshape([int(d) for d in shape.split(",")])
-
-    def steps(self, count):
-        return [int(x) * 1e-9 for x in self.ask("step", count).split()]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def error_of(mine, theirs):
@@ -179,7 +143,7 @@ def compare(contestants, inputs, seconds):
     end = time.monotonic() + seconds * len(contestants)
     while time.monotonic() < end or len(times["Tessera"]) < 2 * STEPS_A_TURN:
         for name, contestant in contestants.items():
-            times[name] += contestant.steps(1 + STEPS_A_TURN)[1:]
+            times[name] += contestant.run(1 + STEPS_A_TURN)[1:]
     return {name: (min(t), sorted(t)[len(t) // 2], error_of(outputs[name], outputs["TensorFlow"]))
             for name, t in times.items()}
 
@@ -190,39 +154,55 @@ def measure(args, threads):
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    runners = {"Tessera": args.runner}
+    if args.baseline:
+        runners["baseline"] = args.baseline / RUNNER
     for name in args.models:
-        tessera = Tessera(args.runner, args.directory, name, threads, args.runner_flag)
-        contestants = {"Tessera": tessera}
+        processes = {side: ModelProcess(runner, args.directory / name / "1", threads,
+                                        args.runner_flag) for side, runner in runners.items()}
+        contestants = dict(processes)
         for label, make in zip(PEERS, (TensorFlow, OnnxRuntime, OpenVino)):
             contestants[label] = Timed(make(args.directory, name, threads))
         for batch in args.batches:
             result = compare(contestants, inputs_of(name, batch), args.seconds)
-            profile = tessera.ask("profile", 5) if args.profile else ""
+            profile = processes["Tessera"].ask("profile", 5) if args.profile else ""
             print(json.dumps({"model": name, "batch": batch, "threads": threads, "result": result,
                               "profile": profile}), flush=True)
-        tessera.close()
+        for process in processes.values():
+            process.close()
 
 
 def milliseconds(pair):
     return f"{pair[0] * 1e3:.2f} / {pair[1] * 1e3:.2f}"
 
 
-def print_row(row):
+def columns(has_baseline):
+    return ["model", "batch", "threads", "Tessera", *["baseline", "ratio to it"] * has_baseline,
+            *PEERS, "fastest peer", "ratio to it", "error"]
+
+
+def ratio(mine, other):
+    return f"{mine[0] / other[0]:.2f} ({mine[1] / other[1]:.2f})"
+
+
+def print_result(row):
     result = row["result"]
-    best = min(result[peer][0] for peer in PEERS)
-    best_median = min(result[peer][1] for peer in PEERS)
+    fastest = min(PEERS, key=lambda peer: result[peer][0])
+    best = (result[fastest][0], min(result[peer][1] for peer in PEERS))
     mine = result["Tessera"]
     cells = [row["model"], row["batch"], row["threads"], milliseconds(mine)]
+    if "baseline" in result:
+        cells += [milliseconds(result["baseline"]), ratio(mine, result["baseline"])]
     cells += [milliseconds(result[peer]) for peer in PEERS]
-    cells += [f"{mine[0] / best:.2f}", f"{mine[1] / best_median:.2f}", f"{mine[2]:.0e}"]
-    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    programs.print_row(*cells, fastest, ratio(mine, best), f"{mine[2]:.0e}")
     if row["profile"]:
         print("  " + row["profile"], flush=True)
     return mine[2] <= TOLERANCE
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     numbers = lambda text: [int(x) for x in text.split(",")]  # noqa: E731
     parser.add_argument("--quick", action="store_true", help="batch 1 only")
     parser.add_argument("--models", type=lambda text: text.split(","),
@@ -232,6 +212,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=4.0, help="of measuring, a contestant")
     parser.add_argument("--profile", action="store_true", help="where Tessera's time goes")
     parser.add_argument("--runner", help="a model_runner that is built already")
+    programs.add_baseline_argument(parser)
     parser.add_argument("--runner_flag", action="append", default=[], help="passed on to it")
     parser.add_argument("--directory", type=pathlib.Path, default=make_models.default_directory())
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -245,24 +226,24 @@ def main():
     for name in args.models:
         make_models.make(name, args.directory)
     if args.runner is None:
-        subprocess.run(["bazel", "build", "//benchmarks:model_runner"], cwd=ROOT, check=True)
-        args.runner = str(ROOT / "bazel-bin" / "benchmarks" / "model_runner")
-    print("| model | batch | threads | Tessera | " + " | ".join(PEERS)
-          + " | ratio of min | ratio of median | error |")
-    print("|---" * 10 + "|")
+        args.runner = str(programs.build(RUNNER) / RUNNER)
+    if args.baseline:
+        programs.of_baseline(args.baseline, RUNNER)
+    programs.print_head(*columns(bool(args.baseline)))
     agree = True
     for threads in args.threads:
         command = [sys.executable, __file__, "--worker", "--threads", str(threads), "--models",
                    ",".join(args.models), "--batches", ",".join(map(str, args.batches)),
                    "--seconds", str(args.seconds), "--runner", args.runner, "--directory",
                    str(args.directory), *(["--profile"] if args.profile else []),
+                   *([f"--baseline={args.baseline}"] if args.baseline else []),
                    *(f"--runner_flag={flag}" for flag in args.runner_flag)]
         # TensorFlow takes as many threads as there are cores wherever it is not told otherwise.
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment,
                               stderr=subprocess.DEVNULL) as worker:
             for line in worker.stdout:
-                agree &= print_row(json.loads(line))
+                agree &= print_result(json.loads(line))
         if worker.returncode:
             sys.exit(f"model: the measurement with {threads} threads failed")
     if not agree:

@@ -1,32 +1,34 @@
 #!/usr/bin/env python3
 """In a few minutes, what a change did to speed: small models, and instructions of the hot paths.
 
-    scripts/bench quick [--only=models|instructions]
+    scripts/bench quick [--only=models|instructions] [--baseline=BAZEL_BIN]
 
 Builds its runners first. Models run in process, one thread each, in turn with TensorFlow's Session
-on the same SavedModel. Instructions are counted by callgrind (Debian's valgrind, installed if it is
-absent): what a further run, or a further request, adds. They do not depend on what else the machine
-does, so a difference of a few percent is real; compare them with the table in docs/benchmarks.md.
+on the same SavedModel, in whichever of its executors is the faster one. TensorFlow is timed through
+Python: the time of an empty call with as many feeds and fetches is subtracted; from ours nothing is.
+Instructions are counted by callgrind (Debian's valgrind, installed if it is absent): what a further
+run, or a further request, adds. They do not depend on what else the machine does, so a difference of
+a few percent is real; callgrind knows no AVX-512, so that kernels take their AVX2 loops there.
 """
 import argparse
+import functools
 import json
-import pathlib
 import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import executor
-import tensorflow as tf
-from tensorflow.core.protobuf import config_pb2
+import programs
+from model_process import ModelProcess, feed_lines
+from tensorflow_calls import PreparedCall, TensorFlowPeer, fastest, session_config, tf, tf1
 from tensorflow_serving.apis import predict_pb2
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODELS = ROOT / "tests/data/models"
-RUNNERS = ("model_runner", "executor_runner", "decode_runner")
+MODELS = programs.ROOT / "tests/data/models"
+MODEL_RUNNER, EXECUTOR_RUNNER, DECODE_RUNNER = (
+    f"benchmarks/{name}" for name in ("model_runner", "executor_runner", "decode_runner"))
 # Small ones of different kinds, from the recorded models.
 NAMES = ("digits_cnn", "mobilenet_v2_narrow", "resnet50_narrow", "bert_tiny", "keras_multi_io",
          "timeseries_lstm_forecast", "tf1_lstm_while_loop", "vgg_narrow")
@@ -47,86 +49,59 @@ def inputs_of(directory):
     return None
 
 
-class TensorFlow:
+def tensorflow_call(directory, inputs, executor_type):
     """The signature as a prepared call of a Session, as a server runs it."""
-
-    def __init__(self, directory, inputs):
-        tf1 = tf.compat.v1
-        config = tf1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
-        self._session = tf1.Session(graph=tf.Graph(), config=config)
-        meta = tf1.saved_model.load(self._session, ["serve"], str(directory / "1"))
-        signature = meta.signature_def["serving_default"]
-        options = config_pb2.CallableOptions()
-        options.run_options.inter_op_thread_pool = -1
-        for alias in inputs:
-            options.feed.append(signature.inputs[alias].name)
-        for output in signature.outputs.values():
-            options.fetch.append(output.name)
-        self._call = self._session._make_callable_from_options(options)
-        self._feeds = list(inputs.values())
-
-    def run(self, steps):
-        times = []
-        for _ in range(steps):
-            start = time.perf_counter()
-            self._call(*self._feeds)
-            times.append(time.perf_counter() - start)
-        return times
+    session = tf1.Session(graph=tf.Graph(), config=session_config(executor_type))
+    meta = tf1.saved_model.load(session, ["serve"], str(directory / "1"))
+    signature = meta.signature_def["serving_default"]
+    feeds = {signature.inputs[alias].name: value for alias, value in inputs.items()}
+    return PreparedCall(session, feeds, [output.name for output in signature.outputs.values()])
 
 
-class Ours:
-    def __init__(self, runner, directory, inputs, scratch):
-        self._process = subprocess.Popen([runner, str(directory / "1"), "--threads=1"],
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self._process.stdout.readline() != "ready\n":
-            raise SystemExit(f"model_runner does not load {directory}")
-        for i, (alias, value) in enumerate(inputs.items()):
-            file = pathlib.Path(scratch) / f"{directory.name}_{i}"
-            file.write_bytes(value.tobytes())
-            dims = ",".join(map(str, value.shape))
-            self._ask(f"input {alias} {value.dtype} {dims} {file}")
-
-    def _ask(self, line):
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline().strip()
-        if not answer or answer.startswith("error"):
-            raise SystemExit(f"model_runner: {line}: {answer or 'ended'}")
-        return answer
-
-    def run(self, steps):
-        return [int(ns) * 1e-9 for ns in self._ask(f"step {steps}").split()]
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
+def measure(sides):
+    """Seconds of the steps of each side, the sides taking turns."""
+    times = {name: [] for name in sides}
+    for side in sides.values():
+        side.run(2)
+    for _ in range(TURNS):
+        for name, side in sides.items():
+            once = side.run(1)[0]
+            times[name] += side.run(max(1, min(2000, int(SECONDS_A_TURN / once))))
+    return times
 
 
-def models(runner):
-    print("| model | Tessera, us | TensorFlow, us | ratio |\n|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in NAMES:
-            directory = MODELS / name
-            inputs = inputs_of(directory)
-            sides = [Ours(runner, directory, inputs, scratch), TensorFlow(directory, inputs)]
-            times = [[], []]
-            for side in sides:
-                side.run(2)
-            for _ in range(TURNS):
-                for side, collected in zip(sides, times):
-                    once = side.run(1)[0]
-                    collected += side.run(max(1, min(2000, int(SECONDS_A_TURN / once))))
-            sides[0].close()
-            best = [min(t) * 1e6 for t in times]
-            middle = [statistics.median(t) * 1e6 for t in times]
-            print(f"| {name} | {best[0]:.1f} ({middle[0]:.1f}) | {best[1]:.1f} ({middle[1]:.1f}) | "
-                  f"{best[0] / best[1]:.2f} ({middle[0] / middle[1]:.2f}) |", flush=True)
+def models(checkouts):
+    """`checkouts` maps "Tessera", and "baseline" if there is one, to their bazel-bin."""
+    has_baseline = "baseline" in checkouts
+    programs.print_head("model", "Tessera, us", *["baseline, us", "ours to it"] * has_baseline,
+                        "TensorFlow, us", "its executor", "its call, us, subtracted",
+                        "ours to TensorFlow")
+    for name in NAMES:
+        directory = MODELS / name
+        inputs = inputs_of(directory)
+        peer = TensorFlowPeer(functools.partial(tensorflow_call, directory, inputs))
+        ours = {side: ModelProcess(folder / MODEL_RUNNER, directory / "1", threads=1)
+                for side, folder in checkouts.items()}
+        for process in ours.values():
+            process.feed(inputs)
+        times = measure({**ours, **peer.calls})
+        for process in ours.values():
+            process.close()
+        step = fastest(times)
+        theirs = [step.best, step.median]
+        compared = [programs.best_and_median(times["baseline"], 1e-6),
+                    programs.ratio(times["Tessera"], times["baseline"])] if has_baseline else []
+        best, median = min(times["Tessera"]), statistics.median(times["Tessera"])
+        programs.print_row(
+            name, programs.best_and_median(times["Tessera"], 1e-6), *compared,
+            f"{theirs[0] * 1e6:.1f} ({theirs[1] * 1e6:.1f})", step.executor,
+            f"{step.call * 1e6:.1f}", f"{best / theirs[0]:.2f} ({median / theirs[1]:.2f})")
 
 
 def instructions(command, stdin=""):
     """All that a process executes."""
     result = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)],
         input=stdin, capture_output=True, text=True, check=True)
     return int(re.search(r"Collected : (\d+)", result.stderr).group(1))
 
@@ -145,21 +120,39 @@ def executor_cases(nodes):
     yield executor.loop_case(nodes, functional=True), "While op, an iteration"
 
 
-def count_instructions(runners):
-    print("| path | instructions |\n|---|---|")
+def paths(scratch):
+    """(what is counted, function of a bazel-bin that counts it)."""
     nodes = 1000
-    with tempfile.TemporaryDirectory() as scratch:
-        for case, counted in executor_cases(nodes):
-            command = executor.runner_command(runners["executor_runner"], case, scratch)
+    for case, counted in executor_cases(nodes):
+        def of_graph(folder, case=case):
+            command = executor.runner_command(folder / EXECUTOR_RUNNER, case, scratch)
             # Starts differ by 200,000 instructions: hash tables depend on where they lie.
-            each = slope(2, 102, lambda runs: instructions(command, f"{runs}\n")) / nodes
-            print(f"| executor: {counted} | {each:.0f} |", flush=True)
-    for form, few, many in (("grpc_small", 100, 600), ("grpc_floats", 1, 4),
-                            ("grpc_content", 1, 4), ("rest_small", 100, 600),
+            return slope(2, 102, lambda runs: instructions(command, f"{runs}\n")) / nodes
+        yield f"executor: {counted}", of_graph
+    for form, few, many in (("grpc_small", 100, 600), ("grpc_floats", 1, 11),
+                            ("grpc_content", 1, 31), ("rest_small", 100, 600),
                             ("rest_floats", 1, 4)):
-        each = slope(few, many,
-                     lambda times: instructions([runners["decode_runner"], form, str(times)]))
-        print(f"| decode: {form}, a request | {each:.0f} |", flush=True)
+        def of_request(folder, form=form, few=few, many=many):
+            return slope(few, many,
+                         lambda times: instructions([folder / DECODE_RUNNER, form, str(times)]))
+        yield f"decode: {form}, a request", of_request
+    for name in NAMES:
+        def of_step(folder, name=name):
+            # The first steps pack weights and plan memory: both counts have them.
+            return slope(4, 104, lambda steps: instructions(
+                [folder / MODEL_RUNNER, MODELS / name / "1", "--threads=1"],
+                "\n".join([*feed_lines(inputs_of(MODELS / name), scratch), f"step {steps}", ""])))
+        yield f"model: {name}, a step", of_step
+
+
+def count_instructions(checkouts):
+    has_baseline = "baseline" in checkouts
+    programs.print_head("path", "instructions", *["baseline", "change"] * has_baseline)
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, count in paths(scratch):
+            counts = [count(folder) for folder in checkouts.values()]
+            change = [f"{(counts[0] / counts[1] - 1) * 100:+.1f} %"] if has_baseline else []
+            programs.print_row(name, *(f"{number:.0f}" for number in counts), *change)
 
 
 def main():
@@ -167,18 +160,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("models", "instructions"))
+    programs.add_baseline_argument(parser)
     args = parser.parse_args()
-    subprocess.run(["bazel", "build", *(f"//benchmarks:{name}" for name in RUNNERS)], cwd=ROOT,
-                   check=True, stdout=sys.stderr)
-    runners = {name: str(ROOT / "bazel-bin/benchmarks" / name) for name in RUNNERS}
+    runners = (MODEL_RUNNER, EXECUTOR_RUNNER, DECODE_RUNNER)
+    checkouts = {"Tessera": programs.build(*runners)}
+    if args.baseline:
+        checkouts["baseline"] = programs.of_baseline(args.baseline, *runners)
     if args.only != "instructions":
-        models(runners["model_runner"])
+        models(checkouts)
         print()
     if args.only != "models":
         if shutil.which("valgrind") is None:
             subprocess.run(["apt-get", "install", "-y", "-qq", "valgrind"], check=True,
                            stdout=sys.stderr)
-        count_instructions(runners)
+        count_instructions(checkouts)
 
 
 if __name__ == "__main__":
