@@ -8,7 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/host/pace.h"
 #include "serving/servables/served_models.h"
-#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "serving/servables/serving_proto.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 #include "tensorflow_serving/apis/model_management.pb.h"
@@ -63,48 +63,8 @@ absl::StatusOr<ModelHandle> RequestHandler::FindModel(const ModelSpec& spec) con
   return models_->Acquire(spec);
 }
 
-absl::Status RequestHandler::Predict(const ModelSpec& spec, const PredictRequest& request,
-                                     const CallOptions& options, PredictResponse* response) const {
-  ASSIGN_OR_RETURN(ModelHandle model, FindModel(spec));
-  return Predict(std::move(model), spec, request, options, response);
-}
-
-absl::Status RequestHandler::Predict(ModelHandle model, const ModelSpec& spec,
-                                     const PredictRequest& request, const CallOptions& options,
-                                     PredictResponse* response) const {
-  response->model = std::move(model);
-  const PredictRequest resolved{.signature_name = spec.signature_name,
-                                .input_names = request.input_names,
-                                .input = request.input,
-                                .output_filter = request.output_filter};
-  return Timed(runtime_latency_, spec.name, "Predict",
-               [&] { return response->model->Predict(resolved, options, &response->result); });
-}
-
-absl::Status RequestHandler::Classify(const ModelSpec& spec, const ExamplesRequest& request,
-                                      const CallOptions& options,
-                                      ClassifyResponse* response) const {
-  ASSIGN_OR_RETURN(response->model, FindModel(spec));
-  return Timed(runtime_latency_, spec.name, "Classify", [&] {
-    return response->model->Classify({spec.signature_name, request.examples}, options,
-                                     &response->result);
-  });
-}
-
-absl::Status RequestHandler::Regress(const ModelSpec& spec, const ExamplesRequest& request,
-                                     const CallOptions& options, RegressResponse* response) const {
-  ASSIGN_OR_RETURN(response->model, FindModel(spec));
-  return Timed(runtime_latency_, spec.name, "Regress", [&] {
-    return response->model->Regress({spec.signature_name, request.examples}, options,
-                                    &response->result);
-  });
-}
-
-absl::Status RequestHandler::MultiInference(absl::Span<const InferenceTask> tasks,
-                                            absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
-                                            const CallOptions& options,
-                                            MultiInferenceResponse* response) const {
-  ASSIGN_OR_RETURN(response->model, FindModel(tasks.empty() ? ModelSpec() : tasks[0].model));
+absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const InferenceTask> tasks) const {
+  ASSIGN_OR_RETURN(ModelHandle model, FindModel(tasks.empty() ? ModelSpec() : tasks[0].model));
   const absl::string_view name = tasks[0].model.name;
   for (const InferenceTask& task : tasks) {
     if (task.model.name.empty()) {
@@ -117,13 +77,40 @@ absl::Status RequestHandler::MultiInference(absl::Span<const InferenceTask> task
                        name, " and ", task.model.name));
     }
   }
+  return model;
+}
+
+absl::Status RequestHandler::Predict(const ModelHandle& model, const PredictRequest& request,
+                                     const CallOptions& options, PredictResult* result) const {
+  return Timed(runtime_latency_, model.id().name, "Predict",
+               [&] { return model->Predict(request, options, result); });
+}
+
+absl::Status RequestHandler::Classify(const ModelHandle& model, const ExamplesRequest& request,
+                                      const CallOptions& options, ClassifyResult* result) const {
+  return Timed(runtime_latency_, model.id().name, "Classify",
+               [&] { return model->Classify(request, options, result); });
+}
+
+absl::Status RequestHandler::Regress(const ModelHandle& model, const ExamplesRequest& request,
+                                     const CallOptions& options, RegressResult* result) const {
+  return Timed(runtime_latency_, model.id().name, "Regress",
+               [&] { return model->Regress(request, options, result); });
+}
+
+absl::Status RequestHandler::MultiInference(const ModelHandle& model,
+                                            absl::Span<const InferenceTask> tasks,
+                                            absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
+                                            const CallOptions& options,
+                                            std::vector<InferenceResult>* results) const {
   int64_t num_examples = 0;
   auto counted = [&]() -> absl::StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor tensor, examples());
     num_examples = tensor.num_elements();
     return tensor;
   };
-  RETURN_IF_ERROR(response->model->MultiInference(tasks, counted, options, &response->results));
+  RETURN_IF_ERROR(model->MultiInference(tasks, counted, options, results));
+  const std::string& name = model.id().name;
   example_counts_->Get({name}).Record(static_cast<double>(num_examples));
   example_count_total_->Get({name}).Increment(num_examples);
   return absl::OkStatus();
@@ -144,16 +131,11 @@ absl::Status RequestHandler::GetModelMetadata(
     }
   }
   const auto& asked = request.model_spec();
-  ModelSpec spec{.name = asked.name()};
-  if (asked.has_version()) spec.version = asked.version().value();
-  if (asked.version_choice_case() == tensorflow::serving::ModelSpec::kVersionLabel) {
-    spec.label = asked.version_label();
-  }
-  ASSIGN_OR_RETURN(const ModelHandle model, FindModel(spec));
+  ASSIGN_OR_RETURN(const ModelHandle model, FindModel(ViewModelSpec(asked)));
   response->mutable_model_spec()->set_name(asked.name());
   response->mutable_model_spec()->mutable_version()->set_value(model.version());
   tensorflow::serving::SignatureDefMap map;
-  *map.mutable_signature_def() = model->meta_graph().signature_def();
+  model->FillSignatureDefs(&map);
   (*response->mutable_metadata())[kSignatureDefField].PackFrom(map);
   return absl::OkStatus();
 }

@@ -1,10 +1,11 @@
-// RequestHandler: what every front end calls. gRPC and REST decode a request, ask here, and encode
-// the answer; which version answers, what is recorded, and every error are the same for both.
+// RequestHandler: what every front end calls. gRPC and REST decode a request, find its model here,
+// ask it here, and encode the answer. Which version answers, what is recorded, and every error are
+// the same for both.
 //
-//   ModelSpec spec{.name = "resnet"};
-//   PredictResponse response;
-//   absl::Status status = handler.Predict(spec, request, {.deadline = deadline}, &response);
-//   for (const NamedOutput& output : response.result.outputs) Write(output.name, output.tensor);
+//   ASSIGN_OR_RETURN(const ModelHandle model, handler.FindModel({.name = "resnet"}));
+//   PredictResult result;
+//   RETURN_IF_ERROR(handler.Predict(model, request, {.deadline = deadline}, &result));
+//   for (const NamedOutput& output : result.outputs) Write(output.name, output.tensor);
 #pragma once
 
 #include <memory>
@@ -14,9 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "serving/core/metrics.h"
-#include "serving/core/servable_handle.h"
 #include "serving/servables/inference_request.h"
-#include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/servables/servable.h"
 
 namespace tensorflow::serving {
 class GetModelMetadataRequest;
@@ -31,25 +31,7 @@ namespace tessera::serving {
 
 class ServedModels;
 
-// Answers keep the version that gave them loaded: names in the result are the model's.
-struct PredictResponse {
-  ModelHandle model;
-  PredictResult result;
-};
-struct ClassifyResponse {
-  ModelHandle model;
-  ClassifyResult result;
-};
-struct RegressResponse {
-  ModelHandle model;
-  RegressResult result;
-};
-struct MultiInferenceResponse {
-  ModelHandle model;
-  std::vector<InferenceResult> results;  // in the order of the tasks
-};
-
-// Which front end a request came by: a label of the metrics.
+// The front end that a request came by: a label of the metrics.
 enum class Entrypoint { kGrpc, kRest };
 
 // Thread-safe. Every call but ReloadConfig() is bounded by the run itself.
@@ -59,42 +41,42 @@ class RequestHandler {
   RequestHandler(ServedModels* models, MetricsRegistry* metrics);
   ~RequestHandler();
 
-  // The version that `spec` names now. A request that types its payload by the signature finds the
-  // model first, then runs on the same version by the overloads below that take a handle.
+  // Finds the version that `spec` names now. A request does this once, keeps the handle until its
+  // answer is written, because names in results are the model's, and passes it to the calls below.
   // Errors: INVALID_ARGUMENT without a name or for an unknown label; NOT_FOUND "Servable not found
   // for request: ..." if no such version is available; UNAVAILABLE for labels before any
   // configuration was applied.
   absl::StatusOr<ModelHandle> FindModel(const ModelSpec& spec) const;
+  // Finds the model of the first task. Errors: as above; INVALID_ARGUMENT for tasks of different
+  // models.
+  absl::StatusOr<ModelHandle> FindModel(absl::Span<const InferenceTask> tasks) const;
 
-  // The signature comes from `spec`; request.signature_name is not read. For errors after the
-  // model's look-up see SavedModelServable.
-  absl::Status Predict(const ModelSpec& spec, const PredictRequest& request,
-                       const CallOptions& options, PredictResponse* response) const;
-  absl::Status Predict(ModelHandle model, const ModelSpec& spec, const PredictRequest& request,
-                       const CallOptions& options, PredictResponse* response) const;
-  absl::Status Classify(const ModelSpec& spec, const ExamplesRequest& request,
-                        const CallOptions& options, ClassifyResponse* response) const;
-  absl::Status Regress(const ModelSpec& spec, const ExamplesRequest& request,
-                       const CallOptions& options, RegressResponse* response) const;
-  // The model is that of the first task. Errors after its look-up: INVALID_ARGUMENT for tasks of
-  // different models.
-  absl::Status MultiInference(absl::Span<const InferenceTask> tasks,
+  // Ask a model that was found, and record what it took. Errors: see Servable.
+  absl::Status Predict(const ModelHandle& model, const PredictRequest& request,
+                       const CallOptions& options, PredictResult* result) const;
+  absl::Status Classify(const ModelHandle& model, const ExamplesRequest& request,
+                        const CallOptions& options, ClassifyResult* result) const;
+  absl::Status Regress(const ModelHandle& model, const ExamplesRequest& request,
+                       const CallOptions& options, RegressResult* result) const;
+  // Results are in the order of the tasks.
+  absl::Status MultiInference(const ModelHandle& model, absl::Span<const InferenceTask> tasks,
                               absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
-                              const CallOptions& options, MultiInferenceResponse* response) const;
+                              const CallOptions& options,
+                              std::vector<InferenceResult>* results) const;
 
-  // These are rare and described by their messages; they speak those.
+  // These calls are rare and described by their messages, so they take and fill those.
   absl::Status GetModelMetadata(const tensorflow::serving::GetModelMetadataRequest& request,
                                 tensorflow::serving::GetModelMetadataResponse* response) const;
   absl::Status GetModelStatus(const tensorflow::serving::GetModelStatusRequest& request,
                               tensorflow::serving::GetModelStatusResponse* response) const;
-  // Returns when every new model is available or has failed, or when the options end the wait: keep
-  // it off threads that requests need. Errors: INVALID_ARGUMENT without a model_config_list; those
+  // Returns when every new model is available or has failed, or when the options end the wait. It
+  // must not run on a thread that requests need. Errors: INVALID_ARGUMENT without a model_config_list; those
   // of ServedModels::ApplyConfig().
   absl::Status ReloadConfig(const tensorflow::serving::ReloadConfigRequest& request,
                             tensorflow::serving::ReloadConfigResponse* response,
                             const CallOptions& options = {});
 
-  // True if the server has been configured and each of its models has a version available.
+  // Returns true if the server has been configured and each of its models has a version available.
   bool IsReady() const;
 
   // Counts a request in request_count under the name it asked for, and, if it went well, its time

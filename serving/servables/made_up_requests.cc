@@ -6,16 +6,16 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace tessera::serving {
 namespace {
 
-bool HasBatchSize(const SignatureTensor& input) {
+bool HasBatchSize(const TensorInfo& input) {
   return input.shape.known_rank() && !input.shape.dims().empty() && input.shape.dims()[0] < 0;
 }
 
-absl::StatusOr<Tensor> MakeUpInput(const SignatureTensor& input, int64_t batch_size,
+absl::StatusOr<Tensor> MakeUpInput(const TensorInfo& input, int64_t batch_size,
                                    int64_t max_bytes) {
   if (!input.shape.known_rank() || !IsKnown(input.dtype) || input.dtype == DType::kResource ||
       input.dtype == DType::kVariant) {
@@ -35,7 +35,7 @@ absl::StatusOr<Tensor> MakeUpInput(const SignatureTensor& input, int64_t batch_s
   return Tensor::Zeros(input.dtype, *shape);
 }
 
-std::optional<SampleRequest> MakeUpRequest(const std::string& name, const Signature& signature,
+std::optional<SampleRequest> MakeUpRequest(const std::string& name, const SignatureInfo& signature,
                                            int64_t batch_size, int64_t max_bytes) {
   SampleRequest request{.signature_name = name};
   for (const auto& [alias, input] : signature.inputs) {
@@ -47,27 +47,13 @@ std::optional<SampleRequest> MakeUpRequest(const std::string& name, const Signat
   return request;
 }
 
-// The names that a signature runs by. Empty if they are not known.
-std::string RunOf(const Signature& signature) {
-  std::string run;
-  for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
-    for (const auto& [alias, tensor] : *tensors) {
-      if (tensor.run_name.empty()) return "";
-      absl::StrAppend(&run, tensor.run_name, " ");
-    }
-    run += "-> ";
-  }
-  return run;
-}
-
 }  // namespace
 
-void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
-                          absl::Span<const int64_t> batch_sizes,
+void ForEachMadeUpRequest(const SignatureMap& signatures, absl::Span<const int64_t> batch_sizes,
                           absl::FunctionRef<void(const SampleRequest&)> visit) {
   for (size_t i = 0; i < batch_sizes.size(); ++i) {
     const int64_t max_bytes = i == 0 ? kMaxMadeUpBytes : kMaxBatchBytes;
-    absl::flat_hash_set<std::string> runs;
+    absl::flat_hash_set<absl::string_view> computations;
     for (const auto& [name, signature] : signatures) {
       if (!signature.is_pure || signature.outputs.empty()) continue;
       const auto& inputs = signature.inputs;
@@ -76,8 +62,8 @@ void ForEachMadeUpRequest(const std::map<std::string, Signature>& signatures,
       if (i > 0 && !varies) continue;
       const auto request = MakeUpRequest(name, signature, batch_sizes[i], max_bytes);
       if (!request) continue;
-      const std::string run = RunOf(signature);
-      if (run.empty() || runs.insert(run).second) visit(*request);
+      const absl::string_view computation = signature.computation;
+      if (computation.empty() || computations.insert(computation).second) visit(*request);
     }
   }
 }

@@ -9,13 +9,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Signature SignatureOf(DType dtype, PartialShape shape) {
-  return {.inputs = {{"x", {.tensor_name = "x:0", .dtype = dtype, .shape = std::move(shape)}}},
-          .outputs = {{"y", {.tensor_name = "y:0", .dtype = DType::kFloat}}},
+SignatureInfo SignatureOf(DType dtype, PartialShape shape) {
+  return {.inputs = {{"x", {.dtype = dtype, .shape = std::move(shape)}}},
+          .outputs = {{"y", {.dtype = DType::kFloat}}},
           .is_pure = true};
 }
 
-std::vector<SampleRequest> MakeUpRequests(const std::map<std::string, Signature>& signatures,
+std::vector<SampleRequest> MakeUpRequests(const SignatureMap& signatures,
                                           absl::Span<const int64_t> batch_sizes) {
   std::vector<SampleRequest> requests;
   ForEachMadeUpRequest(signatures, batch_sizes,
@@ -54,22 +54,22 @@ TEST(MakeUpRequestsTest, SmallBatchesComeFirstAndFixedOnesOnce) {
   EXPECT_EQ(requests[2].inputs[0].shape(), Shape({2}));
 }
 
-TEST(MakeUpRequestsTest, SignaturesThatAreOneRunAreAskedOnce) {
-  const auto running = [](const std::string& input, const std::string& output) {
-    Signature signature = SignatureOf(DType::kFloat, {-1});
-    signature.inputs["x"].run_name = input;
-    signature.outputs["y"].run_name = output;
+TEST(MakeUpRequestsTest, SignaturesOfOneComputationAreAskedOnce) {
+  const auto computing = [](const std::string& computation) {
+    SignatureInfo signature = SignatureOf(DType::kFloat, {-1});
+    signature.computation = computation;
     return signature;
   };
-  const auto requests = MakeUpRequests({{"serve", running("a:0", "b:0")},
-                                        {"serving_default", running("a:0", "b:0")},
-                                        {"other_input", running("c:0", "b:0")},
-                                        {"other_output", running("a:0", "d:0")}},
+  const auto requests = MakeUpRequests({{"other", computing("a -> c")},
+                                        {"serve", computing("a -> b")},
+                                        {"serving_default", computing("a -> b")},
+                                        {"unknown", computing("")},
+                                        {"unknown_too", computing("")}},
                                        {1, 2});
   std::vector<std::string> asked;
   for (const SampleRequest& request : requests) asked.push_back(request.signature_name);
-  EXPECT_THAT(asked, ElementsAre("other_input", "other_output", "serve",  // at the first size
-                                 "other_input", "other_output", "serve"));
+  EXPECT_THAT(asked, ElementsAre("other", "serve", "unknown", "unknown_too",  // at the first size
+                                 "other", "serve", "unknown", "unknown_too"));
 }
 
 TEST(MakeUpRequestsTest, BatchesOfALargeInputAreLeftOut) {
@@ -87,7 +87,7 @@ TEST(MakeUpRequestsTest, WhatCannotBeMadeUpIsLeftOut) {
                               {"none", SignatureOf(DType::kInvalid, {1})}},
                              {1}),
               IsEmpty());
-  Signature impure = SignatureOf(DType::kFloat, {1});
+  SignatureInfo impure = SignatureOf(DType::kFloat, {1});
   impure.is_pure = false;
   EXPECT_THAT(MakeUpRequests({{"s", impure}}, {1}), IsEmpty());
 }

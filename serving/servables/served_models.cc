@@ -1,7 +1,6 @@
 #include "serving/servables/served_models.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <utility>
 #include <vector>
@@ -275,39 +274,16 @@ absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
   if (is_labelled) {
     ASSIGN_OR_RETURN(request.version, VersionOfLabel(spec.name, *spec.label));
   }
-  absl::StatusOr<ModelHandle> model = manager_.Acquire<const SavedModelServable>(request);
+  absl::StatusOr<ModelHandle> model = manager_.Acquire<const Servable>(request);
   while (is_labelled && absl::IsNotFound(model.status())) {
     // A configuration may have moved the label and let go of its old version since the look-up.
     ASSIGN_OR_RETURN(const int64_t version, VersionOfLabel(spec.name, *spec.label));
     if (version == *request.version) break;
     request.version = version;
-    model = manager_.Acquire<const SavedModelServable>(request);
+    model = manager_.Acquire<const Servable>(request);
   }
   if (!absl::IsNotFound(model.status())) return model;
   return absl::NotFoundError(absl::StrCat(model.status().message(), "; ", WhatThereIs(spec.name)));
-}
-
-absl::StatusOr<ModelHandle> ServedModels::AcquireSibling(
-    const std::string& version_directory) const {
-  namespace fs = std::filesystem;
-  const auto folder = [](fs::path path) {
-    path = path.lexically_normal();
-    return path.has_filename() ? path : path.parent_path();  // "a/b/" is "a/b"
-  };
-  const fs::path base_path = folder(version_directory).parent_path();
-  std::string name;
-  {
-    absl::MutexLock lock(&config_mu_);
-    if (config_) {
-      for (const ModelConfig& model : config_->model_config_list().config()) {
-        if (folder(model.base_path()) == base_path) name = model.name();
-      }
-    }
-  }
-  if (name.empty()) {
-    return absl::NotFoundError(absl::StrCat("no model is configured at ", base_path.string()));
-  }
-  return manager_.Acquire<const SavedModelServable>({.name = name});
 }
 
 bool ServedModels::IsReady() const {

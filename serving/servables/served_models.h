@@ -25,7 +25,7 @@
 #include "serving/core/rcu.h"
 #include "serving/core/servable_state_monitor.h"
 #include "serving/servables/inference_request.h"
-#include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/servables/servable.h"
 #include "serving/servables/version_metrics.h"
 #include "serving/sources/file_system_source.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
@@ -48,8 +48,8 @@ class ServedModels {
     // Allows labels that point to versions which are not available. A label that is there already
     // may still move to an available version only.
     bool allow_labels_for_unavailable_models = false;
-    // Makes the loader of a version directory, by the platform of its model; the servables must be
-    // of `const SavedModelServable`.
+    // By platform, what makes the loader of a version from its directory. Each loader's servable
+    // must be a `const Servable`.
     std::map<std::string, LoaderFactory> platforms;
     // Counts versions. May be null; must outlive this.
     MetricsRegistry* metrics = nullptr;
@@ -73,10 +73,6 @@ class ServedModels {
 
   // The version the spec names. Errors: see RequestHandler::FindModel().
   absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec) const;
-
-  // The newest available version of the model whose base path has this version directory in it.
-  // Errors: NOT_FOUND.
-  absl::StatusOr<ModelHandle> AcquireSibling(const std::string& version_directory) const;
 
   // States of all versions this process has seen.
   const ServableStateMonitor& states() const { return monitor_; }

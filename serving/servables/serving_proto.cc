@@ -22,7 +22,8 @@ ModelSpec ViewModelSpec(const tensorflow::serving::ModelSpec& proto) {
   return spec;
 }
 
-ProtoPredictRequest::ProtoPredictRequest(tensorflow::serving::PredictRequest* proto) {
+ProtoPredictRequest::ProtoPredictRequest(tensorflow::serving::PredictRequest* proto)
+    : signature_name_(proto->model_spec().signature_name()) {
   for (auto& [name, tensor] : *proto->mutable_inputs()) {
     names_.push_back(name);
     tensors_.push_back(&tensor);
@@ -67,10 +68,10 @@ absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input
   return tensor;
 }
 
-void FillModelSpec(absl::string_view name, int64_t version, absl::string_view signature_name,
+void FillModelSpec(const ServableId& id, absl::string_view signature_name,
                    tensorflow::serving::ModelSpec* proto) {
-  proto->set_name(name.data(), name.size());
-  proto->mutable_version()->set_value(version);
+  proto->set_name(id.name);
+  proto->mutable_version()->set_value(id.version);
   proto->set_signature_name(signature_name.data(), signature_name.size());
 }
 

@@ -1,4 +1,5 @@
-// TensorFlow Serving's messages <-> the runtime's terms: the only place that converts them.
+// Converts TensorFlow Serving's messages to the terms of inference_request.h and back. No other file
+// does.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "absl/types/span.h"
 #include "runtime/tensor/tensor.h"
 #include "runtime/tensor/tensor_proto.h"
+#include "serving/core/servable_id.h"
 #include "serving/servables/inference_request.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 #include "tensorflow_serving/apis/inference.pb.h"
@@ -21,39 +23,44 @@
 
 namespace tessera::serving {
 
-// Views the message. A `version` without a value asks for version 0.
+// Returns a view of the message. A `version` without a value asks for version 0.
 ModelSpec ViewModelSpec(const tensorflow::serving::ModelSpec& proto);
 
-// A PredictRequest's inputs and filter.
+// Reads a tensorflow.serving.PredictRequest as a PredictRequest.
 //
-//   ProtoPredictRequest inputs(&proto);
-//   auto input = [&](size_t i) { return inputs.DecodeInput(i); };
-//   handler.Predict(spec, inputs.View(input), options, &response);
+//   ProtoPredictRequest request(&proto);
+//   auto input = [&](size_t i) { return request.DecodeInput(i); };
+//   handler.Predict(model, request.View(input), options, &result);
 class ProtoPredictRequest {
  public:
-  // Views *proto. Decoding a tensor takes over its bytes.
+  // Keeps a view of *proto. Decoding a tensor takes its bytes out of the message.
   explicit ProtoPredictRequest(tensorflow::serving::PredictRequest* proto);
 
   PredictRequest View(absl::FunctionRef<absl::StatusOr<Tensor>(size_t)> input) const {
-    return {.signature_name = {}, .input_names = names_, .input = input, .output_filter = filter_};
+    return {.signature_name = signature_name_,
+            .input_names = names_,
+            .input = input,
+            .output_filter = filter_};
   }
   // Errors: INVALID_ARGUMENT "tensor parsing error: NAME: ...".
   absl::StatusOr<Tensor> DecodeInput(size_t i) const;
 
  private:
+  const absl::string_view signature_name_;
   absl::InlinedVector<absl::string_view, 8> names_;
   absl::InlinedVector<tensorflow::TensorProto*, 8> tensors_;
   absl::InlinedVector<absl::string_view, 8> filter_;
 };
 
-// Examples as a string tensor, each with the context, if there is one, in front. No examples: no
-// elements. Errors: INVALID_ARGUMENT for more than `max_bytes`, which a context of some bytes for
-// each of many examples soon makes; RESOURCE_EXHAUSTED.
+// Returns the serialized examples as a string tensor, which has no elements if there are none. If
+// the input has a context, it is put in front of each example.
+// Errors: INVALID_ARGUMENT for more than `max_bytes`, which a context that is repeated for many
+// examples soon makes; RESOURCE_EXHAUSTED.
 absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input,
                                          int64_t max_bytes = kMaxTensorProtoBytes);
 
-// Name as asked for, the version and signature that answered.
-void FillModelSpec(absl::string_view name, int64_t version, absl::string_view signature_name,
+// Names the version and the signature that answered.
+void FillModelSpec(const ServableId& id, absl::string_view signature_name,
                    tensorflow::serving::ModelSpec* proto);
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto);

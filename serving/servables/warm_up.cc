@@ -33,17 +33,15 @@ bool ChecksumIsRight(absl::string_view data, const char* stored) {
 }
 
 absl::Status ReplayPredict(tensorflow::serving::PredictRequest request,
-                           const SavedModelServable& servable) {
-  const ProtoPredictRequest inputs(&request);
-  auto input = [&](size_t i) { return inputs.DecodeInput(i); };
-  PredictRequest native = inputs.View(input);
-  native.signature_name = request.model_spec().signature_name();
+                           const Servable& servable) {
+  const ProtoPredictRequest view(&request);
+  auto input = [&](size_t i) { return view.DecodeInput(i); };
   PredictResult result;
-  return servable.Predict(native, {}, &result);
+  return servable.Predict(view.View(input), {}, &result);
 }
 
 absl::Status AskOne(const SampleRequest& request, const CallOptions& options,
-                    const SavedModelServable& servable) {
+                    const Servable& servable) {
   const std::vector<absl::string_view> names(request.input_names.begin(),
                                              request.input_names.end());
   const std::vector<absl::string_view> filter(request.output_filter.begin(),
@@ -77,7 +75,7 @@ struct LastRun {
 };
 
 absl::Status ReplayMultiInference(const tensorflow::serving::MultiInferenceRequest& request,
-                                  const SavedModelServable& servable) {
+                                  const Servable& servable) {
   std::vector<InferenceTask> tasks;
   for (const auto& task : request.tasks()) {
     tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
@@ -124,7 +122,7 @@ WarmUp::WarmUp(int iterations, MetricsRegistry* metrics)
                                              {"model_name", "API", "runtime"},
                                              ExponentialBounds(10, 1.8, 33))) {}
 
-absl::Status WarmUp::Run(const std::string& directory, const SavedModelServable& servable,
+absl::Status WarmUp::Run(const std::string& directory, const Servable& servable,
                          const std::vector<SampleRequest>& samples,
                          absl::Span<const int64_t> likely_rows) const {
   const std::string path = JoinPath(directory, kFile);
@@ -133,7 +131,7 @@ absl::Status WarmUp::Run(const std::string& directory, const SavedModelServable&
   return absl::OkStatus();
 }
 
-void WarmUp::Ask(const std::string& directory, const SavedModelServable& servable,
+void WarmUp::Ask(const std::string& directory, const Servable& servable,
                  const std::vector<SampleRequest>& samples,
                  absl::Span<const int64_t> likely_rows) const {
   const absl::Time start = absl::Now();
@@ -142,7 +140,7 @@ void WarmUp::Ask(const std::string& directory, const SavedModelServable& servabl
   absl::Status failure;
   std::map<std::string, LastRun> last_runs;  // by signature
   const auto ask = [&](const SampleRequest& request, bool may_be_sampled) {
-    const Signature* signature = servable.FindSignature(request.signature_name);
+    const SignatureInfo* signature = servable.info().FindSignature(request.signature_name);
     if (signature == nullptr || !signature->is_pure) return;
     LastRun& last = last_runs[request.signature_name];
     const int64_t rows = RowsOf(request);
@@ -167,7 +165,7 @@ void WarmUp::Ask(const std::string& directory, const SavedModelServable& servabl
   ForEachAtRows(samples, likely_rows, kMaxBatchBytes, ask_unsampled);
   if (num_answered == 0) {
     const int64_t one = 1;
-    ForEachMadeUpRequest(servable.signatures(),
+    ForEachMadeUpRequest(servable.info().signatures,
                          likely_rows.empty() ? absl::MakeConstSpan(&one, 1) : likely_rows,
                          ask_unsampled);
   }
@@ -180,7 +178,7 @@ void WarmUp::Ask(const std::string& directory, const SavedModelServable& servabl
 }
 
 absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string& path,
-                                const SavedModelServable& servable) const {
+                                const Servable& servable) const {
   const absl::Time start = absl::Now();
   int num_records = 0;
   absl::Status of_request;
@@ -212,7 +210,7 @@ absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string&
   return absl::OkStatus();
 }
 
-absl::Status WarmUp::Replay(const PredictionLog& log, const SavedModelServable& servable) const {
+absl::Status WarmUp::Replay(const PredictionLog& log, const Servable& servable) const {
   absl::string_view model, api;
   const absl::Time start = absl::Now();
   switch (log.log_type_case()) {

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "serving/core/metrics.h"
-#include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/servables/servable.h"
 
 namespace tensorflow::serving {
 class PredictionLog;
@@ -49,18 +49,18 @@ class WarmUp {
   // record that is no PredictionLog or for more than kMaxRecords; UNIMPLEMENTED for streamed
   // predictions and session runs. Requests that were not recorded may fail: nobody said that the
   // model can answer them.
-  absl::Status Run(const std::string& directory, const SavedModelServable& servable,
+  absl::Status Run(const std::string& directory, const Servable& servable,
                    const std::vector<SampleRequest>& samples,
                    absl::Span<const int64_t> likely_rows) const;
 
  private:
   absl::Status ReplayFile(const std::string& directory, const std::string& path,
-                          const SavedModelServable& servable) const;
+                          const Servable& servable) const;
   // Asks only signatures that leave the model as it was.
-  void Ask(const std::string& directory, const SavedModelServable& servable,
+  void Ask(const std::string& directory, const Servable& servable,
            const std::vector<SampleRequest>& samples, absl::Span<const int64_t> likely_rows) const;
   absl::Status Replay(const tensorflow::serving::PredictionLog& log,
-                      const SavedModelServable& servable) const;
+                      const Servable& servable) const;
 
   const int iterations_;
   PassingHistogramFamily* const warmup_latency_;

@@ -107,7 +107,7 @@ void Ask(const SavedModelServable& servable, std::initializer_list<float> values
 }
 
 // Of the linear model's signatures: two are the same run as serving_default.
-size_t NumRuns(const SavedModelServable& servable) { return servable.signatures().size() - 2; }
+size_t NumRuns(const SavedModelServable& servable) { return servable.info().signatures.size() - 2; }
 
 TEST_F(WarmUpTest, WithoutAFileEachSignatureIsAskedWithZeros) {
   std::vector<std::string> feeds;

@@ -15,6 +15,7 @@
 #include "runtime/host/pace.h"
 #include "runtime/tensor/large_blocks.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
+#include "serving/servables/servable.h"
 #include "serving/server/op_libraries.h"
 #include "serving/server/platform_config.h"
 #include "serving/sources/model_config.h"
@@ -95,10 +96,10 @@ void Server::MakeModels(const ServerSettings& settings) {
   }
   if (options_.enable_model_warmup) {
     warm_up_ = std::make_unique<WarmUp>(options_.num_request_iterations_for_warmup, &metrics_);
-    loading->warm_up = [this](const std::string& directory, const SavedModelServable& servable,
+    loading->warm_up = [this](const std::string& directory, const Servable& servable,
                               absl::Span<const int64_t> likely_rows) -> absl::Status {
       std::vector<SampleRequest> samples;
-      if (const auto live = models_->AcquireSibling(directory); live.ok()) {
+      if (const auto live = models_->Acquire({.name = servable.info().id.name}); live.ok()) {
         samples = (*live)->SampleRequests();
       }
       return warm_up_->Run(directory, servable, samples, likely_rows);
@@ -122,9 +123,9 @@ void Server::MakeModels(const ServerSettings& settings) {
                    .marker_file = options_.version_marker_file};
   models.allow_labels_for_unavailable_models = options_.allow_version_labels_for_unavailable_models;
   models.platforms[kTensorFlowPlatform] =
-      [loading](const ServableId&,
+      [loading](const ServableId& id,
                 const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
-    return std::make_unique<SavedModelLoader>(directory, loading);
+    return std::make_unique<SavedModelLoader>(id, directory, loading);
   };
   absl::MutexLock lock(&stop_mu_);
   models_ = std::make_unique<ServedModels>(std::move(models));

@@ -60,7 +60,7 @@ absl::Status NotThisMessage(absl::string_view type_name);
 //   call->Reply(Answer(call->request, call->options(), &call->response));
 //   return call;
 template <typename Request, typename Response>
-class MessageCall final : public GrpcCall {
+class MessageCall : public GrpcCall {
  public:
   MessageCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response_bytes)
       : GrpcCall(context), response_bytes_(response_bytes) {}

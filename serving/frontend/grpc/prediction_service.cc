@@ -10,29 +10,76 @@
 #include "serving/servables/serving_proto.h"
 
 namespace tessera::serving {
-namespace {
 
-absl::Status MissingModelSpec() { return absl::InvalidArgumentError("Missing ModelSpec"); }
-
-}  // namespace
-
-class PredictCall final : public GrpcCall {
+// Each kind of call says which model it asks for, and holds that model between being read and being
+// answered.
+class PredictionService::PredictCall final : public GrpcCall {
  public:
   PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
       : GrpcCall(context), response(response) {}
 
+  bool has_model_spec() const { return request.has_model_spec(); }
+  ModelSpec model_spec() const { return request.model_spec(); }
+  bool is_small() const { return request.size_bytes() <= kInlineBytes; }
+  void Reply(const absl::Status& status) { End(status); }
+
   WirePredictRequest request;
   grpc::ByteBuffer* const response;
+  ModelHandle model;
 };
 
-template <typename Closure>
-void PredictionService::Dispatch(const ModelSpec& spec, Closure closure) {
-  absl::StatusOr<ModelHandle> model = handler_->FindModel(spec);
-  // An error is quick to answer.
-  if (!model.ok() || (*model)->TypicalRunTime(spec.signature_name) < kInlineRunTime) {
-    closure();
+class PredictionService::ClassifyCall final
+    : public MessageCall<tensorflow::serving::ClassificationRequest,
+                         tensorflow::serving::ClassificationResponse> {
+ public:
+  using MessageCall::MessageCall;
+
+  bool has_model_spec() const { return request.has_model_spec(); }
+  ModelSpec model_spec() const { return ViewModelSpec(request.model_spec()); }
+  bool is_small() const { return true; }
+
+  ModelHandle model;
+};
+
+class PredictionService::RegressCall final
+    : public MessageCall<tensorflow::serving::RegressionRequest,
+                         tensorflow::serving::RegressionResponse> {
+ public:
+  using MessageCall::MessageCall;
+
+  bool has_model_spec() const { return request.has_model_spec(); }
+  ModelSpec model_spec() const { return ViewModelSpec(request.model_spec()); }
+  bool is_small() const { return true; }
+
+  ModelHandle model;
+};
+
+template <typename Call>
+void PredictionService::Dispatch(Call* call, absl::string_view api) {
+  const ModelSpec spec = call->model_spec();
+  const auto finish = [this, call, api, name = spec.name](const absl::Status& status) {
+    handler_->RecordRequest(Entrypoint::kGrpc, api, name, status, absl::Now() - call->start());
+    call->Reply(status);
+  };
+  if (!call->has_model_spec()) return finish(absl::InvalidArgumentError("Missing ModelSpec"));
+  absl::StatusOr<ModelHandle> found = handler_->FindModel(spec);
+  if (!found.ok()) return finish(found.status());
+  const bool runs_here =
+      call->is_small() && (*found)->TypicalRunTime(spec.signature_name) < kInlineRunTime;
+  call->model = *std::move(found);
+  auto answer = [this, call, finish] {
+    absl::Status status;
+    {
+      // Let go before the reply is sent: a slow client must not keep the version loaded.
+      const ModelHandle model = std::move(call->model);
+      status = Answer(*call, model);
+    }
+    finish(status);
+  };
+  if (runs_here) {
+    answer();
   } else {
-    pool_->Schedule(std::move(closure));
+    pool_->Schedule(std::move(answer));
   }
 }
 
@@ -44,88 +91,56 @@ grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext
     call->End(status);
     return call;
   }
-  auto answer = [this, call] {
-    const absl::Status status = Answer(*call);
-    handler_->RecordRequest(Entrypoint::kGrpc, "Predict", call->request.model_spec().name, status,
-                            absl::Now() - call->start());
-    call->End(status);
-  };
-  if (call->request.size_bytes() <= kInlineBytes) {
-    Dispatch(call->request.model_spec(), std::move(answer));
-  } else {
-    pool_->Schedule(std::move(answer));
-  }
+  Dispatch(call, "Predict");
   return call;
 }
 
-absl::Status PredictionService::Answer(PredictCall& call) {
+absl::Status PredictionService::Answer(PredictCall& call, const ModelHandle& model) {
   const WirePredictRequest& request = call.request;
-  if (!request.has_model_spec()) return MissingModelSpec();
   auto input = [&](size_t i) { return request.DecodeInput(i); };
-  PredictResponse answer;
-  RETURN_IF_ERROR(
-      handler_->Predict(request.model_spec(), request.View(input), call.options(), &answer));
+  PredictResult result;
+  RETURN_IF_ERROR(handler_->Predict(model, request.View(input), call.options(), &result));
   ASSIGN_OR_RETURN(*call.response,
-                   EncodePredictResponse(request.model_spec().name, answer.model.version(),
-                                         std::move(answer.result), options_.output_form));
+                   EncodePredictResponse(model.id().name, model.version(), std::move(result),
+                                         options_.output_form));
   return absl::OkStatus();
 }
 
 grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  auto* call = new MessageCall<tensorflow::serving::ClassificationRequest,
-                               tensorflow::serving::ClassificationResponse>(context, response);
-  if (!call->Read(*request)) return call;
-  Dispatch(ViewModelSpec(call->request.model_spec()), [this, call] {
-    const absl::Status status = Answer(call->request, call->options(), &call->response);
-    handler_->RecordRequest(Entrypoint::kGrpc, "Classify", call->request.model_spec().name(),
-                            status, absl::Now() - call->start());
-    call->Reply(status);
-  });
+  auto* call = new ClassifyCall(context, response);
+  if (call->Read(*request)) Dispatch(call, "Classify");
   return call;
 }
 
-absl::Status PredictionService::Answer(const tensorflow::serving::ClassificationRequest& request,
-                                       const CallOptions& options,
-                                       tensorflow::serving::ClassificationResponse* response) {
-  if (!request.has_model_spec()) return MissingModelSpec();
-  const ModelSpec spec = ViewModelSpec(request.model_spec());
+absl::Status PredictionService::Answer(ClassifyCall& call, const ModelHandle& model) {
+  const auto& request = call.request;
   auto examples = [&] { return ExamplesFromInput(request.input()); };
-  ClassifyResponse answer;
-  RETURN_IF_ERROR(handler_->Classify(spec, {spec.signature_name, examples}, options, &answer));
-  FillModelSpec(spec.name, answer.model.version(), answer.result.signature_name,
-                response->mutable_model_spec());
-  FillClassification(answer.result, response->mutable_result());
+  ClassifyResult result;
+  RETURN_IF_ERROR(handler_->Classify(model, {request.model_spec().signature_name(), examples},
+                                     call.options(), &result));
+  FillModelSpec(model.id(), result.signature_name, call.response.mutable_model_spec());
+  FillClassification(result, call.response.mutable_result());
   return absl::OkStatus();
 }
 
 grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new MessageCall<tensorflow::serving::RegressionRequest,
-                               tensorflow::serving::RegressionResponse>(context, response);
-  if (!call->Read(*request)) return call;
-  Dispatch(ViewModelSpec(call->request.model_spec()), [this, call] {
-    const absl::Status status = Answer(call->request, call->options(), &call->response);
-    handler_->RecordRequest(Entrypoint::kGrpc, "Regress", call->request.model_spec().name(), status,
-                            absl::Now() - call->start());
-    call->Reply(status);
-  });
+  auto* call = new RegressCall(context, response);
+  if (call->Read(*request)) Dispatch(call, "Regress");
   return call;
 }
 
-absl::Status PredictionService::Answer(const tensorflow::serving::RegressionRequest& request,
-                                       const CallOptions& options,
-                                       tensorflow::serving::RegressionResponse* response) {
-  if (!request.has_model_spec()) return MissingModelSpec();
-  const ModelSpec spec = ViewModelSpec(request.model_spec());
+absl::Status PredictionService::Answer(RegressCall& call, const ModelHandle& model) {
+  const auto& request = call.request;
   auto examples = [&] { return ExamplesFromInput(request.input()); };
-  RegressResponse answer;
-  RETURN_IF_ERROR(handler_->Regress(spec, {spec.signature_name, examples}, options, &answer));
-  FillModelSpec(spec.name, answer.model.version(), answer.result.signature_name,
-                response->mutable_model_spec());
-  FillRegression(answer.result, response->mutable_result());
+  RegressResult result;
+  RETURN_IF_ERROR(handler_->Regress(model, {request.model_spec().signature_name(), examples},
+                                    call.options(), &result));
+  FillModelSpec(model.id(), result.signature_name, call.response.mutable_model_spec());
+  FillRegression(result, call.response.mutable_result());
   return absl::OkStatus();
 }
 
@@ -149,21 +164,21 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
     tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
   }
   auto examples = [&] { return ExamplesFromInput(request.input()); };
-  MultiInferenceResponse answer;
-  RETURN_IF_ERROR(handler_->MultiInference(tasks, examples, options, &answer));
-  for (size_t i = 0; i < answer.results.size(); ++i) {
+  ASSIGN_OR_RETURN(const ModelHandle model, handler_->FindModel(tasks));
+  std::vector<InferenceResult> results;
+  RETURN_IF_ERROR(handler_->MultiInference(model, tasks, examples, options, &results));
+  for (const InferenceResult& answer : results) {
     auto* result = response->add_results();
     absl::string_view signature_name;
-    if (auto* classified = std::get_if<ClassifyResult>(&answer.results[i])) {
+    if (const auto* classified = std::get_if<ClassifyResult>(&answer)) {
       signature_name = classified->signature_name;
       FillClassification(*classified, result->mutable_classification_result());
     } else {
-      const auto& regressed = std::get<RegressResult>(answer.results[i]);
+      const auto& regressed = std::get<RegressResult>(answer);
       signature_name = regressed.signature_name;
       FillRegression(regressed, result->mutable_regression_result());
     }
-    FillModelSpec(tasks[i].model.name, answer.model.version(), signature_name,
-                  result->mutable_model_spec());
+    FillModelSpec(model.id(), signature_name, result->mutable_model_spec());
   }
   return absl::OkStatus();
 }

@@ -8,8 +8,6 @@
 
 namespace tessera::serving {
 
-class PredictCall;
-
 using PredictionServiceMethods =
     tensorflow::serving::PredictionService::WithRawCallbackMethod_Predict<
         tensorflow::serving::PredictionService::WithRawCallbackMethod_Classify<
@@ -18,19 +16,20 @@ using PredictionServiceMethods =
                     tensorflow::serving::PredictionService::WithRawCallbackMethod_GetModelMetadata<
                         tensorflow::serving::PredictionService::Service>>>>>;
 
-// Decodes, asks the handler, encodes. Small requests whose signature typically runs for less than
-// kInlineRunTime run on the thread that read them; others, and those of signatures not yet known,
-// on the pool's, so that they hold up nobody. Thread-safe.
+// Decodes requests, asks the handler, and encodes the answers. A small request whose signature
+// typically runs for less than kInlineRunTime runs on the thread that read it. All others run on
+// the threads of the pool, so that they hold up nobody; so do requests for signatures that have not
+// run yet. Thread-safe.
 class PredictionService final : public PredictionServiceMethods {
  public:
   // About ten times what handing a request to another thread costs.
   static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
-  // Takes about as long to copy into tensors.
+  // Copying this much into tensors takes about as long.
   static constexpr size_t kInlineBytes = 512 << 10;
 
   struct Options {
-    // How outputs of Predict are written: fields by dtype, or raw bytes, which are cheaper for both
-    // sides but not what old clients expect.
+    // How outputs of Predict are written: as fields by dtype, or as raw bytes, which are cheaper for
+    // both sides but not what old clients expect.
     TensorProtoForm output_form = TensorProtoForm::kTypedFields;
   };
 
@@ -55,17 +54,18 @@ class PredictionService final : public PredictionServiceMethods {
                                              grpc::ByteBuffer* response) override;
 
  private:
-  // Runs `closure` here or on the pool, by what `spec` asks for.
-  template <typename Closure>
-  void Dispatch(const ModelSpec& spec, Closure closure);
+  class PredictCall;
+  class ClassifyCall;
+  class RegressCall;
 
-  absl::Status Answer(PredictCall& call);
-  absl::Status Answer(const tensorflow::serving::ClassificationRequest& request,
-                      const CallOptions& options,
-                      tensorflow::serving::ClassificationResponse* response);
-  absl::Status Answer(const tensorflow::serving::RegressionRequest& request,
-                      const CallOptions& options,
-                      tensorflow::serving::RegressionResponse* response);
+  // Finds the model that a call asks for, and answers the call here or on the pool. `api` is the
+  // label of the metrics.
+  template <typename Call>
+  void Dispatch(Call* call, absl::string_view api);
+
+  absl::Status Answer(PredictCall& call, const ModelHandle& model);
+  absl::Status Answer(ClassifyCall& call, const ModelHandle& model);
+  absl::Status Answer(RegressCall& call, const ModelHandle& model);
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);

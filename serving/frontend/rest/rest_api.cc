@@ -198,14 +198,15 @@ absl::Status RestApi::Decode(Call& call) const {
 absl::Status RestApi::DecodePredict(Call& call) const {
   const auto find_inputs =
       [&](absl::string_view name) -> absl::StatusOr<absl::Span<const InputType>> {
-    ModelSpec spec = call.spec();
-    spec.signature_name = name;
-    ASSIGN_OR_RETURN(call.model, handler_->FindModel(spec));
-    const Signature* signature = call.model->FindSignature(name);
+    if (!call.model) {
+      ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.spec()));
+    }
+    const ModelInfo& info = call.model->info();
+    const SignatureInfo* signature = info.FindSignature(name);
     if (signature == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Serving signature name: \"", name.empty() ? kDefaultSignature : name,
-          "\" not found in signature def; the model has: ", call.model->SignatureNames()));
+          "\" not found in signature def; the model has: ", info.SignatureNames()));
     }
     call.input_types.clear();
     for (const auto& [alias, tensor] : signature->inputs) {
@@ -245,26 +246,29 @@ absl::Status RestApi::RunPredict(Call& call, const CallOptions& options, std::st
   const auto input = [&](size_t i) -> absl::StatusOr<Tensor> {
     return std::move(call.predict.inputs[i].second);
   };
-  PredictResponse response;
-  RETURN_IF_ERROR(handler_->Predict(
-      std::move(call.model), call.spec(),
-      {.signature_name = {}, .input_names = names, .input = input, .output_filter = {}}, options,
-      &response));
-  return AppendPredictResponse(call.predict.layout, response.result.outputs, body);
+  const ModelHandle model = std::move(call.model);
+  PredictResult result;
+  RETURN_IF_ERROR(handler_->Predict(model,
+                                    {.signature_name = call.predict.signature_name,
+                                     .input_names = names,
+                                     .input = input,
+                                     .output_filter = {}},
+                                    options, &result));
+  return AppendPredictResponse(call.predict.layout, result.outputs, body);
 }
 
 absl::Status RestApi::RunExamples(Call& call, const CallOptions& options, std::string* body) {
   const auto examples = [&] { return ExamplesFromInput(call.examples.input); };
-  const ModelSpec spec = call.spec();
-  const ExamplesRequest request{spec.signature_name, examples};
+  const ExamplesRequest request{call.examples.signature_name, examples};
+  const ModelHandle model = std::move(call.model);
   if (call.target.action == "classify") {
-    ClassifyResponse response;
-    RETURN_IF_ERROR(handler_->Classify(spec, request, options, &response));
-    return AppendClassifyResponse(response.result, body);
+    ClassifyResult result;
+    RETURN_IF_ERROR(handler_->Classify(model, request, options, &result));
+    return AppendClassifyResponse(result, body);
   }
-  RegressResponse response;
-  RETURN_IF_ERROR(handler_->Regress(spec, request, options, &response));
-  return AppendRegressResponse(response.result, body);
+  RegressResult result;
+  RETURN_IF_ERROR(handler_->Regress(model, request, options, &result));
+  return AppendRegressResponse(result, body);
 }
 
 absl::Status RestApi::DescribeModel(const Call& call, std::string* body) const {

@@ -84,7 +84,7 @@ void BM_WriteMessage(benchmark::State& state) {
   int64_t bytes = 0;
   for (auto _ : state) {
     tensorflow::serving::PredictResponse response;
-    FillModelSpec("model", 1, result.signature_name, response.mutable_model_spec());
+    FillModelSpec({"model", 1}, result.signature_name, response.mutable_model_spec());
     for (const NamedOutput& output : result.outputs) {
       TensorToProto(output.tensor, Form(state),
                     &(*response.mutable_outputs())[std::string(output.name)])

@@ -27,7 +27,7 @@ namespace tessera::serving {
 //   WirePredictRequest request;
 //   RETURN_IF_ERROR(request.Read(message));
 //   auto input = [&](size_t i) { return request.DecodeInput(i); };
-//   handler.Predict(request.model_spec(), request.View(input), options, &response);
+//   handler.Predict(model, request.View(input), options, &result);
 //
 // What is returned views this object, except tensors, which keep what they need of the message.
 class WirePredictRequest {
@@ -44,7 +44,10 @@ class WirePredictRequest {
   bool has_model_spec() const { return has_model_spec_; }
   const ModelSpec& model_spec() const { return model_spec_; }
   PredictRequest View(absl::FunctionRef<absl::StatusOr<Tensor>(size_t)> input) const {
-    return {.signature_name = {}, .input_names = names_, .input = input, .output_filter = filter_};
+    return {.signature_name = model_spec_.signature_name,
+            .input_names = names_,
+            .input = input,
+            .output_filter = filter_};
   }
   // Errors: INVALID_ARGUMENT "tensor parsing error: NAME: ...".
   absl::StatusOr<Tensor> DecodeInput(size_t i) const;

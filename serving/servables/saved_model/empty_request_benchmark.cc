@@ -45,7 +45,9 @@ class EmptyLoader : public Loader {
     return absl::OkStatus();
   }
   void Unload() override { servable_.reset(); }
-  AnyServable servable() override { return AnyServable(servable_.get()); }
+  AnyServable servable() override {
+    return AnyServable(static_cast<const Servable*>(servable_.get()));
+  }
 
  private:
   std::unique_ptr<const SavedModelServable> servable_;
@@ -69,7 +71,7 @@ void BM_EmptyRequest(benchmark::State& state) {
   const std::vector<absl::string_view> names = {"x"};
   const auto input = [&](size_t) -> absl::StatusOr<Tensor> { return x; };
   for (auto _ : state) {
-    auto model = manager.Acquire<const SavedModelServable>({"empty"});
+    auto model = manager.Acquire<const Servable>({"empty"});
     PredictResult result;
     const absl::Status status =
         (*model)->Predict({.input_names = names, .input = input}, {}, &result);

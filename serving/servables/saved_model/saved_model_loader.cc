@@ -41,8 +41,9 @@ absl::Status CheckFormat(const std::string& directory) {
 
 }  // namespace
 
-SavedModelLoader::SavedModelLoader(std::string directory, std::shared_ptr<const Options> options)
-    : directory_(std::move(directory)), options_(std::move(options)) {}
+SavedModelLoader::SavedModelLoader(ServableId id, std::string directory,
+                                   std::shared_ptr<const Options> options)
+    : id_(std::move(id)), directory_(std::move(directory)), options_(std::move(options)) {}
 
 SavedModelLoader::~SavedModelLoader() = default;
 
@@ -109,6 +110,7 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Load
   RETURN_IF_ERROR(bundle.status());
 
   SavedModelServable::Options servable_options;
+  servable_options.id = id_;
   servable_options.check_method_names = options_->check_method_names;
   // Metered first: a merged run of many requests is one run.
   servable_options.wrap_run = [metrics = options_->metrics, run_wrapper = run_wrapper_,
@@ -136,6 +138,8 @@ void SavedModelLoader::Unload() {
   shown_.reset();
 }
 
-AnyServable SavedModelLoader::servable() { return AnyServable(servable_.get()); }
+AnyServable SavedModelLoader::servable() { 
+  return AnyServable(static_cast<const Servable*>(servable_.get()));
+}
 
 }  // namespace tessera::serving

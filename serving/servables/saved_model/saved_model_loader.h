@@ -16,7 +16,7 @@
 
 namespace tessera::serving {
 
-// Its servable is a `const SavedModelServable`.
+// Its servable is a `const Servable`.
 class SavedModelLoader : public Loader {
  public:
   struct Options {
@@ -25,25 +25,27 @@ class SavedModelLoader : public Loader {
     // Thread pools ought to be given: threads that a load starts keep its low priority.
     SessionOptions session;
     bool check_method_names = false;
-    // What wraps the compiled runs of the version in this directory: batching, or null for none.
-    // May be empty. Called once a load; an error fails the load.
+    // Makes what wraps the compiled runs of the version in this directory: batching, or null for
+    // none. May be empty. Called once for each load; an error fails the load.
     std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const std::string& directory)>
         make_run_wrapper;
     // Runs requests before the version becomes available; an error fails the load. May be empty.
-    // `likely_rows` are the run wrapper's; empty without one.
-    std::function<absl::Status(const std::string& directory, const SavedModelServable& servable,
+    // `likely_rows` are those of the run wrapper; empty if there is none.
+    std::function<absl::Status(const std::string& directory, const Servable& servable,
                                absl::Span<const int64_t> likely_rows)>
         warm_up;
     // May be null; must outlive the loader.
     RunMetrics* metrics = nullptr;
   };
 
-  SavedModelLoader(std::string directory, std::shared_ptr<const Options> options);
+  // Loads the version `id` from its directory.
+  SavedModelLoader(ServableId id, std::string directory, std::shared_ptr<const Options> options);
   ~SavedModelLoader() override;
 
-  // From the sizes of the files below the directory: the data of variables, which is mapped, and
-  // besides that all other files and three fifths of the whole, for packed weights and buffers.
-  // Errors: FAILED_PRECONDITION if it is none, NOT_FOUND if it is not there, PERMISSION_DENIED.
+  // Estimates from the sizes of the files below the directory. The data of variables is mapped. All
+  // other files are read, and three fifths of the whole are added for packed weights and buffers.
+  // Errors: FAILED_PRECONDITION if it is no directory, NOT_FOUND if it is not there,
+  // PERMISSION_DENIED.
   absl::StatusOr<MemoryEstimate> EstimateMemory() override;
   // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format
   // before SavedModel; those of LoadSavedModel(), of warm-up and of batching's configuration.
@@ -51,12 +53,13 @@ class SavedModelLoader : public Loader {
   void BeginDraining() override;
   void Unload() override;
   AnyServable servable() override;
-  // DATA_LOSS once weights that are in use cannot be read any more.
+  // Errors: DATA_LOSS once weights that are in use cannot be read any more.
   absl::Status Health() const override;
 
  private:
   absl::StatusOr<std::unique_ptr<const SavedModelServable>> LoadServable() const;
 
+  const ServableId id_;
   const std::string directory_;
   const std::shared_ptr<const Options> options_;
   std::unique_ptr<ShownPaths::Share> shown_;  // from the first try to load on

@@ -28,7 +28,7 @@ class SavedModelLoaderTest : public ::testing::Test {
   ~SavedModelLoaderTest() override { fs::remove_all(directory_); }
   absl::Status Load(const std::string& directory) {
     loader_ = std::make_unique<SavedModelLoader>(
-        directory, std::make_shared<SavedModelLoader::Options>(options_));
+        ServableId{"m", 1}, directory, std::make_shared<SavedModelLoader::Options>(options_));
     return loader_->Load();
   }
 
@@ -42,7 +42,7 @@ TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
   RunMetrics metrics(&registry);
   options_.metrics = &metrics;
   ASSERT_TRUE(Load(kHalfPlusTwo).ok());
-  const auto* servable = loader_->servable().get<const SavedModelServable>();
+  const auto* servable = loader_->servable().get<const Servable>();
   ASSERT_NE(servable, nullptr);
   const absl::string_view name = "x";
   auto input = [](size_t) -> absl::StatusOr<Tensor> { return Tensor::Vector<float>({2, 10}); };
@@ -50,6 +50,7 @@ TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
   const absl::Status status = servable->Predict({"", {&name, 1}, input, {}}, {}, &result);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(result.outputs[0].name, "y");
+  EXPECT_EQ(servable->info().id, (ServableId{"m", 1}));
   EXPECT_THAT(result.outputs[0].tensor.flat<float>(), ElementsAre(3, 7));
   const std::string page = registry.RenderMetrics();
   EXPECT_THAT(page, HasSubstr(":tensorflow:core:graph_runs{} 1\n"));
@@ -85,14 +86,14 @@ TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
   fs::create_directory(JoinPath(directory_, "sub"));
   std::ofstream(JoinPath(directory_, "sub/variables.data-00000-of-00001")) << std::string(500, 'x');
   auto options = std::make_shared<SavedModelLoader::Options>();
-  const auto estimate = SavedModelLoader(directory_, options).EstimateMemory();
+  const auto estimate = SavedModelLoader({"m", 1}, directory_, options).EstimateMemory();
   EXPECT_EQ(estimate->mapped, 500);
   EXPECT_EQ(estimate->heap, 1000 + 900);
   const std::string file = JoinPath(directory_, "a");
-  EXPECT_EQ(SavedModelLoader(file, options).EstimateMemory().status(),
+  EXPECT_EQ(SavedModelLoader({"m", 1}, file, options).EstimateMemory().status(),
             absl::FailedPreconditionError(file + "; Not a directory"));
   EXPECT_TRUE(absl::IsNotFound(
-      SavedModelLoader(JoinPath(directory_, "absent"), options).EstimateMemory().status()));
+      SavedModelLoader({"m", 1}, JoinPath(directory_, "absent"), options).EstimateMemory().status()));
 }
 
 TEST_F(SavedModelLoaderTest, DirectoriesWithoutAModel) {
@@ -111,7 +112,7 @@ TEST_F(SavedModelLoaderTest, TagsMustBeThere) {
 }
 
 TEST_F(SavedModelLoaderTest, FailedWarmUpFailsTheLoad) {
-  options_.warm_up = [](const std::string&, const SavedModelServable&,
+  options_.warm_up = [](const std::string&, const Servable&,
                         absl::Span<const int64_t> likely_rows) {
     EXPECT_THAT(likely_rows, IsEmpty()) << "there is no batching";
     return absl::OutOfRangeError("cold");
@@ -143,7 +144,7 @@ TEST_F(SavedModelLoaderTest, RunsAreWrappedAndTheWrapperIsToldWhenTheVersionIsWa
     EXPECT_EQ(directory, kHalfPlusTwo);
     return wrapper;
   };
-  options_.warm_up = [&](const std::string&, const SavedModelServable& servable,
+  options_.warm_up = [&](const std::string&, const Servable& servable,
                          absl::Span<const int64_t> likely_rows) {
     EXPECT_FALSE(wrapper->serving);
     EXPECT_THAT(likely_rows, ElementsAre(1, 5));

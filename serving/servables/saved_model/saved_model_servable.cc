@@ -10,7 +10,9 @@
 #include "serving/servables/saved_model/classify_regress.h"
 #include "serving/servables/saved_model/multi_inference.h"
 #include "serving/servables/saved_model/signature_runs.h"
+#include "serving/sources/model_config.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
 namespace tessera::serving {
 namespace {
@@ -140,10 +142,41 @@ absl::string_view OrDefault(absl::string_view signature_name) {
   return signature_name.empty() ? kDefaultSignature : signature_name;
 }
 
+std::map<std::string, TensorInfo> InfoOf(const std::map<std::string, SignatureTensor>& tensors) {
+  std::map<std::string, TensorInfo> infos;
+  for (const auto& [alias, tensor] : tensors) infos[alias] = {tensor.dtype, tensor.shape};
+  return infos;
+}
+
+// Returns the names that a signature feeds and fetches. Empty if they are not known.
+std::string ComputationOf(const Signature& signature) {
+  std::string computation;
+  for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
+    for (const auto& [alias, tensor] : *tensors) {
+      if (tensor.run_name.empty()) return "";
+      absl::StrAppend(&computation, tensor.run_name, " ");
+    }
+    computation += "-> ";
+  }
+  return computation;
+}
+
+ModelInfo InfoOf(const SavedModelBundle& bundle, const ServableId& id) {
+  ModelInfo info{.id = id, .platform = kTensorFlowPlatform};
+  for (const auto& [name, signature] : bundle.signatures) {
+    info.signatures[name] = {.inputs = InfoOf(signature.inputs),
+                             .outputs = InfoOf(signature.outputs),
+                             .method_name = signature.method_name,
+                             .is_pure = signature.is_pure,
+                             .computation = ComputationOf(signature)};
+  }
+  return info;
+}
+
 }  // namespace
 
 SavedModelServable::SavedModelServable(SavedModelBundle bundle, const Options& options)
-    : bundle_(std::move(bundle)), options_(options) {
+    : Servable(InfoOf(bundle, options.id)), bundle_(std::move(bundle)), options_(options) {
   MakeRun make_run =
       [this](const RunSignature& signature) -> absl::StatusOr<std::shared_ptr<const Callable>> {
     ASSIGN_OR_RETURN(std::shared_ptr<const Callable> callable,
@@ -167,26 +200,15 @@ absl::StatusOr<std::unique_ptr<SavedModelServable>> SavedModelServable::Create(
   return std::unique_ptr<SavedModelServable>(new SavedModelServable(std::move(bundle), options));
 }
 
-std::string SavedModelServable::SignatureNames() const {
-  return absl::StrJoin(bundle_.signatures, ", ", [](std::string* out, const auto& entry) {
-    absl::StrAppend(out, entry.first);
-  });
-}
-
 absl::Status SavedModelServable::NoSignature(absl::string_view name) const {
   return absl::InvalidArgumentError(
       absl::StrCat("No signature was found with the name: ", OrDefault(name),
-                   "; the model has: ", SignatureNames()));
+                   "; the model has: ", info().SignatureNames()));
 }
 
 SignatureRuns* SavedModelServable::FindRuns(absl::string_view name) const {
   auto it = runs_.find(OrDefault(name));
   return it == runs_.end() ? nullptr : it->second.get();
-}
-
-const Signature* SavedModelServable::FindSignature(absl::string_view name) const {
-  const SignatureRuns* runs = FindRuns(name);
-  return runs == nullptr ? nullptr : &runs->signature();
 }
 
 absl::Duration SavedModelServable::TypicalRunTime(absl::string_view signature_name) const {
@@ -196,6 +218,10 @@ absl::Duration SavedModelServable::TypicalRunTime(absl::string_view signature_na
     return absl::InfiniteDuration();
   }
   return runs->TypicalRunTime();
+}
+
+void SavedModelServable::FillSignatureDefs(tensorflow::serving::SignatureDefMap* map) const {
+  *map->mutable_signature_def() = bundle_.meta_graph->signature_def();
 }
 
 std::vector<SampleRequest> SavedModelServable::SampleRequests() const {
@@ -213,7 +239,7 @@ absl::Status SavedModelServable::Predict(const PredictRequest& request, const Ca
   if (runs == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("Serving signature key \"", OrDefault(request.signature_name),
-                     "\" not found. The model has: ", SignatureNames()));
+                     "\" not found. The model has: ", info().SignatureNames()));
   }
   if (options_.check_method_names) RETURN_IF_ERROR(CheckPredictMethod(*runs));
   ASSIGN_OR_RETURN(const Sources sources, MatchInputs(*runs, request.input_names));
@@ -291,7 +317,7 @@ absl::Status SavedModelServable::MultiInference(
     if (runs == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("Requested signature not found in model graph: ", name,
-                       "; the model has: ", SignatureNames()));
+                       "; the model has: ", info().SignatureNames()));
     }
     const bool classify = task.method_name == kClassifyMethod;
     if (!classify && task.method_name != kRegressMethod) {

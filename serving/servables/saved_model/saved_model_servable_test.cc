@@ -72,6 +72,24 @@ void ExpectError(const absl::Status& status, absl::StatusCode code, const std::s
   EXPECT_THAT(std::string(status.message()), HasSubstr(text));
 }
 
+TEST_F(SavedModelServableTest, InfoDescribesTheSignatures) {
+  Remake({.id = {"m", 3}});
+  const ModelInfo& info = servable_->info();
+  EXPECT_EQ(info.id, (ServableId{"m", 3}));
+  EXPECT_EQ(info.platform, "tensorflow");
+  const SignatureInfo* signature = info.FindSignature("");
+  ASSERT_NE(signature, nullptr);
+  EXPECT_EQ(signature->method_name, kPredictMethod);
+  EXPECT_TRUE(signature->is_pure);
+  EXPECT_EQ(signature->inputs.at("x").dtype, DType::kFloat);
+  EXPECT_EQ(signature->outputs.at("y").shape, PartialShape({-1, 1}));
+  EXPECT_EQ(info.FindSignature("absent"), nullptr);
+  EXPECT_EQ(info.FindSignature("odd_method")->computation, signature->computation)
+      << "both feed x:0 and fetch y:0 and z:0";
+  EXPECT_NE(info.FindSignature("two_inputs")->computation, signature->computation);
+  EXPECT_NE(signature->computation, "");
+}
+
 TEST_F(SavedModelServableTest, PredictGivesAllOutputsByDefault) {
   ASSERT_TRUE(Predict("", {{"x", kX}}).ok());
   EXPECT_EQ(result_.signature_name, "serving_default");

@@ -40,7 +40,9 @@ class LinearLoader : public Loader {
       : directory_(std::move(directory)), log_(log) {}
   absl::Status Load() override;
   void Unload() override { servable_.reset(); }
-  AnyServable servable() override { return AnyServable(servable_.get()); }
+  AnyServable servable() override {
+    return AnyServable(static_cast<const Servable*>(servable_.get()));
+  }
 
  private:
   const std::string directory_;
