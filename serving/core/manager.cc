@@ -291,7 +291,7 @@ bool AspiredVersionsManager::FollowPolicy(Name& name) {
     snapshots.push_back(version->Snapshot());
     load_running |= version->InLoad() && !version->slow;
   }
-  const std::optional<VersionAction> action = options_.policy->NextAction(snapshots);
+  const std::optional<VersionAction> action = NextAction(snapshots);
   if (!action) return false;
   Version& version = *name.versions.at(action->version);
   if (action->kind == VersionAction::Kind::kUnload) {

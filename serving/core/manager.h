@@ -55,7 +55,6 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   struct Options {
     // Told of every state change; may be null. Must outlive the manager.
     ServableEventBus* bus = nullptr;
-    std::shared_ptr<const VersionPolicy> policy = std::make_shared<AvailabilityPreservingPolicy>();
     // Versions of one name loaded at a time. With 0, one, highest first, its retries included, and
     // names share as many threads as there are cores. With more, as many loads as threads, of
     // whatever name.

@@ -17,8 +17,7 @@ void ServableStateMonitor::HandleEvent(const ServableState& state) {
       }
     }
   }
-  recent_.push_back(state);
-  if (recent_.size() > kMaxRecentEvents) recent_.pop_front();
+  last_sequence_ = state.sequence;
   changed_.SignalAll();
 }
 
@@ -28,14 +27,9 @@ ServableStateMonitor::VersionStates ServableStateMonitor::StatesOf(absl::string_
   return it == states_.end() ? VersionStates() : it->second;
 }
 
-std::vector<ServableState> ServableStateMonitor::RecentEvents() const {
-  absl::MutexLock lock(&mu_);
-  return {recent_.begin(), recent_.end()};
-}
-
 uint64_t ServableStateMonitor::last_sequence() const {
   absl::MutexLock lock(&mu_);
-  return recent_.empty() ? 0 : recent_.back().sequence;
+  return last_sequence_;
 }
 
 bool ServableStateMonitor::WaitUntil(absl::FunctionRef<bool(const AllStates&)> condition,

@@ -1,12 +1,11 @@
 // Remembers the states of all versions that were ever published, and waits for them.
 #pragma once
 
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -26,15 +25,12 @@ class ServableStateMonitor {
   // Ended versions of one name that are remembered. The lowest are forgotten first: a model that is
   // replaced every minute must not fill memory.
   static constexpr size_t kMaxEndedVersions = 100;
-  static constexpr size_t kMaxRecentEvents = 256;
 
   // `bus` must outlive the monitor, which sees the events from now on.
   explicit ServableStateMonitor(ServableEventBus* bus);
 
   // Of all versions of a name this process has seen, whether still served or not; may be empty.
   VersionStates StatesOf(absl::string_view name) const;
-  // The last events, oldest first.
-  std::vector<ServableState> RecentEvents() const;
 
   // Calls `condition` on the states now and after each event until it is true, and returns true; or
   // false once `deadline` is over. Must not call the monitor from `condition`.
@@ -50,7 +46,7 @@ class ServableStateMonitor {
   mutable absl::Mutex mu_;
   mutable absl::CondVar changed_;
   AllStates states_ ABSL_GUARDED_BY(mu_);
-  std::deque<ServableState> recent_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_sequence_ ABSL_GUARDED_BY(mu_) = 0;
   const std::unique_ptr<ServableEventBus::Subscription> subscription_;
 };
 

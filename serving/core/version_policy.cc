@@ -1,7 +1,5 @@
 #include "serving/core/version_policy.h"
 
-#include <algorithm>
-
 namespace tessera::serving {
 namespace {
 
@@ -31,8 +29,7 @@ std::optional<VersionAction> LoadHighestNew(absl::Span<const VersionSnapshot> ve
 
 }  // namespace
 
-std::optional<VersionAction> AvailabilityPreservingPolicy::NextAction(
-    absl::Span<const VersionSnapshot> versions) const {
+std::optional<VersionAction> NextAction(absl::Span<const VersionSnapshot> versions) {
   bool any_aspired = false;
   bool aspired_ready = false;
   int unaspired_ready = 0;
@@ -45,16 +42,6 @@ std::optional<VersionAction> AvailabilityPreservingPolicy::NextAction(
     return UnloadLowestUnaspired(versions);
   }
   return LoadHighestNew(versions);
-}
-
-std::optional<VersionAction> ResourcePreservingPolicy::NextAction(
-    absl::Span<const VersionSnapshot> versions) const {
-  if (auto unload = UnloadLowestUnaspired(versions)) return unload;
-  const bool something_in_memory =
-      std::any_of(versions.begin(), versions.end(), [](const VersionSnapshot& v) {
-        return !v.aspired && (v.state == State::kLoading || v.state == State::kUnloading);
-      });
-  return something_in_memory ? std::nullopt : LoadHighestNew(versions);
 }
 
 }  // namespace tessera::serving

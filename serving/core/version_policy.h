@@ -1,4 +1,4 @@
-// Version policies: which version of a servable to load or unload next.
+// The version policy: which version of a servable to load or unload next.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tessera::serving {
 
-// What a policy sees of one version.
+// What the policy sees of one version.
 struct VersionSnapshot {
   enum class State { kNew, kLoading, kReady, kUnloading, kEnded };
   int64_t version = 0;
@@ -23,31 +23,12 @@ struct VersionAction {
   friend bool operator==(const VersionAction&, const VersionAction&) = default;
 };
 
-// Decides from the versions of one name alone. Asked again after each action, until it has none.
-// Immutable.
-class VersionPolicy {
- public:
-  virtual ~VersionPolicy() = default;
-  // Loads aspired versions in state kNew, or unloads versions in state kReady that are not aspired.
-  virtual std::optional<VersionAction> NextAction(
-      absl::Span<const VersionSnapshot> versions) const = 0;
-};
-
-// Keeps a version ready at all times, at the price of memory for two: unloads, lowest first, when
-// nothing is aspired, when an aspired version is ready, or when it leaves another version ready;
-// else loads the highest aspired version that is new.
-class AvailabilityPreservingPolicy : public VersionPolicy {
- public:
-  std::optional<VersionAction> NextAction(
-      absl::Span<const VersionSnapshot> versions) const override;
-};
-
-// Keeps memory at one set of versions, at the price of a gap: unloads everything that is not
-// aspired, waits until it is gone, and only then loads, highest first.
-class ResourcePreservingPolicy : public VersionPolicy {
- public:
-  std::optional<VersionAction> NextAction(
-      absl::Span<const VersionSnapshot> versions) const override;
-};
+// Returns the next action for the versions of one name; nothing if there is none to take now. The
+// manager asks again after each action.
+//
+// The policy keeps a version ready at all times, at the price of memory for two. It unloads the
+// lowest ready version that is not aspired if nothing is aspired, if an aspired version is ready,
+// or if another version stays ready. Otherwise it loads the highest aspired version that is new.
+std::optional<VersionAction> NextAction(absl::Span<const VersionSnapshot> versions);
 
 }  // namespace tessera::serving

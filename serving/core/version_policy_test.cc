@@ -17,48 +17,33 @@ std::optional<VersionAction> Unload(int64_t version) {
   return VersionAction{VersionAction::Kind::kUnload, version};
 }
 
-TEST(AvailabilityPreservingPolicyTest, LoadsTheNewVersionBeforeUnloadingTheOld) {
-  AvailabilityPreservingPolicy policy;
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kReady, false}, {2, State::kNew, true}}),
+TEST(VersionPolicyTest, LoadsTheNewVersionBeforeUnloadingTheOld) {
+  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kNew, true}}),
             Load(2));
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kReady, false}, {2, State::kLoading, true}}),
+  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kLoading, true}}),
             std::nullopt);
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kReady, false}, {2, State::kReady, true}}),
+  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kReady, true}}),
             Unload(1));
 }
 
-TEST(AvailabilityPreservingPolicyTest, FailedNewVersionLeavesTheOldOne) {
-  AvailabilityPreservingPolicy policy;
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kReady, false}, {2, State::kEnded, true}}),
+TEST(VersionPolicyTest, FailedNewVersionLeavesTheOldOne) {
+  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kEnded, true}}),
             std::nullopt);
 }
 
-TEST(AvailabilityPreservingPolicyTest, OfSeveralOldOnesAllButOneGoEarlyLowestFirst) {
-  AvailabilityPreservingPolicy policy;
+TEST(VersionPolicyTest, OfSeveralOldOnesAllButOneGoEarlyLowestFirst) {
   Versions versions{{3, State::kReady, false}, {1, State::kReady, false}, {2, State::kReady, false},
                     {4, State::kNew, true},    {6, State::kNew, true},    {5, State::kNew, true}};
-  EXPECT_EQ(policy.NextAction(versions), Unload(1));
+  EXPECT_EQ(NextAction(versions), Unload(1));
   versions[1].state = State::kUnloading;
-  EXPECT_EQ(policy.NextAction(versions), Unload(2));
+  EXPECT_EQ(NextAction(versions), Unload(2));
   versions[2].state = State::kUnloading;
-  EXPECT_EQ(policy.NextAction(versions), Load(6));
+  EXPECT_EQ(NextAction(versions), Load(6));
 }
 
-TEST(AvailabilityPreservingPolicyTest, UnloadsEverythingWhenNothingIsAspired) {
-  AvailabilityPreservingPolicy policy;
-  EXPECT_EQ(policy.NextAction(Versions{{7, State::kReady, false}}), Unload(7));
-  EXPECT_EQ(policy.NextAction(Versions{{7, State::kUnloading, false}}), std::nullopt);
-}
-
-TEST(ResourcePreservingPolicyTest, LoadsOnlyOnceTheOldVersionIsGone) {
-  ResourcePreservingPolicy policy;
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kReady, false}, {2, State::kNew, true}}),
-            Unload(1));
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kUnloading, false}, {2, State::kNew, true}}),
-            std::nullopt);
-  EXPECT_EQ(policy.NextAction(Versions{{1, State::kEnded, false}, {2, State::kNew, true}}),
-            Load(2));
-  EXPECT_EQ(policy.NextAction(Versions{{2, State::kNew, true}, {3, State::kNew, true}}), Load(3));
+TEST(VersionPolicyTest, UnloadsEverythingWhenNothingIsAspired) {
+  EXPECT_EQ(NextAction(Versions{{7, State::kReady, false}}), Unload(7));
+  EXPECT_EQ(NextAction(Versions{{7, State::kUnloading, false}}), std::nullopt);
 }
 
 }  // namespace

@@ -94,7 +94,12 @@ class FakeLoader : public Loader {
 // A manager without pauses, and what its bus tells.
 class Fixture {
  public:
-  explicit Fixture(AspiredVersionsManager::Options options = {}) : monitor_(&bus_) {
+  explicit Fixture(AspiredVersionsManager::Options options = {})
+      : recording_(bus_.Subscribe([this](const ServableState& event) {
+          absl::MutexLock lock(&events_mu_);
+          events_.push_back(event);
+        })),
+        monitor_(&bus_) {
     options.bus = &bus_;
     if (options.load_retry_interval == absl::Minutes(1)) {
       options.load_retry_interval = absl::Milliseconds(1);
@@ -158,7 +163,8 @@ class Fixture {
   // "6 LOADING" and so on, for one name.
   std::vector<std::string> History(const std::string& name) {
     std::vector<std::string> events;
-    for (const ServableState& event : monitor_.RecentEvents()) {
+    absl::MutexLock lock(&events_mu_);
+    for (const ServableState& event : events_) {
       if (event.id.name != name) continue;
       events.push_back(absl::StrCat(event.id.version, " ", StateName(event.state)));
     }
@@ -171,6 +177,10 @@ class Fixture {
 
  private:
   ServableEventBus bus_;
+  absl::Mutex events_mu_;
+  std::vector<ServableState> events_ ABSL_GUARDED_BY(events_mu_);  // oldest first
+  // Subscribes before the monitor, so that an event that WaitUntil() has seen is in History().
+  const std::unique_ptr<ServableEventBus::Subscription> recording_;
   ServableStateMonitor monitor_;
   std::unique_ptr<AspiredVersionsManager> manager_;
 };
