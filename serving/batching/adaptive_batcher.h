@@ -1,4 +1,4 @@
-// AdaptiveBatcher: batches only of requests that have to wait anyway.
+// AdaptiveBatcher: batches only those requests that have to wait anyway.
 #pragma once
 
 #include <atomic>
@@ -7,15 +7,15 @@
 
 namespace tessera::serving {
 
-// A request that finds a core free runs at once, on the thread it came on: no queue, no timer, no
-// other thread. Once `num_slots` runs are under way, further requests queue up; whoever ends hands
-// its core to the batch that waits for longest, which the thread of its first request runs. So
-// batches form out of load alone, and grow with it.
+// A request that finds a free core runs at once, on the thread that it came on, without a queue, a
+// timer or another thread. While `num_slots` requests run, further ones are queued. A run that ends
+// hands its core to the batch that has waited for the longest time, and the thread of that batch's
+// first request runs it. So batches form under load alone, and grow with it.
 //
-// Lanes must have a batch_timeout of zero, no splitting and LoneRuns::kUnchanged.
+// Lanes must have a batch_timeout of zero, no splitting, and LoneRuns::kUnchanged.
 class AdaptiveBatcher : public Batcher {
  public:
-  // Runs at once; one for each core is meant.
+  // `num_slots` is the number of concurrent runs; it should be the number of cores.
   explicit AdaptiveBatcher(int num_slots) : free_slots_(num_slots) {}
 
   absl::Status Run(BatchLane& lane, int64_t rows, const RunOptions& options,
@@ -33,8 +33,8 @@ class AdaptiveBatcher : public Batcher {
   // Hands batches to threads as long as there are free slots.
   void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  // A slot is given back before it is looked whether anyone waits, and requests queue up before
-  // they look for a slot; both in one total order, so that no free slot is overlooked.
+  // A run gives its slot back before it checks whether a request waits, and a request is queued
+  // before it checks for a slot. Both are sequentially consistent, so that no free slot is missed.
   std::atomic<int> free_slots_;
   std::atomic<bool> anyone_waits_{false};
 };

@@ -1,4 +1,4 @@
-// What waits in queues and runs together.
+// Batch and BatchTask: requests in queues, and the batches that they run in.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class CancellationManager;
 
 namespace tessera::serving {
 
-// What a request is told whose deadline passes before it runs, with RESOURCE_EXHAUSTED.
+// Message of the RESOURCE_EXHAUSTED error of a request whose deadline passes before it runs.
 inline constexpr absl::string_view kLateInQueue =
     "Run() timeout exceeded while waiting in batching queue";
 
 struct Batch;
 
-// One request on its way through a queue. Lives with the thread that asks and waits until it is
-// settled.
+// One request on its way through a queue. It lives on the stack of the thread that made the
+// request, which waits until the task is settled.
 struct BatchTask {
-  // The request. Constant once it is queued; `feeds` belong to the thread that waits.
+  // The request, which does not change once it is queued. `feeds` belong to the waiting thread.
   absl::Span<const Tensor> feeds;
   int64_t rows = 0;
   absl::Time deadline = absl::InfiniteFuture();
@@ -39,18 +39,18 @@ struct BatchTask {
     std::vector<Tensor> outputs;
   };
 
-  // How far it is; guarded by the mutex of its Batcher. Settled when all parts are done.
+  // Progress, guarded by the mutex of the Batcher. The task is settled when all parts are done.
   int parts = 0;
   int parts_taken = 0;
   int parts_done = 0;
   bool cancelled = false;
-  absl::Status status;            // of the first part that failed
-  std::vector<Result> results;    // one a part, in the order they ended
+  absl::Status status;            // the error of the first part that failed
+  std::vector<Result> results;    // one for each part, in the order in which they ended
   std::unique_ptr<Batch> to_run;  // a batch that the waiting thread shall run
   absl::CondVar changed;
 };
 
-// Rows [begin, end) of a task, and what came of them.
+// Rows [begin, end) of a task, and the result of running them.
 struct BatchPart {
   BatchTask* task;
   int64_t begin;
@@ -62,13 +62,13 @@ struct BatchPart {
   bool is_whole() const { return rows() == task->rows; }
 };
 
-// Parts that run together, as far as their shapes let them.
+// Parts that run together, as far as their shapes allow it.
 struct Batch {
   std::vector<BatchPart> parts;
   int64_t rows = 0;
-  absl::Time opened;    // when its first part came
+  absl::Time opened;    // when its first part was added
   bool closed = false;  // takes no more parts
-  // Whether metrics tell of it.
+  // True if metrics count this batch.
   bool is_counted = true;
 };
 

@@ -1,4 +1,4 @@
-// BatchExecutor: runs what was gathered, and gives each request its share.
+// BatchExecutor: runs a batch, and gives each request its share of the outputs.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,21 @@
 
 namespace tessera::serving {
 
-// Runs the parts of a batch as one request where they can be merged, else in as few runs as their
-// dtypes and shapes allow. The rows that a run is padded with are cut from its outputs.
+// Runs the parts of a batch in one run if they can be merged, else in as few runs as their dtypes
+// and shapes allow. The rows that a run was padded with are cut from its outputs.
 //
-// No request fails for its neighbours' sake: where a merged run fails, each of its parts is run
-// again by itself, and only those that fail then have failed.
+// No request fails because of its neighbours: if a merged run fails, each of its parts is run again
+// by itself, and only those that fail then have failed.
 //
 // Thread-safe.
 class BatchExecutor {
  public:
-  // How a part runs that is merged with no other.
+  // How a part is run that is not merged with any other.
   enum class LoneRuns {
-    // As merged ones do: padded to an allowed size, and with outputs of as many rows as the inputs.
+    // Like merged parts: it is padded to an allowed size, and its outputs must have as many rows as
+    // its inputs.
     kLikeMerged,
-    // As without batching, whatever its outputs are.
+    // As without batching, whatever the shapes of its outputs are.
     kUnchanged,
   };
 
@@ -35,10 +36,11 @@ class BatchExecutor {
   BatchExecutor(std::shared_ptr<const Callable> callable, const BatchingOptions* options,
                 LoneRuns lone_runs, BatchMetrics* metrics);
 
-  // Sets the status and the outputs of each part: RESOURCE_EXHAUSTED if all of them are late;
-  // FAILED_PRECONDITION for outputs that cannot be shared out; what the run gives. A run has until
-  // the latest deadline of its parts. Requires whole parts or rows of tensors that have elements.
-  // Metrics count each part once, and each run; nothing of a batch that is not counted.
+  // Sets the status and the outputs of each part. The status is RESOURCE_EXHAUSTED if the deadlines
+  // of all parts have passed, FAILED_PRECONDITION if the outputs cannot be split by rows, else that
+  // of the run. The deadline of a run is the latest one of its parts. Requires whole parts, or rows
+  // of tensors that have elements. Metrics count each part once, and each run, unless the batch is
+  // not counted.
   void Execute(absl::Time now, Batch* batch) const;
 
   const Callable& callable() const { return *callable_; }
@@ -46,7 +48,7 @@ class BatchExecutor {
  private:
   using Parts = std::vector<BatchPart*>;
 
-  // Parts that can be merged, in the order of the batch.
+  // Returns groups of parts that can be merged, in the order of the batch.
   std::vector<Parts> Group(Batch& batch) const;
   absl::Status Run(const Parts& parts, absl::Time deadline, bool is_counted) const;
   absl::Status RunMerged(const Parts& parts, int64_t padded_rows, absl::Time deadline) const;

@@ -1,4 +1,4 @@
-// What batching is counted in, under TensorFlow Serving's names.
+// BatchMetrics: the metrics of batching, under TensorFlow Serving's names.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace tessera::serving {
 
-// The metrics /tensorflow/serving/batching_session/*. Thread-safe; lives as long as its registry.
+// The metrics /tensorflow/serving/batching_session/*. Thread-safe. Valid as long as the registry.
 class BatchMetrics {
  public:
-  // As on TensorFlow Serving's page, numbers and the histograms of sizes appear with the first use.
+  // As in TensorFlow Serving, the numbers and the histograms of sizes are on the page after their
+  // first use only.
   explicit BatchMetrics(MetricsRegistry* registry);
 
-  // How long a request waited until its batch began to run.
+  // Records how long a request waited until its batch began to run.
   void RecordQueued(absl::Duration time);
-  // One input tensor of one request.
+  // Records the rows of one input tensor of one request.
   void RecordInput(int64_t rows);
-  // One run of the model, of so many rows, of which `padding` repeat others.
+  // Records one run of the model with `rows` rows, of which `padding` repeat others.
   void RecordRun(int64_t rows, int64_t padding);
 
  private:

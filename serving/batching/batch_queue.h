@@ -1,4 +1,4 @@
-// BatchQueue: the requests for one compiled run that wait, gathered into batches.
+// BatchQueue: the waiting requests for one compiled run, gathered into batches.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace tessera::serving {
 
-// A line of batches, of which the last one may be open: it takes further requests until it is full
-// or one comes that does not fit. Where requests may be cut, each batch is filled to the last row.
+// A queue of batches. The last batch may be open: requests are added to it until it is full, or
+// until one comes that does not fit. If requests may be split, each batch is filled to the last
+// row.
 //
-// Knows neither threads nor clocks: whoever owns it gives the time, and guards it and its tasks by
-// one mutex. Tasks belong to the caller and must stay until they were taken or withdrawn.
+// Knows neither threads nor clocks. The owner passes the time, and guards the queue and its tasks
+// by one mutex. Tasks belong to the caller and must exist until they are taken or withdrawn.
 class BatchQueue {
  public:
   // Requires valid options, which must outlive the queue.
@@ -27,28 +28,28 @@ class BatchQueue {
   // "The batch scheduling queue to which this task was submitted is full; ...".
   absl::Status Add(BatchTask* task, absl::Time now);
 
-  // Takes a task out again; false, and nothing is changed, if a part of it was taken.
+  // Removes a task. Returns false, and changes nothing, if a part of it was taken already.
   bool Withdraw(BatchTask* task);
 
-  // When the first batch is to run: when it was opened, if it is closed, else once the timeout has
-  // passed. Infinite future for an empty queue.
+  // Returns the time at which the first batch is due: the time at which it was opened if it is
+  // closed, else the timeout after that. Infinite future for an empty queue.
   absl::Time DueTime() const;
-  // True if the first batch is to run by now. A clock that went back makes nobody wait for longer.
+  // Returns true if the first batch is due. A clock that was set back makes no request wait longer.
   bool IsDue(absl::Time now) const;
 
-  // From now on batches are due when they are opened.
+  // Makes batches due when they are opened, from now on.
   void StopWaiting() { timeout_ = absl::ZeroDuration(); }
 
-  // The first batch. Requires that there is one.
+  // Removes and returns the first batch. Requires that there is one.
   Batch Take();
 
   bool empty() const { return batches_.empty(); }
-  // Tasks whose last part waits.
+  // Returns the number of tasks whose last part is still queued.
   int num_tasks() const;
 
  private:
   absl::Status CheckSpace(int64_t rows) const;
-  // Rows that the open batch still takes; 0 if there is none.
+  // Returns the rows that may still be added to the open batch; 0 if there is none.
   int64_t OpenRows() const;
 
   const BatchingOptions& options_;

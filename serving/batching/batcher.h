@@ -1,4 +1,4 @@
-// Batcher: when requests run, on which thread, and which of them together.
+// Batcher: decides when requests run, on which thread, and which of them run together.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace tessera::serving {
 
-// One compiled run with the requests that wait for it. Belongs to whoever runs requests through it,
-// and must outlive them; it may go as soon as the last one has ended.
+// One compiled run with the requests that wait for it. The owner runs requests through it, and may
+// destroy it as soon as the last one of them has ended.
 class BatchLane {
  public:
   // `options` and `metrics` must outlive the lane; `options` must be valid.
@@ -33,31 +33,33 @@ class BatchLane {
   BatchQueue queue_;  // guarded by the mutex of the one Batcher it is used with
 };
 
-// Common to the ways of batching: the lanes that wait, in the order in which they are served, and
-// the waiting of requests. A server has one Batcher for all its models; lanes are served by the
-// time at which their first batch became due, so that none starves.
+// The base class of the ways of batching. It keeps the waiting lanes in the order in which they are
+// served, and makes requests wait. A server has one Batcher for all models. Lanes are served in the
+// order in which their first batches became due, so that none starves.
 //
-// Thread-safe. Must outlive the requests it runs.
+// Thread-safe. Must outlive the requests that it runs.
 class Batcher {
  public:
   virtual ~Batcher() = default;
 
-  // Runs one request of `rows` >= 1 rows through `lane` and waits until it has ended; the arguments
-  // are those of Callable::Run(). All its tensors have elements and the same first dimension.
+  // Runs one request of `rows` >= 1 rows through `lane` and waits until it has ended. The other
+  // arguments are those of Callable::Run(). All tensors must have elements and the same first
+  // dimension.
   // Errors: those of BatchQueue::Add() and BatchExecutor::Execute(); RESOURCE_EXHAUSTED if the
   // timeout, CANCELLED if a cancellation comes while it waits.
   virtual absl::Status Run(BatchLane& lane, int64_t rows, const RunOptions& options,
                            absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) = 0;
 
-  // True if a request that came now might wait for others, or for other threads.
+  // Returns true if a request that came now might wait for other requests or other threads.
   virtual bool MayWait() const = 0;
 
-  // From now on no batch of this lane waits for its timeout; for a version that goes.
+  // Makes batches of this lane run without waiting for their timeout, from now on. For a version
+  // that is to be unloaded.
   virtual void Drain(BatchLane& lane);
-  // The same for all lanes; for a server that ends.
+  // Does the same for all lanes. For a server that shuts down.
   virtual void DrainAll();
 
-  // Requests that are queued, or whose last part is.
+  // Returns the number of requests whose last part is still queued.
   int num_waiting() const ABSL_LOCKS_EXCLUDED(mu_);
 
  protected:
@@ -66,21 +68,22 @@ class Batcher {
     Batch batch;
   };
 
-  // As Run() says, through the queue. Before it waits it calls BatchQueued().
+  // Implements Run() through the queue of the lane. Calls BatchQueued() before it waits.
   absl::Status RunQueued(BatchLane& lane, int64_t rows, const RunOptions& options,
                          absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches)
       ABSL_LOCKS_EXCLUDED(mu_);
   virtual void BatchQueued() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
-  // Called when `task->to_run` has become a batch, on the task's thread and without the mutex.
+  // Called on the thread of a task, without the mutex, when the task was given a batch to run.
   virtual void RunGivenBatch(BatchLane& lane, Batch batch) = 0;
-  // Called when there are waiting batches that were not before, or none any more.
+  // Called when the first batch begins to wait (`any` is true), and when none waits any more.
   virtual void WaitingChanged(bool /*any*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {}
 
-  // Takes the batch that is due for longest, if there is one; otherwise `next_due` is when the next
-  // one will be. `lane` may be gone once the batch is delivered.
+  // Takes the batch that has been due for the longest time. If none is due, returns false and sets
+  // `next_due` to the time at which the next one will be. `due->lane` may be destroyed once the
+  // batch has been delivered.
   bool TakeDue(absl::Time now, DueBatch* due, absl::Time* next_due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Gives the parts of an executed batch to their tasks, whose threads go on.
+  // Gives the results of an executed batch to its tasks, and wakes their threads.
   void Deliver(Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool any_waiting() const ABSL_SHARED_LOCKS_REQUIRED(mu_) { return !waiting_.empty(); }
 
@@ -91,7 +94,7 @@ class Batcher {
   bool Withdraw(BatchLane& lane, BatchTask& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RemoveIfEmpty(BatchLane* lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  std::vector<BatchLane*> waiting_ ABSL_GUARDED_BY(mu_);  // those with batches
+  std::vector<BatchLane*> waiting_ ABSL_GUARDED_BY(mu_);  // lanes that have batches
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
 };
 

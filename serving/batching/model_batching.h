@@ -18,21 +18,22 @@
 
 namespace tessera::serving {
 
-// What a version's requests have to be so that they can be batched.
+// What becomes of requests that cannot be batched.
 enum class BatchingRules {
-  // TensorFlow Serving's: inputs without a first dimension, or whose first dimensions differ, are
-  // refused, and so are requests larger than a batch.
+  // They are refused, as by TensorFlow Serving: requests with an input without a first dimension,
+  // with first dimensions that differ, or with more rows than a batch.
   kStrict,
-  // What cannot be batched runs by itself, as without batching.
+  // They run by themselves, as without batching.
   kLenient,
 };
 
-// Gives each compiled run of a version its lane through the server's Batcher. Two signatures with
-// the same inputs and outputs share one.
+// Gives each compiled run of a version a lane through the server's Batcher. Two signatures with the
+// same inputs and outputs share one lane.
 //
 // Requests without rows, or with an input without elements, run by themselves at once. So do all
-// requests until StartServing(), on their own threads and uncounted by metrics: warming up must not
-// take the threads that serve other versions, and is nothing that a client asked. Thread-safe.
+// requests before StartServing(). They run on their own threads, because warm-up must not take the
+// threads that serve other versions, and metrics do not count them, because no client asked them.
+// Thread-safe.
 class ModelBatching : public RunWrapper {
  public:
   // `batcher` and `metrics` must outlive all callables. Errors: those of
@@ -66,7 +67,7 @@ class ModelBatching : public RunWrapper {
   const std::shared_ptr<Version> version_;
   absl::Mutex mu_;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
-  // By feeds and fetches.
+  // The key is the feeds and fetches.
   std::map<std::pair<Tensors, Tensors>, std::weak_ptr<const BatchedCallable>> callables_
       ABSL_GUARDED_BY(mu_);
 };

@@ -1,4 +1,4 @@
-// PooledBatcher: batching as TensorFlow Serving does it.
+// PooledBatcher: batches with the rules and the threads of TensorFlow Serving.
 #pragma once
 
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace tessera::serving {
 
-// Batches run on threads of their own. A batch runs when it is full or its first request has waited
-// for the timeout, and a thread is free; while all are busy, requests gather.
+// Batches run on a pool of threads. A batch runs when it is full, or when its first request has
+// waited for the timeout, and a thread is free. While all threads are busy, batches grow.
 //
 // The destructor requires that all requests have ended.
 class PooledBatcher : public Batcher {
  public:
   struct Options {
     std::string name = "batch_threads";  // shown by top -H, cut at 15 characters
-    int num_threads = 1;                 // batches that run at once
+    int num_threads = 1;                 // the number of batches that run at once
   };
   explicit PooledBatcher(const Options& options);
   ~PooledBatcher() override;
 
   absl::Status Run(BatchLane& lane, int64_t rows, const RunOptions& options,
                    absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) override;
-  // Always: whoever runs a request here waits for another thread at least.
+  // Always true: a request waits at least for another thread.
   bool MayWait() const override { return true; }
   void Drain(BatchLane& lane) override;
   void DrainAll() override;

@@ -1,5 +1,4 @@
-// RunWrapper: what stands between a version's requests and its compiled runs; how batching comes
-// in.
+// RunWrapper: stands between the requests to a version and its compiled runs. Batching is one.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +15,23 @@ class RunWrapper {
  public:
   virtual ~RunWrapper() = default;
 
-  // What requests are to run instead of `callable`, with the same signature. Called once for each
-  // compiled run; what it returns may outlive the wrapper.
+  // Returns a callable with the same signature that requests run in place of `callable`. Called
+  // once for each compiled run. The returned callable may outlive the wrapper.
   virtual absl::StatusOr<std::shared_ptr<const Callable>> Wrap(
       std::shared_ptr<const Callable> callable) = 0;
 
-  // True if a request that came now might wait for others, and so had better not hold up a thread
-  // that reads requests.
+  // Returns true if a request that came now might wait for others. Such a request should not run on
+  // a thread that reads requests.
   virtual bool MayWait() const = 0;
 
-  // Rows that runs are likely to have, for which the version had better be warm; ascending.
+  // Returns the numbers of rows that runs are likely to have, in ascending order. Warm-up asks
+  // these.
   virtual std::vector<int64_t> LikelyRows() const = 0;
 
-  // The version is loaded and warm: from now on requests come from outside.
+  // Tells that the version is loaded and warm. From now on requests come from clients.
   virtual void StartServing() = 0;
-  // The version is to be unloaded: hardly any further requests will come, and those that are there
-  // should end soon.
+  // Tells that the version will be unloaded. Hardly any requests will come from now on, and waiting
+  // ones should end soon.
   virtual void BeginDraining() = 0;
 };
 

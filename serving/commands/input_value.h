@@ -1,4 +1,4 @@
-// Values of inputs as they are written on a command line.
+// Reads the values of inputs on a command line.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace tessera::serving {
 
-// The tensor that `value` stands for:
-//   [[1, 2], [3, 4]]      JSON, as the REST API takes it in columns; NaN and Infinity are numbers
+// Returns the tensor that `value` describes:
+//   [[1, 2], [3, 4]]      JSON, as in columns of the REST API; NaN and Infinity are numbers
 //   "text"                a string; bytes are {"b64": "..."}
 //   @values.json          a file with such a value
 //   @values.npy           a file that numpy.save() wrote
-// Errors: INVALID_ARGUMENT for what is no such value, has more behind it, or is not of type
-// `dtype`; NOT_FOUND for a file that is not there; those of ParseNpy().
+// Errors: INVALID_ARGUMENT if the value is none of these, has text after it, or is not of type
+// `dtype`; NOT_FOUND if there is no such file; those of ParseNpy().
 absl::StatusOr<Tensor> ReadInputValue(DType dtype, const std::string& value);
 
 }  // namespace tessera::serving

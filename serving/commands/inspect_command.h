@@ -1,4 +1,4 @@
-// `tessera inspect`.
+// The command `tessera inspect`.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tessera::serving {
 
-// Prints what is in a SavedModel, a GraphDef or a checkpoint; `args` are without the command. See
-// --help. Returns the exit code: 0, 1 if there is nothing to describe, 2 for wrong arguments.
+// Describes a SavedModel, a GraphDef or a checkpoint on stdout, see --help. `args` do not include
+// the command. Returns the exit code: 0; 1 if there is nothing to describe; 2 for wrong arguments.
 int InspectCommand(absl::Span<const std::string> args);
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// Arrays that numpy.save() wrote.
+// Reads arrays that numpy.save() has written.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace tessera::serving {
 
-// The array in the bytes of a .npy file, of format version 1 to 3. Arrays of numbers and bools in
-// either byte order and either memory order; of fixed-width byte strings ("S5") as string tensors,
-// without their padding.
+// Returns the array in the bytes of a .npy file of format version 1 to 3. The elements may be
+// numbers and bools, in either byte order, and the array in either memory order. Fixed-width byte
+// strings
+// ("S5") become string tensors without their padding.
 //
 // Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 //
-// Errors: INVALID_ARGUMENT for what is no such file or is cut short; UNIMPLEMENTED for other
+// Errors: INVALID_ARGUMENT if the bytes are no such file, or end early; UNIMPLEMENTED for other
 // element types.
 absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes);
 

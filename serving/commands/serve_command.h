@@ -1,4 +1,4 @@
-// `tessera serve`, and what tensorflow_model_server stands for.
+// The command `tessera serve`, which is also what the program does as tensorflow_model_server.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tessera::serving {
 
-// Serves until SIGTERM or SIGINT, which lets requests under way finish; a second one ends the
-// process at once. `program` is the name that usage shows; `args` are without it. Returns the exit
-// code: 0 after a signal or --version; 255 for --help, a flag's value that does not fit, and a
-// server that could not start, whose error goes to stdout.
+// Serves until SIGTERM or SIGINT. The first signal lets running requests finish; a second one ends
+// the process at once. `program` is the name that usage shows; `args` do not include it. Returns
+// the exit code: 0 after a signal or --version; 255 for --help, for a flag with a wrong value, and
+// if the server could not start, in which case the error is printed to stdout.
 int ServeCommand(const std::string& program, absl::Span<const std::string> args);
 
 }  // namespace tessera::serving

@@ -1,10 +1,10 @@
-// What `--version` tells.
+// The versions that `--version` prints.
 #pragma once
 
 namespace tessera::serving {
 
 inline constexpr char kVersion[] = "0.1.0";
-// The releases whose behaviour and graphs this server stands in for.
+// The releases of TensorFlow Serving and TensorFlow whose behaviour and graphs this server has.
 inline constexpr char kModelServerVersion[] = "2.20.0 (Tessera 0.1.0)";
 inline constexpr char kLibraryVersion[] = "2.21.0 (Tessera 0.1.0)";
 

@@ -1,4 +1,5 @@
-// ElasticPool: threads that come when there is work and go when there is none.
+// ElasticPool: a thread pool that starts threads when there is work and ends them when there is
+// none.
 #pragma once
 
 #include <deque>
@@ -15,9 +16,9 @@
 
 namespace tessera::serving {
 
-// Runs closures that may block: loads of models, requests. An idle server has none of its threads,
-// and a closure waits only if `max_threads` are busy already. For computation split over cores, see
-// ThreadPool of the runtime.
+// Runs closures that may block, such as loads of models and requests. An idle pool has no threads,
+// and a closure waits only if `max_threads` are busy already. Computation that is split over cores
+// belongs to the runtime's ThreadPool instead.
 //
 // Thread-safe. The destructor waits for all closures.
 class ElasticPool {
@@ -25,9 +26,10 @@ class ElasticPool {
   struct Options {
     std::string name = "elastic";  // shown by top -H, cut at 15 characters
     int max_threads = 1;
-    // Of the threads, and of those they start. Closures of lowered threads are paced, too.
+    // Priority of the threads, and of those that they start. If it is lowered, the closures are
+    // paced, too.
     ThreadPriority priority = ThreadPriority::kNormal;
-    // That they stay on. Empty: any.
+    // The cores that the threads stay on. Empty: any core.
     CoreSet cores;
     // An idle thread ends after this long.
     absl::Duration idle_timeout = absl::Seconds(10);
@@ -38,8 +40,8 @@ class ElasticPool {
   ElasticPool& operator=(const ElasticPool&) = delete;
 
   void Schedule(std::function<void()> closure);
-  // For closures that turn out to hold threads for ever. Threads above a lowered limit end when
-  // they are done.
+  // Changes the limit, for closures that turn out to hold threads for ever. Threads above a lowered
+  // limit end when their closures are done.
   void set_max_threads(int max_threads);
   int num_threads() const;
 
@@ -55,7 +57,7 @@ class ElasticPool {
   absl::CondVar thread_ended_;
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mu_);
   Threads threads_ ABSL_GUARDED_BY(mu_);
-  Threads ended_ ABSL_GUARDED_BY(mu_);  // to be joined by whoever comes by
+  Threads ended_ ABSL_GUARDED_BY(mu_);  // the next caller joins them
   int idle_ ABSL_GUARDED_BY(mu_) = 0;
   int max_threads_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

@@ -1,4 +1,4 @@
-// Loader: how one version comes into memory and leaves it.
+// Loader: brings one version of a servable into memory and removes it.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,28 +8,31 @@
 
 namespace tessera::serving {
 
-// Owns what it loads. A manager calls EstimateMemory() and Load() on its load threads, again after
-// a failure, then Unload() on an unload thread once nobody holds the servable, and destroys the
-// loader there. Never two of these calls at a time. Before Unload() comes BeginDraining(), on the
-// manager's own thread; Health() may come beside the others.
+// Owns the servable that it loads. A manager makes these calls, never two of the first four at a
+// time:
+//   EstimateMemory(), Load()   on a load thread, both again after a failure
+//   BeginDraining()            on the manager's own thread, when the version is to go
+//   Unload()                   on an unload thread, once nobody holds the servable; the loader is
+//                              destroyed there
+//   Health()                   at any time between Load() and Unload(), beside the other calls
 class Loader {
  public:
   virtual ~Loader() = default;
 
-  // What the servable will take, roughly. Called before each Load(); an error stands for a failed
-  // load of a version that has not got as far as loading: a directory that is none.
+  // Returns roughly how much memory the servable will take. Called before each Load(). An error
+  // counts as a failed load, for example because the directory is a file.
   virtual absl::StatusOr<MemoryEstimate> EstimateMemory() { return MemoryEstimate(); }
-  // Makes the servable. May take long. After an error everything is as before the call.
+  // Makes the servable. May take long. After an error the loader is as it was before the call.
   virtual absl::Status Load() = 0;
-  // The servable is to be unloaded: nobody gets hold of it any more, but some still have it and
-  // work with it, perhaps in other calls of this moment. Must not wait.
+  // Tells that the servable will be unloaded. Nobody acquires it any more, but requests that hold
+  // it still use it, perhaps while this call runs. Must not wait.
   virtual void BeginDraining() {}
   // Destroys the servable and gives its memory back.
   virtual void Unload() = 0;
-  // The servable between Load() and Unload().
+  // Returns the servable. Called between Load() and Unload().
   virtual AnyServable servable() = 0;
-  // Whether the loaded servable can still answer rightly; not so if what it was made from was taken
-  // from under it. Cheap; thread-safe. An error ends the version.
+  // Returns OK if the loaded servable can still answer correctly. It cannot if the files that it
+  // was made from were damaged meanwhile. Must be cheap and thread-safe. An error ends the version.
   virtual absl::Status Health() const { return absl::OkStatus(); }
 };
 

@@ -1,4 +1,4 @@
-// AspiredVersionsManager: keeps in memory what the sources aspire to.
+// AspiredVersionsManager: keeps in memory the versions that the sources aspire to.
 #pragma once
 
 #include <cstdint>
@@ -36,67 +36,73 @@ namespace tessera::serving {
 //   ASSIGN_OR_RETURN(auto model, manager.Acquire<Model>({"resnet"}));
 //   model->Predict(...);                              // the version lives until the handle dies
 //
-// A version moves through the states of servable_state.h. The latest call of SetAspiredVersions()
-// for a name replaces all earlier ones: a version left out is to be unloaded, when the policy sees
-// fit; but for one whose loader finds it damaged, nothing is unloaded for any other reason. Names
-// never wait for each other's loads. A version that failed stays at its end, with the reason, while
-// it stays aspired; it is tried again once its source tells another revision of it, or leaves it
-// out and aspires to it again. A version aspired while it is being unloaded is loaded anew after
-// that. A version that the memory limit has no room for fails, and is tried again once there is.
+// A version moves through the states of servable_state.h.
 //
-// What Acquire() sees and what the bus tells agree in this order: a version is acquirable before
-// its kAvailable is published, and until its kUnloading has been published. So whoever waits for an
-// event never asks too early, and no request without a version fails during a switch.
+// The latest call of SetAspiredVersions() for a name replaces all earlier ones. A version that it
+// leaves out is unloaded when the version policy allows it. A version is unloaded for one other
+// reason alone, which is that its loader finds it damaged. Names never wait for each other's loads.
+//
+// A version that failed stays in state kEnd, with the reason, while it stays aspired. It is tried
+// again when its source tells another revision of it, or leaves it out and then aspires to it
+// again. A version that is aspired while it is being unloaded is loaded anew after that. A version
+// that does not fit into the memory limit fails, and is tried again once it fits.
+//
+// A version can be acquired before its kAvailable is published, and until its kUnloading has been
+// published. So a client that waits for an event never asks too early, and no request without a
+// version fails during a switch.
 //
 // Thread-safe. Acquire() takes no lock, waits for no load or unload, and writes nothing that
-// another core's Acquire() reads.
+// Acquire() on another core reads.
 class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
  public:
   struct Options {
-    // Told of every state change; may be null. Must outlive the manager.
+    // Every state change is published here. May be null. Must outlive the manager.
     ServableEventBus* bus = nullptr;
-    // Versions of one name loaded at a time. With 0, one, highest first, its retries included, and
-    // names share as many threads as there are cores. With more, as many loads as threads, of
-    // whatever name.
+    // Threads that load versions. With 0, the names share as many threads as there are cores, and
+    // the versions of a name are loaded one after the other, highest first, each with its retries.
+    // With more, as many versions are loaded at once as there are threads, whatever their names.
     int num_load_threads = 0;
-    // 0: one thread.
+    // Threads that unload versions. 0 counts as 1.
     int num_unload_threads = 0;
-    // Further tries after a failed load. A pause before a try holds no thread; the first is a
-    // sixteenth of the interval, then they double up to it.
+    // Further tries after a failed load, and the longest pause before one. The first pause is a
+    // sixteenth of the interval; the next ones double until they reach it. No thread is held during
+    // a pause.
     int max_load_retries = 5;
     absl::Duration load_retry_interval = absl::Minutes(1);
-    // Bytes that loaders may estimate together; 0: any number.
+    // The most bytes that the estimates of all loaded versions may add up to. 0: no limit.
     int64_t memory_limit = 0;
-    // Of load and unload threads once StartYielding() was called.
+    // Priority of the load and unload threads after StartYielding().
     ThreadPriority priority = ThreadPriority::kIdle;
-    // Where loads then compute, in place of the pools of requests, which may not be held up. Null:
-    // there. Must outlive the manager.
+    // The pool that loads compute in after StartYielding(), so that they do not hold up requests.
+    // Null: loads compute in the pools of requests. Must outlive the manager.
     ThreadPool* background_pool = nullptr;
-    // That load threads then stay on, however many they are, with all threads that they start; the
-    // pool's ought to do so too. Empty: any.
+    // The cores that load threads, and all threads that they start, stay on after StartYielding().
+    // The threads of background_pool ought to stay on them too. Empty: any core.
     CoreSet load_cores;
-    // A load that takes longer is logged and no longer counts: others of its name, and as many
-    // threads as if it were not there, go on.
+    // A load that takes longer than this is logged, and no longer counts as one of the loads at a
+    // time: other versions of its name are loaded, and a thread is started in place of its own.
     absl::Duration slow_load = absl::Minutes(1);
-    // Between two looks at the health of what is loaded.
+    // Time between two checks of the health of loaded versions.
     absl::Duration health_interval = absl::Seconds(1);
-    // Called on a thread of its own after unloads, once for several: gives freed memory back.
+    // Gives freed memory back to the system. Called after unloads, once for several of them, on a
+    // thread of its own.
     std::function<void()> trim_memory;
   };
 
   explicit AspiredVersionsManager(const Options& options);
-  // Ends retries, waits for loads under way and for all handles, and unloads everything.
+  // Ends retries, waits for running loads and for all handles, and unloads everything.
   ~AspiredVersionsManager() override;
 
   void SetAspiredVersions(absl::string_view name,
                           AspiredVersions<std::unique_ptr<Loader>> versions) override;
 
-  // Says that requests come from now on, for which loads make way. Before that there is nobody to
-  // yield to, and the sooner the first versions are up the better.
+  // Tells that requests come from now on: later loads run at Options::priority. Before that there
+  // is nobody to yield to, and loads run at normal priority so that the first versions are up
+  // sooner.
   void StartYielding();
 
-  // A handle to the asked version, or to the highest available one.
-  // Errors: NOT_FOUND if that is not available; INVALID_ARGUMENT if the servable is no T.
+  // Returns a handle to the requested version, or to the highest available one if the request names
+  // none. Errors: NOT_FOUND if there is none; INVALID_ARGUMENT if the servable is not a T.
   template <typename T>
   absl::StatusOr<ServableHandle<T>> Acquire(const ServableRequest& request) const {
     HolderCount::Stripe* stripe = nullptr;
@@ -111,10 +117,10 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
     return ServableHandle<T>(servable, &served->id, stripe);
   }
 
-  // Versions of `name` that can be acquired now, ascending. Takes no lock.
+  // Returns the versions of `name` that can be acquired now, in ascending order. Takes no lock.
   std::vector<int64_t> AvailableVersions(absl::string_view name) const;
 
-  // What versions have been granted of the memory limit, by their estimates: from before they are
+  // Returns the estimates of the versions that count against the memory limit: from before they are
   // loaded until they have been unloaded.
   std::map<ServableId, MemoryEstimate> MemoryInUse() const { return memory_.reserved(); }
 
@@ -138,26 +144,27 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   void RunLoop();
   void AddVersion(Name& name, ServableData<std::unique_ptr<Loader>> data)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What a new call of SetAspiredVersions() means for a version there is. True if it must be added
-  // anew once it is gone.
+  // Applies a new call of SetAspiredVersions() to a version that exists. Returns true if the
+  // version must be added anew once it is gone.
   bool AspireAgain(Version& version, bool was_aspired, ServableData<std::unique_ptr<Loader>>& data)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Does all that can be done for a name now; the earliest time at which there is more to do.
+  // Does all that can be done for a name now. Returns the earliest time at which there is more to
+  // do.
   absl::Time Advance(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Time AdvanceVersions(Name& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Takes one action of the policy; false if there is none to take now.
+  // Takes one action of the version policy. Returns false if there is none to take now.
   bool FollowPolicy(Name& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Ends versions that their loaders find damaged.
+  // Ends the versions whose loaders find them damaged.
   void CheckHealth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartLoad(Version& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CountSlowLoads(int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void StartDraining(Version& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(Version& version, absl::Status health) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // On load and unload threads.
+  // These run on load and unload threads.
   void Load(Version& version) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status TryLoad(Version& version) ABSL_LOCKS_EXCLUDED(mu_);
   void Unload(Version& version) ABSL_LOCKS_EXCLUDED(mu_);
-  // Memory was given back: versions that had no room may have it now.
+  // Tries versions again that did not fit into the memory limit. Called when memory was given back.
   void RetryRefused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ScheduleTrim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PublishState(const Version& version, State state, absl::Status health = absl::OkStatus())
@@ -169,7 +176,7 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   absl::Mutex mu_;
   absl::CondVar work_;
   absl::flat_hash_map<std::string, std::unique_ptr<Name>> names_ ABSL_GUARDED_BY(mu_);
-  // Names to look at, and when to look at names that wait for something.
+  // Names to advance now, and the times at which to advance names that wait for something.
   absl::flat_hash_set<std::string> dirty_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, absl::Time> alarms_ ABSL_GUARDED_BY(mu_);
   absl::Time next_health_check_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
@@ -178,7 +185,7 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   bool trim_pending_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   MemoryBudget memory_;
-  // At normal priority: malloc's locks are held meanwhile, which requests may wait for.
+  // Runs at normal priority, because it holds locks of malloc that requests may wait for.
   ElasticPool trim_pool_;
   ElasticPool first_load_pool_;
   ElasticPool load_pool_;

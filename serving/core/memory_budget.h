@@ -1,4 +1,4 @@
-// MemoryBudget: what versions take, and whether one more fits.
+// MemoryBudget: the memory that loaded versions take, and whether another version fits.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,43 @@
 
 namespace tessera::serving {
 
-// Bytes that a version takes, roughly.
+// Rough number of bytes that a version takes.
 struct MemoryEstimate {
-  // Of files that are mapped: processes that serve the same files share them, and the kernel can
-  // drop and read them again.
+  // Bytes of mapped files. Processes that serve the same files share them, and the kernel can drop
+  // them and read them again.
   int64_t mapped = 0;
-  // The rest: graph, packed weights, buffers.
+  // All other memory: the graph, packed weights, buffers.
   int64_t heap = 0;
 
   int64_t total() const { return mapped + heap; }
 };
 
-// "512 B", "1.5 GiB".
+// Formats a number of bytes: "512 B", "1.5 GiB".
 std::string BytesText(int64_t bytes);
 
-// Counts the estimates of what is loaded against a limit. Mapped files count like the rest: what a
-// model computes with must stay in memory, or each request waits for the disk.
+// Counts the estimates of loaded versions against a limit. Mapped files count like all other
+// memory, because weights that do not stay in memory make each request wait for the disk.
 //
 //   MemoryBudget budget(int64_t{8} << 30);
 //   RETURN_IF_ERROR(budget.Reserve(id, estimate));
-//   ... load; when it failed, or was unloaded:
+//   ... load the version; after it has been unloaded, or the load has failed:
 //   budget.Release(id);
 //
 // Thread-safe.
 class MemoryBudget {
  public:
-  // In bytes; 0 or less: no limit.
+  // `limit` is in bytes; there is none if it is 0 or less.
   explicit MemoryBudget(int64_t limit) : limit_(limit) {}
 
   // Requires that nothing is reserved for `id`.
-  // Errors: RESOURCE_EXHAUSTED with what is missing and what helps; then nothing is reserved.
+  // Errors: RESOURCE_EXHAUSTED, saying how much is missing and what helps; nothing is reserved
+  // then.
   absl::Status Reserve(const ServableId& id, const MemoryEstimate& estimate);
   void Release(const ServableId& id);
-  // Whether Reserve() would succeed now.
+  // Returns true if Reserve() would succeed now.
   bool Fits(const MemoryEstimate& estimate) const;
   int64_t in_use() const;
-  // What is reserved now, and for whom.
+  // Returns the reservations there are now, by version.
   std::map<ServableId, MemoryEstimate> reserved() const;
 
  private:

@@ -1,6 +1,6 @@
-// A hash for names that every request looks up: a few instructions for each eight bytes, CRC-32C by
-// the processor's own instruction. Names are those of a configuration, not of requests: nobody
-// chooses them to collide.
+// NameHash: a fast hash for the names of models, one of which every request looks up. It computes
+// CRC-32C with the processor's instruction, eight bytes at a time. The keys of the table come from
+// the configuration, not from requests, so that nobody can choose them to collide.
 #pragma once
 
 #include <nmmintrin.h>

@@ -1,12 +1,12 @@
-// RcuPointer: immutable data behind a pointer that readers follow without locks or shared writes.
+// RcuPointer: a pointer to immutable data that readers follow without locks or shared writes.
 //
 //   RcuPointer<Map> map;
 //   map.Publish(std::make_unique<Map>(...));                       // one writer at a time
 //   Version* v = map.Read([&](const Map* m) { return m ? m->Find(name) : nullptr; });
 //
-// Read-copy-update: a reader marks its own thread's slot while it looks; a writer swaps the
-// pointer, waits until every slot that was marked then has been released at least once, and frees
-// the old data. See P. McKenney, "Is Parallel Programming Hard", chapter 9.
+// This is read-copy-update. A reader marks the slot of its own thread while it reads. A writer
+// swaps the pointer, waits until every slot that was marked at that moment has been released at
+// least once, and frees the old data. See P. McKenney, "Is Parallel Programming Hard", chapter 9.
 #pragma once
 
 #include <atomic>
@@ -18,19 +18,19 @@ namespace tessera::serving {
 
 namespace rcu {
 
-// A thread's mark: odd while the thread reads. Threads, not pointers, have slots, so the set of
-// them is the process's.
+// The mark of a thread; `sections` is odd while the thread reads. A thread has one slot for all
+// RcuPointers, so the set of slots belongs to the process.
 struct alignas(64) ReaderSlot {
   std::atomic<uint64_t> sections{0};
-  int depth = 0;  // of nested reads; the thread's own
+  int depth = 0;  // how many reads are nested now; used by the thread alone
 };
 
-// The calling thread's slot, registered at its first use.
+// Returns the calling thread's slot, which is registered at its first use.
 ReaderSlot& ThreadSlot();
 // True if the kernel's membarrier() makes plain stores of readers enough. Set before the first slot
 // is handed out.
 extern std::atomic<bool> readers_need_no_fence;
-// Returns when all reads that were under way have ended. Must not be called within one.
+// Returns when all reads that were under way have ended. Must not be called during a read.
 void Synchronize();
 
 class ReadSection {
@@ -59,7 +59,7 @@ class ReadSection {
 
 }  // namespace rcu
 
-// Thread-safe, but for concurrent calls of Publish(), which the owner serialises.
+// Thread-safe, except that the owner must serialise calls of Publish().
 template <typename T>
 class RcuPointer {
  public:
@@ -69,15 +69,15 @@ class RcuPointer {
   RcuPointer(const RcuPointer&) = delete;
   RcuPointer& operator=(const RcuPointer&) = delete;
 
-  // What `read` makes of the current data, null before the first Publish(). The data is valid
-  // within `read` alone, which must be short and must not wait for a writer.
+  // Returns what `read` returns for the current data, which is null before the first Publish(). The
+  // data is valid during `read` alone. `read` must be short and must not wait for a writer.
   template <typename F>
   auto Read(F&& read) const {
     rcu::ReadSection section;
     return std::forward<F>(read)(data_.load(std::memory_order_seq_cst));
   }
 
-  // Shows `data` to later readers, waits for earlier ones, and frees what they saw.
+  // Makes `data` the current data, waits for the readers of the old data, and frees that.
   void Publish(std::unique_ptr<const T> data) {
     const T* old = data_.exchange(data.release(), std::memory_order_seq_cst);
     rcu::Synchronize();

@@ -1,4 +1,4 @@
-// Where managers tell what happens to versions.
+// ServableEventBus: tells subscribers of every change of a version's state.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class ServableEventBus {
  public:
   using Callback = std::function<void(const ServableState&)>;
 
-  // Ends the subscription in its destructor, after which the callback does not run.
+  // The destructor ends the subscription. The callback does not run after it has returned.
   class Subscription {
    public:
     ~Subscription();

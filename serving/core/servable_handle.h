@@ -1,4 +1,4 @@
-// Handles: shares in a version that keep it loaded.
+// ServableHandle: a reference to a version of a servable, which keeps that version loaded.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace tessera::serving {
 
-// How many handles a version has. The count is spread over cache lines, so that threads that serve
-// the same version do not take turns on one. A handle is counted where it was acquired and leaves
-// there, on whatever thread it dies.
+// Counts the handles of a version. The count is spread over stripes, one cache line each, so that
+// threads that serve the same version do not contend for one line. A handle decrements the stripe
+// that it incremented, on whatever thread it is destroyed.
 class HolderCount {
  public:
   struct alignas(64) Stripe {
     std::atomic<int64_t> holders{0};
   };
 
-  // The calling thread's stripe.
+  // Returns the stripe of the calling thread.
   Stripe& ThreadStripe() { return stripes_[ThreadIndex() % kStripes]; }
-  // True if nobody holds the version. Final only once nobody can acquire it any more.
+  // Returns true if there is no handle. That is final only once no more handles can be acquired.
   bool IsZero() const {
     for (const Stripe& stripe : stripes_) {
       if (stripe.holders.load(std::memory_order_acquire) != 0) return false;
@@ -40,14 +40,14 @@ class HolderCount {
   std::array<Stripe, kStripes> stripes_;
 };
 
-// A pointer that knows what it points to, without RTTI.
+// A pointer to an object of any type, which remembers the type without RTTI.
 class AnyServable {
  public:
   AnyServable() = default;
   template <typename T>
   explicit AnyServable(T* object)
       : type_(&kTypeTag<T>), object_(const_cast<std::remove_const_t<T>*>(object)) {}
-  // Null if it holds another type.
+  // Returns null if the object is of another type.
   template <typename T>
   T* get() const {
     return type_ == &kTypeTag<T> ? static_cast<T*>(object_) : nullptr;
@@ -60,14 +60,14 @@ class AnyServable {
   void* object_ = nullptr;
 };
 
-// A share in a version: the servable is not unloaded while the handle lives. Movable, empty after a
-// move. As thread-safe as a plain pointer; may die on another thread than it was acquired on.
-// A manager waits in its destructor for the handles it gave out.
+// A reference to a servable, which is not unloaded while the handle exists. Movable; empty after it
+// was moved from. As thread-safe as a plain pointer, and may be destroyed on another thread than
+// the one that acquired it. The destructor of a manager waits for all of its handles.
 template <typename T>
 class ServableHandle {
  public:
   ServableHandle() = default;
-  // Takes over one count of `stripe`. For managers.
+  // Takes over one count of `stripe`. Only managers call this.
   ServableHandle(T* servable, const ServableId* id, HolderCount::Stripe* stripe)
       : servable_(servable), id_(id), stripe_(stripe) {}
   ServableHandle(ServableHandle&& other) noexcept
@@ -88,7 +88,7 @@ class ServableHandle {
   T* operator->() const { return servable_; }
   T& operator*() const { return *servable_; }
   explicit operator bool() const { return servable_ != nullptr; }
-  // Lives as long as the handle.
+  // The reference is valid as long as the handle.
   const ServableId& id() const { return *id_; }
   int64_t version() const { return id_->version; }
 

@@ -15,7 +15,7 @@ struct ServableId {
   std::string name;
   int64_t version = 0;
 
-  // "{name: resnet version: 3}": the form clients of TensorFlow Serving see in messages.
+  // Returns "{name: resnet version: 3}", the form in TensorFlow Serving's messages.
   std::string ToString() const { return absl::StrCat("{name: ", name, " version: ", version, "}"); }
   friend bool operator==(const ServableId& a, const ServableId& b) {
     return a.version == b.version && a.name == b.name;
@@ -25,13 +25,13 @@ struct ServableId {
   }
 };
 
-// What a request asks for: a version, or the highest one that is available.
-// Views the name: valid as long as the caller's string.
+// The servable that a request asks for: a given version, or the highest one that is available.
+// Holds a view of the name, and is valid as long as the caller's string.
 struct ServableRequest {
   absl::string_view name;
   std::optional<int64_t> version;
 
-  // "Latest(resnet)" or "Specific(resnet, 3)".
+  // Returns "Latest(resnet)" or "Specific(resnet, 3)".
   std::string ToString() const {
     return version ? absl::StrCat("Specific(", name, ", ", *version, ")")
                    : absl::StrCat("Latest(", name, ")");

@@ -1,4 +1,4 @@
-// What state a version is in, as clients are told by GetModelStatus.
+// ServableState: the state of a version, as GetModelStatus tells clients.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace tessera::serving {
 
-// The states of tensorflow.serving.ModelVersionStatus, with its numbers. A version goes through
-// them in this order, and may skip some: one whose load fails goes from kLoading to kEnd.
+// The states of tensorflow.serving.ModelVersionStatus, with the same numbers. A version goes
+// through them in this order and may skip some. For example, it goes from kLoading to kEnd if its
+// load fails.
 enum class State {
   kStart = 10,      // aspired; nothing has been done yet
   kLoading = 20,    // being loaded, or waiting to be loaded again after a failure
   kAvailable = 30,  // answers requests
   kUnloading = 40,  // answers no new request; those that hold it may finish
-  kEnd = 50,        // gone, or failed: then its health says why
+  kEnd = 50,        // unloaded, or failed; after a failure, health says why
 };
 
-// "START" and so on.
+// Returns "START", "LOADING" and so on.
 absl::string_view StateName(State state);
 
 struct ServableState {
   ServableId id;
   State state = State::kStart;
-  absl::Status health;  // not OK: why the version is at its end
-  absl::Time time;      // when it came into this state
-  // Place among all events of the bus, counted from 1; the bus sets it.
+  absl::Status health;  // why the version failed; OK if it did not
+  absl::Time time;      // when the version entered this state
+  // Number of this event among all events of the bus, counted from 1. The bus sets it.
   uint64_t sequence = 0;
 };
 

@@ -1,4 +1,4 @@
-// Remembers the states of all versions that were ever published, and waits for them.
+// ServableStateMonitor: remembers the states of all versions, and waits for states.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,29 @@ namespace tessera::serving {
 // Thread-safe.
 class ServableStateMonitor {
  public:
-  // Latest states by version, highest version first.
+  // The latest state of each version of one name, highest version first.
   using VersionStates = std::map<int64_t, ServableState, std::greater<>>;
   using AllStates = std::map<std::string, VersionStates, std::less<>>;
 
-  // Ended versions of one name that are remembered. The lowest are forgotten first: a model that is
-  // replaced every minute must not fill memory.
+  // How many ended versions of one name are remembered. The lowest are forgotten first. Without a
+  // limit, a model that is replaced every minute would fill memory.
   static constexpr size_t kMaxEndedVersions = 100;
 
-  // `bus` must outlive the monitor, which sees the events from now on.
+  // `bus` must outlive the monitor. The monitor sees events from now on.
   explicit ServableStateMonitor(ServableEventBus* bus);
 
-  // Of all versions of a name this process has seen, whether still served or not; may be empty.
+  // Returns the states of all versions of a name that this process has seen, whether they are still
+  // served or not.
   VersionStates StatesOf(absl::string_view name) const;
 
-  // Calls `condition` on the states now and after each event until it is true, and returns true; or
-  // false once `deadline` is over. Must not call the monitor from `condition`.
+  // Calls `condition` with the states, now and after each event, until it returns true; then
+  // returns true. Returns false once the deadline has passed. `condition` must not call the
+  // monitor.
   bool WaitUntil(absl::FunctionRef<bool(const AllStates&)> condition, absl::Time deadline) const;
-  // Sequence number of the last event seen; 0 before the first.
+  // Returns the sequence number of the last event seen; 0 before the first.
   uint64_t last_sequence() const;
-  // Makes waiting calls look at their condition again, for one that depends on more than events.
+  // Makes calls of WaitUntil() evaluate their condition again. For conditions that depend on more
+  // than events.
   void Wake();
 
  private:

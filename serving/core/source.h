@@ -1,7 +1,8 @@
-// Sources say which versions ought to be there; targets, managers in the end, make it so.
+// Sources tell targets which versions of a servable are aspired, that is, ought to be loaded. The
+// last target, a manager, loads them.
 //
 //   FileSystemSource source(...);           // a Source<std::string>: directories
-//   PathToLoaderAdapter adapter(make);      // a Target<std::string> and a Source of loaders
+//   LoaderAdapter<std::string> adapter(make);  // a Target<std::string> and a Source of loaders
 //   AspiredVersionsManager manager(...);    // a Target of loaders
 //   adapter.ConnectTo(&manager);
 //   source.ConnectTo(&adapter);
@@ -20,13 +21,13 @@
 
 namespace tessera::serving {
 
-// A version, and what is needed to have it; or why that cannot be had.
+// A version with the data from which it can be loaded, or the reason why there is no data.
 template <typename T>
 struct ServableData {
   ServableId id;
   absl::StatusOr<T> data;
-  // Stands for the state of what the version is made from: another number for other files. What
-  // failed is tried again when it is told with another revision.
+  // Identifies the state of the files that the version is made from: when they change, the number
+  // does. A version that failed to load is tried again when it is told with another revision.
   uint64_t revision = 0;
 };
 
@@ -37,8 +38,8 @@ template <typename T>
 class Target {
  public:
   virtual ~Target() = default;
-  // `versions`, all of this name, replace those of earlier calls: one left out is no longer
-  // aspired. Thread-safe.
+  // Replaces the aspired versions of a name: a version that is left out is no longer aspired. All
+  // versions must be of this name. Thread-safe.
   virtual void SetAspiredVersions(absl::string_view name, AspiredVersions<T> versions) = 0;
 };
 
@@ -46,11 +47,12 @@ template <typename T>
 class Source {
  public:
   virtual ~Source() = default;
-  // Once, before the source may emit anything. `target` must outlive the source's last emission.
+  // Must be called once, before the source emits anything. `target` must outlive the source's last
+  // call of it.
   virtual void ConnectTo(Target<T>* target) = 0;
 };
 
-// Turns each version's data into a loader by a function of the caller's.
+// Makes a loader from the data of each version, with a function that the caller gives.
 template <typename T>
 class LoaderAdapter : public Target<T>, public Source<std::unique_ptr<Loader>> {
  public:
@@ -62,7 +64,7 @@ class LoaderAdapter : public Target<T>, public Source<std::unique_ptr<Loader>> {
     AspiredVersions<std::unique_ptr<Loader>> loaders;
     loaders.reserve(versions.size());
     for (ServableData<T>& version : versions) {
-      // An error of the source is passed on.
+      // If the source has told an error instead of data, that is passed on.
       absl::StatusOr<std::unique_ptr<Loader>> loader =
           version.data.ok() ? make_(version.id, *version.data)
                             : absl::StatusOr<std::unique_ptr<Loader>>(version.data.status());

@@ -70,8 +70,8 @@ class RequestHandler {
   absl::Status GetModelStatus(const tensorflow::serving::GetModelStatusRequest& request,
                               tensorflow::serving::GetModelStatusResponse* response) const;
   // Returns when every new model is available or has failed, or when the options end the wait. It
-  // must not run on a thread that requests need. Errors: INVALID_ARGUMENT without a model_config_list; those
-  // of ServedModels::ApplyConfig().
+  // must not run on a thread that requests need.
+  // Errors: INVALID_ARGUMENT without a model_config_list; those of ServedModels::ApplyConfig().
   absl::Status ReloadConfig(const tensorflow::serving::ReloadConfigRequest& request,
                             tensorflow::serving::ReloadConfigResponse* response,
                             const CallOptions& options = {});
@@ -79,9 +79,9 @@ class RequestHandler {
   // Returns true if the server has been configured and each of its models has a version available.
   bool IsReady() const;
 
-  // Counts a request in request_count under the name it asked for, and, if it went well, its time
-  // in request_latency. `api` is "Predict", "Classify" or "Regress" by gRPC; "predict", "classify",
-  // "regress" or "" by REST, which counts every request below /v1/.
+  // Counts a request in request_count, under the name of the model that it asked for, and records
+  // its time in request_latency if it succeeded. gRPC passes "Predict", "Classify" or "Regress" as
+  // `api`. REST passes "predict", "classify", "regress" or "", and counts every request below /v1/.
   void RecordRequest(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
                      const absl::Status& status, absl::Duration latency) const;
 

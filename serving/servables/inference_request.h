@@ -1,8 +1,8 @@
-// What a model can be asked, in the runtime's terms: names and Tensors. Front ends translate their
-// wire formats to and from these; no protocol buffer appears here.
+// Requests to a model and its results, in the runtime's terms: names and Tensors. Front ends
+// translate their wire formats to and from these; no protocol buffer appears here.
 //
-// All of these are views: names and specs point into the caller's message, and result names into
-// the model, which the caller's handle keeps loaded.
+// Names and specs in requests are views of the caller's message. Names in results are views of the
+// model, which the caller's handle keeps loaded.
 #pragma once
 
 #include <cstdint>
@@ -26,39 +26,39 @@ inline constexpr absl::string_view kPredictMethod = "tensorflow/serving/predict"
 inline constexpr absl::string_view kClassifyMethod = "tensorflow/serving/classify";
 inline constexpr absl::string_view kRegressMethod = "tensorflow/serving/regress";
 
-// Which version of which model. Neither version nor label: the highest one that is available.
+// Names a version of a model: by number, by label, or, without either, the highest available one.
 struct ModelSpec {
   absl::string_view name;
   std::optional<int64_t> version;
-  std::optional<absl::string_view> label;  // counts only without a version
+  std::optional<absl::string_view> label;  // ignored if there is a version
   absl::string_view signature_name;        // empty: "serving_default"
 };
 
-// How a call runs.
+// Options of one call.
 struct CallOptions {
-  // Until when the answer is of use; DEADLINE_EXCEEDED after.
+  // After this time the call fails with DEADLINE_EXCEEDED.
   absl::Time deadline = absl::InfiniteFuture();
-  // The caller's own; may cancel the run. Null: the call cannot be cancelled.
+  // Lets the caller cancel the run. Null: the call cannot be cancelled.
   CancellationManager* cancellation = nullptr;
-  // The inputs may be kept as a sample of what the model is asked.
+  // Whether the inputs may be kept as a sample of the model's requests.
   bool may_be_sampled = true;
 };
 
 struct PredictRequest {
   absl::string_view signature_name;
   absl::Span<const absl::string_view> input_names;
-  // The tensor of input_names[i]. Called at most once for each, after all names were found good, so
-  // that a request with wrong names costs no decoding. Errors are passed on as they are.
+  // Returns the tensor of input_names[i]. Called at most once for each input, after all names were
+  // checked, so that a request with wrong names costs no decoding. Its errors fail the request.
   absl::FunctionRef<absl::StatusOr<Tensor>(size_t i)> input;
   // Empty: all outputs.
   absl::Span<const absl::string_view> output_filter;
 };
 
-// A request with its tensors: of those that a version answered, or made up.
+// A request with its tensors: one that a version has answered, or a made-up one.
 struct SampleRequest {
   std::string signature_name;
   std::vector<std::string> input_names;
-  std::vector<Tensor> inputs;  // by position of input_names
+  std::vector<Tensor> inputs;  // in the order of input_names
   std::vector<std::string> output_filter;
 };
 
@@ -69,24 +69,24 @@ struct NamedOutput {
 
 struct PredictResult {
   absl::string_view signature_name;  // the one that ran; owned by the model
-  // In the filter's order, or in the signature's (by name).
+  // In the order of the filter, or by name if there was none.
   std::vector<NamedOutput> outputs;
 };
 
-// Examples for Classify, Regress and MultiInference: a string tensor [N] of serialized
-// tensorflow.Example. A context that all share is put in front of each: serialized messages merge
-// when concatenated, and the later ones' features win.
+// Examples for Classify and Regress: a string tensor [N] of serialized tensorflow.Example. A
+// context that all examples share is put in front of each one. Serialized messages merge when they
+// are concatenated, and then the features of the later message win.
 struct ExamplesRequest {
   absl::string_view signature_name;
-  // Called at most once, after the signature was found good. N = 0 is refused: "Input is empty.".
+  // Called at most once, after the signature was checked. N = 0 is refused with "Input is empty.".
   absl::FunctionRef<absl::StatusOr<Tensor>()> examples;
 };
 
-// Classes of N examples with C classes each. At least one of the tensors has a value.
+// The classes of N examples, C for each. At least one of the tensors has a value.
 struct ClassifyResult {
   absl::string_view signature_name;
-  Tensor labels;  // string [N, C], or no value: labels are empty
-  Tensor scores;  // float [N, C], or no value: scores are 0
+  Tensor labels;  // string [N, C]; labels are empty if it has no value
+  Tensor scores;  // float [N, C]; scores are 0 if it has no value
   int64_t num_examples = 0;
   int64_t num_classes = 0;
 
@@ -99,7 +99,7 @@ struct ClassifyResult {
   }
 };
 
-// One value an example.
+// One value for each example.
 struct RegressResult {
   absl::string_view signature_name;
   Tensor values;  // float, N elements

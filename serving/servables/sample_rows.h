@@ -1,4 +1,4 @@
-// Sampled requests as the batches that more of their like would make.
+// Makes batches of other sizes from sampled requests.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tessera::serving {
 
-// Visits `samples` anew with each number of rows: cut to it, or filled up with their first row. By
-// number of rows, as these come; those of `samples` are left out, and so are requests that could
-// not be batched, because their inputs do not all have the same number of rows, and requests with
-// more than `max_bytes` of input. Of several that would be alike in shapes, there is one. One at a
-// time is in memory.
+// Visits, for each number in `rows` and in their order, the samples with that many rows. Their
+// inputs are cut to it, or filled up with their first row. Of several samples that would have the
+// same shapes, one is visited. Left out are numbers of rows that a sample of the same shapes has
+// already, samples that could not be batched because their inputs differ in the number of rows, and
+// requests whose inputs would take more than `max_bytes`. One request at a time is in memory.
 void ForEachAtRows(absl::Span<const SampleRequest> samples, absl::Span<const int64_t> rows,
                    int64_t max_bytes, absl::FunctionRef<void(const SampleRequest&)> visit);
 

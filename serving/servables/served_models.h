@@ -32,10 +32,10 @@
 
 namespace tessera::serving {
 
-// Watches the base paths of a ModelServerConfig, loads what is found there, and answers who serves.
-// Applying a configuration replaces the one before as a whole: models it leaves out are unloaded,
-// labels it leaves out are gone. All checks come before the first change, so that a refused
-// configuration changes nothing.
+// Watches the base paths of a ModelServerConfig, loads the versions found there, and gives out
+// handles to them. A configuration that is applied replaces the one before as a whole: models that
+// it leaves out are unloaded, and labels that it leaves out are removed. All checks come before the
+// first change, so that a refused configuration changes nothing.
 //
 // Thread-safe. Acquire() takes no lock.
 class ServedModels {
@@ -45,24 +45,24 @@ class ServedModels {
   struct Options {
     AspiredVersionsManager::Options manager;
     FileSystemSource::Options source;
-    // Allows labels that point to versions which are not available. A label that is there already
-    // may still move to an available version only.
+    // Allows labels of versions that are not available. A label that exists may still move to an
+    // available version only.
     bool allow_labels_for_unavailable_models = false;
-    // By platform, what makes the loader of a version from its directory. Each loader's servable
-    // must be a `const Servable`.
+    // The platforms that the server has, by name. The factory of a platform makes the loader of a
+    // version from its directory. The loader's servable must be a `const Servable`.
     std::map<std::string, LoaderFactory> platforms;
-    // Counts versions. May be null; must outlive this.
+    // Where versions are counted. May be null. Must outlive this object.
     MetricsRegistry* metrics = nullptr;
   };
 
   explicit ServedModels(Options options);
-  // Unloads everything; waits for handles.
+  // Unloads everything. Waits for all handles.
   ~ServedModels();
 
-  // Checks and applies, then waits until each model that was not configured before has its first
-  // outcome: its highest version with one is available or has failed. Calls queue: who gives up
-  // in the queue has applied nothing. Giving up waiting for models leaves the configuration
-  // applied.
+  // Checks and applies a configuration. Then waits until each model that was not configured before
+  // has its first outcome, that is, until its highest version that has one is available or has
+  // failed. Calls wait for each other: a call that gives up before its turn has applied nothing. A
+  // call that gives up waiting for models leaves the configuration applied.
   // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, an unsupported
   // platform or request logging; FAILED_PRECONDITION for a label to a version that is not available
   // or for a custom configuration; UNKNOWN "N servable(s) did not become available: ..." if new
@@ -71,38 +71,39 @@ class ServedModels {
   absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
                            const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
 
-  // The version the spec names. Errors: see RequestHandler::FindModel().
+  // Returns the version that the spec names. Errors: see RequestHandler::FindModel().
   absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec) const;
 
-  // States of all versions this process has seen.
+  // Returns the states of all versions that this process has seen.
   const ServableStateMonitor& states() const { return monitor_; }
 
-  // True if a configuration was applied, each of its models has an available version, and Stop()
-  // was not called.
+  // Returns true if a configuration was applied, each of its models has an available version, and
+  // Stop() was not called.
   bool IsReady() const;
 
-  // Says that requests come from now on: loads make way for them.
+  // Tells that requests come from now on. Loads yield to them.
   void StartYielding() { manager_.StartYielding(); }
 
-  // Makes waiting and later calls of ApplyConfig() return CANCELLED, ends looking for versions, and
-  // makes IsReady() false. Returns at once. For shutdown.
+  // Makes waiting and later calls of ApplyConfig() return CANCELLED, ends the search for new
+  // versions, and makes IsReady() false. Returns at once. For shutdown.
   void Stop();
 
  private:
-  // Versions by label, by model.
+  // The version of each label of each model.
   using Labels = absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, int64_t>>;
 
-  // By the platform of the model.
+  // Makes the loader of a version by the platform of its model.
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader(const ServableId& id,
                                                      const std::string& directory) const;
-  // Until no other call applies; then this one does. Errors: those of ApplyConfig()'s waits.
+  // Waits until no other call applies a configuration, and marks that this one does. Errors: those
+  // of the waits of ApplyConfig().
   absl::Status AwaitTurn(const CallOptions& options) ABSL_LOCKS_EXCLUDED(apply_mu_);
-  // Makes all that wait look again at what they wait for.
+  // Makes all waiting calls evaluate their conditions again.
   void Wake() ABSL_LOCKS_EXCLUDED(apply_mu_);
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
   absl::Status AwaitModels(const std::set<std::string>& names, uint64_t after_event,
                            const CallOptions& options);
-  // For messages, of a model whose asked version is not there.
+  // Describes the versions of a model, for the message that a version is not available.
   std::string WhatThereIs(absl::string_view model) const;
   absl::StatusOr<int64_t> VersionOfLabel(absl::string_view model, absl::string_view label) const;
 
@@ -110,16 +111,16 @@ class ServedModels {
   ServableEventBus bus_;
   ServableStateMonitor monitor_;
   const std::unique_ptr<VersionMetrics> metrics_;  // may be null
-  // Null before the first configuration; written by whoever applies one.
+  // Null before the first configuration. Written by the call that applies one.
   RcuPointer<Labels> labels_;
   absl::Mutex apply_mu_;
   bool applying_ ABSL_GUARDED_BY(apply_mu_) = false;
   std::atomic<bool> stopped_{false};
   mutable absl::Mutex config_mu_;
-  // As applied last; nullopt before.
+  // The configuration that was applied last; nullopt before the first.
   std::optional<tensorflow::serving::ModelServerConfig> config_ ABSL_GUARDED_BY(config_mu_);
-  // Of models that are configured, and for a moment of those left out, which the source has yet to
-  // let go of.
+  // The platforms of configured models by name. While a configuration is applied, also those of the
+  // models that it leaves out, until the source has dropped them.
   std::map<std::string, std::string> platform_of_ ABSL_GUARDED_BY(config_mu_);
   AspiredVersionsManager manager_;
   LoaderAdapter<std::string> adapter_;

@@ -1,4 +1,4 @@
-// What is counted of versions as they come and go.
+// VersionMetrics: metrics of versions as they are loaded and unloaded.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@
 
 namespace tessera::serving {
 
-// The versions of each model that are available now, and how often one became available while
-// another one was, which is a swap. Thread-safe.
+// Shows the versions of each model that are available now, and counts swaps: how often a version
+// became available while another one was. Thread-safe.
 class VersionMetrics {
  public:
-  // Both must outlive this.
+  // Both must outlive this object.
   VersionMetrics(ServableEventBus* bus, MetricsRegistry* registry);
 
  private:
@@ -34,7 +34,8 @@ class VersionMetrics {
   const std::unique_ptr<ServableEventBus::Subscription> subscription_;
 };
 
-// The gauge of what `in_use` tells of each version that takes memory. Both must outlive it.
+// Adds a gauge of the memory of each version, which `in_use` returns. `registry` and what `in_use`
+// refers to must outlive the returned collection.
 std::unique_ptr<MetricsRegistry::Collection> CollectVersionMemory(
     std::function<std::map<ServableId, MemoryEstimate>()> in_use, MetricsRegistry* registry);
 

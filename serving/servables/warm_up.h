@@ -1,5 +1,5 @@
-// Warm-up: requests that a version answers before it becomes available, so that its first real ones
-// find everything compiled.
+// WarmUp: makes requests to a version before it becomes available, so that the first requests of
+// clients find everything compiled.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,37 @@ class PredictionLog;
 
 namespace tessera::serving {
 
-// Calls `visit` for each record of a TFRecord file, in order: a length of 8 bytes and its masked
-// CRC-32C, the bytes and theirs, little endian. A rest too short for a length ends the file.
-// Errors: NOT_FOUND; DATA_LOSS for a checksum that is wrong or a record that is cut; visit's own.
+// Calls `visit` for each record of a TFRecord file, in order. A record is its length in 8 bytes,
+// the masked CRC-32C of the length, the data, and the masked CRC-32C of the data, all little
+// endian. Bytes at the end that are too few for a length are ignored. Errors: NOT_FOUND; DATA_LOSS
+// for a wrong checksum or a truncated record; those of `visit`.
 absl::Status ForEachRecord(const std::string& path,
                            absl::FunctionRef<absl::Status(absl::string_view record)> visit);
 
-// Replays DIRECTORY/assets.extra/tf_serving_warmup_requests, a TFRecord of PredictionLog. The model
-// that a record names does not count, its signature does. Without that file, asks what the version
-// that is live was asked; without such requests, what the signatures allow. Where requests are
-// batched, these come at each number of rows that runs are likely to have, the small ones first,
-// until kMaxTime is over or the next one would take longer, or inputs get larger than
-// kMaxBatchBytes. Thread-safe.
+// Replays the file DIRECTORY/assets.extra/tf_serving_warmup_requests, a TFRecord of PredictionLog.
+// The name of the model in a record is ignored, its signature is not.
+//
+// Without that file, asks the sampled requests of the live version. If there are none, asks made-up
+// requests that fit the signatures. If requests are batched, these come with each number of rows
+// that runs are likely to have, smallest first. They end when kMaxTime has passed, when the next
+// one would take longer than that, or when inputs would exceed kMaxBatchBytes. Thread-safe.
 class WarmUp {
  public:
   static constexpr int kMaxRecords = 1000;
   static constexpr char kFile[] = "assets.extra/tf_serving_warmup_requests";
-  // Warm-up without a file asks no more after this long, and nothing that, by what the signature
-  // took last for so many rows, would not be done by then.
+  // Time limit of warm-up without a file. It makes no request that would not end in time, judging
+  // by the time for each row that the last run of the signature took.
   static constexpr absl::Duration kMaxTime = absl::Seconds(20);
 
-  // Each record runs `iterations` times, at least once. `metrics` must outlive this.
+  // Each request is made `iterations` times, at least once. `metrics` must outlive this object.
   WarmUp(int iterations, MetricsRegistry* metrics);
 
-  // `samples`: what the version that is live was asked. `likely_rows`: those of runs, ascending;
-  // empty if requests are not batched.
-  // Errors: those of recorded requests; DATA_LOSS for what is no TFRecord; INVALID_ARGUMENT for a
-  // record that is no PredictionLog or for more than kMaxRecords; UNIMPLEMENTED for streamed
-  // predictions and session runs. Requests that were not recorded may fail: nobody said that the
-  // model can answer them.
+  // `samples` are requests that the live version has answered. `likely_rows` are the numbers of
+  // rows that runs are likely to have, in ascending order; empty if requests are not batched.
+  // Errors: those of recorded requests; DATA_LOSS if the file is no TFRecord; INVALID_ARGUMENT for
+  // a record that is no PredictionLog or for more than kMaxRecords; UNIMPLEMENTED for streamed
+  // predictions and session runs. Requests that were not recorded may fail, because the model need
+  // not be able to answer them.
   absl::Status Run(const std::string& directory, const Servable& servable,
                    const std::vector<SampleRequest>& samples,
                    absl::Span<const int64_t> likely_rows) const;
@@ -56,7 +58,7 @@ class WarmUp {
  private:
   absl::Status ReplayFile(const std::string& directory, const std::string& path,
                           const Servable& servable) const;
-  // Asks only signatures that leave the model as it was.
+  // Makes requests of our own to pure signatures.
   void Ask(const std::string& directory, const Servable& servable,
            const std::vector<SampleRequest>& samples, absl::Span<const int64_t> likely_rows) const;
   absl::Status Replay(const tensorflow::serving::PredictionLog& log,

@@ -1,4 +1,4 @@
-// Sizes in bytes as people write them: "512MiB", "1.5GB", "1073741824".
+// ParseByteSize: reads sizes in bytes as people write them: "512MiB", "1.5GB", "1073741824".
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace tessera::serving {
 
-// A number above zero, and a unit in any letter case, a blank between them allowed: none or B; K,
-// M, G, T, with or without B, of 1000 each; Ki, Mi, Gi, Ti, with or without B, of 1024 each.
-// Errors: INVALID_ARGUMENT for anything else, and for more than 2^63 - 1 bytes.
+// Parses a number above zero and a unit in any letter case; there may be a blank between them.
+// Units are none or B; K, M, G, T, with or without B, which are powers of 1000; and Ki, Mi, Gi, Ti,
+// with or without B, which are powers of 1024. Errors: INVALID_ARGUMENT for anything else, and for
+// more than 2^63 - 1 bytes.
 absl::StatusOr<int64_t> ParseByteSize(absl::string_view text);
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// The value of --op_library.
+// Loads the op libraries of the flag --op_library.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tessera::serving {
 
-// Loads the shared libraries, separated by commas, and returns the names of the ops they add.
-// Errors: those of LoadOpLibrary(), for the first that does not load.
+// Loads shared libraries, whose names are separated by commas, and returns the names of the ops
+// that they add. Errors: those of LoadOpLibrary(), for the first library that does not load.
 absl::StatusOr<std::vector<std::string>> LoadOpLibraries(absl::string_view paths);
 
 }  // namespace tessera::serving

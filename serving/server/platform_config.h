@@ -1,4 +1,4 @@
-// --platform_config_file: a PlatformConfigMap in place of flags.
+// Reads --platform_config_file, a PlatformConfigMap that replaces flags.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,10 +6,10 @@
 
 namespace tessera::serving {
 
-// If the options name a platform configuration, puts what it says of the platform "tensorflow" in
-// the place of the flags that tell how models are loaded and run: batching, sessions and their
-// threads, the SavedModel's tags, warm-up. Those flags do not count then, and what the
-// configuration leaves out has the message's default: no warm-up, for instance.
+// If the options name a platform configuration, replaces the options for loading and running models
+// by its settings for the platform "tensorflow": batching, sessions and their threads, the tags of
+// the SavedModel, warm-up. The flags of these options are ignored then. A setting that the
+// configuration leaves out has the default of its message; for example, there is no warm-up.
 //
 //   platform_configs {
 //     key: "tensorflow"

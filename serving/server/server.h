@@ -1,4 +1,4 @@
-// Server: options made into a running model server.
+// Server: a running model server, made from options.
 #pragma once
 
 #include <memory>
@@ -34,27 +34,27 @@ namespace tessera::serving {
 //   server.WaitUntilStopped();
 //   server.Shutdown(absl::Seconds(10));
 //
-// Thread-safe but for Start() and Shutdown(), which one thread calls in turn.
+// Thread-safe, except that one thread must call Start() and then Shutdown().
 class Server {
  public:
   explicit Server(const ServerOptions& options);
-  // Ends what still runs at once, then unloads the models.
+  // Cancels the requests that still run, then unloads the models.
   ~Server();
 
-  // Reads files, loads models and waits for the first outcome of each, then opens the gRPC port and
-  // the REST port.
+  // Reads files, loads models, waits until a version of each is available or has failed, and then
+  // opens the gRPC port and the REST port.
   // Errors: those of ReadSettings(); UNKNOWN if a model failed; INVALID_ARGUMENT if the gRPC port
   // is taken; CANCELLED if Stop() came first. A REST port that cannot be opened is logged.
   absl::Status Start();
 
-  // Asks the server to read again which models it serves, from the file that named them; returns at
-  // once. A file that is no good changes nothing. What comes of it is logged.
+  // Asks the server to read the file again that names its models. Returns at once. A file with
+  // errors changes nothing. The outcome is logged.
   void ReloadModels();
 
-  // Asks the server to stop; returns at once. Ends a Start() that waits for models.
+  // Asks the server to stop. Returns at once. Ends a Start() that waits for models.
   void Stop();
   void WaitUntilStopped() { stopped_.WaitForNotification(); }
-  // Takes no new requests, and returns when those under way have ended, or after `grace`.
+  // Accepts no more requests. Returns when running ones have ended, or after `grace`.
   void Shutdown(absl::Duration grace);
 
   int grpc_port() const { return grpc_ == nullptr ? 0 : grpc_->port(); }
@@ -63,20 +63,20 @@ class Server {
 
  private:
   void MakeModels(const ServerSettings& settings);
-  // Its threads run at this priority, on these cores.
+  // Makes the pool of loads, whose threads run at this priority on these cores.
   void MakeBackgroundPool(ThreadPriority priority, const CoreSet& cores);
   absl::Status StartGrpc(const ServerSettings& settings);
   void StartRest(const ServerSettings& settings);
-  // Body of the thread that applies what Start()'s models have become.
+  // Body of the thread that applies new configurations of models.
   void RunReloads();
   void Reload();
 
-  ServerOptions options_;  // as started: see ApplyPlatformConfig()
+  ServerOptions options_;  // with the changes of ApplyPlatformConfig()
   MetricsRegistry metrics_;
   RunMetrics run_metrics_{&metrics_};
   absl::Mutex stop_mu_;
   absl::Notification stopped_;
-  // Made by Start(); models_ under stop_mu_.
+  // Start() makes these. stop_mu_ guards the making of models_.
   std::unique_ptr<ThreadPool> background_pool_;
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;

@@ -15,44 +15,45 @@
 namespace tessera::serving {
 
 enum class BatchingMode {
-  kUpstream,  // as tensorflow_model_server: see PooledBatcher
+  kUpstream,  // as tensorflow_model_server does, see PooledBatcher
   kAdaptive,  // see AdaptiveBatcher
 };
 
-// From "upstream" or "adaptive". Errors: INVALID_ARGUMENT.
+// Parses "upstream" or "adaptive". Errors: INVALID_ARGUMENT for other values.
 absl::StatusOr<BatchingMode> ParseBatchingMode(absl::string_view name);
 
 struct BatchingSettings {
-  // Bounds num_batch_threads: what is more is a slip of the pen.
+  // The largest num_batch_threads. A larger number is taken for a mistake.
   static constexpr int64_t kMaxThreads = 4096;
 
   tensorflow::serving::BatchingParameters parameters;
   BatchingMode mode = BatchingMode::kUpstream;
-  // Each version's file kPerModelFile instead of `parameters`, of which only the number of threads
-  // and their name count then; versions without the file are not batched.
+  // Whether each version has its parameters in its own file kPerModelFile. Then only the number of
+  // threads and their name come from `parameters`, and versions without the file are not batched.
   bool per_model_parameters = false;
 
-  // INVALID_ARGUMENT for numbers of threads that cannot be. What belongs to a model's queues is
-  // checked when the model loads.
+  // Errors: INVALID_ARGUMENT for impossible numbers of threads. The settings of a model's queues
+  // are checked when the model loads.
   absl::Status Validate() const;
 };
 
-// The sizes, limits and timeout in `parameters`, those that are absent with their defaults.
+// Returns the sizes, limits and timeout in `parameters`. Absent ones have their defaults.
 BatchingOptions MakeBatchingOptions(const tensorflow::serving::BatchingParameters& parameters);
 
-// The threads or slots that run batches, shared by all models. Thread-safe; outlives the models.
+// Holds the threads or slots that run batches, which all models share. Thread-safe. Must outlive
+// the models.
 class ServerBatching {
  public:
   static constexpr char kPerModelFile[] = "batching_params.pbtxt";
 
-  // Requires valid settings. `metrics` must outlive this.
+  // Requires valid settings. `metrics` must outlive this object.
   ServerBatching(const BatchingSettings& settings, BatchMetrics* metrics);
 
-  // What batches the requests of the version in this directory; null if they are not to be batched.
-  // Errors: INVALID_ARGUMENT for parameters that are wrong, those of ReadTextProto().
+  // Returns the batching of the version in this directory; null if it is not batched.
+  // Errors: INVALID_ARGUMENT for wrong parameters; those of ReadTextProto().
   absl::StatusOr<std::shared_ptr<RunWrapper>> Wrap(const std::string& directory);
 
-  // From now on no request waits for others to come.
+  // Makes requests run without waiting for others to join them, from now on.
   void Drain() { batcher_->DrainAll(); }
 
  private:

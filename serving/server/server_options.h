@@ -1,4 +1,4 @@
-// ServerOptions: everything `tessera serve` can be told.
+// ServerOptions: the options of `tessera serve`.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 
 namespace tessera::serving {
 
-// A member is named after its flag; the flag's help, in server_options.cc, says what it does. Those
-// of tensorflow_model_server are all there, with their names, types and defaults.
+// Each member has the name of its flag. The help of the flag, in server_options.cc, describes it.
+// All flags of tensorflow_model_server are there, with their names, types and defaults.
 struct ServerOptions {
   ServerOptions();
 
-  // Where to listen.
+  // Addresses and protocols.
   int32_t port = 8500;
   std::string grpc_socket_path;
   std::string grpc_channel_arguments;
-  int32_t grpc_max_threads;  // 4 a core
+  int32_t grpc_max_threads;  // default: 4 for each core
   bool enable_grpc_healthcheck_service = false;
   std::string ssl_config_file;
   bool use_alts_credentials = false;
   int32_t rest_api_port = 0;
-  int32_t rest_api_num_threads;  // 4 a core
+  int32_t rest_api_num_threads;  // default: 4 for each core
   int32_t rest_api_timeout_in_ms = 30000;
   bool rest_api_enable_cors_support = false;
   std::string monitoring_config_file;
 
-  // Which models.
+  // The models to serve.
   std::string model_config_file;
   int32_t model_config_file_poll_wait_seconds = 0;
   std::string model_name = "default";
@@ -48,7 +48,7 @@ struct ServerOptions {
   int32_t max_num_load_retries = 5;
   int64_t load_retry_interval_micros = 60 * 1000 * 1000;
   bool flush_filesystem_caches = true;
-  // Those without a namesake in tensorflow_model_server.
+  // These are not in tensorflow_model_server.
   std::string memory_limit;
   std::string load_priority = "idle";
   float load_cpu_share = 0.5;
@@ -59,7 +59,7 @@ struct ServerOptions {
   bool enable_model_warmup = true;
   int32_t num_request_iterations_for_warmup = 0;
   bool prefer_tflite_model = false;
-  int32_t num_tflite_pools;  // 1 a core
+  int32_t num_tflite_pools;  // default: 1 for each core
   int32_t num_tflite_interpreters_per_pool = 1;
   bool remove_unused_fields_from_bundle_metagraph = true;
 
@@ -83,28 +83,27 @@ struct ServerOptions {
   std::string mixed_precision;
   bool skip_initialize_tpu = false;
 
-  // Not in tensorflow_model_server.
-  std::string config;  // a YAML file: see ReadConfigFile()
+  // These are not in tensorflow_model_server.
+  std::string config;  // a YAML file, see ReadConfigFile()
   std::string disable_pass;
   std::string op_library;
   int32_t shutdown_grace_seconds = 10;
   bool version = false;
 
-  // From the YAML file, each in place of the text proto file of its flag.
+  // From the YAML file. Each replaces the text proto file of its flag.
   std::optional<tensorflow::serving::ModelServerConfig> models;
   std::optional<tensorflow::serving::BatchingParameters> batching;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   std::optional<tensorflow::serving::SSLConfig> ssl;
-  // From the platform configuration, in place of tensorflow_session_config_file.
+  // From the platform configuration. Replaces tensorflow_session_config_file.
   std::optional<tensorflow::ConfigProto> session_config;
 
-  // Flags that write into this object, which must outlive the parser.
+  // Adds the flags to a parser. They write into this object, which must outlive the parser.
   FlagParser Flags();
 };
 
-// Reads a YAML file over `options`. Its keys are the names of flags, and `models`, `batching`,
-// `monitoring` and `ssl`, which hold what the text protos of the flags' files would, field by
-// field:
+// Reads a YAML file into `options`. Its keys are the names of flags, and `models`, `batching`,
+// `monitoring` and `ssl`, which have the fields of the text protos that flags name files of:
 //
 //   rest_api_port: 8501
 //   models:
@@ -113,14 +112,14 @@ struct ServerOptions {
 //       model_version_policy: {latest: {num_versions: 2}}
 //       version_labels: {stable: 3}
 //
-// A model's model_platform is "tensorflow" unless it says otherwise. `batching` turns batching on;
-// its key `mode` stands for the flag batching_mode.
-// Errors: NOT_FOUND if there is no such file; INVALID_ARGUMENT "FILE:LINE: ..." for what is no
-// YAML, for unknown keys, with the nearest one there is, and for values that do not fit.
+// The default of a model's model_platform is "tensorflow". `batching` turns batching on; its key
+// `mode` has the value of the flag batching_mode. Errors: NOT_FOUND if there is no such file;
+// INVALID_ARGUMENT "FILE:LINE: ..." if the file is no YAML, for unknown keys, naming the nearest
+// known one, and for values that do not fit.
 absl::Status ReadConfigFile(const std::string& path, ServerOptions* options);
 
-// From a command line, without the program's name: the file of --config first, flags over it.
-// Errors: those of FlagParser::Parse() and ReadConfigFile().
+// Reads options from a command line without the program's name. Flags override the file of
+// --config. Errors: those of FlagParser::Parse() and ReadConfigFile().
 absl::Status ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
                                 FlagParser* parser);
 

@@ -1,4 +1,4 @@
-// ServerSettings: what options mean once the files they name are read.
+// ServerSettings: the settings of a server, made from its options and the files that they name.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -27,22 +27,21 @@ struct ServerSettings {
   std::shared_ptr<grpc::ServerCredentials> credentials;  // null: no encryption
   std::vector<GrpcServer::Options::ChannelArgument> channel_arguments;
   std::set<std::string> saved_model_tags;
-  SessionOptions session;    // thread counts, no pools yet
-  int64_t memory_limit = 0;  // in bytes; 0: none
+  SessionOptions session;    // has thread counts, but no pools yet
+  int64_t memory_limit = 0;  // in bytes; 0: no limit
   ThreadPriority load_priority = ThreadPriority::kIdle;
 };
 
-// Reads files, and checks options against each other. Options that are accepted without effect are
-// logged if they were set.
-// The platform configuration is not looked at: see ApplyPlatformConfig().
-// Errors: those of ReadTextProto(); INVALID_ARGUMENT for options that contradict each other or have
-// nothing to serve or nowhere to listen.
+// Reads the files, and checks the options against each other. Options that are accepted without
+// effect are logged if they were set. Ignores the platform configuration, see
+// ApplyPlatformConfig(). Errors: those of ReadTextProto(); INVALID_ARGUMENT for options that
+// contradict each other, that name no models, or that name neither a port nor a socket.
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
 
-// The models that the file of --model_config_file, or else the one of --config, names now. The rest
-// of such a file counts at the start alone.
-// Errors: those of ReadTextProto() and ReadConfigFile(); FAILED_PRECONDITION if the models were not
-// in a file, or are in it no more.
+// Returns the models that the file of --model_config_file names now, or else the file of --config.
+// The other settings in such a file have an effect at the start alone. Errors: those of
+// ReadTextProto() and ReadConfigFile(); FAILED_PRECONDITION if the models did not come from a file,
+// or the file names none any more.
 absl::StatusOr<tensorflow::serving::ModelServerConfig> ReadModelsAgain(
     const ServerOptions& options);
 

@@ -1,4 +1,4 @@
-// Text proto files, as flags name them.
+// Reads the text proto files that flags name.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace tessera::serving {
 
-// Errors: NOT_FOUND "PATH; No such file or directory" and the like for a file that cannot be read;
-// INVALID_ARGUMENT "PATH; Invalid argument" for one of zero bytes, and "Invalid protobuf file:
-// 'PATH'" for one that does not parse, whose line and column are logged.
+// Parses the file at `path` into a message.
+// Errors: NOT_FOUND "PATH; No such file or directory" and the like if the file cannot be read;
+// INVALID_ARGUMENT "PATH; Invalid argument" if it is empty, and "Invalid protobuf file: 'PATH'" if
+// it does not parse; the line and column are logged.
 absl::Status ReadTextProto(const std::string& path, google::protobuf::Message* message);
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// YAML -> protocol buffers: a mapping is a message, its keys are the fields' names.
+// Reads protocol buffers from YAML: a mapping is a message, and its keys are the names of fields.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -11,16 +11,16 @@
 
 namespace tessera::serving {
 
-// Where a node stands, for messages: "config.yaml:14".
+// Returns the position of a node for error messages: "config.yaml:14".
 std::string YamlPlace(const std::string& file, const YAML::Node& node);
 
-// The error for a key that is none: "FILE:LINE: unknown key 'K' in CONTEXT; did you mean 'N'?".
+// Returns the error for an unknown key: "FILE:LINE: unknown key 'K' in CONTEXT; did you mean 'N'?".
 absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
                             const std::string& context, const std::vector<std::string>& known);
 
-// Fills `message` from a mapping. Wrapped values (Int64Value) are written as plain ones, maps as
-// mappings, enums by name, repeated fields as lists. `context` names the node in messages:
-// "models[0]".
+// Fills `message` from a mapping. In YAML, wrapped values (Int64Value) are plain values, maps are
+// mappings, enums are names, and repeated fields are lists. `context` names the node in error
+// messages: "models[0]".
 // Errors: INVALID_ARGUMENT with file and line, for unknown keys, keys set twice, two members of a
 // oneof, and values that do not fit the field.
 absl::Status YamlToProto(const std::string& file, const std::string& context,

@@ -18,105 +18,108 @@
 
 namespace tessera::serving {
 
-// Which of the versions below a base path are aspired.
+// The choice of versions below a base path that are aspired.
 struct VersionChoice {
   enum class Kind { kLatest, kAll, kSpecific };
   Kind kind = Kind::kLatest;
   int64_t num_latest = 1;         // for kLatest
-  std::vector<int64_t> specific;  // for kSpecific; those that are not there are passed over
+  std::vector<int64_t> specific;  // for kSpecific; versions that do not exist are ignored
 };
 
-// A base path to watch: its children whose names are numbers are the versions.
+// A base path to watch. Its children whose names are numbers are the versions.
 struct MonitoredServable {
   std::string name;
   std::string base_path;
   VersionChoice versions;
 };
 
-// Versions that `servable` chooses among those below its base path for which `is_complete` is true:
-// path by number. A child counts if its name reads as an int64, blanks, sign and leading zeros
-// allowed, whatever it is on disk; other names are passed over in silence. Of several names for one
-// number, the last in byte order counts. Errors: NOT_FOUND and others of ListDirectory() if the
-// base path cannot be read. A base path without versions is no error.
+// Returns the versions below the base path that `servable` chooses, as paths by version number.
+// Only versions for which `is_complete` returns true are chosen from. A child is a version if its
+// name reads as an int64, where blanks, a sign and leading zeros are allowed, whatever it is on
+// disk. Other names are ignored silently. If several names read as one number, the last in byte
+// order counts. Errors: NOT_FOUND and others of ListDirectory() if the base path cannot be read. A
+// base path without versions is no error.
 absl::StatusOr<std::map<int64_t, std::string>> FindVersions(
     const MonitoredServable& servable,
     absl::FunctionRef<bool(int64_t number, const std::string& path)> is_complete);
 
-// Looks at the base paths at an interval and tells its target when their versions have changed.
+// Scans the base paths at an interval and tells its target when their versions have changed.
 //
 //   FileSystemSource source({.poll_interval = absl::Seconds(1)});
 //   source.ConnectTo(&adapter);
 //   source.SetServables({{"resnet", "/models/resnet"}});
 //
-// A version that was not there before is taken once it is complete: once nothing in its folder has
-// changed for the settle time, or at once if it was renamed into place or otherwise finished, see
-// VersionFolder; with a marker file, when that is there. Until then it is as if it were not there.
-// A folder that changes after it was taken is told with another revision, once it is complete.
+// A new version is told to the target once its folder is complete, and ignored until then. A folder
+// is complete when nothing in it has changed for the settle time, or at once if it was renamed into
+// place or otherwise finished, see VersionFolder. If a marker file is configured, a folder is
+// complete when it holds that file. A folder that changes later is told with another revision, once
+// it is complete again.
 //
-// A base path that cannot be read leaves the versions of its own servable as they were; one that is
-// there but holds no version, not even an incomplete one, unloads them all.
+// If a base path cannot be read, the versions of its servable stay as they were. If it can be read
+// but holds no version, not even an incomplete one, all of them are unloaded.
 //
-// Thread-safe. Calls its target under a lock of its own.
+// Thread-safe. Calls its target while it holds its own lock.
 class FileSystemSource : public Source<std::string> {
  public:
   struct Options {
-    // Zero: looks only when SetServables() is called, and takes what is there.
+    // Time between two scans. Zero: scans only when SetServables() is called.
     absl::Duration poll_interval = absl::Seconds(1);
-    // How long nothing in a folder may have changed. Zero: folders are taken as they appear.
+    // How long a folder must be unchanged to be complete. Zero: folders are complete when they
+    // appear.
     absl::Duration settle_time = absl::Seconds(2);
-    // Name of a file that stands in every complete folder, and makes the settle time unnecessary.
-    // Empty: none.
+    // Name of a file that every complete folder holds, in place of the settle time. Empty: there is
+    // no such file.
     std::string marker_file;
   };
   explicit FileSystemSource(const Options& options);
-  // Waits for a look under way.
+  // Waits for a running scan.
   ~FileSystemSource() override;
 
   void ConnectTo(Target<std::string>* target) override;
 
-  // Watches these from now on, and looks at them before it returns. Of one that is not among them
-  // any more, no version is aspired.
+  // Replaces the base paths that are watched, and scans them before it returns. A servable that is
+  // no longer among them has no aspired versions any more.
   void SetServables(std::vector<MonitoredServable> servables);
 
-  // Looks no more from now on. Returns at once, perhaps before a look under way has ended: one at a
-  // disk that does not answer may take for ever.
+  // Ends scanning. Returns at once, perhaps while a scan still runs, because a scan of a disk that
+  // does not answer may take for ever.
   void StopLooking() { stopping_ = true; }
 
  private:
-  // A version as told last.
+  // A version as the target was told last.
   struct Taken {
     std::string path;
     uint64_t revision;
     friend bool operator==(const Taken&, const Taken&) = default;
   };
-  // A folder that was not complete when last looked at.
+  // A folder that was not complete at the last scan.
   struct Unsettled {
     uint64_t fingerprint;
-    absl::Time since;  // has had this fingerprint, by this machine's clock
+    absl::Time since;  // when the fingerprint was first seen, by the clock of this machine
   };
   struct Watched {
     MonitoredServable servable;
     bool emitted = false;
     std::map<int64_t, Taken> versions;           // as emitted last
     std::map<std::string, Unsettled> unsettled;  // by path
-    std::string problem;                         // as logged last; empty if there was none
+    std::string problem;  // the error that was logged last; empty if there was none
     absl::Time problem_logged;
   };
 
   void RunLoop();
   void Poll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PollOne(Watched& watched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The revision of a folder if it is complete.
+  // Returns the revision of a folder if it is complete.
   std::optional<uint64_t> CompleteRevision(Watched& watched, const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LogProblem(Watched& watched, std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   absl::Mutex mu_;
-  absl::CondVar end_;  // of the object
+  absl::CondVar end_;  // signalled by the destructor
   Target<std::string>* target_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mu_);  // by name
-  // When a folder may be complete that was not at the last look.
+  // The earliest time at which a folder may be complete that was not at the last scan.
   absl::Time look_again_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   std::atomic<bool> stopping_{false};
   std::thread loop_ ABSL_GUARDED_BY(mu_);  // started with the first servables

@@ -1,4 +1,4 @@
-// What a ModelServerConfig means, and whether it may be applied.
+// Checks and reads a ModelServerConfig.
 #pragma once
 
 #include <set>
@@ -15,12 +15,12 @@ namespace tessera::serving {
 // The platform of SavedModels.
 inline constexpr char kTensorFlowPlatform[] = "tensorflow";
 
-// What makes versions of this model into servables, from either of the two fields that name it.
-// Errors: INVALID_ARGUMENT if neither does, or both.
+// Returns the platform of a model, from the one of two fields that names it.
+// Errors: INVALID_ARGUMENT if neither field does, or both do.
 absl::StatusOr<std::string> PlatformOf(const tensorflow::serving::ModelConfig& model);
 
-// Whether `config` may follow `previous` (null or without a config: it is the first) on a server
-// that has these platforms.
+// Returns OK if `config` may replace `previous` on a server that has these platforms. `previous` is
+// null, or empty, if `config` is the first one.
 // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, a platform that is not
 // given, given twice, unknown or another one than before, or request logging;
 // FAILED_PRECONDITION for a custom configuration.
@@ -28,7 +28,7 @@ absl::Status CheckModelServerConfig(const tensorflow::serving::ModelServerConfig
                                     const tensorflow::serving::ModelServerConfig* previous,
                                     const std::set<std::string>& platforms);
 
-// The base paths of a configuration that was found good.
+// Returns the base paths of a configuration that passed CheckModelServerConfig().
 std::vector<MonitoredServable> MonitoredServables(
     const tensorflow::serving::ModelServerConfig& config);
 

@@ -1,4 +1,4 @@
-// VersionFolder: what can be told of a version's directory without reading its files.
+// VersionFolder: what can be learned about the directory of a version without reading its files.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace tessera::serving {
 
-// How a directory, or the file in its place, looks now, with all that is in it.
+// The state of a directory, with everything in it, or of a file in its place.
 struct VersionFolder {
-  // Of names, sizes, modification times, inodes and permissions: differs if any of them does.
+  // Hash of the names, sizes, modification times, inodes and permissions of all entries.
   uint64_t fingerprint = 0;
-  // When anything in it was last written, added, removed or given attributes, by the file system's
-  // clock.
+  // The last time at which anything in the directory was written, added, removed or given
+  // attributes, by the clock of the file system.
   absl::Time last_change;
-  // True if the directory itself was given its name or attributes after that. So it is after a
-  // rename, and at the end of a copy that sets a directory's attributes once it is filled, as cp,
-  // rsync, tar and Python's copytree do; never in the midst of writing.
+  // True if the directory itself was renamed or given attributes after that. This is so after a
+  // rename, and at the end of a copy by cp, rsync, tar or Python's copytree, which set the
+  // attributes of a directory once it is filled. It is never so while files are being written.
   bool finished = false;
 };
 
-// Follows links to files, and the path's own; links to directories inside may lead anywhere. What
-// cannot be read or has vanished counts by its error: the fingerprint changes when it can be read
-// again.
+// Reads the state of a version's folder. Follows symbolic links to files, and the path itself if it
+// is one; links to directories inside are not followed, because they may lead anywhere. An entry
+// that cannot be read, or has vanished, contributes its error to the fingerprint, which therefore
+// changes when the entry can be read again.
 VersionFolder LookAtVersionFolder(const std::string& path);
 
 }  // namespace tessera::serving

@@ -13,12 +13,12 @@
 
 namespace tessera::serving {
 
-// Takes one float tensor of any shape, as a session does that checks dtypes alone. Thread-safe.
+// Takes one float tensor of any shape. Checks its dtype alone, as a session does. Thread-safe.
 class HalfPlusTwoCallable : public Callable {
  public:
   using OnRun = std::function<absl::Status(const RunOptions&, absl::Span<const Tensor> feeds)>;
 
-  // `on_run`, if any, is called before each run; its error is the run's.
+  // `on_run` is called before each run, and its error fails the run. May be null.
   explicit HalfPlusTwoCallable(OnRun on_run = nullptr) : on_run_(std::move(on_run)) {}
 
   absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
@@ -43,12 +43,12 @@ class HalfPlusTwoCallable : public Callable {
   }
   const RunSignature& signature() const override { return signature_; }
 
-  // What each run was fed so far, in the order they began.
+  // Returns the input of each run so far, in the order in which they began.
   std::vector<Tensor> runs() const {
     absl::MutexLock lock(&mu_);
     return runs_;
   }
-  // The first dimension of each.
+  // Returns the first dimension of each of these inputs.
   std::vector<int64_t> run_rows() const {
     std::vector<int64_t> rows;
     for (const Tensor& x : runs()) rows.push_back(x.dim(0));

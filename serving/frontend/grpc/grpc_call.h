@@ -1,4 +1,4 @@
-// GrpcCall and MessageCall: one unary call of gRPC's callback API, and the translation of its
+// GrpcCall and MessageCall: one unary call of gRPC's callback API, and the conversion of its
 // messages, status and limits.
 #pragma once
 
@@ -15,33 +15,34 @@
 
 namespace tessera::serving {
 
-// Codes are the same numbers. Messages are cut at 1024 bytes, with "...TRUNCATED" after them: they
-// travel as headers, whose size clients limit.
+// Converts a status; the codes are the same numbers. Messages are cut at 1024 bytes and end in
+// "...TRUNCATED" then, because they are sent as headers, whose size clients limit.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// Lives from the arrival of a request until its reply has gone; deletes itself.
+// Lives from the arrival of a request until its reply was sent, and then deletes itself.
 //
 //   auto* call = new GrpcCall(context);
 //   pool.Schedule([=] { call->End(Answer(*request, call->options(), response)); });
 //   return call;
 //
-// A call that its client gave up cancels the run that answers it.
+// When the client gives up the call, the run that answers it is cancelled.
 class GrpcCall : public grpc::ServerUnaryReactor {
  public:
   explicit GrpcCall(const grpc::CallbackServerContext* context);
 
-  // The client's deadline, and cancellation. Valid until End().
+  // Returns the client's deadline and cancellation. Valid until End().
   CallOptions options() { return {.deadline = deadline_, .cancellation = &cancellation_}; }
   absl::Time start() const { return start_; }
 
-  // Sends the response, or the error. Exactly once; nothing of the call may be used afterwards.
+  // Sends the response, or the error. Must be called exactly once. The call must not be used after
+  // that.
   void End(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
 
  private:
   void OnCancel() override { cancellation_.Cancel(); }
   void OnDone() override { delete this; }
-  // Both are too little for a thread of their own, which is what gRPC gives reactions otherwise:
-  // two wake-ups, and a fifth of the time that a small request takes.
+  // Lets gRPC call OnCancel() and OnDone() on the thread where they arise. Otherwise it hands them
+  // to another thread, whose two wake-ups take a fifth of the time of a small request.
   bool InternalInlineable() override { return true; }
 
   const absl::Time start_;
@@ -49,8 +50,8 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   CancellationManager cancellation_;
 };
 
-// What gRPC says of bytes that are not the message they should be: INTERNAL. It says so itself
-// where calls have threads of their own; its callback API would make UNIMPLEMENTED of them.
+// The error for bytes that are not a message of this type: INTERNAL, as from gRPC's API with a
+// thread for each call. Its callback API would return UNIMPLEMENTED.
 absl::Status NotThisMessage(absl::string_view type_name);
 
 // A call whose request and response are messages.
@@ -65,7 +66,7 @@ class MessageCall : public GrpcCall {
   MessageCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response_bytes)
       : GrpcCall(context), response_bytes_(response_bytes) {}
 
-  // Fills `request`. False, and the call has ended, if the bytes are no Request.
+  // Fills `request`. If the bytes are no Request, ends the call and returns false.
   bool Read(const grpc::ByteBuffer& bytes) {
     grpc::ByteBuffer consumed = bytes;
     const bool is_request =
@@ -73,7 +74,7 @@ class MessageCall : public GrpcCall {
     if (!is_request) End(NotThisMessage(request.GetTypeName()));
     return is_request;
   }
-  // As End(), with `response`.
+  // Sends `response`, or the error, as End() does.
   void Reply(const absl::Status& status) {
     if (!status.ok()) return End(status);
     bool is_own;

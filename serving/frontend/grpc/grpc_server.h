@@ -17,44 +17,45 @@
 
 namespace tessera::serving {
 
-// Serves PredictionService and ModelService, reflection, and health if asked for, from Start() to
-// its destructor. Messages may be as large as gRPC allows.
+// Serves PredictionService, ModelService and reflection, and health if that is enabled, from
+// Start() to the destructor. Messages may be as large as gRPC allows.
 class GrpcServer {
  public:
   struct Options {
-    // TCP on all addresses; 0: none.
+    // TCP port, on all addresses. 0: none.
     int port = 0;
-    // Also on this Unix socket; a stale one is replaced. Empty: none.
+    // Path of a Unix socket to listen on as well. A stale socket is replaced. Empty: none.
     std::string socket_path;
     // Null: no encryption.
     std::shared_ptr<grpc::ServerCredentials> credentials;
-    // "name" and value, an int or a text; later ones override.
+    // Name and value, an int or a string. A later argument overrides an earlier one of its name.
     struct ChannelArgument {
       std::string name;
       std::string text;
       absl::optional<int> number;
     };
     std::vector<ChannelArgument> channel_arguments;
-    // Requests that run at once beside those that run on gRPC's own threads.
+    // The most requests that run at once, besides those that run on gRPC's own threads.
     int max_threads = 8;
-    // grpc.health.v1.Health, SERVING for "", "PredictionService" and "ModelService".
+    // Serve grpc.health.v1.Health, which answers SERVING for "", "PredictionService" and
+    // "ModelService".
     bool health_service = false;
     PredictionService::Options prediction;
-    // Further services of the same port; must outlive the server.
+    // Further services on the same port. They must outlive the server.
     std::vector<grpc::Service*> services;
   };
 
   // Returns when the port is open. `handler` must outlive the server.
-  // Errors: INVALID_ARGUMENT if there is nothing to listen on, or it is taken.
+  // Errors: INVALID_ARGUMENT if there is neither a port nor a socket, or if it is in use.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options,
                                                            RequestHandler* handler);
-  // Ends what is still running at once.
+  // Cancels the requests that still run.
   ~GrpcServer();
 
-  // The TCP port; what the system chose if Options::port was one that lets it.
+  // Returns the TCP port.
   int port() const { return port_; }
-  // Takes no new request, and returns when those under way have ended or the deadline is over, when
-  // they are cancelled.
+  // Accepts no more requests. Returns when running ones have ended; at the deadline they are
+  // cancelled.
   void Shutdown(absl::Time deadline);
 
  private:
@@ -65,7 +66,7 @@ class GrpcServer {
   ModelService model_service_;
   GrpcWaker waker_;
   int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;  // ends before what it calls
+  std::unique_ptr<grpc::Server> server_;  // declared last, because it calls the members above
 };
 
 }  // namespace tessera::serving

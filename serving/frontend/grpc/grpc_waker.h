@@ -1,4 +1,5 @@
-// GrpcWaker: keeps gRPC's threads looking for requests, and their free memory from staying.
+// GrpcWaker: keeps gRPC's threads polling for requests, and gives back memory that they no longer
+// use.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -12,25 +13,25 @@
 
 namespace tessera::serving {
 
-// gRPC's threads for callbacks, half as many as cores, wait a second for an event, and if none came
-// look away for a tenth of a second. When requests are seldom all of them do so at once now and
-// then, and one request in ten waits for that, up to 100 ms. While this lives there are events all
-// the time: calls that fail at once, on a channel that leads nowhere.
+// gRPC has half as many threads for callbacks as there are cores. Such a thread polls for an event
+// for a second, and if none came pauses for a tenth of a second. When requests are rare, all
+// threads pause at once now and then, and one request in ten waits for up to 100 ms. While this
+// object exists there are always events: calls that fail at once, on a channel that leads nowhere.
 //
-// Now and then it gives back what gRPC read messages into and no longer needs (SharedBlocks).
+// Now and then it also frees the blocks that gRPC has read messages into (SharedBlocks).
 class GrpcWaker {
  public:
-  // Well below that second.
+  // Must be well below the second for which a thread polls.
   static constexpr absl::Duration kInterval = absl::Milliseconds(400);
 
-  // Blocks go back once they were free for so many events, and before twice as many: after five to
-  // ten seconds.
+  // A block is freed when it was unused for at least so many events, and fewer than twice as many,
+  // which is after five to ten seconds.
   static constexpr int64_t kEventsPerCleaning = 12;
 
   explicit GrpcWaker(absl::Duration interval = kInterval);
   ~GrpcWaker();
 
-  // Events so far.
+  // Returns the number of events so far.
   int64_t events() const { return events_; }
 
  private:
@@ -41,7 +42,7 @@ class GrpcWaker {
   grpc::GenericStub nowhere_;
   absl::Notification stopped_;
   std::atomic<int64_t> events_{0};
-  std::thread thread_;  // starts when the rest is there
+  std::thread thread_;  // declared last, because it uses the members above
 };
 
 }  // namespace tessera::serving

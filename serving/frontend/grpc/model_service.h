@@ -11,10 +11,10 @@ using ModelServiceMethods = tensorflow::serving::ModelService::WithRawCallbackMe
     tensorflow::serving::ModelService::WithRawCallbackMethod_HandleReloadConfigRequest<
         tensorflow::serving::ModelService::Service>>;
 
-// Thread-safe. Reloads, which wait for models, run on a pool of their own.
+// Thread-safe. Reloads run on a separate pool, because they wait for models.
 class ModelService final : public ModelServiceMethods {
  public:
-  // Must outlive the service.
+  // `handler` must outlive the service.
   explicit ModelService(RequestHandler* handler) : handler_(handler) {}
 
   grpc::ServerUnaryReactor* GetModelStatus(grpc::CallbackServerContext* context,
@@ -26,7 +26,7 @@ class ModelService final : public ModelServiceMethods {
 
  private:
   RequestHandler* const handler_;
-  // Reloads queue behind each other anyway; further ones than these wait for a thread as well.
+  // Few threads suffice, because reloads wait for each other anyway.
   ElasticPool reload_pool_{{.name = "reload", .max_threads = 4}};
 };
 

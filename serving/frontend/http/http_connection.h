@@ -1,5 +1,5 @@
-// HttpConnection: requests and replies of one client. For http_worker.cc alone: it brings
-// Boost.Asio and Beast with it.
+// HttpConnection: the requests and replies of one client. Only http_worker.cc should include this
+// header, which includes Boost.Asio and Beast.
 #pragma once
 
 #include <boost/beast/core/buffers_range.hpp>
@@ -17,7 +17,7 @@
 
 namespace tessera::serving {
 
-// A body that grows with the bytes that come, not with the length that is announced.
+// A body whose memory grows with the bytes that arrive, not with the announced length.
 struct HttpBody {
   using value_type = std::string;
 
@@ -42,14 +42,14 @@ struct HttpBody {
   };
 };
 
-// Lives as long as something is under way: reading, the request's answer, writing. All of its
-// callbacks run on its worker's thread, as Start() and EndIfLate() must; EndSoon() and End() may be
-// called by any.
+// Lives while it reads, waits for the answer to a request, or writes. All of its callbacks run on
+// the thread of its worker, and so must Start() and EndIfLate(). Any thread may call EndSoon() and
+// End().
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   using Clock = HttpWorker::Clock;
 
-  // All of these must outlive the connection.
+  // The arguments must outlive the connection.
   HttpConnection(HttpWorker::Socket socket, const HttpServer::Options& options,
                  const HttpHandler& handler, HttpWorker& worker);
   ~HttpConnection();
@@ -57,9 +57,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void Start();
   // Ends the connection as soon as it has no request.
   void EndSoon();
-  // Ends it now.
+  // Ends the connection now.
   void End();
-  // Ends it if its client has kept it waiting beyond a deadline.
+  // Ends the connection if a deadline for its client has passed.
   void EndIfLate(Clock::time_point now);
 
  private:
@@ -67,22 +67,22 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void AwaitRequest();
   void ReadRequest();
-  // Reads more of the request; `on_bytes` is a member to go on with when some are in buffer_.
+  // Reads more of the request. Calls the member `on_bytes` when there are bytes in buffer_.
   void Read(void (HttpConnection::*on_bytes)());
   void ParseRequest();
-  // False if the client is to be told first that it may send the body.
+  // Returns false if the client must be told first that it may send the body.
   bool OnHead();
   void HandleRequest();
   void Write(HttpReply reply);
   void OnWritten(Error error);
-  // Answers a request that cannot be read, and ends.
+  // Answers a request that cannot be read, and ends the connection.
   void Refuse(Error error);
-  // Ends the connection, but goes on reading from a client that has more to say: unread data would
-  // make the system drop what is on its way to the client.
+  // Ends the connection after reading what the client still sends. If data were left unread, the
+  // system would drop the reply that is on its way to the client.
   void EndAfterReply();
   void Discard();
   void Close();
-  // When `bytes` of a transfer that began at `start` must be through.
+  // Returns the deadline for `bytes` of a transfer that began at `start`.
   Clock::time_point DeadlineFor(Clock::time_point start, uint64_t bytes) const;
 
   const HttpServer::Options& options_;
@@ -91,13 +91,13 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpWorker::Socket socket_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;  // while a request is read
-  bool had_head_ = false;                                               // of the request being read
+  bool had_head_ = false;  // whether the head of the request was read
   Clock::time_point transfer_start_;
-  // Of what is under way; max() while the server itself is awaited.
+  // Deadline of the current step; max() while the client waits for the server.
   Clock::time_point deadline_ = Clock::time_point::max();
   HttpReplyContext context_;
   std::string reply_head_, reply_body_;
-  bool is_idle_ = false;  // waits for a request
+  bool is_idle_ = false;  // true while it waits for a request
   bool ends_soon_ = false;
 };
 

@@ -1,4 +1,4 @@
-// gzip, as request bodies may be encoded.
+// Inflates request bodies that are encoded with gzip.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace tessera::serving {
 
-// Sets *out to what gzip data stands for; several members count as one. Memory stays within
-// `max_bytes` and what it takes to grow to that.
-// Errors: INVALID_ARGUMENT for what is no gzip data, ends early, or has more bytes behind it;
-// RESOURCE_EXHAUSTED for more than `max_bytes` of output. *out is empty then.
+// Sets *out to the contents of gzip data, which may have several members. Takes no more memory than
+// is needed for growing *out to `max_bytes`. Errors: INVALID_ARGUMENT if the data is no gzip data,
+// ends early, or has trailing bytes; RESOURCE_EXHAUSTED for more than `max_bytes` of output. After
+// an error *out is empty.
 absl::Status InflateGzip(absl::string_view compressed, size_t max_bytes, std::string* out);
 
 }  // namespace tessera::serving

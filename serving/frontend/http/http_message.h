@@ -1,4 +1,4 @@
-// One HTTP request and its reply, apart from how they travel.
+// HttpRequest and HttpReply: one request and its reply, whatever connection they come by.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ struct HttpRequest {
   std::string method;  // "GET"
   std::string target;  // as sent: "/v1/models/m?a=b"
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;  // put together from its chunks
+  std::string body;  // without the chunks that it was sent in
 
-  // The first header of this name, in any case of letters; "" if there is none.
+  // Returns the first header of this name, whose case is ignored; "" if there is none.
   absl::string_view Header(absl::string_view name) const {
     for (const auto& [key, value] : headers) {
       if (absl::EqualsIgnoreCase(key, name)) return value;
@@ -28,19 +28,19 @@ struct HttpRequest {
 
 struct HttpReply {
   int status = 200;
-  std::string content_type;  // "": no such header
-  // Further ones. Length, date and connection are the server's matter.
+  std::string content_type;  // "" for no such header
+  // Further headers. The server adds length, date and connection by itself.
   std::vector<std::pair<absl::string_view, absl::string_view>> headers;
   std::string body;
-  // End the connection after this reply, whatever the client asked for.
+  // Ends the connection after this reply, whatever the client asked for.
   bool close = false;
 };
 
-// Sends the reply of one request. To be called once, on any thread; a responder that is dropped
+// Sends the reply to one request. Must be called once, on any thread. A responder that is destroyed
 // without a call ends the connection.
 using HttpResponder = std::function<void(HttpReply)>;
-// Answers a request, now or later. Called on the thread that read it, which reads no others
-// meanwhile; must not throw.
+// Answers a request, now or later. Called on the thread that read it, which reads no other requests
+// meanwhile. Must not throw.
 using HttpHandler = std::function<void(HttpRequest, HttpResponder)>;
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// The lines before the body of an HTTP reply.
+// Writes the head of an HTTP reply.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace tessera::serving {
 
-// What of a request its reply depends on.
+// The properties of a request that its reply depends on.
 struct HttpReplyContext {
   bool is_http_1_1 = true;
-  bool is_head = false;    // no body, and no length of one
-  bool keep_alive = true;  // the connection stays open for more
+  bool is_head = false;    // the reply has no body, and no length of one
+  bool keep_alive = true;  // the connection stays open for more requests
 };
 
-// Status line and headers, down to the empty line.
+// Returns the status line and the headers, with the empty line after them.
 std::string HttpReplyHead(const HttpReply& reply, const HttpReplyContext& context, absl::Time now);
 
-// A page that says no more than the status: for what is no request of the API.
+// Returns a page that shows the status alone, for requests that are none of the API.
 HttpReply HttpStatusPage(int status);
 
-// "Not Found" for 404.
+// Returns the reason phrase of a status: "Not Found" for 404.
 absl::string_view HttpReasonPhrase(int status);
 
 }  // namespace tessera::serving

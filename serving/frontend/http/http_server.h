@@ -1,4 +1,4 @@
-// HttpServer: HTTP/1.0 and 1.1 over TCP, and nothing of what is said over it.
+// HttpServer: HTTP/1.0 and 1.1 over TCP. It knows nothing of the requests' meaning.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 namespace tessera::serving {
 
 // Reads requests and sends replies, from Start() to the destructor. Connections stay open between
-// requests; requests sent ahead of replies are answered in turn; `Expect: 100-continue` is
-// answered; chunked bodies are put together. What is no HTTP gets 400, a body beyond the limit 413,
+// requests. Pipelined requests are answered in turn. `Expect: 100-continue` is answered, and
+// chunked bodies are joined. Bytes that are no HTTP get 400, a body beyond the limit 413, and
 // headers beyond theirs 431.
 //
-// Thread-safe, but Shutdown() and Stop() are for one thread.
+// Thread-safe, except that one thread alone may call Shutdown() and Stop().
 class HttpServer {
  public:
   struct Options {
-    // On all addresses, IPv6 and IPv4. 0: the system chooses.
+    // TCP port on all addresses, IPv6 and IPv4. 0: the system chooses one.
     int port = 0;
     // Threads that read, write and call the handler.
     int num_threads = 1;
-    // Of one request. Memory is taken as bytes come in, whatever length is announced.
+    // The largest body of a request. Memory is taken as bytes arrive, whatever length is announced.
     uint32_t max_head_bytes = 1 << 20;
     uint64_t max_body_bytes = uint64_t{2} << 30;
-    // How long a connection may stay without a request.
+    // How long a connection stays open without a request.
     absl::Duration idle_timeout = absl::Minutes(10);
-    // In which the head of a request must have come, and by which its body, or the client's
-    // acceptance of a reply, may fall behind min_bytes_per_second.
+    // Time limit for the head of a request. It is also the time by which a body, or the client's
+    // reading of a reply, may fall behind min_bytes_per_second.
     absl::Duration transfer_timeout = absl::Minutes(1);
     int64_t min_bytes_per_second = 1024;
   };
@@ -38,17 +38,17 @@ class HttpServer {
   // Errors: INVALID_ARGUMENT without threads; UNAVAILABLE if the port cannot be opened.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options,
                                                            HttpHandler handler);
-  // As Stop(). Requires that no responder is going to be called.
+  // Calls Stop(). Requires that no responder will be called after that.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
-  // Takes no more requests, and returns when those under way have their replies, or ends their
-  // connections when the deadline is over.
+  // Accepts no more requests. Returns when running ones have got their replies, and ends their
+  // connections at the deadline.
   void Shutdown(absl::Time deadline);
-  // Ends all connections at once, and returns when no call of the handler is under way. Responders
-  // may still be called, in vain.
+  // Ends all connections at once. Returns when no call of the handler is running. Responders may
+  // still be called, without effect.
   void Stop();
 
  private:

@@ -1,5 +1,5 @@
-// HttpWorker: one thread of an HTTP server, and the connections that it serves. For http_server.cc
-// and http_connection.cc alone: it brings Boost.Asio with it.
+// HttpWorker: one thread of an HTTP server, and the connections that it serves. Only http_server.cc
+// and http_connection.cc should include this header, which includes Boost.Asio.
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -24,43 +24,43 @@ namespace tessera::serving {
 class HttpConnection;
 
 // A connection stays with one worker, so that its callbacks need no lock, and a request wakes no
-// other thread. Deadlines are looked at a few times within the shortest of them, by one timer for
-// all: setting and cancelling one for each step of a request would be system calls.
+// other thread. One timer checks all deadlines, a few times within the shortest of them, because a
+// timer for each step of a request would cost system calls.
 //
-// Thread-safe, but Stop() and the destructor are for one thread.
+// Thread-safe, except that one thread alone may call Stop() and the destructor.
 class HttpWorker {
  public:
   using Clock = std::chrono::steady_clock;
   using Executor = boost::asio::io_context::executor_type;
   using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 
-  // Both must outlive the worker.
+  // The arguments must outlive the worker.
   HttpWorker(const HttpServer::Options& options, const HttpHandler& handler);
   ~HttpWorker();
 
   boost::asio::io_context& context() { return context_; }
-  // From here on callbacks run.
+  // Starts the thread, which runs the callbacks.
   void Start();
-  // Serves this client, whose socket is one of context(); drops it after Close().
+  // Serves the client of a socket, which must belong to context(). Drops it after Close().
   void Serve(Socket socket);
   size_t num_connections() const;
 
-  // From now on Serve() drops what it is given, and connections without a request end.
+  // Makes Serve() drop new clients from now on, and ends connections that have no request.
   void Close();
-  // False if some connections are left at the deadline.
+  // Waits until all connections have ended. Returns false if some are left at the deadline.
   bool WaitUntilNone(absl::Time deadline) const;
   // Ends all connections.
   void End();
-  // Ends the thread. What it was about to do is not done.
+  // Ends the thread. Callbacks that have not run yet are dropped.
   void Stop();
 
-  // A connection's last words.
+  // Called by a connection that ends.
   void Remove(HttpConnection* connection);
 
  private:
   void Run();
   std::vector<std::shared_ptr<HttpConnection>> Connections() const;
-  // Looks at deadlines from time to time while there are connections. On the thread.
+  // Checks deadlines from time to time while there are connections. Runs on the thread.
   void WatchDeadlines();
 
   const HttpServer::Options& options_;
@@ -69,11 +69,11 @@ class HttpWorker {
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_map<HttpConnection*, std::weak_ptr<HttpConnection>> connections_
       ABSL_GUARDED_BY(mu_);
-  // What follows ends before what its callbacks use.
+  // The members below are destroyed before the ones above, which their callbacks use.
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<Executor> work_;
   boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor> watch_;
-  bool watching_ = false;  // of the thread alone
+  bool watching_ = false;  // used by the thread alone
   std::thread thread_;
 };
 

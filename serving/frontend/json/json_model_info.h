@@ -1,4 +1,4 @@
-// What the REST API tells of models: their versions' states, and their signatures.
+// The REST API's replies about models: the states of their versions, and their signatures.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ class GetModelStatusResponse;
 
 namespace tessera::serving {
 
-// The messages as protobuf prints JSON, fields by the names in their .proto files and also those
-// that have their default; 64-bit integers are strings. Append to *out.
-// Errors: INTERNAL if a message cannot be printed.
+// These append a message to *out as protobuf prints JSON. Fields have the names of the .proto
+// files, and those with their default value are printed, too. 64-bit integers are strings. Errors:
+// INTERNAL if a message cannot be printed.
 absl::Status AppendModelStatus(const tensorflow::serving::GetModelStatusResponse& response,
                                std::string* out);
-// With the signatures in the place of the Any that holds them:
+// Prints the signatures in place of the Any that holds them:
 // {"model_spec": ..., "metadata": {"signature_def": {"signature_def": {"serving_default": ...}}}}
 absl::Status AppendModelMetadata(const tensorflow::serving::GetModelMetadataResponse& response,
                                  std::string* out);

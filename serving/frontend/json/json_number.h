@@ -1,4 +1,4 @@
-// Numbers as TensorFlow Serving's JSON spells them.
+// Writes numbers as TensorFlow Serving's JSON does.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace tessera::serving {
 
-// The space that a number is written in.
+// Bytes of the buffer that a number is written to.
 inline constexpr int kMaxJsonNumber = 40;
 
-// Writes a number at `out`, which has kMaxJsonNumber bytes, and returns the end of it. What is
-// behind that may be written over.
+// Writes a number at `out`, which has kMaxJsonNumber bytes, and returns its end. The bytes after
+// the end may be overwritten.
 //
-// Floating point has six significant digits if they read back as the same value, else nine (float)
-// or seventeen (double), and looks as printf's %g has it, with ".0" after what would be read as an
-// integer: 0.1, 9e+06, 0.333333343, 16777216.0. Not finite: NaN, Infinity, -Infinity, which is no
-// legal JSON but what clients of this API read.
+// A floating-point number has six significant digits if they read back as the same value, else nine
+// (float) or seventeen (double). It is printed as by printf's %g, with ".0" appended if it would be
+// read as an integer: 0.1, 9e+06, 0.333333343, 16777216.0. Numbers that are not finite are NaN,
+// Infinity and -Infinity, which are no legal JSON but are what clients of this API read.
 char* WriteJsonNumber(float value, char* out);
 char* WriteJsonNumber(double value, char* out);
 char* WriteJsonNumber(int64_t value, char* out);

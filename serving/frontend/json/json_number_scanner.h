@@ -1,10 +1,10 @@
-// Numbers of JSON text, read fast and exactly as RapidJSON reads them.
+// Reads numbers of JSON text fast, with exactly the same results as RapidJSON.
 //
-// RapidJSON's usual precision is what clients of this API have always had: it is off by one unit in
-// the last place of a double now and then, so a better conversion would be a different one. What
-// follows repeats its arithmetic step by step, several digits at a time where that makes no
-// difference, and leaves to RapidJSON what is rare. Must be compiled without fused multiplication
-// and addition, as the rest of this library is.
+// Clients of this API have always had RapidJSON's default precision, which is off by one unit in
+// the last place of a double now and then. A better conversion would be a different one. So this
+// code repeats RapidJSON's arithmetic step by step, several digits at a time where that makes no
+// difference, and leaves rare cases to RapidJSON. It must be compiled without fused multiply-add,
+// as the rest of this library is.
 #pragma once
 
 #include <immintrin.h>
@@ -22,16 +22,16 @@ namespace tessera::serving::json_scanner {
 
 inline bool IsDigit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
 
-// Integers of more digits are left to RapidJSON.
+// Integers with more digits are left to RapidJSON.
 inline constexpr int kMaxIntegerDigits = 18;
 
-// True if the eight bytes are digits.
+// Returns true if all eight bytes are digits.
 inline bool AreDigits(uint64_t bytes) {
   return ((bytes & 0xF0F0F0F0F0F0F0F0) |
           (((bytes + 0x0606060606060606) & 0xF0F0F0F0F0F0F0F0) >> 4)) == 0x3333333333333333;
 }
 
-// The number that eight digits, the first in the lowest byte, spell.
+// Returns the number that eight digits spell, the first of which is in the lowest byte.
 inline uint64_t EightDigits(uint64_t bytes) {
   bytes -= 0x3030303030303030;
   bytes = bytes * 10 + (bytes >> 8);  // pairs, in every other byte
@@ -41,7 +41,7 @@ inline uint64_t EightDigits(uint64_t bytes) {
           32);
 }
 
-// A bit for each of 64 bytes that is `c`.
+// Returns a mask with a bit for each of 64 bytes, which is set if the byte equals `c`.
 inline uint64_t Matches(const char* p, char c) {
   uint64_t bits = 0;
   for (int i = 0; i < 64; i += 32) {
@@ -52,8 +52,8 @@ inline uint64_t Matches(const char* p, char c) {
   return bits;
 }
 
-// The digits of an integer at `p`, without sign. Returns their end; null if there is none, if it
-// begins with a superfluous zero, or has over kMaxIntegerDigits.
+// Reads the digits of an integer without sign at `p`. Returns their end; null if there are none, if
+// there is a superfluous leading zero, or if there are more than kMaxIntegerDigits.
 inline const char* ScanDigits(const char* p, const char* end, uint64_t* value) {
   if (p == end || !IsDigit(*p)) return nullptr;
   uint64_t sum = static_cast<uint64_t>(*p - '0');
@@ -66,13 +66,13 @@ inline const char* ScanDigits(const char* p, const char* end, uint64_t* value) {
   return p;
 }
 
-// Without a branch: which numbers are negative cannot be predicted.
+// Has no branch, because which numbers are negative cannot be predicted.
 inline int64_t WithSign(uint64_t magnitude, bool minus) {
   return static_cast<int64_t>((magnitude ^ -uint64_t{minus}) + minus);
 }
 
-// An integer, that is without fraction and exponent. Returns its end, or null for all that is to be
-// looked at by RapidJSON.
+// Reads an integer, that is, a number without fraction and exponent. Returns its end, or null if
+// RapidJSON must read it.
 inline const char* ScanInteger(const char* p, const char* end, int64_t* value) {
   const bool minus = p < end && *p == '-';
   uint64_t magnitude;
@@ -82,7 +82,8 @@ inline const char* ScanInteger(const char* p, const char* end, int64_t* value) {
   return p;
 }
 
-// Stores an integer as an element. False if it is out of range; narrow types have int32's.
+// Stores an integer as an element. Returns false if it is out of range; the range of narrow types
+// is that of int32.
 template <typename T>
 inline bool StoreInteger(int64_t value, T* out) {
   using Range = std::conditional_t<sizeof(T) < sizeof(int32_t), int32_t, T>;
@@ -91,32 +92,33 @@ inline bool StoreInteger(int64_t value, T* out) {
   return true;
 }
 
-// A short number has at most so many bytes. The integer that its digits make is below 2^52.
+// The most bytes of a short number. The integer that its digits make is below 2^52.
 inline constexpr uint64_t kMaxShort = 15;
 
-// What ReadShortNumber() looks up. The tail of a number are its bytes from the point on: an integer
-// has none.
+// Look-up tables of ReadShortNumber(). The tail of a number is its bytes from the point on; an
+// integer has no tail.
 struct ShortNumberTables {
-  // How the integer that the digits make becomes a double: it is put into the bits of `base`, which
-  // is 2^52 or -2^52; `base` is subtracted, and what is left divided. A minus is with `base` if the
-  // number is an integer, whose zero has no sign, and else with `divisor`, which gives zeros one.
+  // Converts the integer that the digits make into a double. The integer is put into the bits of
+  // `base`, which is 2^52 or -2^52; then `base` is subtracted, and the result is divided by
+  // `divisor`. The sign of an integer is that of `base`, so that zero has none. The sign of another
+  // number is that of `divisor`, so that zero keeps its sign.
   struct Scale {
     double base, divisor;
   };
 
-  // The sixteen from `size` on are the bytes to take for `size` bytes to stand at the end of a
-  // register, after nothing.
+  // The sixteen indices from `size` on shuffle the first `size` bytes of a register to its end,
+  // after zeros.
   alignas(32) std::array<int8_t, 32> indexes{};
-  // By the size of the tail: what to add to those, so that the point is left out.
+  // Indexed by the size of the tail: added to those indices to leave out the point.
   alignas(64) std::array<std::array<int8_t, 16>, kMaxShort + 1> steps{};
-  // By the size of the tail, and if there is a minus.
+  // Indexed by the size of the tail, and by whether there is a minus.
   std::array<std::array<Scale, 2>, kMaxShort + 1> scales{};
 
   constexpr ShortNumberTables() {
     for (int i = 0; i < 32; ++i) indexes[i] = static_cast<int8_t>(i - 16);
     constexpr double kTwoTo52 = uint64_t{1} << 52;
     scales[0] = {Scale{kTwoTo52, 1}, Scale{-kTwoTo52, 1}};
-    // A point with nothing behind it is not left out, and turns out to be no digit.
+    // A point without digits after it is not left out, and is found to be no digit.
     double power = 1;
     for (int tail = 2; tail <= kMaxShort; ++tail) {
       for (int i = 0; i <= 16 - tail; ++i) steps[tail][i] = -1;
@@ -127,21 +129,22 @@ struct ShortNumberTables {
 };
 inline constexpr ShortNumberTables kShortNumberTables;
 
-// Reads the number that these `size` bytes are: digits, with or without a minus, and a point at
-// `point`, or none if that is `size`. At least sixteen bytes may be read. False if they are
-// anything else, are more than kMaxShort, or are not for `T`.
+// Reads the number in `size` bytes: digits, with or without a minus before them, and a point at
+// `point`, which is `size` if there is none. At least sixteen bytes must be readable. Returns false
+// if the bytes are anything else, are more than kMaxShort, or do not fit `T`.
 template <typename T>
 inline bool ReadShortNumber(const char* number, uint64_t size, uint64_t point, T* value) {
   if (size > kMaxShort) return false;
   const bool minus = *number == '-';
-  // More than one digit before the point, and no zero first. A single one is checked with the rest.
+  // With more than one digit before the point, the first must not be zero. A single digit is
+  // checked with the others.
   if (point - minus != 1 && static_cast<unsigned char>(number[minus] - '1') > 8) return false;
 
   const ShortNumberTables& tables = kShortNumberTables;
   const uint64_t tail = std::is_floating_point_v<T> ? size - point : 0;
   const auto load = [](const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
   const __m128i text = load(number);
-  // Digits become 0 to 9, and a minus in front 0.
+  // Digits become 0 to 9, and a leading minus becomes 0.
   const __m128i zeros = _mm_set1_epi8('0');
   const __m128i is_zero = _mm_cmpeq_epi8(text, _mm_insert_epi8(zeros, '-', 0));
   const __m128i values = _mm_andnot_si128(is_zero, _mm_xor_si128(text, zeros));
@@ -167,21 +170,21 @@ inline bool ReadShortNumber(const char* number, uint64_t size, uint64_t point, T
   }
 }
 
-// Where a scan stopped, in the text and in the values.
+// The position where a scan stopped, in the text and in the values.
 template <typename T>
 struct ScannedNumbers {
   const char* p;
   T* out;
-  bool at_end;  // of the list: *p is its bracket
+  bool at_end;  // true if the list ends here: *p is its bracket
 };
 
-// Reads numbers that ReadShortNumber() takes and that are followed by a comma, with a space behind
-// it or none, or by the bracket that ends their list. Stops before the first that is anything else,
-// and short of `end`.
+// Reads numbers that ReadShortNumber() accepts, each followed by a comma, with or without a space
+// after it, or by the bracket that ends their list. Stops before the first number that is anything
+// else, and before `end`.
 //
-// How long a number is cannot be predicted, and where the next one begins hangs on it. So their
-// ends and points are looked up first, 64 bytes at once, and numbers are read independently of each
-// other, several at a time.
+// The length of a number cannot be predicted, and the next one begins after it. So the ends and
+// points of numbers are located first, 64 bytes at once, and then numbers are read independently of
+// each other, which lets several be in flight.
 template <typename T>
 inline ScannedNumbers<T> ScanShortNumbers(const char* p, const char* end, T* out) {
   while (end - p >= 64 + 16) {
@@ -197,7 +200,7 @@ inline ScannedNumbers<T> ScanShortNumbers(const char* p, const char* end, T* out
       if (!ReadShortNumber(p, stop - start, point, out)) return {p, out, false};
       ++out;
       start = stop + 1;
-      // A branch, for most texts have a space always or never.
+      // This is a branch, because most texts have a space always or never.
       if (__builtin_expect_with_probability(block[start] == ' ', 1, 0.999)) ++start;
     }
     if (brackets != 0) return {block + _tzcnt_u64(brackets), out, true};
@@ -205,14 +208,14 @@ inline ScannedNumbers<T> ScanShortNumbers(const char* p, const char* end, T* out
   return {p, out, false};
 }
 
-// Any finite number. Returns its end, or null for all that is to be looked at by RapidJSON.
+// Reads any finite number. Returns its end, or null if RapidJSON must read it.
 inline const char* ScanFloating(const char* p, const char* end, double* value) {
   const bool minus = p < end && *p == '-';
   uint64_t significand;
   p = ScanDigits(p + minus, end, &significand);
   if (p == nullptr) return nullptr;
   if (p == end || (*p != '.' && *p != 'e' && *p != 'E')) {
-    // An integer: its zero has no sign.
+    // This is an integer, whose zero has no sign.
     *value = static_cast<double>(WithSign(significand, minus));
     return p;
   }
@@ -238,7 +241,8 @@ inline const char* ScanFloating(const char* p, const char* end, double* value) {
     }
     d = static_cast<double>(significand);
     if (p < end && IsDigit(*p)) {
-      // Then in the double, until seventeen are counted. The first digit of the whole part is not.
+      // Further digits are gathered in the double, until seventeen are counted. The first digit of
+      // the whole part does not count.
       int counted = 16 + (significand >= uint64_t{10'000'000'000'000'000}) +
                     (significand >= uint64_t{100'000'000'000'000'000}) - has_whole_part;
       for (; counted < 17 && p < end && IsDigit(*p); ++p, ++counted) d = d * 10.0 + (*p - '0');

@@ -1,4 +1,4 @@
-// The short way for predict requests that hold nothing but numbers.
+// DecodeNumericBody: a fast path for predict requests whose inputs are numbers alone.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -10,11 +10,13 @@ namespace tessera::serving {
 //   {"signature_name": "s", "instances": NUMBERS}
 //   {"signature_name": "s", "inputs": NUMBERS}
 //   {"signature_name": "s", "inputs": {"a": NUMBERS, "b": NUMBERS}}
-// (the name may be left out, or come last), NUMBERS being lists, nested and rectangular, of finite
-// numbers that fit their input: fills *body as DecodePredictBodyByDocument() does, bit for bit,
-// from one pass over the text, straight into the tensors' memory.
+// where the name may be left out or come last, and NUMBERS are nested rectangular lists of finite
+// numbers that fit their input, then this fills *body with exactly the same bits as
+// DecodePredictBodyByDocument(). It makes one pass over the text and writes into the memory of the
+// tensors.
 //
-// False in every other case, be it an error or only unusual; *body is in no particular state then.
+// Returns false in every other case, whether it is an error or only unusual; *body is unspecified
+// then.
 bool DecodeNumericBody(absl::string_view json, FindInputTypes find_inputs, PredictBody* body);
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// Replies of the REST API: results and errors as JSON, to the byte what TensorFlow Serving answers.
+// Writes results and errors as JSON, byte for byte as TensorFlow Serving's REST API does.
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@
 
 namespace tessera::serving {
 
-// All of these append to *out, and leave it in no particular state if they fail.
+// All of these append to *out, which is unspecified if they fail.
 
-// {"predictions": [...]}: element i belongs to instance i; of several outputs, an object by name.
-// {"outputs": ...}: the tensor, or an object of tensors by name.
-// Strings are JSON strings, or {"b64": "..."} if the output's name ends in "_bytes".
-// Errors: INVALID_ARGUMENT without outputs, for element types that have no JSON form (half,
-// complex, ...), and, of rows, for outputs without or of different first dimensions.
+// In rows, {"predictions": [...]}, element i belongs to instance i; if there are several outputs,
+// it is an object of them by name. In columns, {"outputs": ...} is the tensor, or an object of
+// tensors by name. Strings are JSON strings, or {"b64": "..."} if the output's name ends in
+// "_bytes". Errors: INVALID_ARGUMENT without outputs; for element types that have no JSON form
+// (half, complex,
+// ...); in rows, for outputs without a first dimension or with different ones.
 absl::Status AppendPredictResponse(PredictLayout layout, absl::Span<const NamedOutput> outputs,
                                    std::string* out);
 
-// {"results": [[["label", score], ...], ...]}. Errors: INVALID_ARGUMENT without examples.
+// Writes {"results": [[["label", score], ...], ...]}. Errors: INVALID_ARGUMENT without examples.
 absl::Status AppendClassifyResponse(const ClassifyResult& result, std::string* out);
-// {"results": [value, ...]}. Errors: INVALID_ARGUMENT without examples.
+// Writes {"results": [value, ...]}. Errors: INVALID_ARGUMENT without examples.
 absl::Status AppendRegressResponse(const RegressResult& result, std::string* out);
 
-// {"error": "message"}.
+// Returns {"error": "message"}.
 std::string JsonErrorBody(absl::string_view message);
 
 }  // namespace tessera::serving

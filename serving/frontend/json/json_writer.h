@@ -1,4 +1,4 @@
-// JsonWriter: JSON text in the layout that TensorFlow Serving gives it.
+// JsonWriter: writes JSON text with the layout of TensorFlow Serving.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,12 @@
 
 namespace tessera::serving {
 
-// Appends `text` as a JSON string: '"', '\' and control characters escaped, all other bytes as they
-// are, whether they are valid UTF-8 or not.
+// Appends `text` as a JSON string. '"', '\' and control characters are escaped. All other bytes are
+// copied, whether they are valid UTF-8 or not.
 void AppendJsonString(absl::string_view text, std::string* out);
 
-// Writes objects and arrays with four spaces of indentation a level, one member or element a line.
+// Writes objects and arrays with four spaces of indentation for each level, and one member or
+// element on each line.
 //
 //   std::string text;
 //   JsonWriter json(&text);
@@ -34,10 +35,10 @@ void AppendJsonString(absl::string_view text, std::string* out);
 //   //     ]
 //   // }
 //
-// Elements of arrays are parted by ", " while arrays go on one line; it is the setting at an
-// element, and at the end of the array, that counts: switching in between gives the bracket on its
-// own line above, which clients have seen for years.
-// The calls must nest as JSON does; nothing checks that.
+// While arrays are on one line, their elements are separated by ", ". The setting counts at each
+// element and at the end of the array. Switching it in between gives the bracket on its own line
+// above, which clients have seen for years.
+// The calls must nest as JSON does. That is not checked.
 class JsonWriter {
  public:
   // Appends to *out, which must outlive the writer.
@@ -56,7 +57,7 @@ class JsonWriter {
     AppendJsonString(text, out_);
   }
   void Bool(bool value) { Literal(value ? "true" : "false"); }
-  // A number or a word.
+  // Writes a number or a word.
   void Literal(absl::string_view text) {
     BeginValue();
     out_->append(text.data(), text.size());
@@ -66,7 +67,7 @@ class JsonWriter {
     char text[kMaxJsonNumber];
     Literal(absl::string_view(text, WriteJsonNumber(value, text) - text));
   }
-  // As many calls of Number(), of elements of an array.
+  // Writes elements of an array, as so many calls of Number() would.
   template <typename T>
   void Numbers(absl::Span<const T> values);
 
@@ -80,7 +81,7 @@ class JsonWriter {
 
   void Start(char bracket, bool is_array);
   void End(char bracket);
-  // What comes before a value in the level it belongs to.
+  // Writes the separator and the indentation before a value.
   void BeginValue();
   void NewLine();
 
@@ -100,7 +101,8 @@ void JsonWriter::Numbers(absl::Span<const T> values) {
     separator += '\n';
     separator.append(kIndent * levels_.size(), ' ');
   }
-  // Space for some numbers at a time, and no look at the string's end for each of them.
+  // Makes room for several numbers at a time, so that not every number checks the string's
+  // capacity.
   constexpr size_t kChunk = 256;
   for (size_t begin = 1; begin < values.size(); begin += kChunk) {
     const size_t end = std::min(begin + kChunk, values.size());

@@ -1,4 +1,4 @@
-// RestApi: TensorFlow Serving's REST API, and the few pages beside it, as a handler of requests.
+// RestApi: answers the requests of TensorFlow Serving's REST API, and those for a few other pages.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tessera::serving {
 
-// The HTTP status that stands for a status's code: 404 for NOT_FOUND.
+// Returns the HTTP status for a code: 404 for NOT_FOUND.
 int HttpStatusOf(absl::StatusCode code);
 
 //   POST /v1/models/NAME[/versions/N | /labels/L]:(predict|classify|regress)
@@ -25,25 +25,25 @@ int HttpStatusOf(absl::StatusCode code);
 // Everything else is 404. Replies below /v1/ are JSON, errors {"error": "..."} with the status of
 // their code. Each request below /v1/ is counted in the handler's metrics.
 //
-// A request is answered on the thread that calls Handle(), if its body is small, and not packed,
-// and its signature typically runs for less than kInlineRunTime; else on the pool's threads.
-// Thread-safe.
+// A request is answered on the thread that calls Handle() if its body is small and not compressed,
+// and its signature typically runs for less than kInlineRunTime. Others are answered on the threads
+// of the pool. Thread-safe.
 class RestApi {
  public:
-  // About ten times what handing a request to another thread costs.
+  // About ten times the cost of handing a request to another thread.
   static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
-  // Takes about as long to read.
+  // Reading a body of this size takes about as long.
   static constexpr size_t kInlineBodyBytes = 64 << 10;
-  // What a gzip body may inflate to. More is answered as if there were no body.
+  // The largest size that a gzip body may inflate to. A larger one is treated as an empty body.
   static constexpr size_t kMaxInflatedBytes = 100 << 20;
 
   struct Options {
-    // In which predict, classify and regress must be done, else DEADLINE_EXCEEDED. Zero or less:
-    // no limit.
+    // Time limit of predict, classify and regress, after which they fail with DEADLINE_EXCEEDED.
+    // Zero or less: no limit.
     absl::Duration timeout = absl::Seconds(30);
-    // Headers that let pages of any origin read replies below /v1/.
+    // Whether to send headers that let pages of any origin read replies below /v1/.
     bool enable_cors = false;
-    // Where the metrics are; takes precedence over all other paths. Empty: nowhere.
+    // Path of the metrics, which takes precedence over all other paths. Empty: none.
     std::string monitoring_path;
   };
 
@@ -52,7 +52,7 @@ class RestApi {
       : options_(options), handler_(handler), pool_(pool) {}
 
   void Handle(HttpRequest request, HttpResponder respond);
-  // Ends the runs there are and will be with CANCELLED.
+  // Makes all runs, present and future, fail with CANCELLED.
   void Cancel();
 
  private:
@@ -60,7 +60,7 @@ class RestApi {
 
   HttpReply AnswerMonitoring(absl::string_view path) const;
   void HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond);
-  // The parts of answering a call that needs a model's run: reading its body, and running it.
+  // These answer a call that runs a model: they read its body, and run it.
   absl::Status Decode(Call& call) const;
   absl::Status DecodePredict(Call& call) const;
   absl::Status DecodeExamples(Call& call) const;
@@ -68,7 +68,7 @@ class RestApi {
   absl::Status RunPredict(Call& call, const CallOptions& options, std::string* body);
   absl::Status RunExamples(Call& call, const CallOptions& options, std::string* body);
   void RunAndReply(Call& call);
-  // The other calls.
+  // Answers all other calls.
   absl::Status DescribeModel(const Call& call, std::string* body) const;
 
   void Reply(Call& call, const absl::Status& status, std::string body) const;
@@ -76,7 +76,7 @@ class RestApi {
   const Options options_;
   RequestHandler* const handler_;
   ElasticPool* const pool_;
-  // Several, each for some of the threads, so that runs do not meet on one lock.
+  // Each serves some of the threads, so that runs do not contend for one lock.
   struct alignas(64) Cancellation {
     CancellationManager manager;
   };

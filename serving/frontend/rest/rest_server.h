@@ -17,13 +17,13 @@ namespace tessera::serving {
 class RestServer {
  public:
   struct Options {
-    // TCP on all addresses; 0: the system chooses.
+    // TCP port on all addresses. 0: the system chooses one.
     int port = 0;
-    // Requests that run at once beside those that run on the threads which read them: one of those
-    // a core, and no more than this.
+    // The most requests that run at once on a pool, besides those that run on the threads that read
+    // them. There is one such reading thread for each core, but no more than this number.
     int num_threads = 8;
     RestApi::Options api;
-    // Larger ones are answered with 413. JSON text of more cannot be parsed anyway.
+    // A larger body is answered with 413. Longer JSON text cannot be parsed anyway.
     uint64_t max_body_bytes = 2'000'000'000;
   };
 
@@ -31,12 +31,12 @@ class RestServer {
   // Errors: INVALID_ARGUMENT without threads; UNAVAILABLE if the port cannot be opened.
   static absl::StatusOr<std::unique_ptr<RestServer>> Start(const Options& options,
                                                            RequestHandler* handler);
-  // Ends what is still running at once.
+  // Cancels the requests that still run.
   ~RestServer();
 
   int port() const { return http_->port(); }
-  // Takes no new request, and returns when those under way have ended or the deadline is over, when
-  // they are cancelled.
+  // Accepts no more requests. Returns when running ones have ended; at the deadline they are
+  // cancelled.
   void Shutdown(absl::Time deadline);
 
  private:
@@ -44,7 +44,7 @@ class RestServer {
 
   std::unique_ptr<ElasticPool> pool_;
   RestApi api_;
-  std::unique_ptr<HttpServer> http_;  // takes replies until the pool is gone
+  std::unique_ptr<HttpServer> http_;  // must accept replies until the pool is destroyed
 };
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// WirePredictRequest: a PredictRequest as it came off the wire.
+// WirePredictRequest: reads a PredictRequest from the bytes of a message.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -21,24 +21,25 @@
 
 namespace tessera::serving {
 
-// Reads names, and finds where tensors are; the tensors are made when they are asked for, without a
-// message between. Says of any bytes what the protocol buffer library would say.
+// Reads the names and the positions of the tensors. A tensor is decoded when it is asked for,
+// without a message object in between. Accepts and refuses the same bytes as the protocol buffer
+// library.
 //
 //   WirePredictRequest request;
 //   RETURN_IF_ERROR(request.Read(message));
 //   auto input = [&](size_t i) { return request.DecodeInput(i); };
 //   handler.Predict(model, request.View(input), options, &result);
 //
-// What is returned views this object, except tensors, which keep what they need of the message.
+// Returned values are views of this object, except tensors, which keep the memory that they need.
 class WirePredictRequest {
  public:
-  // Inputs of more than this are errors.
+  // An input of more than `max_tensor_bytes` is an error.
   explicit WirePredictRequest(int64_t max_tensor_bytes = kMaxTensorProtoBytes)
       : max_tensor_bytes_(max_tensor_bytes) {}
   WirePredictRequest(const WirePredictRequest&) = delete;
   WirePredictRequest& operator=(const WirePredictRequest&) = delete;
 
-  // Once. Errors: INTERNAL, as gRPC has it for what is no PredictRequest.
+  // Must be called once. Errors: INTERNAL if the bytes are no PredictRequest, as from gRPC.
   absl::Status Read(const grpc::ByteBuffer& message);
 
   bool has_model_spec() const { return has_model_spec_; }
@@ -51,7 +52,7 @@ class WirePredictRequest {
   }
   // Errors: INVALID_ARGUMENT "tensor parsing error: NAME: ...".
   absl::StatusOr<Tensor> DecodeInput(size_t i) const;
-  // Of the message.
+  // Returns the size of the message.
   size_t size_bytes() const { return size_bytes_; }
 
  private:
@@ -60,20 +61,20 @@ class WirePredictRequest {
   bool MergeVersion(WireReader in, int depth);
   bool ReadInput(WireReader entry, int depth);
   bool ReadText(WireReader& in, absl::string_view* text);
-  // Where the input of this name is or, now, is to be.
+  // Returns the position of the input of this name, which is added if there is none.
   size_t PositionOf(absl::string_view name);
   std::shared_ptr<const void> Keep(const char* address) const;
 
   const int64_t max_tensor_bytes_;
   size_t size_bytes_ = 0;
   absl::InlinedVector<grpc::Slice, 1> slices_;
-  absl::InlinedVector<absl::string_view, 1> chunks_;  // what is in them
-  std::deque<std::string> texts_;                     // that lie in several pieces
+  absl::InlinedVector<absl::string_view, 1> chunks_;  // the contents of slices_
+  std::deque<std::string> texts_;                     // strings that lie in several slices
   bool has_model_spec_ = false;
   ModelSpec model_spec_;
   absl::InlinedVector<absl::string_view, 8> names_;
   absl::InlinedVector<WireTensor, 2> tensors_;
-  absl::flat_hash_map<absl::string_view, size_t> positions_;  // of many names
+  absl::flat_hash_map<absl::string_view, size_t> positions_;  // used for many names
   absl::InlinedVector<absl::string_view, 8> filter_;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of a PredictResponse.
+// EncodePredictResponse: writes the bytes of a PredictResponse.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -12,10 +12,10 @@
 
 namespace tessera::serving {
 
-// Of the model that was asked for by this name, and the version that answered. Outputs come in the
-// result's order. Large ones are not copied: the buffer holds on to their tensors, which nobody may
-// write any more.
-// Errors: those of TensorToProto(); RESOURCE_EXHAUSTED for more than a gRPC message can have.
+// Returns the bytes of the response with `result`, from this version of the model. Outputs are in
+// the order of the result. Large ones are not copied: the buffer keeps a reference to their
+// tensors, which must not be written any more. Errors: those of TensorToProto(); RESOURCE_EXHAUSTED
+// for more than a gRPC message can have.
 absl::StatusOr<grpc::ByteBuffer> EncodePredictResponse(absl::string_view model_name,
                                                        int64_t version, PredictResult result,
                                                        TensorProtoForm form);

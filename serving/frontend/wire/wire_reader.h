@@ -1,4 +1,4 @@
-// WireReader: the fields of a protocol buffer message, read where its bytes lie.
+// WireReader: reads the fields of a serialized protocol buffer message in place.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class MessageLite;
 
 namespace tessera::serving {
 
-// As in https://protobuf.dev/programming-guides/encoding.
+// Wire types, see https://protobuf.dev/programming-guides/encoding.
 enum class WireType : uint32_t {
   kVarint = 0,
   kFixed64 = 1,
@@ -28,7 +28,7 @@ constexpr uint32_t WireTag(uint32_t field, WireType type) {
 }
 constexpr WireType WireTypeOf(uint32_t tag) { return static_cast<WireType>(tag & 7); }
 
-// A place in a message that lies in one or more chunks, and where the message ends.
+// A position in a message, which may lie in several chunks of memory, and the end of that message.
 //
 //   WireReader in(chunks);
 //   while (!in.AtEnd()) {
@@ -42,54 +42,55 @@ constexpr WireType WireTypeOf(uint32_t tag) { return static_cast<WireType>(tag &
 //       default:
 //         if (!in.SkipField(tag, depth)) return false;
 //
-// Accepts and refuses what the protocol buffer library does: numbers may be longer than they need
-// to be, lengths may not lead beyond the message. The bytes may be anything. Calls that return
-// false have met what is no message; nothing may be read after that.
+// Accepts and refuses the same bytes as the protocol buffer library: varints may be longer than
+// they need to be, but lengths must not lead beyond the message. The bytes may be anything. A call
+// that returns false has found malformed bytes; nothing may be read after that.
 //
-// A small value: copies read on their own. The chunks must outlive all of them.
+// A small value; a copy reads independently. The chunks must outlive all copies.
 class WireReader {
  public:
   // How deep groups and messages may nest below a message.
   static constexpr int kMaxDepth = 100;
 
-  // An empty message.
+  // Reads an empty message.
   WireReader() = default;
   explicit WireReader(absl::Span<const absl::string_view> chunks);
 
   bool AtEnd() const { return p_ == end_; }
-  // Bytes left.
+  // Returns the number of bytes left.
   uint64_t size() const { return static_cast<uint64_t>(end_ - p_) + rest_; }
-  // Those of them that lie in one piece from here; all of them, most often.
+  // Returns how many of them are contiguous from here; most often all of them.
   absl::string_view piece() const { return {p_, static_cast<size_t>(end_ - p_)}; }
   bool IsOnePiece() const { return rest_ == 0; }
 
-  // False for tags of no field, too.
+  // Also returns false for a tag with field number 0.
   bool ReadTag(uint32_t* tag);
-  // More than 64 bits are cut.
+  // Bits beyond the 64th are dropped.
   bool ReadVarint(uint64_t* value);
-  // The contents of a field of type kBytes.
+  // Sets a reader to the contents of a field of type kBytes.
   bool ReadMessage(WireReader* contents);
-  // The contents of a string field, which must be UTF-8. *text views the chunks if the string lies
-  // in one piece, else *copy.
+  // Reads a string field, which must be UTF-8. *text is a view of the chunk if the string is
+  // contiguous, else of *copy.
   bool ReadText(absl::string_view* text, std::string* copy);
 
-  // These require that many bytes to be left.
+  // These require that so many bytes are left.
   void Skip(uint64_t bytes);
   void CopyTo(char* out, uint64_t bytes);
-  // All that is left.
+  // Reads all bytes that are left.
   std::string ToString() const;
-  // Lets the library read all that is left. False if it refuses.
+  // Lets the library parse all bytes that are left. Returns false if it refuses them.
   bool MergeInto(google::protobuf::MessageLite* message, int depth) const;
 
-  // Skips what follows `tag`, whose field nobody knows. Groups may nest `depth` deep.
+  // Skips the value of an unknown field after its tag. Groups may nest `depth` deep.
   bool SkipField(uint32_t tag, int depth);
-  // Reads all the rest as varints and forgets them.
+  // Skips all bytes that are left, which must be varints.
   bool SkipVarints();
 
  private:
   bool ReadVarintSlowly(uint64_t* value);
   bool ReadLength(uint64_t* length);
-  // To the next chunk, at the end of one. Sets p_ == end_ at the end of the message alone.
+  // Goes to the next chunk at the end of one. After this, p_ == end_ at the end of the message
+  // alone.
   void NextChunk();
   uint8_t NextByte() {
     const auto byte = static_cast<uint8_t>(*p_++);
@@ -98,9 +99,9 @@ class WireReader {
   }
 
   const char* p_ = nullptr;
-  const char* end_ = nullptr;                // of what can be read at p_
-  uint64_t rest_ = 0;                        // bytes of the message behind end_
-  const absl::string_view* next_ = nullptr;  // where they are
+  const char* end_ = nullptr;                // end of the bytes that are contiguous at p_
+  uint64_t rest_ = 0;                        // bytes of the message after end_
+  const absl::string_view* next_ = nullptr;  // the chunks of these bytes
 };
 
 inline bool WireReader::ReadVarint(uint64_t* value) {

@@ -1,4 +1,4 @@
-// WireTensor: a TensorProto as it lies in a request, made into a Tensor without a message between.
+// WireTensor: decodes a serialized TensorProto into a Tensor, without a message object in between.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,31 @@ namespace tessera::serving {
 //   if (!tensor.Merge(bytes, depth)) return MalformedRequest();
 //   ASSIGN_OR_RETURN(Tensor decoded, tensor.Decode(max_bytes, keep));
 //
-// Merge() looks at every byte that the protocol buffer library would look at, but keeps places
-// only; Decode() reads the values, straight into the tensor. Both agree with the library and with
-// TensorFromProto(): in what is refused, in the tensors, and in the errors' texts.
+// Merge() checks every byte that the protocol buffer library would check, but keeps only positions.
+// Decode() reads the values directly into the tensor. Together they refuse the same bytes as the
+// library and TensorFromProto(), and give the same tensors and error messages.
 class WireTensor {
  public:
-  // Keeps the memory around an address of the message alive.
+  // Returns a reference that keeps the memory at an address of the message alive.
   using KeepAlive = absl::FunctionRef<std::shared_ptr<const void>(const char* address)>;
 
-  // Adds an occurrence of the field: of single values the last one counts, lists grow. Messages and
-  // groups may nest `depth` deep below it. False if it is no TensorProto; then this is of no more
-  // use. The bytes must outlive this.
+  // Merges another occurrence of the field: a single value replaces the one before, and lists are
+  // appended. Messages and groups may nest `depth` deep below it. Returns false if the bytes are no
+  // TensorProto; the object must not be used after that. The bytes must outlive this object.
   bool Merge(WireReader message, int depth);
 
-  // Values that lie in one piece, aligned for their type and large, are not copied: the tensor then
-  // shares the message's memory, and nobody may write there.
-  // Errors: those of TensorFromProto().
+  // Large values that are contiguous and aligned for their type are not copied. The tensor then
+  // shares the memory of the message, which must not be written any more. Errors: those of
+  // TensorFromProto().
   absl::StatusOr<Tensor> Decode(int64_t max_bytes, KeepAlive keep) const;
 
  private:
-  // Decode() leaves tensors of more dimensions, and whatever else is rare, to the library.
+  // Decode() leaves tensors of more dimensions, and other rare cases, to the library.
   static constexpr int kMaxDims = 8;
 
   bool MergeShape(WireReader shape, int depth);
   bool MergeDim(WireReader dim, int depth);
-  // False if the layout is rare or wrong, for TensorFromProto() to sort out.
+  // Returns false if the layout is rare or wrong, in which case TensorFromProto() must decode it.
   bool HasUsualLayout(int64_t max_bytes, int64_t* num_elements) const;
   absl::StatusOr<Tensor> DecodeMessage(int64_t max_bytes) const;
   absl::StatusOr<Tensor> DecodeContent(const Shape& shape, KeepAlive keep) const;
@@ -51,7 +51,8 @@ class WireTensor {
   absl::StatusOr<Tensor> DecodeStrings(const Shape& shape, int64_t max_bytes) const;
 
   DType dtype() const { return static_cast<DType>(dtype_); }
-  // Calls visit(tag, reader) at each value, or list of values, of a field; `visit` reads it.
+  // Calls visit(tag, reader) at each value, or packed list of values, of a field. `visit` must read
+  // it.
   template <typename Visit>
   void ForEach(uint32_t field, Visit visit) const;
 

@@ -1,4 +1,4 @@
-// Where a TensorProto lists the elements of each dtype.
+// The fields of TensorProto that hold the elements of each dtype.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace tessera::serving {
 
-// Numbers of the fields of tensorflow.TensorProto that are the same for all dtypes.
+// Numbers of the fields of tensorflow.TensorProto that all dtypes use.
 inline constexpr uint32_t kDtypeField = 1;
 inline constexpr uint32_t kShapeField = 2;
 inline constexpr uint32_t kContentField = 4;
 inline constexpr uint32_t kResourceField = 14;
 inline constexpr uint32_t kVariantField = 15;
 
-// The field of a dtype's elements.
+// The field that holds the elements of a dtype.
 struct WireTensorField {
   enum class Kind {
     kFixed32,  // the elements' own bytes: floats, and pairs of them
@@ -32,8 +32,8 @@ struct WireTensorField {
 };
 WireTensorField WireTensorFieldOf(DType dtype);
 
-// How the values of a field of TensorProto are laid out, by its number alone. kNone for fields that
-// are no list of numbers.
+// Returns the encoding of the values of a field of TensorProto by its number. kNone for a field
+// that is no list of numbers.
 WireTensorField::Kind WireKindOfNumbers(uint32_t field_number);
 
 }  // namespace tessera::serving

@@ -1,4 +1,5 @@
-// WireTensorWriter: a Tensor as the bytes of a TensorProto, without a message between.
+// WireTensorWriter: writes a Tensor as a serialized TensorProto, without a message object in
+// between.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace tessera::serving {
 
-// Writes the bytes that TensorToProto() and the protocol buffer library would write: a head (dtype,
-// shape, and what announces the values), then the values. Values whose bytes are the tensor's own
-// need not be copied: tensor() has them.
+// Writes the same bytes as TensorToProto() with the protocol buffer library: a head (dtype, shape,
+// and the tag and length of the values), then the values. Values that are written as the tensor's
+// own bytes need not be copied, because tensor() holds them.
 //
 //   ASSIGN_OR_RETURN(const auto writer, WireTensorWriter::Create(tensor, form));
 //   char* end = writer.WriteHead(out);
@@ -24,14 +25,14 @@ class WireTensorWriter {
   static absl::StatusOr<WireTensorWriter> Create(Tensor tensor, TensorProtoForm form);
 
   const Tensor& tensor() const { return tensor_; }
-  // Bytes of head and values.
+  // Returns the number of bytes of head and values.
   uint64_t head_size() const { return head_size_; }
   uint64_t values_size() const { return values_size_; }
   uint64_t size() const { return head_size_ + values_size_; }
-  // True if the values are tensor().raw() and its size_bytes().
+  // Returns true if the values are the size_bytes() bytes at tensor().raw().
   bool has_own_bytes() const { return values_ == Values::kOwnBytes; }
 
-  // These return the end of what they wrote.
+  // These return the end of the written bytes.
   char* WriteHead(char* out) const;
   char* WriteValues(char* out) const;
 
@@ -43,11 +44,11 @@ class WireTensorWriter {
 
   Tensor tensor_;
   Values values_ = Values::kNothing;
-  uint32_t field_ = 0;       // of the values
-  uint64_t shape_size_ = 0;  // of the TensorShapeProto
+  uint32_t field_ = 0;       // field number of the values
+  uint64_t shape_size_ = 0;  // bytes of the TensorShapeProto
   uint64_t head_size_ = 0;
   uint64_t values_size_ = 0;
-  std::string message_;  // of elements that only the library can write: everything
+  std::string message_;  // all bytes, for elements that only the library can write
 };
 
 }  // namespace tessera::serving

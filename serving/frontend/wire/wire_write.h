@@ -1,4 +1,4 @@
-// Numbers, tags and texts as the protocol buffer wire format has them.
+// Writes numbers, tags and strings in the wire format of protocol buffers.
 #pragma once
 
 #include <bit>
@@ -13,12 +13,12 @@ namespace tessera::serving {
 constexpr uint64_t VarintSize(uint64_t value) {
   return (static_cast<uint64_t>(std::bit_width(value | 1)) + 6) / 7;
 }
-// Of a field of type kBytes.
+// Returns the number of bytes of a field of type kBytes.
 constexpr uint64_t BytesFieldSize(uint32_t field, uint64_t length) {
   return VarintSize(WireTag(field, WireType::kBytes)) + VarintSize(length) + length;
 }
 
-// These return the end of what they wrote.
+// These return the end of the written bytes.
 inline char* WriteVarint(uint64_t value, char* out) {
   while (value >= 0x80) {
     *out++ = static_cast<char>(value | 0x80);
@@ -27,7 +27,7 @@ inline char* WriteVarint(uint64_t value, char* out) {
   *out++ = static_cast<char>(value);
   return out;
 }
-// What stands before the contents of a field of type kBytes.
+// Writes the tag and the length that precede the contents of a field of type kBytes.
 inline char* WriteBytesHead(uint32_t field, uint64_t length, char* out) {
   return WriteVarint(length, WriteVarint(WireTag(field, WireType::kBytes), out));
 }

@@ -1,4 +1,4 @@
-// A list that readers walk without locks because it only grows.
+// AppendOnlyList: a list that readers walk without locks, because it only grows.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace tessera::serving {
 
-// Small caches whose entries live as long as their owner. Find() and ForEach() are thread-safe
-// beside everything; calls of Add() are the owner's to serialise.
+// For small caches whose entries live as long as their owner. Find() and ForEach() are thread-safe
+// beside all other calls. The owner must serialise calls of Add().
 template <typename T>
 class AppendOnlyList {
  public:
@@ -18,7 +18,7 @@ class AppendOnlyList {
   AppendOnlyList(const AppendOnlyList&) = delete;
   AppendOnlyList& operator=(const AppendOnlyList&) = delete;
 
-  // The entry for which `matches` is true, latest first; null if there is none.
+  // Returns the latest entry for which `matches` returns true; null if there is none.
   template <typename Predicate>
   const T* Find(Predicate&& matches) const {
     for (const Node* node = head_.load(std::memory_order_acquire); node; node = node->next) {
@@ -27,7 +27,7 @@ class AppendOnlyList {
     return nullptr;
   }
 
-  // Latest first.
+  // Visits all entries, latest first.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
     Find([&](const T& value) {
@@ -42,7 +42,7 @@ class AppendOnlyList {
     ++size_;
     return &node->value;
   }
-  // For whoever serialises Add().
+  // Must be called under the lock that serialises Add().
   int size() const { return size_; }
 
  private:

@@ -1,4 +1,4 @@
-// What makes a signature fit for Classify and Regress, and their results out of tensors.
+// Checks signatures for Classify and Regress, and makes results of their output tensors.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ inline constexpr char kRegressOutput[] = "outputs";
 absl::Status CheckMethodName(const Signature& signature, absl::string_view kind,
                              absl::string_view method_name);
 
-// Which outputs of a classification signature there are: positions in it, or -1.
+// Positions of the outputs of a classification signature; -1 for one that it does not have.
 struct ClassifyOutputs {
   int classes = -1;
   int scores = -1;
@@ -36,7 +36,7 @@ absl::StatusOr<ClassifyOutputs> FindClassifyOutputs(const Signature& signature);
 // "outputs".
 absl::Status CheckRegressSignature(const Signature& signature);
 
-// Errors: INVALID_ARGUMENT "Input is empty." without elements.
+// Errors: INVALID_ARGUMENT "Input is empty." if there are no examples.
 absl::Status CheckExamples(const Tensor& examples);
 
 // `fetches` are the outputs at Positions(), in that order.

@@ -1,4 +1,4 @@
-// Runs whose answers come from weights that are all there.
+// MakeIntactCallable: fails runs whose weights were damaged on disk.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,9 @@
 
 namespace tessera::serving {
 
-// Runs `callable`, and makes DATA_LOSS of a run after which data of the model in `directory` is
-// found to be lost: its answer may be made of zeros. See CheckMappings().
+// Returns a callable that runs `callable`, and then fails with DATA_LOSS if data of the model in
+// `directory` was found to be lost, because the answer may have been computed from zeros. See
+// CheckMappings().
 std::shared_ptr<const Callable> MakeIntactCallable(std::string directory,
                                                    std::shared_ptr<const Callable> callable);
 

@@ -1,4 +1,4 @@
-// MultiInferenceRuns: several signatures over the same examples in one run.
+// MultiInferenceRuns: runs several signatures over the same examples in one run.
 #pragma once
 
 #include <memory>
@@ -16,27 +16,29 @@
 
 namespace tessera::serving {
 
-// Compiled runs of one model by their lists of tasks. Thread-safe; a list that was asked for before
-// takes no lock.
+// Keeps the compiled runs of one model by their lists of tasks. Thread-safe. A list whose run is
+// compiled already takes no lock.
 class MultiInferenceRuns {
  public:
   struct Task {
     const SignatureRuns* runs;
     bool classify;  // else regress
   };
-  // Lists of tasks whose compiled run is kept; further ones are compiled at each request.
+  // The most lists of tasks whose compiled runs are kept. Further ones are compiled at each
+  // request.
   static constexpr int kMaxTaskLists = 64;
 
   explicit MultiInferenceRuns(MakeRun make_run) : make_run_(std::move(make_run)) {}
 
-  // Feeds the examples to every distinct input tensor of the tasks. Results are in their order.
-  // Errors: INVALID_ARGUMENT for an unfit signature, no examples, or unfit results; the run's own.
+  // Feeds the examples to every distinct input tensor of the tasks. Results are in the order of the
+  // tasks. Errors: INVALID_ARGUMENT for an unfit signature, no examples, or unfit results; those of
+  // the run.
   absl::Status Run(absl::Span<const Task> tasks,
                    absl::FunctionRef<absl::StatusOr<Tensor>()> examples, const CallOptions& options,
                    std::vector<InferenceResult>* results);
 
  private:
-  // What one task takes from the fetches of the common run.
+  // The share of one task in the fetches of the common run.
   struct Share {
     ClassifyOutputs outputs;  // for classify
     size_t first_fetch = 0;

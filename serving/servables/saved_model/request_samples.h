@@ -1,4 +1,4 @@
-// RequestSamples: a few of the requests that a signature was asked.
+// RequestSamples: keeps a few of the requests to a signature.
 #pragma once
 
 #include <atomic>
@@ -13,18 +13,19 @@
 
 namespace tessera::serving {
 
-// Keeps the first request of each combination of input shapes, so of each batch size, and outputs:
-// what a later version will be asked too, and had better be warm for.
+// Keeps the first request of each combination of input shapes, and thus of each batch size, and of
+// outputs. The next version is warmed up with them, because it will be asked the same.
 //
-// Thread-safe. Offering what is known, or anything once kMaxSamples are kept, takes no lock.
+// Thread-safe. Offering a request takes no lock if its combination is known, or if kMaxSamples are
+// kept already.
 class RequestSamples {
  public:
   static constexpr int kMaxSamples = 8;
-  // Of larger requests the shapes alone are kept.
+  // Of requests that are larger than this, the shapes alone are kept.
   static constexpr size_t kMaxBytes = 64 << 10;
 
   void Offer(absl::Span<const int> outputs, absl::Span<const Tensor> feeds);
-  // Latest first. Feeds of which the values are not kept are zeros and empty strings.
+  // Returns the samples, latest first. Feeds whose values are not kept are zeros and empty strings.
   void ForEach(absl::FunctionRef<void(absl::Span<const int> outputs, std::vector<Tensor> feeds)>
                    visit) const;
 
@@ -32,7 +33,7 @@ class RequestSamples {
   struct Feed {
     DType dtype;
     Shape shape;
-    Tensor value;  // none for a large one
+    Tensor value;  // has no value if the request was large
   };
   struct Sample {
     absl::InlinedVector<int, 8> outputs;

@@ -1,4 +1,4 @@
-// What loads and runs are counted in, under the names TensorFlow's runtime uses.
+// RunMetrics: metrics of loads and runs, under the names of TensorFlow's runtime.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,20 @@
 
 namespace tessera::serving {
 
-// The metrics of loads and graph runs. Thread-safe; lives as long as its registry.
+// Thread-safe. Valid as long as its registry.
 class RunMetrics {
  public:
   explicit RunMetrics(MetricsRegistry* registry);
 
-  // A callable that counts its runs, their times and the bytes that go in and out. This must
-  // outlive it.
+  // Returns a callable that runs `callable` and counts its runs, their times and the bytes of feeds
+  // and fetches. This object must outlive it.
   std::shared_ptr<const Callable> Meter(std::shared_ptr<const Callable> callable);
-  // For as long as the version in a directory exists, from before its load is recorded.
+  // Keeps the metrics of the version in a directory while the returned share exists. Must be called
+  // before the load of the version is recorded.
   std::unique_ptr<ShownPaths::Share> Show(const std::string& directory) {
     return shown_paths_.Show(directory);
   }
-  // `bundle` is what loading the directory gave, after `time` in all.
+  // Records a load that returned `bundle` after `time`.
   void RecordLoad(absl::string_view directory, const absl::StatusOr<SavedModelBundle>& bundle,
                   absl::Duration time);
 

@@ -1,4 +1,4 @@
-// SavedModelLoader: a version directory on disk, loaded into a SavedModelServable.
+// SavedModelLoader: loads the directory of a version into a SavedModelServable.
 #pragma once
 
 #include <functional>
@@ -20,9 +20,9 @@ namespace tessera::serving {
 class SavedModelLoader : public Loader {
  public:
   struct Options {
-    // The meta graph to load: its tags must be exactly these.
+    // The tags of the meta graph to load. The meta graph must have exactly these.
     std::set<std::string> tags = {"serve"};
-    // Thread pools ought to be given: threads that a load starts keep its low priority.
+    // Should hold thread pools, because threads that a load starts keep its low priority.
     SessionOptions session;
     bool check_method_names = false;
     // Makes what wraps the compiled runs of the version in this directory: batching, or null for
@@ -62,7 +62,7 @@ class SavedModelLoader : public Loader {
   const ServableId id_;
   const std::string directory_;
   const std::shared_ptr<const Options> options_;
-  std::unique_ptr<ShownPaths::Share> shown_;  // from the first try to load on
+  std::unique_ptr<ShownPaths::Share> shown_;  // set by the first try to load
   std::shared_ptr<RunWrapper> run_wrapper_;   // of the servable; may be null
   std::unique_ptr<const SavedModelServable> servable_;
 };

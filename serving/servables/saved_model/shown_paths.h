@@ -1,4 +1,4 @@
-// ShownPaths: the version directories that metrics still tell of.
+// ShownPaths: forgets the metrics of versions that were unloaded.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@
 
 namespace tessera::serving {
 
-// Erases the cells of versions that have gone, by their label `model_path`.
+// Erases the cells of unloaded versions, by their label `model_path`.
 //
 //   ShownPaths paths(&registry);
-//   std::unique_ptr<ShownPaths::Share> share = paths.Show("/models/resnet/7");   // it is loaded
-//   share.reset();                                                               // it has gone
+//   std::unique_ptr<ShownPaths::Share> share = paths.Show("/models/resnet/7");   // is loaded
+//   share.reset();                                                               // is unloaded
 //
-// TensorFlow Serving labels the metrics of loads by the version's directory and keeps them for
-// ever; a model that is replaced every minute would fill memory and the page. Here they stay while
-// the version does, and until kGonePerModel other versions of its model have gone after it, so
-// that a scrape now and then misses none. Versions are of one model if their directories have the
-// same parent. Thread-safe.
+// TensorFlow Serving labels the metrics of loads by the directory of the version and keeps them for
+// ever. A model that is replaced every minute would fill memory and the page. Here they are kept
+// while the version exists, and until kGonePerModel other versions of its model have been unloaded
+// after it, so that an occasional scrape misses none. Versions belong to one model if their
+// directories have the same parent. Thread-safe.
 class ShownPaths {
  public:
   static constexpr size_t kGonePerModel = 16;
 
-  // `registry` must outlive this.
+  // `registry` must outlive this object.
   explicit ShownPaths(MetricsRegistry* registry) : registry_(registry) {}
   ShownPaths(const ShownPaths&) = delete;
   ShownPaths& operator=(const ShownPaths&) = delete;
 
-  // Says in its destructor that the version has gone; that with the last one, if there are several
-  // of a path. Must not outlive `paths`.
+  // The destructor tells that the version was unloaded. If there are several shares of a path, that
+  // of the last one does. Must not outlive `paths`.
   class Share {
    public:
     Share(ShownPaths* paths, std::string path) : paths_(paths), path_(std::move(path)) {}
@@ -50,8 +50,8 @@ class ShownPaths {
 
  private:
   struct Model {
-    std::map<std::string, int> shares;  // by path of a version that exists
-    std::deque<std::string> gone;       // the one that has been gone for longest first
+    std::map<std::string, int> shares;  // by the path of a version that exists
+    std::deque<std::string> gone;       // unloaded longest ago first
   };
   void Leave(const std::string& path);
 

@@ -21,37 +21,38 @@
 
 namespace tessera::serving {
 
-// Compiles feeds and fetches into something that runs.
+// Compiles feeds and fetches into a callable.
 using MakeRun =
     std::function<absl::StatusOr<std::shared_ptr<const Callable>>(const RunSignature& signature)>;
 
-// Runs `callable` within the call's limits. A deadline that has passed or passes meanwhile is
-// DEADLINE_EXCEEDED "Timed out waiting for notification", the text clients know.
+// Runs `callable` with the deadline and the cancellation of the call. If the deadline passes before
+// the run has ended, the error is DEADLINE_EXCEEDED "Timed out waiting for notification", the
+// message that clients know.
 absl::Status RunCallable(const Callable& callable, const CallOptions& options,
                          absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches);
 
-// A signature laid out for requests: inputs and outputs by position, and one compiled run for each
-// set of outputs that was asked for. Positions are those of the aliases in byte order.
+// Holds the inputs and outputs of a signature by position, and one compiled run for each set of
+// outputs that was requested. Positions are those of the aliases in byte order.
 //
-// Thread-safe; a request whose run is compiled already takes no lock.
+// Thread-safe. A request whose run is compiled already takes no lock.
 class SignatureRuns {
  public:
   struct Input {
     absl::string_view alias;
     const SignatureTensor* tensor;
-    const Tensor* default_value;  // null: the request must have this input
+    const Tensor* default_value;  // null if the request must have this input
   };
   struct Output {
     absl::string_view alias;
     const SignatureTensor* tensor;
   };
-  // Positions of outputs, ascending.
+  // Positions of outputs, in ascending order.
   using Positions = absl::InlinedVector<int, 8>;
 
-  // Sets of outputs that are compiled for; requests for further ones run for all outputs.
+  // The most sets of outputs that are compiled. Requests for further sets compute all outputs.
   static constexpr int kMaxOutputSets = 64;
 
-  // Name and signature must outlive this.
+  // Name and signature must outlive this object.
   SignatureRuns(absl::string_view name, const Signature& signature, MakeRun make_run);
 
   absl::string_view name() const { return name_; }
@@ -59,15 +60,16 @@ class SignatureRuns {
   absl::Span<const Input> inputs() const { return inputs_; }
   absl::Span<const Output> outputs() const { return outputs_; }
 
-  // Feeds all inputs, in order of position, and gives the outputs at `positions`, which are
-  // ascending and distinct. Errors: those of compiling and of the run.
+  // Runs the signature. `feeds` are all inputs in the order of their positions. `fetches` become
+  // the outputs at `positions`, which must be ascending and distinct. Errors: those of compiling
+  // and of the run.
   absl::Status Run(const Positions& positions, const CallOptions& options,
                    absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches);
 
-  // Requests that were run, as far as they are kept.
+  // Returns the sampled requests.
   std::vector<SampleRequest> SampleRequests() const;
 
-  // Smoothed time of recent runs; infinite before the first one ended.
+  // Returns the smoothed time of recent runs; infinite before the first one has ended.
   absl::Duration TypicalRunTime() const;
 
  private:

@@ -1,12 +1,12 @@
-// Metrics of TensorFlow Serving that count what this server does not do.
+// Metrics of TensorFlow Serving for things that this server never does.
 #pragma once
 
 #include "serving/core/metrics.h"
 
 namespace tessera::serving {
 
-// Adds them, for their "# TYPE" lines: a dashboard or a rule that names one finds it, without
-// samples, as it does on TensorFlow Serving's page.
+// Adds these metrics without samples. Their "# TYPE" lines are on the page, as on TensorFlow
+// Serving's, so that a dashboard or an alert rule that names one finds it.
 void AddUpstreamMetrics(MetricsRegistry* registry);
 
 }  // namespace tessera::serving

@@ -1,4 +1,4 @@
-// A client for tests, which sends what it is told, byte by byte.
+// HttpTestClient: an HTTP client for tests, which sends any bytes.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tessera::serving {
 
-// One connection to this machine. If it cannot be made, nothing can be sent or read.
+// One connection to a port of this machine. If it cannot be made, Send() and Read() fail.
 class HttpTestClient {
  public:
   struct Reply {
@@ -19,7 +19,7 @@ class HttpTestClient {
     std::string body;
   };
 
-  // Whether a connection can be made.
+  // Returns true if a connection to the port can be made.
   static bool IsOpen(int port);
 
   explicit HttpTestClient(int port, bool ipv6 = false);
@@ -27,22 +27,22 @@ class HttpTestClient {
   HttpTestClient(const HttpTestClient&) = delete;
   HttpTestClient& operator=(const HttpTestClient&) = delete;
 
-  // False if the server ended the connection.
+  // Sends bytes. Returns false if the server ended the connection.
   bool Send(absl::string_view bytes);
-  // A request with the length of its body. `headers` are lines that end in "\r\n".
+  // Sends a request with the length of its body. `headers` are lines that end in "\r\n".
   bool Send(absl::string_view method, absl::string_view target, absl::string_view body,
             absl::string_view headers = "");
-  // The next reply; nothing if the connection ended, or ten seconds went by, before all of it came.
-  // One to HEAD has no body.
+  // Returns the next reply; nothing if the connection ended, or ten seconds passed, before all of
+  // it came. `is_head` tells that it answers HEAD and has no body.
   std::optional<Reply> Read(bool is_head = false);
-  // Both.
+  // Sends a request and returns its reply.
   std::optional<Reply> Ask(absl::string_view method, absl::string_view target,
                            absl::string_view body = "", absl::string_view headers = "");
-  // Waits for the server to end the connection; false if it does not within ten seconds.
+  // Waits for the server to end the connection. Returns false if it does not within ten seconds.
   bool WaitForEnd();
 
  private:
-  // More bytes to buffer_; false if none will come.
+  // Appends received bytes to buffer_. Returns false if no more will come.
   bool Receive();
 
   int socket_;

@@ -15,7 +15,7 @@
 
 namespace tessera::serving {
 
-// What the sessions of one test did, and shall do. Thread-safe.
+// Counts the calls of the sessions of one test, and controls their runs. Thread-safe.
 struct LinearSessionLog {
   std::atomic<int> callables_made{0};
   std::atomic<int> runs{0};
@@ -23,17 +23,20 @@ struct LinearSessionLog {
   std::function<absl::Status(const RunOptions&)> on_run;
 };
 
-// A session that knows these tensors: floats "x:0" in, "y:0" = x / 2 + 2 and "z:0" = x out, of any
-// shape; strings "examples:0" in, and of N examples "scores:0" float [N, 2], "classes:0" string
-// [N, 2], "values:0" float [N, 1], "flat:0" float [N] and "wide:0" float [N, 3] out, where example
-// i has score i and so on.
+// A session with these tensors. Of floats "x:0" of any shape it computes "y:0" = x / 2 + 2 and
+// "z:0" = x. Of N strings "examples:0" it computes "scores:0" float [N, 2], "classes:0" string [N,
+// 2], "values:0" float [N, 1], "flat:0" float [N] and "wide:0" float [N, 3], where example i has
+// score i and so on.
 std::unique_ptr<Session> MakeLinearSession(LinearSessionLog* log);
 
-// With signatures serving_default (x -> y, z), with_default (x with a default of 6 -> y), classify,
-// classify_scores, regress, regress_flat, regress_wide, two_inputs (a, b -> y), odd_method.
+// Returns a model with the signatures serving_default (x -> y, z), with_default (x with a default
+// of 6
+// -> y), classify, classify_scores, regress, regress_flat, regress_wide, two_inputs (a, b -> y) and
+// odd_method.
 SavedModelBundle MakeLinearBundle(LinearSessionLog* log);
 
-// Loads MakeLinearBundle(). A directory whose name ends in "broken" fails with DATA_LOSS.
+// Loads MakeLinearBundle(). The load of a directory whose name ends in "broken" fails with
+// DATA_LOSS.
 class LinearLoader : public Loader {
  public:
   LinearLoader(std::string directory, LinearSessionLog* log)
