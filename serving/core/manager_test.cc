@@ -382,7 +382,7 @@ TEST(AspiredVersionsManagerTest, LoadThreadsLoadVersionsOfOneNameTogether) {
   f.HoldLoadsOf("m", 2, &release);
   f.Aspire("m", {1, 2});
   EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
-  EXPECT_EQ(f.StateOf("m", 2), State::kLoading);
+  EXPECT_TRUE(f.WaitUntil("m", 2, State::kLoading));
   release.Notify();
   EXPECT_TRUE(f.WaitUntil("m", 2, State::kAvailable));
 }
