@@ -11,8 +11,6 @@
 
 namespace tessera {
 
-std::atomic<bool> pace_internal::request_came{false};
-
 namespace {
 
 // The longest that a thread which answers requests may have to wait, and what gives it time: a
@@ -27,22 +25,11 @@ constexpr int64_t kLookNanos = 2'000'000;
 // Beyond that of mapping_guard.cc.
 int PaceSignal() { return SIGRTMIN + 10; }
 
-// When a paced thread saw last that a request had come.
-std::atomic<int64_t> last_request{INT64_MIN / 2};
-
 // For the signal handler, in which little may be called.
 int64_t Nanos(clockid_t clock) {
   timespec time;
   clock_gettime(clock, &time);
   return int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
-}
-
-bool RequestsCome() {
-  const int64_t now = Nanos(CLOCK_MONOTONIC);
-  if (pace_internal::request_came.exchange(false, std::memory_order_relaxed)) {
-    last_request.store(now, std::memory_order_relaxed);
-  }
-  return now - last_request.load(std::memory_order_relaxed) < kBusyNanos;
 }
 
 // A thread's timer. It fires once, and is set again once its signal was handled: a thread that gets
@@ -72,7 +59,8 @@ class Timer {
     if (exists_) timer_settime(timer_, 0, &spec, nullptr);
   }
 
-  std::atomic<int> depth{0};  // of scopes; the handler looks, too
+  // That of the innermost scope; null outside of all scopes. The handler reads it, too.
+  std::atomic<Pacer*> pacer{nullptr};
 
  private:
   static bool HandleSignal() {
@@ -86,16 +74,15 @@ class Timer {
   static void Pause(int) {
     const int saved_errno = errno;
     // The last signal may come after the last scope.
-    if (of_thread != nullptr && of_thread->depth > 0) {
-      of_thread->PauseAfterWork();
-    }
+    if (of_thread == nullptr) return;
+    if (Pacer* const pacer = of_thread->pacer) of_thread->PauseAfterWork(*pacer);
     errno = saved_errno;
   }
 
-  // Who was kept from the core most of the time has made way already.
-  void PauseAfterWork() {
+  // A thread that was kept from its core most of the time needs no pause.
+  void PauseAfterWork(Pacer& pacer) {
     const int64_t worked = Nanos(CLOCK_THREAD_CPUTIME_ID);
-    const bool requests_come = RequestsCome();
+    const bool requests_come = pacer.RequestsCome();
     if (requests_come && worked - worked_ > kWorkNanos / 2) {
       const timespec pause = {.tv_sec = 0, .tv_nsec = kPauseNanos};
       nanosleep(&pause, nullptr);
@@ -120,19 +107,22 @@ Timer& TimerOfThread() {
 
 }  // namespace
 
-void RunPaced(absl::FunctionRef<void()> closure) {
-  const PacedScope scope;
-  closure();
+bool Pacer::RequestsCome() {
+  const int64_t now = Nanos(CLOCK_MONOTONIC);
+  if (request_came_.exchange(false, std::memory_order_relaxed)) {
+    last_request_.store(now, std::memory_order_relaxed);
+  }
+  return now - last_request_.load(std::memory_order_relaxed) < kBusyNanos;
 }
 
-void pace_internal::Enter() {
-  Timer& timer = TimerOfThread();
-  if (timer.depth++ == 0) timer.Set(kWorkNanos);
+PacedScope::PacedScope(Pacer* pacer) : outer_(TimerOfThread().pacer.exchange(pacer)) {
+  if (outer_ == nullptr) TimerOfThread().Set(kWorkNanos);
 }
 
-void pace_internal::Leave() {
+PacedScope::~PacedScope() {
   Timer& timer = TimerOfThread();
-  if (--timer.depth == 0) timer.Set(0);
+  timer.pacer = outer_;
+  if (outer_ == nullptr) timer.Set(0);
 }
 
 }  // namespace tessera

@@ -26,54 +26,64 @@ int64_t Pauses() {
 
 // How often the thread leaves its core of its own accord in 40 ms of work, during which requests
 // come or do not.
-int64_t PausesOfWork(bool requests_come) {
+int64_t PausesOfWork(Pacer& pacer, bool requests_come) {
   const int64_t before = Pauses();
   const absl::Duration end = CpuTime() + absl::Milliseconds(40);
   while (CpuTime() < end) {
-    if (requests_come) NoteRequest();
+    if (requests_come) pacer.NoteRequest();
   }
   return Pauses() - before;
 }
 
-void ForgetRequests() {
-  PacedScope scope;
-  absl::SleepFor(absl::Milliseconds(200));
-}
-
 TEST(PaceTest, WorkPausesWhileRequestsCome) {
-  ForgetRequests();
-  PacedScope scope;
-  EXPECT_LT(PausesOfWork(false), 5);
-  EXPECT_GT(PausesOfWork(true), 50);
+  Pacer pacer;
+  PacedScope scope(&pacer);
+  EXPECT_LT(PausesOfWork(pacer, false), 5);
+  EXPECT_GT(PausesOfWork(pacer, true), 50);
 }
 
 TEST(PaceTest, WorkOutsideOfScopesDoesNot) {
-  { PacedScope scope; }
-  EXPECT_LT(PausesOfWork(true), 5);
+  Pacer pacer;
+  { PacedScope scope(&pacer); }
+  EXPECT_LT(PausesOfWork(pacer, true), 5);
 }
 
 TEST(PaceTest, ScopesMayBeNested) {
-  PacedScope outer;
-  { PacedScope inner; }
-  EXPECT_GT(PausesOfWork(true), 50);
+  Pacer pacer;
+  PacedScope outer(&pacer);
+  { PacedScope inner(&pacer); }
+  EXPECT_GT(PausesOfWork(pacer, true), 50);
+}
+
+TEST(PaceTest, PacersDoNotKnowOfEachOthersRequests) {
+  Pacer pacer, other;
+  PacedScope scope(&pacer);
+  EXPECT_LT(PausesOfWork(other, true), 5);
+  {
+    PacedScope inner(&other);
+    EXPECT_GT(PausesOfWork(other, true), 50);
+  }
+  EXPECT_GT(PausesOfWork(pacer, true), 50);
 }
 
 TEST(PaceTest, IsTheThreadsOwn) {
-  PacedScope scope;
-  std::thread([] { EXPECT_LT(PausesOfWork(true), 5); }).join();
+  Pacer pacer;
+  PacedScope scope(&pacer);
+  std::thread([&] { EXPECT_LT(PausesOfWork(pacer, true), 5); }).join();
 }
 
 TEST(PaceTest, InterruptedCallsGoOn) {
+  Pacer pacer;
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  NoteRequest();
+  pacer.NoteRequest();
   std::thread writer([&] {
     absl::SleepFor(absl::Milliseconds(50));
     EXPECT_EQ(write(ends[1], "x", 1), 1);
   });
   char byte = 0;
   {
-    PacedScope scope;
+    PacedScope scope(&pacer);
     EXPECT_EQ(read(ends[0], &byte, 1), 1);
   }
   EXPECT_EQ(byte, 'x');

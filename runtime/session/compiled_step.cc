@@ -11,7 +11,6 @@
 #include "runtime/exec/step_stats.h"
 #include "runtime/graph/prune.h"
 #include "runtime/host/background.h"
-#include "runtime/session/run_slots.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -45,7 +44,7 @@ absl::StatusOr<std::unique_ptr<Executor>> PlanAndCompile(SessionState& state, Pl
   options.functions = state.FunctionsFor(library);
   options.kernels = &state.kernels;
   options.numerics = state.options.numerics;
-  options.pool = state.intra_op_pool.get();
+  options.pool = state.host->intra_op_pool();
   return CompilePlan(plan, planning.devices, PartsMeet::kInStep, options);
 }
 
@@ -93,7 +92,7 @@ absl::Status CompiledStep::Run(const RunOptions& options, absl::Span<const Tenso
   run.stats = stats.has_value() ? &*stats : nullptr;
   StepContext& context = step.context();
   // What a stream's thread wakes goes on elsewhere: that thread must not be held up.
-  if (!streams_.empty()) context.inter_op_pool = state_->inter_op_pool.get();
+  if (!streams_.empty()) context.inter_op_pool = &state_->host->inter_op_pool();
   absl::Status status = RunInTurn(context, run);
   if (!streams_.empty()) {
     const absl::Status end = Synchronize();
@@ -110,9 +109,11 @@ absl::Status CompiledStep::RunInTurn(StepContext& context, const RunArgs& run) c
   if (executor_->may_wait() || !streams_.empty() || BackgroundPool() != nullptr) {
     return executor_->Run(context, run);
   }
-  RunSlots::Turn turn(RunSlots::OfProcess());
+  RunSlots::Turn turn(state_->host->run_slots());
   const int64_t usual = usual_nanoseconds_.load(std::memory_order_relaxed);
-  if (usual >= RunSlots::kLongNanoseconds) RETURN_IF_ERROR(turn.Await(context, usual));
+  if (usual >= RunSlots::kLongNanoseconds) {
+    RETURN_IF_ERROR(turn.Await(usual, context.deadline, context.cancellation));
+  }
   const auto start = std::chrono::steady_clock::now();
   const absl::Status status = executor_->Run(context, run);
   const int64_t taken = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();

@@ -84,20 +84,19 @@ absl::StatusOr<std::shared_ptr<PartialStep>> PartialStep::Start(std::shared_ptr<
   }
   std::vector<Node*> targets = pruned.targets;
   for (size_t i = 0; i < pruned.results.size(); ++i) {
-    ASSIGN_OR_RETURN(Node * send, SendResult(signature.fetches[i], pruned.results[i],
-                                             pruned.graph.get()));
+    ASSIGN_OR_RETURN(Node * send,
+                     SendResult(signature.fetches[i], pruned.results[i], pruned.graph.get()));
     targets.push_back(send);
   }
   std::vector<Stream*> streams;
-  ASSIGN_OR_RETURN(run->executor_,
-                   PlanAndCompile(*run->state_,
-                                  {.graph = std::move(pruned.graph),
-                                   .args = {},
-                                   .results = {},
-                                   .targets = std::move(targets)},
-                                  ExecutorKind::kDataflow, &streams));
+  ASSIGN_OR_RETURN(run->executor_, PlanAndCompile(*run->state_,
+                                                  {.graph = std::move(pruned.graph),
+                                                   .args = {},
+                                                   .results = {},
+                                                   .targets = std::move(targets)},
+                                                  ExecutorKind::kDataflow, &streams));
   if (!streams.empty()) {
-    run->step_.context().inter_op_pool = run->state_->inter_op_pool.get();
+    run->step_.context().inter_op_pool = &run->state_->host->inter_op_pool();
   }
   {
     absl::MutexLock lock(&run->mu_);

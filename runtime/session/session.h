@@ -25,12 +25,14 @@ class RunMetadata;
 
 namespace tessera {
 
+class Host;
+
 struct SessionOptions {
-  // 0: one for each core. Shared pools win over counts.
+  // The threads that the session shares with others. Null: the session makes a host of its own,
+  // with these numbers of threads, each of which may be 0: one for each core.
+  std::shared_ptr<Host> host;
   int intra_op_threads = 0;
   int inter_op_threads = 0;
-  std::shared_ptr<ThreadPool> intra_op_pool;
-  std::shared_ptr<ThreadPool> inter_op_pool;
   // Runs that do not set one; infinite by default.
   absl::Duration default_timeout = absl::InfiniteDuration();
   bool allow_soft_placement = true;

@@ -1,45 +1,19 @@
 #include "runtime/session/session_state.h"
 
-#include <thread>
+#include <utility>
 
 #include "absl/time/clock.h"
 
 namespace tessera {
-namespace {
-
-// Sessions that ask for nothing particular share their threads: many models on one machine should
-// not have many times its cores in threads. Never destroyed: threads may outlive main().
-const std::shared_ptr<ThreadPool>& ProcessPool(const char* name) {
-  static auto* const intra = new std::shared_ptr<ThreadPool>(std::make_shared<ThreadPool>(
-      ThreadPool::Options{.name = "intra_op", .num_threads = 0, .nice = 0}));
-  static auto* const inter = new std::shared_ptr<ThreadPool>(std::make_shared<ThreadPool>(
-      ThreadPool::Options{.name = "inter_op", .num_threads = 0, .nice = 0}));
-  return absl::string_view(name) == "intra_op" ? *intra : *inter;
-}
-
-std::shared_ptr<ThreadPool> ChoosePool(const std::shared_ptr<ThreadPool>& given, int num_threads,
-                                       const char* name) {
-  if (given != nullptr) return given;
-  if (num_threads <= 0) return ProcessPool(name);
-  return std::make_shared<ThreadPool>(
-      ThreadPool::Options{.name = name, .num_threads = num_threads, .nice = 0});
-}
-
-std::shared_ptr<ThreadPool> ChooseIntraOpPool(const SessionOptions& options) {
-  if (options.intra_op_pool == nullptr && options.intra_op_threads == 1) return nullptr;
-  std::shared_ptr<ThreadPool> pool =
-      ChoosePool(options.intra_op_pool, options.intra_op_threads, "intra_op");
-  return pool->num_threads() > 1 ? pool : nullptr;
-}
-
-}  // namespace
 
 SessionState::SessionState(const SessionOptions& session_options,
                            std::vector<std::unique_ptr<Device>> session_devices)
     : options(session_options),
-      intra_op_pool(ChooseIntraOpPool(session_options)),
-      inter_op_pool(
-          ChoosePool(session_options.inter_op_pool, session_options.inter_op_threads, "inter_op")),
+      host(session_options.host != nullptr
+               ? session_options.host
+               : std::make_shared<Host>(
+                     Host::Options{.intra_op_threads = session_options.intra_op_threads,
+                                   .inter_op_threads = session_options.inter_op_threads})),
       devices(std::move(session_devices)) {}
 
 PlanOptions SessionState::Planning() const {
@@ -54,7 +28,7 @@ PlanOptions SessionState::PlanningLocked() const {
   planning.log_device_placement = options.log_device_placement;
   planning.optimize = options.optimize;
   planning.optimizer = options.optimizer;
-  planning.pool = intra_op_pool.get();
+  planning.pool = host->intra_op_pool();
   planning.resources = const_cast<ResourceManager*>(&resources);
   if (writes_ != nullptr) {
     planning.is_frozen = [writes = writes_](const Node& variable) {
@@ -101,8 +75,8 @@ Step::Step(SessionState& state, const RunOptions& options, Rendezvous* rendezvou
   context_.step_resources = &resources_;
   context_.cancellation = &cancellation_;
   context_.rendezvous = rendezvous_;
-  context_.intra_op_pool = state.intra_op_pool.get();
-  context_.inter_op_pool = options.run_on_caller ? nullptr : state.inter_op_pool.get();
+  context_.intra_op_pool = state.host->intra_op_pool();
+  context_.inter_op_pool = options.run_on_caller ? nullptr : &state.host->inter_op_pool();
   const absl::Duration timeout =
       options.timeout == absl::InfiniteDuration() ? state.options.default_timeout : options.timeout;
   if (timeout != absl::InfiniteDuration()) context_.deadline = absl::Now() + timeout;

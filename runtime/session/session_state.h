@@ -12,6 +12,7 @@
 #include "runtime/exec/function_runtime.h"
 #include "runtime/exec/kernel_store.h"
 #include "runtime/exec/rendezvous.h"
+#include "runtime/host/host.h"
 #include "runtime/session/running_steps.h"
 #include "runtime/session/session.h"
 #include "runtime/session/variable_writes.h"
@@ -33,8 +34,7 @@ struct SessionState {
   absl::Status Freeze(std::shared_ptr<const VariableWrites> writes);
 
   const SessionOptions options;
-  const std::shared_ptr<ThreadPool> intra_op_pool;  // null where a pool would have one thread
-  const std::shared_ptr<ThreadPool> inter_op_pool;  // never null
+  const std::shared_ptr<Host> host;                    // never null
   const std::vector<std::unique_ptr<Device>> devices;  // those of the highest priority first
   RunningSteps running;
   std::atomic<int64_t> next_step_id{1};

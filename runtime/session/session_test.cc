@@ -10,7 +10,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/exec/testing/executor_test_ops.h"
 #include "runtime/host/background.h"
-#include "runtime/session/run_slots.h"
+#include "runtime/host/host.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
@@ -60,9 +60,13 @@ Tensor Int(int32_t value) { return Tensor::Scalar<int32_t>(value); }
 class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    session_ = *Session::Create({});
+    SessionOptions options;
+    options.host = host_;
+    session_ = *Session::Create(options);
     ASSERT_TRUE(session_->Extend(SampleGraph()).ok());
   }
+  const std::shared_ptr<Host> host_ =
+      std::make_shared<Host>(Host::Options{.intra_op_threads = 2, .inter_op_threads = 2});
   std::unique_ptr<Session> session_;
 };
 
@@ -347,15 +351,14 @@ TEST(SessionStateTest, VariablesLastUntilTheirContainerIsReset) {
   EXPECT_EQ(session->Run({}, {"read"}, {}, &outputs).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// Has all of the process's slots while it lives.
+// Has all slots of a host while it lives.
 class AllSlots {
  public:
-  AllSlots() {
-    step_.deadline = absl::Now();
+  explicit AllSlots(RunSlots& slots) {
     for (int64_t length = RunSlots::kLongNanoseconds; length < 1'000'000'000; length *= 8) {
       do {
-        turns_.push_back(std::make_unique<RunSlots::Turn>(RunSlots::OfProcess()));
-      } while (turns_.back()->Await(step_, length).ok());
+        turns_.push_back(std::make_unique<RunSlots::Turn>(slots));
+      } while (turns_.back()->Await(length, absl::InfinitePast(), nullptr).ok());
     }
   }
   ~AllSlots() {
@@ -363,7 +366,6 @@ class AllSlots {
   }
 
  private:
-  StepContext step_;
   std::vector<std::unique_ptr<RunSlots::Turn>> turns_;
 };
 
@@ -375,7 +377,7 @@ TEST_F(SessionTest, LongRunsWaitForTheirTurnAndShortOnesDoNot) {
   ASSERT_TRUE(sleeps->Run({}, {Int(2)}, &results).ok());
   const RunOptions soon{.timeout = absl::Milliseconds(50)};
   {
-    const AllSlots taken;
+    const AllSlots taken(host_->run_slots());
     EXPECT_EQ(sleeps->Run(soon, {Int(2)}, &results).code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_TRUE(adds->Run(soon, {Int(1), Int(2)}, &results).ok());
     ThreadPool pool({.name = "background", .num_threads = 1});
@@ -389,9 +391,9 @@ TEST_F(SessionTest, CloseEndsARunThatWaitsForItsTurn) {
   const auto sleeps = session_->MakeCallable({{"a:0"}, {"sleep:0"}, {}}).value();
   std::vector<Tensor> results;
   ASSERT_TRUE(sleeps->Run({}, {Int(2)}, &results).ok());
-  const AllSlots taken;
+  const AllSlots taken(host_->run_slots());
   std::thread closer([&] {
-    while (RunSlots::OfProcess().num_waiting() == 0) absl::SleepFor(absl::Milliseconds(1));
+    while (host_->run_slots().num_waiting() == 0) absl::SleepFor(absl::Milliseconds(1));
     EXPECT_TRUE(session_->Close().ok());
   });
   EXPECT_EQ(sleeps->Run({}, {Int(2)}, &results).code(), absl::StatusCode::kCancelled);

@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "runtime/base/logging.h"
-#include "runtime/host/pace.h"
 
 namespace tessera::serving {
 
@@ -65,7 +64,7 @@ int ElasticPool::num_threads() const {
 
 void ElasticPool::Run(std::function<void()> closure) const {
   std::optional<PacedScope> pace;
-  if (options_.priority != ThreadPriority::kNormal) pace.emplace();
+  if (options_.pacer != nullptr) pace.emplace(options_.pacer);
   closure();
   closure = nullptr;  // what it holds may take long to die
 }

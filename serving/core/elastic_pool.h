@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "runtime/host/background.h"
 #include "runtime/host/core_set.h"
+#include "runtime/host/pace.h"
 
 namespace tessera::serving {
 
@@ -26,11 +27,12 @@ class ElasticPool {
   struct Options {
     std::string name = "elastic";  // shown by top -H, cut at 15 characters
     int max_threads = 1;
-    // Priority of the threads, and of those that they start. If it is lowered, the closures are
-    // paced, too.
+    // The priority of the threads, and of the threads that they start.
     ThreadPriority priority = ThreadPriority::kNormal;
-    // The cores that the threads stay on. Empty: any core.
+    // The cores that the threads are bound to. Empty: any.
     CoreSet cores;
+    // Paces the closures. Null: they run at full speed. Must outlive the pool.
+    Pacer* pacer = nullptr;
     // An idle thread ends after this long.
     absl::Duration idle_timeout = absl::Seconds(10);
   };

@@ -110,19 +110,20 @@ TEST(ElasticPoolTest, RaisedLimitStartsWhatWaitsAndALoweredOneEndsThreads) {
   EXPECT_EQ(pool.num_threads(), 1);
 }
 
-TEST(ElasticPoolTest, ThreadsOfLowPriorityArePaced) {
-  for (const ThreadPriority priority : {ThreadPriority::kNormal, ThreadPriority::kLow}) {
-    ElasticPool pool({.priority = priority});
+TEST(ElasticPoolTest, ClosuresOfAPoolWithAPacerArePaced) {
+  Pacer pacer;
+  for (const bool has_pacer : {false, true}) {
+    ElasticPool pool({.pacer = has_pacer ? &pacer : nullptr});
     absl::Notification done;
     pool.Schedule([&] {
       // What it has made of pauses once it has worked for 20 ms.
       rusage usage = {};
       while (absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime) <
              absl::Milliseconds(20)) {
-        NoteRequest();
+        pacer.NoteRequest();
         getrusage(RUSAGE_THREAD, &usage);
       }
-      EXPECT_EQ(usage.ru_nvcsw > 20, priority == ThreadPriority::kLow) << usage.ru_nvcsw;
+      EXPECT_EQ(usage.ru_nvcsw > 20, has_pacer) << usage.ru_nvcsw;
       done.Notify();
     });
     done.WaitForNotification();

@@ -96,10 +96,12 @@ AspiredVersionsManager::AspiredVersionsManager(const Options& options)
       load_pool_({.name = "load",
                   .max_threads = LoadThreads(options),
                   .priority = options.priority,
-                  .cores = options.load_cores}),
+                  .cores = options.load_cores,
+                  .pacer = options.pacer}),
       unload_pool_({.name = "unload",
                     .max_threads = std::max(1, options.num_unload_threads),
-                    .priority = options.priority}),
+                    .priority = options.priority,
+                    .pacer = options.pacer}),
       loop_([this] { RunLoop(); }) {}
 
 AspiredVersionsManager::~AspiredVersionsManager() {

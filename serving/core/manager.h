@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "runtime/host/background.h"
 #include "runtime/host/core_set.h"
+#include "runtime/host/pace.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/core/loader.h"
 #include "serving/core/memory_budget.h"
@@ -79,6 +80,9 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
     // The cores that load threads, and all threads that they start, stay on after StartYielding().
     // The threads of background_pool ought to stay on them too. Empty: any core.
     CoreSet load_cores;
+    // Paces the load and unload threads after StartYielding(). Null: they work at full speed. Must
+    // outlive the manager.
+    Pacer* pacer = nullptr;
     // A load that takes longer than this is logged, and no longer counts as one of the loads at a
     // time: other versions of its name are loaded, and a thread is started in place of its own.
     absl::Duration slow_load = absl::Minutes(1);

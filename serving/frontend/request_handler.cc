@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
-#include "runtime/host/pace.h"
 #include "serving/servables/served_models.h"
 #include "serving/servables/serving_proto.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
@@ -39,9 +38,10 @@ absl::Status Timed(HistogramFamily* family, absl::string_view model, absl::strin
 
 }  // namespace
 
-RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics)
+RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer)
     : models_(models),
       metrics_(metrics),
+      pacer_(pacer),
       request_count_(
           metrics->AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})),
       request_latency_(metrics->AddHistogram("/tensorflow/serving/request_latency",
@@ -59,7 +59,7 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics)
 RequestHandler::~RequestHandler() = default;
 
 absl::StatusOr<ModelHandle> RequestHandler::FindModel(const ModelSpec& spec) const {
-  NoteRequest();
+  pacer_->NoteRequest();
   return models_->Acquire(spec);
 }
 

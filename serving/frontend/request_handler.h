@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/host/pace.h"
 #include "serving/core/metrics.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/servable.h"
@@ -37,8 +38,8 @@ enum class Entrypoint { kGrpc, kRest };
 // Thread-safe. Every call but ReloadConfig() is bounded by the run itself.
 class RequestHandler {
  public:
-  // Both must outlive the handler.
-  RequestHandler(ServedModels* models, MetricsRegistry* metrics);
+  // `pacer` is told of each request. All must outlive the handler.
+  RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer);
   ~RequestHandler();
 
   // Finds the version that `spec` names now. A request does this once, keeps the handle until its
@@ -90,6 +91,7 @@ class RequestHandler {
  private:
   ServedModels* const models_;
   MetricsRegistry* const metrics_;
+  Pacer* const pacer_;
   CounterFamily* const request_count_;
   HistogramFamily* const request_latency_;
   HistogramFamily* const runtime_latency_;

@@ -10,9 +10,6 @@
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "runtime/base/thread_pool.h"
-#include "runtime/host/mapping_guard.h"
-#include "runtime/host/pace.h"
 #include "runtime/tensor/large_blocks.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/servable.h"
@@ -55,36 +52,17 @@ absl::Status Server::Start() {
   return absl::OkStatus();
 }
 
-void Server::MakeBackgroundPool(ThreadPriority priority, const CoreSet& cores) {
-  // Its threads take their priority and cores from the one that starts them; a nice value also
-  // makes them sleep, not spin, while there is nothing to do.
-  std::thread([&] {
-    SetThreadPriority(priority);
-    if (const absl::Status kept = cores.BindThisThread(); !kept.ok()) {
-      LOG(WARNING) << "load_cpu_share bounds no more than a pool of threads: " << kept.message();
-    }
-    background_pool_ =
-        std::make_unique<ThreadPool>(ThreadPool::Options{.name = "background",
-                                                         .num_threads = std::max(1, cores.size()),
-                                                         .nice = 1,
-                                                         .around_redirected = &RunPaced});
-  }).join();
-}
-
 void Server::MakeModels(const ServerSettings& settings) {
-  // At this thread's priority: writers wait for the guard.
-  StartMappingGuard();
-  const CoreSet load_cores = CoreSet::OfThisThread().Share(options_.load_cpu_share);
-  MakeBackgroundPool(settings.load_priority, load_cores);
+  // Before any load, whose thread would pass its low priority on to the host's threads.
+  host_ = std::make_shared<Host>(
+      Host::Options{.intra_op_threads = settings.session.intra_op_threads,
+                    .inter_op_threads = settings.session.inter_op_threads,
+                    .background = Host::Background{.priority = settings.load_priority,
+                                                   .cpu_share = options_.load_cpu_share}});
   auto loading = std::make_shared<SavedModelLoader::Options>();
   loading->tags = settings.saved_model_tags;
   loading->session = settings.session;
-  // All models share these: threads belong to cores, not to models. They are made here, at normal
-  // priority; threads that a load makes would keep the loader's low one.
-  loading->session.intra_op_pool = std::make_shared<ThreadPool>(
-      ThreadPool::Options{.name = "intra_op", .num_threads = settings.session.intra_op_threads});
-  loading->session.inter_op_pool = std::make_shared<ThreadPool>(
-      ThreadPool::Options{.name = "inter_op", .num_threads = settings.session.inter_op_threads});
+  loading->session.host = host_;
   loading->check_method_names = options_.enable_signature_method_name_check;
   loading->metrics = &run_metrics_;
   batch_metrics_ = std::make_unique<BatchMetrics>(&metrics_);
@@ -115,8 +93,9 @@ void Server::MakeModels(const ServerSettings& settings) {
   models.metrics = &metrics_;
   models.manager.memory_limit = settings.memory_limit;
   models.manager.priority = settings.load_priority;
-  models.manager.background_pool = background_pool_.get();
-  models.manager.load_cores = load_cores;
+  models.manager.background_pool = host_->background_pool();
+  models.manager.load_cores = host_->background_cores();
+  if (settings.load_priority != ThreadPriority::kNormal) models.manager.pacer = &host_->pacer();
   models.manager.trim_memory = TrimMemory;
   models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
                    .settle_time = absl::Seconds(options_.version_settle_seconds),
@@ -129,7 +108,7 @@ void Server::MakeModels(const ServerSettings& settings) {
   };
   absl::MutexLock lock(&stop_mu_);
   models_ = std::make_unique<ServedModels>(std::move(models));
-  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_);
+  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer());
   if (stopped_.HasBeenNotified()) models_->Stop();
 }
 

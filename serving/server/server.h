@@ -9,9 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "runtime/base/thread_pool.h"
-#include "runtime/host/background.h"
-#include "runtime/host/core_set.h"
+#include "runtime/host/host.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/grpc/grpc_server.h"
@@ -63,8 +61,6 @@ class Server {
 
  private:
   void MakeModels(const ServerSettings& settings);
-  // Makes the pool of loads, whose threads run at this priority on these cores.
-  void MakeBackgroundPool(ThreadPriority priority, const CoreSet& cores);
   absl::Status StartGrpc(const ServerSettings& settings);
   void StartRest(const ServerSettings& settings);
   // Body of the thread that applies new configurations of models.
@@ -77,7 +73,7 @@ class Server {
   absl::Mutex stop_mu_;
   absl::Notification stopped_;
   // Start() makes these. stop_mu_ guards the making of models_.
-  std::unique_ptr<ThreadPool> background_pool_;
+  std::shared_ptr<Host> host_;
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;

@@ -12,7 +12,7 @@
 
 #include "google/protobuf/stubs/logging.h"
 #include "runtime/base/logging.h"
-#include "runtime/base/thread_pool.h"
+#include "runtime/host/host.h"
 #include "runtime/session/inspect.h"
 #include "runtime/session/saved_model.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -37,9 +37,8 @@ std::string MakeFolder() {
 // Threads are made once, not for each input.
 tessera::SessionOptions OneThread() {
   tessera::SessionOptions options;
-  options.intra_op_pool =
-      std::make_shared<tessera::ThreadPool>(tessera::ThreadPool::Options{.num_threads = 1});
-  options.inter_op_pool = options.intra_op_pool;
+  options.host = std::make_shared<tessera::Host>(
+      tessera::Host::Options{.intra_op_threads = 1, .inter_op_threads = 1});
   return options;
 }
 

@@ -48,7 +48,7 @@ class GrpcServerTest : public ::testing::Test {
                     ->ApplyConfig(Config("model_version_policy { all {} } "
                                          "version_labels { key: 'stable' value: 1 }"))
                     .ok());
-    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_);
+    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
     Start({});
   }
   ~GrpcServerTest() override {
@@ -103,6 +103,7 @@ class GrpcServerTest : public ::testing::Test {
   fs::path root_;
   LinearSessionLog log_;
   MetricsRegistry metrics_;
+  Pacer pacer_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<GrpcServer> server_;
@@ -115,10 +116,10 @@ constexpr char kX[] =
     "inputs { key: 'x' value { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 2 } } ";
 
 TEST_F(GrpcServerTest, PacedWorkLearnsOfRequests) {
-  pace_internal::request_came = false;
+  EXPECT_FALSE(pacer_.RequestsCome());
   tfs::PredictResponse response;
   ASSERT_TRUE(Predict(absl::StrCat("model_spec { name: 'm' } ", kX), &response).ok());
-  EXPECT_TRUE(pace_internal::request_came);
+  EXPECT_TRUE(pacer_.RequestsCome());
 }
 
 TEST_F(GrpcServerTest, PredictAnswersWithTypedFields) {

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/host/pace.h"
 #include "serving/frontend/http/testing/http_client.h"
 #include "serving/servables/saved_model/testing/linear_session.h"
 #include "serving/servables/served_models.h"
@@ -38,7 +39,7 @@ class RestServerTest : public ::testing::Test {
       return std::make_unique<LinearLoader>(directory, &log_);
     };
     models_ = std::make_unique<ServedModels>(options);
-    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_);
+    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
     options_.num_threads = 4;
     options_.api.monitoring_path = "/monitoring/prometheus/metrics";
   }
@@ -78,6 +79,7 @@ class RestServerTest : public ::testing::Test {
   fs::path root_;
   LinearSessionLog log_;
   MetricsRegistry metrics_;
+  Pacer pacer_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<RequestHandler> handler_;
   RestServer::Options options_;

@@ -1,4 +1,4 @@
-#include "runtime/session/run_slots.h"
+#include "runtime/host/run_slots.h"
 
 #include <functional>
 #include <memory>
@@ -20,16 +20,14 @@ void WaitUntil(const std::function<bool()>& is_so) {
 
 TEST(RunSlotsTest, FirstComeFirstServed) {
   RunSlots slots(1);
-  StepContext step;
   auto first = std::make_unique<RunSlots::Turn>(slots);
-  ASSERT_TRUE(first->Await(step, kLength).ok());
+  ASSERT_TRUE(first->Await(kLength, absl::InfiniteFuture(), nullptr).ok());
   std::vector<int> order;  // guarded by the one slot
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
-      StepContext own_step;
       RunSlots::Turn turn(slots);
-      ASSERT_TRUE(turn.Await(own_step, kLength).ok());
+      ASSERT_TRUE(turn.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
       order.push_back(i);
     });
     WaitUntil([&] { return slots.num_waiting() == i + 1; });
@@ -43,34 +41,30 @@ TEST(RunSlotsTest, FirstComeFirstServed) {
 
 TEST(RunSlotsTest, ShortRunsDoNotWaitForLongOnes) {
   RunSlots slots(1);
-  StepContext step;
   RunSlots::Turn first_long(slots), shorter(slots), longest(slots), second_long(slots);
-  ASSERT_TRUE(first_long.Await(step, 500'000'000).ok());
-  EXPECT_TRUE(shorter.Await(step, kLength).ok());
-  EXPECT_TRUE(longest.Await(step, 60'000'000'000).ok());
-  step.deadline = absl::Now() + absl::Milliseconds(1);
-  EXPECT_EQ(second_long.Await(step, 400'000'000).code(), absl::StatusCode::kDeadlineExceeded);
+  ASSERT_TRUE(first_long.Await(500'000'000, absl::InfiniteFuture(), nullptr).ok());
+  EXPECT_TRUE(shorter.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
+  EXPECT_TRUE(longest.Await(60'000'000'000, absl::InfiniteFuture(), nullptr).ok());
+  EXPECT_EQ(second_long.Await(400'000'000, absl::InfinitePast(), nullptr).code(),
+            absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(RunSlotsTest, WhoGivesUpLeavesTheQueue) {
   RunSlots slots(1);
-  StepContext step;
   auto first = std::make_unique<RunSlots::Turn>(slots);
-  ASSERT_TRUE(first->Await(step, kLength).ok());
+  ASSERT_TRUE(first->Await(kLength, absl::InfiniteFuture(), nullptr).ok());
   {
-    StepContext late;
-    late.deadline = absl::Now() + absl::Milliseconds(5);
     RunSlots::Turn turn(slots);
-    EXPECT_EQ(turn.Await(late, kLength).code(), absl::StatusCode::kDeadlineExceeded);
+    const absl::Time soon = absl::Now() + absl::Milliseconds(5);
+    EXPECT_EQ(turn.Await(kLength, soon, nullptr).code(), absl::StatusCode::kDeadlineExceeded);
   }
   for (const bool before : {true, false}) {
     CancellationManager cancellation;
     if (before) cancellation.Cancel();
     std::thread thread([&] {
-      StepContext cancelled;
-      cancelled.cancellation = &cancellation;
       RunSlots::Turn turn(slots);
-      EXPECT_EQ(turn.Await(cancelled, kLength).code(), absl::StatusCode::kCancelled);
+      EXPECT_EQ(turn.Await(kLength, absl::InfiniteFuture(), &cancellation).code(),
+                absl::StatusCode::kCancelled);
     });
     if (!before) WaitUntil([&] { return slots.num_waiting() == 1; });
     cancellation.Cancel();
@@ -79,20 +73,18 @@ TEST(RunSlotsTest, WhoGivesUpLeavesTheQueue) {
   EXPECT_EQ(slots.num_waiting(), 0);
   first.reset();
   RunSlots::Turn next(slots);
-  EXPECT_TRUE(next.Await(step, kLength).ok());
+  EXPECT_TRUE(next.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
 }
 
 TEST(RunSlotsTest, RunsDivideThePool) {
   RunSlots slots(4);
-  StepContext step;
   EXPECT_EQ(ThreadShare(4), 4);
   RunSlots::Turn turn(slots);
-  ASSERT_TRUE(turn.Await(step, kLength).ok());
+  ASSERT_TRUE(turn.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
   EXPECT_EQ(ThreadShare(4), 4);
   std::thread([&] {
-    StepContext other;
     RunSlots::Turn theirs(slots);
-    ASSERT_TRUE(theirs.Await(other, kLength).ok());
+    ASSERT_TRUE(theirs.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
     EXPECT_EQ(ThreadShare(4), 2);
   }).join();
   EXPECT_EQ(ThreadShare(4), 4);

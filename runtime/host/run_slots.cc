@@ -1,7 +1,6 @@
-#include "runtime/session/run_slots.h"
+#include "runtime/host/run_slots.h"
 
-#include <algorithm>
-#include <thread>
+#include <tuple>
 
 namespace tessera {
 
@@ -10,23 +9,19 @@ RunSlots::RunSlots(int count) {
   for (Range& range : ranges_) range.free = count;
 }
 
-RunSlots& RunSlots::OfProcess() {
-  static auto* const slots =
-      new RunSlots(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
-  return *slots;
-}
-
 RunSlots::Turn::~Turn() {
   if (share_.has_value()) slots_.Give(range_);
 }
 
-absl::Status RunSlots::Turn::Await(StepContext& step, int64_t nanoseconds) {
+absl::Status RunSlots::Turn::Await(int64_t nanoseconds, absl::Time deadline,
+                                   CancellationManager* cancellation) {
   constexpr int kLastRange = std::tuple_size_v<decltype(ranges_)> - 1;
   for (int64_t length = nanoseconds / kLongNanoseconds; length >= 8 && range_ < kLastRange;) {
     length /= 8;
     ++range_;
   }
-  if (absl::Status status = slots_.Take(step, range_); !status.ok()) return status;
+  if (absl::Status status = slots_.Take(range_, deadline, cancellation); !status.ok())
+    return status;
   share_.emplace(&slots_.num_running_);
   return absl::OkStatus();
 }
@@ -38,7 +33,7 @@ int RunSlots::num_waiting() const {
   return static_cast<int>(waiting);
 }
 
-absl::Status RunSlots::Take(StepContext& step, int range) {
+absl::Status RunSlots::Take(int range, absl::Time deadline, CancellationManager* cancellation) {
   Waiter waiter;
   {
     absl::MutexLock lock(&mu_);
@@ -56,19 +51,18 @@ absl::Status RunSlots::Take(StepContext& step, int range) {
     waiter.changed.Signal();
   };
   CancellationManager::Token token = 0;
-  const bool registered =
-      step.cancellation != nullptr && step.cancellation->Register(cancel, &token);
-  if (step.cancellation != nullptr && !registered) cancel();
-  absl::Status status = WaitForSlot(step, range, waiter);
-  if (registered) step.cancellation->Deregister(token);
+  const bool registered = cancellation != nullptr && cancellation->Register(cancel, &token);
+  if (cancellation != nullptr && !registered) cancel();
+  absl::Status status = WaitForSlot(range, deadline, waiter);
+  if (registered) cancellation->Deregister(token);
   return status;
 }
 
-absl::Status RunSlots::WaitForSlot(StepContext& step, int range, Waiter& waiter) {
+absl::Status RunSlots::WaitForSlot(int range, absl::Time deadline, Waiter& waiter) {
   absl::MutexLock lock(&mu_);
   bool timed_out = false;
   while (!waiter.has_slot && !waiter.is_cancelled && !timed_out) {
-    timed_out = waiter.changed.WaitWithDeadline(&mu_, step.deadline);
+    timed_out = waiter.changed.WaitWithDeadline(&mu_, deadline);
   }
   if (waiter.has_slot) return absl::OkStatus();
   ranges_[range].waiting.remove(&waiter);
