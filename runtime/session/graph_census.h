@@ -1,4 +1,4 @@
-// Which ops a graph uses, and which of them nothing here can run.
+// Which ops a graph uses, and which of its nodes nothing here can run.
 #pragma once
 
 #include <map>
@@ -12,8 +12,9 @@ class GraphDef;
 namespace tessera {
 
 struct OpUse {
-  std::vector<std::string> nodes;  // those in functions as "function/node"
-  bool has_kernel = true;
+  std::vector<std::string> nodes;           // those in functions as "function/node"
+  std::vector<std::string> without_kernel;  // of these nodes, those that no kernel runs
+  std::string detail;                       // why not, where the op has kernels for other nodes
 };
 
 struct GraphCensus {
@@ -23,8 +24,9 @@ struct GraphCensus {
   int num_function_nodes = 0;
 };
 
-// Counts the graph's nodes and those of all its functions, called or not. Looks at ops alone: a
-// kernel may still lack for a node's dtypes.
+// Counts the graph's nodes and those of all its functions, called or not. A node has a kernel if
+// its op is declared and a CPU kernel is registered for its attributes; of attributes in a function
+// that depend on the caller, any value will do.
 GraphCensus TakeCensus(const tensorflow::GraphDef& graph);
 
 }  // namespace tessera

@@ -91,8 +91,9 @@ void DescribeOps(const GraphCensus& census, const InspectOptions& options, std::
                     census.num_functions == 1 ? " function" : " functions");
   }
   absl::StrAppend(out, "; ", census.ops.size(), " ops\n");
-  int missing = 0;
-  for (const auto& [op, use] : census.ops) missing += use.has_kernel ? 0 : 1;
+  const auto missing = std::count_if(census.ops.begin(), census.ops.end(), [](const auto& entry) {
+    return !entry.second.without_kernel.empty();
+  });
   if (missing == 0) {
     absl::StrAppend(out, "    every op has a kernel\n");
   } else {
@@ -101,11 +102,13 @@ void DescribeOps(const GraphCensus& census, const InspectOptions& options, std::
   }
   constexpr size_t kNodesShown = 5;
   for (const auto& [op, use] : census.ops) {
-    if (use.has_kernel) continue;
-    const size_t shown = std::min(use.nodes.size(), kNodesShown);
-    absl::StrAppend(out, "      ", op, " x ", use.nodes.size(), ": ",
-                    absl::StrJoin(use.nodes.begin(), use.nodes.begin() + shown, ", "),
-                    use.nodes.size() > shown ? ", ..." : "", "\n");
+    const std::vector<std::string>& nodes = use.without_kernel;
+    if (nodes.empty()) continue;
+    const size_t shown = std::min(nodes.size(), kNodesShown);
+    absl::StrAppend(out, "      ", op, " x ", nodes.size(), ": ",
+                    absl::StrJoin(nodes.begin(), nodes.begin() + shown, ", "),
+                    nodes.size() > shown ? ", ..." : "",
+                    use.detail.empty() ? "" : absl::StrCat(" (", use.detail, ")"), "\n");
   }
   if (!options.list_ops) return;
   std::vector<std::pair<std::string, size_t>> by_count;
@@ -115,7 +118,7 @@ void DescribeOps(const GraphCensus& census, const InspectOptions& options, std::
   absl::StrAppend(out, "    ops by count:\n");
   for (const auto& [op, count] : by_count) {
     absl::StrAppendFormat(out, "      %6d  %s%s\n", count, op,
-                          census.ops.at(op).has_kernel ? "" : "  (no kernel)");
+                          census.ops.at(op).without_kernel.empty() ? "" : "  (no kernel)");
   }
 }
 
@@ -151,6 +154,16 @@ absl::Status DescribeAssets(const tensorflow::MetaGraphDef& meta_graph, std::str
   return absl::OkStatus();
 }
 
+// Says whether a meta graph loads, which is tried.
+void DescribeLoad(const std::string& directory, const tensorflow::MetaGraphDef& meta_graph,
+                  const SessionOptions& options, std::string* out) {
+  const auto& tags = meta_graph.meta_info_def().tags();
+  const absl::Status status =
+      LoadSavedModel(directory, {tags.begin(), tags.end()}, options).status();
+  absl::StrAppend(out, "    ",
+                  status.ok() ? "loads" : absl::StrCat("does not load: ", status.ToString()), "\n");
+}
+
 absl::StatusOr<std::string> DescribeSavedModel(const std::string& directory,
                                                const InspectOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<tensorflow::SavedModel> saved_model,
@@ -165,6 +178,7 @@ absl::StatusOr<std::string> DescribeSavedModel(const std::string& directory,
                     "\n");
     DescribeSignatures(meta_graph, &out);
     DescribeOps(TakeCensus(meta_graph.graph_def()), options, &out);
+    DescribeLoad(directory, meta_graph, options.session, &out);
     RETURN_IF_ERROR(DescribeAssets(meta_graph, &out));
   }
   const std::string variables = JoinPath(JoinPath(directory, "variables"), "variables");

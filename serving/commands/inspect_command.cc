@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/base/status.h"
 #include "runtime/session/inspect.h"
+#include "serving/servables/saved_model/serving_session.h"
 #include "serving/server/op_libraries.h"
 
 namespace tessera::serving {
@@ -19,7 +20,8 @@ constexpr char kHelp[] =
     "or\n"
     "its directory) or a GraphDef (a file, .pbtxt if it is text): signatures with types and "
     "shapes,\n"
-    "ops that no kernel runs, with their nodes, variables with their sizes, and assets.\n"
+    "ops that no kernel runs, with their nodes, variables with their sizes, and assets. Loads a\n"
+    "SavedModel as a server does, and says whether that succeeds.\n"
     "\n"
     "  --ops                   lists every op, with how often it occurs\n"
     "  --op_library=A.so,B.so  shared libraries with custom ops\n"
@@ -35,6 +37,7 @@ absl::StatusOr<std::string> Describe(const std::string& path, const std::string&
 
 int InspectCommand(absl::Span<const std::string> args) {
   InspectOptions options;
+  options.session = ServingSessionOptions();
   std::string path;
   std::string op_library;
   for (const std::string& arg : args) {

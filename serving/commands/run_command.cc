@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "runtime/session/saved_model.h"
 #include "serving/commands/input_value.h"
 #include "serving/frontend/json/json_response.h"
+#include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/servables/saved_model/serving_session.h"
 #include "serving/server/op_libraries.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"  // SavedModelBundle owns one
 
@@ -23,7 +26,8 @@ namespace {
 constexpr char kHelp[] =
     "usage: tessera run DIR --input NAME=VALUE... [OPTIONS]\n"
     "\n"
-    "Runs a signature of the SavedModel in DIR once, and prints its outputs.\n"
+    "Loads the SavedModel in DIR as a server does, runs a signature of it once, and prints its\n"
+    "outputs.\n"
     "\n"
     "  --input NAME=VALUE      an input of the signature. VALUE is JSON ('[[1, 2]]', '\"text\"',\n"
     "                          '{\"b64\": \"...\"}' for bytes), @FILE.json, or @FILE.npy\n"
@@ -93,9 +97,11 @@ absl::StatusOr<const Signature*> FindSignature(const SavedModelBundle& bundle,
                                           "' (there are: ", absl::StrJoin(names, ", "), ")"));
 }
 
-absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const Arguments& arguments,
-                                                    const Signature& signature) {
-  std::map<std::string, Tensor> values = signature.defaults;
+// The values of the inputs that are given. Errors: INVALID_ARGUMENT for a value or a name that does
+// not fit, and for inputs that are neither given nor have a default.
+absl::StatusOr<std::map<std::string, Tensor>> ReadInputs(const Arguments& arguments,
+                                                         const Signature& signature) {
+  std::map<std::string, Tensor> values;
   for (const auto& [name, value] : arguments.inputs) {
     auto it = signature.inputs.find(name);
     if (it == signature.inputs.end()) {
@@ -109,34 +115,25 @@ absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const Arguments& arguments,
     if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input '", name, "': "));
     values[name] = *std::move(tensor);
   }
-  std::vector<NamedTensor> feeds;
   std::vector<std::string> missing;
   for (const auto& [name, tensor] : signature.inputs) {
-    auto it = values.find(name);
-    if (it != values.end()) {
-      feeds.emplace_back(tensor.tensor_name, it->second);
-    } else {
-      missing.push_back(absl::StrCat("input '", name, "' (", DTypeName(tensor.dtype), " ",
-                                     tensor.shape.ToString(), ") is not given: add --input ", name,
-                                     "=VALUE"));
-    }
+    if (values.count(name) > 0 || signature.defaults.count(name) > 0) continue;
+    missing.push_back(absl::StrCat("input '", name, "' (", DTypeName(tensor.dtype), " ",
+                                   tensor.shape.ToString(), ") is not given: add --input ", name,
+                                   "=VALUE"));
   }
   if (!missing.empty()) return absl::InvalidArgumentError(absl::StrJoin(missing, "; "));
-  return feeds;
+  return values;
 }
 
-absl::Status Print(const Arguments& arguments, const Signature& signature,
-                   const std::vector<Tensor>& outputs) {
-  std::vector<NamedOutput> named;
-  size_t i = 0;
-  for (const auto& [name, tensor] : signature.outputs) named.push_back({name, outputs[i++]});
+absl::Status Print(const Arguments& arguments, const std::vector<NamedOutput>& outputs) {
   std::string text;
   if (arguments.json) {
-    RETURN_IF_ERROR(AppendPredictResponse(PredictLayout::kColumnar, named, &text));
+    RETURN_IF_ERROR(AppendPredictResponse(PredictLayout::kColumnar, outputs, &text));
     text += '\n';
   } else {
     constexpr int kMaxElements = 1000;
-    for (const NamedOutput& output : named) {
+    for (const NamedOutput& output : outputs) {
       absl::StrAppend(&text, output.name, ": ", output.tensor.ToString(kMaxElements), "\n");
     }
   }
@@ -146,15 +143,24 @@ absl::Status Print(const Arguments& arguments, const Signature& signature,
 
 absl::Status Run(const Arguments& arguments) {
   RETURN_IF_ERROR(LoadOpLibraries(arguments.op_library).status());
-  ASSIGN_OR_RETURN(const SavedModelBundle bundle,
-                   LoadSavedModel(arguments.directory, arguments.tags, SessionOptions()));
+  ASSIGN_OR_RETURN(SavedModelBundle bundle,
+                   LoadSavedModel(arguments.directory, arguments.tags, ServingSessionOptions()));
   ASSIGN_OR_RETURN(const Signature* signature, FindSignature(bundle, arguments.signature));
-  ASSIGN_OR_RETURN(const std::vector<NamedTensor> feeds, ReadInputs(arguments, *signature));
-  std::vector<std::string> fetches;
-  for (const auto& [name, tensor] : signature->outputs) fetches.push_back(tensor.tensor_name);
-  std::vector<Tensor> outputs;
-  RETURN_IF_ERROR(bundle.session->Run(feeds, fetches, {}, &outputs));
-  return Print(arguments, *signature, outputs);
+  using Values = std::map<std::string, Tensor>;
+  ASSIGN_OR_RETURN(const Values inputs, ReadInputs(arguments, *signature));
+  ASSIGN_OR_RETURN(const std::unique_ptr<SavedModelServable> servable,
+                   SavedModelServable::Create(std::move(bundle), {}));
+  std::vector<absl::string_view> names;
+  std::vector<Tensor> values;
+  for (const auto& [name, value] : inputs) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return values[i]; };
+  PredictResult result;
+  RETURN_IF_ERROR(servable->Predict(
+      {.signature_name = arguments.signature, .input_names = names, .input = input}, {}, &result));
+  return Print(arguments, result.outputs);
 }
 
 }  // namespace

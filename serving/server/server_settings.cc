@@ -13,6 +13,7 @@
 #include "runtime/optimize/standard_passes.h"
 #include "serving/server/byte_size.h"
 #include "serving/server/text_proto_file.h"
+#include "serving/servables/saved_model/serving_session.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tessera::serving {
@@ -126,7 +127,7 @@ absl::StatusOr<int> Threads(absl::string_view flag, int64_t count) {
 }
 
 absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) {
-  SessionOptions session;
+  SessionOptions session = ServingSessionOptions();
   std::optional<tensorflow::ConfigProto> config = options.session_config;
   if (!options.tensorflow_session_config_file.empty()) {
     RETURN_IF_ERROR(ReadTextProto(options.tensorflow_session_config_file, &config.emplace()));
@@ -154,8 +155,6 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
     ASSIGN_OR_RETURN(session.intra_op_threads, Threads("tensorflow_session_parallelism", both));
     session.inter_op_threads = session.intra_op_threads;
   }
-  // A server runs nothing but the model's signatures, so that what none of them writes is constant.
-  session.freeze_variables = true;
   session.optimizer.disabled_passes = absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
   RETURN_IF_ERROR(Annotate(CheckPassNames(session.optimizer.disabled_passes), "disable_pass: "));
   return session;

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shutil
 import subprocess
 
@@ -74,6 +75,7 @@ def test_inspect_shows_signatures_ops_and_variables():
     assert "    signature serving_default (tensorflow/serving/predict)" in lines
     assert "      input  x  float <unknown>  x:0" in lines
     assert "    every op has a kernel" in lines
+    assert "    loads" in lines
     assert "  3 variables, 12 bytes" in lines
     assert not any("ops by count" in line for line in lines)
 
@@ -90,6 +92,21 @@ def test_inspect_finds_every_recorded_model_complete(name):
         out = done("inspect", version)
         assert "    signature " in out
         assert "every op has a kernel" in out
+        assert "\n    loads\n" in out
+
+
+def test_inspect_says_what_a_load_says(tmp_path):
+    """A model whose signature is fine by its ops, but whose variables are gone."""
+    shutil.copytree(VERSION, tmp_path / "1", copy_function=shutil.copyfile)
+    next((tmp_path / "1" / "variables").glob("*.data-*")).unlink()
+    out = done("inspect", tmp_path / "1")
+    assert "    every op has a kernel\n" in out
+    (inspected,) = re.findall("    does not load: (.*)\n", out)
+    code, _, err = tessera("run", tmp_path / "1", "--input=x=1")
+    assert (code, err) == (1, f"tessera run: {inspected}\n")
+    with pytest.raises(StartError) as failure:
+        Server(models=[Model("m", tmp_path)])
+    assert inspected in str(failure.value)
 
 
 def test_inspect_shows_assets():
@@ -216,6 +233,26 @@ def recorded_case(model, index):
             (folder / f"case_{index}.response.pb").read_bytes()
         ),
     )
+
+
+@pytest.mark.parametrize("model", ["digits_cnn", "resnet50_narrow", "bert_tiny"])
+def test_run_computes_what_a_server_computes(model, tmp_path):
+    """To the last bit, which a session that does not freeze variables misses for these models."""
+    request, _ = recorded_case(model, 0)
+    values = {name: array(proto) for name, proto in request.inputs.items()}
+    for name, value in values.items():
+        np.save(tmp_path / f"{name}.npy", value)
+    inputs = [f"--input={name}=@{tmp_path}/{name}.npy" for name in values]
+    signature = request.model_spec.signature_name or "serving_default"
+    run = done("run", MODELS / model / "1", f"--signature={signature}", "--json", *inputs)
+    body = {
+        "signature_name": signature,
+        "inputs": {name: value.tolist() for name, value in values.items()},
+    }
+    with Server(models=[Model(model, MODELS / model, versions=[1])]) as server:
+        status, _, answer = server.http("POST", f"/v1/models/{model}:predict", json.dumps(body))
+    assert status == 200
+    assert json.loads(run) == json.loads(answer)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "npy"])
