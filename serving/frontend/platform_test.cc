@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/host/pace.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/http/testing/http_client.h"
 #include "serving/frontend/request_handler.h"
@@ -87,7 +88,7 @@ class PlatformTest : public ::testing::Test {
                      "' model_platform: 'echo' } }"),
         &config));
     EXPECT_TRUE(models_->ApplyConfig(config).ok());
-    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_);
+    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
     GrpcServer::Options grpc;
     grpc.socket_path = (root_ / "socket").string();
     grpc_ = *GrpcServer::Start(grpc, handler_.get());
@@ -121,6 +122,7 @@ class PlatformTest : public ::testing::Test {
 
   fs::path root_;
   MetricsRegistry metrics_;
+  Pacer pacer_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<GrpcServer> grpc_;
