@@ -196,24 +196,27 @@ def summary(seconds):
     return min(seconds), statistics.median(seconds)
 
 
-def our_cell(side, case, nodes, seconds):
+def our_cell(nodes_that_run, nodes, seconds):
     """The rate of nodes; of a graph that lost most of its nodes, what is left of it."""
-    run = nodes if case.is_loop else side.nodes_that_run()
-    if run < nodes / 2:
-        return f"{run} nodes run, {seconds[0] * 1e6:.1f} us"
+    if is_compiled_away(nodes_that_run, nodes):
+        return f"{nodes_that_run} of {nodes} nodes run, {seconds[0] * 1e6:.1f} us"
     return rate(nodes, seconds)
+
+
+def is_compiled_away(nodes_that_run, nodes):
+    return nodes_that_run < nodes / 2
 
 
 def print_case(case, nodes, ours, times):
     step = fastest(times)
     plain = summary(times["ours"])
-    ours_plain = our_cell(ours["ours"], case, nodes, plain)
-    comparable = "run," not in ours_plain
+    left = {name: nodes if case.is_loop else side.nodes_that_run() for name, side in ours.items()}
+    ratio = f"{step.best / plain[0]:.2f} ({step.median / plain[1]:.2f})"
     programs.print_row(
         case.name, step.executor, f"{step.call * 1e6:.1f} + {step.best * 1e6:.1f}",
-        rate(nodes, (step.best, step.median)), ours_plain,
-        f"{step.best / plain[0]:.2f} ({step.median / plain[1]:.2f})" if comparable else "",
-        our_cell(ours["ours, optimised"], case, nodes, summary(times["ours, optimised"])))
+        rate(nodes, (step.best, step.median)), our_cell(left["ours"], nodes, plain),
+        "" if is_compiled_away(left["ours"], nodes) else ratio,
+        our_cell(left["ours, optimised"], nodes, summary(times["ours, optimised"])))
 
 
 def main():
