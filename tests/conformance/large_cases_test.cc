@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tests/conformance/large_case.h"
@@ -44,55 +47,85 @@ std::set<std::string> OpsOf(const tensorflow::RunMetadata& metadata) {
   return ops;
 }
 
-class LargeCasesTest : public testing::TestWithParam<std::tuple<std::string, int>> {};
+// A case, loaded and frozen as the server does it.
+struct Loaded {
+  LargeCase large;
+  std::vector<Tensor> feeds;
+  std::shared_ptr<const Callable> callable;
+};
 
-TEST_P(LargeCasesTest, ComputesWhatTensorFlowDoes) {
-  const auto& [name, threads] = GetParam();
-  const absl::StatusOr<LargeCase> large = ReadLargeCase(JoinPath(kDirectory, name + ".pb"));
-  ASSERT_TRUE(large.ok()) << large.status();
+absl::StatusOr<Loaded> Load(const std::string& name, int threads, Numerics numerics) {
+  Loaded loaded;
+  ASSIGN_OR_RETURN(loaded.large, ReadLargeCase(JoinPath(kDirectory, name + ".pb")));
   SessionOptions options;
   options.intra_op_threads = threads;
   options.inter_op_threads = 1;
-  auto session = Session::Create(options);
-  ASSERT_TRUE(session.ok()) << session.status();
-  ASSERT_TRUE((*session)->Extend(large->graph).ok());
-  absl::Status status = (*session)->Run(large->initial_values, {}, {"init"}, nullptr);
-  ASSERT_TRUE(status.ok()) << status;
-
-  RunSignature signature{{}, {large->output}, {}};
-  std::vector<Tensor> feeds;
-  for (const auto& [input, value] : large->inputs) {
+  options.numerics = numerics;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(options));
+  RETURN_IF_ERROR(session->Extend(loaded.large.graph));
+  RETURN_IF_ERROR(session->Run(loaded.large.initial_values, {}, {"init"}, nullptr));
+  RunSignature signature{{}, {loaded.large.output}, {}};
+  for (const auto& [input, value] : loaded.large.inputs) {
     signature.feeds.push_back(input);
-    feeds.push_back(value);
+    loaded.feeds.push_back(value);
   }
-  ASSERT_TRUE((*session)->FreezeVariables({signature}).ok());
-  auto callable = (*session)->MakeCallable(signature);
-  ASSERT_TRUE(callable.ok()) << callable.status();
-  // The first run packs weights, the second notes what memory is needed, and the third uses that.
-  for (int run = 0; run < 3; ++run) {
-    std::vector<Tensor> outputs;
-    status = (*callable)->Run({}, feeds, &outputs);
-    ASSERT_TRUE(status.ok()) << status;
-    EXPECT_EQ(FirstDifference(outputs[0], *large), "") << "in run " << run;
-  }
+  RETURN_IF_ERROR(session->FreezeVariables({signature}));
+  ASSIGN_OR_RETURN(loaded.callable, session->MakeCallable(signature));
+  return loaded;
+}
 
-  RunOptions with_stats;
-  with_stats.collect_stats = true;
+class LargeCasesTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(LargeCasesTest, ComputesWhatTensorFlowDoes) {
+  for (const int threads : {1, 2}) {
+    const absl::StatusOr<Loaded> loaded = Load(GetParam(), threads, Numerics::kFast);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    // The first run packs weights, the second notes what memory is needed, and the third uses that.
+    for (int run = 0; run < 3; ++run) {
+      std::vector<Tensor> outputs;
+      const absl::Status status = loaded->callable->Run({}, loaded->feeds, &outputs);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(FirstDifference(outputs[0], loaded->large), "")
+          << "in run " << run << " on " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(LargeCasesTest, HasTheSameBitsOnMoreThreadsIfStrict) {
+  std::vector<Tensor> of_one;
+  for (const int threads : {1, 2}) {
+    const absl::StatusOr<Loaded> loaded = Load(GetParam(), threads, Numerics::kStrict);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    std::vector<Tensor> outputs;
+    const absl::Status status = loaded->callable->Run({}, loaded->feeds, &outputs);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(FirstDifference(outputs[0], loaded->large), "") << "on " << threads << " threads";
+    if (threads == 1) {
+      of_one = outputs;
+    } else {
+      EXPECT_EQ(
+          std::memcmp(outputs[0].raw(), of_one[0].raw(), of_one[0].num_elements() * sizeof(float)),
+          0);
+    }
+  }
+}
+
+TEST_P(LargeCasesTest, RunsTheFusedOps) {
+  const absl::StatusOr<Loaded> loaded = Load(GetParam(), 1, Numerics::kFast);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  RunOptions options;
+  options.collect_stats = true;
   std::vector<Tensor> outputs;
   tensorflow::RunMetadata metadata;
-  ASSERT_TRUE((*callable)->Run(with_stats, feeds, &outputs, &metadata).ok());
+  ASSERT_TRUE(loaded->callable->Run(options, loaded->feeds, &outputs, &metadata).ok());
   const std::set<std::string> ops = OpsOf(metadata);
-  for (const std::string& op : large->ran) {
+  for (const std::string& op : loaded->large.ran) {
     EXPECT_EQ(ops.count(op), 1) << "no " << op << " was made of the graph";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LargeCasesTest,
-                         testing::Combine(testing::ValuesIn(CaseNames()), testing::Values(1, 2)),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_on_" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, LargeCasesTest, testing::ValuesIn(CaseNames()),
+                         [](const auto& info) { return info.param; });
 
 TEST(LargeCases, AWrongElementAnywhereShows) {
   Tensor output = Tensor::Of<float>({1000}, std::vector<float>(1000, 0.f));
