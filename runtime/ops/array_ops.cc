@@ -71,6 +71,9 @@ REGISTER_OP("CopyHost")
 REGISTER_OP("DebugGradientIdentity")
     .Input("input: T").Output("output: T").Attr("T: type").AllowsUninitializedInput()
     .Forwards("input");
+REGISTER_OP("DebugGradientRefIdentity")
+    .Input("input: Ref(T)").Output("output: Ref(T)").Attr("T: type").AllowsUninitializedInput()
+    .ShapeFn(shape::SameAsFirstInput).Forwards("input");
 REGISTER_OP("DeepCopy")
     .Input("x: T").Output("y: T").Attr("T: type").Stateful().ShapeFn(shape::SameAsFirstInput)
     .ComputesOnly();
@@ -363,6 +366,10 @@ REGISTER_OP("Where")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, bool} = bool")
     .ShapeFn(shape::Where);
+REGISTER_OP("XlaDynamicSlice")
+    .Input("input: T").Input("start_indices: Tindices").Input("size_indices: Tindices")
+    .Output("output: T").Attr("T: type").Attr("Tindices: {int32, int64}")
+    .ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("XlaDynamicUpdateSlice")
     .Input("input: T").Input("update: T").Input("indices: Tindices").Output("output: T")
     .Attr("T: type").Attr("Tindices: {int32, int64}").ShapeFn(shape::SameAsFirstInput);

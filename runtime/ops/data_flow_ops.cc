@@ -1,5 +1,6 @@
 // Queues, tables, stacks, TensorArrays, partition and stitch.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -329,6 +330,10 @@ REGISTER_OP("TensorArrayScatterV3")
 REGISTER_OP("TensorArraySizeV3")
     .Input("handle: resource").Input("flow_in: float").Output("size: int32").Stateful()
     .Reads("handle").OwnedByStep();
+REGISTER_OP("TensorArraySplitV3")
+    .Input("handle: resource").Input("value: T").Input("lengths: int64").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Stateful().ShapeFn(shape::Scalar)
+    .Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayV3")
     .Input("size: int32").Output("handle: resource").Output("flow: float").Attr("dtype: type")
     .Attr("element_shape: shape = <unknown>").Attr("dynamic_size: bool = false")

@@ -1,5 +1,6 @@
 // Random numbers.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -125,6 +126,8 @@ REGISTER_OP("StatelessRandomGammaV3")
     .Input("shape: shape_dtype").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Input("alpha: dtype").Output("output: dtype").Attr("dtype: {half, float, double}")
     .Attr("shape_dtype: {int32, int64} = int32");
+REGISTER_OP("StatelessRandomGetAlg")
+    .Output("alg: int32").Stateful().ShapeFn(shape::Scalar).ComputesOnly();
 REGISTER_OP("StatelessRandomGetKeyCounter")
     .Input("seed: Tseed").Output("key: uint64").Output("counter: uint64")
     .Attr("Tseed: {int32, int64} = int64");

@@ -19,6 +19,19 @@ TEST(RandomTest, AStatelessOpRepeatsItself) {
   EXPECT_TRUE(std::equal(a.flat<float>().begin(), a.flat<float>().end(), b.flat<float>().begin()));
 }
 
+TEST(RandomTest, TheNamedAlgorithmMakesTheNumbersOfTheOpsThatChooseItThemselves) {
+  const Tensor algorithm = RunOp("StatelessRandomGetAlg", {}).value();
+  EXPECT_EQ(algorithm.scalar<int32_t>(), 1) << "Philox in TensorFlow's numbering";
+  const std::vector<Tensor> seeded =
+      KernelRunner::Create("StatelessRandomGetKeyCounter", {kSeed}).value().Run({kSeed}).value();
+  const AttrMap attrs = {{"dtype", DType::kFloat}};
+  const Tensor a = RunOp("StatelessRandomUniform", {ShapeOf({9}), kSeed}, attrs).value();
+  const Tensor b =
+      RunOp("StatelessRandomUniformV2", {ShapeOf({9}), seeded[0], seeded[1], algorithm}, attrs)
+          .value();
+  EXPECT_TRUE(std::equal(a.flat<float>().begin(), a.flat<float>().end(), b.flat<float>().begin()));
+}
+
 TEST(RandomTest, NumbersDependOnTheirPlaceAlone) {
   ThreadPool pool({.num_threads = 3});
   for (const char* op : {"StatelessRandomUniform", "StatelessTruncatedNormal"}) {

@@ -1,0 +1,56 @@
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/kernels/testing/kernel_runner.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// The outputs of TensorArrayV3: a handle, which owns the array, and a flow.
+std::vector<Tensor> MakeArray(int32_t size) {
+  const Tensor input = Tensor::Scalar(size);
+  return KernelRunner::Create("TensorArrayV3", {input}, {{"dtype", DType::kFloat}})
+      .value()
+      .Run({input})
+      .value();
+}
+
+absl::StatusOr<Tensor> Split(const std::vector<Tensor>& array, Tensor value,
+                             std::initializer_list<int64_t> lengths) {
+  return RunOp("TensorArraySplitV3",
+               {array[0], std::move(value), Tensor::Vector<int64_t>(lengths), array[1]});
+}
+
+Tensor Read(const std::vector<Tensor>& array, int32_t index) {
+  return RunOp("TensorArrayReadV3", {array[0], Tensor::Scalar(index), array[1]},
+               {{"dtype", DType::kFloat}})
+      .value();
+}
+
+TEST(TensorArraySplitTest, ElementsAreRowsOfTheGivenLengths) {
+  const std::vector<Tensor> array = MakeArray(3);
+  const Tensor value = Tensor::Vector<float>({1, 2, 3, 4, 5, 6}).Reshaped({3, 2}).value();
+  const auto flow = Split(array, value, {1, 0, 2});
+  ASSERT_TRUE(flow.ok()) << flow.status();
+  EXPECT_EQ(flow->shape(), Shape({}));
+  EXPECT_THAT(Read(array, 0).flat<float>(), ElementsAre(1, 2));
+  EXPECT_EQ(Read(array, 1).shape(), Shape({0, 2}));
+  const Tensor last = Read(array, 2);
+  EXPECT_EQ(last.shape(), Shape({2, 2}));
+  EXPECT_THAT(last.flat<float>(), ElementsAre(3, 4, 5, 6));
+}
+
+TEST(TensorArraySplitTest, LengthsMustAddUpToTheRows) {
+  const Tensor value = Tensor::Vector<float>({1, 2, 3});
+  EXPECT_THAT(std::string(Split(MakeArray(2), value, {1, 1}).status().message()),
+              HasSubstr("add up to 2"));
+  EXPECT_THAT(std::string(Split(MakeArray(2), value, {2, 2}).status().message()),
+              HasSubstr("lengths[1] = 2"));
+  EXPECT_THAT(std::string(Split(MakeArray(1), Tensor::Scalar(1.0f), {1}).status().message()),
+              HasSubstr("scalar"));
+}
+
+}  // namespace
+}  // namespace tessera
