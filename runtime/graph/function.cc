@@ -94,6 +94,7 @@ absl::StatusOr<OpDef> SignatureFromProto(const tensorflow::OpDef& proto) {
   RETURN_IF_ERROR(ArgsFromProto(op, proto.output_arg(), &op.outputs));
   op.control_outputs.assign(proto.control_output().begin(), proto.control_output().end());
   op.is_stateful = proto.is_stateful();
+  op.traits.Add(OpTrait::kCallsFunctions);
   return op;
 }
 
@@ -233,10 +234,9 @@ absl::StatusOr<FunctionBody> FunctionLibrary::Instantiate(const FunctionRef& fun
   }
   int count = kMaxNestedFunctions;
   if (IsNestedOver(kMaxFunctionNesting, &count, function.attrs)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("function '", function.name, "' has over ", kMaxNestedFunctions,
-                     " functions in its attributes, or they are nested over ",
-                     kMaxFunctionNesting, " deep"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "function '", function.name, "' has over ", kMaxNestedFunctions,
+        " functions in its attributes, or they are nested over ", kMaxFunctionNesting, " deep"));
   }
   const Entry& entry = *it->second;
   return BuildFunctionBody(entry.definition, entry.signature, function.attrs, shared_from_this());
@@ -250,8 +250,8 @@ void FunctionLibrary::Scan(const Entry& entry) const {
       continue;
     }
     const OpDef* op = OpRegistry::Global().Find(node.op());
-    entry.has_own_side_effect |= op == nullptr || CallsGivenFunction(node, *op) ||
-                                 (!OnlyCallsFunctions(node.op()) && OpHasSideEffect(*op));
+    entry.has_own_side_effect |=
+        op == nullptr || CallsGivenFunction(node, *op) || OpHasSideEffect(*op);
   }
 }
 

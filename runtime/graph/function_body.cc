@@ -324,7 +324,7 @@ class BodyBuilder {
       if (std::find(roots.begin(), roots.end(), node) == roots.end()) roots.push_back(node);
     }
     for (Node* node : graph_->nodes()) {
-      if (HasSideEffect(*node, graph_->library().get()) && !node->IsOp("_Retval") &&
+      if (HasSideEffect(*node, graph_->library().get()) &&
           std::find(roots.begin(), roots.end(), node) == roots.end()) {
         roots.push_back(node);
       }

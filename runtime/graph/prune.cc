@@ -9,11 +9,6 @@
 namespace tessera {
 namespace {
 
-bool IsPlaceholder(const Node& node) {
-  return node.IsOp("Placeholder") || node.IsOp("PlaceholderV2") ||
-         node.IsOp("PlaceholderWithDefault");
-}
-
 absl::StatusOr<Endpoint> Find(const Graph& graph, absl::string_view name, absl::string_view role) {
   auto found = graph.FindEndpoint(name);
   if (found.ok()) return found;
@@ -77,7 +72,7 @@ class Pruner {
 
   // A fed placeholder does not run, since it could only fail: who waits for it waits for the feed.
   bool IsFedPlaceholder(Node* node) const {
-    return IsPlaceholder(*node) && fed_.contains(Endpoint{node, 0});
+    return node->op().Has(OpTrait::kFromCaller) && fed_.contains(Endpoint{node, 0});
   }
 
   void Visit(Node* node) {

@@ -208,15 +208,16 @@ REGISTER_OP("PadV2")
 REGISTER_OP("ParallelConcat")
     .Input("values: N * T").Output("output: T").Attr("N: int >= 1").Attr("T: type")
     .Attr("shape: shape").ShapeFn(shape::FromShapeAttr);
+// They read the outside, since whether they fail depends on the feeds: edges from them matter.
 REGISTER_OP("Placeholder")
     .Output("output: dtype").Attr("dtype: type").Attr("shape: shape = <unknown>")
-    .ShapeFn(shape::FromShapeAttr).FromCaller();
+    .ShapeFn(shape::FromShapeAttr).FromCaller().ReadsOutside();
 REGISTER_OP("PlaceholderV2")
     .Output("output: dtype").Attr("dtype: type").Attr("shape: shape").Deprecated(23)
-    .ShapeFn(shape::FromShapeAttr).FromCaller();
+    .ShapeFn(shape::FromShapeAttr).FromCaller().ReadsOutside();
 REGISTER_OP("PlaceholderWithDefault")
     .Input("input: dtype").Output("output: dtype").Attr("dtype: type").Attr("shape: shape")
-    .ShapeFn(shape::FromShapeAttr).FromCaller();
+    .ShapeFn(shape::FromShapeAttr).FromCaller().ReadsOutside();
 REGISTER_OP("PreventGradient")
     .Input("input: T").Output("output: T").Attr("T: type").Attr("message: string = ''")
     .ShapeFn(shape::SameAsFirstInput).Forwards("input");

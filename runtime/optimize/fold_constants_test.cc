@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "runtime/framework/kernel_registry.h"
 #include "runtime/host/mapped_file.h"
 #include "runtime/host/testing/mapping_state.h"
 #include "runtime/optimize/testing/pass_test_graph.h"
@@ -45,6 +46,33 @@ TEST(FoldConstantsTest, LeavesWhatVariesOrWaits) {
   EXPECT_FALSE(g.Apply(FoldConstantsPass()));
   EXPECT_EQ(g.CountOf("Neg"), 1);
   EXPECT_EQ(g.CountOf("RandomUniform"), 1);
+}
+
+// The same kernel under declarations that say different things about it.
+class CopyKernel : public OpKernel {
+ public:
+  explicit CopyKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ctx.set_output(0, ctx.input(0));
+    return absl::OkStatus();
+  }
+};
+REGISTER_OP("TestPlain").Input("x: float").Output("y: float");
+REGISTER_KERNEL("TestPlain", kCpu, CopyKernel);
+REGISTER_OP("TestClock").Input("x: float").Output("y: float").ReadsOutside();
+REGISTER_KERNEL("TestClock", kCpu, CopyKernel);
+REGISTER_OP("TestSilent").Input("x: float").Output("y: float").Stateful();
+REGISTER_KERNEL("TestSilent", kCpu, CopyKernel);
+
+TEST(FoldConstantsTest, TraitsAndSilenceAboutStateKeepANodeFromBeingFolded) {
+  PassTestGraph g;
+  for (const char* op : {"TestPlain", "TestClock", "TestSilent"}) {
+    g.Result(g.Op(op, {g.Const(Tensor::Scalar(1.0f))}));
+  }
+  EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {}));
+  EXPECT_EQ(g.CountOf("TestPlain"), 0);
+  EXPECT_EQ(g.CountOf("TestClock"), 1);
+  EXPECT_EQ(g.CountOf("TestSilent"), 1);
 }
 
 TEST(FoldConstantsTest, AConstantOfABranchIsNone) {

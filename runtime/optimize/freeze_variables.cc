@@ -42,9 +42,7 @@ bool OnlyRead(const Node& variable) {
   for (const Use& use : variable.uses(0)) {
     if (IsRefVariable(variable)) {
       if (IsRef(use.node->input_type(use.index))) return false;
-    } else if (!use.node->IsOp("ReadVariableOp") && !use.node->IsOp("DisableCopyOnRead") &&
-               !use.node->IsOp("VariableShape") && !use.node->IsOp("VarIsInitializedOp") &&
-               !use.node->IsOp("ResourceGather") && !use.node->IsOp("ResourceGatherNd")) {
+    } else if (InputUse(use.node->op(), use.node->attrs(), use.index) != ArgUse::kRead) {
       return false;
     }
   }

@@ -42,11 +42,6 @@ bool IsTrue(const AttrValue* value) {
   return flag != nullptr && *flag;
 }
 
-// True for nodes that must not run before what the call waits for.
-bool DependsOnState(const Node& node) {
-  return !IsPure(node) && !node.IsOp("VarHandleOp") && !node.IsOp("_VarHandlesOp");
-}
-
 // A function's body in which all calls that can be are inlined.
 struct FlatBody {
   FunctionBody body;
@@ -244,7 +239,7 @@ class Inliner {
     --depth_;
     if (!status.ok()) return nullptr;
     for (Node* node : built.graph->nodes()) {
-      if (!node->IsOp("_Retval") && HasSideEffect(*node, &library)) flat->effects.push_back(node);
+      if (HasSideEffect(*node, &library)) flat->effects.push_back(node);
     }
     std::vector<Node*> roots = flat->effects;
     roots.insert(roots.end(), built.args.begin(), built.args.end());

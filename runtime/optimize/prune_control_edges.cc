@@ -6,17 +6,6 @@
 #include "runtime/optimize/control_flow.h"
 
 namespace tessera {
-namespace {
-
-bool IsEffect(const Node& node, const FunctionLibrary* library) {
-  return !node.IsOp("_Retval") && HasSideEffect(node, library);
-}
-bool ReadsState(const Node& node) {
-  return !IsPure(node) && !node.IsOp("_Arg") && !node.IsOp("_Retval") && !node.IsOp("VarHandleOp");
-}
-
-}  // namespace
-
 absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) const {
   Graph& graph = *item.graph;
   if (HasControlFlow(graph)) return absl::OkStatus();
@@ -27,8 +16,8 @@ absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) c
       effect_after(graph.id_bound());
   for (const Node* node : order) {
     const int id = node->id();
-    effect_before[id] = IsEffect(*node, library);
-    read_before[id] = ReadsState(*node);
+    effect_before[id] = HasSideEffect(*node, library);
+    read_before[id] = DependsOnState(*node);
     auto join = [&](const Node* from) {
       if (from == nullptr) return;
       effect_before[id] = effect_before[id] || effect_before[from->id()];
@@ -40,7 +29,7 @@ absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) c
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Node* node = *it;
     const int id = node->id();
-    effect_after[id] = IsEffect(*node, library);
+    effect_after[id] = HasSideEffect(*node, library);
     auto join = [&](const Node* to) {
       effect_after[id] = effect_after[id] || effect_after[to->id()];
     };

@@ -2,8 +2,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/side_effects.h"
 #include "runtime/optimize/constant_node.h"
-#include "runtime/optimize/control_flow.h"
 
 namespace tessera {
 namespace {
@@ -21,13 +21,12 @@ bool IsIdentityPermutation(const Tensor& permutation) {
   return permutation.num_elements() > 0;
 }
 
-// How many outputs equal the inputs of the same position; 0 for nodes that do something.
+// Returns how many outputs equal the inputs of the same position; 0 for nodes that do something.
 int NumForwarded(const Node& node) {
-  static const auto* const kIdentities = new absl::flat_hash_set<absl::string_view>{
-      "Identity",       "StopGradient",          "PreventGradient", "Snapshot",
-      "GuaranteeConst", "DebugGradientIdentity", "_EagerConst"};
-  if (kIdentities->contains(node.op_name())) return 1;
-  if (node.IsOp("IdentityN")) return node.num_inputs();
+  const std::vector<ArgDef>& args = node.op().inputs;
+  if (args.size() == 1 && args[0].use == ArgUse::kForwarded && !DependsOnState(node)) {
+    return node.num_outputs();
+  }
   if (node.IsOp("Cast") || node.IsOp("_HostCast")) {
     return node.input_type(0) == node.output_type(0) ? 1 : 0;
   }
@@ -106,12 +105,12 @@ class Remover {
           !HasDevice(*from.node, node.device())) {
         return false;
       }
-      tells_branches |= IsControlFlowNode(*from.node);
+      tells_branches |= from.node->op().Has(OpTrait::kControlFlow);
     }
     if (tells_branches && !node.control_outputs().empty()) return false;
     if (!node.control_inputs().empty()) {
       for (const Node* user : DataUsers(node)) {
-        if (IsControlFlowNode(*user)) return false;
+        if (user->op().Has(OpTrait::kControlFlow)) return false;
       }
     }
     return true;

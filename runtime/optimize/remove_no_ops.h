@@ -1,17 +1,18 @@
-// Nodes that pass on what they get.
+// Removes nodes that give their inputs unchanged.
 #pragma once
 
 #include "runtime/optimize/pass.h"
 
 namespace tessera {
 
-// Connects the users of Identity and its kin (StopGradient, Snapshot, Cast to the same type, a
-// Transpose that changes nothing, ...) to what stands before, and takes out NoOps, with their
-// control edges joined, unless that would make more edges than there were.
+// Connects the users of nodes that forward their inputs and do nothing else (ArgUse::kForwarded),
+// of a Cast to the same type and of a Transpose that changes nothing, to the inputs of those nodes.
+// Removes NoOps as well, and joins the control edges of what it removes, unless that would make
+// more edges than there were.
 //
-// Stays: preserved nodes; whatever reads a reference, since it is then that the variable is read;
-// whatever stands between devices; and in v1 control flow, nodes by whose control edges a branch is
-// told from the other (Identity of a Switch) or that hold control inputs for a Merge or Exit.
+// Some nodes stay: preserved ones; readers of references, since the variable is read when they run;
+// nodes between devices; and, in v1 control flow, nodes whose control edges tell one branch from
+// the other (Identity of a Switch) or that have control inputs for a Merge or Exit.
 class RemoveNoOpsPass : public Pass {
  public:
   absl::string_view name() const override { return "remove_no_ops"; }

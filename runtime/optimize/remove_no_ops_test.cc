@@ -25,6 +25,19 @@ TEST(RemoveNoOpsTest, NodesThatChangeNothingVanish) {
   EXPECT_EQ(g.graph.num_nodes(), 3) << "the argument and the results";
 }
 
+REGISTER_OP("TestForwards").Input("x: float").Output("y: float").Forwards("x");
+REGISTER_OP("TestPrints").Input("x: float").Output("y: float").Forwards("x").WritesOutside();
+
+TEST(RemoveNoOpsTest, ADeclarationMakesANoOp) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  g.Result(g.Op("TestForwards", {x}));
+  g.Result(g.Op("TestPrints", {x}));
+  EXPECT_TRUE(g.Apply(RemoveNoOpsPass()));
+  EXPECT_EQ(g.CountOf("TestForwards"), 0);
+  EXPECT_EQ(g.CountOf("TestPrints"), 1);
+}
+
 TEST(RemoveNoOpsTest, NodesThatChangeSomethingStay) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat);

@@ -1,9 +1,6 @@
 #include "runtime/session/pure_runs.h"
 
-#include <algorithm>
-
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "runtime/framework/op.h"
 #include "runtime/session/session.h"
@@ -12,35 +9,16 @@
 namespace tessera {
 namespace {
 
-// Ops that hold or get at state, and yet a run more of them changes nothing that another can see.
-bool OnlyReads(absl::string_view op) {
-  static const auto* const kOps = new absl::flat_hash_set<absl::string_view>{
-      // Handles, and readers of what they name.
-      "VarHandleOp", "VarIsInitializedOp", "ReadVariableOp", "VariableV2", "Variable",
-      "IsVariableInitialized", "RefIdentity", "RefSwitch", "RefMerge", "RefEnter", "RefExit",
-      "ResourceGather", "ResourceGatherNd", "VariableShape", "DisableCopyOnRead", "HashTable",
-      "HashTableV2", "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensorsV2",
-      "MutableDenseHashTableV2", "LookupTableFindV2", "LookupTableFind", "LookupTableSizeV2",
-      "LookupTableSize",
-      // What they do is what the functions they call do.
-      "StatefulPartitionedCall", "If", "While", "Case",
-      // State of the run's own.
-      "Placeholder", "PlaceholderV2", "TensorArrayV3", "TensorArrayReadV3", "TensorArrayWriteV3",
-      "TensorArrayGatherV3", "TensorArrayScatterV3", "TensorArraySizeV3", "TensorArrayCloseV3",
-      "TensorArrayConcatV3", "TensorArraySplitV3", "StackV2", "StackPushV2", "StackPopV2",
-      "StackCloseV2", "_Arg", "_Retval", "Assert"};
-  return kOps->contains(op);
+// Returns true if a node of the op, however often it runs, changes nothing that another run can
+// see. Failing on purpose (kAsserts) is part of the answer.
+bool LeavesNoTrace(const OpDef& op) {
+  constexpr OpTraits kTraces(OpTrait::kUndeclared, OpTrait::kWritesOutside, OpTrait::kRandom,
+                             OpTrait::kMayWait);
+  if (op.traits.HasAnyOf(kTraces)) return false;
+  return !op.Has(OpTrait::kWritesResource) || op.Has(OpTrait::kOwnedByStep);
 }
 
-bool TouchesState(const OpDef& op) {
-  if (op.is_stateful) return true;
-  // Writers of references, and of the older kinds of resources, are not declared to be stateful.
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [](const ArgDef& input) {
-    return input.is_ref || input.type == DType::kResource;
-  });
-}
-
-// The name of the node that an input or a fetch names: "a" of "a", "a:1" and "^a".
+// Returns the name of the node that an input or a fetch refers to: "a" for "a", "a:1" and "^a".
 absl::string_view NodeOf(absl::string_view name) {
   absl::ConsumePrefix(&name, "^");
   return name.substr(0, name.find(':'));
@@ -89,7 +67,7 @@ bool PureRuns::IsPureNode(const tensorflow::NodeDef& node, Names* called) const 
   if (functions_.contains(node.op())) {
     called->push_back(node.op());
   } else if (const OpDef* op = OpRegistry::Global().Find(node.op());
-             op == nullptr || (TouchesState(*op) && !OnlyReads(node.op()))) {
+             op == nullptr || !LeavesNoTrace(*op)) {
     return false;
   }
   for (const auto& [name, attr] : node.attr()) {

@@ -1,4 +1,4 @@
-// Which runs of a graph leave everything as it was.
+// Tells which runs of a graph leave everything as it was.
 #pragma once
 
 #include <vector>
@@ -19,11 +19,12 @@ struct RunSignature;
 //   PureRuns pure(graph_def);
 //   if (pure.IsPure(signature)) ...  // may be run once more, with any inputs, and nobody notices
 //
-// A run is pure if all ops that it may reach, in functions too, keep nothing and touch nothing
-// outside, or do no more than read variables and tables or make what is made once. An op that
-// nobody knows is not, nor are random numbers: the ones that come next would be others.
+// A run is pure if, by their traits (framework/op_traits.h), all ops that it may reach, in
+// functions too, change nothing but the step's own state, draw no random numbers, and wait for
+// nobody. Reading variables, tables and files is pure, and so is making a resource that exists from
+// the first run on. A run with an unknown op is not pure.
 //
-// Views the graph, which must outlive this. Thread-safe.
+// Views the graph, which must outlive this object. Thread-safe.
 class PureRuns {
  public:
   explicit PureRuns(const tensorflow::GraphDef& graph);
@@ -33,7 +34,8 @@ class PureRuns {
  private:
   using Names = std::vector<absl::string_view>;
 
-  // False if the op of `node` by itself is not pure. Adds the functions that it may call.
+  // Returns false if the op of `node` by itself is not pure. Adds the functions that it may call to
+  // `called`.
   bool IsPureNode(const tensorflow::NodeDef& node, Names* called) const;
 
   absl::flat_hash_map<absl::string_view, const tensorflow::NodeDef*> nodes_;

@@ -4,11 +4,14 @@
 
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/framework/op.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
 namespace {
+
+REGISTER_OP("TestSaysNothing").Input("x: float").Output("y: float").Stateful();
 
 tensorflow::GraphDef Graph() {
   tensorflow::GraphDef graph;
@@ -29,6 +32,14 @@ tensorflow::GraphDef Graph() {
         node { name: 'random' op: 'RandomUniform' input: 'x' }
         node { name: 'unknown' op: 'NobodyKnows' input: 'x' }
         node { name: 'save' op: 'SaveV2' input: 'x' }
+        node { name: 'check' op: 'CheckNumerics' input: 'x' }
+        node { name: 'array' op: 'TensorArrayV3' input: 'x' }
+        node { name: 'element' op: 'TensorArrayReadV3' input: 'array' input: 'x' input: 'x' }
+        node { name: 'file' op: 'ReadFile' input: 'x' }
+        node { name: 'queue' op: 'FIFOQueueV2' }
+        node { name: 'wait' op: 'QueueDequeueV2' input: 'queue' }
+        node { name: 'batch' op: 'BatchFunction' input: 'x' }
+        node { name: 'silent' op: 'TestSaysNothing' input: 'x' }
         node {
           name: 'reads'
           op: 'StatefulPartitionedCall'
@@ -129,6 +140,9 @@ TEST(PureRunsTest, ReadersArePure) {
   EXPECT_TRUE(IsPure("y:0", {}));
   EXPECT_TRUE(IsPure("deref:0"));
   EXPECT_TRUE(IsPure("find:0"));
+  EXPECT_TRUE(IsPure("file:0"));
+  EXPECT_TRUE(IsPure("check:0"));
+  EXPECT_TRUE(IsPure("element:0")) << "the array belongs to the step";
   EXPECT_TRUE(IsPure("reads:0"));
   EXPECT_TRUE(IsPure("loops:0"));
 }
@@ -143,6 +157,12 @@ TEST(PureRunsTest, WritersAreNot) {
   EXPECT_FALSE(IsPure("writes:0"));
   EXPECT_FALSE(IsPure("cases:0"));
   EXPECT_FALSE(IsPure("direct:0"));
+  EXPECT_FALSE(IsPure("silent:0"));
+}
+
+TEST(PureRunsTest, NobodyEndsTheWaitingOfARunOfItsOwn) {
+  EXPECT_FALSE(IsPure("wait:0"));
+  EXPECT_FALSE(IsPure("batch:0"));
 }
 
 TEST(PureRunsTest, WhatIsFedIsNotRun) { EXPECT_TRUE(IsPure("after_add:0", {"after_add:0"})); }

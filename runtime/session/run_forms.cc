@@ -9,7 +9,6 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "runtime/framework/op.h"
-#include "runtime/graph/side_effects.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -54,7 +53,7 @@ Input ParseInput(absl::string_view name) {
 // True if two nodes of one definition may behave differently because of their names.
 bool NameMatters(const tensorflow::NodeDef& node) {
   const OpDef* op = OpRegistry::Global().Find(node.op());
-  return op != nullptr && op->is_stateful && !OnlyCallsFunctions(node.op());
+  return op != nullptr && op->is_stateful && !op->Has(OpTrait::kCallsFunctions);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,84 +13,58 @@
 namespace tessera {
 namespace {
 
-using Names = absl::flat_hash_set<absl::string_view>;
-
-// Functions that call functions; each level takes some stack here.
+// Limit of calls within calls, each of which takes some stack here.
 constexpr int kMaxDepth = 1000;
 
 bool IsVariable(const Node& node) {
   return node.IsOp("VarHandleOp") || node.IsOp("VariableV2") || node.IsOp("Variable");
 }
 
-// Ops that look at a variable and give no handle of it.
-bool OnlyReads(const Node& node) {
-  static const Names* const kOps = new Names{"ReadVariableOp",
-                                             "_ReadVariablesOp",
-                                             "ResourceGather",
-                                             "ResourceGatherNd",
-                                             "VariableShape",
-                                             "VarIsInitializedOp",
-                                             "IsVariableInitialized",
-                                             "DisableCopyOnRead",
-                                             "NoOp",
-                                             "Assert"};
-  return kOps->contains(node.op_name());
-}
-
-// Ops whose outputs may be any of their inputs.
-bool Forwards(const Node& node) {
-  static const Names* const kOps =
-      new Names{"Identity",    "IdentityN", "Switch",       "RefSwitch",
-                "_SwitchN",    "Merge",     "RefMerge",     "Enter",
-                "RefEnter",    "Exit",      "RefExit",      "NextIteration",
-                "RefIdentity", "RefSelect", "StopGradient", "RefNextIteration",
-                "_Retval"};
-  return kOps->contains(node.op_name());
-}
-
-// The functions a node calls, and where each one's arguments begin among the node's inputs.
+// The functions that a node calls.
 struct Calls {
   std::vector<FunctionRef> functions;
-  int first_arg = 0;
+  int first_arg = 0;     // the input that is their first argument
   bool is_loop = false;  // results become arguments again
 };
 
 Calls CallsOf(const Graph& graph, const Node& node) {
   Calls calls;
-  auto add = [&](absl::string_view attr) {
-    absl::StatusOr<FunctionRef> ref = node.attr<FunctionRef>(attr);
-    if (ref.ok()) calls.functions.push_back(*std::move(ref));
-  };
+  const OpDef& op = node.op();
+  if (!op.Has(OpTrait::kCallsFunctions)) return calls;
   if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) {
     calls.functions.push_back({node.op_name(), node.attrs()});
-  } else if (node.IsOp("PartitionedCall") || node.IsOp("StatefulPartitionedCall")) {
-    add("f");
-  } else if (node.IsOp("RemoteCall")) {
-    add("f");
-    calls.first_arg = 1;
-  } else if (node.IsOp("If") || node.IsOp("StatelessIf") || node.IsOp("_If")) {
-    add("then_branch");
-    add("else_branch");
-    calls.first_arg = 1;
-  } else if (node.IsOp("Case") || node.IsOp("StatelessCase")) {
-    auto branches = node.attr<std::vector<FunctionRef>>("branches");
-    if (branches.ok()) calls.functions = *std::move(branches);
-    calls.first_arg = 1;
-  } else if (node.IsOp("While") || node.IsOp("StatelessWhile") || node.IsOp("_While")) {
-    add("cond");
-    add("body");
-    calls.is_loop = true;
+    return calls;
   }
+  for (const AttrDef& attr : op.attrs) {
+    const auto value = node.attrs().find(attr.name);
+    if (value == node.attrs().end()) continue;
+    if (const auto* function = value->second.get<FunctionRef>()) {
+      calls.functions.push_back(*function);
+    } else if (const auto* functions = value->second.get<std::vector<FunctionRef>>()) {
+      calls.functions.insert(calls.functions.end(), functions->begin(), functions->end());
+    }
+  }
+  for (const ArgDef& arg : op.inputs) {
+    if (arg.use != ArgUse::kPassed) continue;
+    const absl::StatusOr<ArgRange> range = InputRange(op, node.attrs(), arg.name);
+    if (range.ok()) calls.first_arg = range->begin;
+  }
+  calls.is_loop = op.Has(OpTrait::kLoopsFunctions);
   return calls;
+}
+
+std::string HandleId(absl::string_view container, absl::string_view name) {
+  return absl::StrCat("handle ", container, "/", name);
 }
 
 }  // namespace
 
 std::string VariableWrites::IdOf(const Node& variable) {
   const std::string container = variable.attr<std::string>("container").value_or("");
-  const std::string shared_name = variable.attr<std::string>("shared_name").value_or("");
-  return absl::StrCat(variable.IsOp("VarHandleOp") ? "handle " : "reference ", container, "/",
-                      shared_name.empty() ? variable.name() : shared_name);
+  std::string name = variable.attr<std::string>("shared_name").value_or("");
+  if (name.empty()) name = variable.name();
+  if (variable.IsOp("VarHandleOp")) return HandleId(container, name);
+  return absl::StrCat("reference ", container, "/", name);
 }
 
 void VariableWrites::Write(const Sources& sources, std::set<int>* written_args) {
@@ -145,27 +118,36 @@ absl::Status VariableWrites::FollowNode(const Graph& graph, const Node& node,
     give(0, {IdOf(node)});
     return absl::OkStatus();
   }
+  if (node.IsOp("_VarHandlesOp")) {
+    ASSIGN_OR_RETURN(const auto containers, node.attr<std::vector<std::string>>("containers"));
+    ASSIGN_OR_RETURN(const auto names, node.attr<std::vector<std::string>>("shared_names"));
+    const size_t num_named = std::min(containers.size(), names.size());
+    for (int i = 0; i < node.num_outputs() && i < static_cast<int>(num_named); ++i) {
+      give(i, {HandleId(containers[i], names[i])});
+    }
+    return absl::OkStatus();
+  }
   if (node.IsOp("_Arg") && node.output_type(0) == DType::kResource) {
     give(0, {absl::StrCat("arg ", node.attr<int64_t>("index").value_or(0))});
     return absl::OkStatus();
   }
   // Handles travel as resources; references along edges that both ends declare as such.
   std::vector<Sources> inputs(node.num_inputs());
-  bool any = false;
   for (int i = 0; i < node.num_inputs(); ++i) {
     if (node.input_type(i) != DType::kResource && !IsRef(node.input_type(i))) continue;
     auto it = flow->find({node.input(i).node, node.input(i).index});
-    if (it == flow->end()) continue;
-    inputs[i] = it->second;
-    any = any || !inputs[i].empty();
+    if (it != flow->end()) inputs[i] = it->second;
   }
   const Calls calls = CallsOf(graph, node);
   if (calls.functions.empty()) {
-    if (!any || OnlyReads(node)) return absl::OkStatus();
-    for (const Sources& sources : inputs) {
-      if (!Forwards(node)) Write(sources, written_args);
-      // Whatever else it does, it may hand on what it got.
-      for (int output = 0; output < node.num_outputs(); ++output) give(output, sources);
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      if (inputs[i].empty()) continue;
+      const ArgUse use = InputUse(node.op(), node.attrs(), i);
+      if (use == ArgUse::kRead) continue;
+      if (use != ArgUse::kForwarded && use != ArgUse::kRouted) Write(inputs[i], written_args);
+      for (int output = 0; output < node.num_outputs(); ++output) {
+        if (use != ArgUse::kForwarded || output == i) give(output, inputs[i]);
+      }
     }
     return absl::OkStatus();
   }

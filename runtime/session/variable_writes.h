@@ -1,4 +1,4 @@
-// Which variables runs of some graphs may write.
+// Finds the variables that runs of some graphs may write.
 #pragma once
 
 #include <map>
@@ -10,30 +10,32 @@
 
 namespace tessera {
 
-// Follows the handles of variables, and references to them, through graphs and the functions they
-// call. What flows into anything but a known reader counts as written.
+// Follows the handles of variables, and references to them, through graphs and the functions that
+// they call. A variable counts as written if its handle flows into an argument that the op does not
+// declare to read, forward, route or pass on to functions (see ArgUse).
 //
 //   VariableWrites writes;
 //   RETURN_IF_ERROR(writes.Add(*pruned.graph));
-//   if (!writes.MayWrite(*variable)) ...  // its value is the same for good, as far as these go
+//   if (!writes.MayWrite(*variable)) ...  // no run of these graphs changes its value
 //
-// Not thread-safe; const calls are.
+// Calls of const members are thread-safe; all others are not.
 class VariableWrites {
  public:
-  // Adds what runs of `graph` may write. Errors: those of FunctionLibrary::Instantiate();
-  // RESOURCE_EXHAUSTED for functions that call each other too deep.
+  // Adds the variables that runs of `graph` may write.
+  // Errors: those of FunctionLibrary::Instantiate(); RESOURCE_EXHAUSTED for calls nested too deep.
   absl::Status Add(const Graph& graph);
-  // For a VarHandleOp, VariableV2 or Variable node of any graph or function.
+  // `variable` is a VarHandleOp, VariableV2 or Variable node of any graph or function.
   bool MayWrite(const Node& variable) const { return written_.count(IdOf(variable)) > 0; }
 
  private:
-  // Variables by id, and arguments of the function at hand by "arg N", which ids never are.
+  // The variables, by their ids, that a handle may name. An argument of the function at hand is
+  // "arg N", which is the id of no variable.
   using Sources = std::set<std::string>;
-  // What a function does with its arguments.
+  // The effect of a function on its arguments.
   struct Summary {
     bool is_done = false;
     std::set<int> written_args;
-    std::vector<Sources> results;  // what flows into each: variables and arguments
+    std::vector<Sources> results;  // the variables and arguments that flow into each result
   };
 
   static std::string IdOf(const Node& variable);
@@ -47,7 +49,7 @@ class VariableWrites {
 
   std::set<std::string> written_;
   std::map<std::string, Summary> summaries_;  // by function and attributes
-  int depth_ = 0;                             // of functions that are being followed
+  int depth_ = 0;                             // the number of calls that are being followed
 };
 
 }  // namespace tessera

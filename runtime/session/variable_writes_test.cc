@@ -329,6 +329,49 @@ TEST(VariableWritesTest, UnknownReaderCountsAsWriter) {
   EXPECT_TRUE(writes.MayWrite(*(*graph)->FindNode("h")));
 }
 
+TEST(VariableWritesTest, HandlesThatOneNodeGivesAreToldApart) {
+  Graph graph;
+  const AttrMap variable = {{"dtype", DType::kFloat}, {"shape", PartialShape({})}};
+  Node* const a = graph.AddNode("a", "VarHandleOp", variable).value();
+  Node* const b = graph.AddNode("b", "VarHandleOp", variable).value();
+  Node* const both = graph
+                         .AddNode("both", "_VarHandlesOp",
+                                  {{"N", 2},
+                                   {"containers", std::vector<std::string>{"", ""}},
+                                   {"shared_names", std::vector<std::string>{"a", "b"}},
+                                   {"dtypes", std::vector<DType>{DType::kFloat, DType::kFloat}},
+                                   {"shapes", std::vector<PartialShape>(2)}})
+                         .value();
+  const AttrMap types = {{"T", std::vector<DType>{DType::kResource, DType::kResource}}};
+  Node* const same = graph.AddNode("same", "IdentityN", types).value();
+  Node* const read = graph.AddNode("read", "ReadVariableOp", {{"dtype", DType::kFloat}}).value();
+  Node* const add = graph.AddNode("add", "AssignAddVariableOp", {{"dtype", DType::kFloat}}).value();
+  ASSERT_TRUE(graph.Connect({both, 0}, same, 0).ok());
+  ASSERT_TRUE(graph.Connect({both, 1}, same, 1).ok());
+  ASSERT_TRUE(graph.Connect({same, 0}, read, 0).ok());
+  ASSERT_TRUE(graph.Connect({same, 1}, add, 0).ok());
+  ASSERT_TRUE(graph.Connect({read, 0}, add, 1).ok());
+  VariableWrites writes;
+  ASSERT_TRUE(writes.Add(graph).ok());
+  EXPECT_FALSE(writes.MayWrite(*a));
+  EXPECT_TRUE(writes.MayWrite(*b));
+}
+
+// An op library may forget to say what its op does with a handle.
+REGISTER_OP("TestUndeclaredUse").Input("x: resource").Output("y: float");
+
+TEST(VariableWritesTest, UndeclaredUseCountsAsAWrite) {
+  Graph graph;
+  Node* const variable =
+      graph.AddNode("v", "VarHandleOp", {{"dtype", DType::kFloat}, {"shape", PartialShape({})}})
+          .value();
+  Node* const user = graph.AddNode("user", "TestUndeclaredUse", {}).value();
+  ASSERT_TRUE(graph.Connect({variable, 0}, user, 0).ok());
+  VariableWrites writes;
+  ASSERT_TRUE(writes.Add(graph).ok());
+  EXPECT_TRUE(writes.MayWrite(*variable));
+}
+
 TEST(VariableWritesTest, CallsTooDeepToFollowAreAnError) {
   constexpr int kFunctions = 5000;
   tensorflow::GraphDef graph_def;
