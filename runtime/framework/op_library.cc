@@ -2,14 +2,21 @@
 
 #include <dlfcn.h>
 
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/status.h"
 #include "runtime/framework/op.h"
 
 namespace tessera {
 namespace {
+
+constexpr absl::string_view kRemedy =
+    "; rebuild it against the headers of this server (docs/custom-ops.md)";
 
 std::set<std::string> RegisteredOps() {
   std::set<std::string> names;
@@ -17,16 +24,42 @@ std::set<std::string> RegisteredOps() {
   return names;
 }
 
+// Returns the ABI number at the end of the symbol that the library refers to (see op_abi.h), and ""
+// if it refers to none. Symbols stand in the file as plain text. Returns nothing if the file cannot
+// be read.
+std::optional<std::string> AbiOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  constexpr char kPrefix[] = "tessera_op_abi_";
+  const size_t symbol = bytes.find(kPrefix);
+  if (symbol == std::string::npos) return "";
+  const size_t number = symbol + sizeof(kPrefix) - 1;
+  return bytes.substr(number, bytes.find_first_not_of("0123456789", number) - number);
+}
+
+// The dynamic linker would stop at the missing symbol as well, but name the first that it misses,
+// which may be another.
+absl::Status CheckAbi(const std::string& path) {
+  const std::optional<std::string> abi = AbiOf(path);
+  if (!abi || *abi == absl::StrCat(TESSERA_OP_ABI)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cannot load op library ", path, ": ",
+      abi->empty() ? "it names no op ABI" : absl::StrCat("it was built for op ABI ", *abi),
+      ", and this server has op ABI ", TESSERA_OP_ABI, kRemedy));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> LoadOpLibrary(const std::string& path) {
   static absl::Mutex* const mu = new absl::Mutex;
   absl::MutexLock lock(mu);
+  RETURN_IF_ERROR(CheckAbi(path));
   const std::set<std::string> before = RegisteredOps();
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const char* const reason = dlerror();
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot load op library ", path, ": ", dlerror(),
-                     "; it must be a shared library built against this server's headers"));
+        absl::StrCat("cannot load op library ", path, ": ", reason, kRemedy));
   }
   std::vector<std::string> added;
   for (const std::string& name : RegisteredOps()) {

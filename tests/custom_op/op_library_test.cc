@@ -1,14 +1,19 @@
 #include "runtime/framework/op_library.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -40,6 +45,33 @@ TEST(OpLibraryTest, AddsAnOpAndItsKernel) {
   ctx.Bind(&input, {&slot, 1}, &output, {&type, 1});
   ASSERT_TRUE((*kernel)->Compute(ctx).ok());
   EXPECT_THAT(output.tensor.flat<float>(), ElementsAre(3, 0, 0));
+}
+
+TEST(OpLibraryTest, ALibraryDeclaresTraits) {
+  ASSERT_TRUE(LoadOpLibrary("tests/custom_op/libread_clock.so").ok());
+  const OpDef* const op = OpRegistry::Global().Find("ReadClock");
+  ASSERT_NE(op, nullptr);
+  EXPECT_TRUE(op->traits == OpTraits(OpTrait::kReadsOutside));
+}
+
+TEST(OpLibraryTest, ALibraryOfOtherHeadersIsRefusedBeforeItRuns) {
+  const auto added = LoadOpLibrary("tests/custom_op/libother_abi.so");
+  EXPECT_EQ(added.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(added.status().message()),
+              AllOf(HasSubstr("built for op ABI 999999"),
+                    HasSubstr(absl::StrCat("this server has op ABI ", TESSERA_OP_ABI)),
+                    HasSubstr("rebuild it against the headers of this server")));
+  EXPECT_EQ(OpRegistry::Global().Find("FromOtherHeaders"), nullptr);
+  // Nor does the dynamic linker let it run, where it is loaded by somebody else.
+  EXPECT_EQ(dlopen("tests/custom_op/libother_abi.so", RTLD_NOW | RTLD_LOCAL), nullptr);
+  EXPECT_THAT(dlerror(), HasSubstr("tessera_op_abi_999999"));
+  EXPECT_EQ(OpRegistry::Global().Find("FromOtherHeaders"), nullptr);
+}
+
+TEST(OpLibraryTest, ALibraryWithoutAnAbiNumberIsRefused) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/libold.so");
+  std::ofstream(path) << "\177ELF of another age";
+  EXPECT_THAT(std::string(LoadOpLibrary(path).status().message()), HasSubstr("it names no op ABI"));
 }
 
 TEST(OpLibraryTest, AFileThatIsNoLibraryIsRefusedWithTheReason) {
