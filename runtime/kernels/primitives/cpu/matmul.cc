@@ -383,13 +383,10 @@ absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps&
 absl::Status PackMatMulWeights(KernelContext& ctx, const Tensor& b, bool transpose_b,
                                Numerics numerics, PackedWeights* packed) {
   const int64_t n = b.dim(transpose_b ? 0 : 1), k = b.dim(transpose_b ? 1 : 0);
-  const ProductAlgorithm algorithm =
-      PlanMatMulWeights(n, k, {SpeedsForCpu(), NumThreads(ctx), numerics});
-  if (algorithm == ProductAlgorithm::kOneDnn) return absl::OkStatus();
-  const gemm::MicroKernel& kernel =
-      algorithm == ProductAlgorithm::kAmxGemm ? gemm::AmxMicroKernel() : gemm::FmaMicroKernel();
+  const PlannerContext context{SpeedsForCpu(), NumThreads(ctx), numerics};
+  if (PlanMatMulWeights(n, k, context) != ProductAlgorithm::kFmaGemm) return absl::OkStatus();
   const PostOps none;
-  return PackMatrix(ctx, kernel,
+  return PackMatrix(ctx, gemm::FmaMicroKernel(),
                     {.n = n,
                      .k = k,
                      .transpose_b = transpose_b,

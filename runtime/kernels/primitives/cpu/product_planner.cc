@@ -71,7 +71,9 @@ Algorithm PlanMatMulWeights(int64_t n, int64_t k, const PlannerContext& context)
   if (context.numerics == Numerics::kStrict) {
     return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
   }
-  return PlanWeights(n, k, 1, kUsualRows, context.speeds);
+  const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
+  // A product with few rows would wait longer for weights that are split.
+  return packed == Algorithm::kAmxGemm ? Algorithm::kOneDnn : packed;
 }
 
 Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
@@ -82,7 +84,7 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
   }
   if (p.m * p.n * p.k * p.batch <= kSmallProduct) return Algorithm::kLoops;
   if (p.is_single && p.has_constant_weights) {
-    const Algorithm packed = PlanMatMulWeights(p.n, p.k, context);
+    const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
     if (packed != Algorithm::kOneDnn && (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1))) {
       const bool strassen =
           packed == Algorithm::kFmaGemm && StrassenPays(p.m / context.threads, p.n, p.k);

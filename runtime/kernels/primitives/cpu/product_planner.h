@@ -44,9 +44,8 @@ struct MatMulProblem {
 };
 ProductAlgorithm PlanMatMul(const MatMulProblem& problem, const PlannerContext& context);
 
-// Returns the micro-kernel, kFmaGemm or kAmxGemm, for which constant k x n weights are packed as
-// soon as they are known, because products with the usual number of rows will use it; otherwise
-// kOneDnn. It does not depend on the number of rows, so that the weights are packed in one format.
+// Returns kFmaGemm if constant k x n weights are to be packed for it as soon as they are known,
+// because products with any number of rows gain by it; otherwise kOneDnn.
 ProductAlgorithm PlanMatMulWeights(int64_t n, int64_t k, const PlannerContext& context);
 
 struct ConvolutionProblem {

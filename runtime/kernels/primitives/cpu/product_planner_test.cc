@@ -108,6 +108,15 @@ TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPacked) {
       Algorithm::kFmaGemm);
 }
 
+TEST(ProductPlannerTest, PacksMatricesEarlyWhereAnyNumberOfRowsGains) {
+  for (const char* const machine : kAvx512WithoutAmx) {
+    EXPECT_EQ(PlanMatMulWeights(768, 768, Planner(machine).context()), Algorithm::kFmaGemm);
+    EXPECT_EQ(PlanMatMulWeights(64, 64, Planner(machine).context()), Algorithm::kOneDnn);
+  }
+  EXPECT_EQ(PlanMatMulWeights(768, 768, Planner("intel-amx").context()), Algorithm::kOneDnn);
+  EXPECT_EQ(PlanMatMulWeights(768, 768, Planner("avx2").context()), Algorithm::kOneDnn);
+}
+
 TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
   for (const char* const machine : kMachines) {
     EXPECT_EQ(Planner(machine).VaryingMatMul(128, 768, 768), Algorithm::kOneDnn) << machine;
