@@ -1,7 +1,7 @@
 // Runs one SavedModel in process at the word of benchmarks/model.py, which times it in turn with
 // its peers.
 //
-//   model_runner DIR [--threads=N] [--no_freeze] [--disable_pass=NAME]...
+//   model_runner DIR [--threads=N] [--no_freeze] [--numerics=strict] [--disable_pass=NAME]...
 //
 // Reads commands, one a line, from standard input and answers each with one line:
 //   input ALIAS DTYPE DIM,DIM,... FILE   sets an input to the raw bytes of FILE       -> "ok"
@@ -53,6 +53,8 @@ absl::StatusOr<Arguments> Parse(int argc, char** argv) {
       }
     } else if (arg == "--no_freeze") {
       result.session.freeze_variables = false;
+    } else if (arg == "--numerics=strict") {
+      result.session.numerics = Numerics::kStrict;
     } else if (absl::ConsumePrefix(&arg, "--disable_pass=")) {
       result.session.optimizer.disabled_passes.emplace_back(arg);
     } else if (!absl::StartsWith(arg, "--") && result.directory.empty()) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
+#include "runtime/session/numerics_name.h"
 #include "runtime/session/saved_model.h"
 #include "serving/commands/input_value.h"
 #include "serving/frontend/json/json_response.h"
@@ -33,6 +34,7 @@ constexpr char kHelp[] =
     "                          '{\"b64\": \"...\"}' for bytes), @FILE.json, or @FILE.npy\n"
     "  --signature=NAME        which one (serving_default)\n"
     "  --tags=A,B              of the meta graph (serve)\n"
+    "  --numerics=MODE         fast, or strict: a row has the same bits whatever its batch (fast)\n"
     "  --json                  prints {\"outputs\": ...} as the REST API does\n"
     "  --op_library=A.so,B.so  shared libraries with custom ops\n"
     "  --help                  this text\n"
@@ -45,6 +47,7 @@ struct Arguments {
   std::set<std::string> tags = {"serve"};
   std::map<std::string, std::string> inputs;
   std::string op_library;
+  SessionOptions session = ServingSessionOptions();
   bool json = false;
   bool help = false;
 };
@@ -63,6 +66,8 @@ absl::StatusOr<Arguments> Parse(absl::Span<const std::string> args) {
       result.signature = std::string(arg);
     } else if (absl::ConsumePrefix(&arg, "--op_library=")) {
       result.op_library = std::string(arg);
+    } else if (absl::ConsumePrefix(&arg, "--numerics=")) {
+      ASSIGN_OR_RETURN(result.session.numerics, ParseNumerics(arg));
     } else if (absl::ConsumePrefix(&arg, "--tags=")) {
       result.tags = absl::StrSplit(arg, ',', absl::SkipEmpty());
     } else if (arg == "--input" || absl::ConsumePrefix(&arg, "--input=")) {
@@ -144,7 +149,7 @@ absl::Status Print(const Arguments& arguments, const std::vector<NamedOutput>& o
 absl::Status Run(const Arguments& arguments) {
   RETURN_IF_ERROR(LoadOpLibraries(arguments.op_library).status());
   ASSIGN_OR_RETURN(SavedModelBundle bundle,
-                   LoadSavedModel(arguments.directory, arguments.tags, ServingSessionOptions()));
+                   LoadSavedModel(arguments.directory, arguments.tags, arguments.session));
   ASSIGN_OR_RETURN(const Signature* signature, FindSignature(bundle, arguments.signature));
   using Values = std::map<std::string, Tensor>;
   ASSIGN_OR_RETURN(const Values inputs, ReadInputs(arguments, *signature));

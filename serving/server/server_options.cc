@@ -155,6 +155,10 @@ FlagParser ServerOptions::Flags() {
   flags.Add("config", &config, "YAML file with any of these flags, models and more");
   flags.Add("disable_pass", &disable_pass,
             "comma-separated graph passes to leave out, such as freeze_variables");
+  flags.Add(
+      "numerics", &numerics,
+      "fast, or strict: a row of a product has the same bits whatever its batch, its neighbours "
+      "and the threads");
   flags.Add("op_library", &op_library,
             "comma-separated shared libraries with custom ops and kernels to load first");
   flags.Add("shutdown_grace_seconds", &shutdown_grace_seconds,

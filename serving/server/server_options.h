@@ -86,6 +86,7 @@ struct ServerOptions {
   // These are not in tensorflow_model_server.
   std::string config;  // a YAML file, see ReadConfigFile()
   std::string disable_pass;
+  std::string numerics = "fast";
   std::string op_library;
   int32_t shutdown_grace_seconds = 10;
   bool version = false;

@@ -11,6 +11,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/standard_passes.h"
+#include "runtime/session/numerics_name.h"
 #include "serving/server/byte_size.h"
 #include "serving/server/text_proto_file.h"
 #include "serving/servables/saved_model/serving_session.h"
@@ -157,6 +158,7 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
   }
   session.optimizer.disabled_passes = absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
   RETURN_IF_ERROR(Annotate(CheckPassNames(session.optimizer.disabled_passes), "disable_pass: "));
+  ASSIGN_OR_RETURN(session.numerics, ParseNumerics(options.numerics));
   return session;
 }
 

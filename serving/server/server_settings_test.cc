@@ -130,6 +130,14 @@ TEST_F(ServerSettingsTest, PassesAreDisabledByNamesThatThereAre) {
   ExpectRefused(kInvalid, "no pass 'fuse_everything'");
 }
 
+TEST_F(ServerSettingsTest, NumericsAreFastOrStrict) {
+  EXPECT_EQ(ReadSettings(options_)->session.numerics, Numerics::kFast);
+  options_.numerics = "strict";
+  EXPECT_EQ(ReadSettings(options_)->session.numerics, Numerics::kStrict);
+  options_.numerics = "exact";
+  ExpectRefused(kInvalid, "numerics is 'exact'; it must be fast or strict");
+}
+
 TEST_F(ServerSettingsTest, TrapsOfUpstreamAreErrorsHere) {
   options_.file_system_poll_wait_seconds = -1;
   ExpectRefused(kInvalid, "no model would ever be found");
