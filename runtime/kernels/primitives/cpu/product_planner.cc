@@ -67,13 +67,10 @@ bool HasImplicitGemm(const ConvolutionShape& s) {
 
 }  // namespace
 
-Algorithm PlanMatMulWeights(int64_t n, int64_t k, const PlannerContext& context) {
-  if (context.numerics == Numerics::kStrict) {
-    return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
-  }
-  const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
-  // A product with few rows would wait longer for weights that are split.
-  return packed == Algorithm::kAmxGemm ? Algorithm::kOneDnn : packed;
+Algorithm PlanMatMulWeights(int64_t /*n*/, int64_t /*k*/, const PlannerContext& context) {
+  // With fast numerics a single row is multiplied faster by weights that are not packed.
+  const bool is_strict = context.numerics == Numerics::kStrict;
+  return is_strict && context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
 }
 
 Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
