@@ -30,9 +30,9 @@ TEST(ParseExampleTest, ShapesOfDenseListsAreKnown) {
   const std::vector<std::string> serialized = {""};
   DenseFeatureList list{.key = "key", .dtype = DType::kFloat, .may_be_missing = true};
   list.shape = PartialShape(Shape({2}));
-  EXPECT_TRUE(ParseFeatureLists({.dense = {list}}, serialized, {}, true).ok());
+  EXPECT_TRUE(ParseFeatureLists({.dense = {list}}, serialized, {}, true, HeapAllocator()).ok());
   list.shape = PartialShape();
-  EXPECT_EQ(ParseFeatureLists({.dense = {list}}, serialized, {}, true).status().code(),
+  EXPECT_EQ(ParseFeatureLists({.dense = {list}}, serialized, {}, true, HeapAllocator()).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
