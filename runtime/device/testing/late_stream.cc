@@ -1,0 +1,106 @@
+#include "runtime/device/testing/late_stream.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "runtime/base/logging.h"
+#include "runtime/device/testing/accelerator_memory.h"
+
+namespace tessera {
+namespace {
+
+// What the host would read from the destination of a copy before the copy is done.
+void PoisonIfHost(Tensor* tensor) {
+  if (tensor->size_bytes() == 0 || !IsHostAccessible(tensor->memory_kind())) return;
+  std::memset(tensor->mutable_raw(), kPoisonByte, tensor->size_bytes());
+}
+
+}  // namespace
+
+LateStream::LateStream(std::string device_name, const Options& options)
+    : device_name_(std::move(device_name)), options_(options), random_(options.pause_seed) {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+LateStream::~LateStream() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void LateStream::Copy(const Tensor& from, Tensor* to) {
+  CHECK(IsTriviallyCopyable(from.dtype()) && IsTriviallyCopyable(to->dtype()));
+  CHECK(from.size_bytes() == to->size_bytes())
+      << from.size_bytes() << " bytes cannot be copied to " << to->size_bytes();
+  char* const source = Alias(from);
+  char* const destination = Alias(*to);
+  PoisonIfHost(to);
+  // The tensors are shares in both buffers.
+  Enqueue([source, destination, from = from, to = *to] {
+    if (from.size_bytes() > 0) std::memcpy(destination, source, from.size_bytes());
+    return absl::OkStatus();
+  });
+}
+
+void LateStream::Zero(Tensor* tensor) {
+  CHECK(IsTriviallyCopyable(tensor->dtype()));
+  char* const destination = Alias(*tensor);
+  PoisonIfHost(tensor);
+  Enqueue([destination, tensor = *tensor] {
+    if (tensor.size_bytes() > 0) std::memset(destination, 0, tensor.size_bytes());
+    return absl::OkStatus();
+  });
+}
+
+void LateStream::Then(Callback done) { Append({nullptr, std::move(done)}, true); }
+
+void LateStream::Enqueue(Work work) { Append({std::move(work), nullptr}, false); }
+
+char* LateStream::Alias(const Tensor& tensor) const {
+  if (IsHostAccessible(tensor.memory_kind())) return tensor.address();
+  const AcceleratorMemory::Place place = AcceleratorMemory::Find(tensor.address());
+  CHECK(place.stream != nullptr) << device_name_ << " is given device memory of another type";
+  CHECK(place.stream == this) << device_name_ << " is given memory of "
+                              << place.stream->device_name();
+  return place.alias;
+}
+
+void LateStream::Append(Item item, bool is_waited_for) {
+  absl::MutexLock lock(&mu_);
+  pending_.push_back(std::move(item));
+  if (is_waited_for || pending_.size() > options_.max_pending) num_released_ = pending_.size();
+}
+
+void LateStream::Pause() {
+  if (options_.pause_seed != 0) absl::SleepFor(absl::Microseconds(random_() % 100));
+}
+
+void LateStream::Loop() {
+  const auto has_something_to_do = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return num_released_ > 0 || stopping_;
+  };
+  while (true) {
+    Item item;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(&has_something_to_do));
+      if (pending_.empty()) return;
+      item = std::move(pending_.front());
+      pending_.pop_front();
+      if (num_released_ > 0) --num_released_;
+    }
+    Pause();
+    if (item.done != nullptr) {
+      item.done(std::exchange(error_, absl::OkStatus()));
+    } else if (absl::Status status = item.work(); !status.ok() && error_.ok()) {
+      error_ = std::move(status);
+    }
+    // The item dies here, outside the lock: it may hold the last share in a buffer of the device,
+    // whose release enqueues more work.
+  }
+}
+
+}  // namespace tessera

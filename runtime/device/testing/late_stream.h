@@ -1,0 +1,75 @@
+// The stream of an accelerator for tests: a thread that runs late on purpose.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/framework/stream.h"
+
+namespace tessera {
+
+// Leaves work undone until somebody waits for it by Then() or Synchronize(), or until
+// Options::max_pending is reached, so that whoever forgets to wait finds poison where the result
+// should be: a host destination of Copy() is filled with it by the thread that calls Copy().
+//
+// The first error of any work is kept until a callback of Then() takes it. Work that was enqueued
+// after a failed one runs all the same, on whatever the failed one left.
+//
+// The destructor runs everything that is still enqueued.
+class LateStream final : public Stream {
+ public:
+  struct Options {
+    // Work begins without a waiter when more of it than this is pending, which bounds memory.
+    size_t max_pending = 256;
+    // If not 0, the seed of random pauses before each piece of work that somebody waits for.
+    uint64_t pause_seed = 0;
+  };
+  using Work = std::function<absl::Status()>;
+
+  LateStream(std::string device_name, const Options& options);
+  ~LateStream() override;
+
+  const std::string& device_name() const { return device_name_; }
+
+  // Copy() and Zero() abort the process if a tensor lies in the memory of another accelerator.
+  void Copy(const Tensor& from, Tensor* to) override;
+  void Zero(Tensor* tensor) override;
+  void Then(Callback done) override;
+  // Runs `work` on the stream's thread after everything that was enqueued before. For kernels and
+  // memory of the accelerator.
+  void Enqueue(Work work);
+
+  // The bytes of a tensor for work on the stream's thread, of any memory kind. Aborts the process
+  // for memory of another accelerator.
+  char* Alias(const Tensor& tensor) const;
+
+ private:
+  // One of both is set.
+  struct Item {
+    Work work;
+    Callback done;
+  };
+  void Append(Item item, bool is_waited_for);
+  void Loop();
+  // Sleeps for up to 100 us if there is a seed.
+  void Pause();
+
+  const std::string device_name_;
+  const Options options_;
+  std::mt19937_64 random_;  // used by the thread alone
+  absl::Status error_;      // used by the thread alone
+
+  absl::Mutex mu_;
+  std::deque<Item> pending_ ABSL_GUARDED_BY(mu_);
+  size_t num_released_ ABSL_GUARDED_BY(mu_) = 0;  // how many of the pending ones may run
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace tessera

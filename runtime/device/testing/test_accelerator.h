@@ -1,0 +1,49 @@
+// An accelerator that needs no hardware, for tests of everything that devices have in common.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/device/testing/accelerator_memory.h"
+#include "runtime/device/testing/late_stream.h"
+#include "runtime/framework/device.h"
+
+namespace tessera {
+
+inline constexpr absl::string_view kTestAccelerator = "ACCEL";
+
+// A device whose memory the host cannot touch (accelerator_memory.h) and whose stream runs late on
+// purpose (late_stream.h). Its kernels (deferred_kernel.h) run the CPU's code on the stream's
+// thread. A missing copy shows as a crash, a missing synchronisation as a wrong number.
+//
+// The factory makes accelerators only if DeviceOptions::count asks for them:
+//
+//   SessionOptions options;
+//   options.devices.count["ACCEL"] = 2;
+//
+// The even ones run without pauses, so that a run is repeatable; the odd ones pause at random.
+class TestAccelerator final : public Device {
+ public:
+  static constexpr int kPriority = 200;
+  static constexpr size_t kCapacity = size_t{1} << 30;
+
+  // Errors: RESOURCE_EXHAUSTED if the memory cannot be mapped.
+  static absl::StatusOr<std::unique_ptr<TestAccelerator>> Make(DeviceName name, size_t capacity,
+                                                               const LateStream::Options& options,
+                                                               int priority = kPriority);
+
+  LateStream* late_stream() { return &stream_; }
+  DeviceStats stats() const override { return memory_->stats(); }
+  std::string description() const override { return "a test accelerator on a thread of the host"; }
+
+ private:
+  TestAccelerator(DeviceName name, int priority, const LateStream::Options& options)
+      : Device(std::move(name), priority), stream_(full_name(), options) {}
+
+  // The stream may hold the last shares in buffers, whose release enqueues more work.
+  std::unique_ptr<AcceleratorMemory> memory_;
+  PinnedMemory pinned_;
+  LateStream stream_;
+};
+
+}  // namespace tessera
