@@ -211,19 +211,19 @@ std::unique_ptr<OpKernel> MakeCase(const KernelBuild& build) {
 
 // Which class a kernel has depends on its functions, so these are registered by maker.
 const KernelRegistration partitioned_call =
-    KernelBuilder("PartitionedCall", kCpu, MakePartitionedCall);
+    KernelBuilder("PartitionedCall", kAnyDevice, MakePartitionedCall);
 const KernelRegistration stateful_partitioned_call =
-    KernelBuilder("StatefulPartitionedCall", kCpu, MakePartitionedCall);
+    KernelBuilder("StatefulPartitionedCall", kAnyDevice, MakePartitionedCall);
 const KernelRegistration remote_call =
     KernelBuilder("RemoteCall", kCpu, MakeRemoteCall).HostMemory("target");
-const KernelRegistration if_call = KernelBuilder("If", kCpu, MakeIf).HostMemory("cond");
+const KernelRegistration if_call = KernelBuilder("If", kAnyDevice, MakeIf).HostMemory("cond");
 const KernelRegistration stateless_if =
-    KernelBuilder("StatelessIf", kCpu, MakeIf).HostMemory("cond");
-const KernelRegistration lowered_if = KernelBuilder("_If", kCpu, MakeIf).HostMemory("cond");
+    KernelBuilder("StatelessIf", kAnyDevice, MakeIf).HostMemory("cond");
+const KernelRegistration lowered_if = KernelBuilder("_If", kAnyDevice, MakeIf).HostMemory("cond");
 const KernelRegistration case_call =
-    KernelBuilder("Case", kCpu, MakeCase).HostMemory("branch_index");
+    KernelBuilder("Case", kAnyDevice, MakeCase).HostMemory("branch_index");
 const KernelRegistration stateless_case =
-    KernelBuilder("StatelessCase", kCpu, MakeCase).HostMemory("branch_index");
+    KernelBuilder("StatelessCase", kAnyDevice, MakeCase).HostMemory("branch_index");
 
 // The position of this device's type in a list, or the list's length.
 class DeviceIndexKernel : public OpKernel {
@@ -244,7 +244,7 @@ class DeviceIndexKernel : public OpKernel {
  private:
   Tensor index_;
 };
-REGISTER_KERNEL("DeviceIndex", kCpu, DeviceIndexKernel);
+REGISTER_KERNEL("DeviceIndex", kAnyDevice, DeviceIndexKernel).HostMemory("index");
 
 }  // namespace
 

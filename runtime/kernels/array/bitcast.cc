@@ -29,22 +29,20 @@ class BitcastKernel : public OpKernel {
       dims.pop_back();
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    if (input.num_elements() > 0 && reinterpret_cast<uintptr_t>(input.raw()) % to == 0) {
-      const size_t offset = input.raw() - input.buffer()->data();
-      ctx.set_output(0, Tensor::View(dtype_, shape, input.buffer(), offset));
-      return absl::OkStatus();
+    if (input.num_elements() == 0) return ctx.AllocateOutput(0, shape).status();
+    Tensor bytes = input;
+    if (reinterpret_cast<uintptr_t>(input.address()) % to != 0) {
+      ASSIGN_OR_RETURN(bytes, ctx.CopyOf(input));
     }
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (input.num_elements() > 0) {
-      std::memcpy(output->mutable_raw(), input.raw(), input.size_bytes());
-    }
+    const size_t offset = bytes.address() - bytes.buffer()->address();
+    ctx.set_output(0, Tensor::View(dtype_, shape, bytes.buffer(), offset));
     return absl::OkStatus();
   }
 
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("Bitcast", kCpu, BitcastKernel);
+REGISTER_KERNEL("Bitcast", kAnyDevice, BitcastKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -47,8 +47,8 @@ class PlaceholderKernel : public OpKernel {
   const DType dtype_;
   const PartialShape shape_;
 };
-REGISTER_KERNEL("Placeholder", kCpu, PlaceholderKernel);
-REGISTER_KERNEL("PlaceholderV2", kCpu, PlaceholderKernel);
+REGISTER_KERNEL("Placeholder", kAnyDevice, PlaceholderKernel);
+REGISTER_KERNEL("PlaceholderV2", kAnyDevice, PlaceholderKernel);
 
 }  // namespace
 }  // namespace tessera

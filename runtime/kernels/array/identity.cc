@@ -14,16 +14,16 @@ class IdentityKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("Identity", kCpu, IdentityKernel);
-REGISTER_KERNEL("IdentityN", kCpu, IdentityKernel);
-REGISTER_KERNEL("Snapshot", kCpu, IdentityKernel);
-REGISTER_KERNEL("StopGradient", kCpu, IdentityKernel);
-REGISTER_KERNEL("PreventGradient", kCpu, IdentityKernel);
-REGISTER_KERNEL("DebugGradientIdentity", kCpu, IdentityKernel);
-REGISTER_KERNEL("GuaranteeConst", kCpu, IdentityKernel);
-REGISTER_KERNEL("PlaceholderWithDefault", kCpu, IdentityKernel);
-REGISTER_KERNEL("_ListToArray", kCpu, IdentityKernel);
-REGISTER_KERNEL("_ArrayToList", kCpu, IdentityKernel);
+REGISTER_KERNEL("Identity", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("IdentityN", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("Snapshot", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("StopGradient", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("PreventGradient", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("DebugGradientIdentity", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("GuaranteeConst", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("PlaceholderWithDefault", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("_ListToArray", kAnyDevice, IdentityKernel);
+REGISTER_KERNEL("_ArrayToList", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("Copy", kCpu, IdentityKernel);
 REGISTER_KERNEL("CopyHost", kCpu, IdentityKernel);
 
@@ -37,8 +37,8 @@ class RefIdentityKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("RefIdentity", kCpu, RefIdentityKernel);
-REGISTER_KERNEL("DebugGradientRefIdentity", kCpu, RefIdentityKernel);
+REGISTER_KERNEL("RefIdentity", kAnyDevice, RefIdentityKernel);
+REGISTER_KERNEL("DebugGradientRefIdentity", kAnyDevice, RefIdentityKernel);
 
 // A copy whose memory is shared with nobody.
 class DeepCopyKernel : public OpKernel {
@@ -59,7 +59,7 @@ class NoOpKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
-REGISTER_KERNEL("NoOp", kCpu, NoOpKernel);
+REGISTER_KERNEL("NoOp", kAnyDevice, NoOpKernel);
 
 }  // namespace
 }  // namespace tessera

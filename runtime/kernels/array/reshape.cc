@@ -54,7 +54,7 @@ class ReshapeKernel : public OpKernel {
     return SetReshaped(ctx, shape);
   }
 };
-REGISTER_KERNEL("Reshape", kCpu, ReshapeKernel).HostMemory("shape");
+REGISTER_KERNEL("Reshape", kAnyDevice, ReshapeKernel).HostMemory("shape");
 
 // Inserts a dimension of size 1 at an axis in [-rank - 1, rank].
 class ExpandDimsKernel : public OpKernel {
@@ -68,7 +68,7 @@ class ExpandDimsKernel : public OpKernel {
     return SetReshaped(ctx, shape);
   }
 };
-REGISTER_KERNEL("ExpandDims", kCpu, ExpandDimsKernel).HostMemory("dim");
+REGISTER_KERNEL("ExpandDims", kAnyDevice, ExpandDimsKernel).HostMemory("dim");
 
 // Removes the named dimensions of size 1, or all of them if none is named.
 class SqueezeKernel : public OpKernel {
@@ -98,7 +98,7 @@ class SqueezeKernel : public OpKernel {
  private:
   const std::vector<int64_t> axes_;
 };
-REGISTER_KERNEL("Squeeze", kCpu, SqueezeKernel);
+REGISTER_KERNEL("Squeeze", kAnyDevice, SqueezeKernel);
 
 }  // namespace
 }  // namespace tessera

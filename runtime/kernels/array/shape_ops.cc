@@ -38,8 +38,8 @@ class ShapeKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("Shape", kCpu, ShapeKernel);
-REGISTER_KERNEL("ShapeN", kCpu, ShapeKernel);
+REGISTER_KERNEL("Shape", kAnyDevice, ShapeKernel).HostMemory("output");
+REGISTER_KERNEL("ShapeN", kAnyDevice, ShapeKernel).HostMemory("output");
 
 class RankKernel : public OpKernel {
  public:
@@ -50,7 +50,7 @@ class RankKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("Rank", kCpu, RankKernel);
+REGISTER_KERNEL("Rank", kAnyDevice, RankKernel).HostMemory("output");
 
 class SizeKernel : public OpKernel {
  public:
@@ -61,7 +61,7 @@ class SizeKernel : public OpKernel {
     return WriteDims({ctx.input(0).num_elements()}, output);
   }
 };
-REGISTER_KERNEL("Size", kCpu, SizeKernel);
+REGISTER_KERNEL("Size", kAnyDevice, SizeKernel).HostMemory("output");
 
 // Hands its input on if it has the shape that the attribute promises.
 class EnsureShapeKernel : public OpKernel {
@@ -83,7 +83,7 @@ class EnsureShapeKernel : public OpKernel {
  private:
   const PartialShape shape_;
 };
-REGISTER_KERNEL("EnsureShape", kCpu, EnsureShapeKernel);
+REGISTER_KERNEL("EnsureShape", kAnyDevice, EnsureShapeKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -34,8 +34,8 @@ class SwitchKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("Switch", kCpu, SwitchKernel).HostMemory("pred");
-REGISTER_KERNEL("RefSwitch", kCpu, SwitchKernel).HostMemory("pred");
+REGISTER_KERNEL("Switch", kAnyDevice, SwitchKernel).HostMemory("pred");
+REGISTER_KERNEL("RefSwitch", kAnyDevice, SwitchKernel).HostMemory("pred");
 
 // Sends the data to the output of that index, to the last one if there is none.
 class SwitchNKernel : public OpKernel {
@@ -50,7 +50,7 @@ class SwitchNKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("_SwitchN", kCpu, SwitchNKernel).HostMemory("output_index");
+REGISTER_KERNEL("_SwitchN", kAnyDevice, SwitchNKernel).HostMemory("output_index");
 
 // Hands on the reference of that index. Errors: INVALID_ARGUMENT if there is none.
 class RefSelectKernel : public OpKernel {
@@ -68,7 +68,7 @@ class RefSelectKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("RefSelect", kCpu, RefSelectKernel).HostMemory("index");
+REGISTER_KERNEL("RefSelect", kAnyDevice, RefSelectKernel).HostMemory("index");
 
 // Hands on the one input that has come, and its index.
 class MergeKernel : public OpKernel {
@@ -96,8 +96,8 @@ class MergeKernel : public OpKernel {
  private:
   std::vector<Tensor> indices_;
 };
-REGISTER_KERNEL("Merge", kCpu, MergeKernel).HostMemory("value_index");
-REGISTER_KERNEL("RefMerge", kCpu, MergeKernel).HostMemory("value_index");
+REGISTER_KERNEL("Merge", kAnyDevice, MergeKernel).HostMemory("value_index");
+REGISTER_KERNEL("RefMerge", kAnyDevice, MergeKernel).HostMemory("value_index");
 
 // A value on its way into a loop, around it, or out of it.
 class ForwardKernel : public OpKernel {
@@ -109,13 +109,13 @@ class ForwardKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("Enter", kCpu, ForwardKernel);
-REGISTER_KERNEL("RefEnter", kCpu, ForwardKernel);
-REGISTER_KERNEL("Exit", kCpu, ForwardKernel);
-REGISTER_KERNEL("RefExit", kCpu, ForwardKernel);
-REGISTER_KERNEL("NextIteration", kCpu, ForwardKernel);
-REGISTER_KERNEL("RefNextIteration", kCpu, ForwardKernel);
-REGISTER_KERNEL("LoopCond", kCpu, ForwardKernel).HostMemory("input").HostMemory("output");
+REGISTER_KERNEL("Enter", kAnyDevice, ForwardKernel);
+REGISTER_KERNEL("RefEnter", kAnyDevice, ForwardKernel);
+REGISTER_KERNEL("Exit", kAnyDevice, ForwardKernel);
+REGISTER_KERNEL("RefExit", kAnyDevice, ForwardKernel);
+REGISTER_KERNEL("NextIteration", kAnyDevice, ForwardKernel);
+REGISTER_KERNEL("RefNextIteration", kAnyDevice, ForwardKernel);
+REGISTER_KERNEL("LoopCond", kAnyDevice, ForwardKernel).HostMemory("input").HostMemory("output");
 
 // Nodes that executors run themselves. Registered so that placement knows where they may run.
 class ExecutorsOwnKernel : public OpKernel {

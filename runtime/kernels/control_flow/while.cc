@@ -143,7 +143,7 @@ class AsyncWhileKernel final : public AsyncOpKernel {
 };
 
 std::unique_ptr<OpKernel> MakeWhile(const KernelBuild& build) {
-  const CallableFunction* const cond = build.function("cond");
+  const CallableFunction* const cond = build.function("cond", /*results_on_host=*/true);
   const CallableFunction* const body = build.function("body");
   if (!build.status().ok()) return nullptr;
   const int n = build.num_inputs();
@@ -163,9 +163,9 @@ std::unique_ptr<OpKernel> MakeWhile(const KernelBuild& build) {
   return std::make_unique<WhileKernel>(cond, body);
 }
 
-const KernelRegistration while_call = KernelBuilder("While", kCpu, MakeWhile);
-const KernelRegistration stateless_while = KernelBuilder("StatelessWhile", kCpu, MakeWhile);
-const KernelRegistration lowered_while = KernelBuilder("_While", kCpu, MakeWhile);
+const KernelRegistration while_call = KernelBuilder("While", kAnyDevice, MakeWhile);
+const KernelRegistration stateless_while = KernelBuilder("StatelessWhile", kAnyDevice, MakeWhile);
+const KernelRegistration lowered_while = KernelBuilder("_While", kAnyDevice, MakeWhile);
 
 }  // namespace
 }  // namespace tessera

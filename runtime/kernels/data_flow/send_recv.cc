@@ -41,8 +41,8 @@ class SendKernel : public OpKernel {
  private:
   const Channel channel_;
 };
-REGISTER_KERNEL("_Send", kCpu, SendKernel);
-REGISTER_KERNEL("_HostSend", kCpu, SendKernel);
+REGISTER_KERNEL("_Send", kAnyDevice, SendKernel).HostMemory("tensor");
+REGISTER_KERNEL("_HostSend", kAnyDevice, SendKernel).HostMemory("tensor");
 
 // The output stays without a value if what was sent is dead.
 class RecvKernel : public AsyncOpKernel {
@@ -73,8 +73,8 @@ class RecvKernel : public AsyncOpKernel {
  private:
   const Channel channel_;
 };
-REGISTER_KERNEL("_Recv", kCpu, RecvKernel);
-REGISTER_KERNEL("_HostRecv", kCpu, RecvKernel);
+REGISTER_KERNEL("_Recv", kAnyDevice, RecvKernel).HostMemory("tensor");
+REGISTER_KERNEL("_HostRecv", kAnyDevice, RecvKernel).HostMemory("tensor");
 
 }  // namespace
 }  // namespace tessera

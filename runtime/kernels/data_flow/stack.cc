@@ -82,7 +82,7 @@ class StackKernel : public OpKernel {
   const std::string name_;
   const DType dtype_;
 };
-REGISTER_KERNEL("StackV2", kCpu, StackKernel).HostMemory("max_size").HostMemory("handle");
+REGISTER_KERNEL("StackV2", kAnyDevice, StackKernel).HostMemory("max_size").HostMemory("handle");
 
 class StackPushKernel : public OpKernel {
  public:
@@ -95,7 +95,7 @@ class StackPushKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("StackPushV2", kCpu, StackPushKernel).HostMemory("handle");
+REGISTER_KERNEL("StackPushV2", kAnyDevice, StackPushKernel).HostMemory("handle");
 
 class StackPopKernel : public OpKernel {
  public:
@@ -108,7 +108,7 @@ class StackPopKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("StackPopV2", kCpu, StackPopKernel).HostMemory("handle");
+REGISTER_KERNEL("StackPopV2", kAnyDevice, StackPopKernel).HostMemory("handle");
 
 class StackCloseKernel : public OpKernel {
  public:
@@ -120,7 +120,7 @@ class StackCloseKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("StackCloseV2", kCpu, StackCloseKernel).HostMemory("handle");
+REGISTER_KERNEL("StackCloseV2", kAnyDevice, StackCloseKernel).HostMemory("handle");
 
 }  // namespace
 }  // namespace tessera

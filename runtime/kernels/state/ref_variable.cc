@@ -33,8 +33,8 @@ class RefVariableKernel : public OpKernel {
   const DType dtype_;
   const PartialShape shape_;
 };
-REGISTER_KERNEL("VariableV2", kCpu, RefVariableKernel);
-REGISTER_KERNEL("Variable", kCpu, RefVariableKernel);
+REGISTER_KERNEL("VariableV2", kAnyDevice, RefVariableKernel);
+REGISTER_KERNEL("Variable", kAnyDevice, RefVariableKernel);
 
 // With `validate_shape`, a new value must have the shape of the old one or, if there is none, fit
 // the declared shape.
@@ -64,7 +64,7 @@ class AssignKernel : public OpKernel {
  private:
   const bool validate_shape_;
 };
-REGISTER_KERNEL("Assign", kCpu, AssignKernel);
+REGISTER_KERNEL("Assign", kAnyDevice, AssignKernel);
 
 class AssignUpdateKernel : public OpKernel {
  public:
@@ -94,7 +94,8 @@ class IsVariableInitializedKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("IsVariableInitialized", kCpu, IsVariableInitializedKernel);
+REGISTER_KERNEL("IsVariableInitialized", kAnyDevice, IsVariableInitializedKernel)
+    .HostMemory("is_initialized");
 
 // Counts a variable up and gives its value before. Errors: OUT_OF_RANGE at the limit.
 class CountUpToKernel : public OpKernel {

@@ -73,7 +73,7 @@ class VarHandleKernel : public OpKernel {
   const PartialShape shape_;
   std::atomic<const Cached*> cached_{nullptr};
 };
-REGISTER_KERNEL("VarHandleOp", kCpu, VarHandleKernel).HostMemory("resource");
+REGISTER_KERNEL("VarHandleOp", kAnyDevice, VarHandleKernel).HostMemory("resource");
 
 // Several handles at once.
 class VarHandlesKernel : public OpKernel {
@@ -105,7 +105,7 @@ class VarHandlesKernel : public OpKernel {
   const std::vector<DType> dtypes_;
   const std::vector<PartialShape> shapes_;
 };
-REGISTER_KERNEL("_VarHandlesOp", kCpu, VarHandlesKernel).HostMemory("resources");
+REGISTER_KERNEL("_VarHandlesOp", kAnyDevice, VarHandlesKernel).HostMemory("resources");
 
 // Shares the value of each variable.
 class ReadVariableKernel : public OpKernel {
@@ -125,8 +125,8 @@ class ReadVariableKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("ReadVariableOp", kCpu, ReadVariableKernel).HostMemory("resource");
-REGISTER_KERNEL("_ReadVariablesOp", kCpu, ReadVariableKernel).HostMemory("resources");
+REGISTER_KERNEL("ReadVariableOp", kAnyDevice, ReadVariableKernel).HostMemory("resource");
+REGISTER_KERNEL("_ReadVariablesOp", kAnyDevice, ReadVariableKernel).HostMemory("resources");
 
 // Gives a variable a value, whose memory it shares from then on.
 class AssignVariableKernel : public OpKernel {
@@ -156,7 +156,7 @@ class AssignVariableKernel : public OpKernel {
  private:
   const bool validate_shape_;
 };
-REGISTER_KERNEL("AssignVariableOp", kCpu, AssignVariableKernel).HostMemory("resource");
+REGISTER_KERNEL("AssignVariableOp", kAnyDevice, AssignVariableKernel).HostMemory("resource");
 
 class AssignUpdateVariableKernel : public OpKernel {
  public:
@@ -185,7 +185,7 @@ class VarIsInitializedKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("VarIsInitializedOp", kCpu, VarIsInitializedKernel)
+REGISTER_KERNEL("VarIsInitializedOp", kAnyDevice, VarIsInitializedKernel)
     .HostMemory("resource")
     .HostMemory("is_initialized");
 
@@ -206,7 +206,7 @@ class VariableShapeKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("VariableShape", kCpu, VariableShapeKernel)
+REGISTER_KERNEL("VariableShape", kAnyDevice, VariableShapeKernel)
     .HostMemory("input")
     .HostMemory("output");
 
@@ -236,7 +236,7 @@ class DestroyResourceKernel : public OpKernel {
  private:
   const bool ignore_missing_;
 };
-REGISTER_KERNEL("DestroyResourceOp", kCpu, DestroyResourceKernel).HostMemory("resource");
+REGISTER_KERNEL("DestroyResourceOp", kAnyDevice, DestroyResourceKernel).HostMemory("resource");
 
 // Reading always shares and writing always copies what is shared: nothing is left to switch off.
 class DisableCopyOnReadKernel : public OpKernel {
@@ -245,7 +245,7 @@ class DisableCopyOnReadKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override { return VariableInput(ctx, 0).status(); }
 };
-REGISTER_KERNEL("DisableCopyOnRead", kCpu, DisableCopyOnReadKernel).HostMemory("resource");
+REGISTER_KERNEL("DisableCopyOnRead", kAnyDevice, DisableCopyOnReadKernel).HostMemory("resource");
 
 }  // namespace
 }  // namespace tessera
