@@ -341,8 +341,16 @@ void DataflowRun::StartAsync(const Ready& ready, Worker& worker) {
   static_cast<AsyncOpKernel*>(ready.node->kernel)
       ->ComputeAsync(*node->context, [node](absl::Status status) {
         node->status = std::move(status);
-        if (node->one_is_through.exchange(true, std::memory_order_acq_rel)) {
-          node->run->EndAsync(std::unique_ptr<AsyncNode>(node));
+        if (!node->one_is_through.exchange(true, std::memory_order_acq_rel)) return;
+        DataflowRun* const run = node->run;
+        const auto end = [node] { node->run->EndAsync(std::unique_ptr<AsyncNode>(node)); };
+        // This may be a thread of the device's stream, which must not be held up by what comes
+        // next: whoever called this run may go on from its end.
+        const bool is_on_stream = run->device_ != nullptr && run->device_->stream() != nullptr;
+        if (is_on_stream && run->step_->inter_op_pool != nullptr) {
+          run->step_->inter_op_pool->Schedule(end);
+        } else {
+          end();
         }
       });
   if (!node->one_is_through.exchange(true, std::memory_order_acq_rel)) return;
