@@ -11,7 +11,6 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/session/session.h"
 #include "runtime/tensor/tensor_proto.h"
 
 namespace tessera {
@@ -233,6 +232,11 @@ std::string Replay(const GoldenCase& golden, ExecutorKind executor, bool optimiz
   options.optimize = optimize;
   options.intra_op_threads = 1;
   options.inter_op_threads = 1;
+  return Replay(golden, options, nullptr);
+}
+
+std::string Replay(const GoldenCase& golden, const SessionOptions& options,
+                   tensorflow::RunMetadata* metadata) {
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(options);
   if (!session.ok()) return absl::StrCat("no session: ", session.status().ToString());
   if (absl::Status status = (*session)->Extend(golden.graph); !status.ok()) {
@@ -240,15 +244,16 @@ std::string Replay(const GoldenCase& golden, ExecutorKind executor, bool optimiz
   }
   RunOptions run_options;
   run_options.timeout = absl::Seconds(60);
+  run_options.collect_stats = metadata != nullptr;
   for (const std::string& node : golden.runs) {
-    absl::Status status = (*session)->Run(run_options, {}, {}, {node}, nullptr);
+    absl::Status status = (*session)->Run(run_options, {}, {}, {node}, nullptr, metadata);
     if (!status.ok()) return Judge(golden, status);
   }
   std::vector<std::string> fetches;
   for (const Expectation& expectation : golden.expectations) fetches.push_back(expectation.tensor);
   std::vector<Tensor> outputs;
   absl::Status status =
-      (*session)->Run(run_options, golden.feeds, fetches, golden.targets, &outputs);
+      (*session)->Run(run_options, golden.feeds, fetches, golden.targets, &outputs, metadata);
   if (!status.ok()) return Judge(golden, status);
   if (!golden.error.empty()) return absl::StrCat("succeeded, want ", golden.error);
   for (size_t i = 0; i < fetches.size(); ++i) {

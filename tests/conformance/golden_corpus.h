@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/exec/executor.h"
+#include "runtime/session/session.h"
 #include "runtime/tensor/tensor.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tests/conformance/tensor_compare.h"
@@ -41,7 +41,11 @@ absl::StatusOr<GoldenCase> ReadGraphCase(const std::string& path);
 // Ops of the case, functions included, that no kernel is registered for.
 std::vector<std::string> OpsWithoutKernel(const GoldenCase& golden);
 
-// Runs the case in a new session. Empty if all is as recorded, else the first difference.
+// Runs the case in a new session on one thread. Empty if all is as recorded, else the first
+// difference.
 std::string Replay(const GoldenCase& golden, ExecutorKind executor, bool optimize);
+// The same with whatever `options` say. `metadata`, unless null, gets the statistics of all runs.
+std::string Replay(const GoldenCase& golden, const SessionOptions& options,
+                   tensorflow::RunMetadata* metadata);
 
 }  // namespace tessera
