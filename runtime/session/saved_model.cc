@@ -16,7 +16,7 @@
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/op.h"
 #include "runtime/session/pure_runs.h"
-#include "runtime/session/run_forms.h"
+#include "runtime/session/canonical_signature.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -151,8 +151,8 @@ void CopyRunNames(const std::map<std::string, SignatureTensor>& from,
 // Lets pure signatures that do the same be one run.
 void ShareRuns(const tensorflow::GraphDef& graph, std::map<std::string, Signature>* signatures) {
   if (signatures->size() < 2) return;
-  RunForms forms(graph);
-  absl::flat_hash_map<std::string, const Signature*> by_form;
+  CanonicalSignatures canonical(graph);
+  absl::flat_hash_map<std::string, const Signature*> by_key;
   for (auto& [name, signature] : *signatures) {
     const RunSignature run = SignatureOf(signature);
     // Feeds and fetches must stand for inputs and outputs by position.
@@ -160,9 +160,9 @@ void ShareRuns(const tensorflow::GraphDef& graph, std::map<std::string, Signatur
         run.fetches.size() != signature.outputs.size()) {
       continue;
     }
-    const std::string form = forms.FormOf(run);
-    if (form.empty()) continue;
-    const auto [first, is_new] = by_form.emplace(form, &signature);
+    const std::string key = canonical.CanonicalKey(run);
+    if (key.empty()) continue;
+    const auto [first, is_new] = by_key.emplace(key, &signature);
     if (is_new) continue;
     CopyRunNames(first->second->inputs, &signature.inputs);
     CopyRunNames(first->second->outputs, &signature.outputs);

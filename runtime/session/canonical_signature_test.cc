@@ -1,4 +1,4 @@
-#include "runtime/session/run_forms.h"
+#include "runtime/session/canonical_signature.h"
 
 #include <string>
 
@@ -165,47 +165,47 @@ tensorflow::GraphDef Graph() {
   return graph;
 }
 
-class RunFormsTest : public ::testing::Test {
+class CanonicalSignaturesTest : public ::testing::Test {
  protected:
-  std::string FormOf(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
+  std::string CanonicalKey(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
                      const std::vector<std::string>& targets = {}) {
-    return forms_.FormOf({.feeds = feeds, .fetches = fetches, .targets = targets});
+    return forms_.CanonicalKey({.feeds = feeds, .fetches = fetches, .targets = targets});
   }
 
   const tensorflow::GraphDef graph_ = Graph();
-  RunForms forms_{graph_};
+  CanonicalSignatures forms_{graph_};
 };
 
-TEST_F(RunFormsTest, NamesOfPlaceholdersCallsAndWrappersDoNotMatter) {
-  EXPECT_NE(FormOf({"x:0"}, {"call:0"}), "");
-  EXPECT_EQ(FormOf({"x:0"}, {"call:0"}), FormOf({"other_x:0"}, {"same_call:0"}));
-  EXPECT_EQ(FormOf({"x:0"}, {"call:0"}), FormOf({"x"}, {"call"}));
-  EXPECT_EQ(FormOf({"x:0"}, {"branches:0"}), FormOf({"other_x:0"}, {"same_branches:0"}));
+TEST_F(CanonicalSignaturesTest, NamesOfPlaceholdersCallsAndWrappersDoNotMatter) {
+  EXPECT_NE(CanonicalKey({"x:0"}, {"call:0"}), "");
+  EXPECT_EQ(CanonicalKey({"x:0"}, {"call:0"}), CanonicalKey({"other_x:0"}, {"same_call:0"}));
+  EXPECT_EQ(CanonicalKey({"x:0"}, {"call:0"}), CanonicalKey({"x"}, {"call"}));
+  EXPECT_EQ(CanonicalKey({"x:0"}, {"branches:0"}), CanonicalKey({"other_x:0"}, {"same_branches:0"}));
 }
 
-TEST_F(RunFormsTest, WhatIsComputedMatters) {
-  const std::string form = FormOf({"x:0"}, {"call:0"});
-  EXPECT_NE(form, FormOf({"other_x:0"}, {"other_call:0"}));
-  EXPECT_NE(form, FormOf({"other_x:0"}, {"other_variable:0"}));
-  EXPECT_NE(form, FormOf({"int_x:0"}, {"int_call:0"}));
-  EXPECT_NE(form, FormOf({"x:0"}, {"call:1"}));
-  EXPECT_NE(form, FormOf({"x:0"}, {"call:0", "call:0"}));
-  EXPECT_NE(form, FormOf({"x:0"}, {}, {"call"}));
-  EXPECT_NE(form, FormOf({}, {"call:0"}));
-  EXPECT_NE(FormOf({"x:0"}, {"first:0"}), FormOf({"x:0"}, {"second:0"}));
-  EXPECT_NE(FormOf({"x:0"}, {"after:0"}), FormOf({"x:0"}, {"not_after:0"}));
+TEST_F(CanonicalSignaturesTest, WhatIsComputedMatters) {
+  const std::string key = CanonicalKey({"x:0"}, {"call:0"});
+  EXPECT_NE(key, CanonicalKey({"other_x:0"}, {"other_call:0"}));
+  EXPECT_NE(key, CanonicalKey({"other_x:0"}, {"other_variable:0"}));
+  EXPECT_NE(key, CanonicalKey({"int_x:0"}, {"int_call:0"}));
+  EXPECT_NE(key, CanonicalKey({"x:0"}, {"call:1"}));
+  EXPECT_NE(key, CanonicalKey({"x:0"}, {"call:0", "call:0"}));
+  EXPECT_NE(key, CanonicalKey({"x:0"}, {}, {"call"}));
+  EXPECT_NE(key, CanonicalKey({}, {"call:0"}));
+  EXPECT_NE(CanonicalKey({"x:0"}, {"first:0"}), CanonicalKey({"x:0"}, {"second:0"}));
+  EXPECT_NE(CanonicalKey({"x:0"}, {"after:0"}), CanonicalKey({"x:0"}, {"not_after:0"}));
 }
 
-TEST_F(RunFormsTest, FeedsAreToldApartByPosition) {
-  EXPECT_EQ(FormOf({"x:0", "other_x:0"}, {"ab:0"}), FormOf({"other_x:0", "x:0"}, {"ba:0"}));
-  EXPECT_NE(FormOf({"x:0", "other_x:0"}, {"ab:0"}), FormOf({"x:0", "other_x:0"}, {"ba:0"}));
+TEST_F(CanonicalSignaturesTest, FeedsAreToldApartByPosition) {
+  EXPECT_EQ(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}), CanonicalKey({"other_x:0", "x:0"}, {"ba:0"}));
+  EXPECT_NE(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}), CanonicalKey({"x:0", "other_x:0"}, {"ba:0"}));
 }
 
-TEST_F(RunFormsTest, WhatCannotRunHasNoForm) {
-  EXPECT_EQ(FormOf({"nowhere:0"}, {"call:0"}), "");
-  EXPECT_EQ(FormOf({"x:0"}, {"nowhere:0"}), "");
-  EXPECT_EQ(FormOf({"x:0"}, {"broken:0"}), "");
-  EXPECT_EQ(FormOf({"x:0", "x"}, {"call:0"}), "");
+TEST_F(CanonicalSignaturesTest, WhatCannotRunHasNoKey) {
+  EXPECT_EQ(CanonicalKey({"nowhere:0"}, {"call:0"}), "");
+  EXPECT_EQ(CanonicalKey({"x:0"}, {"nowhere:0"}), "");
+  EXPECT_EQ(CanonicalKey({"x:0"}, {"broken:0"}), "");
+  EXPECT_EQ(CanonicalKey({"x:0", "x"}, {"call:0"}), "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "runtime/session/run_forms.h"
+#include "runtime/session/canonical_signature.h"
 
 #include <map>
 #include <vector>
@@ -28,8 +28,8 @@ std::string Serialize(const google::protobuf::MessageLite& message) {
 }
 
 // Text that cannot be taken for something else, whatever follows it.
-void AppendTo(std::string* form, absl::string_view text) {
-  absl::StrAppend(form, text.size(), ":", text, ";");
+void AppendTo(std::string* key, absl::string_view text) {
+  absl::StrAppend(key, text.size(), ":", text, ";");
 }
 
 struct Input {
@@ -59,14 +59,14 @@ bool NameMatters(const tensorflow::NodeDef& node) {
 }  // namespace
 
 // Numbers nodes in the order in which the run's fetches and targets lead to them.
-class RunForms::Walk {
+class CanonicalSignatures::Walk {
  public:
-  explicit Walk(RunForms& forms) : forms_(forms) {}
+  explicit Walk(CanonicalSignatures& signatures) : signatures_(signatures) {}
 
   bool Feed(const std::string& tensor) {
     const Input input = ParseInput(tensor);
-    const auto node = forms_.nodes_.find(input.node);
-    if (node == forms_.nodes_.end()) return false;
+    const auto node = signatures_.nodes_.find(input.node);
+    if (node == signatures_.nodes_.end()) return false;
     const size_t position = feeds_.size();
     if (!feeds_.emplace(std::make_pair(node->second, input.index), position).second) return false;
     // What can be fed is told by the node that is not run.
@@ -74,7 +74,7 @@ class RunForms::Walk {
     if (node->second->attr().contains("dtype")) {
       AppendTo(&form_, Serialize(node->second->attr().at("dtype")));
     } else {
-      AppendTo(&form_, forms_.NodeForm(*node->second));
+      AppendTo(&form_, signatures_.NodeKey(*node->second));
     }
     absl::StrAppend(&form_, input.index, "\n");
     return true;
@@ -82,8 +82,8 @@ class RunForms::Walk {
 
   bool Visit(const std::string& name) {
     const Input input = ParseInput(name);
-    const auto found = forms_.nodes_.find(input.node);
-    if (found == forms_.nodes_.end()) return false;
+    const auto found = signatures_.nodes_.find(input.node);
+    if (found == signatures_.nodes_.end()) return false;
     const tensorflow::NodeDef* const node = found->second;
     if (!input.is_control) {
       if (const auto feed = feeds_.find({node, input.index}); feed != feeds_.end()) {
@@ -97,12 +97,12 @@ class RunForms::Walk {
     return true;
   }
 
-  // The form, once all that was visited is followed to where it comes from; empty if it leads to
+  // The key, once all that was visited is followed to where it comes from; empty if it leads to
   // nodes that are not there.
   std::string Finish() {
     for (size_t i = 0; i < open_.size(); ++i) {
       const tensorflow::NodeDef& node = *open_[i];
-      absl::StrAppend(&form_, "\n", forms_.NodeForm(node));
+      absl::StrAppend(&form_, "\n", signatures_.NodeKey(node));
       for (const std::string& input : node.input()) {
         if (!Visit(input)) return "";
       }
@@ -111,21 +111,21 @@ class RunForms::Walk {
   }
 
  private:
-  RunForms& forms_;
+  CanonicalSignatures& signatures_;
   std::string form_;
   absl::flat_hash_map<std::pair<const tensorflow::NodeDef*, int>, size_t> feeds_;
   absl::flat_hash_map<const tensorflow::NodeDef*, size_t> numbers_;
   std::vector<const tensorflow::NodeDef*> open_;
 };
 
-RunForms::RunForms(const tensorflow::GraphDef& graph) {
+CanonicalSignatures::CanonicalSignatures(const tensorflow::GraphDef& graph) {
   for (const auto& node : graph.node()) nodes_.emplace(node.name(), &node);
   for (const auto& function : graph.library().function()) {
     functions_.emplace(function.signature().name(), &function);
   }
 }
 
-std::string RunForms::FormOf(const RunSignature& run) {
+std::string CanonicalSignatures::CanonicalKey(const RunSignature& run) {
   Walk walk(*this);
   for (const std::string& feed : run.feeds) {
     if (!walk.Feed(feed)) return "";
@@ -139,11 +139,11 @@ std::string RunForms::FormOf(const RunSignature& run) {
   return walk.Finish();
 }
 
-std::string RunForms::FunctionForm(const std::string& name) {
-  if (const auto known = function_forms_.find(name); known != function_forms_.end()) {
+std::string CanonicalSignatures::FunctionKey(const std::string& name) {
+  if (const auto known = function_keys_.find(name); known != function_keys_.end()) {
     return known->second;
   }
-  std::string form = absl::StrCat("name ", name);
+  std::string key = absl::StrCat("name ", name);
   if (const auto found = functions_.find(name); found != functions_.end()) {
     tensorflow::FunctionDef definition = *found->second;
     definition.mutable_signature()->clear_name();
@@ -153,30 +153,30 @@ std::string RunForms::FunctionForm(const std::string& name) {
     }
     for (auto& node : *definition.mutable_node_def()) node.clear_experimental_debug_info();
     const auto id = function_ids_.emplace(Serialize(definition), function_ids_.size()).first;
-    form = absl::StrCat("id ", id->second);
+    key = absl::StrCat("id ", id->second);
   }
-  function_forms_.emplace(name, form);
-  return form;
+  function_keys_.emplace(name, key);
+  return key;
 }
 
-std::string RunForms::NodeForm(const tensorflow::NodeDef& node) {
-  std::string form;
-  AppendTo(&form, functions_.contains(node.op()) ? FunctionForm(node.op()) : node.op());
-  AppendTo(&form, node.device());
-  AppendTo(&form, NameMatters(node) ? node.name() : "");
+std::string CanonicalSignatures::NodeKey(const tensorflow::NodeDef& node) {
+  std::string key;
+  AppendTo(&key, functions_.contains(node.op()) ? FunctionKey(node.op()) : node.op());
+  AppendTo(&key, node.device());
+  AppendTo(&key, NameMatters(node) ? node.name() : "");
   const std::map<std::string, tensorflow::AttrValue> attrs(node.attr().begin(), node.attr().end());
   for (auto [name, value] : attrs) {
-    AppendTo(&form, name);
+    AppendTo(&key, name);
     if (value.has_func()) {
-      value.mutable_func()->set_name(FunctionForm(value.func().name()));
+      value.mutable_func()->set_name(FunctionKey(value.func().name()));
     } else if (value.has_list()) {
       for (auto& function : *value.mutable_list()->mutable_func()) {
-        function.set_name(FunctionForm(function.name()));
+        function.set_name(FunctionKey(function.name()));
       }
     }
-    AppendTo(&form, Serialize(value));
+    AppendTo(&key, Serialize(value));
   }
-  return form;
+  return key;
 }
 
 }  // namespace tessera

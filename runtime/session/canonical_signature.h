@@ -1,0 +1,53 @@
+// Which signatures of a graph compute the same.
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+
+namespace tensorflow {
+class FunctionDef;
+class GraphDef;
+class NodeDef;
+}  // namespace tensorflow
+
+namespace tessera {
+
+struct RunSignature;
+
+// Gives signatures that compute the same one key.
+//
+//   CanonicalSignatures signatures(graph_def);
+//   // Feed i of one is feed i of the other, and so is fetch i.
+//   if (signatures.CanonicalKey(a) == signatures.CanonicalKey(b)) ...
+//
+// The key says what a run computes from its feeds, and leaves out how nodes and functions are
+// called. Equal keys mean equal results; runs with different keys may still compute the same.
+// Writers of SavedModels often give one function several signatures, each with a placeholder and a
+// wrapper of its own.
+//
+// Nodes with state keep their names in the key. Nodes inside functions that differ only in the names
+// of the functions have one key, although each may draw its own random numbers: ask PureRuns first.
+// Views the graph, which must outlive this. Not thread-safe.
+class CanonicalSignatures {
+ public:
+  explicit CanonicalSignatures(const tensorflow::GraphDef& graph);
+
+  // Empty if the run names nodes that the graph lacks, or feeds a tensor twice.
+  std::string CanonicalKey(const RunSignature& run);
+
+ private:
+  class Walk;
+
+  // The key of a function: the same for functions whose declarations differ only in the name.
+  std::string FunctionKey(const std::string& name);
+  std::string NodeKey(const tensorflow::NodeDef& node);
+
+  absl::flat_hash_map<absl::string_view, const tensorflow::NodeDef*> nodes_;
+  absl::flat_hash_map<absl::string_view, const tensorflow::FunctionDef*> functions_;
+  absl::flat_hash_map<std::string, std::string> function_keys_;  // by name
+  absl::flat_hash_map<std::string, size_t> function_ids_;         // by definition without name
+};
+
+}  // namespace tessera
