@@ -39,12 +39,6 @@ bool MissingKernels::Merge(const absl::Status& status, absl::string_view prefix)
   return true;
 }
 
-std::vector<std::string> MissingKernels::OpNames() const {
-  std::vector<std::string> names;
-  for (const auto& [name, op] : ops_) names.push_back(name);
-  return names;
-}
-
 absl::Status MissingKernels::ToStatus() const {
   if (ops_.empty()) return absl::OkStatus();
   std::string payload;

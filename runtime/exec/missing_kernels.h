@@ -24,7 +24,6 @@ class MissingKernels {
   // False if it carries none.
   bool Merge(const absl::Status& status, absl::string_view prefix = "");
   bool empty() const { return ops_.empty(); }
-  std::vector<std::string> OpNames() const;
   // OK if nothing is missing.
   absl::Status ToStatus() const;
 

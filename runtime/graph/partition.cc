@@ -233,9 +233,4 @@ absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Partition(
   return Partitioner(graph.Clone(), options).Run();
 }
 
-absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> PartitionByDevice(
-    const Graph& graph) {
-  return Partition(graph, PartitionOptions());
-}
-
 }  // namespace tessera

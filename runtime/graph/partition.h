@@ -28,8 +28,6 @@ struct PartitionOptions {
 // INVALID_ARGUMENT for a node without a device, a reference edge that crosses, or a loop without a
 // condition.
 absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Partition(
-    const Graph& graph, const PartitionOptions& options);
-// The same with one part for each device and default options.
-absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> PartitionByDevice(const Graph& graph);
+    const Graph& graph, const PartitionOptions& options = {});
 
 }  // namespace tessera

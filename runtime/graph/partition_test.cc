@@ -60,7 +60,7 @@ TEST(PartitionTest, EdgesThatCrossBecomeSendAndRecv) {
   PutOn("/d:A:0", {x.node, sum.node});
   PutOn("/d:B:0", {more.node, result});
 
-  const Parts parts = PartitionByDevice(g.graph).value();
+  const Parts parts = Partition(g.graph).value();
   EXPECT_THAT(parts, ElementsAre(Key("/d:A:0"), Key("/d:B:0")));
   const std::vector<Node*> sends = Of(*parts.at("/d:A:0"), "_Send");
   const std::vector<Node*> recvs = Of(*parts.at("/d:B:0"), "_Recv");
@@ -86,7 +86,7 @@ TEST(PartitionTest, ControlEdgesCarryAnEmptyTensor) {
   PutOn("A", {x.node, first.node});
   PutOn("B", {second.node, result});
 
-  const Parts parts = PartitionByDevice(g.graph).value();
+  const Parts parts = Partition(g.graph).value();
   const std::vector<Node*> recvs = Of(*parts.at("B"), "_Recv");
   ASSERT_EQ(recvs.size(), 1u);
   EXPECT_EQ(recvs[0]->output_type(0), DType::kFloat);
@@ -150,7 +150,7 @@ TEST(PartitionTest, PartOfALoopBodyElsewhereGetsALoopOfItsOwn) {
   for (Node* node : g.graph.nodes()) node->set_device("A");
   PutOn("B", {loop.add.node});
   PutOn("C", {loop.less.node});
-  const Parts parts = PartitionByDevice(g.graph).value();
+  const Parts parts = Partition(g.graph).value();
   EXPECT_EQ(Of(*parts.at("B"), "NextIteration").size(), 1u);
   EXPECT_EQ(Of(*parts.at("C"), "Merge").size(), 1u);
   for (int limit : {0, 1, 6}) {
@@ -170,7 +170,7 @@ TEST(PartitionTest, AConditionalOfALoopBodyMayBeElsewhere) {
   ASSERT_TRUE(g.graph.Connect({chosen, 0}, loop.next.node, 0).ok());
   for (Node* node : g.graph.nodes()) node->set_device("A");
   PutOn("B", {choice, twice.node, chosen});
-  const Parts parts = PartitionByDevice(g.graph).value();
+  const Parts parts = Partition(g.graph).value();
   for (int limit : {0, 1, 6}) {
     EXPECT_EQ(RunParts(parts, {Tensor::Scalar(limit)}, 1)[0].scalar<int32_t>(), 2 * limit);
   }
@@ -188,7 +188,7 @@ TEST(PartitionTest, ReferencesDoNotCross) {
       graph.AddNode("assign", "Assign", {{"T", DType::kInt32}}, {{variable, 0}, {one, 0}}).value();
   PutOn("A", {variable, one});
   PutOn("B", {assign});
-  const absl::Status status = PartitionByDevice(graph).status();
+  const absl::Status status = Partition(graph).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.ToString(), HasSubstr("node 'assign'"));
 }
@@ -196,7 +196,7 @@ TEST(PartitionTest, ReferencesDoNotCross) {
 TEST(PartitionTest, UnplacedNodesAreRefused) {
   Graph graph;
   graph.AddNode("n", "NoOp", {}).value();
-  EXPECT_THAT(PartitionByDevice(graph).status().ToString(), HasSubstr("node 'n'"));
+  EXPECT_THAT(Partition(graph).status().ToString(), HasSubstr("node 'n'"));
 }
 
 TEST(LoopFramesTest, NodesRunInTheFrameOfTheirInputs) {
