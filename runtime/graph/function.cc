@@ -272,11 +272,6 @@ bool FunctionLibrary::HasSideEffect(absl::string_view name) const {
   return false;
 }
 
-std::string FunctionLibrary::FindGradient(absl::string_view name) const {
-  auto it = gradients_.find(std::string(name));
-  return it == gradients_.end() ? "" : it->second;
-}
-
 std::vector<std::string> FunctionLibrary::Names() const {
   std::vector<std::string> names;
   names.reserve(functions_.size());

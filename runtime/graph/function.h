@@ -59,8 +59,6 @@ class FunctionLibrary : public std::enable_shared_from_this<FunctionLibrary> {
   // function, or one that it names, has a node with a side effect (see side_effects.h) or of an
   // unknown op. True for unknown functions.
   bool HasSideEffect(absl::string_view name) const;
-  // The gradient function of `name`; empty if none.
-  std::string FindGradient(absl::string_view name) const;
   // All functions' names, sorted.
   std::vector<std::string> Names() const;
   // Overwrites *proto with all that was imported, functions in order of name.
