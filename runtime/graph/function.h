@@ -18,10 +18,11 @@ class FunctionDefLibrary;
 
 namespace tessera {
 
-// The body of a function with all attributes known: a graph with one `_Arg` node an argument and
-// one `_Retval` node a result (attributes `T`, `index`). `control_results` are nodes that must run
-// though no result may need them: those the definition names, and all with side effects (see
-// side_effects.h). What neither results nor control results need is not in the graph.
+// The body of a function whose attributes are all known. The graph has an `_Arg` node for each
+// argument and a `_Retval` node for each result (attributes `T` and `index`). The nodes in
+// `control_results` must run even if no result depends on them: those that the definition names,
+// and all nodes with side effects (see side_effects.h). Nodes that neither a result nor a control
+// result needs are left out.
 struct FunctionBody {
   std::unique_ptr<Graph> graph;
   std::vector<Node*> args;
@@ -31,7 +32,7 @@ struct FunctionBody {
   std::vector<DType> result_types;
 };
 
-// The functions of a graph, as imported; bodies are instantiated on demand. Immutable once shared;
+// The functions of a graph, as they were imported. Bodies are built on demand. Immutable and
 // thread-safe.
 class FunctionLibrary : public std::enable_shared_from_this<FunctionLibrary> {
  public:
@@ -39,29 +40,30 @@ class FunctionLibrary : public std::enable_shared_from_this<FunctionLibrary> {
   // one name, a function of an op's name, or a malformed signature.
   static absl::StatusOr<std::shared_ptr<const FunctionLibrary>> Create(
       const tensorflow::FunctionDefLibrary& proto);
-  // This library with more functions, for Session::Extend(). Errors as above.
+  // Returns a library with additional functions, for Session::Extend(). Errors: those of Create().
   absl::StatusOr<std::shared_ptr<const FunctionLibrary>> Extended(
       const tensorflow::FunctionDefLibrary& proto) const;
   ~FunctionLibrary();
 
   bool Contains(absl::string_view name) const;
-  // The signature, usable as an op; null if unknown.
+  // Returns the signature of a function as an op; null if the function is unknown.
   const OpDef* FindSignature(absl::string_view name) const;
-  // The definition as it was imported; null if unknown.
+  // Returns the definition as it was imported; null if the function is unknown.
   const tensorflow::FunctionDef* FindDefinition(absl::string_view name) const;
-  // An attribute of the function itself (`_noinline`, `api_implements`, ...); null if absent.
+  // Returns an attribute of the definition (`_noinline`, `api_implements`, ...); null if it is not
+  // set.
   const AttrValue* FindFunctionAttr(absl::string_view name, absl::string_view attr) const;
-  // Builds the body for these attributes. Nodes of unknown ops become `_Unsupported` stand-ins, see
-  // GraphImportOptions. Errors: NOT_FOUND; INVALID_ARGUMENT naming function and node, also for
-  // functions in attributes of functions without end.
+  // Builds the body with the attributes of `function`. Nodes with unknown ops become `_Unsupported`
+  // placeholders, see GraphImportOptions. Errors: NOT_FOUND; INVALID_ARGUMENT with the function and
+  // the node, also for functions that nest in attributes of functions without end.
   absl::StatusOr<FunctionBody> Instantiate(const FunctionRef& function) const;
   // True if a call can be noticed by something other than the users of its results: if the
   // function, or one that it names, has a node with a side effect (see side_effects.h) or of an
   // unknown op. True for unknown functions.
   bool HasSideEffect(absl::string_view name) const;
-  // All functions' names, sorted.
+  // Returns the names of all functions, sorted.
   std::vector<std::string> Names() const;
-  // Overwrites *proto with all that was imported, functions in order of name.
+  // Overwrites *proto with everything that was imported. Functions are sorted by name.
   void Export(tensorflow::FunctionDefLibrary* proto) const;
 
  private:

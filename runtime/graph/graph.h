@@ -1,4 +1,4 @@
-// Graph: nodes and edges in memory, free of protobuf; what passes rewrite and executors compile.
+// The graph in memory, independent of protobuf. Passes rewrite it, and executors compile it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tessera {
 class Node;
 class FunctionLibrary;
 
-// Output `index` of `node`.
+// An output of a node.
 struct Endpoint {
   Node* node = nullptr;
   int index = 0;
@@ -27,14 +27,14 @@ struct Endpoint {
   }
 };
 
-// Input `index` of `node`.
+// An input of a node.
 struct Use {
   Node* node = nullptr;
   int index = 0;
   friend bool operator==(const Use&, const Use&) = default;
 };
 
-// A node. Owned by its graph, which alone changes its edges.
+// A node of a graph. The graph owns it, and only the graph changes its edges.
 class Node {
  public:
   int id() const { return id_; }  // dense, stable, never reused within the graph
@@ -54,16 +54,16 @@ class Node {
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
-  // What op and attributes declare, ref types included.
+  // The dtypes that the op declares for these attributes, including reference types.
   DType input_type(int i) const { return input_types_[i]; }
   DType output_type(int i) const { return output_types_[i]; }
   const std::vector<DType>& input_types() const { return input_types_; }
   const std::vector<DType>& output_types() const { return output_types_; }
 
-  // node is null while an input is not connected.
+  // The source of an input. Its `node` is null while the input is not connected.
   const Endpoint& input(int i) const { return inputs_[i]; }
   const std::vector<Endpoint>& inputs() const { return inputs_; }
-  // Data uses of all outputs, those of output i first come in no order.
+  // The inputs that an output is connected to, in no particular order.
   const std::vector<Use>& uses(int output) const { return uses_[output]; }
   const std::vector<Node*>& control_inputs() const { return control_inputs_; }
   const std::vector<Node*>& control_outputs() const { return control_outputs_; }
@@ -84,67 +84,74 @@ class Node {
   std::vector<Node*> control_inputs_, control_outputs_;
 };
 
-// GraphDef's version numbers.
+// The version numbers of a GraphDef.
 struct GraphVersions {
   int producer = 0;
   int min_consumer = 0;
   std::vector<int> bad_consumers;
 };
 
-// A mutable graph. Cycles are only through NextIteration -> Merge once it is complete; see
-// CheckAcyclic() in graph_algorithms.h. Not thread-safe; a const Graph may be shared.
+// A mutable graph. A complete graph has no cycles but those through an edge from a NextIteration to
+// a Merge, see CheckAcyclic() in graph_algorithms.h. Not thread-safe; threads may share a const
+// Graph.
 class Graph {
  public:
-  // `library` gives the ops that are functions of this graph; may be null.
+  // `library` holds the functions of the graph, which nodes may have as ops; it may be null.
   explicit Graph(std::shared_ptr<const FunctionLibrary> library = nullptr);
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   std::unique_ptr<Graph> Clone() const;
 
-  // What nodes may use as op: a function of the library, else a registered op; null if unknown.
+  // Finds an op that nodes may have: a function of the library or a registered op. Returns null if
+  // there is none.
   const OpDef* FindOp(absl::string_view name) const;
 
-  // Adds an unconnected node; `attrs` are completed with the op's defaults and checked, and empty
+  // Adds a node without edges. Checks `attrs` and completes them with the defaults of the op; empty
   // lists get the type that the op declares.
   // Errors: ALREADY_EXISTS for a name in use; NOT_FOUND for an unknown op; INVALID_ARGUMENT from
   // CompleteAttrs(), for a malformed name, or for over 65,536 inputs or outputs.
   absl::StatusOr<Node*> AddNode(absl::string_view name, absl::string_view op, AttrMap attrs,
                                 absl::string_view device = "");
-  // As above, and connects `inputs` in order. Errors: those of Connect(), and INVALID_ARGUMENT if
-  // there are not as many inputs as the op takes; the graph is then unchanged.
+  // Adds a node and connects `inputs` in order. Errors: those of the other AddNode() and of
+  // Connect(), and INVALID_ARGUMENT for another number of inputs than the op takes; the graph is
+  // then unchanged.
   absl::StatusOr<Node*> AddNode(absl::string_view name, absl::string_view op, AttrMap attrs,
                                 const std::vector<Endpoint>& inputs, absl::string_view device = "");
 
-  // Connects (or reconnects) an input. Errors: INVALID_ARGUMENT, naming both nodes, if there is no
-  // such output or input or the dtypes differ (a ref output may feed a plain input).
+  // Connects an input, or connects it anew. Errors: INVALID_ARGUMENT, with both nodes, if there is
+  // no such output or input or if the dtypes differ. A reference may feed an input of the plain
+  // dtype.
   absl::Status Connect(Endpoint from, Node* to, int input);
-  // Adds a control edge unless it is there.
+  // Adds a control edge unless the graph has it already.
   void AddControlEdge(Node* from, Node* to);
   void RemoveControlEdge(Node* from, Node* to);
-  // Lets all data uses of `from` use `to` instead. On an error (that of Connect()) nothing changes.
+  // Connects all inputs that use `from` to `to` instead. Errors: those of Connect(); the graph is
+  // then unchanged.
   absl::Status ReplaceUses(Endpoint from, Endpoint to);
-  // Lets all control edges out of `from` start at `to`.
+  // Moves all control edges that start at `from` to start at `to`.
   void MoveControlOutputs(Node* from, Node* to);
-  // Drops a node and its edges. Uses of its outputs become unconnected.
+  // Removes a node and its edges. Inputs that used its outputs become unconnected.
   void Remove(Node* node);
 
-  // Null if there is none.
+  // Returns null if no node has this name.
   Node* FindNode(absl::string_view name) const;
-  // "node", "node:2", "^node" excluded. Errors: INVALID_ARGUMENT if malformed or the node has no
-  // such output; NOT_FOUND if there is no such node.
+  // Finds an output by a name such as "node" or "node:2". Errors: INVALID_ARGUMENT if the name is
+  // malformed or the node has no such output; NOT_FOUND if there is no such node.
   absl::StatusOr<Endpoint> FindEndpoint(absl::string_view tensor_name) const;
-  // `prefix`, or `prefix_N` with the first N that is free.
+  // Returns `prefix` if no node has that name, otherwise `prefix_N` with the first free N.
   std::string UniqueName(absl::string_view prefix);
 
-  // All nodes in order of id.
+  // Returns all nodes in order of id.
   std::vector<Node*> nodes() const;
   int num_nodes() const { return num_nodes_; }
-  int id_bound() const { return static_cast<int>(nodes_.size()); }  // all ids are below
-  Node* node(int id) const { return nodes_[id].get(); }             // null if removed
+  // All ids are less than this.
+  int id_bound() const { return static_cast<int>(nodes_.size()); }
+  // Null if the node was removed.
+  Node* node(int id) const { return nodes_[id].get(); }
 
   const std::shared_ptr<const FunctionLibrary>& library() const { return library_; }
-  // Requires that all functions called by nodes of this graph stay the same.
+  // Requires that functions which nodes of this graph call are the same in the new library.
   void set_library(std::shared_ptr<const FunctionLibrary> library) {
     library_ = std::move(library);
   }
@@ -152,7 +159,7 @@ class Graph {
   void set_versions(GraphVersions versions) { versions_ = std::move(versions); }
 
  private:
-  // Unconnects an input.
+  // Disconnects an input.
   void DropInput(Node* node, int input);
 
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -1,4 +1,4 @@
-// Cuts a graph down to what one kind of run needs.
+// Reduces a graph to the nodes that a run with given feeds and fetches needs.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// One kind of run, by tensor names ("node:index") and, for targets, node names. The key of the
-// executor cache.
+// What a run feeds, fetches and targets. Feeds and fetches are names of tensors ("node:index"),
+// targets are names of nodes. The session caches compiled steps by their signature.
 struct RunSignature {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
@@ -18,17 +18,17 @@ struct RunSignature {
   friend bool operator==(const RunSignature&, const RunSignature&) = default;
 };
 
-// A copy of the graph for one signature: each fed tensor is an `_Arg` node, each fetch a `_Retval`
-// node, as in FunctionBody; everything that fetches and targets do not need is gone.
+// A copy of the graph for one signature. Each fed tensor is an `_Arg` node and each fetch a
+// `_Retval` node, as in FunctionBody. Nodes that neither a fetch nor a target needs are removed.
 struct PrunedGraph {
   std::unique_ptr<Graph> graph;
-  std::vector<Node*> args;     // in order of feeds
-  std::vector<Node*> results;  // in order of fetches
+  std::vector<Node*> args;     // in the order of the feeds
+  std::vector<Node*> results;  // in the order of the fetches
   std::vector<Node*> targets;
 };
 
-// Errors: NOT_FOUND naming a feed, fetch or target that is not in the graph; INVALID_ARGUMENT for
-// one fed twice.
+// Errors: NOT_FOUND for a feed, fetch or target that is not in the graph; INVALID_ARGUMENT for a
+// tensor that is fed twice.
 absl::StatusOr<PrunedGraph> Prune(const Graph& graph, const RunSignature& signature);
 
 }  // namespace tessera
