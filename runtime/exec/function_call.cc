@@ -244,7 +244,7 @@ class DeviceIndexKernel : public OpKernel {
  private:
   Tensor index_;
 };
-REGISTER_KERNEL("DeviceIndex", kAnyDevice, DeviceIndexKernel).HostMemory("index");
+REGISTER_KERNEL("DeviceIndex", kCpu, DeviceIndexKernel);
 
 }  // namespace
 

@@ -274,8 +274,9 @@ absl::Status DeferredKernel::SetOutputs(KernelContext& ctx,
   ASSIGN_OR_RETURN(const std::vector<PartialShape> shapes, OutputShapes(ctx, variables));
   for (int i = 0; i < ctx.num_outputs(); ++i) {
     if (!shapes[i].known_rank() || !shapes[i].IsFullyDefined()) {
-      return absl::InternalError(absl::StrCat("the shape function of ", op_.name, " gives ",
-                                              shapes[i].ToString(), " for output ", i));
+      // Shape functions leave open what no valid input has.
+      return absl::InvalidArgumentError(absl::StrCat("the shape function of ", op_.name, " gives ",
+                                                     shapes[i].ToString(), " for output ", i));
     }
     ASSIGN_OR_RETURN(const Shape shape, shapes[i].AsShape());
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(i, shape));

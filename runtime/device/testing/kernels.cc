@@ -150,14 +150,20 @@ REGISTER_DEFERRED("Pack").TypeConstraint("T", kAll);
 REGISTER_DEFERRED("Pad").TypeConstraint("T", kAll).HostMemory("paddings");
 REGISTER_DEFERRED("PadV2").TypeConstraint("T", kAll).HostMemory("paddings");
 REGISTER_DEFERRED("ReverseV2").TypeConstraint("T", kAll).HostMemory("axis");
-REGISTER_DEFERRED("Slice").TypeConstraint("T", kAll).HostMemory("begin").HostMemory("size");
-REGISTER_DEFERRED("Split").TypeConstraint("T", kAll).HostMemory("split_dim");
-REGISTER_DEFERRED("SplitV")
+REGISTER_DEFERRED("Slice")
     .TypeConstraint("T", kAll)
+    .TypeConstraint("Index", kIntegers)
+    .HostMemory("begin")
+    .HostMemory("size");
+REGISTER_DEFERRED("Split").TypeConstraint("T", kAll).HostMemory("split_dim");
+REGISTER_SHAPED("SplitV", SplitV)
+    .TypeConstraint("T", kAll)
+    .TypeConstraint("Tlen", kIntegers)
     .HostMemory("size_splits")
     .HostMemory("split_dim");
 REGISTER_DEFERRED("StridedSlice")
     .TypeConstraint("T", kAll)
+    .TypeConstraint("Index", kIntegers)
     .HostMemory("begin")
     .HostMemory("end")
     .HostMemory("strides");

@@ -1,6 +1,8 @@
 #include "runtime/device/testing/output_shapes.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
@@ -11,8 +13,12 @@ namespace output_shapes {
 namespace {
 
 absl::Status Mismatch(const ShapeContext& c) {
-  return absl::InvalidArgumentError(absl::StrCat(c.op().name, " of ", c.input(0).ToString(),
-                                                 " and ", c.input(1).ToString(), " has no shape"));
+  std::string shapes;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    absl::StrAppend(&shapes, i == 0 ? "" : ", ", c.input(i).ToString());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(c.op().name, " cannot take inputs of the shapes ", shapes));
 }
 
 // The product of two stacks of matrices, whose leading dimensions broadcast.
@@ -53,6 +59,14 @@ absl::StatusOr<int64_t> Channels(const ShapeContext& c, const PartialShape& shap
   ASSIGN_OR_RETURN(const std::string format, c.attr<std::string>("data_format"));
   if (shape.rank() < 2) return Mismatch(c);
   return shape.dim(format == "NCHW" ? 1 : shape.rank() - 1);
+}
+
+// The axis in host input i. Errors: INVALID_ARGUMENT unless it is one number of [-rank, rank).
+absl::StatusOr<int> AxisInput(const ShapeContext& c, int i, int rank) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> axes, c.IntInput(i));
+  const int64_t axis = axes.empty() ? 0 : axes[0] < 0 ? axes[0] + rank : axes[0];
+  if (axes.size() != 1 || axis < 0 || axis >= rank) return Mismatch(c);
+  return static_cast<int>(axis);
 }
 
 absl::Status GivenByInput(ShapeContext& c, int i) {
@@ -96,13 +110,24 @@ absl::Status BiasAddGrad(ShapeContext& c) {
 }
 
 absl::Status ArgMax(ShapeContext& c) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> axes, c.IntInput(1));
-  const PartialShape& in = c.input(0);
-  const int64_t axis = axes.empty() ? 0 : axes[0] < 0 ? axes[0] + in.rank() : axes[0];
-  if (axes.size() != 1 || axis < 0 || axis >= in.rank()) return Mismatch(c);
-  std::vector<int64_t> dims(in.dims().begin(), in.dims().end());
+  ASSIGN_OR_RETURN(const int axis, AxisInput(c, 1, c.input(0).rank()));
+  std::vector<int64_t> dims(c.input(0).dims().begin(), c.input(0).dims().end());
   dims.erase(dims.begin() + axis);
   c.set_output(0, PartialShape(dims));
+  return absl::OkStatus();
+}
+
+absl::Status SplitV(ShapeContext& c) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, c.IntInput(1));
+  ASSIGN_OR_RETURN(const int axis, AxisInput(c, 2, c.input(0).rank()));
+  if (static_cast<int>(sizes.size()) != c.num_outputs()) return Mismatch(c);
+  int64_t left = c.input(0).dim(axis);
+  for (int64_t size : sizes) left -= std::max<int64_t>(0, size);
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    PartialShape shape = c.input(0);
+    shape.set_dim(axis, sizes[i] < 0 ? left : sizes[i]);
+    c.set_output(i, std::move(shape));
+  }
   return absl::OkStatus();
 }
 
