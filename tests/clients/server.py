@@ -110,9 +110,16 @@ class Server:
             config.write_text(config_text(models), encoding="utf-8")
             command.append(f"--model_config_file={config}")
         self.command = command + list(flags)
+        # Tests wait for lines of the log, whatever modules that use TensorFlow ask of theirs.
+        environment = dict(os.environ)
+        environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
         with open(self._log, "wb") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
             )
         try:
             self._wait_until_ready(ready_timeout)
