@@ -34,8 +34,8 @@ absl::StatusOr<bool> Fits(const KernelDef& kernel, const AttrMap& attrs) {
   return true;
 }
 
-std::string Describe(const KernelDef& kernel) {
-  std::string text = kernel.device_type;
+std::string Describe(const KernelDef& kernel, absl::string_view device_type) {
+  std::string text(device_type);
   for (const TypeConstraint& constraint : kernel.constraints) {
     absl::StrAppend(
         &text, " ", constraint.attr, " in {",
@@ -92,10 +92,13 @@ absl::StatusOr<const KernelDef*> KernelRegistry::Find(absl::string_view op,
   absl::ReaderMutexLock lock(&state_->mu);
   std::vector<const KernelDef*> on_device;
   if (auto it = state_->kernels.find(op); it != state_->kernels.end()) {
-    for (const absl::string_view type : {device_type, kAnyDevice}) {
+    for (const bool of_this_type : {true, false}) {
       const KernelDef* best = nullptr;
       for (const auto& kernel : it->second) {
-        if (kernel->device_type != type || kernel->label != label) continue;
+        if (kernel->label != label || kernel->devices.Names(device_type) != of_this_type ||
+            !kernel->devices.Contains(device_type)) {
+          continue;
+        }
         on_device.push_back(kernel.get());
         absl::StatusOr<bool> fits = Fits(*kernel, attrs);
         if (!fits.ok()) return fits.status();
@@ -112,8 +115,8 @@ absl::StatusOr<const KernelDef*> KernelRegistry::Find(absl::string_view op,
   return absl::NotFoundError(
       absl::StrCat("op ", op, " has no kernel for ", DescribeTypes(on_device, attrs), " on ",
                    device_type, "; there are: ",
-                   absl::StrJoin(on_device, "; ", [](std::string* out, const KernelDef* kernel) {
-                     absl::StrAppend(out, Describe(*kernel));
+                   absl::StrJoin(on_device, "; ", [&](std::string* out, const KernelDef* kernel) {
+                     absl::StrAppend(out, Describe(*kernel, device_type));
                    })));
 }
 
@@ -126,9 +129,8 @@ bool KernelRegistry::HasKernel(absl::string_view op, absl::string_view device_ty
   absl::ReaderMutexLock lock(&state_->mu);
   auto it = state_->kernels.find(op);
   return it != state_->kernels.end() &&
-         std::any_of(it->second.begin(), it->second.end(), [&](const auto& kernel) {
-           return kernel->device_type == device_type || kernel->device_type == kAnyDevice;
-         });
+         std::any_of(it->second.begin(), it->second.end(),
+                     [&](const auto& kernel) { return kernel->devices.Contains(device_type); });
 }
 
 std::vector<const KernelDef*> KernelRegistry::All() const {
@@ -140,8 +142,8 @@ std::vector<const KernelDef*> KernelRegistry::All() const {
   return all;
 }
 
-absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op, const AttrMap& attrs,
-                                      absl::Span<const DType> input_types,
+absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op,
+                                      const AttrMap& attrs, absl::Span<const DType> input_types,
                                       absl::Span<const DType> output_types, const Device& device) {
   const auto kinds = [&device](absl::Span<const DType> types) {
     std::vector<MemoryKind> result;
@@ -171,10 +173,10 @@ absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel(const KernelBuild& build)
   return kernel;
 }
 
-KernelBuilder::KernelBuilder(absl::string_view op, absl::string_view device_type, Create create)
+KernelBuilder::KernelBuilder(absl::string_view op, KernelDevices devices, Create create)
     : def_(std::make_unique<KernelDef>()) {
   def_->op = std::string(op);
-  def_->device_type = std::string(device_type);
+  def_->devices = std::move(devices);
   def_->create = create;
 }
 

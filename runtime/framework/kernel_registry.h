@@ -3,10 +3,10 @@
 
 #include <memory>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/framework/kernel.h"
 
 namespace tessera {
@@ -16,6 +16,31 @@ namespace tessera {
 // kernel registered for the device's own type goes before.
 inline constexpr absl::string_view kAnyDevice = "DEFAULT";
 
+// The devices that a kernel is registered for.
+class KernelDevices {
+ public:
+  using Predicate = bool (*)(absl::string_view device_type);
+
+  // All devices of one type, or kAnyDevice.
+  KernelDevices(absl::string_view type) : type_(type) {}  // NOLINT(google-explicit-constructor)
+  // The devices whose type `accepts`, which is asked whenever a kernel is looked for. A kernel
+  // registered for the device's own type goes before.
+  KernelDevices(Predicate accepts) : accepts_(accepts) {}  // NOLINT(google-explicit-constructor)
+
+  // True if the kernel is registered for this very type.
+  bool Names(absl::string_view device_type) const {
+    return accepts_ == nullptr && type_ == device_type;
+  }
+  bool Contains(absl::string_view device_type) const {
+    return accepts_ != nullptr ? accepts_(device_type)
+                               : type_ == device_type || type_ == kAnyDevice;
+  }
+
+ private:
+  std::string type_;
+  Predicate accepts_ = nullptr;
+};
+
 struct TypeConstraint {
   std::string attr;            // a type or list(type) attribute
   std::vector<DType> allowed;  // every type of the attribute must be one of these
@@ -24,7 +49,7 @@ struct TypeConstraint {
 // One registered kernel. Immutable.
 struct KernelDef {
   std::string op;
-  std::string device_type;
+  KernelDevices devices = kAnyDevice;
   std::vector<TypeConstraint> constraints;
   std::vector<std::string> host_memory_args;  // arguments that stay in host memory on a device
   std::string label;                          // matched against the node's `_kernel` attribute
@@ -39,9 +64,9 @@ class KernelRegistry {
   static KernelRegistry& Global();
   void Register(std::unique_ptr<KernelDef> kernel);
 
-  // The kernel for a node with complete attributes: one of the device's type, else one for any
-  // device. Errors: NOT_FOUND naming what is missing: the op on this device, or the dtype (with the
-  // dtypes there are).
+  // The kernel for a node with complete attributes: one registered for the device's type, else one
+  // for several types. Errors: NOT_FOUND naming what is missing: the op on this device, or the
+  // dtype (with the dtypes there are).
   absl::StatusOr<const KernelDef*> Find(absl::string_view op, absl::string_view device_type,
                                         const AttrMap& attrs) const;
   // True if the op has any kernel on any device.
@@ -64,8 +89,8 @@ struct KernelMemory {
 // What the registration says on `device`: host memory for declared arguments and for dtypes that
 // only the host holds, the device's own memory for the rest. The types are those of the node.
 // Errors: INTERNAL for a host memory argument that the op does not declare.
-absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op, const AttrMap& attrs,
-                                      absl::Span<const DType> input_types,
+absl::StatusOr<KernelMemory> MemoryOf(const KernelDef& kernel, const OpDef& op,
+                                      const AttrMap& attrs, absl::Span<const DType> input_types,
                                       absl::Span<const DType> output_types, const Device& device);
 
 // Builds the kernel of a node.
@@ -76,7 +101,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel(const KernelBuild& build)
 class KernelBuilder {
  public:
   using Create = std::unique_ptr<OpKernel> (*)(const KernelBuild&);
-  KernelBuilder(absl::string_view op, absl::string_view device_type, Create create);
+  KernelBuilder(absl::string_view op, KernelDevices devices, Create create);
   ~KernelBuilder();  // out of line: there are a thousand registrations
   KernelBuilder& TypeConstraint(absl::string_view attr, std::vector<DType> allowed);
   template <typename T>
@@ -94,19 +119,22 @@ class KernelBuilder {
 
 // Registers at static initialisation; `kernel` is a class with a constructor from KernelBuild:
 //   REGISTER_KERNEL("GatherV2", kCpu, GatherKernel).TypeConstraint("Tindices", {...});
+// For the devices that have the primitives a kernel is made of, see
+// runtime/kernels/primitives/primitive.h.
 struct KernelRegistration {
-  KernelRegistration(KernelBuilder& builder);                                    // NOLINT
+  KernelRegistration(KernelBuilder& builder);                                   // NOLINT
   KernelRegistration(KernelBuilder&& builder) : KernelRegistration(builder) {}  // NOLINT
 };
-#define REGISTER_KERNEL(op, device, ...) TESSERA_REGISTER_KERNEL(__COUNTER__, op, device, __VA_ARGS__)
+#define REGISTER_KERNEL(op, device, ...) \
+  TESSERA_REGISTER_KERNEL(__COUNTER__, op, device, __VA_ARGS__)
 #define TESSERA_REGISTER_KERNEL(counter, op, device, ...) \
   TESSERA_REGISTER_KERNEL_INNER(counter, op, device, __VA_ARGS__)
-#define TESSERA_REGISTER_KERNEL_INNER(counter, op, device, ...)                                  \
-  static const ::tessera::KernelRegistration kernel_registration_##counter [[maybe_unused]] =  \
-      ::tessera::KernelBuilder(                                                                  \
-          op, device,                                                                            \
-          [](const ::tessera::KernelBuild& build) -> std::unique_ptr<::tessera::OpKernel> {      \
-            return std::make_unique<__VA_ARGS__>(build);                                         \
+#define TESSERA_REGISTER_KERNEL_INNER(counter, op, device, ...)                               \
+  static const ::tessera::KernelRegistration kernel_registration_##counter [[maybe_unused]] = \
+      ::tessera::KernelBuilder(                                                               \
+          op, device,                                                                         \
+          [](const ::tessera::KernelBuild& build) -> std::unique_ptr<::tessera::OpKernel> {   \
+            return std::make_unique<__VA_ARGS__>(build);                                      \
           })
 
 }  // namespace tessera

@@ -19,7 +19,7 @@ TEST(RegisteredKernelsTest, HostMemoryNamesArgumentsOfTheOp) {
     if (op == nullptr) continue;  // a kernel without a declaration: tested with the declarations
     for (const std::string& arg : kernel->host_memory_args) {
       EXPECT_TRUE(Has(op->inputs, arg) || Has(op->outputs, arg))
-          << kernel->op << " on " << kernel->device_type << ": no argument '" << arg << "'";
+          << kernel->op << ": no argument '" << arg << "'";
     }
   }
 }
@@ -31,8 +31,7 @@ TEST(RegisteredKernelsTest, TypeConstraintsNameTypeAttributesOfTheOp) {
     for (const TypeConstraint& constraint : kernel->constraints) {
       const AttrDef* const attr = op->FindAttr(constraint.attr);
       EXPECT_TRUE(attr != nullptr && (attr->type == "type" || attr->type == "list(type)"))
-          << kernel->op << " on " << kernel->device_type << ": no attribute '" << constraint.attr
-          << "' of type 'type'";
+          << kernel->op << ": no attribute '" << constraint.attr << "' of type 'type'";
     }
   }
 }

@@ -1,0 +1,137 @@
+// Primitives: what op classes compute with. A primitive has one header, which is its contract, and
+// one implementation for each type of device.
+//
+//   // runtime/kernels/primitives/softmax.h
+//   struct Softmax {
+//     // Softmax over each of `rows` rows of `columns` elements. ...
+//     using Function = absl::Status(KernelContext& ctx, int64_t rows, int64_t columns,
+//                                   const Tensor& logits, Tensor* output);
+//   };
+//
+//   // runtime/kernels/primitives/cpu/softmax.cc
+//   REGISTER_PRIMITIVE(Softmax, kCpu, RunSoftmax);
+//
+//   // The op class, which checks attributes and shapes and allocates the outputs.
+//   class SoftmaxKernel : public OpKernel {
+//    public:
+//     explicit SoftmaxKernel(const KernelBuild& build) : softmax_(build) {}
+//     absl::Status Compute(KernelContext& ctx) override {
+//       ...
+//       return softmax_(ctx, rows, columns, ctx.input(0), output);
+//     }
+//    private:
+//     const Primitive<Softmax> softmax_;
+//   };
+//   REGISTER_KERNEL("Softmax", DevicesOf<Softmax>, SoftmaxKernel);
+//
+// A primitive with state, such as packed weights, is an abstract class whose Function makes one:
+//
+//   class MatMul {
+//    public:
+//     using Function = std::unique_ptr<MatMul>(const KernelBuild& build, ...);
+//     virtual ~MatMul() = default;
+//     virtual absl::Status Run(KernelContext& ctx, ...) = 0;
+//   };
+//
+//   std::unique_ptr<MatMul> matmul = Primitive<MatMul>(build)(build, ...);
+//
+// The tensors that a primitive is given lie in the memory of the kernel's device. On a device with
+// a stream a primitive enqueues its work on ctx.stream() and returns.
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "runtime/base/logging.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/framework/kernel_registry.h"
+
+namespace tessera {
+
+// The implementations of P, by type of device. Filled before main by REGISTER_PRIMITIVE.
+template <typename P>
+class PrimitiveImplementations {
+ public:
+  using Function = typename P::Function;
+
+  // Null if there is none on devices of this type.
+  static Function* Find(absl::string_view device_type) {
+    for (const Entry& entry : entries_) {
+      if (entry.function != nullptr && entry.device_type == device_type) return entry.function;
+    }
+    return nullptr;
+  }
+  // One implementation for each type of device, and at most kMaxDeviceTypes.
+  static void Add(absl::string_view device_type, Function* function) {
+    CHECK(Find(device_type) == nullptr) << "two implementations of a primitive on " << device_type;
+    for (Entry& entry : entries_) {
+      if (entry.function != nullptr) continue;
+      entry = {device_type, function};
+      return;
+    }
+    LOG(FATAL) << "implementations of a primitive on more than " << kMaxDeviceTypes << " devices";
+  }
+
+ private:
+  static constexpr int kMaxDeviceTypes = 4;
+  struct Entry {
+    absl::string_view device_type;  // of static storage
+    Function* function = nullptr;
+  };
+  // Constant initialisation: registrations in other files may come before anything here runs.
+  static inline constinit std::array<Entry, kMaxDeviceTypes> entries_{};
+};
+
+// The implementation of P for one kernel's device.
+template <typename P>
+class Primitive {
+ public:
+  // Fails the build if the kernel's device has no implementation; the primitive must not be called
+  // then. A kernel without a device runs on the CPU.
+  explicit Primitive(const KernelBuild& build) {
+    const absl::string_view type = build.device() == nullptr ? kCpu : build.device()->type();
+    function_ = PrimitiveImplementations<P>::Find(type);
+    if (function_ == nullptr) {
+      build.Fail(absl::InternalError(
+          absl::StrCat("a kernel of ", build.op().name, " needs what ", type, " does not have")));
+    }
+  }
+
+  template <typename... Args>
+  decltype(auto) operator()(Args&&... args) const {
+    return function_(std::forward<Args>(args)...);
+  }
+
+ private:
+  typename P::Function* function_;
+};
+
+// For REGISTER_KERNEL: the devices that implement all of these primitives.
+template <typename... P>
+inline constexpr KernelDevices::Predicate DevicesOf = [](absl::string_view device_type) {
+  return ((PrimitiveImplementations<P>::Find(device_type) != nullptr) && ...);
+};
+
+// See REGISTER_PRIMITIVE.
+template <typename P>
+struct PrimitiveRegistration {
+  PrimitiveRegistration(absl::string_view device_type, typename P::Function* function) {
+    PrimitiveImplementations<P>::Add(device_type, function);
+  }
+};
+
+}  // namespace tessera
+
+// Registers an implementation at static initialisation. The library of the file is alwayslink.
+#define REGISTER_PRIMITIVE(primitive, device_type, function) \
+  TESSERA_REGISTER_PRIMITIVE(__COUNTER__, primitive, device_type, function)
+#define TESSERA_REGISTER_PRIMITIVE(counter, primitive, device_type, function) \
+  TESSERA_REGISTER_PRIMITIVE_INNER(counter, primitive, device_type, function)
+#define TESSERA_REGISTER_PRIMITIVE_INNER(counter, primitive, device_type, function)         \
+  static const ::tessera::PrimitiveRegistration<primitive> primitive_registration_##counter \
+      [[maybe_unused]] {                                                                    \
+    device_type, function                                                                   \
+  }
