@@ -10,8 +10,12 @@ LOOP_COPTS = [
     "-fwrapv",
 ]
 
-def kernel_library(name, deps = [], copts = [], hdrs = []):
-    """NAME.cc, whose kernels are registered in every binary that links it."""
+def kernel_library(name, deps = [], copts = [], hdrs = [], primitives = []):
+    """NAME.cc, whose kernels are registered in every binary that links it.
+
+    `primitives` names the contracts in //runtime/kernels/primitives that it includes. The CPU's
+    implementations are linked in with them; no kernel includes those.
+    """
     native.cc_library(
         name = name,
         srcs = [name + ".cc"],
@@ -19,6 +23,12 @@ def kernel_library(name, deps = [], copts = [], hdrs = []):
         copts = copts,
         alwayslink = 1,
         deps = deps + [
+            "//runtime/kernels/primitives:" + primitive
+            for primitive in primitives
+        ] + [
+            "//runtime/kernels/primitives/cpu:" + primitive
+            for primitive in primitives
+        ] + [
             "//runtime/base:status",
             "//runtime/framework:kernel",
             "//runtime/tensor",

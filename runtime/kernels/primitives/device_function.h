@@ -1,0 +1,8 @@
+// Marks what runs on the host and, compiled by nvcc, on a GPU too: functors and number formats.
+#pragma once
+
+#ifdef __CUDACC__
+#define TESSERA_DEVICE_FUNCTION __host__ __device__
+#else
+#define TESSERA_DEVICE_FUNCTION
+#endif
