@@ -34,6 +34,23 @@ absl::StatusOr<bool> Fits(const KernelDef& kernel, const AttrMap& attrs) {
   return true;
 }
 
+bool HasHostOnlyType(const AttrMap& attrs) {
+  const auto is_host_only = [](DType type) { return !IsTriviallyCopyable(RemoveRef(type)); };
+  return std::any_of(attrs.begin(), attrs.end(), [&](const auto& attr) {
+    if (const DType* type = attr.second.template get<DType>()) return is_host_only(*type);
+    const auto* types = attr.second.template get<std::vector<DType>>();
+    return types != nullptr && std::any_of(types->begin(), types->end(), is_host_only);
+  });
+}
+
+// Whether the kernel computes in memory that cannot hold what the node's dtypes ask for: those made
+// of a device's primitives do, those registered by name know what they do.
+bool LacksMemoryFor(const AttrMap& attrs, const KernelDef& kernel, absl::string_view device_type) {
+  const bool by_primitives =
+      !kernel.devices.Names(device_type) && !kernel.devices.Names(kAnyDevice);
+  return by_primitives && device_type != kCpu && HasHostOnlyType(attrs);
+}
+
 std::string Describe(const KernelDef& kernel, absl::string_view device_type) {
   std::string text(device_type);
   for (const TypeConstraint& constraint : kernel.constraints) {
@@ -102,6 +119,7 @@ absl::StatusOr<const KernelDef*> KernelRegistry::Find(absl::string_view op,
         on_device.push_back(kernel.get());
         absl::StatusOr<bool> fits = Fits(*kernel, attrs);
         if (!fits.ok()) return fits.status();
+        if (*fits && LacksMemoryFor(attrs, *kernel, device_type)) fits = false;
         if (*fits && (best == nullptr || kernel->priority > best->priority)) best = kernel.get();
       }
       if (best != nullptr) return best;

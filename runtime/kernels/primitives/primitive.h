@@ -40,7 +40,6 @@
 #pragma once
 
 #include <array>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -100,16 +99,19 @@ class Primitive {
     }
   }
 
-  template <typename... Args>
-  decltype(auto) operator()(Args&&... args) const {
-    return function_(std::forward<Args>(args)...);
-  }
+  // A primitive is called as its function is; braced lists are accepted as arguments.
+  operator typename P::Function *() const {
+    return function_;
+  }  // NOLINT(google-explicit-constructor)
 
  private:
   typename P::Function* function_;
 };
 
-// For REGISTER_KERNEL: the devices that implement all of these primitives.
+// For REGISTER_KERNEL: the devices that implement all of these primitives. Elements of string,
+// resource and variant lie in host memory whatever the device, so that only the CPU's
+// implementations work on them: KernelRegistry::Find() finds such a kernel for nodes with these
+// dtypes on the CPU alone.
 template <typename... P>
 inline constexpr KernelDevices::Predicate DevicesOf = [](absl::string_view device_type) {
   return ((PrimitiveImplementations<P>::Find(device_type) != nullptr) && ...);

@@ -21,6 +21,7 @@ REGISTER_PRIMITIVE(Cube, "OTHER", [](int x) { return -x * x * x; });
 
 REGISTER_OP("SquareOfThree").Output("y: int32");
 REGISTER_OP("CubeOfThree").Output("y: int32");
+REGISTER_OP("OfAnyType").Input("x: T").Output("y: int32").Attr("T: type");
 
 template <typename P>
 class OfThreeKernel : public OpKernel {
@@ -35,6 +36,7 @@ class OfThreeKernel : public OpKernel {
   const Primitive<P> primitive_;
 };
 REGISTER_KERNEL("SquareOfThree", DevicesOf<Square>, OfThreeKernel<Square>);
+REGISTER_KERNEL("OfAnyType", DevicesOf<Square>, OfThreeKernel<Square>);
 REGISTER_KERNEL("CubeOfThree", (DevicesOf<Square, Cube>), OfThreeKernel<Cube>);
 
 // The result of the op on a device of type `device_type`.
@@ -66,6 +68,16 @@ TEST(PrimitiveTest, KernelsExistWhereAllTheirPrimitivesDo) {
   EXPECT_EQ(on_cpu.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(on_cpu.message(), HasSubstr("CubeOfThree has no kernel on CPU"));
   EXPECT_FALSE(KernelRegistry::Global().HasKernel("SquareOfThree", "THIRD"));
+}
+
+TEST(PrimitiveTest, OnlyTheCpusWorkOnElementsThatOnlyTheHostHolds) {
+  const auto find = [](absl::string_view device_type, DType dtype) {
+    return KernelRegistry::Global().Find("OfAnyType", device_type, {{"T", dtype}}).status().code();
+  };
+  EXPECT_EQ(find("OTHER", DType::kFloat), absl::StatusCode::kOk);
+  EXPECT_EQ(find(kCpu, DType::kString), absl::StatusCode::kOk);
+  EXPECT_EQ(find("OTHER", DType::kString), absl::StatusCode::kNotFound);
+  EXPECT_EQ(find("OTHER", DType::kVariant), absl::StatusCode::kNotFound);
 }
 
 }  // namespace
