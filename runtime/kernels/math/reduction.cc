@@ -1,13 +1,8 @@
 // Reductions over any axes: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm.
-#include "runtime/kernels/math/reduction.h"
-
-#include "runtime/base/logging.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/narrow_float.h"
-#include "runtime/kernels/primitives/cpu/reducers.h"
-#include "runtime/kernels/primitives/cpu/typed_reduction.h"
 #include "runtime/kernels/primitives/dtype_set.h"
+#include "runtime/kernels/primitives/reduce.h"
 
 namespace tessera {
 namespace {
@@ -29,11 +24,20 @@ absl::StatusOr<absl::InlinedVector<bool, 6>> ReducedAxes(const Shape& shape, con
   return reduced;
 }
 
+ReduceKind KindOf(absl::string_view op) {
+  if (op == "Sum") return ReduceKind::kSum;
+  if (op == "Mean") return ReduceKind::kMean;
+  if (op == "Prod") return ReduceKind::kProd;
+  if (op == "EuclideanNorm") return ReduceKind::kEuclideanNorm;
+  if (op == "Max") return ReduceKind::kMax;
+  if (op == "Min") return ReduceKind::kMin;
+  return op == "All" ? ReduceKind::kAll : ReduceKind::kAny;
+}
+
 class ReductionKernel : public OpKernel {
  public:
   explicit ReductionKernel(const KernelBuild& build)
-      : dtype_(build.output_types()[0]),
-        loops_(FindReductionLoops(build.op().name, dtype_)),
+      : reduce_(Primitive<Reduce>(build)(KindOf(build.op().name), build.output_types()[0])),
         keep_dims_(build.attr<bool>("keep_dims")) {}
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -47,21 +51,18 @@ class ReductionKernel : public OpKernel {
         shape.AddDim(1);
       }
     }
-    const ReductionPlan plan(x.shape(), reduced);
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, shape));
-    RunReduction(plan, loops_, dtype_, x.raw(), y->mutable_raw(), ctx.pool());
-    return absl::OkStatus();
+    return reduce_->Run(ctx, x, reduced, y);
   }
 
  private:
-  const DType dtype_;
-  const ReductionLoops loops_;
+  const std::unique_ptr<Reduce> reduce_;
   const bool keep_dims_;
 };
 
-#define REGISTER_REDUCTION(op, dtypes)        \
-  REGISTER_KERNEL(op, kCpu, ReductionKernel)  \
-      .TypeConstraint("T", DTypeList(dtypes)) \
+#define REGISTER_REDUCTION(op, dtypes)                    \
+  REGISTER_KERNEL(op, DevicesOf<Reduce>, ReductionKernel) \
+      .TypeConstraint("T", DTypeList(dtypes))             \
       .HostMemory("reduction_indices")
 
 REGISTER_REDUCTION("Sum", kNumeric);
@@ -70,32 +71,8 @@ REGISTER_REDUCTION("Prod", kNumeric);
 REGISTER_REDUCTION("EuclideanNorm", kNumeric);
 REGISTER_REDUCTION("Max", kReal);
 REGISTER_REDUCTION("Min", kReal);
-REGISTER_KERNEL("All", kCpu, ReductionKernel).HostMemory("reduction_indices");
-REGISTER_KERNEL("Any", kCpu, ReductionKernel).HostMemory("reduction_indices");
-
-template <typename R, DTypeSet kTypes>
-ReductionLoops LoopsOf(DType dtype) {
-  ReductionLoops loops{};
-  ForEachType<kTypes & ~kNarrowFloat>([&]<typename T>(TypeTag<T>) {
-    if (DTypeOf<T> == dtype) loops = MakeReductionLoops<R, T>();
-  });
-  CHECK(loops.init != nullptr) << "no reduction of " << DTypeName(dtype);
-  return loops;
-}
+REGISTER_KERNEL("All", DevicesOf<Reduce>, ReductionKernel).HostMemory("reduction_indices");
+REGISTER_KERNEL("Any", DevicesOf<Reduce>, ReductionKernel).HostMemory("reduction_indices");
 
 }  // namespace
-
-ReductionLoops FindReductionLoops(absl::string_view op, DType dtype) {
-  if (IsNarrowFloat(dtype)) dtype = DType::kFloat;
-  if (op == "Sum") return LoopsOf<reduce::Sum, kNumeric>(dtype);
-  if (op == "Mean") return LoopsOf<reduce::Mean, kNumeric>(dtype);
-  if (op == "Prod") return LoopsOf<reduce::Prod, kNumeric>(dtype);
-  if (op == "EuclideanNorm") return LoopsOf<reduce::EuclideanNorm, kNumeric>(dtype);
-  if (op == "Max") return LoopsOf<reduce::Max, kReal>(dtype);
-  if (op == "Min") return LoopsOf<reduce::Min, kReal>(dtype);
-  if (op == "All") return LoopsOf<reduce::All, kBool>(dtype);
-  CHECK(op == "Any") << "no reduction " << op;
-  return LoopsOf<reduce::Any, kBool>(dtype);
-}
-
 }  // namespace tessera

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/primitives/cpu/reducers.h"
 #include "runtime/kernels/primitives/cpu/typed_reduction.h"
 #include "runtime/kernels/primitives/cpu/vector_math.h"
+#include "runtime/kernels/primitives/reducers.h"
 
 namespace tessera {
 

@@ -1,0 +1,71 @@
+#include "runtime/kernels/primitives/arg_max.h"
+
+#include <limits>
+#include <type_traits>
+
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+// Halves compare as floats.
+template <typename T>
+using Compared =
+    std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
+                       T>;
+
+// The index of the greatest (least) of `count` elements, `stride` apart.
+template <typename T, bool kMax>
+int64_t FindExtreme(const T* x, int64_t count, int64_t stride) {
+  using C = Compared<T>;
+  using Limits = std::numeric_limits<C>;
+  C best = kMax ? Limits::lowest() : Limits::max();
+  int64_t index = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const C value = static_cast<C>(x[i * stride]);
+    if (kMax ? value > best : value < best) {
+      best = value;
+      index = i;
+    }
+  }
+  return index;
+}
+
+void Store(int64_t index, int64_t i, Tensor* y) {
+  switch (y->dtype()) {
+    case DType::kInt16:
+      y->data<int16_t>()[i] = static_cast<int16_t>(index);
+      break;
+    case DType::kUint16:
+      y->data<uint16_t>()[i] = static_cast<uint16_t>(index);
+      break;
+    case DType::kInt32:
+      y->data<int32_t>()[i] = static_cast<int32_t>(index);
+      break;
+    default:
+      y->data<int64_t>()[i] = index;
+  }
+}
+
+absl::Status RunArgMax(KernelContext& ctx, ReduceKind kind, const Tensor& x, int axis, Tensor* y) {
+  const int64_t count = x.dim(axis);
+  int64_t inner = 1;
+  for (int d = axis + 1; d < x.rank(); ++d) inner *= x.dim(d);
+  const auto find = [&]<typename T>() {
+    const auto extreme = kind == ReduceKind::kMax ? FindExtreme<T, true> : FindExtreme<T, false>;
+    const T* const data = x.data<T>();
+    ctx.ParallelFor(y->num_elements(), static_cast<double>(count), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const T* const first = data + o / inner * count * inner + o % inner;
+        Store(extreme(first, count, inner), o, y);
+      }
+    });
+    return absl::OkStatus();
+  };
+  if (x.dtype() == DType::kBool) return find.template operator()<bool>();
+  return VisitRealType(x.dtype(), find);
+}
+REGISTER_PRIMITIVE(ArgMax, kCpu, RunArgMax);
+
+}  // namespace
+}  // namespace tessera

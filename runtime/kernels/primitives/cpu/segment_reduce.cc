@@ -1,0 +1,107 @@
+#include "runtime/kernels/primitives/segment_reduce.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
+#include "runtime/kernels/primitives/cpu/reduction_table.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+template <typename T>
+T ValueOf(EmptySegment empty) {
+  switch (empty) {
+    case EmptySegment::kOne:
+      return T(1);
+    case EmptySegment::kLowest:
+      return Eigen::NumTraits<T>::lowest();
+    case EmptySegment::kHighest:
+      return Eigen::NumTraits<T>::highest();
+    case EmptySegment::kZero:
+      break;
+  }
+  return T(0);
+}
+
+class CpuSegmentReduce final : public SegmentReduce {
+ public:
+  CpuSegmentReduce(ReduceKind kind, DType dtype, EmptySegment empty)
+      : loops_(FindReductionLoops(kind, dtype)), empty_(empty) {}
+
+  absl::Status Run(KernelContext& ctx, const Tensor& data, const Tensor& segment_ids,
+                   Tensor* out) const override {
+    return segment_ids.dtype() == DType::kInt32
+               ? Reduce(ctx, data, segment_ids.flat<int32_t>(), out)
+               : Reduce(ctx, data, segment_ids.flat<int64_t>(), out);
+  }
+
+ private:
+  template <typename Id>
+  absl::Status Reduce(KernelContext& ctx, const Tensor& data, absl::Span<const Id> ids,
+                      Tensor* out) const {
+    const int64_t segments = out->dim(0);
+    for (const Id id : ids) {
+      if (id < segments) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("segment number ", id, " is not below 'num_segments', ", segments));
+    }
+    if (out->num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Tensor sizes, ctx.AllocateTemp(DType::kInt64, {segments}));
+    int64_t* const counts = sizes.data<int64_t>();
+    std::fill_n(counts, segments, 0);
+    for (const Id id : ids) {
+      if (id >= 0) ++counts[id];
+    }
+    const bool narrow = IsNarrowFloat(data.dtype());
+    Tensor from = data, to = *out;
+    if (narrow) {
+      ASSIGN_OR_RETURN(from, WidenToFloat(data, ctx.host_allocator()));
+      ASSIGN_OR_RETURN(to, ctx.AllocateTemp(DType::kFloat, out->shape()));
+    }
+    const int64_t columns = to.num_elements() / segments;
+    const int64_t size = loops_.size;
+    ctx.ParallelFor(
+        columns, 0.5 * static_cast<double>(ids.size()), [&](int64_t begin, int64_t end) {
+          const int64_t count = end - begin;
+          char* const acc = to.mutable_raw() + begin * size;
+          const char* const in = from.raw() + begin * size;
+          const int64_t row = columns * size;
+          for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
+          for (size_t i = 0; i < ids.size(); ++i) {
+            if (ids[i] < 0) continue;
+            loops_.rows(acc + ids[i] * row, in + static_cast<int64_t>(i) * row, 0, 1, count);
+          }
+          for (int64_t s = 0; s < segments; ++s) {
+            if (counts[s] > 0) loops_.finish(acc + s * row, count, counts[s], acc + s * row);
+          }
+        });
+    if (narrow) NarrowFromFloat(to, out);
+    return FillEmpty(counts, segments, columns, out);
+  }
+
+  absl::Status FillEmpty(const int64_t* counts, int64_t segments, int64_t columns,
+                         Tensor* out) const {
+    return VisitNumericType(out->dtype(), [&]<typename T>() {
+      for (int64_t s = 0; s < segments; ++s) {
+        if (counts[s] > 0) continue;
+        std::fill_n(out->data<T>() + s * columns, columns, ValueOf<T>(empty_));
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  const ReductionLoops loops_;
+  const EmptySegment empty_;
+};
+
+REGISTER_PRIMITIVE(SegmentReduce, kCpu,
+                   [](ReduceKind kind, DType dtype,
+                      EmptySegment empty) -> std::unique_ptr<SegmentReduce> {
+                     return std::make_unique<CpuSegmentReduce>(kind, dtype, empty);
+                   });
+
+}  // namespace
+}  // namespace tessera

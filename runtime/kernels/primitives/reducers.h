@@ -1,0 +1,177 @@
+// The reductions as functors on single elements, for every device.
+//
+//   struct Sum {
+//     template <typename T> static T Neutral();                      // the accumulator of nothing
+//     template <typename T> T Add(T acc, T x) const;                 // with one more element
+//     template <typename T> T Merge(T acc, T other) const;           // two accumulators in one
+//     template <typename T> T Result(T acc, int64_t count) const;    // of `count` elements
+//   };
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "runtime/kernels/primitives/device_function.h"
+
+namespace tessera::reduce {
+
+struct Sum {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION static T Neutral() {
+    return T{0};
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    return acc + x;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return acc + other;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return acc;
+  }
+};
+
+struct Mean : Sum {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t count) const {
+    if (std::is_integral_v<T> && count == 0) return acc;
+    return acc / static_cast<T>(count);
+  }
+};
+
+struct EuclideanNorm : Sum {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    return acc + x * x;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION std::complex<T> Add(std::complex<T> acc, std::complex<T> x) const {
+    return acc + std::norm(x);
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return static_cast<T>(std::sqrt(acc));
+  }
+};
+
+struct HalfSumOfSquares : EuclideanNorm {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return acc / 2;
+  }
+};
+
+struct Prod {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION static T Neutral() {
+    return T{1};
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    return acc * x;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return acc * other;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return acc;
+  }
+};
+
+// NaN wins; of nothing the result is the least value there is.
+struct Max {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION static T Neutral() {
+    if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::lowest();
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    const T chosen = acc > x ? acc : x;  // x if that is NaN
+    if constexpr (std::is_floating_point_v<T>) return acc != acc ? acc : chosen;
+    return chosen;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return Add(acc, other);
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return acc;
+  }
+};
+struct Min {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION static T Neutral() {
+    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::max();
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    const T chosen = acc < x ? acc : x;  // x if that is NaN
+    if constexpr (std::is_floating_point_v<T>) return acc != acc ? acc : chosen;
+    return chosen;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return Add(acc, other);
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return acc;
+  }
+};
+
+// log(sum(exp(x))), without overflow; minus infinity of nothing. A NaN counts as the total before
+// it, as in TensorFlow.
+struct LogSumExp {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION static T Neutral() {
+    return -std::numeric_limits<T>::infinity();
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    const T high = acc < x ? x : acc, low = x < acc ? x : acc;
+    if (!(low > Neutral<T>())) return high;
+    return high + std::log1p(std::exp(low - high));
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return Add(acc, other);
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
+    return acc;
+  }
+};
+
+struct All : Prod {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    return acc & x;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return acc & other;
+  }
+};
+struct Any : Sum {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
+    return acc | x;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
+    return acc | other;
+  }
+};
+
+}  // namespace tessera::reduce

@@ -1,0 +1,33 @@
+// Reductions of the rows that share a segment number.
+#pragma once
+
+#include <memory>
+
+#include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/reduce.h"
+
+namespace tessera {
+
+// What a segment without rows holds.
+enum class EmptySegment { kZero, kOne, kLowest, kHighest };
+
+// One kind of reduction (kSum, kMean, kProd; kMax and kMin of real numbers) of rows of one numeric
+// dtype. Thread-safe.
+class SegmentReduce {
+ public:
+  using Function = std::unique_ptr<SegmentReduce>(ReduceKind kind, DType dtype, EmptySegment empty);
+  virtual ~SegmentReduce() = default;
+
+  // Row s of `out` becomes the reduction of the rows i of `data` with segment_ids[i] == s. `data`
+  // holds as many rows as there are ids, each of as many elements as a row of `out`, however its
+  // own dimensions are cut. Rows with a negative id are left out. The ids, int32 or int64 and of
+  // any rank, lie in host memory or in that of the device.
+  //
+  // The rows of a segment are added in their order; half and bfloat16 accumulate in float.
+  // Errors: INVALID_ARGUMENT for an id that is no row of `out`. A device that cannot see the ids
+  // before it returns leaves such rows out.
+  virtual absl::Status Run(KernelContext& ctx, const Tensor& data, const Tensor& segment_ids,
+                           Tensor* out) const = 0;
+};
+
+}  // namespace tessera
