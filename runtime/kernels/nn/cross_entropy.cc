@@ -1,56 +1,30 @@
 // Cross entropy of softmax, with its gradient: labels as distributions or as class numbers.
-#include <vector>
+#include "runtime/kernels/primitives/cross_entropy.h"
 
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast.h"
-#include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/narrow_float.h"
-#include "runtime/kernels/primitives/cpu/softmax_row.h"
-#include "runtime/kernels/primitives/cpu/strided_loop.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 
 namespace tessera {
 namespace {
 
-// Runs `compute` on float tensors in place of narrow ones: input `logits` (and `labels` if they
-// have its dtype) and both outputs.
-template <typename Compute>
-absl::Status ComputeWide(KernelContext& ctx, const Tensor& logits, Tensor* loss, Tensor* gradient,
-                         Compute compute) {
-  if (!IsNarrowFloat(logits.dtype())) return compute(logits, loss, gradient);
-  ASSIGN_OR_RETURN(const Tensor wide, WidenToFloat(logits, ctx.host_allocator()));
-  ASSIGN_OR_RETURN(Tensor wide_loss, ctx.AllocateTemp(DType::kFloat, loss->shape()));
-  ASSIGN_OR_RETURN(Tensor wide_gradient, ctx.AllocateTemp(DType::kFloat, gradient->shape()));
-  RETURN_IF_ERROR(compute(wide, &wide_loss, &wide_gradient));
-  NarrowFromFloat(wide_loss, loss);
-  NarrowFromFloat(wide_gradient, gradient);
-  return absl::OkStatus();
-}
-
-// Loss and gradient of one row: sum(labels * (log(sum(exp(x))) - x)), softmax(x) - labels.
-// `gradient` must not overlap the others.
-template <typename T>
-T CrossEntropyRow(const T* x, const T* labels, int64_t label_stride, int64_t count, T* gradient) {
-  T max;
-  const T sum = ExpRow(x, count, gradient, &max);
-  const T log_sum = std::log(sum);
-  T loss = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const T label = labels[i * label_stride];
-    if (label != T{0}) loss += label * (log_sum - (x[i] - max));
-    gradient[i] = gradient[i] / sum - label;
-  }
-  return loss;
+// How a tensor of `shape` is read as a matrix that it broadcasts to.
+MatrixStrides StridesOf(const Shape& shape) {
+  const int rank = shape.rank();
+  const int64_t columns = rank < 1 ? 1 : shape.dim(rank - 1);
+  const int64_t rows = rank < 2 ? 1 : shape.dim(0);
+  return {.row = rows == 1 ? 0 : columns, .column = columns == 1 ? 0 : 1};
 }
 
 // Errors: INVALID_ARGUMENT unless features and labels broadcast to one matrix.
 class SoftmaxCrossEntropyKernel : public OpKernel {
  public:
-  explicit SoftmaxCrossEntropyKernel(const KernelBuild&) {}
+  explicit SoftmaxCrossEntropyKernel(const KernelBuild& build) : cross_entropy_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& features = ctx.input(0);
-    Tensor labels = ctx.input(1);
+    const Tensor& labels = ctx.input(1);
     ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(features.shape(), labels.shape()));
     if (!shape.IsMatrix()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -58,46 +32,22 @@ class SoftmaxCrossEntropyKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * loss, ctx.AllocateOutput(0, Shape{shape.dim(0)}));
     ASSIGN_OR_RETURN(Tensor * gradient, ctx.AllocateOutput(1, shape));
-    if (IsNarrowFloat(labels.dtype())) {
-      ASSIGN_OR_RETURN(labels, WidenToFloat(labels, ctx.host_allocator()));
-    }
-    return ComputeWide(
-        ctx, features, loss, gradient, [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
-          return x.dtype() == DType::kDouble ? Run<double>(ctx, x, labels, shape, loss, gradient)
-                                             : Run<float>(ctx, x, labels, shape, loss, gradient);
-        });
+    return cross_entropy_(ctx, features, StridesOf(features.shape()), labels,
+                          StridesOf(labels.shape()), loss, gradient);
   }
 
  private:
-  template <typename T>
-  static absl::Status Run(KernelContext& ctx, const Tensor& x, const Tensor& labels,
-                          const Shape& shape, Tensor* loss, Tensor* gradient) {
-    const int64_t columns = shape.dim(1);
-    const ByteStrides xs = BroadcastByteStrides(x.shape(), shape, 1);
-    const ByteStrides ls = BroadcastByteStrides(labels.shape(), shape, 1);
-    ctx.ParallelFor(shape.dim(0), 3.0 * columns, [&](int64_t begin, int64_t end) {
-      std::vector<T> repeated;
-      for (int64_t row = begin; row < end; ++row) {
-        const T* logits = x.data<T>() + row * xs[0];
-        if (xs[1] == 0 && columns > 1) {
-          repeated.assign(columns, *logits);
-          logits = repeated.data();
-        }
-        loss->data<T>()[row] = CrossEntropyRow(logits, labels.data<T>() + row * ls[0], ls[1],
-                                               columns, gradient->data<T>() + row * columns);
-      }
-    });
-    return absl::OkStatus();
-  }
+  const Primitive<SoftmaxCrossEntropy> cross_entropy_;
 };
-REGISTER_KERNEL("SoftmaxCrossEntropyWithLogits", kCpu, SoftmaxCrossEntropyKernel)
+REGISTER_KERNEL("SoftmaxCrossEntropyWithLogits", DevicesOf<SoftmaxCrossEntropy>,
+                SoftmaxCrossEntropyKernel)
     .TypeConstraint("T", DTypeList(kFloating));
 
 // Errors: INVALID_ARGUMENT for shapes other than [batch, classes] and [batch], no classes, or a
 // label that is no class.
 class SparseSoftmaxCrossEntropyKernel : public OpKernel {
  public:
-  explicit SparseSoftmaxCrossEntropyKernel(const KernelBuild&) {}
+  explicit SparseSoftmaxCrossEntropyKernel(const KernelBuild& build) : cross_entropy_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& features = ctx.input(0);
@@ -113,41 +63,14 @@ class SparseSoftmaxCrossEntropyKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * loss, ctx.AllocateOutput(0, labels.shape()));
     ASSIGN_OR_RETURN(Tensor * gradient, ctx.AllocateOutput(1, features.shape()));
-    ASSIGN_OR_RETURN(const IndexVector classes, ReadIndexVector(labels, "labels"));
-    for (const int64_t label : classes) {
-      if (label < 0 || label >= features.dim(1)) {
-        return absl::InvalidArgumentError(absl::StrCat("label ", label, " is not one of the ",
-                                                       features.dim(1), " classes [0, ",
-                                                       features.dim(1), ")"));
-      }
-    }
-    return ComputeWide(
-        ctx, features, loss, gradient, [&](const Tensor& x, Tensor* loss, Tensor* gradient) {
-          return x.dtype() == DType::kDouble ? Run<double>(ctx, x, classes, loss, gradient)
-                                             : Run<float>(ctx, x, classes, loss, gradient);
-        });
+    return cross_entropy_(ctx, features, labels, loss, gradient);
   }
 
  private:
-  template <typename T>
-  static absl::Status Run(KernelContext& ctx, const Tensor& x, const IndexVector& labels,
-                          Tensor* loss, Tensor* gradient) {
-    const int64_t columns = x.dim(1);
-    ctx.ParallelFor(x.dim(0), 3.0 * columns, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* const logits = x.data<T>() + row * columns;
-        T* const out = gradient->data<T>() + row * columns;
-        T max;
-        const T sum = ExpRow(logits, columns, out, &max);
-        loss->data<T>()[row] = std::log(sum) - (logits[labels[row]] - max);
-        for (int64_t i = 0; i < columns; ++i) out[i] /= sum;
-        out[labels[row]] -= T{1};
-      }
-    });
-    return absl::OkStatus();
-  }
+  const Primitive<SparseSoftmaxCrossEntropy> cross_entropy_;
 };
-REGISTER_KERNEL("SparseSoftmaxCrossEntropyWithLogits", kCpu, SparseSoftmaxCrossEntropyKernel)
+REGISTER_KERNEL("SparseSoftmaxCrossEntropyWithLogits", DevicesOf<SparseSoftmaxCrossEntropy>,
+                SparseSoftmaxCrossEntropyKernel)
     .TypeConstraint("T", DTypeList(kFloating));
 
 }  // namespace

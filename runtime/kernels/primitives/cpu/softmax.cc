@@ -1,0 +1,66 @@
+#include "runtime/kernels/primitives/softmax.h"
+
+#include <vector>
+
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
+#include "runtime/kernels/primitives/cpu/softmax_row.h"
+
+namespace tessera {
+namespace {
+
+template <typename T>
+void Row(SoftmaxKind kind, const T* x, int64_t count, T* out, std::vector<T>* scratch) {
+  if (kind == SoftmaxKind::kLogSoftmax) {
+    scratch->resize(count);
+    LogSoftmaxRow(x, count, out, scratch->data());
+  } else {
+    SoftmaxRow(x, count, out);
+  }
+}
+
+// Rows [begin, end) of a type that is computed in itself.
+template <typename T>
+void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
+          char* out) {
+  std::vector<T> scratch;
+  for (int64_t offset = begin * columns; offset < end * columns; offset += columns) {
+    Row(kind, reinterpret_cast<const T*>(in) + offset, columns, reinterpret_cast<T*>(out) + offset,
+        &scratch);
+  }
+}
+
+// The same, of a type that is computed in float.
+template <typename T>
+void NarrowRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
+                char* out) {
+  std::vector<float> row(columns), scratch;
+  for (int64_t offset = begin * columns; offset < end * columns; offset += columns) {
+    ToFloat(reinterpret_cast<const T*>(in) + offset, row.data(), columns);
+    Row(kind, row.data(), columns, row.data(), &scratch);
+    FromFloat(row.data(), reinterpret_cast<T*>(out) + offset, columns);
+  }
+}
+
+absl::Status RunSoftmax(KernelContext& ctx, SoftmaxKind kind, int64_t rows, int64_t columns,
+                        const Tensor& logits, Tensor* output) {
+  const DType dtype = logits.dtype();
+  const char* const in = logits.raw();
+  char* const out = output->mutable_raw();
+  ctx.ParallelFor(rows, 1.5 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
+    switch (dtype) {
+      case DType::kFloat:
+        return Rows<float>(kind, in, begin, end, columns, out);
+      case DType::kDouble:
+        return Rows<double>(kind, in, begin, end, columns, out);
+      case DType::kHalf:
+        return NarrowRows<Eigen::half>(kind, in, begin, end, columns, out);
+      default:
+        return NarrowRows<Eigen::bfloat16>(kind, in, begin, end, columns, out);
+    }
+  });
+  return absl::OkStatus();
+}
+REGISTER_PRIMITIVE(Softmax, kCpu, RunSoftmax);
+
+}  // namespace
+}  // namespace tessera
