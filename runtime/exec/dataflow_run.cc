@@ -394,9 +394,8 @@ absl::Status DataflowRun::PutResult(const Ready& ready) {
 void DataflowRun::Fail(const absl::Status& status) {
   {
     absl::MutexLock lock(&mu_);
-    if (failed_.load(std::memory_order_relaxed)) return;
-    status_ = status;
-    failed_.store(true, std::memory_order_release);
+    AddError(status, &status_);
+    if (failed_.exchange(true, std::memory_order_acq_rel)) return;
   }
   FailStep(*step_, status);
 }

@@ -35,7 +35,7 @@ class PartsRun {
     if (!status.ok()) {
       {
         absl::MutexLock lock(&mu_);
-        if (status_.ok()) status_ = status;
+        AddError(status, &status_);
       }
       // What other parts still wait for will not come.
       FailStep(step_, status);

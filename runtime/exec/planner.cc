@@ -4,12 +4,16 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/memory_copies.h"
+#include "runtime/graph/function.h"
+#include "runtime/graph/function_calls.h"
 #include "runtime/graph/partition.h"
 #include "runtime/graph/placer.h"
+#include "runtime/graph/resource_names.h"
 #include "runtime/optimize/inline_functions.h"
 
 namespace tessera {
@@ -34,12 +38,8 @@ class Planner {
   }
 
   absl::StatusOr<Plan> Run() {
-    const bool place = NeedsPlacement();
-    if (place) {
-      if (options_.optimize) InlineCalls();
-      if (options_.caller != nullptr) PutArgsAndResultsOnCaller();
-      RETURN_IF_ERROR(PlaceNodes(/*log=*/false));
-    }
+    const bool place = options_.NeedPlacement();
+    if (place) RETURN_IF_ERROR(InlineAndPlace());
     if (options_.optimize) {
       if (absl::Status status = Optimize(item_, options_.optimizer); !status.ok()) {
         LOG(WARNING) << "a graph runs less optimised than it could: " << status.ToString();
@@ -54,12 +54,23 @@ class Planner {
     return Split(place);
   }
 
- private:
-  // A single device that takes whatever asks for another needs no placement.
-  bool NeedsPlacement() const {
-    return options_.devices.size() > 1 || !options_.allow_soft_placement;
+  // The first steps of Run(), which decide where resources live.
+  absl::Status InlineAndPlace() {
+    if (options_.optimize) InlineCalls();
+    if (options_.caller != nullptr) PutArgsAndResultsOnCaller();
+    return PlaceNodes(/*log=*/false);
   }
 
+  const Graph& graph() const { return graph_; }
+
+  Device* Find(const std::string& name) const {
+    for (Device* device : options_.devices) {
+      if (device->full_name() == name) return device;
+    }
+    return nullptr;
+  }
+
+ private:
   void InlineCalls() {
     const std::vector<std::string>& disabled = options_.optimizer.disabled_passes;
     const InlineFunctionsPass pass;
@@ -71,10 +82,20 @@ class Planner {
   }
 
   absl::Status PlaceNodes(bool log) {
-    return Place(order_,
-                 {.allow_soft_placement = options_.allow_soft_placement,
-                  .log_device_placement = log},
-                 &graph_);
+    if (options_.resource_places != nullptr) PutResourcesInTheirPlaces();
+    return Place(
+        order_,
+        {.allow_soft_placement = options_.allow_soft_placement, .log_device_placement = log},
+        &graph_);
+  }
+
+  void PutResourcesInTheirPlaces() {
+    for (Node* node : graph_.nodes()) {
+      for (const std::string& name : ResourceNames(*node)) {
+        const auto place = options_.resource_places->find(name);
+        if (place != options_.resource_places->end()) node->set_device(place->second);
+      }
+    }
   }
 
   static bool IsFree(DType type) { return !IsRef(type) && type != DType::kResource; }
@@ -160,13 +181,6 @@ class Planner {
     return name == nullptr ? options_.devices.front() : Find(*name);
   }
 
-  const Device* Find(const std::string& name) const {
-    for (const Device* device : options_.devices) {
-      if (device->full_name() == name) return device;
-    }
-    return nullptr;
-  }
-
   PlanInput input_;
   const PlanOptions& options_;
   Graph& graph_;
@@ -174,10 +188,89 @@ class Planner {
   std::vector<Device*> order_;
 };
 
+// Follows calls from a graph into the functions' bodies, each once for every device that calls it.
+class ResourcePlacer {
+ public:
+  explicit ResourcePlacer(const PlanOptions& options) : options_(options) {
+    if (options.resource_places != nullptr) places_ = *options.resource_places;
+  }
+
+  absl::StatusOr<ResourcePlaces> Run(const Graph& graph) {
+    // A body that cannot use a resource where it is takes it elsewhere, and all begins anew. Bodies
+    // that want the same one in different places will not come to an end.
+    constexpr int kMaxRounds = 10;
+    for (int round = 0; round < kMaxRounds; ++round) {
+      visited_.clear();
+      has_moved_ = false;
+      PlanInput input;
+      input.graph = graph.Clone();
+      RETURN_IF_ERROR(Visit(std::move(input), options_.caller));
+      while (!pending_.empty()) {
+        const Call call = std::move(pending_.back());
+        pending_.pop_back();
+        absl::StatusOr<FunctionBody> body = call.library->Instantiate(call.function);
+        if (!body.ok()) continue;  // which a plan with the call will tell
+        RETURN_IF_ERROR(Visit({.graph = std::move(body->graph),
+                               .args = std::move(body->args),
+                               .results = std::move(body->results),
+                               .targets = std::move(body->control_results)},
+                              call.device));
+      }
+      if (!has_moved_) break;
+    }
+    return places_;
+  }
+
+ private:
+  struct Call {
+    std::shared_ptr<const FunctionLibrary> library;
+    FunctionRef function;
+    Device* device;
+  };
+
+  // Adds the calls that come with the graph to `pending_`.
+  absl::Status Visit(PlanInput input, Device* caller) {
+    PlanOptions options = options_;
+    options.caller = caller;
+    options.resource_places = std::make_shared<ResourcePlaces>(places_);
+    Planner planner(std::move(input), options);
+    RETURN_IF_ERROR(planner.InlineAndPlace());
+    const Graph& graph = planner.graph();
+    for (const Node* node : graph.nodes()) {
+      for (const std::string& name : ResourceNames(*node)) PutOn(node->device(), name);
+      for (FunctionRef& function : CallsOf(graph, *node).functions) {
+        const std::string key = absl::StrCat(node->device(), " ", AttrValue(function).ToString());
+        if (!visited_.insert(key).second) continue;
+        pending_.push_back({graph.library(), std::move(function), planner.Find(node->device())});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void PutOn(const std::string& device, const std::string& name) {
+    const auto [place, is_new] = places_.emplace(name, device);
+    if (is_new || place->second == device) return;
+    // What had a place before may have a value there.
+    if (options_.resource_places != nullptr && options_.resource_places->contains(name)) return;
+    place->second = device;
+    has_moved_ = true;
+  }
+
+  const PlanOptions& options_;
+  ResourcePlaces places_;
+  std::vector<Call> pending_;
+  absl::flat_hash_set<std::string> visited_;  // device and function
+  bool has_moved_ = false;
+};
+
 }  // namespace
 
 absl::StatusOr<Plan> MakePlan(PlanInput input, const PlanOptions& options) {
   return Planner(std::move(input), options).Run();
+}
+
+absl::StatusOr<ResourcePlaces> PlaceResources(const Graph& graph, const PlanOptions& options) {
+  return ResourcePlacer(options).Run(graph);
 }
 
 }  // namespace tessera

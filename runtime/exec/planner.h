@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ struct Plan {
   BoundaryMemory boundary;
 };
 
+// On which device a resource lives, by its name (runtime/graph/resource_names.h). What a run leaves
+// in a variable stays in the memory of one device, so that all plans of a session must agree on it.
+using ResourcePlaces = std::map<std::string, std::string>;
+
 struct PlanOptions {
   // Where nodes may go; a node that asks for no device goes to the first that has a kernel for it.
   // There is a CPU among them. They outlive the plan.
@@ -57,6 +62,11 @@ struct PlanOptions {
   // those who read and give them.
   Device* caller = nullptr;
   bool results_on_host = false;
+  // Where resources live; others are placed by each plan for itself. Null: all others.
+  std::shared_ptr<const ResourcePlaces> resource_places;
+
+  // A single device that takes whatever asks for another needs no placement.
+  bool NeedPlacement() const { return devices.size() > 1 || !allow_soft_placement; }
 };
 
 // The one way from a graph to something that can be compiled, of runs, callables, partial runs and
@@ -65,5 +75,10 @@ struct PlanOptions {
 // body go where they can run best, and not where their call would have been.
 // Errors: those of Place() and Partition(). A pass that fails is left out, with a warning.
 absl::StatusOr<Plan> MakePlan(PlanInput input, const PlanOptions& options);
+
+// Decides where the resources of a whole graph and of the functions that it calls live, so that any
+// part of it can run there. Those in `options.resource_places` stay where they are, and are in the
+// result. Errors: those of Place().
+absl::StatusOr<ResourcePlaces> PlaceResources(const Graph& graph, const PlanOptions& options);
 
 }  // namespace tessera

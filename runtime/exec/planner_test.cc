@@ -37,9 +37,10 @@ class NoKernel final : public OpKernel {
   explicit NoKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext&) override { return absl::InternalError("only planned"); }
 };
-REGISTER_KERNEL("TestAdd", "PAPER", NoKernel);
+constexpr absl::string_view kPaper = "PAPER";
+REGISTER_KERNEL("TestAdd", kPaper, NoKernel);
 // Reads its second input on the host.
-REGISTER_KERNEL("TestLess", "PAPER", NoKernel).HostMemory("y");
+REGISTER_KERNEL("TestLess", kPaper, NoKernel).HostMemory("y");
 
 constexpr char kCpu0[] = "/job:t/replica:0/task:0/device:CPU:0";
 constexpr char kPaper0[] = "/job:t/replica:0/task:0/device:PAPER:0";
@@ -215,6 +216,62 @@ TEST_F(PlannerTest, ADeviceThatIsNotThereIsRefusedUnlessPlacementIsSoft) {
   const auto plan = PlanOf(g);
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(plan.status().message().find("/device:GPU:7"), absl::string_view::npos);
+}
+
+REGISTER_OP("TestReadOnPaper").Input("v: resource").Output("y: int32").Reads("v");
+REGISTER_KERNEL("TestReadOnPaper", kCpu, NoKernel);
+REGISTER_KERNEL("TestReadOnPaper", kPaper, NoKernel);
+REGISTER_OP("TestWriteOnCpu").Input("v: resource").Input("x: int32").Writes("v");
+REGISTER_KERNEL("TestWriteOnCpu", kCpu, NoKernel);
+
+constexpr char kWriteInFunction[] = R"(
+  function {
+    signature {
+      name: "write"
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+      is_stateful: true
+    }
+    node_def { name: "own" op: "VarHandleOp"
+               attr { key: "dtype" value { type: DT_INT32 } }
+               attr { key: "shape" value { shape {} } }
+               attr { key: "shared_name" value { s: "v" } } }
+    node_def { name: "write" op: "TestWriteOnCpu" input: "own:resource" input: "x" }
+    ret { key: "y" value: "x" }
+    attr { key: "_noinline" value { b: true } }
+  })";
+
+TEST_F(PlannerTest, AVariableIsWhereEveryRunOfTheSessionCanUseIt) {
+  const AttrMap variable = {
+      {"dtype", DType::kInt32}, {"shape", PartialShape({})}, {"shared_name", std::string("v")}};
+  // One run reads the variable, which either device could do; another writes it, in a function.
+  TestGraph whole, reads;
+  for (TestGraph* g : {&whole, &reads}) {
+    g->Result(0, g->Op("TestReadOnPaper", {g->Op("VarHandleOp", {}, variable)}));
+  }
+  tensorflow::FunctionDefLibrary proto;
+  CHECK(google::protobuf::TextFormat::ParseFromString(kWriteInFunction, &proto));
+  whole.graph.set_library(*FunctionLibrary::Create(proto));
+  whole.Result(1, whole.Op("write", {whole.Const(1)}));
+
+  ASSERT_EQ(PlanOf(reads)->parts[0].device, kPaper0) << "on its own";
+  const auto places = PlaceResources(whole.graph, options_);
+  ASSERT_TRUE(places.ok()) << places.status();
+  EXPECT_EQ(*places, (ResourcePlaces{{"VarHandleOp /v", kCpu0}}));
+  options_.resource_places = std::make_shared<ResourcePlaces>(*places);
+  const auto plan = PlanOf(reads);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parts[0].device, kCpu0);
+}
+
+TEST_F(PlannerTest, AResourceStaysWhereItIsWhenTheGraphGrows) {
+  const AttrMap variable = {
+      {"dtype", DType::kInt32}, {"shape", PartialShape({})}, {"shared_name", std::string("v")}};
+  TestGraph g;
+  g.Result(0, g.Op("TestReadOnPaper", {g.Op("VarHandleOp", {}, variable)}));
+  options_.resource_places =
+      std::make_shared<ResourcePlaces>(ResourcePlaces{{"VarHandleOp /v", kCpu0}});
+  EXPECT_EQ(*PlaceResources(g.graph, options_), *options_.resource_places);
 }
 
 }  // namespace

@@ -20,6 +20,12 @@ absl::Status CheckGoingOn(const StepContext& step);
 // Ends a step that has failed: kernels that wait are woken, the rendezvous gives `error`.
 void FailStep(StepContext& step, const absl::Status& error);
 
+// Of the errors in which the parts of a step end: keeps the first in *first, but for CANCELLED,
+// with which the others end once one has failed.
+inline void AddError(const absl::Status& error, absl::Status* first) {
+  if (first->ok() || (absl::IsCancelled(*first) && !absl::IsCancelled(error))) *first = error;
+}
+
 inline bool HasValue(const Value& value) { return value.tensor.has_value() || value.ref; }
 
 inline void Clear(Value& value) {

@@ -1,9 +1,12 @@
 #include "runtime/graph/placer.h"
 
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/device/cpu/cpu_device.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/graph/function.h"
+#include "tensorflow/core/framework/function.pb.h"
 
 namespace tessera {
 namespace {
@@ -116,6 +119,75 @@ TEST_F(PlacerTest, ReferencesAndResourcesStayWithTheirVariable) {
   ASSERT_TRUE(Run(/*soft=*/true).ok());
   EXPECT_EQ(ref->device(), assign->device());
   EXPECT_EQ(handle->device(), read->device());
+}
+
+// A variable's value is where earlier runs have put it, so a reader cannot draw it elsewhere.
+TEST_F(PlacerTest, AVariableDecidesForItsReadersWhateverTheyAskFor) {
+  Node* read =
+      graph_.AddNode("read", "ReadVariableOp", {{"dtype", DType::kFloat}}, "/gpu:1").value();
+  Node* handle = graph_
+                     .AddNode("handle", "VarHandleOp",
+                              {{"dtype", DType::kFloat}, {"shape", PartialShape({})}}, {}, "/gpu:0")
+                     .value();
+  ASSERT_TRUE(graph_.Connect({handle, 0}, read, 0).ok());
+  ASSERT_TRUE(Run(/*soft=*/true).ok());
+  EXPECT_EQ(Short(handle), "device:GPU:0");
+  EXPECT_EQ(Short(read), "device:GPU:0");
+}
+
+TEST_F(PlacerTest, HandlesOfOneVariableAreOnOneDevice) {
+  const AttrMap variable = {
+      {"dtype", DType::kFloat}, {"shape", PartialShape({})}, {"shared_name", std::string("v")}};
+  Node* a = graph_.AddNode("a", "VarHandleOp", variable, {}, "").value();
+  Node* b = graph_.AddNode("b", "VarHandleOp", variable, {}, "/gpu:1").value();
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(Short(a), "device:GPU:1");
+  EXPECT_EQ(Short(b), "device:GPU:1");
+}
+
+REGISTER_OP("PlaceUseOnCpu").Input("x: resource").Output("y: float").Reads("x");
+REGISTER_KERNEL("PlaceUseOnCpu", kCpu, NothingKernel);
+REGISTER_OP("PlaceUseAnywhere").Input("x: resource").Output("y: float").Reads("x");
+REGISTER_KERNEL("PlaceUseAnywhere", kCpu, NothingKernel);
+REGISTER_KERNEL("PlaceUseAnywhere", kGpu, NothingKernel);
+
+TEST_F(PlacerTest, ACallIsWhereItsBodyCanUseTheResourcesItIsGiven) {
+  tensorflow::FunctionDefLibrary library;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    function {
+      signature { name: "on_cpu" input_arg { name: "r" type: DT_RESOURCE }
+                  output_arg { name: "y" type: DT_FLOAT } }
+      node_def { name: "use" op: "PlaceUseOnCpu" input: "r" }
+      ret { key: "y" value: "use:y:0" }
+    }
+    function {
+      signature { name: "anywhere" input_arg { name: "r" type: DT_RESOURCE }
+                  output_arg { name: "y" type: DT_FLOAT } }
+      node_def { name: "use" op: "PlaceUseAnywhere" input: "r" }
+      ret { key: "y" value: "use:y:0" }
+    }
+    function {
+      signature { name: "nested" input_arg { name: "r" type: DT_RESOURCE }
+                  output_arg { name: "y" type: DT_FLOAT } }
+      node_def { name: "call" op: "on_cpu" input: "r" }
+      ret { key: "y" value: "call:y:0" }
+    })",
+                                                            &library));
+  graph_.set_library(*FunctionLibrary::Create(library));
+  const auto placed = [&](const std::string& function) {
+    Node* handle = graph_
+                       .AddNode(function + "_handle", "VarHandleOp",
+                                {{"dtype", DType::kFloat}, {"shape", PartialShape({})}}, {}, "")
+                       .value();
+    return graph_.AddNode(function + "_call", function, {}, {{handle, 0}}, "/gpu:1").value();
+  };
+  const Node* on_cpu = placed("on_cpu");
+  const Node* anywhere = placed("anywhere");
+  const Node* nested = placed("nested");
+  ASSERT_TRUE(Run(/*soft=*/true).ok());
+  EXPECT_EQ(Short(on_cpu), "device:CPU:0");
+  EXPECT_EQ(Short(anywhere), "device:GPU:1");
+  EXPECT_EQ(Short(nested), "device:CPU:0");
 }
 
 TEST_F(PlacerTest, MalformedNamesAreRefused) {

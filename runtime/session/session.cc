@@ -77,6 +77,7 @@ class LocalSession final : public Session {
       extended = old->Clone();
       RETURN_IF_ERROR(ImportInto(graph_def, options, extended.get()));
     }
+    RETURN_IF_ERROR(state_->PlaceResourcesOf(*extended));
     absl::MutexLock lock(&mu_);
     graph_ = std::move(extended);
     return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "runtime/base/status.h"
 
 namespace tessera {
 
@@ -30,6 +31,7 @@ PlanOptions SessionState::PlanningLocked() const {
   planning.optimizer = options.optimizer;
   planning.pool = host->intra_op_pool();
   planning.resources = const_cast<ResourceManager*>(&resources);
+  planning.resource_places = places_;
   if (writes_ != nullptr) {
     planning.is_frozen = [writes = writes_](const Node& variable) {
       return !writes->MayWrite(variable);
@@ -54,6 +56,15 @@ LocalFunctionRuntime* SessionState::FunctionsFor(
   functions_.push_back(
       {library, writes_, std::make_unique<LocalFunctionRuntime>(std::move(runtime_options))});
   return functions_.back().runtime.get();
+}
+
+absl::Status SessionState::PlaceResourcesOf(const Graph& graph) {
+  const PlanOptions planning = Planning();
+  if (!planning.NeedPlacement()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(ResourcePlaces places, PlaceResources(graph, planning));
+  absl::MutexLock lock(&mu_);
+  places_ = std::make_shared<ResourcePlaces>(std::move(places));
+  return absl::OkStatus();
 }
 
 absl::Status SessionState::Freeze(std::shared_ptr<const VariableWrites> writes) {

@@ -29,6 +29,10 @@ struct SessionState {
   // The function runtime for this library; made once, and once more after Freeze().
   LocalFunctionRuntime* FunctionsFor(const std::shared_ptr<const FunctionLibrary>& library);
 
+  // Decides where the resources of a graph live that are not placed yet, from which all runs of the
+  // session then take it. Errors: those of PlaceResources().
+  absl::Status PlaceResourcesOf(const Graph& graph);
+
   // From now on variables that `writes` does not name are constants. Errors: FAILED_PRECONDITION
   // if there was such a call before.
   absl::Status Freeze(std::shared_ptr<const VariableWrites> writes);
@@ -50,6 +54,7 @@ struct SessionState {
 
   mutable absl::Mutex mu_;
   std::shared_ptr<const VariableWrites> writes_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const ResourcePlaces> places_ ABSL_GUARDED_BY(mu_);
   std::vector<Functions> functions_ ABSL_GUARDED_BY(mu_);
 
  public:

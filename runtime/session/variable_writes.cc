@@ -1,5 +1,6 @@
 #include "runtime/session/variable_writes.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/function.h"
+#include "runtime/graph/function_calls.h"
 #include "runtime/graph/graph_algorithms.h"
+#include "runtime/graph/resource_names.h"
 
 namespace tessera {
 namespace {
@@ -16,55 +19,13 @@ namespace {
 // Limit of calls within calls, each of which takes some stack here.
 constexpr int kMaxDepth = 1000;
 
-bool IsVariable(const Node& node) {
-  return node.IsOp("VarHandleOp") || node.IsOp("VariableV2") || node.IsOp("Variable");
-}
-
-// The functions that a node calls.
-struct Calls {
-  std::vector<FunctionRef> functions;
-  int first_arg = 0;     // the input that is their first argument
-  bool is_loop = false;  // results become arguments again
-};
-
-Calls CallsOf(const Graph& graph, const Node& node) {
-  Calls calls;
-  const OpDef& op = node.op();
-  if (!op.Has(OpTrait::kCallsFunctions)) return calls;
-  if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) {
-    calls.functions.push_back({node.op_name(), node.attrs()});
-    return calls;
-  }
-  for (const AttrDef& attr : op.attrs) {
-    const auto value = node.attrs().find(attr.name);
-    if (value == node.attrs().end()) continue;
-    if (const auto* function = value->second.get<FunctionRef>()) {
-      calls.functions.push_back(*function);
-    } else if (const auto* functions = value->second.get<std::vector<FunctionRef>>()) {
-      calls.functions.insert(calls.functions.end(), functions->begin(), functions->end());
-    }
-  }
-  for (const ArgDef& arg : op.inputs) {
-    if (arg.use != ArgUse::kPassed) continue;
-    const absl::StatusOr<ArgRange> range = InputRange(op, node.attrs(), arg.name);
-    if (range.ok()) calls.first_arg = range->begin;
-  }
-  calls.is_loop = op.Has(OpTrait::kLoopsFunctions);
-  return calls;
-}
-
-std::string HandleId(absl::string_view container, absl::string_view name) {
-  return absl::StrCat("handle ", container, "/", name);
-}
-
 }  // namespace
 
-std::string VariableWrites::IdOf(const Node& variable) {
-  const std::string container = variable.attr<std::string>("container").value_or("");
-  std::string name = variable.attr<std::string>("shared_name").value_or("");
-  if (name.empty()) name = variable.name();
-  if (variable.IsOp("VarHandleOp")) return HandleId(container, name);
-  return absl::StrCat("reference ", container, "/", name);
+bool VariableWrites::MayWrite(const Node& variable) const {
+  for (const std::string& name : ResourceNames(variable)) {
+    if (written_.count(name) > 0) return true;
+  }
+  return false;
 }
 
 void VariableWrites::Write(const Sources& sources, std::set<int>* written_args) {
@@ -114,17 +75,9 @@ absl::Status VariableWrites::FollowNode(const Graph& graph, const Node& node,
     known.insert(sources.begin(), sources.end());
     if (known.size() != before) *changed = true;
   };
-  if (IsVariable(node)) {
-    give(0, {IdOf(node)});
-    return absl::OkStatus();
-  }
-  if (node.IsOp("_VarHandlesOp")) {
-    ASSIGN_OR_RETURN(const auto containers, node.attr<std::vector<std::string>>("containers"));
-    ASSIGN_OR_RETURN(const auto names, node.attr<std::vector<std::string>>("shared_names"));
-    const size_t num_named = std::min(containers.size(), names.size());
-    for (int i = 0; i < node.num_outputs() && i < static_cast<int>(num_named); ++i) {
-      give(i, {HandleId(containers[i], names[i])});
-    }
+  if (const std::vector<std::string> names = ResourceNames(node); !names.empty()) {
+    const int num_named = std::min(static_cast<int>(names.size()), node.num_outputs());
+    for (int i = 0; i < num_named; ++i) give(i, {names[i]});
     return absl::OkStatus();
   }
   if (node.IsOp("_Arg") && node.output_type(0) == DType::kResource) {
@@ -138,7 +91,7 @@ absl::Status VariableWrites::FollowNode(const Graph& graph, const Node& node,
     auto it = flow->find({node.input(i).node, node.input(i).index});
     if (it != flow->end()) inputs[i] = it->second;
   }
-  const Calls calls = CallsOf(graph, node);
+  const FunctionCalls calls = CallsOf(graph, node);
   if (calls.functions.empty()) {
     for (int i = 0; i < node.num_inputs(); ++i) {
       if (inputs[i].empty()) continue;

@@ -25,11 +25,11 @@ class VariableWrites {
   // Errors: those of FunctionLibrary::Instantiate(); RESOURCE_EXHAUSTED for calls nested too deep.
   absl::Status Add(const Graph& graph);
   // `variable` is a VarHandleOp, VariableV2 or Variable node of any graph or function.
-  bool MayWrite(const Node& variable) const { return written_.count(IdOf(variable)) > 0; }
+  bool MayWrite(const Node& variable) const;
 
  private:
-  // The variables, by their ids, that a handle may name. An argument of the function at hand is
-  // "arg N", which is the id of no variable.
+  // The resources, by name (resource_names.h), that a handle may name. An argument of the function
+  // at hand is "arg N", which is the name of no resource.
   using Sources = std::set<std::string>;
   // The effect of a function on its arguments.
   struct Summary {
@@ -38,7 +38,6 @@ class VariableWrites {
     std::vector<Sources> results;  // the variables and arguments that flow into each result
   };
 
-  static std::string IdOf(const Node& variable);
   absl::Status Follow(const Graph& graph, std::set<int>* written_args,
                       std::vector<Sources>* results);
   absl::Status FollowNode(const Graph& graph, const Node& node,
