@@ -1,12 +1,14 @@
 // Einsum of one or two tensors: as one batched matrix product between two rearrangements.
 #include <algorithm>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/linalg/einsum_equation.h"
-#include "runtime/kernels/primitives/cpu/matmul.h"
 #include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/matmul.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -111,7 +113,7 @@ Labels Join(std::initializer_list<Labels> parts) {
 class EinsumKernel : public OpKernel {
  public:
   explicit EinsumKernel(const KernelBuild& build)
-      : numerics_(build.numerics()), weights_(build, 1) {
+      : product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {
     auto equation = EinsumEquation::Parse(build.attr<std::string>("equation"), build.num_inputs());
     if (equation.ok()) {
       equation_ = *std::move(equation);
@@ -211,8 +213,7 @@ class EinsumKernel : public OpKernel {
                                              shape.transpose_b ? transposed : straight, sizes));
     ASSIGN_OR_RETURN(Tensor result,
                      ctx.AllocateTemp(a.dtype(), {shape.batch[0], shape.m, shape.n}));
-    RETURN_IF_ERROR(
-        MatMul(ctx, shape, PostOps(), a, b, nullptr, weights_.UseFor(ctx, b), &result, numerics_));
+    RETURN_IF_ERROR(product_->Run(ctx, shape, PostOps(), a, b, {}, &result));
     *kept = Join({batch, m, n});
     return result;
   }
@@ -257,8 +258,7 @@ class EinsumKernel : public OpKernel {
   }
 
   EinsumEquation equation_;
-  const Numerics numerics_;
-  PackedWeights weights_;  // the second operand
+  const std::unique_ptr<MatMul> product_;
 };
 REGISTER_KERNEL("Einsum", kCpu, EinsumKernel);
 

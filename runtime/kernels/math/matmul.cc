@@ -1,46 +1,30 @@
 // MatMul, its fused form, and the batched products.
-#include "runtime/kernels/primitives/cpu/matmul.h"
+#include "runtime/kernels/primitives/matmul.h"
+
+#include <algorithm>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/fused_residual.h"
+#include "runtime/kernels/fused_ops.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 namespace {
 
-// The product of two matrices, either of which may be transposed.
-template <bool kFused>
+// The product of two matrices, either of which may be transposed, with the post-ops of the fused
+// form.
 class MatMulKernel : public OpKernel {
  public:
   explicit MatMulKernel(const KernelBuild& build)
       : transpose_a_(build.attr<bool>("transpose_a")),
         transpose_b_(build.attr<bool>("transpose_b")),
-        numerics_(build.numerics()),
-        weights_(build, 1) {
-    if constexpr (kFused) {
-      auto post_ops = PostOps::Parse(build.attr<std::vector<std::string>>("fused_ops"),
-                                     build.attr<float>("leakyrelu_alpha"));
-      if (post_ops.ok()) {
-        post_ops_ = *post_ops;
-      } else {
-        build.Fail(post_ops.status());
-      }
-      const int num_args = post_ops_.add ? 2 : post_ops_.bias ? 1 : 0;
-      if (build.inputs("args").size() < num_args) {
-        build.Fail(absl::InvalidArgumentError(absl::StrCat("fused_ops need ", num_args, " args")));
-      }
-    }
-  }
+        fused_(build, FusedOpNames(build)),
+        product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {}
 
   absl::Status Prepare(const PrepareContext& context) override {
-    const Tensor* const b = weights_.constant();
-    if (b == nullptr || b->rank() != 2 || b->dtype() != DType::kFloat) return absl::OkStatus();
-    StepContext step;
-    step.intra_op_pool = context.pool;
-    KernelContext ctx(step, context.device);
-    return PackMatMulWeights(ctx, *b, transpose_b_, numerics_, &weights_);
+    return product_->Prepare(context, transpose_b_);
   }
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -62,33 +46,20 @@ class MatMulKernel : public OpKernel {
           "matrix sizes do not fit: ", a.shape().ToString(), transpose_a_ ? " (transposed)" : "",
           " times ", b.shape().ToString(), transpose_b_ ? " (transposed)" : ""));
     }
-    const Tensor* bias = nullptr;
-    if (post_ops_.bias) {
-      bias = &ctx.input(2);
-      if (bias->num_elements() != shape.n) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "the bias must have ", shape.n, " elements, has shape ", bias->shape().ToString()));
-      }
-    }
-    PackedWeights* const packed = weights_.UseFor(ctx);
-    if (!post_ops_.add) {
-      ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {shape.m, shape.n}));
-      return MatMul(ctx, shape, post_ops_, a, b, bias, packed, output, numerics_);
-    }
-    return ComputeWithResidual(
-        ctx, {shape.m, shape.n}, post_ops_, [&](const PostOps& post_ops, Tensor* output) {
-          return MatMul(ctx, shape, post_ops, a, b, bias, packed, output, numerics_);
-        });
+    return fused_.Run(ctx, {shape.m, shape.n}, shape.n,
+                      [&](const PostOps& post_ops, const PostOpInputs& inputs, Tensor* output) {
+                        return product_->Run(ctx, shape, post_ops, a, b, inputs, output);
+                      });
   }
 
  private:
   const bool transpose_a_, transpose_b_;
-  const Numerics numerics_;
-  PostOps post_ops_;
-  PackedWeights weights_;
+  const FusedOps fused_;
+  const std::unique_ptr<MatMul> product_;
 };
-REGISTER_KERNEL("MatMul", kCpu, MatMulKernel<false>);
-REGISTER_KERNEL("_FusedMatMul", kCpu, MatMulKernel<true>);
+constexpr auto kDevices = DevicesOf<MatMul, Activate>;
+REGISTER_KERNEL("MatMul", kDevices, MatMulKernel);
+REGISTER_KERNEL("_FusedMatMul", kDevices, MatMulKernel);
 
 absl::StatusOr<Tensor> CastTo(KernelContext& ctx, DType dtype, const Tensor& from) {
   if (from.dtype() == dtype) return from;
@@ -111,8 +82,7 @@ class BatchMatMulKernel : public OpKernel {
       : adjoint_x_(build.attr<bool>("adj_x")),
         adjoint_y_(build.attr<bool>("adj_y")),
         broadcasts_(build.op().name != "BatchMatMul"),
-        numerics_(build.numerics()),
-        weights_(build, 1) {}
+        product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     // BatchMatMulV3 may be given two dtypes; it computes in the output's.
@@ -148,7 +118,7 @@ class BatchMatMulKernel : public OpKernel {
     out_shape.AddDim(shape.m);
     out_shape.AddDim(shape.n);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
-    return MatMul(ctx, shape, PostOps(), x, y, nullptr, weights_.UseFor(ctx, y), output, numerics_);
+    return product_->Run(ctx, shape, PostOps(), x, y, {}, output);
   }
 
  private:
@@ -159,12 +129,11 @@ class BatchMatMulKernel : public OpKernel {
   }
 
   const bool adjoint_x_, adjoint_y_, broadcasts_;
-  const Numerics numerics_;
-  PackedWeights weights_;
+  const std::unique_ptr<MatMul> product_;
 };
-REGISTER_KERNEL("BatchMatMul", kCpu, BatchMatMulKernel);
-REGISTER_KERNEL("BatchMatMulV2", kCpu, BatchMatMulKernel);
-REGISTER_KERNEL("BatchMatMulV3", kCpu, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMul", DevicesOf<MatMul>, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMulV2", DevicesOf<MatMul>, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMulV3", DevicesOf<MatMul>, BatchMatMulKernel);
 
 }  // namespace
 }  // namespace tessera

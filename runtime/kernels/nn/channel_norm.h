@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/cpu/activation.h"
+#include "runtime/kernels/primitives/activation.h"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "runtime/kernels/primitives/cpu/convolution.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/window.h"
 
 namespace tessera {

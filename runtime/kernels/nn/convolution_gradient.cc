@@ -1,10 +1,11 @@
 // Gradients of convolutions; by the input, this is also the transposed convolution.
-#include "runtime/kernels/primitives/cpu/convolution_gradient.h"
+#include "runtime/kernels/primitives/convolution_gradient.h"
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -25,7 +26,7 @@ template <int kSpatialRank, FilterKind kFilter>
 class InputGradientKernel : public OpKernel {
  public:
   explicit InputGradientKernel(const KernelBuild& build)
-      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)) {}
+      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)), compute_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& filter = ctx.input(1);
     const Tensor& gradient = ctx.input(2);
@@ -38,18 +39,22 @@ class InputGradientKernel : public OpKernel {
                      ConvolutionGeometry(window_, kFilter, input, filter.shape()));
     RETURN_IF_ERROR(CheckGradient(window_, shape, gradient));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input));
-    return ConvolveBackwardInput(ctx, shape, gradient, filter, output);
+    return compute_(ctx, shape, gradient, filter, output);
   }
 
  private:
   const WindowAttrs window_;
+  const Primitive<ConvolutionInputGradient> compute_;
 };
 using Conv2DInputGradient = InputGradientKernel<2, FilterKind::kGrouped>;
 using Conv3DInputGradient = InputGradientKernel<3, FilterKind::kGrouped>;
 using DepthwiseInputGradient = InputGradientKernel<2, FilterKind::kDepthwise>;
-REGISTER_KERNEL("Conv2DBackpropInput", kCpu, Conv2DInputGradient).HostMemory("input_sizes");
-REGISTER_KERNEL("Conv3DBackpropInputV2", kCpu, Conv3DInputGradient).HostMemory("input_sizes");
-REGISTER_KERNEL("DepthwiseConv2dNativeBackpropInput", kCpu, DepthwiseInputGradient)
+REGISTER_KERNEL("Conv2DBackpropInput", DevicesOf<ConvolutionInputGradient>, Conv2DInputGradient)
+    .HostMemory("input_sizes");
+REGISTER_KERNEL("Conv3DBackpropInputV2", DevicesOf<ConvolutionInputGradient>, Conv3DInputGradient)
+    .HostMemory("input_sizes");
+REGISTER_KERNEL("DepthwiseConv2dNativeBackpropInput", DevicesOf<ConvolutionInputGradient>,
+                DepthwiseInputGradient)
     .HostMemory("input_sizes");
 
 // Inputs: input, filter_sizes, out_backprop.
@@ -57,7 +62,7 @@ template <int kSpatialRank, FilterKind kFilter>
 class FilterGradientKernel : public OpKernel {
  public:
   explicit FilterGradientKernel(const KernelBuild& build)
-      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)) {}
+      : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)), compute_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor& gradient = ctx.input(2);
@@ -66,18 +71,23 @@ class FilterGradientKernel : public OpKernel {
                      ConvolutionGeometry(window_, kFilter, input.shape(), filter));
     RETURN_IF_ERROR(CheckGradient(window_, shape, gradient));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, filter));
-    return ConvolveBackwardFilter(ctx, shape, input, gradient, output);
+    return compute_(ctx, shape, input, gradient, output);
   }
 
  private:
   const WindowAttrs window_;
+  const Primitive<ConvolutionFilterGradient> compute_;
 };
 using Conv2DFilterGradient = FilterGradientKernel<2, FilterKind::kGrouped>;
 using Conv3DFilterGradient = FilterGradientKernel<3, FilterKind::kGrouped>;
 using DepthwiseFilterGradient = FilterGradientKernel<2, FilterKind::kDepthwise>;
-REGISTER_KERNEL("Conv2DBackpropFilter", kCpu, Conv2DFilterGradient).HostMemory("filter_sizes");
-REGISTER_KERNEL("Conv3DBackpropFilterV2", kCpu, Conv3DFilterGradient).HostMemory("filter_sizes");
-REGISTER_KERNEL("DepthwiseConv2dNativeBackpropFilter", kCpu, DepthwiseFilterGradient)
+REGISTER_KERNEL("Conv2DBackpropFilter", DevicesOf<ConvolutionFilterGradient>, Conv2DFilterGradient)
+    .HostMemory("filter_sizes");
+REGISTER_KERNEL("Conv3DBackpropFilterV2", DevicesOf<ConvolutionFilterGradient>,
+                Conv3DFilterGradient)
+    .HostMemory("filter_sizes");
+REGISTER_KERNEL("DepthwiseConv2dNativeBackpropFilter", DevicesOf<ConvolutionFilterGradient>,
+                DepthwiseFilterGradient)
     .HostMemory("filter_sizes");
 
 }  // namespace

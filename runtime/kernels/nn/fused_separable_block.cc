@@ -1,9 +1,13 @@
 // The kernel of blocks that the pass fuse_separable_block puts together from a depthwise
 // convolution and the pointwise ones around it.
+#include <memory>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/fused_ops.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
-#include "runtime/kernels/primitives/cpu/separable_block.h"
+#include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/separable_block.h"
 
 namespace tessera {
 namespace {
@@ -16,15 +20,15 @@ class SeparableBlockKernel : public OpKernel {
   explicit SeparableBlockKernel(const KernelBuild& build)
       : window_(ReadConvolutionWindow(build, 2, FilterKind::kDepthwise)),
         num_layers_(build.attr<int64_t>("num_layers")),
-        numerics_(build.numerics()),
-        expand_(build, 1),
-        depthwise_(build, static_cast<int>(num_layers_) - 1),
-        project_(build, static_cast<int>(num_layers_)) {
-    Parse(build, "expand_ops", &expand_);
-    Parse(build, "depthwise_ops", &depthwise_);
-    Parse(build, "project_ops", &project_);
-    if (num_layers_ != (expands() ? 3 : 2) || !depthwise_.post_ops.bias ||
-        !project_.post_ops.bias || expand_.post_ops.add || depthwise_.post_ops.add) {
+        expand_(Parse(build, "expand_ops")),
+        depthwise_(Parse(build, "depthwise_ops")),
+        project_(Parse(build, "project_ops")),
+        block_(Primitive<SeparableBlock>(build)(
+            build, SeparableBlock::FilterInputs{.expand = 1,
+                                                .depthwise = static_cast<int>(num_layers_) - 1,
+                                                .project = static_cast<int>(num_layers_)})) {
+    if (num_layers_ != (expands() ? 3 : 2) || !depthwise_.bias || !project_.bias || expand_.add ||
+        depthwise_.add) {
       build.Fail(absl::InvalidArgumentError(
           "the layers are a depthwise and a pointwise convolution, which may add the input, and "
           "before them one with expand_ops"));
@@ -35,7 +39,7 @@ class SeparableBlockKernel : public OpKernel {
     const Tensor& input = ctx.input(0);
     const int first = expands() ? 1 : 0;
     const Tensor& filter = ctx.input(1 + first);
-    SeparableBlock block{.expands = expands(), .adds_input = project_.post_ops.add};
+    SeparableBlockShape block{.expands = expands(), .adds_input = project_.add};
     Shape middle = input.shape();
     if (expands()) {
       RETURN_IF_ERROR(CheckPointwise(ctx.input(1), input.shape()));
@@ -60,27 +64,22 @@ class SeparableBlockKernel : public OpKernel {
                                                      input.shape().ToString(), " to its output of ",
                                                      middle.ToString()));
     }
+    SeparableLayers layers;
     int at = 1;
-    ASSIGN_OR_RETURN(const SeparableLayer expand,
-                     expands() ? MakeLayer(ctx, at++, &expand_) : SeparableLayer());
-    ASSIGN_OR_RETURN(const SeparableLayer depthwise, MakeLayer(ctx, at++, &depthwise_));
-    ASSIGN_OR_RETURN(const SeparableLayer last, MakeLayer(ctx, at++, &project_));
+    if (expands()) {
+      ASSIGN_OR_RETURN(layers.expand, MakeLayer(ctx, at++, expand_, block.depthwise.in_channels));
+    }
+    ASSIGN_OR_RETURN(layers.depthwise,
+                     MakeLayer(ctx, at++, depthwise_, block.depthwise.in_channels));
+    ASSIGN_OR_RETURN(layers.project, MakeLayer(ctx, at++, project_, block.out_channels));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, middle));
-    if (output->num_elements() == 0) return absl::OkStatus();
-    return ComputeSeparableBlock(ctx, block, expand, depthwise, last, input.data<float>(),
-                                 output->data<float>(), numerics_);
+    return block_->Run(ctx, block, layers, input, output);
   }
 
  private:
-  struct Layer {
-    Layer(const KernelBuild& build, int input) : weights(build, input) {}
-    PostOps post_ops;
-    PackedWeights weights;
-  };
+  bool expands() const { return expand_.bias; }
 
-  bool expands() const { return expand_.post_ops.bias; }
-
-  static void Parse(const KernelBuild& build, const char* attr, Layer* layer) {
+  static PostOps Parse(const KernelBuild& build, const char* attr) {
     const auto ops = build.attr<std::vector<std::string>>(attr);
     const auto post_ops = PostOps::Parse(ops, 0);
     if (!post_ops.ok()) {
@@ -89,8 +88,9 @@ class SeparableBlockKernel : public OpKernel {
       build.Fail(absl::UnimplementedError(
           absl::StrCat(attr, " must be BiasAdd, and then possibly Relu or Relu6")));
     } else {
-      layer->post_ops = *post_ops;
+      return *post_ops;
     }
+    return PostOps();
   }
 
   static absl::Status CheckPointwise(const Tensor& filter, const Shape& input) {
@@ -103,26 +103,22 @@ class SeparableBlockKernel : public OpKernel {
                                                    " does not fit images of ", input.ToString()));
   }
 
-  // Returns layer `at`, counted from 1.
-  absl::StatusOr<SeparableLayer> MakeLayer(KernelContext& ctx, int at, Layer* layer) const {
-    const Tensor &filter = ctx.input(at), &bias = ctx.input(num_layers_ + at);
-    const int64_t channels = layer == &depthwise_ ? filter.dim(2) : filter.dim(3);
-    if (bias.num_elements() != channels) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the bias must have ", channels, " elements, has shape ", bias.shape().ToString()));
-    }
-    return SeparableLayer{.filter = &filter,
+  // Returns layer `at`, counted from 1, which has `channels` outputs.
+  absl::StatusOr<SeparableLayer> MakeLayer(KernelContext& ctx, int64_t at, const PostOps& post_ops,
+                                           int64_t channels) const {
+    const Tensor& bias = ctx.input(static_cast<int>(num_layers_ + at));
+    RETURN_IF_ERROR(CheckChannels("bias", &bias, channels));
+    return SeparableLayer{.filter = &ctx.input(static_cast<int>(at)),
                           .bias = &bias,
-                          .activation = layer->post_ops.activation,
-                          .packed = layer->weights.UseFor(ctx)};
+                          .activation = post_ops.activation};
   }
 
   const WindowAttrs window_;
   const int64_t num_layers_;
-  const Numerics numerics_;
-  Layer expand_, depthwise_, project_;
+  const PostOps expand_, depthwise_, project_;
+  const std::unique_ptr<SeparableBlock> block_;
 };
-REGISTER_KERNEL("_SeparableBlock", kCpu, SeparableBlockKernel);
+REGISTER_KERNEL("_SeparableBlock", DevicesOf<SeparableBlock>, SeparableBlockKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,5 +1,8 @@
 #include "runtime/kernels/nn/pool_window.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/index_input.h"

@@ -1,7 +1,8 @@
 // _ScaleWeights: multiplies weights by the scale of a batch norm that was folded into them.
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/cpu/scaled_weights.h"
+#include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/scaled_weights.h"
 
 namespace tessera {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // INVALID_ARGUMENT if the weights are not rows of as many elements as there are factors.
 class ScaleWeightsKernel : public OpKernel {
  public:
-  explicit ScaleWeightsKernel(const KernelBuild&) {}
+  explicit ScaleWeightsKernel(const KernelBuild& build) : scale_weights_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor &weights = ctx.input(0), &scale = ctx.input(1);
@@ -20,13 +21,16 @@ class ScaleWeightsKernel : public OpKernel {
                                                      weights.shape().ToString(), " by ", channels,
                                                      " factors"));
     }
-    ASSIGN_OR_RETURN(Tensor scaled, ApplyScale(ctx, {weights, &scale}, WeightsAllocator()));
+    ASSIGN_OR_RETURN(Tensor scaled, scale_weights_(ctx, ScaledWeights(weights, &scale)));
     ctx.set_output(0, std::move(scaled));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<ScaleWeights> scale_weights_;
 };
 
-REGISTER_KERNEL("_ScaleWeights", kCpu, ScaleWeightsKernel);
+REGISTER_KERNEL("_ScaleWeights", DevicesOf<ScaleWeights>, ScaleWeightsKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/primitives/cpu/activation.h"
+#include "runtime/kernels/primitives/activation.h"
 
 namespace tessera {
 

@@ -222,7 +222,7 @@ TEST(MatMulTest, ProductsBeyondAFloatAreInfinite) {
   shape.m = m;
   shape.n = n;
   shape.k = k;
-  ASSERT_TRUE(MatMul(ctx, shape, PostOps(), a, b, nullptr, &packed, &output).ok());
+  ASSERT_TRUE(ComputeMatMul(ctx, shape, PostOps(), a, b, nullptr, &packed, &output).ok());
   for (const float x : output.flat<float>()) ASSERT_EQ(x, kInfinity);
 }
 
@@ -244,7 +244,7 @@ TEST(MatMulTest, InfinitiesAndNaNsInManyRows) {
   shape.m = m;
   shape.n = n;
   shape.k = k;
-  ASSERT_TRUE(MatMul(ctx, shape, post_ops, a, b, &bias, &packed, &output).ok());
+  ASSERT_TRUE(ComputeMatMul(ctx, shape, post_ops, a, b, &bias, &packed, &output).ok());
   const std::vector<double> expected =
       ReferenceMatMul(m, n, k, false, post_ops, a, b, bias, before);
   for (int64_t i = 0; i < m * n; ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
@@ -14,6 +15,7 @@
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 
@@ -211,4 +213,31 @@ absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const P
   });
 }
 
+namespace {
+
+class CpuConvolution final : public Convolution {
+ public:
+  CpuConvolution(const KernelBuild& build, int filter_input)
+      : numerics_(build.numerics()), filter_(build, filter_input) {}
+
+  absl::Status Run(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
+                   const Tensor& input, const ScaledWeights& filter, const PostOpInputs& inputs,
+                   Tensor* output) override {
+    CopyAddend(inputs, output);
+    return Convolve(ctx, shape, post_ops, input, filter, inputs.bias, filter_.UseFor(ctx), output,
+                    numerics_);
+  }
+
+ private:
+  const Numerics numerics_;
+  PackedWeights filter_;
+};
+
+std::unique_ptr<Convolution> MakeConvolution(const KernelBuild& build, int filter_input) {
+  return std::make_unique<CpuConvolution>(build, filter_input);
+}
+
+REGISTER_PRIMITIVE(Convolution, kCpu, MakeConvolution);
+
+}  // namespace
 }  // namespace tessera

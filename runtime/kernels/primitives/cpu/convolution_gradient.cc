@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/convolution_gradient.h"
+#include "runtime/kernels/primitives/convolution_gradient.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -232,8 +233,6 @@ void BackwardFilterPlain(const ConvolutionShape& shape, const T* input, const T*
 
 void Zero(Tensor* tensor) { std::memset(tensor->mutable_raw(), 0, tensor->size_bytes()); }
 
-}  // namespace
-
 absl::Status ConvolveBackwardInput(KernelContext& ctx, const ConvolutionShape& shape,
                                    const Tensor& gradient, const Tensor& filter, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
@@ -267,4 +266,8 @@ absl::Status ConvolveBackwardFilter(KernelContext& ctx, const ConvolutionShape& 
   });
 }
 
+REGISTER_PRIMITIVE(ConvolutionInputGradient, kCpu, ConvolveBackwardInput);
+REGISTER_PRIMITIVE(ConvolutionFilterGradient, kCpu, ConvolveBackwardFilter);
+
+}  // namespace
 }  // namespace tessera

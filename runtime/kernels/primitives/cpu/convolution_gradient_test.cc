@@ -1,9 +1,10 @@
-#include "runtime/kernels/primitives/cpu/convolution_gradient.h"
+#include "runtime/kernels/primitives/convolution_gradient.h"
 
 #include <cmath>
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -56,20 +57,22 @@ void ExpectTheSameOnThreads(const ConvolutionShape& s, const Shape& result, Grad
 }
 
 TEST(ConvolutionGradientTest, PiecesMakeTheInputsGradient) {
+  auto* const compute = PrimitiveImplementations<ConvolutionInputGradient>::Find(kCpu);
   for (const ConvolutionShape& s : kShapes) {
     ExpectTheSameOnThreads(
         s, {s.batch, s.input[0], s.input[1], s.in_channels},
         [&](KernelContext& ctx, const Tensor&, const Tensor& filter, const Tensor& gradient,
-            Tensor* output) { return ConvolveBackwardInput(ctx, s, gradient, filter, output); });
+            Tensor* output) { return compute(ctx, s, gradient, filter, output); });
   }
 }
 
 TEST(ConvolutionGradientTest, PiecesMakeTheFiltersGradient) {
+  auto* const compute = PrimitiveImplementations<ConvolutionFilterGradient>::Find(kCpu);
   for (const ConvolutionShape& s : kShapes) {
     ExpectTheSameOnThreads(
         s, {s.filter[0], s.filter[1], s.in_channels, s.out_channels},
         [&](KernelContext& ctx, const Tensor& input, const Tensor&, const Tensor& gradient,
-            Tensor* output) { return ConvolveBackwardFilter(ctx, s, input, gradient, output); });
+            Tensor* output) { return compute(ctx, s, input, gradient, output); });
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
@@ -15,6 +16,7 @@
 #include "runtime/kernels/primitives/cpu/ordered_gemm.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -23,7 +25,7 @@ using dnnl::memory;
 
 // ---- float, by oneDNN ----
 
-struct Primitive {
+struct MatMulPrimitive {
   memory::desc plain_b;  // the caller's layout
   dnnl::matmul::primitive_desc desc;
   dnnl::primitive primitive;
@@ -45,8 +47,8 @@ memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, 
   return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
 }
 
-std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& run,
-                                               const PostOps& post_ops, bool packs_b) {
+std::shared_ptr<const MatMulPrimitive> MakePrimitive(const MatMulShape& s, const Run& run,
+                                                     const PostOps& post_ops, bool packs_b) {
   // oneDNN reorders a constant matrix into blocks only if there is no batch dimension.
   const bool single = run.count == 1;
   const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
@@ -60,7 +62,7 @@ std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& 
               : plain_b;
   const memory::desc out = layout(1, s.m, s.n, false);
   const dnnl::primitive_attr attr = onednn::Attributes(post_ops);
-  auto made = std::make_shared<Primitive>();
+  auto made = std::make_shared<MatMulPrimitive>();
   made->plain_b = plain_b;
   if (post_ops.bias) {
     const memory::desc bias = single ? Layout(1, s.n, false) : Layout(1, 1, 1, s.n, false);
@@ -78,12 +80,12 @@ std::shared_ptr<const Primitive> MakePrimitive(const MatMulShape& s, const Run& 
 absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
                        const PostOps& post_ops, const float* a, const Tensor& b, int64_t b_offset,
                        const float* bias, PackedWeights* packed, float* out) {
-  static auto* const primitives = new onednn::PrimitiveCache<Primitive>(1024);
+  static auto* const primitives = new onednn::PrimitiveCache<MatMulPrimitive>(1024);
   const onednn::OneThread one_thread;
   onednn::Key key;
   key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
   key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(packed != nullptr);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Primitive> primitive,
+  ASSIGN_OR_RETURN(const std::shared_ptr<const MatMulPrimitive> primitive,
                    primitives->Get(onednn::AddTo(std::move(key), post_ops), [&] {
                      return MakePrimitive(s, run, post_ops, packed != nullptr);
                    }));
@@ -361,9 +363,9 @@ ProductAlgorithm Plan(const KernelContext& ctx, const MatMulShape& shape, DType 
 
 }  // namespace
 
-absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                    const Tensor& a, const Tensor& b, const Tensor* bias, PackedWeights* packed,
-                    Tensor* output, Numerics numerics) {
+absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                           const Tensor& a, const Tensor& b, const Tensor* bias,
+                           PackedWeights* packed, Tensor* output, Numerics numerics) {
   if (output->num_elements() == 0) return absl::OkStatus();
   // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
   if (b.num_elements() != shape.n * shape.k) packed = nullptr;
@@ -380,20 +382,51 @@ absl::Status MatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps&
   });
 }
 
-absl::Status PackMatMulWeights(KernelContext& ctx, const Tensor& b, bool transpose_b,
-                               Numerics numerics, PackedWeights* packed) {
-  const int64_t n = b.dim(transpose_b ? 0 : 1), k = b.dim(transpose_b ? 1 : 0);
-  const PlannerContext context{SpeedsForCpu(), NumThreads(ctx), numerics};
-  if (PlanMatMulWeights(n, k, context) != ProductAlgorithm::kFmaGemm) return absl::OkStatus();
-  const PostOps none;
-  return PackMatrix(ctx, gemm::FmaMicroKernel(),
-                    {.n = n,
-                     .k = k,
-                     .transpose_b = transpose_b,
-                     .post_ops = none,
-                     .b = b,
-                     .packed = packed})
-      .status();
+namespace {
+
+class CpuMatMul final : public MatMul {
+ public:
+  CpuMatMul(const KernelBuild& build, int b_input)
+      : numerics_(build.numerics()), weights_(build, b_input) {}
+
+  absl::Status Prepare(const PrepareContext& context, bool transpose_b) override {
+    const Tensor* const b = weights_.constant();
+    if (b == nullptr || b->rank() != 2 || b->dtype() != DType::kFloat) return absl::OkStatus();
+    StepContext step;
+    step.intra_op_pool = context.pool;
+    KernelContext ctx(step, context.device);
+    const int64_t n = b->dim(transpose_b ? 0 : 1), k = b->dim(transpose_b ? 1 : 0);
+    const PlannerContext planner{SpeedsForCpu(), NumThreads(ctx), numerics_};
+    if (PlanMatMulWeights(n, k, planner) != ProductAlgorithm::kFmaGemm) return absl::OkStatus();
+    const PostOps none;
+    return PackMatrix(ctx, gemm::FmaMicroKernel(),
+                      {.n = n,
+                       .k = k,
+                       .transpose_b = transpose_b,
+                       .post_ops = none,
+                       .b = *b,
+                       .packed = &weights_})
+        .status();
+  }
+
+  absl::Status Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                   const Tensor& a, const Tensor& b, const PostOpInputs& inputs,
+                   Tensor* output) override {
+    CopyAddend(inputs, output);
+    return ComputeMatMul(ctx, shape, post_ops, a, b, inputs.bias, weights_.UseFor(ctx, b), output,
+                         numerics_);
+  }
+
+ private:
+  const Numerics numerics_;
+  PackedWeights weights_;
+};
+
+std::unique_ptr<MatMul> MakeMatMul(const KernelBuild& build, int b_input) {
+  return std::make_unique<CpuMatMul>(build, b_input);
 }
 
+REGISTER_PRIMITIVE(MatMul, kCpu, MakeMatMul);
+
+}  // namespace
 }  // namespace tessera

@@ -25,9 +25,9 @@ void BM_MatMul(benchmark::State& state) {
   KernelContext ctx(step, nullptr);
   PackedWeights packed;
   for (auto _ : state) {
-    CHECK(
-        MatMul(ctx, {.m = m, .n = n, .k = k}, PostOps(), a, b, nullptr, &packed, &output, numerics)
-            .ok());
+    CHECK(ComputeMatMul(ctx, {.m = m, .n = n, .k = k}, PostOps(), a, b, nullptr, &packed, &output,
+                        numerics)
+              .ok());
   }
   Report(state, 2.0 * m * n * k);
 }

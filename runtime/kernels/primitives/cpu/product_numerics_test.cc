@@ -31,14 +31,14 @@ Tensor Product(const Tensor& a, const Tensor& b, bool is_constant, Numerics nume
   const int64_t m = a.dim(0), k = a.dim(1), n = b.dim(1);
   Tensor output = Tensor::Allocate(DType::kFloat, {m, n}).value();
   PackedWeights packed;
-  EXPECT_TRUE(MatMul(ctx, {.m = m, .n = n, .k = k}, PostOps(), a, b, nullptr,
-                     is_constant ? &packed : nullptr, &output, numerics)
+  EXPECT_TRUE(ComputeMatMul(ctx, {.m = m, .n = n, .k = k}, PostOps(), a, b, nullptr,
+                            is_constant ? &packed : nullptr, &output, numerics)
                   .ok());
   return output;
 }
 
-Tensor Convolution(const ConvolutionShape& s, const Tensor& input, const Tensor& filter,
-                   bool is_constant, Numerics numerics, ThreadPool* threads = nullptr) {
+Tensor Convolved(const ConvolutionShape& s, const Tensor& input, const Tensor& filter,
+                 bool is_constant, Numerics numerics, ThreadPool* threads = nullptr) {
   StepContext step;
   step.intra_op_pool = threads;
   KernelContext ctx(step, nullptr);
@@ -91,9 +91,9 @@ TEST(ProductNumericsTest, ErrorsOfConvolutions) {
     const std::vector<double> expected =
         ReferenceConvolution(s, PostOps(), input, filter, RandomTensor({s.out_channels}, 3),
                              RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 4));
-    const double plain = Error(Convolution(s, input, filter, false, Numerics::kFast), expected);
-    EXPECT_LT(Error(Convolution(s, input, filter, true, Numerics::kFast), expected), 5e-6);
-    EXPECT_LT(Error(Convolution(s, input, filter, true, Numerics::kStrict), expected), 3 * plain);
+    const double plain = Error(Convolved(s, input, filter, false, Numerics::kFast), expected);
+    EXPECT_LT(Error(Convolved(s, input, filter, true, Numerics::kFast), expected), 5e-6);
+    EXPECT_LT(Error(Convolved(s, input, filter, true, Numerics::kStrict), expected), 3 * plain);
   }
 }
 
@@ -137,7 +137,7 @@ TEST(ProductNumericsTest, StrictImagesDependOnNoOtherImageAndNoThread) {
     for (const bool is_constant : {true, false}) {
       SCOPED_TRACE(testing::Message() << s.input[0] << ", " << s.filter[0] << ", " << s.in_channels
                                       << " to " << s.out_channels << ", constant: " << is_constant);
-      const Tensor all = Convolution(s, input, filter, is_constant, Numerics::kStrict);
+      const Tensor all = Convolved(s, input, filter, is_constant, Numerics::kStrict);
       for (const int64_t batch : {1, 2, 9}) {
         for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
           ConvolutionShape some = s;
@@ -145,7 +145,7 @@ TEST(ProductNumericsTest, StrictImagesDependOnNoOtherImageAndNoThread) {
           const Tensor images = Tensor::View(
               DType::kFloat, {batch, s.input[0], s.input[1], s.in_channels}, input.buffer());
           const Tensor output =
-              Convolution(some, images, filter, is_constant, Numerics::kStrict, threads);
+              Convolved(some, images, filter, is_constant, Numerics::kStrict, threads);
           EXPECT_EQ(std::memcmp(output.raw(), all.raw(), output.size_bytes()), 0) << batch;
         }
       }

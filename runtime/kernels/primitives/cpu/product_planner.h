@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/cpu/activation.h"
-#include "runtime/kernels/primitives/cpu/convolution_shape.h"
+#include "runtime/kernels/primitives/activation.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {

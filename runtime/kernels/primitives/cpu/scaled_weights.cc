@@ -2,6 +2,7 @@
 
 #include "runtime/base/fresh_pages.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -44,4 +45,13 @@ const float* ScaledRow(const ScaledWeights& weights, int64_t row, int64_t channe
   return scratch;
 }
 
+namespace {
+
+absl::StatusOr<Tensor> ScaleForGood(KernelContext& ctx, const ScaledWeights& weights) {
+  return ApplyScale(ctx, weights, WeightsAllocator());
+}
+
+REGISTER_PRIMITIVE(ScaleWeights, kCpu, ScaleForGood);
+
+}  // namespace
 }  // namespace tessera

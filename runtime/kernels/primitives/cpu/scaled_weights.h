@@ -1,22 +1,9 @@
-// Weights together with the per-channel scale of a batch norm that follows the product.
+// Scaled weights on the CPU.
 #pragma once
 
-#include "absl/status/statusor.h"
-#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/scaled_weights.h"
 
 namespace tessera {
-
-// The weights of a product: the float `values`, each multiplied by the element of `scale` that
-// belongs to its channel. A null `scale` multiplies by 1. The channels are the last dimension, or
-// the last few, and `scale` is of double. Both tensors are the caller's.
-struct ScaledWeights {
-  // Weights of any dtype, without a scale.
-  ScaledWeights(const Tensor& values) : values(values) {}  // NOLINT(google-explicit-constructor)
-  ScaledWeights(const Tensor& values, const Tensor* scale) : values(values), scale(scale) {}
-
-  const Tensor& values;
-  const Tensor* scale = nullptr;
-};
 
 // Returns the scaled weights, each rounded once, or `weights.values` if there is no scale. The
 // step's threads share the work. Errors: RESOURCE_EXHAUSTED, from `allocator`.

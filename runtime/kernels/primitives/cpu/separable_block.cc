@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "runtime/base/status.h"
@@ -11,6 +12,7 @@
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
 #include "runtime/kernels/primitives/cpu/post_ops.h"
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -60,8 +62,8 @@ struct PackedLayer {
   simd::Bounds bounds;
 };
 
-absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer, int64_t depth,
-                                 const Panels& panels) {
+absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer,
+                                 PackedWeights* packed, int64_t depth, const Panels& panels) {
   PackedLayer result{.panels = panels, .depth = depth};
   const int64_t size = panels.size;
   const auto pack = [&](const float* from) -> absl::StatusOr<Tensor> {
@@ -77,7 +79,7 @@ absl::StatusOr<PackedLayer> Pack(KernelContext& ctx, const SeparableLayer& layer
     return workspace;
   };
   PackedWeights for_this_run;
-  PackedWeights* const packed = layer.packed == nullptr ? &for_this_run : layer.packed;
+  if (packed == nullptr) packed = &for_this_run;
   ASSIGN_OR_RETURN(result.filter,
                    packed->Get(ctx, *layer.filter, {.kind = PackedFormat::Kind::kSeparable}, pack));
   result.bias.resize(panels.count * size);
@@ -99,7 +101,7 @@ struct Part {
 
 class Block {
  public:
-  Block(const SeparableBlock& shape, const float* input, const Loops& loops)
+  Block(const SeparableBlockShape& shape, const float* input, const Loops& loops)
       : s_(shape),
         input_(input),
         loops_(loops),
@@ -112,17 +114,19 @@ class Block {
                                  (s_.depthwise.filter[1] - 1) * s_.depthwise.dilations[1] + 1,
                              s_.depthwise.pad_before[1] + s_.depthwise.input[1])) {}
 
-  absl::Status Pack(KernelContext& ctx, const SeparableLayer& expand,
-                    const SeparableLayer& depthwise, const SeparableLayer& project) {
+  absl::Status Pack(KernelContext& ctx, const SeparableLayers& layers,
+                    const PackedFilters& packed) {
     const int64_t channels = s_.depthwise.in_channels;
     const Panels middle(channels, loops_.lanes);
     if (s_.expands) {
-      ASSIGN_OR_RETURN(expand_, tessera::Pack(ctx, expand, s_.in_channels, middle));
+      ASSIGN_OR_RETURN(expand_,
+                       tessera::Pack(ctx, layers.expand, packed.expand, s_.in_channels, middle));
     }
     const int64_t positions = s_.depthwise.filter[0] * s_.depthwise.filter[1];
-    ASSIGN_OR_RETURN(depthwise_, tessera::Pack(ctx, depthwise, positions, middle));
+    ASSIGN_OR_RETURN(depthwise_,
+                     tessera::Pack(ctx, layers.depthwise, packed.depthwise, positions, middle));
     const Panels last(s_.out_channels, loops_.lanes);
-    ASSIGN_OR_RETURN(project_, tessera::Pack(ctx, project, channels, last));
+    ASSIGN_OR_RETURN(project_, tessera::Pack(ctx, layers.project, packed.project, channels, last));
     return absl::OkStatus();
   }
 
@@ -358,7 +362,7 @@ class Block {
     }
   }
 
-  const SeparableBlock& s_;
+  const SeparableBlockShape& s_;
   const float* const input_;
   const Loops& loops_;
   const int64_t height_, width_;  // of the output
@@ -396,12 +400,11 @@ absl::Status ShareByPanels(KernelContext& ctx, const Block& block, int64_t count
 
 }  // namespace
 
-absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& shape,
-                                   const SeparableLayer& expand, const SeparableLayer& depthwise,
-                                   const SeparableLayer& project, const float* input, float* output,
-                                   Numerics numerics) {
+absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlockShape& shape,
+                                   const SeparableLayers& layers, const PackedFilters& packed,
+                                   const float* input, float* output, Numerics numerics) {
   Block block(shape, input, simd::LoopsForCpu());
-  RETURN_IF_ERROR(block.Pack(ctx, expand, depthwise, project));
+  RETURN_IF_ERROR(block.Pack(ctx, layers, packed));
   const double nanoseconds = block.Nanoseconds();
   const int64_t count = NumChunks(ctx, block.rows(), nanoseconds);
   const int64_t threads = NumThreads(ctx);
@@ -417,4 +420,37 @@ absl::Status ComputeSeparableBlock(KernelContext& ctx, const SeparableBlock& sha
   });
 }
 
+namespace {
+
+class CpuSeparableBlock final : public SeparableBlock {
+ public:
+  CpuSeparableBlock(const KernelBuild& build, const FilterInputs& filters)
+      : numerics_(build.numerics()),
+        expand_(build, filters.expand),
+        depthwise_(build, filters.depthwise),
+        project_(build, filters.project) {}
+
+  absl::Status Run(KernelContext& ctx, const SeparableBlockShape& shape,
+                   const SeparableLayers& layers, const Tensor& input, Tensor* output) override {
+    if (output->num_elements() == 0) return absl::OkStatus();
+    const PackedFilters packed{.expand = shape.expands ? expand_.UseFor(ctx) : nullptr,
+                               .depthwise = depthwise_.UseFor(ctx),
+                               .project = project_.UseFor(ctx)};
+    return ComputeSeparableBlock(ctx, shape, layers, packed, input.data<float>(),
+                                 output->data<float>(), numerics_);
+  }
+
+ private:
+  const Numerics numerics_;
+  PackedWeights expand_, depthwise_, project_;
+};
+
+std::unique_ptr<SeparableBlock> MakeSeparableBlock(const KernelBuild& build,
+                                                   const SeparableBlock::FilterInputs& filters) {
+  return std::make_unique<CpuSeparableBlock>(build, filters);
+}
+
+REGISTER_PRIMITIVE(SeparableBlock, kCpu, MakeSeparableBlock);
+
+}  // namespace
 }  // namespace tessera

@@ -15,11 +15,11 @@ struct Geometry {
   bool expands = true, adds_input = false;
   Activation inner = Activation::kRelu6, last = Activation::kNone;
 
-  SeparableBlock Block() const {
-    SeparableBlock block{.in_channels = in_channels,
-                         .out_channels = adds_input ? in_channels : out_channels,
-                         .expands = expands,
-                         .adds_input = adds_input};
+  SeparableBlockShape Block() const {
+    SeparableBlockShape block{.in_channels = in_channels,
+                              .out_channels = adds_input ? in_channels : out_channels,
+                              .expands = expands,
+                              .adds_input = adds_input};
     ConvolutionShape& d = block.depthwise;
     d.batch = batch;
     d.in_channels = d.out_channels = d.groups = expands ? channels : in_channels;
@@ -82,7 +82,7 @@ class SeparableBlockTest : public ::testing::Test {
                  << ", padding " << g.pad << ", channels " << g.in_channels << ", " << g.channels
                  << ", " << g.out_channels << (g.expands ? ", expands" : "")
                  << (g.adds_input ? ", adds" : ""));
-    const SeparableBlock block = g.Block();
+    const SeparableBlockShape block = g.Block();
     const ConvolutionShape& d = block.depthwise;
     const Tensor input = RandomTensor({g.batch, g.height, g.width, g.in_channels}, 1);
     const Tensor filters[] = {RandomTensor({1, 1, g.in_channels, d.in_channels}, 2),
@@ -92,12 +92,13 @@ class SeparableBlockTest : public ::testing::Test {
                              RandomTensor({block.out_channels}, 7)};
     PackedWeights packed[3];
     SeparableLayer layers[3];
-    for (int i = 0; i < 3; ++i) layers[i] = {&filters[i], &biases[i], g.inner, &packed[i]};
+    for (int i = 0; i < 3; ++i) layers[i] = {&filters[i], &biases[i], g.inner};
     layers[2].activation = g.last;
     Tensor output = RandomTensor({g.batch, d.output[0], d.output[1], block.out_channels}, 8);
     KernelContext ctx(step_, nullptr);
-    ASSERT_EQ(ComputeSeparableBlock(ctx, block, layers[0], layers[1], layers[2],
-                                    input.data<float>(), output.data<float>()),
+    ASSERT_EQ(ComputeSeparableBlock(ctx, block, {layers[0], layers[1], layers[2]},
+                                    {&packed[0], &packed[1], &packed[2]}, input.data<float>(),
+                                    output.data<float>()),
               absl::OkStatus());
 
     Tensor expected = g.expands ? ExactPointwise(d, d.input, input, layers[0], nullptr) : input;
@@ -175,7 +176,7 @@ TEST_F(SeparableBlockTest, OnThreadsThatSharePanels) {
 // The zeros that pad panels must not turn into NaN.
 TEST_F(SeparableBlockTest, InfinitiesAndNaNsGoWhereTheyShould) {
   const Geometry g{.height = 8, .width = 8, .in_channels = 3, .channels = 5, .out_channels = 2};
-  const SeparableBlock block = g.Block();
+  const SeparableBlockShape block = g.Block();
   Tensor input = RandomTensor({1, 8, 8, 3}, 1);
   input.data<float>()[(3 * 8 + 4) * 3] = std::numeric_limits<float>::quiet_NaN();
   const Tensor expand = RandomTensor({1, 1, 3, 5}, 2), depthwise = RandomTensor({3, 3, 5, 1}, 3);
@@ -185,9 +186,11 @@ TEST_F(SeparableBlockTest, InfinitiesAndNaNsGoWhereTheyShould) {
   Tensor output = RandomTensor({1, 8, 8, 2}, 7);
   KernelContext ctx(step_, nullptr);
   const Activation clamp = Activation::kRelu6;
-  ASSERT_TRUE(ComputeSeparableBlock(ctx, block, {&expand, &bias, clamp, &packed[0]},
-                                    {&depthwise, &bias, clamp, &packed[1]},
-                                    {&project, &last_bias, clamp, &packed[2]}, input.data<float>(),
+  ASSERT_TRUE(ComputeSeparableBlock(ctx, block,
+                                    {.expand = {&expand, &bias, clamp},
+                                     .depthwise = {&depthwise, &bias, clamp},
+                                     .project = {&project, &last_bias, clamp}},
+                                    {&packed[0], &packed[1], &packed[2]}, input.data<float>(),
                                     output.data<float>())
                   .ok());
   for (int64_t y = 0; y < 8; ++y) {

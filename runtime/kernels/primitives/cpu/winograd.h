@@ -5,7 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/cpu/convolution_shape.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cpu/packed_weights.h"
 #include "runtime/kernels/primitives/cpu/post_ops.h"
 

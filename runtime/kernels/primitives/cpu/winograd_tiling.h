@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/primitives/cpu/convolution_shape.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/convolution_shape.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
 
 namespace tessera {
 

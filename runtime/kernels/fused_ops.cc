@@ -1,0 +1,77 @@
+#include "runtime/kernels/fused_ops.h"
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/kernels/broadcast_add.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kBiasInput = 2, kAddendInput = 3;
+
+}  // namespace
+
+std::vector<std::string> FusedOpNames(const KernelBuild& build) {
+  if (!build.has_attr("fused_ops")) return {};
+  return build.attr<std::vector<std::string>>("fused_ops");
+}
+
+FusedOps::FusedOps(const KernelBuild& build, absl::Span<const std::string> names)
+    : activate_(build) {
+  if (names.empty()) return;
+  const float alpha = build.has_attr("leakyrelu_alpha") ? build.attr<float>("leakyrelu_alpha") : 0;
+  const absl::StatusOr<PostOps> post_ops = PostOps::Parse(names, alpha);
+  if (!post_ops.ok()) {
+    build.Fail(post_ops.status());
+    return;
+  }
+  post_ops_ = *post_ops;
+  CheckArgs(build, post_ops_.add ? 2 : post_ops_.bias ? 1 : 0);
+}
+
+absl::Status FusedOps::Run(KernelContext& ctx, const Shape& shape, int64_t channels,
+                           Compute compute) const {
+  PostOpInputs inputs;
+  if (post_ops_.bias) {
+    inputs.bias = &ctx.input(kBiasInput);
+    RETURN_IF_ERROR(CheckChannels("bias", inputs.bias, channels));
+  }
+  if (!post_ops_.add) {
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    return compute(post_ops_, inputs, output);
+  }
+  const Tensor& addend = ctx.input(kAddendInput);
+  if (addend.shape() == shape) {
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.ForwardOrAllocateOutput({kAddendInput}, 0, shape));
+    // A forwarded input has no value any more.
+    inputs.addend = addend.has_value() ? &addend : output;
+    return compute(post_ops_, inputs, output);
+  }
+  // A slow road for shapes that hardly occur.
+  PostOps only_bias;
+  only_bias.bias = post_ops_.bias;
+  ASSIGN_OR_RETURN(Tensor product, ctx.AllocateTemp(addend.dtype(), shape));
+  RETURN_IF_ERROR(compute(only_bias, inputs, &product));
+  ASSIGN_OR_RETURN(Tensor sum, BroadcastAdd(ctx, product, addend));
+  RETURN_IF_ERROR(activate_(ctx, post_ops_.activation, post_ops_.alpha, &sum));
+  ctx.set_output(0, std::move(sum));
+  return absl::OkStatus();
+}
+
+void CheckArgs(const KernelBuild& build, int count, int max_count) {
+  const ArgRange args = build.inputs("args");
+  const DType dtype = build.input_types()[0];
+  bool fits = args.size() >= count && args.size() <= max_count;
+  for (int i = 0; fits && i < count; ++i) fits = build.input_types()[args.begin + i] == dtype;
+  if (fits) return;
+  build.Fail(absl::InvalidArgumentError(
+      absl::StrCat("fused_ops need ", count, " args of ", DTypeName(dtype))));
+}
+
+absl::Status CheckChannels(absl::string_view what, const Tensor* values, int64_t channels) {
+  if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the ", what, " must have ", channels, " elements, has shape ", values->shape().ToString()));
+}
+
+}  // namespace tessera

@@ -1,0 +1,58 @@
+// What fused products and convolutions share: their post-ops, and the tensors that these read.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/activate.h"
+#include "runtime/kernels/primitives/post_ops.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+
+// The attribute `fused_ops` of a node. Empty for ops that are not fused, which have no such
+// attribute.
+std::vector<std::string> FusedOpNames(const KernelBuild& build);
+
+// The post-ops of a node. The argument `args` holds the tensors that they read: the bias is input
+// 2, the tensor to add is input 3.
+class FusedOps {
+ public:
+  // The post-ops `names`, with the attribute `leakyrelu_alpha`. `build` gets the errors.
+  FusedOps(const KernelBuild& build, absl::Span<const std::string> names);
+
+  const PostOps& post_ops() const { return post_ops_; }
+
+  // Writes a product of `shape` with the post-ops that it is given into `output`, which is
+  // allocated.
+  using Compute = absl::FunctionRef<absl::Status(const PostOps& post_ops,
+                                                 const PostOpInputs& inputs, Tensor* output)>;
+  // Output 0 = activation(product + bias + input 3), where `compute` makes a product of `shape`
+  // with `channels` columns or output channels.
+  //
+  // Input 3 has the product's shape almost always: the sum is then made in its memory, if nobody
+  // else reads it. Another shape broadcasts with the product's, as in AddV2. Errors:
+  // INVALID_ARGUMENT for a bias that does not have an element for each channel, and for shapes that
+  // do not broadcast; those of `compute`.
+  absl::Status Run(KernelContext& ctx, const Shape& shape, int64_t channels, Compute compute) const;
+
+ private:
+  PostOps post_ops_;
+  const Primitive<Activate> activate_;
+};
+
+// Makes the build fail unless the argument `args`, which may have any number and dtypes, starts
+// with `count` tensors of the first input's dtype, and has `max_count` at most.
+void CheckArgs(const KernelBuild& build, int count,
+               int max_count = std::numeric_limits<int>::max());
+
+// Returns INVALID_ARGUMENT unless `values`, which may be null, has an element for each channel.
+absl::Status CheckChannels(absl::string_view what, const Tensor* values, int64_t channels);
+
+}  // namespace tessera

@@ -1,0 +1,77 @@
+#include "runtime/kernels/primitives/dilation.h"
+
+#include <limits>
+
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+// Which elements of input and filter make the maximum of an output.
+template <typename T>
+struct Maximum {
+  T value;
+  int64_t x, filter;
+};
+
+// Finds the maximum of the output's element `index`; `output` is the output's shape.
+template <typename T>
+Maximum<T> FindMaximum(const DilationAxis& rows, const DilationAxis& columns, const Tensor& x,
+                       const Tensor& filter, const Shape& output, int64_t index) {
+  const int64_t channels = x.dim(3), c = index % channels;
+  const int64_t point = index / channels;
+  const int64_t left = point % output.dim(2) * columns.stride - columns.pad_before;
+  const int64_t row = point / output.dim(2);
+  const int64_t top = row % output.dim(1) * rows.stride - rows.pad_before;
+  const int64_t image = row / output.dim(1);
+  Maximum<T> best{std::numeric_limits<T>::lowest(), -1, -1};
+  for (int64_t h = 0; h < filter.dim(0); ++h) {
+    const int64_t y_at = top + h * rows.rate;
+    if (y_at < 0 || y_at >= x.dim(1)) continue;
+    for (int64_t w = 0; w < filter.dim(1); ++w) {
+      const int64_t x_at = left + w * columns.rate;
+      if (x_at < 0 || x_at >= x.dim(2)) continue;
+      const int64_t in = ((image * x.dim(1) + y_at) * x.dim(2) + x_at) * channels + c;
+      const int64_t of_filter = (h * filter.dim(1) + w) * channels + c;
+      const T value = static_cast<T>(x.data<T>()[in] + filter.data<T>()[of_filter]);
+      if (best.x < 0 || value > best.value) best = {value, in, of_filter};
+    }
+  }
+  return best;
+}
+
+absl::Status Dilate(KernelContext& ctx, const DilationAxis& rows, const DilationAxis& columns,
+                    const Tensor& x, const Tensor& filter, Tensor* y) {
+  return VisitRealType(x.dtype(), [&]<typename T>() {
+    const double cost = 3.0 * static_cast<double>(filter.dim(0) * filter.dim(1));
+    ctx.ParallelFor(y->num_elements(), cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        y->data<T>()[i] = FindMaximum<T>(rows, columns, x, filter, y->shape(), i).value;
+      }
+    });
+    return absl::OkStatus();
+  });
+}
+
+absl::Status DilateBackward(KernelContext& /*ctx*/, DilationOperand operand,
+                            const DilationAxis& rows, const DilationAxis& columns, const Tensor& x,
+                            const Tensor& filter, const Tensor& gradient, Tensor* output) {
+  ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+  return VisitRealType(x.dtype(), [&]<typename T>() {
+    for (int64_t i = 0; i < gradient.num_elements(); ++i) {
+      const Maximum<T> best = FindMaximum<T>(rows, columns, x, filter, gradient.shape(), i);
+      if (best.x < 0) continue;
+      const int64_t to = operand == DilationOperand::kFilter ? best.filter : best.x;
+      output->data<T>()[to] += gradient.data<T>()[i];
+    }
+    return absl::OkStatus();
+  });
+}
+
+REGISTER_PRIMITIVE(Dilation, kCpu, Dilate);
+REGISTER_PRIMITIVE(DilationGradient, kCpu, DilateBackward);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,43 @@
+// The loops of pools over windows and their elements.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/kernels/primitives/pooling.h"
+
+namespace tessera {
+
+// Calls visit(input offset) for each input point that lies in the window of an output point.
+template <typename Visit>
+void ForWindow(const PoolShape& s, const int64_t (&at)[3], Visit&& visit) {
+  int64_t begin[3], end[3];
+  for (int d = 0; d < 3; ++d) {
+    const int64_t first = at[d] * s.stride[d] - s.pad[d];
+    begin[d] = std::max<int64_t>(first, 0);
+    end[d] = std::min(first + s.window[d], s.input[d]);
+  }
+  for (int64_t z = begin[0]; z < end[0]; ++z) {
+    for (int64_t y = begin[1]; y < end[1]; ++y) {
+      for (int64_t x = begin[2]; x < end[2]; ++x) {
+        visit((z * s.input[1] + y) * s.input[2] + x);
+      }
+    }
+  }
+}
+
+// Calls body(batch, point, position) for all output points, in parallel.
+template <typename Body>
+void ForOutputPoints(KernelContext& ctx, const PoolShape& s, Body&& body) {
+  const int64_t points = s.output_points();
+  const double cost = 0.5 * s.channels * s.window[0] * s.window[1] * s.window[2];
+  ctx.ParallelFor(s.batch * points, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t point = item % points;
+      const int64_t at[3] = {point / (s.output[1] * s.output[2]), point / s.output[2] % s.output[1],
+                             point % s.output[2]};
+      body(item / points, point, at);
+    }
+  });
+}
+
+}  // namespace tessera
