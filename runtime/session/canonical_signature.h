@@ -1,4 +1,4 @@
-// Which signatures of a graph compute the same.
+// Finds signatures of a graph that compute the same.
 #pragma once
 
 #include <string>
@@ -27,27 +27,27 @@ struct RunSignature;
 // Writers of SavedModels often give one function several signatures, each with a placeholder and a
 // wrapper of its own.
 //
-// Nodes with state keep their names in the key. Nodes inside functions that differ only in the names
-// of the functions have one key, although each may draw its own random numbers: ask PureRuns first.
-// Views the graph, which must outlive this. Not thread-safe.
+// Nodes with state keep their names in the key. Nodes inside functions that differ only in the
+// names of the functions have one key, although each may draw its own random numbers: ask PureRuns
+// first. Views the graph, which must outlive this. Not thread-safe.
 class CanonicalSignatures {
  public:
   explicit CanonicalSignatures(const tensorflow::GraphDef& graph);
 
-  // Empty if the run names nodes that the graph lacks, or feeds a tensor twice.
+  // Returns the key; empty if the run names nodes that the graph lacks, or feeds a tensor twice.
   std::string CanonicalKey(const RunSignature& run);
 
  private:
   class Walk;
 
-  // The key of a function: the same for functions whose declarations differ only in the name.
+  // Returns the key of a function. Functions that differ in nothing but their names share it.
   std::string FunctionKey(const std::string& name);
   std::string NodeKey(const tensorflow::NodeDef& node);
 
   absl::flat_hash_map<absl::string_view, const tensorflow::NodeDef*> nodes_;
   absl::flat_hash_map<absl::string_view, const tensorflow::FunctionDef*> functions_;
   absl::flat_hash_map<std::string, std::string> function_keys_;  // by name
-  absl::flat_hash_map<std::string, size_t> function_ids_;         // by definition without name
+  absl::flat_hash_map<std::string, size_t> function_ids_;        // by definition without name
 };
 
 }  // namespace tessera

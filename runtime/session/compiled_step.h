@@ -1,4 +1,4 @@
-// A graph compiled for one kind of run.
+// A graph compiled for one signature.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace tessera {
 
-// Immutable; thread-safe. Keeps the session's state alive, not the session.
+// Immutable and thread-safe. It keeps the state of the session alive, but not the session.
 class CompiledStep final : public Callable {
  public:
   // Prunes, plans and compiles. Errors: those of Prune(), MakePlan() and CompilePlan().
@@ -30,9 +30,9 @@ class CompiledStep final : public Callable {
       : state_(std::move(state)), signature_(std::move(signature)) {}
 
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
-  // Runs the program, in its turn if it takes long on the CPU and waits for nobody.
+  // Runs the program. A program that takes long on the CPU and never waits takes a turn (RunSlots).
   absl::Status RunInTurn(StepContext& context, const RunArgs& run) const;
-  // Waits for what the run has enqueued on streams: a step is over when its work is done.
+  // Waits for the work that the run has enqueued on streams: a step ends when its work is done.
   absl::Status Synchronize() const;
 
   const std::shared_ptr<SessionState> state_;
@@ -40,15 +40,15 @@ class CompiledStep final : public Callable {
   std::vector<DType> feed_types_;
   std::unique_ptr<Executor> executor_;
   std::vector<Stream*> streams_;  // of the devices that take part
-  // About what the quickest of the last runs took; 0 before the first.
+  // The duration of the quickest recent run, roughly; 0 before the first run.
   mutable std::atomic<int64_t> usual_nanoseconds_{0};
 };
 
 // INVALID_ARGUMENT "feed 0: expects x:0 to be float but string is provided".
 absl::Status CheckFeed(int index, const std::string& name, DType expected, const Tensor& given);
 
-// Plans the graph of `input`, and compiles it for `kind`. The streams of the devices that take part
-// are added to *streams.
+// Plans and compiles the graph of `input` for an executor of `kind`. Adds the streams of the
+// devices that take part to *streams.
 absl::StatusOr<std::unique_ptr<Executor>> PlanAndCompile(SessionState& state, PlanInput input,
                                                          ExecutorKind kind,
                                                          std::vector<Stream*>* streams);

@@ -1,4 +1,4 @@
-// Which ops a graph uses, and which of its nodes nothing here can run.
+// Counts the ops of a graph, and finds its nodes without a kernel.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@ class GraphDef;
 namespace tessera {
 
 struct OpUse {
-  std::vector<std::string> nodes;           // those in functions as "function/node"
-  std::vector<std::string> without_kernel;  // of these nodes, those that no kernel runs
-  std::string detail;                       // why not, where the op has kernels for other nodes
+  std::vector<std::string> nodes;           // a node of a function is named "function/node"
+  std::vector<std::string> without_kernel;  // the nodes among them that no kernel runs
+  std::string detail;                       // the reason, if the op has kernels for other nodes
 };
 
 struct GraphCensus {
@@ -25,8 +25,8 @@ struct GraphCensus {
 };
 
 // Counts the graph's nodes and those of all its functions, called or not. A node has a kernel if
-// its op is declared and a CPU kernel is registered for its attributes; of attributes in a function
-// that depend on the caller, any value will do.
+// its op is declared and a CPU kernel is registered for its attributes. In a function, an attribute
+// whose value depends on the caller is taken to have a value that some kernel accepts.
 GraphCensus TakeCensus(const tensorflow::GraphDef& graph);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// What is in a model, as text for people.
+// Describes models, checkpoints and graphs as text for people.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 namespace tessera {
 
 struct InspectOptions {
-  // Lists every op with its count; without it only those that no kernel runs.
+  // Lists every op with its count. Otherwise only ops without a kernel are listed.
   bool list_ops = false;
-  // How SavedModels are loaded, which is tried: a server that loads them so will fare alike.
+  // The options with which SavedModels are loaded on trial. A server that loads them with the same
+  // options succeeds or fails alike.
   SessionOptions session;
 };
 
-// Describes what lies at `path`: a SavedModel's directory (each meta graph's signatures, ops,
+// Describes the files at `path`: a SavedModel's directory (each meta graph's signatures, ops,
 // variables and assets, and whether it loads), a checkpoint (its prefix, or a directory with one:
 // tensors with dtype, shape and bytes), or a file with a GraphDef, binary or text (ops, functions,
 // placeholders). Ops without a kernel are listed with their nodes. Meta graphs are loaded to see
@@ -31,7 +32,7 @@ struct InspectOptions {
 //     loads
 //   ...
 //
-// Errors: NOT_FOUND if there is nothing there that this can describe; DATA_LOSS for damaged files.
+// Errors: NOT_FOUND if there are no such files; DATA_LOSS for damaged ones.
 absl::StatusOr<std::string> Inspect(const std::string& path, const InspectOptions& options);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Runs that are fed and fetched bit by bit.
+// Partial runs, which are fed and fetched in several calls.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace tessera {
 
-// One partial run. Feeds are received, and fetches sent, through a rendezvous: the graph runs as
-// far as what it has been fed allows.
+// One partial run. The graph receives its feeds and sends its fetches through a rendezvous, and
+// runs as far as the feeds that have come allow.
 //
 //   ASSIGN_OR_RETURN(auto run, PartialStep::Start(state, graph, {{"a:0", "b:0"}, {"x:0", "y:0"},
 //   {}})); RETURN_IF_ERROR(run->Continue({{"a:0", a}}, {"x:0"}, &outputs));
@@ -29,14 +29,14 @@ class PartialStep {
   static absl::StatusOr<std::shared_ptr<PartialStep>> Start(std::shared_ptr<SessionState> state,
                                                             const Graph& graph,
                                                             const RunSignature& signature);
-  // Waits for the run to end, which it cancels if it is not through.
+  // Cancels the run if it has not ended, and waits for its end.
   ~PartialStep();
 
   // Errors: INVALID_ARGUMENT for a feed or fetch that was not declared or was used before, a feed
   // of another dtype, or a fetch that depends on a feed still to come; the run's own error.
   absl::Status Continue(const std::vector<NamedTensor>& feeds,
                         const std::vector<std::string>& fetches, std::vector<Tensor>* outputs);
-  // True if all feeds and fetches were used, or the run has failed: there is nothing to continue.
+  // True if the run cannot be continued: all feeds and fetches were used, or it has failed.
   bool IsOver() const;
 
  private:
@@ -45,7 +45,7 @@ class PartialStep {
     bool is_used = false;
   };
   struct Fetch {
-    std::vector<std::string> feeds;  // that it depends on
+    std::vector<std::string> feeds;  // the feeds that it depends on
     bool is_used = false;
   };
 

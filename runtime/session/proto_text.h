@@ -1,4 +1,4 @@
-// Protocol buffers in text form, from files that may hold anything.
+// Parses protocol buffers in text form, from files that may hold anything.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class Message;
 
 namespace tessera {
 
-// Parses `text` into *message, which is in no particular state after an error. Nothing is logged.
+// Parses `text` into *message, whose value is unspecified after an error. Nothing is logged.
 // Errors: DATA_LOSS with the line and what is wrong there; also for messages that are nested deeper
 // than binary files may nest them.
 absl::Status ParseProtoText(const std::string& text, google::protobuf::Message* message);

@@ -1,4 +1,4 @@
-// The steps of a session that run now, so that closing it can end them.
+// The running steps of a session, which closing the session cancels.
 #pragma once
 
 #include <array>
@@ -10,14 +10,15 @@
 
 namespace tessera {
 
-// A list of running steps, in parts by thread so that concurrent runs do not meet on one lock.
+// A list of running steps. It is sharded by thread, so that concurrent runs do not contend for one
+// lock.
 // Thread-safe.
 class RunningSteps {
  private:
   struct Part;
 
  public:
-  // One running step. Lives in its step's own memory, and leaves the list when it dies.
+  // One running step. It is a member of its step, and leaves the list when it is destroyed.
   class Entry {
    public:
     Entry(RunningSteps& steps, CancellationManager* cancellation, Rendezvous* rendezvous);
@@ -38,8 +39,8 @@ class RunningSteps {
   RunningSteps(const RunningSteps&) = delete;
   RunningSteps& operator=(const RunningSteps&) = delete;
 
-  // Cancels every step in the list. What their kernels do then must not end an Entry on this
-  // thread.
+  // Cancels every step in the list. No Entry may be destroyed on the calling thread meanwhile, not
+  // even by callbacks of the cancellation.
   void CancelAll(const absl::Status& reason);
 
  private:

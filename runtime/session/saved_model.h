@@ -1,4 +1,4 @@
-// SavedModel directories: reading, restoring, and their signatures.
+// Reads and loads SavedModel directories.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ namespace tessera {
 // One input or output of a signature.
 struct SignatureTensor {
   std::string tensor_name;  // "node:index" in the graph
-  // What to feed or fetch: that, or what takes its place in an earlier signature that does the
-  // same, so that the two share what is compiled and packed for them.
+  // The tensor to feed or fetch: `tensor_name`, or its counterpart in an earlier signature that
+  // computes the same. Two such signatures share one compiled program and its packed weights.
   std::string run_name;
   DType dtype = DType::kInvalid;
   PartialShape shape;
@@ -35,44 +35,46 @@ struct Signature {
   std::map<std::string, SignatureTensor> outputs;  // by alias
   std::string method_name;                         // "tensorflow/serving/predict", ...
   std::map<std::string, Tensor> defaults;          // values of absent inputs, by alias
-  bool is_pure = false;                            // a run of it leaves the model as it was
+  bool is_pure = false;                            // whether its runs change nothing, see PureRuns
 };
 
-// saved_model.pb (or .pbtxt) of a directory, parsed.
+// Parses saved_model.pb, or saved_model.pbtxt, of a directory.
 // Errors: NOT_FOUND if there is no such file; UNIMPLEMENTED for a session bundle, which came before
 // SavedModels; DATA_LOSS if it does not parse.
 absl::StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
     const std::string& directory);
 
-// Of that, the meta graph that has exactly `tags`.
-// Errors: as above; NOT_FOUND if there is no such tag set, listing those there are.
+// Returns the meta graph of the SavedModel that has exactly the tags `tags`.
+// Errors: those of ReadSavedModel(); NOT_FOUND, listing the tag sets that there are.
 absl::StatusOr<std::unique_ptr<tensorflow::MetaGraphDef>> ReadMetaGraph(
     const std::string& directory, const std::set<std::string>& tags);
 
-// The files that a meta graph reads, in whichever of the two places it lists them.
-// Errors: DATA_LOSS if the list is damaged.
+// Returns the asset files that a meta graph reads. Old writers list them in a collection, newer
+// ones in a field. Errors: DATA_LOSS if the list is damaged.
 absl::StatusOr<std::vector<tensorflow::AssetFileDef>> ReadAssets(
     const tensorflow::MetaGraphDef& meta_graph);
 
-// For whoever named a model instead of one of its versions: "; name one of its versions: '1', '2'",
-// or nothing if no folder in `directory` holds a SavedModel.
+// Returns a hint for an error message, for users who named the folder of a model instead of one of
+// its versions: "; name one of its versions: '1', '2'". Empty if no folder in `directory` holds a
+// SavedModel.
 std::string HintAtVersions(const std::string& directory);
 
-// A loaded model: its session with variables restored and initialised.
+// A loaded model. The variables of its session are restored and initialised.
 struct SavedModelBundle {
   std::unique_ptr<Session> session;
   std::map<std::string, Signature> signatures;
   std::unique_ptr<tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
   std::string directory;
-  // What loading went through, and how long each took: "read", "import", "compile", and those of
-  // "restore_graph", "init_graph" (TensorFlow's names) and "freeze" that there was need for.
+  // The stages of loading and their durations: "read", "import" and "compile" always, and
+  // "restore_graph", "init_graph" (which are TensorFlow's names) and "freeze" where they were
+  // needed.
   std::vector<std::pair<std::string, absl::Duration>> stages;
 };
 
-// Reads, imports, restores through the graph's own RestoreV2 with a mapped checkpoint, runs the
-// init op with assets fed, and keeps the signatures.
-// Errors: those of ReadMetaGraph(), Session::Extend(), the checkpoint reader (DATA_LOSS with file
-// and tensor), and UNIMPLEMENTED listing all ops without a kernel that some signature needs.
+// Imports the meta graph, restores its variables by the graph's own RestoreV2 nodes, which map the
+// checkpoint, runs its init op with the assets fed, and compiles its signatures.
+// Errors: those of ReadMetaGraph() and Session::Extend(); DATA_LOSS with file and tensor from the
+// checkpoint reader; UNIMPLEMENTED listing all ops without a kernel that some signature needs.
 absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
                                                 const std::set<std::string>& tags,
                                                 const SessionOptions& options);

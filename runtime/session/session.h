@@ -1,4 +1,4 @@
-// Session: a graph, its devices and its state; the runtime's front door.
+// A session: a graph with its devices and its state. Programs use the runtime through it.
 //
 //   ASSIGN_OR_RETURN(auto session, Session::Create({}));
 //   RETURN_IF_ERROR(session->Extend(graph_def));
@@ -28,12 +28,12 @@ namespace tessera {
 class Host;
 
 struct SessionOptions {
-  // The threads that the session shares with others. Null: the session makes a host of its own,
-  // with these numbers of threads, each of which may be 0: one for each core.
+  // The thread pools, which several sessions may share. If null, the session makes a host of its
+  // own with the numbers of threads below; 0 means one thread for each core.
   std::shared_ptr<Host> host;
   int intra_op_threads = 0;
   int inter_op_threads = 0;
-  // Runs that do not set one; infinite by default.
+  // The timeout of runs that do not set one.
   absl::Duration default_timeout = absl::InfiniteDuration();
   bool allow_soft_placement = true;
   bool optimize = true;
@@ -41,31 +41,37 @@ struct SessionOptions {
   ExecutorKind executor = ExecutorKind::kAuto;
   // See GraphImportOptions.
   bool allow_unknown_ops = false;
-  // Devices of each type that is linked in; by default one CPU and whatever accelerators there are.
+  // The devices of each type. By default the session has one CPU, and all accelerators whose device
+  // type is linked in.
   DeviceOptions devices;
-  // One log line for each node of what is planned, saying where it is.
+  // Logs the device of each node when a graph is planned.
   bool log_device_placement = false;
-  // How exact and reproducible products are.
+  // The accuracy and reproducibility of matrix products and convolutions.
   Numerics numerics = Numerics::kFast;
-  // For LoadSavedModel(): calls FreezeVariables() with the model's signatures. Only for callers
-  // that run nothing else.
+  // Makes LoadSavedModel() call FreezeVariables() with the signatures of the model. Only callers
+  // that run nothing but the signatures may set it.
   bool freeze_variables = false;
 };
 
 struct RunOptions {
-  absl::Duration timeout = absl::InfiniteDuration();  // DEADLINE_EXCEEDED when it is over
-  bool collect_stats = false;                         // fills RunMetadata's step_stats
+  // A run that takes longer fails with DEADLINE_EXCEEDED.
+  absl::Duration timeout = absl::InfiniteDuration();
+  // Fills RunMetadata's step_stats.
+  bool collect_stats = false;
   // Runs small graphs wholly on the calling thread, which then gets no inter-op parallelism.
   bool run_on_caller = true;
-  CancellationManager* cancellation = nullptr;  // the caller's own; may cancel the run
+  // Cancels the run when the caller cancels it. May be null.
+  CancellationManager* cancellation = nullptr;
 };
 
-// Handle of a prepared run: compiled once, no look-ups a run. Thread-safe.
+// A run whose feeds, fetches and targets were compiled once. Running it looks up no names.
+// Thread-safe.
 class Callable {
  public:
   virtual ~Callable() = default;
-  // `feeds` in the signature's order; dtypes are checked, shapes are not.
-  // Errors: INVALID_ARGUMENT "... expects NAME to be float but string is provided"; the run's own.
+  // Takes the feeds in the order of the signature. Their dtypes are checked, their shapes are not.
+  // Errors: INVALID_ARGUMENT "... expects NAME to be float but string is provided"; errors of
+  // kernels.
   virtual absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
                            std::vector<Tensor>* fetches,
                            tensorflow::RunMetadata* metadata = nullptr) const = 0;
@@ -74,19 +80,20 @@ class Callable {
 
 using NamedTensor = std::pair<std::string, Tensor>;
 
-// Thread-safe. Extend() waits for no run: running steps keep the graph they started with.
+// Thread-safe. Extend() does not wait for running steps, which keep the graph they started with.
 class Session {
  public:
   // Errors: those of MakeDevices().
   static absl::StatusOr<std::unique_ptr<Session>> Create(const SessionOptions& options);
   virtual ~Session() = default;
 
-  // Adds nodes. Errors: see ImportGraph(). On an error nothing is added.
+  // Adds the nodes and functions of `graph_def` to the graph. Errors: those of ImportGraph(), after
+  // which the graph is unchanged.
   virtual absl::Status Extend(const tensorflow::GraphDef& graph_def) = 0;
 
-  // Feeds and fetches are "node:index" or "node"; targets are nodes. Compiled per signature,
-  // cached. Errors: NOT_FOUND for unknown names; FAILED_PRECONDITION after Close(); kernels'
-  // errors.
+  // Runs what the fetches and targets need. Feeds and fetches are named "node:index" or "node",
+  // targets "node". What is compiled for a signature is kept for later runs with the same one.
+  // Errors: NOT_FOUND for unknown names; FAILED_PRECONDITION after Close(); errors of kernels.
   virtual absl::Status Run(const RunOptions& options, const std::vector<NamedTensor>& feeds,
                            const std::vector<std::string>& fetches,
                            const std::vector<std::string>& targets, std::vector<Tensor>* outputs,
@@ -96,30 +103,31 @@ class Session {
     return Run(RunOptions(), feeds, fetches, targets, outputs);
   }
 
-  // The callable keeps what it needs of the session alive.
+  // Compiles a run. The callable may outlive the session. Errors: those of Run().
   virtual absl::StatusOr<std::shared_ptr<const Callable>> MakeCallable(
       const RunSignature& signature) = 0;
 
-  // Partial runs: declares all feeds and fetches, then feeds some and fetches some until all are
-  // done. Errors: INVALID_ARGUMENT for a feed or fetch not declared or used before.
+  // A partial run declares all its feeds and fetches first. Each call of PartialRun() then feeds
+  // some of them and fetches others, until all are used. Returns the handle of the run.
+  // Errors: INVALID_ARGUMENT for a feed or fetch that was not declared, or was used before.
   virtual absl::StatusOr<std::string> PartialRunSetup(const RunSignature& signature) = 0;
   virtual absl::Status PartialRun(const std::string& handle, const std::vector<NamedTensor>& feeds,
                                   const std::vector<std::string>& fetches,
                                   std::vector<Tensor>* outputs) = 0;
 
-  // Promises that from now on nothing but runs of `runs` is run, or writes variables. Runs compiled
-  // later have those variables as constants that none of `runs` may write; passes then fold and
-  // pack them. A run whose names are not in the graph writes nothing. May be called once.
-  // Errors: FAILED_PRECONDITION for a second call; those of functions that cannot be instantiated.
+  // The caller promises that only the runs in `runs` write variables from now on. Variables that
+  // none of them may write are constants in all runs that are compiled later, so that passes can
+  // fold and pack them. A run whose names are not in the graph writes nothing. Errors:
+  // FAILED_PRECONDITION for a second call; errors of functions that cannot be instantiated.
   virtual absl::Status FreezeVariables(const std::vector<RunSignature>& /*runs*/) {
     return absl::UnimplementedError("this session cannot freeze variables");
   }
 
   virtual std::vector<const Device*> ListDevices() const = 0;
-  // Drops the resources of these containers; all of them if empty.
+  // Drops the resources of these containers, or of all containers if the list is empty.
   virtual void ResetContainers(const std::vector<std::string>& containers) = 0;
   virtual ResourceManager& resources() = 0;
-  // Cancels running steps and refuses new ones.
+  // Cancels the running steps. Later runs fail with FAILED_PRECONDITION.
   virtual absl::Status Close() = 0;
 };
 

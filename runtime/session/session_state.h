@@ -1,4 +1,4 @@
-// What the runs of a session share, and what outlives the session as long as callables do.
+// The state that the runs of a session share. Callables keep it alive after the session.
 #pragma once
 
 #include <atomic>
@@ -19,22 +19,23 @@
 
 namespace tessera {
 
-// Thread-safe. Members are ordered by who refers to whom: resources (iterators, for one) call
-// functions, functions run kernels, kernels run on devices and pools.
+// Thread-safe. Members are declared before those that refer to them: resources such as iterators
+// call functions, functions run kernels, and kernels run on devices and pools.
 struct SessionState {
   SessionState(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices);
 
-  // How the session's runs and functions are planned.
+  // Returns the options with which runs and functions are planned.
   PlanOptions Planning() const;
-  // The function runtime for this library; made once, and once more after Freeze().
+  // Returns the function runtime of a library, which is made on the first call, and anew on the
+  // first call after Freeze().
   LocalFunctionRuntime* FunctionsFor(const std::shared_ptr<const FunctionLibrary>& library);
 
-  // Decides where the resources of a graph live that are not placed yet, from which all runs of the
-  // session then take it. Errors: those of PlaceResources().
+  // Decides on which devices the resources of a graph live that have no place yet. All plans of the
+  // session follow the decision. Errors: those of PlaceResources().
   absl::Status PlaceResourcesOf(const Graph& graph);
 
-  // From now on variables that `writes` does not name are constants. Errors: FAILED_PRECONDITION
-  // if there was such a call before.
+  // Makes the variables that `writes` does not name constants in everything that is planned later.
+  // Errors: FAILED_PRECONDITION for a second call.
   absl::Status Freeze(std::shared_ptr<const VariableWrites> writes);
 
   const SessionOptions options;
@@ -62,22 +63,22 @@ struct SessionState {
   ResourceManager resources;
 };
 
-// A step from its start to its end: the context that kernels see, and what stands behind it.
-// Not movable: others point into it.
+// One step from its start to its end: the context that kernels see, and the objects it points to.
+// It cannot be moved, because other objects point into it.
 class Step {
  public:
-  // Parts of the step, here or in other processes, meet in `rendezvous`, which must outlive the
-  // step; null: in one of its own.
+  // The parts of the step, in this process or in others, exchange tensors through `rendezvous`,
+  // which must outlive the step. If it is null, the step has a rendezvous of its own.
   Step(SessionState& state, const RunOptions& options, Rendezvous* rendezvous = nullptr);
   ~Step();
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // CANCELLED if the session is closed or the caller has cancelled already.
+  // Errors: FAILED_PRECONDITION if the session is closed; CANCELLED if the caller has cancelled.
   absl::Status CheckStart() const;
   StepContext& context() { return context_; }
   Rendezvous& rendezvous() { return *rendezvous_; }
-  // Wakes whatever waits in the step.
+  // Wakes all kernels of the step that wait, which then fail with `reason`.
   void Cancel(const absl::Status& reason);
 
  private:
@@ -88,7 +89,7 @@ class Step {
   Rendezvous* const rendezvous_;
   StepContext context_;
   RunningSteps::Entry entry_;
-  CancellationManager* const callers_;  // null: nobody else can cancel
+  CancellationManager* const callers_;  // the caller's; may be null
   CancellationManager::Token token_ = 0;
   bool cancelled_before_start_ = false;
 };

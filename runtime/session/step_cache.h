@@ -1,4 +1,4 @@
-// Compiled steps by signature.
+// A cache of compiled steps, by signature.
 #pragma once
 
 #include <functional>
@@ -13,29 +13,29 @@
 
 namespace tessera {
 
-// A compiled step as one caller names its feeds and fetches: the step has them in sorted order, so
-// that all orders share it.
+// A compiled step for callers that list the feeds and fetches in one particular order. The step
+// itself has them sorted by name, so that all orders share it.
 struct OrderedStep {
   std::shared_ptr<const CompiledStep> step;
-  std::vector<int> feeds;    // feeds[i]: the step's position of the caller's feed i
-  std::vector<int> fetches;  // likewise
-  bool same_order = false;   // nothing to reorder
+  std::vector<int> feeds;    // feeds[i] is the position in the step of the caller's feed i
+  std::vector<int> fetches;  // likewise for the fetches
+  bool same_order = false;   // whether the caller's order is that of the step
 };
 
-// Thread-safe. Finding a step that exists takes a reader lock; steps are compiled one at a time, so
-// that two callers do not compile the same one.
+// Thread-safe. Finding a cached step takes a reader lock. Steps are compiled one at a time, so that
+// two callers never compile the same one.
 class StepCache {
  public:
   using Compile =
       std::function<absl::StatusOr<std::shared_ptr<const CompiledStep>>(const RunSignature&)>;
 
-  // The step for `signature`, compiled if there is none. Errors: those of `compile`, which are not
-  // kept.
+  // Returns the step for `signature`, and compiles it if the cache does not have it. Errors: those
+  // of `compile`, which are not cached.
   absl::StatusOr<std::shared_ptr<const OrderedStep>> FindOrCompile(const RunSignature& signature,
                                                                    const Compile& compile);
 
  private:
-  // Beyond this, further orders of the same names are not kept: they are cheap to work out again.
+  // The largest number of orders that are cached; further ones are worked out again for each run.
   static constexpr size_t kMaxOrders = 10000;
 
   std::shared_ptr<const OrderedStep> Find(const std::string& key) const;

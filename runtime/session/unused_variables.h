@@ -1,14 +1,15 @@
-// Variables that are there, but that no run reads.
+// Gives memory of variables back that no run reads.
 #pragma once
 
 #include "runtime/framework/resource_manager.h"
 
 namespace tessera {
 
-// Lets the mapped pages of variables whose values nothing else holds leave resident memory: those
-// that a checkpoint has twice, or that no compiled run has as a constant. Whoever reads such a
-// variable all the same gets its pages from the system's cache of the file. To be called once the
-// model is warm. Thread-safe, also for readers of the variables.
+// Removes the pages of unused variables from resident memory, if they are mapped from a checkpoint.
+// A variable is unused if nothing but the resource manager holds its value: the checkpoint has it
+// twice, or no compiled run has it as a constant. A later reader gets the pages back from the
+// system's cache of the file. To be called once the model is warm. Thread-safe, also against
+// readers of the variables.
 void ReleaseUnusedVariables(const ResourceManager& resources);
 
 }  // namespace tessera
