@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "runtime/kernels/primitives/index_type.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {
@@ -29,30 +30,6 @@ absl::StatusOr<Shape> ReadShape(const Tensor& tensor, absl::string_view name);
 // An axis in [-rank, rank), made non-negative. Errors: INVALID_ARGUMENT.
 absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank, absl::string_view name);
 absl::StatusOr<int> ReadAxis(const Tensor& tensor, int rank, absl::string_view name);
-
-// Calls visit.template operator()<Index>() with int32_t or int64_t (or another integer type that
-// indices may have). Requires IsInteger(dtype).
-template <typename Visitor>
-decltype(auto) VisitIndexType(DType dtype, Visitor&& visit) {
-  switch (dtype) {
-    case DType::kInt16:
-      return visit.template operator()<int16_t>();
-    case DType::kInt32:
-      return visit.template operator()<int32_t>();
-    case DType::kUint8:
-      return visit.template operator()<uint8_t>();
-    case DType::kInt8:
-      return visit.template operator()<int8_t>();
-    case DType::kUint16:
-      return visit.template operator()<uint16_t>();
-    case DType::kUint32:
-      return visit.template operator()<uint32_t>();
-    case DType::kUint64:
-      return visit.template operator()<uint64_t>();
-    default:
-      return visit.template operator()<int64_t>();
-  }
-}
 
 // Product of dims[begin, end).
 inline int64_t DimProduct(const Shape& shape, int begin, int end) {

@@ -1,24 +1,23 @@
 // Joining tensors: Concat, ConcatV2, ConcatOffset, Pack, ParallelConcat.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
 
 // Copies `inputs`, each a [outer, its own row length] matrix, side by side into `output`.
-void JoinRows(absl::Span<const Tensor* const> inputs, int64_t outer, Tensor* output,
-              ThreadPool* pool) {
-  if (outer == 0 || output->num_elements() == 0) return;
+absl::Status JoinRows(KernelContext& ctx, const Primitive<StridedCopy>& copy,
+                      absl::Span<const Tensor* const> inputs, int64_t outer, Tensor* output) {
+  if (outer == 0) return absl::OkStatus();
   const int64_t row = output->num_elements() / outer;
-  const int64_t width = static_cast<int64_t>(DTypeSize(output->dtype()));
-  char* to = output->mutable_raw();
+  int64_t offset = 0;
   for (const Tensor* input : inputs) {
     const int64_t part = input->num_elements() / outer;
-    CopyStrided(output->dtype(), {outer, part}, input->raw(), {part, 1}, to, {row, 1}, pool);
-    to += part * width;
+    RETURN_IF_ERROR(copy(ctx, {outer, part}, *input, {{part, 1}}, output, {{row, 1}, offset}));
+    offset += part;
   }
+  return absl::OkStatus();
 }
 
 // Inputs agree in all dimensions but the axis. Shares the memory of a sole non-empty input.
@@ -26,7 +25,8 @@ void JoinRows(absl::Span<const Tensor* const> inputs, int64_t outer, Tensor* out
 class ConcatKernel : public OpKernel {
  public:
   explicit ConcatKernel(const KernelBuild& build)
-      : values_(build.inputs("values")),
+      : copy_(build),
+        values_(build.inputs("values")),
         axis_(build.inputs(build.op().name == "ConcatV2" ? "axis" : "concat_dim")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Shape& first = ctx.input(values_.begin).shape();
@@ -54,8 +54,7 @@ class ConcatKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    JoinRows(inputs, DimProduct(shape, 0, axis), output, ctx.pool());
-    return absl::OkStatus();
+    return JoinRows(ctx, copy_, inputs, DimProduct(shape, 0, axis), output);
   }
 
  private:
@@ -70,10 +69,11 @@ class ConcatKernel : public OpKernel {
                      first.ToString(), ", input ", position, " has ", shape.ToString()));
   }
 
+  const Primitive<StridedCopy> copy_;
   const ArgRange values_, axis_;
 };
-REGISTER_KERNEL("Concat", kCpu, ConcatKernel).HostMemory("concat_dim");
-REGISTER_KERNEL("ConcatV2", kCpu, ConcatKernel).HostMemory("axis");
+REGISTER_KERNEL("Concat", DevicesOf<StridedCopy>, ConcatKernel).HostMemory("concat_dim");
+REGISTER_KERNEL("ConcatV2", DevicesOf<StridedCopy>, ConcatKernel).HostMemory("axis");
 
 // Where each of some tensors begins in their concatenation, given their shapes.
 class ConcatOffsetKernel : public OpKernel {
@@ -97,12 +97,11 @@ class ConcatOffsetKernel : public OpKernel {
             ctx.input(1).ToString(), " in all dimensions but ", axis));
       }
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(i - 1, ctx.input(i).shape()));
-      ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-      if (output->dtype() == DType::kInt64) {
-        output->flat<int64_t>()[axis] = offset;
-      } else {
-        output->flat<int32_t>()[axis] = static_cast<int32_t>(offset);
-      }
+      VisitIndexType(output->dtype(), [&]<typename Index>() {
+        const auto offsets = output->flat<Index>();
+        std::fill(offsets.begin(), offsets.end(), Index{0});
+        offsets[axis] = static_cast<Index>(offset);
+      });
       offset += dims[axis];
     }
     return absl::OkStatus();
@@ -113,7 +112,8 @@ REGISTER_KERNEL("ConcatOffset", kCpu, ConcatOffsetKernel);
 // Inputs of one shape become the slices of a new dimension.
 class PackKernel : public OpKernel {
  public:
-  explicit PackKernel(const KernelBuild& build) : axis_(build.attr<int64_t>("axis")) {}
+  explicit PackKernel(const KernelBuild& build)
+      : copy_(build), axis_(build.attr<int64_t>("axis")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Shape& first = ctx.input(0).shape();
     ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, first.rank() + 1, "axis"));
@@ -135,21 +135,21 @@ class PackKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    JoinRows(inputs, DimProduct(shape, 0, axis), output, ctx.pool());
-    return absl::OkStatus();
+    return JoinRows(ctx, copy_, inputs, DimProduct(shape, 0, axis), output);
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const int64_t axis_;
 };
-REGISTER_KERNEL("Pack", kCpu, PackKernel);
+REGISTER_KERNEL("Pack", DevicesOf<StridedCopy>, PackKernel);
 
 // Inputs of shape [1, ...] become the rows of one tensor. TensorFlow writes each as it arrives;
 // the result is the same when they are joined at the end.
 class ParallelConcatKernel : public OpKernel {
  public:
   explicit ParallelConcatKernel(const KernelBuild& build)
-      : shape_(build.attr<PartialShape>("shape")) {}
+      : copy_(build), shape_(build.attr<PartialShape>("shape")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Shape& first = ctx.input(0).shape();
     absl::InlinedVector<const Tensor*, 8> inputs;
@@ -170,14 +170,14 @@ class ParallelConcatKernel : public OpKernel {
                                                      ", attribute shape is ", shape_.ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    JoinRows(inputs, 1, output, ctx.pool());
-    return absl::OkStatus();
+    return JoinRows(ctx, copy_, inputs, 1, output);
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const PartialShape shape_;
 };
-REGISTER_KERNEL("ParallelConcat", kCpu, ParallelConcatKernel);
+REGISTER_KERNEL("ParallelConcat", DevicesOf<StridedCopy>, ParallelConcatKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,25 +1,19 @@
 // Tensors of one value: Fill, ZerosLike, OnesLike, Empty, OneHot.
+#include "runtime/kernels/primitives/fill.h"
+
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/device_constant.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/one_hot.h"
 #include "runtime/kernels/tensor_list.h"
 
 namespace tessera {
 namespace {
 
-// Sets all elements to the one at `value`, on several threads if they are many.
-void FillTensor(KernelContext& ctx, const char* value, Tensor* output) {
-  const int64_t width = static_cast<int64_t>(DTypeSize(output->dtype()));
-  ctx.ParallelFor(
-      output->num_elements(), 0.1 * static_cast<double>(width), [&](int64_t begin, int64_t end) {
-        FillElements(output->dtype(), value, output->mutable_raw() + begin * width, end - begin);
-      });
-}
-
 class FillKernel : public OpKernel {
  public:
-  explicit FillKernel(const KernelBuild&) {}
+  explicit FillKernel(const KernelBuild& build) : fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "dims"));
     const Tensor& value = ctx.input(1);
@@ -28,22 +22,23 @@ class FillKernel : public OpKernel {
           absl::StrCat("value must be a scalar, has shape ", value.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    FillTensor(ctx, value.raw(), output);
-    return absl::OkStatus();
+    return fill_(ctx, &value, output);
   }
+
+ private:
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("Fill", kCpu, FillKernel).HostMemory("dims");
+REGISTER_KERNEL("Fill", DevicesOf<Fill>, FillKernel).HostMemory("dims");
 
 // Zeros of the input's shape; for tensor lists, lists of zeros.
 class ZerosLikeKernel : public OpKernel {
  public:
-  explicit ZerosLikeKernel(const KernelBuild&) {}
+  explicit ZerosLikeKernel(const KernelBuild& build) : fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     if (ctx.input(0).dtype() == DType::kVariant) return SetZeroLists(ctx);
     ASSIGN_OR_RETURN(Tensor* const output,
                      ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
-    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-    return absl::OkStatus();
+    return fill_(ctx, nullptr, output);
   }
 
  private:
@@ -57,12 +52,14 @@ class ZerosLikeKernel : public OpKernel {
     }
     return absl::OkStatus();
   }
+
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("ZerosLike", kCpu, ZerosLikeKernel);
+REGISTER_KERNEL("ZerosLike", DevicesOf<Fill>, ZerosLikeKernel);
 
 class OnesLikeKernel : public OpKernel {
  public:
-  explicit OnesLikeKernel(const KernelBuild& build) {
+  explicit OnesLikeKernel(const KernelBuild& build) : fill_(build) {
     const DType dtype = build.output_types()[0];
     if (dtype == DType::kBool) {
       one_ = Tensor::Scalar(true);
@@ -74,22 +71,25 @@ class OnesLikeKernel : public OpKernel {
       if (!status.ok()) build.Fail(status);
     }
   }
+  absl::Status Prepare(const PrepareContext& context) override {
+    return MoveToDevice(context.device, &one_);
+  }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(Tensor* const output,
                      ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
-    FillTensor(ctx, one_.raw(), output);
-    return absl::OkStatus();
+    return fill_(ctx, &one_, output);
   }
 
  private:
+  const Primitive<Fill> fill_;
   Tensor one_;
 };
-REGISTER_KERNEL("OnesLike", kCpu, OnesLikeKernel);
+REGISTER_KERNEL("OnesLike", DevicesOf<Fill>, OnesLikeKernel);
 
 // Zeros even without `init`: what memory held before is nobody's business.
 class EmptyKernel : public OpKernel {
  public:
-  explicit EmptyKernel(const KernelBuild&) {}
+  explicit EmptyKernel(const KernelBuild& build) : fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     if (ctx.input(0).rank() != 1) {
       return absl::InvalidArgumentError(
@@ -97,17 +97,20 @@ class EmptyKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-    return absl::OkStatus();
+    return fill_(ctx, nullptr, output);
   }
+
+ private:
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("Empty", kCpu, EmptyKernel).HostMemory("shape");
+REGISTER_KERNEL("Empty", DevicesOf<Fill>, EmptyKernel).HostMemory("shape");
 
 // A new dimension `axis` of size `depth`: on_value at the index, off_value elsewhere. Indices out
 // of range have no on_value.
 class OneHotKernel : public OpKernel {
  public:
-  explicit OneHotKernel(const KernelBuild& build) : axis_(build.attr<int64_t>("axis")) {}
+  explicit OneHotKernel(const KernelBuild& build)
+      : one_hot_(build), axis_(build.attr<int64_t>("axis")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& indices = ctx.input(0);
     const Tensor& on = ctx.input(2);
@@ -121,30 +124,15 @@ class OneHotKernel : public OpKernel {
     dims.insert(dims.begin() + axis, depth);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    FillTensor(ctx, off.raw(), output);
-    if (shape.num_elements() == 0) return absl::OkStatus();
     const int64_t inner = DimProduct(indices.shape(), axis, indices.rank());
-    VisitIndexType(indices.dtype(), [&]<typename Index>() {
-      VisitStorageType(output->dtype(), [&]<typename T>() {
-        const T& value = *reinterpret_cast<const T*>(on.raw());
-        T* out = reinterpret_cast<T*>(output->mutable_raw());
-        const auto index = indices.flat<Index>();
-        for (size_t i = 0; i < index.size(); ++i) {
-          const int64_t hot = static_cast<int64_t>(index[i]);
-          if (hot < 0 || hot >= depth) continue;
-          const int64_t row = static_cast<int64_t>(i) / inner,
-                        column = static_cast<int64_t>(i) % inner;
-          out[(row * depth + hot) * inner + column] = value;
-        }
-      });
-    });
-    return absl::OkStatus();
+    return one_hot_(ctx, depth, inner, indices, on, off, output);
   }
 
  private:
+  const Primitive<OneHot> one_hot_;
   const int64_t axis_;
 };
-REGISTER_KERNEL("OneHot", kCpu, OneHotKernel).HostMemory("depth");
+REGISTER_KERNEL("OneHot", DevicesOf<OneHot>, OneHotKernel).HostMemory("depth");
 
 }  // namespace
 }  // namespace tessera

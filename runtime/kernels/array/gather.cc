@@ -1,44 +1,21 @@
 // Picking slices by index: Gather, GatherV2, GatherNd, ResourceGather, ResourceGatherNd.
+#include "runtime/kernels/primitives/gather.h"
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/slice_index.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
 namespace {
 
-// Copies `slice` elements from `from` to `to`. Slices of one word, as in look-ups of scalars, cost
-// no call.
-class SliceCopier {
- public:
-  SliceCopier(DType dtype, int64_t slice)
-      : dtype_(dtype), slice_(slice), bytes_(slice * static_cast<int64_t>(DTypeSize(dtype))) {
-    if (!IsTriviallyCopyable(dtype)) bytes_ = -1;
-  }
-  void operator()(const char* from, char* to) const {
-    if (bytes_ == 4) {
-      std::memcpy(to, from, 4);
-    } else if (bytes_ == 8) {
-      std::memcpy(to, from, 8);
-    } else if (bytes_ >= 0) {
-      std::memcpy(to, from, static_cast<size_t>(bytes_));
-    } else {
-      CopyElements(dtype_, from, to, slice_);
-    }
-  }
-
- private:
-  const DType dtype_;
-  const int64_t slice_;
-  int64_t bytes_;
-};
-
-// Gathers slices of `params` along `axis`. The first `batch_dims` dimensions of params and indices
-// pair up. Sets output 0, of shape params[:axis] + indices[batch_dims:] + params[axis + 1:].
-// Errors: INVALID_ARGUMENT with the first index out of range, unless the output is empty.
-absl::Status Gather(KernelContext& ctx, const Tensor& params, const Tensor& indices, int64_t axis,
-                    int64_t batch_dims) {
+// The first `batch_dims` dimensions of params and indices pair up. Sets output 0, of shape
+// params[:axis] + indices[batch_dims:] + params[axis + 1:].
+// Errors: INVALID_ARGUMENT, for the first index out of range among others. Where the slices are
+// empty, `check_empty` says whether indices are checked.
+absl::Status SetGathered(KernelContext& ctx, const Primitive<Gather>& gather, const Tensor& params,
+                         const Tensor& indices, int64_t axis, int64_t batch_dims,
+                         bool check_empty) {
   if (params.rank() < 1) return absl::InvalidArgumentError("params must be at least a vector");
   ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, params.rank(), "axis"));
   if (batch_dims < 0) batch_dims += indices.rank();
@@ -60,118 +37,98 @@ absl::Status Gather(KernelContext& ctx, const Tensor& params, const Tensor& indi
   dims.insert(dims.end(), params.shape().dims().begin() + a + 1, params.shape().dims().end());
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
 
-  const int64_t limit = params.dim(a);
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, params.dtype(), shape));
-  if (shape.num_elements() == 0) return absl::OkStatus();  // whatever the indices are
-  RETURN_IF_ERROR(CheckIndices(indices, limit));
-
-  const int64_t outer = DimProduct(params.shape(), batch_rank, a);
-  const int64_t picks = DimProduct(indices.shape(), batch_rank, indices.rank());
-  const int64_t slice = DimProduct(params.shape(), a + 1, params.rank());
-  const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(params.dtype()));
-  const SliceCopier copy(params.dtype(), slice);
-  const int64_t rows = shape.num_elements() / slice;  // batch * outer * picks
-  VisitIndexType(indices.dtype(), [&]<typename Index>() {
-    const Index* index = indices.data<Index>();
-    ctx.ParallelFor(rows, 2 + 0.2 * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
-      int64_t plane = begin / picks;  // batch * outer
-      int64_t pick = begin % picks;
-      for (int64_t row = begin; row < end;) {
-        const Index* batch = index + plane / outer * picks;
-        const char* from = params.raw() + plane * limit * bytes;
-        char* to = output->mutable_raw() + row * bytes;
-        const int64_t stop = std::min(picks, pick + (end - row));
-        for (; pick < stop; ++pick, ++row, to += bytes) {
-          copy(from + static_cast<int64_t>(batch[pick]) * bytes, to);
-        }
-        pick = 0;
-        ++plane;
-      }
-    });
-  });
-  return absl::OkStatus();
+  if (shape.num_elements() == 0 && !check_empty) return absl::OkStatus();
+  return gather(ctx,
+                {.batch = DimProduct(params.shape(), 0, batch_rank),
+                 .outer = DimProduct(params.shape(), batch_rank, a),
+                 .size = params.dim(a),
+                 .picks = DimProduct(indices.shape(), batch_rank, indices.rank()),
+                 .slice = DimProduct(params.shape(), a + 1, params.rank())},
+                params, indices, BadIndices::kError, output);
 }
 
 class GatherKernel : public OpKernel {
  public:
   explicit GatherKernel(const KernelBuild& build)
-      : batch_dims_(build.has_attr("batch_dims") ? build.attr<int64_t>("batch_dims") : 0) {}
+      : gather_(build),
+        batch_dims_(build.has_attr("batch_dims") ? build.attr<int64_t>("batch_dims") : 0) {}
   absl::Status Compute(KernelContext& ctx) override {
     int64_t axis = 0;
     if (ctx.num_inputs() > 2) {
       ASSIGN_OR_RETURN(axis, ReadIndexScalar(ctx.input(2), "axis"));
     }
-    return Gather(ctx, ctx.input(0), ctx.input(1), axis, batch_dims_);
+    return SetGathered(ctx, gather_, ctx.input(0), ctx.input(1), axis, batch_dims_,
+                       /*check_empty=*/false);
   }
 
  private:
+  const Primitive<Gather> gather_;
   const int64_t batch_dims_;
 };
-REGISTER_KERNEL("Gather", kCpu, GatherKernel);
-REGISTER_KERNEL("GatherV2", kCpu, GatherKernel).HostMemory("axis");
+REGISTER_KERNEL("Gather", DevicesOf<Gather>, GatherKernel);
+REGISTER_KERNEL("GatherV2", DevicesOf<Gather>, GatherKernel).HostMemory("axis");
 
-// Rows of a variable, without copying the variable.
+// Rows of a variable, without copying the variable. As in TensorFlow, a bad index is an error even
+// if the rows are empty.
 class ResourceGatherKernel : public OpKernel {
  public:
   explicit ResourceGatherKernel(const KernelBuild& build)
-      : batch_dims_(build.attr<int64_t>("batch_dims")) {}
+      : gather_(build), batch_dims_(build.attr<int64_t>("batch_dims")) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Tensor params, ReadVariable(ctx, 0));
-    return Gather(ctx, params, ctx.input(1), batch_dims_, batch_dims_);
+    return SetGathered(ctx, gather_, params, ctx.input(1), batch_dims_, batch_dims_,
+                       /*check_empty=*/true);
   }
 
  private:
+  const Primitive<Gather> gather_;
   const int64_t batch_dims_;
 };
-REGISTER_KERNEL("ResourceGather", kCpu, ResourceGatherKernel).HostMemory("resource");
+REGISTER_KERNEL("ResourceGather", DevicesOf<Gather>, ResourceGatherKernel).HostMemory("resource");
 
 // Output slice i is params[indices[i]], where the last dimension of indices holds coordinates.
-// Errors: INVALID_ARGUMENT with the first coordinates out of range, unless the policy is IGNORE:
-// then their slices are zeros.
-absl::Status GatherNd(KernelContext& ctx, const Tensor& params, const Tensor& indices,
-                      bool ignore_bad_indices) {
-  if (params.rank() < 1) return absl::InvalidArgumentError("params must be at least a vector");
-  ASSIGN_OR_RETURN(const SliceIndex index,
-                   SliceIndex::Make(ctx, params.shape(), indices, ignore_bad_indices));
-  IndexVector dims(indices.shape().dims().begin(), indices.shape().dims().end() - 1);
-  dims.insert(dims.end(), params.shape().dims().begin() + index.depth, params.shape().dims().end());
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, params.dtype(), shape));
-  if (shape.num_elements() == 0) return absl::OkStatus();
-  const int64_t bytes = index.slice * static_cast<int64_t>(DTypeSize(params.dtype()));
-  const SliceCopier copy(params.dtype(), index.slice);
-  const auto slices = index.slices.flat<int64_t>();
-  ctx.ParallelFor(static_cast<int64_t>(slices.size()), 2 + 0.2 * static_cast<double>(bytes),
-                  [&](int64_t begin, int64_t end) {
-                    for (int64_t i = begin; i < end; ++i) {
-                      char* to = output->mutable_raw() + i * bytes;
-                      if (slices[i] < 0) {
-                        ZeroElements(params.dtype(), to, index.slice);
-                      } else {
-                        copy(params.raw() + slices[i] * bytes, to);
-                      }
-                    }
-                  });
-  return absl::OkStatus();
-}
-
+// Errors: INVALID_ARGUMENT for slices of an empty tensor, and with the first coordinates out of
+// range, unless the policy is IGNORE: then their slices are zeros.
 class GatherNdKernel : public OpKernel {
  public:
   explicit GatherNdKernel(const KernelBuild& build)
-      : ignore_bad_indices_(IgnoresBadIndices(build)) {}
+      : gather_(build), ravel_(build), bad_indices_(BadIndicesPolicy(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     if (ctx.input(0).dtype() != DType::kResource || ctx.output_type(0) == DType::kResource) {
-      return GatherNd(ctx, ctx.input(0), ctx.input(1), ignore_bad_indices_);
+      return SetGathered(ctx, ctx.input(0), ctx.input(1));
     }
     ASSIGN_OR_RETURN(const Tensor params, ReadVariable(ctx, 0));
-    return GatherNd(ctx, params, ctx.input(1), ignore_bad_indices_);
+    return SetGathered(ctx, params, ctx.input(1));
   }
 
  private:
-  const bool ignore_bad_indices_;
+  absl::Status SetGathered(KernelContext& ctx, const Tensor& params, const Tensor& indices) const {
+    if (params.rank() < 1) return absl::InvalidArgumentError("params must be at least a vector");
+    ASSIGN_OR_RETURN(const SliceIndex index,
+                     SliceIndex::Make(ctx, ravel_, params.shape(), indices, bad_indices_));
+    if (params.num_elements() == 0 && index.positions.num_elements() > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there are indices, but params is empty: its shape is ", params.shape().ToString()));
+    }
+    IndexVector dims(indices.shape().dims().begin(), indices.shape().dims().end() - 1);
+    dims.insert(dims.end(), params.shape().dims().begin() + index.depth,
+                params.shape().dims().end());
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, params.dtype(), shape));
+    // The positions are in range, or negative to be skipped.
+    return gather_(
+        ctx, {.size = index.size, .picks = index.positions.num_elements(), .slice = index.slice},
+        params, index.positions, BadIndices::kSkip, output);
+  }
+
+  const Primitive<Gather> gather_;
+  const Primitive<RavelMultiIndex> ravel_;
+  const BadIndices bad_indices_;
 };
-REGISTER_KERNEL("GatherNd", kCpu, GatherNdKernel);
-REGISTER_KERNEL("ResourceGatherNd", kCpu, GatherNdKernel).HostMemory("resource");
+REGISTER_KERNEL("GatherNd", (DevicesOf<Gather, RavelMultiIndex>), GatherNdKernel);
+REGISTER_KERNEL("ResourceGatherNd", (DevicesOf<Gather, RavelMultiIndex>), GatherNdKernel)
+    .HostMemory("resource");
 
 }  // namespace
 }  // namespace tessera

@@ -2,9 +2,10 @@
 // They work in the input's memory when nobody else holds it.
 #include "absl/strings/str_join.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/array/scatter_slices.h"
+#include "runtime/kernels/array/scatter_op.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/scatter.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -13,37 +14,38 @@ namespace {
 // y = x with y[i[k]] = v[k], or += or -= v[k]. Indices wrap around.
 class InplaceKernel : public OpKernel {
  public:
-  explicit InplaceKernel(const KernelBuild& build) : op_(ScatterOpFromName(build.op().name)) {}
+  explicit InplaceKernel(const KernelBuild& build)
+      : op_(ScatterOpFromName(build.op().name)), scatter_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     Tensor x = ctx.TakeInput(0);
+    const Tensor& rows = ctx.input(1);
     const Tensor& v = ctx.input(2);
-    ASSIGN_OR_RETURN(IndexVector rows, ReadIndexVector(ctx.input(1), "i"));
-    bool fits = ctx.input(1).rank() == 1 && x.rank() >= 1 && x.rank() == v.rank() &&
-                v.dim(0) == static_cast<int64_t>(rows.size());
+    bool fits = rows.rank() == 1 && x.rank() >= 1 && x.rank() == v.rank() &&
+                v.dim(0) == rows.num_elements();
     for (int d = 1; fits && d < x.rank(); ++d) fits = x.dim(d) == v.dim(d);
     if (!fits) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("v of shape ", v.shape().ToString(), " must hold a row of x, of shape ",
-                       x.shape().ToString(), ", for each element of i, of shape ",
-                       ctx.input(1).shape().ToString()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "v of shape ", v.shape().ToString(), " must hold a row of x, of shape ",
+          x.shape().ToString(), ", for each element of i, of shape ", rows.shape().ToString()));
     }
-    if (x.dim(0) == 0 && !rows.empty()) {
+    if (x.dim(0) == 0 && rows.num_elements() > 0) {
       return absl::InvalidArgumentError("x has no rows to update");
     }
     RETURN_IF_ERROR(MakeWritable(ctx, &x));
-    for (int64_t& row : rows) row = (row % x.dim(0) + x.dim(0)) % x.dim(0);
-    const Tensor slices = Tensor::Vector<int64_t>(rows);
-    RETURN_IF_ERROR(ScatterSlices(op_, slices, DimProduct(x.shape(), 1, x.rank()), v, &x));
+    RETURN_IF_ERROR(scatter_(ctx, op_,
+                             {.size = x.dim(0), .slice = DimProduct(x.shape(), 1, x.rank())}, rows,
+                             BadIndices::kWrap, v, &x));
     ctx.set_output(0, std::move(x));
     return absl::OkStatus();
   }
 
  private:
   const ScatterOp op_;
+  const Primitive<Scatter> scatter_;
 };
-REGISTER_KERNEL("InplaceUpdate", kCpu, InplaceKernel);
-REGISTER_KERNEL("InplaceAdd", kCpu, InplaceKernel);
-REGISTER_KERNEL("InplaceSub", kCpu, InplaceKernel);
+REGISTER_KERNEL("InplaceUpdate", DevicesOf<Scatter>, InplaceKernel);
+REGISTER_KERNEL("InplaceAdd", DevicesOf<Scatter>, InplaceKernel);
+REGISTER_KERNEL("InplaceSub", DevicesOf<Scatter>, InplaceKernel);
 
 // Where a box of `size` begins in `shape`: moved, if need be, so that it lies within.
 // Errors: INVALID_ARGUMENT if it is larger than the shape, or there is not one start a dimension.
@@ -69,44 +71,43 @@ absl::StatusOr<int64_t> BoxOffset(const Shape& shape, absl::Span<const int64_t> 
 // The input with a box replaced by `update`.
 class DynamicUpdateSliceKernel : public OpKernel {
  public:
-  explicit DynamicUpdateSliceKernel(const KernelBuild&) {}
+  explicit DynamicUpdateSliceKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& update = ctx.input(1);
     ASSIGN_OR_RETURN(const int64_t offset,
                      BoxOffset(ctx.input(0).shape(), update.shape().dims(), ctx.input(2)));
     Tensor output = ctx.TakeInput(0);
     RETURN_IF_ERROR(MakeWritable(ctx, &output));
-    const int64_t width = static_cast<int64_t>(DTypeSize(output.dtype()));
-    if (update.num_elements() > 0) {
-      CopyStrided(output.dtype(), update.shape().dims(), update.raw(),
-                  RowMajorStrides(update.shape().dims()), output.mutable_raw() + offset * width,
-                  RowMajorStrides(output.shape().dims()), ctx.pool());
-    }
+    RETURN_IF_ERROR(copy_(ctx, update.shape().dims(), update,
+                          {RowMajorStrides(update.shape().dims())}, &output,
+                          {RowMajorStrides(output.shape().dims()), offset}));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("XlaDynamicUpdateSlice", kCpu, DynamicUpdateSliceKernel).HostMemory("indices");
+REGISTER_KERNEL("XlaDynamicUpdateSlice", DevicesOf<StridedCopy>, DynamicUpdateSliceKernel)
+    .HostMemory("indices");
 
 class DynamicSliceKernel : public OpKernel {
  public:
-  explicit DynamicSliceKernel(const KernelBuild&) {}
+  explicit DynamicSliceKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const IndexVector size, ReadIndexVector(ctx.input(2), "size_indices"));
     ASSIGN_OR_RETURN(const int64_t offset, BoxOffset(input.shape(), size, ctx.input(1)));
     ASSIGN_OR_RETURN(Tensor* const output,
                      ctx.AllocateOutput(0, Shape(absl::Span<const int64_t>(size))));
-    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-    if (output->num_elements() > 0) {
-      CopyStrided(input.dtype(), size, input.raw() + offset * width,
-                  RowMajorStrides(input.shape().dims()), output->mutable_raw(),
-                  RowMajorStrides(size), ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, size, input, {RowMajorStrides(input.shape().dims()), offset}, output,
+                 {RowMajorStrides(size)});
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("XlaDynamicSlice", kCpu, DynamicSliceKernel)
+REGISTER_KERNEL("XlaDynamicSlice", DevicesOf<StridedCopy>, DynamicSliceKernel)
     .HostMemory("start_indices")
     .HostMemory("size_indices");
 

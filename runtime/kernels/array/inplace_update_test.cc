@@ -24,5 +24,25 @@ TEST(DynamicSliceTest, ABoxThatIsTooLargeIsAnError) {
   EXPECT_EQ(Slice({0, 0}, {1, -1}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(InplaceTest, IndicesWrapAroundAndMayRepeat) {
+  const Tensor x = Tensor::Of<float>({3, 1}, {10, 20, 30});
+  const Tensor i = Tensor::Vector<int32_t>({1, -1, 5, 4});
+  const Tensor v = Tensor::Of<float>({4, 1}, {1, 2, 3, 4});
+  EXPECT_THAT(RunOp("InplaceAdd", {x, i, v})->flat<float>(), ElementsAre(10, 25, 35));
+  EXPECT_THAT(RunOp("InplaceUpdate", {x, i, v})->flat<float>(), ElementsAre(10, 4, 3));
+  EXPECT_THAT(x.flat<float>(), ElementsAre(10, 20, 30));
+}
+
+TEST(InplaceTest, WithoutRowsThereIsNothingToUpdate) {
+  const Tensor x = Tensor::Of<float>({0, 1}, {});
+  EXPECT_TRUE(
+      RunOp("InplaceUpdate", {x, Tensor::Vector<int32_t>({}), Tensor::Of<float>({0, 1}, {})}).ok());
+  EXPECT_EQ(
+      RunOp("InplaceUpdate", {x, Tensor::Vector<int32_t>({0}), Tensor::Of<float>({1, 1}, {1})})
+          .status()
+          .code(),
+      absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -2,6 +2,8 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -29,15 +31,23 @@ struct Diagonals {
     const bool left = (d >= 0 && left_above) || (d <= 0 && left_below);
     return left ? 0 : longest() - Length(d);
   }
-  // Calls visit(packed position, matrix position) for all elements of all diagonals.
-  template <typename Visit>
-  void ForEach(Visit visit) const {
+  // Copies the diagonals out of matrices into packed ones, or the other way round.
+  enum Direction { kPack, kUnpack };
+  absl::Status Copy(KernelContext& ctx, const Primitive<StridedCopy>& copy, Direction direction,
+                    const Tensor& from, Tensor* to) const {
+    if (from.num_elements() == 0 || to->num_elements() == 0) return absl::OkStatus();
+    const int64_t matrix_strides[] = {rows * columns, columns + 1};
+    const int64_t packed_strides[] = {count() * longest(), 1};
+    const int64_t batch =
+        (direction == kPack ? from.num_elements() : to->num_elements()) / (rows * columns);
     for (int64_t d = upper; d >= lower; --d) {
-      int64_t packed = (upper - d) * longest() + Offset(d);
-      int64_t matrix = std::max<int64_t>(-d, 0) * columns + std::max<int64_t>(d, 0);
-      for (int64_t i = Length(d); i > 0; --i, ++packed, matrix += columns + 1)
-        visit(packed, matrix);
+      const StridedView matrix{matrix_strides,
+                               std::max<int64_t>(-d, 0) * columns + std::max<int64_t>(d, 0)};
+      const StridedView packed{packed_strides, (upper - d) * longest() + Offset(d)};
+      RETURN_IF_ERROR(copy(ctx, {batch, Length(d)}, from, direction == kPack ? matrix : packed, to,
+                           direction == kPack ? packed : matrix));
     }
+    return absl::OkStatus();
   }
 
   // Errors: INVALID_ARGUMENT unless k is a scalar or [lower, upper] in order.
@@ -86,13 +96,15 @@ Shape PackedShape(absl::Span<const int64_t> batch, const Diagonals& diagonals) {
 // padding_value.
 class MatrixDiagKernel : public OpKernel {
  public:
-  explicit MatrixDiagKernel(const KernelBuild& build) { template_.ReadAlign(build); }
+  explicit MatrixDiagKernel(const KernelBuild& build) : copy_(build), fill_(build) {
+    template_.ReadAlign(build);
+  }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& packed = ctx.input(0);
     if (packed.rank() < 1) return absl::InvalidArgumentError("diagonal must be at least a vector");
     Diagonals diagonals = template_;
     int64_t rows = -1, columns = -1;
-    ASSIGN_OR_RETURN(Tensor padding, ctx.AllocateZeros(packed.dtype(), {}));
+    const Tensor* padding = nullptr;
     if (ctx.num_inputs() > 1) {
       RETURN_IF_ERROR(diagonals.ReadK(ctx.input(1)));
       ASSIGN_OR_RETURN(rows, ReadIndexScalar(ctx.input(2), "num_rows"));
@@ -100,7 +112,7 @@ class MatrixDiagKernel : public OpKernel {
       if (ctx.input(4).num_elements() != 1) {
         return absl::InvalidArgumentError("padding_value must be a scalar");
       }
-      padding = ctx.input(4);
+      padding = &ctx.input(4);
     }
     if (diagonals.given_as_range &&
         (packed.rank() < 2 || packed.dim(packed.rank() - 2) != diagonals.count())) {
@@ -116,18 +128,8 @@ class MatrixDiagKernel : public OpKernel {
     dims.push_back(diagonals.columns);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    FillElements(output->dtype(), padding.raw(), output->mutable_raw(), output->num_elements());
-    if (output->num_elements() == 0) return absl::OkStatus();
-    const int64_t matrix = diagonals.rows * diagonals.columns;
-    VisitStorageType(packed.dtype(), [&]<typename T>() {
-      const T* from = reinterpret_cast<const T*>(packed.raw());
-      T* to = reinterpret_cast<T*>(output->mutable_raw());
-      const int64_t batch = output->num_elements() / matrix;
-      for (int64_t b = 0; b < batch; ++b, from += diagonals.count() * longest, to += matrix) {
-        diagonals.ForEach([&](int64_t p, int64_t m) { to[m] = from[p]; });
-      }
-    });
-    return absl::OkStatus();
+    RETURN_IF_ERROR(fill_(ctx, padding, output));
+    return diagonals.Copy(ctx, copy_, Diagonals::kUnpack, packed, output);
   }
 
  private:
@@ -150,12 +152,20 @@ class MatrixDiagKernel : public OpKernel {
     return diagonals->CheckInside();
   }
 
+  const Primitive<StridedCopy> copy_;
+  const Primitive<Fill> fill_;
   Diagonals template_;
 };
-REGISTER_KERNEL("BatchMatrixDiag", kCpu, MatrixDiagKernel);
-REGISTER_KERNEL("MatrixDiag", kCpu, MatrixDiagKernel);
-REGISTER_KERNEL("MatrixDiagV2", kCpu, MatrixDiagKernel);
-REGISTER_KERNEL("MatrixDiagV3", kCpu, MatrixDiagKernel);
+REGISTER_KERNEL("BatchMatrixDiag", (DevicesOf<StridedCopy, Fill>), MatrixDiagKernel);
+REGISTER_KERNEL("MatrixDiag", (DevicesOf<StridedCopy, Fill>), MatrixDiagKernel);
+REGISTER_KERNEL("MatrixDiagV2", (DevicesOf<StridedCopy, Fill>), MatrixDiagKernel)
+    .HostMemory("k")
+    .HostMemory("num_rows")
+    .HostMemory("num_cols");
+REGISTER_KERNEL("MatrixDiagV3", (DevicesOf<StridedCopy, Fill>), MatrixDiagKernel)
+    .HostMemory("k")
+    .HostMemory("num_rows")
+    .HostMemory("num_cols");
 
 absl::Status CheckMatrices(const Tensor& input) {
   if (input.rank() >= 2) return absl::OkStatus();
@@ -166,51 +176,48 @@ absl::Status CheckMatrices(const Tensor& input) {
 // The diagonals of matrices. Inputs after the first (V2, V3): k, padding_value.
 class MatrixDiagPartKernel : public OpKernel {
  public:
-  explicit MatrixDiagPartKernel(const KernelBuild& build) { template_.ReadAlign(build); }
+  explicit MatrixDiagPartKernel(const KernelBuild& build) : copy_(build), fill_(build) {
+    template_.ReadAlign(build);
+  }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     RETURN_IF_ERROR(CheckMatrices(input));
     Diagonals diagonals = template_;
     diagonals.rows = input.dim(input.rank() - 2);
     diagonals.columns = input.dim(input.rank() - 1);
-    ASSIGN_OR_RETURN(Tensor padding, ctx.AllocateZeros(input.dtype(), {}));
+    const Tensor* padding = nullptr;
     if (ctx.num_inputs() > 1) {
       RETURN_IF_ERROR(diagonals.ReadK(ctx.input(1)));
       if (ctx.input(2).num_elements() != 1) {
         return absl::InvalidArgumentError("padding_value must be a scalar");
       }
-      padding = ctx.input(2);
+      padding = &ctx.input(2);
     }
     RETURN_IF_ERROR(diagonals.CheckInside());
     const Shape shape = PackedShape(input.shape().dims().subspan(0, input.rank() - 2), diagonals);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    FillElements(output->dtype(), padding.raw(), output->mutable_raw(), output->num_elements());
-    if (output->num_elements() == 0) return absl::OkStatus();
-    const int64_t matrix = diagonals.rows * diagonals.columns;
-    const int64_t packed = diagonals.count() * diagonals.longest();
-    VisitStorageType(input.dtype(), [&]<typename T>() {
-      const T* from = reinterpret_cast<const T*>(input.raw());
-      T* to = reinterpret_cast<T*>(output->mutable_raw());
-      const int64_t batch = output->num_elements() / packed;
-      for (int64_t b = 0; b < batch; ++b, from += matrix, to += packed) {
-        diagonals.ForEach([&](int64_t p, int64_t m) { to[p] = from[m]; });
-      }
-    });
-    return absl::OkStatus();
+    RETURN_IF_ERROR(fill_(ctx, padding, output));
+    return diagonals.Copy(ctx, copy_, Diagonals::kPack, input, output);
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
+  const Primitive<Fill> fill_;
   Diagonals template_;
 };
-REGISTER_KERNEL("BatchMatrixDiagPart", kCpu, MatrixDiagPartKernel);
-REGISTER_KERNEL("MatrixDiagPart", kCpu, MatrixDiagPartKernel);
-REGISTER_KERNEL("MatrixDiagPartV2", kCpu, MatrixDiagPartKernel);
-REGISTER_KERNEL("MatrixDiagPartV3", kCpu, MatrixDiagPartKernel);
+REGISTER_KERNEL("BatchMatrixDiagPart", (DevicesOf<StridedCopy, Fill>), MatrixDiagPartKernel);
+REGISTER_KERNEL("MatrixDiagPart", (DevicesOf<StridedCopy, Fill>), MatrixDiagPartKernel);
+REGISTER_KERNEL("MatrixDiagPartV2", (DevicesOf<StridedCopy, Fill>), MatrixDiagPartKernel)
+    .HostMemory("k");
+REGISTER_KERNEL("MatrixDiagPartV3", (DevicesOf<StridedCopy, Fill>), MatrixDiagPartKernel)
+    .HostMemory("k");
 
 // Matrices with their diagonals replaced. Inputs: matrices, diagonals, k (V2, V3).
 class MatrixSetDiagKernel : public OpKernel {
  public:
-  explicit MatrixSetDiagKernel(const KernelBuild& build) { template_.ReadAlign(build); }
+  explicit MatrixSetDiagKernel(const KernelBuild& build) : copy_(build) {
+    template_.ReadAlign(build);
+  }
   absl::Status Compute(KernelContext& ctx) override {
     Tensor output = ctx.TakeInput(0);
     const Tensor& packed = ctx.input(1);
@@ -227,29 +234,19 @@ class MatrixSetDiagKernel : public OpKernel {
           "diagonal must have shape ", expected.ToString(), ", has ", packed.shape().ToString()));
     }
     RETURN_IF_ERROR(MakeWritable(ctx, &output));
-    if (packed.num_elements() > 0) {
-      const int64_t matrix = diagonals.rows * diagonals.columns;
-      VisitStorageType(output.dtype(), [&]<typename T>() {
-        const T* from = reinterpret_cast<const T*>(packed.raw());
-        T* to = reinterpret_cast<T*>(output.mutable_raw());
-        const int64_t batch = output.num_elements() / matrix;
-        const int64_t step = diagonals.count() * diagonals.longest();
-        for (int64_t b = 0; b < batch; ++b, from += step, to += matrix) {
-          diagonals.ForEach([&](int64_t p, int64_t m) { to[m] = from[p]; });
-        }
-      });
-    }
+    RETURN_IF_ERROR(diagonals.Copy(ctx, copy_, Diagonals::kUnpack, packed, &output));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   Diagonals template_;
 };
-REGISTER_KERNEL("BatchMatrixSetDiag", kCpu, MatrixSetDiagKernel);
-REGISTER_KERNEL("MatrixSetDiag", kCpu, MatrixSetDiagKernel);
-REGISTER_KERNEL("MatrixSetDiagV2", kCpu, MatrixSetDiagKernel);
-REGISTER_KERNEL("MatrixSetDiagV3", kCpu, MatrixSetDiagKernel);
+REGISTER_KERNEL("BatchMatrixSetDiag", DevicesOf<StridedCopy>, MatrixSetDiagKernel);
+REGISTER_KERNEL("MatrixSetDiag", DevicesOf<StridedCopy>, MatrixSetDiagKernel);
+REGISTER_KERNEL("MatrixSetDiagV2", DevicesOf<StridedCopy>, MatrixSetDiagKernel).HostMemory("k");
+REGISTER_KERNEL("MatrixSetDiagV3", DevicesOf<StridedCopy>, MatrixSetDiagKernel).HostMemory("k");
 
 // Zeros all but the band of num_lower diagonals below the main one and num_upper above; negative
 // numbers stand for all.
@@ -294,7 +291,7 @@ REGISTER_KERNEL("MatrixBandPart", kCpu, MatrixBandPartKernel);
 // A tensor of twice the rank whose diagonal is the input (Diag), and back (DiagPart).
 class DiagKernel : public OpKernel {
  public:
-  explicit DiagKernel(const KernelBuild&) {}
+  explicit DiagKernel(const KernelBuild& build) : copy_(build), fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     if (input.rank() < 1) return absl::InvalidArgumentError("diagonal must be at least a vector");
@@ -302,21 +299,20 @@ class DiagKernel : public OpKernel {
     dims.insert(dims.end(), input.shape().dims().begin(), input.shape().dims().end());
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+    RETURN_IF_ERROR(fill_(ctx, nullptr, output));
     const int64_t size = input.num_elements();
-    VisitStorageType(input.dtype(), [&]<typename T>() {
-      const T* from = reinterpret_cast<const T*>(input.raw());
-      T* to = reinterpret_cast<T*>(output->mutable_raw());
-      for (int64_t i = 0; i < size; ++i) to[i * (size + 1)] = from[i];
-    });
-    return absl::OkStatus();
+    return copy_(ctx, {size}, input, {{1}}, output, {{size + 1}});
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("Diag", kCpu, DiagKernel);
+REGISTER_KERNEL("Diag", (DevicesOf<StridedCopy, Fill>), DiagKernel);
 
 class DiagPartKernel : public OpKernel {
  public:
-  explicit DiagPartKernel(const KernelBuild&) {}
+  explicit DiagPartKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int half = input.rank() / 2;
@@ -330,15 +326,13 @@ class DiagPartKernel : public OpKernel {
     const Shape shape(input.shape().dims().subspan(0, half));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     const int64_t size = shape.num_elements();
-    VisitStorageType(input.dtype(), [&]<typename T>() {
-      const T* from = reinterpret_cast<const T*>(input.raw());
-      T* to = reinterpret_cast<T*>(output->mutable_raw());
-      for (int64_t i = 0; i < size; ++i) to[i] = from[i * (size + 1)];
-    });
-    return absl::OkStatus();
+    return copy_(ctx, {size}, input, {{size + 1}}, output, {{1}});
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("DiagPart", kCpu, DiagPartKernel);
+REGISTER_KERNEL("DiagPart", DevicesOf<StridedCopy>, DiagPartKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,9 +1,9 @@
 // Borders around tensors: Pad, PadV2, MirrorPad and its gradient.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -47,77 +47,10 @@ absl::StatusOr<Shape> PaddedShape(const Shape& shape, const Paddings& paddings) 
   return Shape::Make(dims);
 }
 
-// Writes each byte of the output once: borders are filled and rows copied on the way through.
-class Padder {
- public:
-  Padder(const Tensor& input, const Paddings& paddings, const char* value, Tensor* output)
-      : input_(input),
-        paddings_(paddings),
-        value_(value),
-        output_(*output),
-        dtype_(input.dtype()),
-        width_(static_cast<int64_t>(DTypeSize(input.dtype()))),
-        input_strides_(RowMajorStrides(input.shape().dims())),
-        output_strides_(RowMajorStrides(output->shape().dims())) {
-    // Below this dimension nothing is padded: those elements move as one.
-    contiguous_from_ = input.rank();
-    while (contiguous_from_ > 0 && paddings.before[contiguous_from_ - 1] == 0 &&
-           paddings.after[contiguous_from_ - 1] == 0) {
-      --contiguous_from_;
-    }
-  }
-
-  // Rows [begin, end) of the output's first dimension.
-  void Run(int64_t begin, int64_t end) {
-    const char* from = input_.raw();
-    char* to = output_.mutable_raw();
-    const int64_t first = paddings_.before[0], last = first + input_.dim(0);
-    for (int64_t row = begin; row < end; ++row) {
-      char* target = to + row * output_strides_[0] * width_;
-      if (row < first || row >= last) {
-        Fill(target, output_strides_[0]);
-      } else {
-        Copy(1, from + (row - first) * input_strides_[0] * width_, target);
-      }
-    }
-  }
-
- private:
-  void Fill(char* to, int64_t count) { FillElements(dtype_, value_, to, count); }
-
-  void Copy(int d, const char* from, char* to) {
-    if (d >= contiguous_from_) {
-      CopyElements(dtype_, from, to, d == 0 ? input_.num_elements() : input_strides_[d - 1]);
-      return;
-    }
-    const int64_t step = output_strides_[d] * width_;
-    Fill(to, paddings_.before[d] * output_strides_[d]);
-    to += paddings_.before[d] * step;
-    if (d + 1 >= contiguous_from_) {
-      CopyElements(dtype_, from, to, input_.dim(d) * input_strides_[d]);
-      to += input_.dim(d) * step;
-    } else {
-      for (int64_t i = 0; i < input_.dim(d); ++i, to += step) {
-        Copy(d + 1, from + i * input_strides_[d] * width_, to);
-      }
-    }
-    Fill(to, paddings_.after[d] * output_strides_[d]);
-  }
-
-  const Tensor& input_;
-  const Paddings& paddings_;
-  const char* const value_;
-  Tensor& output_;
-  const DType dtype_;
-  const int64_t width_;
-  const IndexVector input_strides_, output_strides_;
-  int contiguous_from_;
-};
-
 // Constant borders: zeros, or input 2.
 class PadKernel : public OpKernel {
  public:
-  explicit PadKernel(const KernelBuild&) {}
+  explicit PadKernel(const KernelBuild& build) : copy_(build), fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), input.rank()));
@@ -137,20 +70,38 @@ class PadKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (shape.num_elements() == 0) return absl::OkStatus();
-    if (input.num_elements() == 0) {
-      FillElements(input.dtype(), value.raw(), output->mutable_raw(), shape.num_elements());
-      return absl::OkStatus();
-    }
-    Padder padder(input, paddings, value.raw(), output);
-    const double cost = 0.2 * static_cast<double>(output->size_bytes() / shape.dim(0));
-    ctx.ParallelFor(shape.dim(0), cost,
-                    [&](int64_t begin, int64_t end) { padder.Run(begin, end); });
-    return absl::OkStatus();
+    if (input.num_elements() == 0) return fill_(ctx, &value, output);
+    return SetPadded(ctx, paddings, value, output);
   }
+
+ private:
+  // Each element is written once: the borders of the first dimension, then those of the next within
+  // what these leave, and at last the input.
+  absl::Status SetPadded(KernelContext& ctx, const Paddings& paddings, const Tensor& value,
+                         Tensor* output) const {
+    const Tensor& input = ctx.input(0);
+    const auto strides = RowMajorStrides(output->shape().dims());
+    const IndexVector repeat(input.rank(), 0);
+    IndexVector dims(output->shape().dims().begin(), output->shape().dims().end());
+    int64_t offset = 0;
+    for (int d = 0; d < input.rank(); ++d) {
+      const int64_t inside = offset + paddings.before[d] * strides[d];
+      dims[d] = paddings.before[d];
+      RETURN_IF_ERROR(copy_(ctx, dims, value, {repeat}, output, {strides, offset}));
+      dims[d] = paddings.after[d];
+      RETURN_IF_ERROR(
+          copy_(ctx, dims, value, {repeat}, output, {strides, inside + input.dim(d) * strides[d]}));
+      dims[d] = input.dim(d);
+      offset = inside;
+    }
+    return copy_(ctx, dims, input, {RowMajorStrides(dims)}, output, {strides, offset});
+  }
+
+  const Primitive<StridedCopy> copy_;
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("Pad", kCpu, PadKernel).HostMemory("paddings");
-REGISTER_KERNEL("PadV2", kCpu, PadKernel).HostMemory("paddings");
+REGISTER_KERNEL("Pad", (DevicesOf<StridedCopy, Fill>), PadKernel).HostMemory("paddings");
+REGISTER_KERNEL("PadV2", (DevicesOf<StridedCopy, Fill>), PadKernel).HostMemory("paddings");
 
 // How many elements at the edge are not repeated: 1 for REFLECT, 0 for SYMMETRIC.
 int64_t MirrorOffset(const KernelBuild& build) {
@@ -185,7 +136,7 @@ struct MirrorSlabs {
 
 class MirrorPadKernel : public OpKernel {
  public:
-  explicit MirrorPadKernel(const KernelBuild& build) : offset_(MirrorOffset(build)) {}
+  explicit MirrorPadKernel(const KernelBuild& build) : copy_(build), offset_(MirrorOffset(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int rank = input.rank();
@@ -197,16 +148,12 @@ class MirrorPadKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (shape.num_elements() == 0) return absl::OkStatus();
     const auto strides = RowMajorStrides(shape.dims());
-    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
     // The region that is complete grows from the interior, one dimension after the other.
     IndexVector dims(input.shape().dims().begin(), input.shape().dims().end());
     int64_t origin = 0;
     for (int d = 0; d < rank; ++d) origin += paddings.before[d] * strides[d];
-    char* base = output->mutable_raw();
-    CopyStrided(input.dtype(), dims, input.raw(), RowMajorStrides(dims), base + origin * width,
-                strides, ctx.pool());
+    RETURN_IF_ERROR(copy_(ctx, dims, input, {RowMajorStrides(dims)}, output, {strides, origin}));
     for (int d = rank - 1; d >= 0; --d) {
       origin -= paddings.before[d] * strides[d];
       const MirrorSlabs slabs(input.dim(d), paddings.before[d], paddings.after[d], offset_);
@@ -214,8 +161,8 @@ class MirrorPadKernel : public OpKernel {
       backward[d] = -strides[d];
       for (const MirrorSlabs::Slab& slab : {slabs.before, slabs.after}) {
         dims[d] = slab.count;
-        CopyStrided(input.dtype(), dims, base + (origin + slab.source * strides[d]) * width,
-                    backward, base + (origin + slab.at * strides[d]) * width, strides, ctx.pool());
+        RETURN_IF_ERROR(copy_(ctx, dims, *output, {backward, origin + slab.source * strides[d]},
+                              output, {strides, origin + slab.at * strides[d]}));
       }
       dims[d] = shape.dim(d);
     }
@@ -223,14 +170,16 @@ class MirrorPadKernel : public OpKernel {
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const int64_t offset_;
 };
-REGISTER_KERNEL("MirrorPad", kCpu, MirrorPadKernel).HostMemory("paddings");
+REGISTER_KERNEL("MirrorPad", DevicesOf<StridedCopy>, MirrorPadKernel).HostMemory("paddings");
 
 // Adds what lies in the borders to the elements that were mirrored there, and drops the borders.
 class MirrorPadGradKernel : public OpKernel {
  public:
-  explicit MirrorPadGradKernel(const KernelBuild& build) : offset_(MirrorOffset(build)) {}
+  explicit MirrorPadGradKernel(const KernelBuild& build)
+      : copy_(build), offset_(MirrorOffset(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), input.rank()));
@@ -250,10 +199,7 @@ class MirrorPadGradKernel : public OpKernel {
     const auto strides = RowMajorStrides(input.shape().dims());
     int64_t origin = 0;
     for (int d = 0; d < input.rank(); ++d) origin += paddings.before[d] * strides[d];
-    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-    CopyStrided(input.dtype(), inner, folded.raw() + origin * width, strides, output->mutable_raw(),
-                RowMajorStrides(inner), ctx.pool());
-    return absl::OkStatus();
+    return copy_(ctx, inner, folded, {strides, origin}, output, {RowMajorStrides(inner)});
   }
 
  private:
@@ -276,6 +222,7 @@ class MirrorPadGradKernel : public OpKernel {
     }
   }
 
+  const Primitive<StridedCopy> copy_;
   const int64_t offset_;
 };
 REGISTER_KERNEL("MirrorPadGrad", kCpu, MirrorPadGradKernel).HostMemory("paddings");

@@ -1,7 +1,7 @@
 // Kernels that turn elements around: Reverse, ReverseV2, ReverseSequence, Roll.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 // Which dimensions to reverse comes as a bool each (Reverse) or as a list of axes (ReverseV2).
 class ReverseKernel : public OpKernel {
  public:
-  explicit ReverseKernel(const KernelBuild&) {}
+  explicit ReverseKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const auto reversed, ReadReversed(ctx.input(1), input.rank()));
@@ -28,12 +28,7 @@ class ReverseKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));
-    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-    if (input.num_elements() > 0) {
-      CopyStrided(input.dtype(), input.shape().dims(), input.raw() + offset * width, from_strides,
-                  output->mutable_raw(), strides, ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, input.shape().dims(), input, {from_strides, offset}, output, {strides});
   }
 
  private:
@@ -61,15 +56,19 @@ class ReverseKernel : public OpKernel {
     }
     return reversed;
   }
+
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("Reverse", kCpu, ReverseKernel).HostMemory("dims");
-REGISTER_KERNEL("ReverseV2", kCpu, ReverseKernel).HostMemory("axis");
+REGISTER_KERNEL("Reverse", DevicesOf<StridedCopy>, ReverseKernel).HostMemory("dims");
+REGISTER_KERNEL("ReverseV2", DevicesOf<StridedCopy>, ReverseKernel).HostMemory("axis");
 
 // Reverses, in slice b of batch_dim, the first seq_lengths[b] elements of seq_dim.
 class ReverseSequenceKernel : public OpKernel {
  public:
   explicit ReverseSequenceKernel(const KernelBuild& build)
-      : batch_dim_(build.attr<int64_t>("batch_dim")), seq_dim_(build.attr<int64_t>("seq_dim")) {}
+      : copy_(build),
+        batch_dim_(build.attr<int64_t>("batch_dim")),
+        seq_dim_(build.attr<int64_t>("seq_dim")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int rank = input.rank();
@@ -93,8 +92,6 @@ class ReverseSequenceKernel : public OpKernel {
       }
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));
-    if (input.num_elements() == 0) return absl::OkStatus();
-    const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
     const auto strides = RowMajorStrides(input.shape().dims());
     IndexVector dims(input.shape().dims().begin(), input.shape().dims().end());
     dims[batch] = 1;
@@ -103,31 +100,27 @@ class ReverseSequenceKernel : public OpKernel {
     for (size_t b = 0; b < lengths.size(); ++b) {
       const int64_t slice = static_cast<int64_t>(b) * strides[batch];
       const int64_t length = lengths[b];
-      if (length > 0) {
-        dims[seq] = length;
-        const int64_t last = slice + (length - 1) * strides[seq];
-        CopyStrided(input.dtype(), dims, input.raw() + last * width, backward,
-                    output->mutable_raw() + slice * width, strides, ctx.pool());
-      }
-      dims[seq] = input.dim(seq) - length;
+      const int64_t last = slice + (length - 1) * strides[seq];
+      dims[seq] = length;
+      RETURN_IF_ERROR(copy_(ctx, dims, input, {backward, last}, output, {strides, slice}));
       const int64_t rest = slice + length * strides[seq];
-      if (dims[seq] > 0) {
-        CopyStrided(input.dtype(), dims, input.raw() + rest * width, strides,
-                    output->mutable_raw() + rest * width, strides, ctx.pool());
-      }
+      dims[seq] = input.dim(seq) - length;
+      RETURN_IF_ERROR(copy_(ctx, dims, input, {strides, rest}, output, {strides, rest}));
     }
     return absl::OkStatus();
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const int64_t batch_dim_, seq_dim_;
 };
-REGISTER_KERNEL("ReverseSequence", kCpu, ReverseSequenceKernel);
+REGISTER_KERNEL("ReverseSequence", DevicesOf<StridedCopy>, ReverseSequenceKernel)
+    .HostMemory("seq_lengths");
 
 // Shifts elements along axes; what leaves at one end comes back at the other.
 class RollKernel : public OpKernel {
  public:
-  explicit RollKernel(const KernelBuild&) {}
+  explicit RollKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     if (input.rank() < 1) return absl::InvalidArgumentError("input must have rank 1 or higher");
@@ -146,31 +139,31 @@ class RollKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));
     if (input.num_elements() == 0) return absl::OkStatus();
     IndexVector dims(input.shape().dims().begin(), input.shape().dims().end());
-    CopyRolled(input, by, 0, &dims, 0, 0, output, ctx.pool());
-    return absl::OkStatus();
+    return CopyRolled(ctx, by, 0, &dims, 0, 0, output);
   }
 
  private:
   // Every moved dimension falls into two runs; recurses over the choices from dimension `d` on.
-  static void CopyRolled(const Tensor& input, const IndexVector& by, int d, IndexVector* dims,
-                         int64_t from, int64_t to, Tensor* output, ThreadPool* pool) {
+  absl::Status CopyRolled(KernelContext& ctx, const IndexVector& by, int d, IndexVector* dims,
+                          int64_t from, int64_t to, Tensor* output) const {
+    const Tensor& input = ctx.input(0);
     const auto strides = RowMajorStrides(input.shape().dims());
     while (d < input.rank() && by[d] == 0) ++d;
     if (d == input.rank()) {
-      const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-      CopyStrided(input.dtype(), *dims, input.raw() + from * width, strides,
-                  output->mutable_raw() + to * width, strides, pool);
-      return;
+      return copy_(ctx, *dims, input, {strides, from}, output, {strides, to});
     }
     const int64_t head = input.dim(d) - by[d];  // these go to the end, the rest to the front
     (*dims)[d] = head;
-    CopyRolled(input, by, d + 1, dims, from, to + by[d] * strides[d], output, pool);
+    RETURN_IF_ERROR(CopyRolled(ctx, by, d + 1, dims, from, to + by[d] * strides[d], output));
     (*dims)[d] = by[d];
-    CopyRolled(input, by, d + 1, dims, from + head * strides[d], to, output, pool);
+    RETURN_IF_ERROR(CopyRolled(ctx, by, d + 1, dims, from + head * strides[d], to, output));
     (*dims)[d] = input.dim(d);
+    return absl::OkStatus();
   }
+
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("Roll", kCpu, RollKernel).HostMemory("shift").HostMemory("axis");
+REGISTER_KERNEL("Roll", DevicesOf<StridedCopy>, RollKernel).HostMemory("shift").HostMemory("axis");
 
 }  // namespace
 }  // namespace tessera

@@ -1,8 +1,8 @@
 // Parts of tensors: Slice, StridedSlice and its gradient, and writing into a part of a tensor.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 #include "runtime/kernels/variable_update.h"
 #include "runtime/ops/strided_slice_spec.h"
 
@@ -24,7 +24,7 @@ bool SetSharedRows(KernelContext& ctx, const Tensor& input, int64_t begin, int64
 // A box: from `begin`, `size` elements of each dimension, -1 for all that follow.
 class SliceKernel : public OpKernel {
  public:
-  explicit SliceKernel(const KernelBuild&) {}
+  explicit SliceKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const IndexVector begin, ReadIndexVector(ctx.input(1), "begin"));
@@ -63,15 +63,15 @@ class SliceKernel : public OpKernel {
     const Shape shape((absl::Span<const int64_t>(size)));
     if (rows && SetSharedRows(ctx, input, begin[0], size[0], shape)) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (shape.num_elements() > 0) {
-      const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-      CopyStrided(input.dtype(), size, input.raw() + offset * width, strides, output->mutable_raw(),
-                  RowMajorStrides(size), ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, size, input, {strides, offset}, output, {RowMajorStrides(size)});
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("Slice", kCpu, SliceKernel).HostMemory("begin").HostMemory("size");
+REGISTER_KERNEL("Slice", DevicesOf<StridedCopy>, SliceKernel)
+    .HostMemory("begin")
+    .HostMemory("size");
 
 // A slice of a tensor whose shape is known, and so is the slice's.
 struct Slice : StridedSliceSpec {
@@ -81,7 +81,7 @@ struct Slice : StridedSliceSpec {
 // Base of the kernels whose inputs 1 to 3 are begin, end and strides.
 class SlicingKernel : public OpKernel {
  protected:
-  explicit SlicingKernel(const KernelBuild& build) {
+  explicit SlicingKernel(const KernelBuild& build) : copy_(build) {
     absl::StatusOr<StridedSliceMasks> masks = StridedSliceMasks::FromAttrs(build.attrs());
     if (masks.ok()) {
       masks_ = *masks;
@@ -107,6 +107,13 @@ class SlicingKernel : public OpKernel {
     return slice;
   }
 
+  // Writes `value`, broadcast to the slice, into the elements of `target` that the slice takes.
+  // Errors: INVALID_ARGUMENT if the value does not broadcast to the slice.
+  absl::Status WriteSlice(KernelContext& ctx, const Slice& slice, const Tensor& value,
+                          Tensor* target) const;
+
+  const Primitive<StridedCopy> copy_;
+
  private:
   StridedSliceMasks masks_;
 };
@@ -127,23 +134,18 @@ class StridedSliceKernel : public SlicingKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, slice.full_shape));
-    if (slice.full_shape.num_elements() > 0) {
-      const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
-      CopyStrided(input.dtype(), slice.sizes, input.raw() + slice.Offset(input.shape()) * width,
-                  slice.ElementStrides(input.shape()), output->mutable_raw(),
-                  RowMajorStrides(slice.sizes), ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, slice.sizes, input,
+                 {slice.ElementStrides(input.shape()), slice.Offset(input.shape())}, output,
+                 {RowMajorStrides(slice.sizes)});
   }
 };
-REGISTER_KERNEL("StridedSlice", kCpu, StridedSliceKernel)
+REGISTER_KERNEL("StridedSlice", DevicesOf<StridedCopy>, StridedSliceKernel)
     .HostMemory("begin")
     .HostMemory("end")
     .HostMemory("strides");
 
-// Writes `value`, broadcast to the slice, into the elements of `target` that the slice takes.
-// Errors: INVALID_ARGUMENT if the value does not broadcast to the slice.
-absl::Status WriteSlice(const Slice& slice, const Tensor& value, Tensor* target, ThreadPool* pool) {
+absl::Status SlicingKernel::WriteSlice(KernelContext& ctx, const Slice& slice, const Tensor& value,
+                                       Tensor* target) const {
   // Dimensions of the slice's shape, aligned with the value's from the right.
   const int surplus = slice.full_shape.rank() - value.rank();
   bool fits = surplus >= 0;
@@ -171,16 +173,13 @@ absl::Status WriteSlice(const Slice& slice, const Tensor& value, Tensor* target,
     dims.push_back(slice.full_shape.dim(d));
     from.push_back(value_strides[d]);
   }
-  const int64_t width = static_cast<int64_t>(DTypeSize(value.dtype()));
-  CopyStrided(value.dtype(), dims, value.raw(), from,
-              target->mutable_raw() + slice.Offset(target->shape()) * width, to, pool);
-  return absl::OkStatus();
+  return copy_(ctx, dims, value, {from}, target, {to, slice.Offset(target->shape())});
 }
 
 // Zeros of a given shape, with the gradient where the slice was taken.
 class StridedSliceGradKernel : public SlicingKernel {
  public:
-  explicit StridedSliceGradKernel(const KernelBuild& build) : SlicingKernel(build) {}
+  explicit StridedSliceGradKernel(const KernelBuild& build) : SlicingKernel(build), fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
     ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, shape));
@@ -191,11 +190,14 @@ class StridedSliceGradKernel : public SlicingKernel {
                                                      slice.full_shape.ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-    return WriteSlice(slice, gradient, output, ctx.pool());
+    RETURN_IF_ERROR(fill_(ctx, nullptr, output));
+    return WriteSlice(ctx, slice, gradient, output);
   }
+
+ private:
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("StridedSliceGrad", kCpu, StridedSliceGradKernel)
+REGISTER_KERNEL("StridedSliceGrad", (DevicesOf<StridedCopy, Fill>), StridedSliceGradKernel)
     .HostMemory("shape")
     .HostMemory("begin")
     .HostMemory("end")
@@ -209,12 +211,12 @@ class TensorStridedSliceUpdateKernel : public SlicingKernel {
     ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, ctx.input(0).shape()));
     Tensor output = ctx.TakeInput(0);
     RETURN_IF_ERROR(MakeWritable(ctx, &output));
-    RETURN_IF_ERROR(WriteSlice(slice, ctx.input(4), &output, ctx.pool()));
+    RETURN_IF_ERROR(WriteSlice(ctx, slice, ctx.input(4), &output));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("TensorStridedSliceUpdate", kCpu, TensorStridedSliceUpdateKernel)
+REGISTER_KERNEL("TensorStridedSliceUpdate", DevicesOf<StridedCopy>, TensorStridedSliceUpdateKernel)
     .HostMemory("begin")
     .HostMemory("end")
     .HostMemory("strides");
@@ -227,17 +229,17 @@ class AssignStridedSliceKernel : public SlicingKernel {
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) -> absl::Status {
       ASSIGN_OR_RETURN(const Slice slice, Resolve(ctx, value.shape()));
-      return WriteSlice(slice, ctx.input(4), &value, ctx.pool());
+      return WriteSlice(ctx, slice, ctx.input(4), &value);
     }));
     if (ctx.num_outputs() > 0) ctx.set_ref_output(0, variable);
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("StridedSliceAssign", kCpu, AssignStridedSliceKernel)
+REGISTER_KERNEL("StridedSliceAssign", DevicesOf<StridedCopy>, AssignStridedSliceKernel)
     .HostMemory("begin")
     .HostMemory("end")
     .HostMemory("strides");
-REGISTER_KERNEL("ResourceStridedSliceAssign", kCpu, AssignStridedSliceKernel)
+REGISTER_KERNEL("ResourceStridedSliceAssign", DevicesOf<StridedCopy>, AssignStridedSliceKernel)
     .HostMemory("ref")
     .HostMemory("begin")
     .HostMemory("end")

@@ -1,8 +1,8 @@
 // Blocks of space as batch and back: SpaceToBatch(ND), BatchToSpace(ND).
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -48,20 +48,20 @@ absl::StatusOr<Blocks> ReadBlocks(IndexVector sizes, const Tensor& margins, int 
 // Copies between `space`, of shape [n, s1, s2, ..., rest], and `batch`, of shape
 // [blocks * n, b1, b2, ..., rest], where position p of spatial dimension d, counted with the margin
 // before it, is at p / size in the batch entry of block p % size.
-void CopyBlocks(const Blocks& blocks, bool to_batch, const Tensor& input, Tensor* output,
-                ThreadPool* pool) {
+absl::Status CopyBlocks(KernelContext& ctx, const Primitive<StridedCopy>& copy,
+                        const Blocks& blocks, bool to_batch, const Tensor& input, Tensor* output) {
+  // There may be any number of blocks if they are empty.
+  if (input.num_elements() == 0 || output->num_elements() == 0) return absl::OkStatus();
   const Shape& space = to_batch ? input.shape() : output->shape();
   const Shape& batch = to_batch ? output->shape() : input.shape();
   const auto space_strides = RowMajorStrides(space.dims());
   const auto batch_strides = RowMajorStrides(batch.dims());
-  const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
   const int64_t n = space.dim(0);
   IndexVector offset(blocks.dims(), 0);  // of the block, in each dimension
   for (int64_t block = 0; block < blocks.count; ++block) {
     IndexVector dims(space.dims().begin(), space.dims().end());
     IndexVector strides(space_strides);
     int64_t from_space = 0, from_batch = block * n * batch_strides[0];
-    bool empty = false;
     for (int d = 0; d < blocks.dims(); ++d) {
       // Entries [first, last) of the batch dimension lie within the space.
       const int64_t size = blocks.sizes[d];
@@ -70,33 +70,28 @@ void CopyBlocks(const Blocks& blocks, bool to_batch, const Tensor& input, Tensor
       const int64_t stop = shift + space.dim(d + 1);  // exclusive, in units of positions
       const int64_t last =
           std::min(batch.dim(d + 1), stop > 0 ? (stop + size - 1) / size : int64_t{0});
-      empty = empty || last <= first;
       dims[d + 1] = std::max<int64_t>(last - first, 0);
       strides[d + 1] = dims[d + 1] > 1 ? space_strides[d + 1] * size : 0;
       from_space += (first * size - shift) * space_strides[d + 1];
       from_batch += first * batch_strides[d + 1];
     }
-    if (!empty) {
-      if (to_batch) {
-        CopyStrided(input.dtype(), dims, input.raw() + from_space * width, strides,
-                    output->mutable_raw() + from_batch * width, batch_strides, pool);
-      } else {
-        CopyStrided(input.dtype(), dims, input.raw() + from_batch * width, batch_strides,
-                    output->mutable_raw() + from_space * width, strides, pool);
-      }
-    }
+    const StridedView in_space{strides, from_space}, in_batch{batch_strides, from_batch};
+    RETURN_IF_ERROR(copy(ctx, dims, input, to_batch ? in_space : in_batch, output,
+                         to_batch ? in_batch : in_space));
     for (int d = blocks.dims() - 1; d >= 0; --d) {
       if (++offset[d] < blocks.sizes[d]) break;
       offset[d] = 0;
     }
   }
+  return absl::OkStatus();
 }
 
 // The block sizes: attribute `block_size` for two dimensions, or input 1.
 class BlockKernel : public OpKernel {
  protected:
   explicit BlockKernel(const KernelBuild& build)
-      : block_size_(build.has_attr("block_size") ? build.attr<int64_t>("block_size") : 0) {}
+      : copy_(build),
+        block_size_(build.has_attr("block_size") ? build.attr<int64_t>("block_size") : 0) {}
 
   absl::StatusOr<Blocks> Read(const KernelContext& ctx) const {
     const int rank = ctx.input(0).rank();
@@ -111,13 +106,15 @@ class BlockKernel : public OpKernel {
     return ReadBlocks(std::move(sizes), ctx.input(2), rank);
   }
 
+  const Primitive<StridedCopy> copy_;
+
  private:
   const int64_t block_size_;
 };
 
 class SpaceToBatchKernel : public BlockKernel {
  public:
-  explicit SpaceToBatchKernel(const KernelBuild& build) : BlockKernel(build) {}
+  explicit SpaceToBatchKernel(const KernelBuild& build) : BlockKernel(build), fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const Blocks blocks, Read(ctx));
@@ -140,13 +137,16 @@ class SpaceToBatchKernel : public BlockKernel {
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (padded) ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
-    if (input.num_elements() > 0) CopyBlocks(blocks, true, input, output, ctx.pool());
-    return absl::OkStatus();
+    if (padded) RETURN_IF_ERROR(fill_(ctx, nullptr, output));
+    return CopyBlocks(ctx, copy_, blocks, true, input, output);
   }
+
+ private:
+  const Primitive<Fill> fill_;
 };
-REGISTER_KERNEL("SpaceToBatch", kCpu, SpaceToBatchKernel).HostMemory("paddings");
-REGISTER_KERNEL("SpaceToBatchND", kCpu, SpaceToBatchKernel)
+REGISTER_KERNEL("SpaceToBatch", (DevicesOf<StridedCopy, Fill>), SpaceToBatchKernel)
+    .HostMemory("paddings");
+REGISTER_KERNEL("SpaceToBatchND", (DevicesOf<StridedCopy, Fill>), SpaceToBatchKernel)
     .HostMemory("block_shape")
     .HostMemory("paddings");
 
@@ -174,12 +174,11 @@ class BatchToSpaceKernel : public BlockKernel {
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (shape.num_elements() > 0) CopyBlocks(blocks, false, input, output, ctx.pool());
-    return absl::OkStatus();
+    return CopyBlocks(ctx, copy_, blocks, false, input, output);
   }
 };
-REGISTER_KERNEL("BatchToSpace", kCpu, BatchToSpaceKernel).HostMemory("crops");
-REGISTER_KERNEL("BatchToSpaceND", kCpu, BatchToSpaceKernel)
+REGISTER_KERNEL("BatchToSpace", DevicesOf<StridedCopy>, BatchToSpaceKernel).HostMemory("crops");
+REGISTER_KERNEL("BatchToSpaceND", DevicesOf<StridedCopy>, BatchToSpaceKernel)
     .HostMemory("block_shape")
     .HostMemory("crops");
 

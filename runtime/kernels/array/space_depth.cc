@@ -3,14 +3,14 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
 
 // The input under shape `split`, with its dimensions in the order of `perm`, as output of `shape`.
-absl::Status SetPermuted(KernelContext& ctx, const IndexVector& split, const IndexVector& perm,
-                         const Shape& shape) {
+absl::Status SetPermuted(KernelContext& ctx, const Primitive<StridedCopy>& copy,
+                         const IndexVector& split, const IndexVector& perm, const Shape& shape) {
   const Tensor& input = ctx.input(0);
   const auto strides = RowMajorStrides(split);
   IndexVector dims, from_strides;
@@ -19,17 +19,14 @@ absl::Status SetPermuted(KernelContext& ctx, const IndexVector& split, const Ind
     from_strides.push_back(strides[axis]);
   }
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-  if (shape.num_elements() > 0) {
-    CopyStrided(input.dtype(), dims, input.raw(), from_strides, output->mutable_raw(),
-                RowMajorStrides(dims), ctx.pool());
-  }
-  return absl::OkStatus();
+  return copy(ctx, dims, input, {from_strides}, output, {RowMajorStrides(dims)});
 }
 
 class SpaceDepthKernel : public OpKernel {
  public:
   explicit SpaceDepthKernel(const KernelBuild& build)
-      : to_depth_(build.op().name == "SpaceToDepth"),
+      : copy_(build),
+        to_depth_(build.op().name == "SpaceToDepth"),
         block_(build.attr<int64_t>("block_size")),
         format_(build.attr<std::string>("data_format")) {
     if (block_ < 2 || block_ > std::numeric_limits<int32_t>::max()) {
@@ -58,26 +55,27 @@ class SpaceDepthKernel : public OpKernel {
     }
     if (to_depth_) {
       if (nhwc) {
-        return SetPermuted(ctx, {n, h / b, b, w / b, b, c}, {0, 1, 3, 2, 4, 5},
+        return SetPermuted(ctx, copy_, {n, h / b, b, w / b, b, c}, {0, 1, 3, 2, 4, 5},
                            {n, h / b, w / b, b * b * c});
       }
-      return SetPermuted(ctx, {n, c, h / b, b, w / b, b}, {0, 3, 5, 1, 2, 4},
+      return SetPermuted(ctx, copy_, {n, c, h / b, b, w / b, b}, {0, 3, 5, 1, 2, 4},
                          {n, b * b * c, h / b, w / b});
     }
     const int64_t d = c / (b * b);
     if (nhwc) {
-      return SetPermuted(ctx, {n, h, w, b, b, d}, {0, 1, 3, 2, 4, 5}, {n, h * b, w * b, d});
+      return SetPermuted(ctx, copy_, {n, h, w, b, b, d}, {0, 1, 3, 2, 4, 5}, {n, h * b, w * b, d});
     }
-    return SetPermuted(ctx, {n, b, b, d, h, w}, {0, 3, 4, 1, 5, 2}, {n, d, h * b, w * b});
+    return SetPermuted(ctx, copy_, {n, b, b, d, h, w}, {0, 3, 4, 1, 5, 2}, {n, d, h * b, w * b});
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const bool to_depth_;
   const int64_t block_;
   const std::string format_;
 };
-REGISTER_KERNEL("SpaceToDepth", kCpu, SpaceDepthKernel);
-REGISTER_KERNEL("DepthToSpace", kCpu, SpaceDepthKernel);
+REGISTER_KERNEL("SpaceToDepth", DevicesOf<StridedCopy>, SpaceDepthKernel);
+REGISTER_KERNEL("DepthToSpace", DevicesOf<StridedCopy>, SpaceDepthKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,19 +1,18 @@
 // Taking tensors apart: Split, SplitV, Unpack.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
 
 // Cuts `input` along `axis` into pieces of `sizes`; output i gets shapes[i]. Pieces of the first
 // dimension share the input's memory where they stay aligned.
-absl::Status SetPieces(KernelContext& ctx, const Tensor& input, int axis,
-                       absl::Span<const int64_t> sizes, bool drop_axis) {
+absl::Status SetPieces(KernelContext& ctx, const Primitive<StridedCopy>& copy, const Tensor& input,
+                       int axis, absl::Span<const int64_t> sizes, bool drop_axis) {
   const int64_t outer = DimProduct(input.shape(), 0, axis);
   const int64_t inner = DimProduct(input.shape(), axis + 1, input.rank());
   const int64_t row = input.dim(axis) * inner;
-  const int64_t width = static_cast<int64_t>(DTypeSize(input.dtype()));
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     Shape shape = input.shape();
@@ -35,10 +34,8 @@ absl::Status SetPieces(KernelContext& ctx, const Tensor& input, int axis,
     }
     if (!shared) {
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(static_cast<int>(i), shape));
-      if (output->num_elements() > 0) {
-        CopyStrided(input.dtype(), {outer, part}, input.raw() + begin * inner * width, {row, 1},
-                    output->mutable_raw(), {part, 1}, ctx.pool());
-      }
+      RETURN_IF_ERROR(
+          copy(ctx, {outer, part}, input, {{row, 1}, begin * inner}, output, {{part, 1}}));
     }
     begin += sizes[i];
   }
@@ -48,7 +45,8 @@ absl::Status SetPieces(KernelContext& ctx, const Tensor& input, int axis,
 // Equal pieces.
 class SplitKernel : public OpKernel {
  public:
-  explicit SplitKernel(const KernelBuild& build) : pieces_(build.attr<int64_t>("num_split")) {}
+  explicit SplitKernel(const KernelBuild& build)
+      : copy_(build), pieces_(build.attr<int64_t>("num_split")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(1);
     ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(0), input.rank(), "split_dim"));
@@ -57,19 +55,20 @@ class SplitKernel : public OpKernel {
                                                      input.dim(axis), " cannot be split into ",
                                                      pieces_, " equal pieces"));
     }
-    return SetPieces(ctx, input, axis, std::vector<int64_t>(pieces_, input.dim(axis) / pieces_),
-                     false);
+    return SetPieces(ctx, copy_, input, axis,
+                     std::vector<int64_t>(pieces_, input.dim(axis) / pieces_), false);
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const int64_t pieces_;
 };
-REGISTER_KERNEL("Split", kCpu, SplitKernel).HostMemory("split_dim");
+REGISTER_KERNEL("Split", DevicesOf<StridedCopy>, SplitKernel).HostMemory("split_dim");
 
 // Pieces of given sizes, one of which may be -1: what is left.
 class SplitVKernel : public OpKernel {
  public:
-  explicit SplitVKernel(const KernelBuild&) {}
+  explicit SplitVKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(IndexVector sizes, ReadIndexVector(ctx.input(1), "size_splits"));
@@ -97,15 +96,21 @@ class SplitVKernel : public OpKernel {
                                                      axis, " has ", input.dim(axis)));
     }
     if (open >= 0) sizes[open] = input.dim(axis) - sum;
-    return SetPieces(ctx, input, axis, sizes, false);
+    return SetPieces(ctx, copy_, input, axis, sizes, false);
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("SplitV", kCpu, SplitVKernel).HostMemory("size_splits").HostMemory("split_dim");
+REGISTER_KERNEL("SplitV", DevicesOf<StridedCopy>, SplitVKernel)
+    .HostMemory("size_splits")
+    .HostMemory("split_dim");
 
 // The slices of a dimension, without it.
 class UnpackKernel : public OpKernel {
  public:
-  explicit UnpackKernel(const KernelBuild& build) : axis_(build.attr<int64_t>("axis")) {}
+  explicit UnpackKernel(const KernelBuild& build)
+      : copy_(build), axis_(build.attr<int64_t>("axis")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const int axis, NormalizeAxis(axis_, input.rank(), "axis"));
@@ -114,13 +119,14 @@ class UnpackKernel : public OpKernel {
                                                      input.dim(axis), ", attribute num is ",
                                                      ctx.num_outputs()));
     }
-    return SetPieces(ctx, input, axis, std::vector<int64_t>(ctx.num_outputs(), 1), true);
+    return SetPieces(ctx, copy_, input, axis, std::vector<int64_t>(ctx.num_outputs(), 1), true);
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const int64_t axis_;
 };
-REGISTER_KERNEL("Unpack", kCpu, UnpackKernel);
+REGISTER_KERNEL("Unpack", DevicesOf<StridedCopy>, UnpackKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,7 +1,7 @@
 // Repeating tensors: Tile, BroadcastTo.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 // The input `multiples[d]` times along each dimension d.
 class TileKernel : public OpKernel {
  public:
-  explicit TileKernel(const KernelBuild&) {}
+  explicit TileKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const IndexVector multiples, ReadIndexVector(ctx.input(1), "multiples"));
@@ -39,19 +39,18 @@ class TileKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (shape.num_elements() > 0) {
-      CopyStrided(input.dtype(), dims, input.raw(), from_strides, output->mutable_raw(),
-                  RowMajorStrides(dims), ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, dims, input, {from_strides}, output, {RowMajorStrides(dims)});
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("Tile", kCpu, TileKernel).HostMemory("multiples");
+REGISTER_KERNEL("Tile", DevicesOf<StridedCopy>, TileKernel).HostMemory("multiples");
 
 // The input under a shape it broadcasts to.
 class BroadcastToKernel : public OpKernel {
  public:
-  explicit BroadcastToKernel(const KernelBuild&) {}
+  explicit BroadcastToKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(1), "shape"));
@@ -72,14 +71,13 @@ class BroadcastToKernel : public OpKernel {
                                                      " cannot be broadcast to ", shape.ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    if (shape.num_elements() > 0) {
-      CopyStrided(input.dtype(), shape.dims(), input.raw(), from_strides, output->mutable_raw(),
-                  RowMajorStrides(shape.dims()), ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, shape.dims(), input, {from_strides}, output, {RowMajorStrides(shape.dims())});
   }
+
+ private:
+  const Primitive<StridedCopy> copy_;
 };
-REGISTER_KERNEL("BroadcastTo", kCpu, BroadcastToKernel).HostMemory("shape");
+REGISTER_KERNEL("BroadcastTo", DevicesOf<StridedCopy>, BroadcastToKernel).HostMemory("shape");
 
 }  // namespace
 }  // namespace tessera

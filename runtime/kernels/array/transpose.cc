@@ -1,7 +1,7 @@
 // Transpose, ConjugateTranspose, InvertPermutation.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -34,7 +34,7 @@ void ConjugateInPlace(Tensor* tensor) {
 class TransposeKernel : public OpKernel {
  public:
   explicit TransposeKernel(const KernelBuild& build)
-      : conjugate_(build.op().name == "ConjugateTranspose") {}
+      : copy_(build), conjugate_(build.op().name == "ConjugateTranspose") {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const IndexVector perm, ReadPermutation(ctx.input(1), input.rank()));
@@ -57,8 +57,7 @@ class TransposeKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    CopyStrided(input.dtype(), dims, input.raw(), from_strides, output->mutable_raw(),
-                RowMajorStrides(dims), ctx.pool());
+    RETURN_IF_ERROR(copy_(ctx, dims, input, {from_strides}, output, {RowMajorStrides(dims)}));
     if (conjugate && input.dtype() == DType::kComplex64) {
       ConjugateInPlace<std::complex<float>>(output);
     } else if (conjugate) {
@@ -68,9 +67,10 @@ class TransposeKernel : public OpKernel {
   }
 
  private:
+  const Primitive<StridedCopy> copy_;
   const bool conjugate_;
 };
-REGISTER_KERNEL("Transpose", kCpu, TransposeKernel).HostMemory("perm");
+REGISTER_KERNEL("Transpose", DevicesOf<StridedCopy>, TransposeKernel).HostMemory("perm");
 REGISTER_KERNEL("ConjugateTranspose", kCpu, TransposeKernel).HostMemory("perm");
 
 // y[x[i]] = i. Errors: INVALID_ARGUMENT unless x holds each of [0, n) once.

@@ -6,9 +6,8 @@
 #include "absl/hash/hash.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
-#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -103,7 +102,7 @@ absl::Status WriteIndices(absl::Span<const int64_t> values, Tensor* output) {
 // in the WithCounts ops, how often each stands there.
 class UniqueKernel : public OpKernel {
  public:
-  explicit UniqueKernel(const KernelBuild&) {}
+  explicit UniqueKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     int axis = 0;
@@ -132,8 +131,8 @@ class UniqueKernel : public OpKernel {
     Tensor rows = input;
     if (outer != 1 && input.num_elements() > 0) {
       ASSIGN_OR_RETURN(rows, ctx.AllocateTemp(input.dtype(), Shape{count, outer, inner}));
-      CopyStrided(input.dtype(), {count, outer, inner}, input.raw(), {inner, count * inner, 1},
-                  rows.mutable_raw(), {outer * inner, inner, 1}, ctx.pool());
+      RETURN_IF_ERROR(copy_(ctx, {count, outer, inner}, input, {{inner, count * inner, 1}}, &rows,
+                            {{outer * inner, inner, 1}}));
     }
     ASSIGN_OR_RETURN(Tensor which, ctx.AllocateTemp(DType::kInt64, Shape{count}));
     std::vector<int64_t> firsts;
@@ -145,18 +144,16 @@ class UniqueKernel : public OpKernel {
   }
 
  private:
-  static absl::Status SetOutputs(KernelContext& ctx, const Tensor& rows, int axis, int64_t outer,
-                                 int64_t inner, const Tensor& which,
-                                 const std::vector<int64_t>& firsts) {
+  absl::Status SetOutputs(KernelContext& ctx, const Tensor& rows, int axis, int64_t outer,
+                          int64_t inner, const Tensor& which,
+                          const std::vector<int64_t>& firsts) const {
     const int64_t distinct = static_cast<int64_t>(firsts.size());
     Shape shape = ctx.input(0).shape();
     shape.SetDim(axis, distinct);
     ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(0, shape));
-    const int64_t width = static_cast<int64_t>(DTypeSize(rows.dtype()));
     for (int64_t i = 0; i < distinct && values->num_elements() > 0; ++i) {
-      CopyStrided(rows.dtype(), {outer, inner}, rows.raw() + firsts[i] * outer * inner * width,
-                  {inner, 1}, values->mutable_raw() + i * inner * width, {distinct * inner, 1},
-                  nullptr);
+      RETURN_IF_ERROR(copy_(ctx, {outer, inner}, rows, {{inner, 1}, firsts[i] * outer * inner},
+                            values, {{distinct * inner, 1}, i * inner}));
     }
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(1, which.shape()));
     RETURN_IF_ERROR(WriteIndices(which.flat<int64_t>(), indices));
@@ -166,6 +163,8 @@ class UniqueKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(2, Shape{distinct}));
     return WriteIndices(counts, output);
   }
+
+  const Primitive<StridedCopy> copy_;
 };
 REGISTER_KERNEL("Unique", kCpu, UniqueKernel);
 REGISTER_KERNEL("UniqueV2", kCpu, UniqueKernel);

@@ -1,8 +1,8 @@
 // RaggedTensorToTensor: rows padded to one length.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 #include "runtime/kernels/row_splits.h"
 
 namespace tessera {
@@ -14,7 +14,8 @@ using RowLengths = std::vector<int64_t>;
 class RaggedToDenseKernel : public OpKernel {
  public:
   explicit RaggedToDenseKernel(const KernelBuild& build)
-      : types_(build.attr<std::vector<std::string>>("row_partition_types")),
+      : copy_(build),
+        types_(build.attr<std::vector<std::string>>("row_partition_types")),
         partitions_(build.inputs("row_partition_tensors")) {
     if (static_cast<int>(types_.size()) != partitions_.size() || types_.empty()) {
       build.Fail(absl::InvalidArgumentError("each row partition tensor needs a type"));
@@ -155,8 +156,8 @@ class RaggedToDenseKernel : public OpKernel {
   }
 
   // The default, broadcast to one value's shape, everywhere.
-  static absl::Status FillDefault(KernelContext& ctx, const Tensor& fallback, const Tensor& values,
-                                  Tensor* output) {
+  absl::Status FillDefault(KernelContext& ctx, const Tensor& fallback, const Tensor& values,
+                           Tensor* output) const {
     if (fallback.num_elements() == 1) {
       FillElements(output->dtype(), fallback.raw(), output->mutable_raw(), output->num_elements());
       return absl::OkStatus();
@@ -174,13 +175,11 @@ class RaggedToDenseKernel : public OpKernel {
           "default_value of shape ", fallback.shape().ToString(),
           " does not broadcast to a value of shape ", values.shape().ToString(), "[1:]"));
     }
-    if (output->num_elements() > 0) {
-      CopyStrided(output->dtype(), output->shape().dims(), fallback.raw(), strides,
-                  output->mutable_raw(), RowMajorStrides(output->shape().dims()), ctx.pool());
-    }
-    return absl::OkStatus();
+    return copy_(ctx, output->shape().dims(), fallback, {strides}, output,
+                 {RowMajorStrides(output->shape().dims())});
   }
 
+  const Primitive<StridedCopy> copy_;
   const std::vector<std::string> types_;
   const ArgRange partitions_;
 };

@@ -1,9 +1,9 @@
 // Between sparse and dense tensors: SparseToDense, SparseTensorDenseMatMul, SparseTensorDenseAdd,
 // SparseDenseCwise*.
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {

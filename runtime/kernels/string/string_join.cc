@@ -2,7 +2,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strides.h"
 
 namespace tessera {
 namespace {

@@ -1,7 +1,7 @@
 // Substr: parts of strings.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/string/utf8.h"
 
 namespace tessera {

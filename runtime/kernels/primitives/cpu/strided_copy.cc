@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -93,6 +94,10 @@ void CopyRow(const Dim& row, const char* from, char* to) {
       }
     }
     if (row.from_stride == 0) {
+      if constexpr (sizeof(T) == 1) {
+        std::memset(to, *from, static_cast<size_t>(row.size));
+        return;
+      }
       T value;
       CopyOne<T>(from, reinterpret_cast<char*>(&value));
       for (int64_t i = 0; i < row.size; ++i) {
@@ -202,16 +207,6 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
 
 }  // namespace
 
-absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims) {
-  absl::InlinedVector<int64_t, 8> strides(dims.size());
-  int64_t stride = 1;
-  for (size_t i = dims.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= dims[i];
-  }
-  return strides;
-}
-
 void CopyStrided(DType dtype, absl::Span<const int64_t> sizes, const char* from,
                  absl::Span<const int64_t> from_strides, char* to,
                  absl::Span<const int64_t> to_strides, ThreadPool* pool) {
@@ -246,4 +241,20 @@ void CopyStrided(DType dtype, absl::Span<const int64_t> sizes, const char* from,
   }
 }
 
+namespace {
+
+absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> dims, const Tensor& from,
+                            StridedView from_view, Tensor* to, StridedView to_view) {
+  // Without elements there may be no memory to point into.
+  for (int64_t dim : dims) {
+    if (dim == 0) return absl::OkStatus();
+  }
+  const int64_t width = static_cast<int64_t>(DTypeSize(from.dtype()));
+  CopyStrided(from.dtype(), dims, from.raw() + from_view.offset * width, from_view.strides,
+              to->mutable_raw() + to_view.offset * width, to_view.strides, ctx.pool());
+  return absl::OkStatus();
+}
+REGISTER_PRIMITIVE(StridedCopy, kCpu, RunStridedCopy);
+
+}  // namespace
 }  // namespace tessera

@@ -5,8 +5,8 @@
 
 #include "absl/types/span.h"
 #include "runtime/base/thread_pool.h"
+#include "runtime/kernels/primitives/strides.h"
 #include "runtime/tensor/dtype.h"
-#include "runtime/tensor/shape.h"
 
 namespace tessera {
 
@@ -24,8 +24,5 @@ namespace tessera {
 void CopyStrided(DType dtype, absl::Span<const int64_t> dims, const char* from,
                  absl::Span<const int64_t> from_strides, char* to,
                  absl::Span<const int64_t> to_strides, ThreadPool* pool);
-
-// Row-major strides of a shape, in elements.
-absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims);
 
 }  // namespace tessera
