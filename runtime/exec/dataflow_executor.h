@@ -1,4 +1,4 @@
-// Runs nodes as their inputs come.
+// Runs each node when its inputs have arrived.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace tessera {
 
-// The executor for any graph: v1 loops and conditionals, asynchronous kernels, Send and Recv.
-// Cheap nodes run on the thread that made them ready, expensive ones on the step's inter-op pool if
-// it has one. `device` must outlive it.
+// Makes an executor that can run any graph: v1 loops and conditionals, asynchronous kernels, Send
+// and Recv. Cheap nodes run on the thread that made them ready, expensive ones on the inter-op pool
+// of the step if there is one. `device` must outlive the executor.
 std::unique_ptr<Executor> MakeDataflowExecutor(DataflowProgram program, Device* device);
 
 }  // namespace tessera

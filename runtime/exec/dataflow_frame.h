@@ -1,4 +1,4 @@
-// Frames and iterations of a dataflow run.
+// The frames and iterations of a dataflow run.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@ namespace tessera {
 
 struct FrameState;
 
-// The state of a node's inputs, in one word.
-//   Most nodes: how many inputs are still to come, and whether a dead one came.
-//   A Merge: how many control inputs are still to come (low bits), how many dead inputs came (high
-//   bits), and flags: one live input has been let in, its value is in its slot, all inputs are
-//   known to be dead, the node has become ready.
+// The state of the inputs of a node, in one word.
+//   Most nodes: the number of inputs that are still to arrive, and whether a dead one has arrived.
+//   A Merge: the number of control inputs that are still to arrive (low bits), the number of dead
+//   inputs that have arrived (high bits), and flags: one live input was accepted, its value is in
+//   its slot, all inputs are known to be dead, the node has become ready.
 struct NodeWord {
   static constexpr uint32_t kDead = 1u << 31;
   static constexpr uint32_t kCount = kDead - 1;
@@ -31,34 +31,34 @@ struct NodeWord {
   static constexpr uint32_t kMergeDeadShift = 16;
 };
 
-// One turn of a loop (or the one of the root frame).
+// One iteration of a loop. The root frame has exactly one.
 struct Iteration {
   FrameState* frame = nullptr;
   int64_t number = 0;
-  // Nodes that are ready or running, and child frames that are not over. Not kept for the root
-  // frame. Reaches zero only under the run's lock.
+  // The number of nodes that are ready or running and of child frames that have not ended. Not
+  // counted for the root frame. Becomes zero only under the lock of the run.
   std::atomic<int> outstanding{0};
   std::unique_ptr<Value[]> values;
   std::unique_ptr<std::atomic<uint32_t>[]> words;
-  std::vector<FrameState*> children;  // by place_in_parent; null where there is none
+  std::vector<FrameState*> children;  // indexed by place_in_parent; null if there is no such frame
 };
 
-// One execution of a loop. All but `program`, `id` and the root's iteration is guarded by the run's
-// lock.
+// One execution of a loop. The lock of the run guards everything but `program`, `id` and the
+// iteration of the root.
 struct FrameState {
   struct Held {
     const DataflowProgram::Node* node;
-    Value value;  // none: dead
+    Value value;  // without a value if it is dead
   };
   const DataflowProgram::Frame* program = nullptr;
-  uint32_t number = 0;  // of the program
+  uint32_t number = 0;  // index in DataflowProgram::frames
   int64_t id = 0;       // the same for the same loop in every partition of a graph
   Iteration* parent_iteration = nullptr;  // null for the root
   uint32_t enters_to_come = 0;
   int64_t first = 0;  // the iterations in flight: [first, last]
   int64_t last = 0;
-  std::vector<Iteration*> iterations;  // by number modulo their number
-  std::vector<Held> invariants;        // what constant Enters brought: goes to every iteration
+  std::vector<Iteration*> iterations;  // indexed by number modulo their count
+  std::vector<Held> invariants;        // values of constant Enters, which go to every iteration
   std::vector<Held> waiting;           // for the next iteration, which must wait for an older one
   std::vector<const DataflowProgram::Node*> dead_exits;  // of the last iteration
 
@@ -68,19 +68,19 @@ struct FrameState {
   int64_t in_flight() const { return last - first + 1; }
 };
 
-// Makes the frames and iterations of one run, and keeps those that are over for reuse.
-// Not thread-safe: guarded by the run's lock.
+// Makes the frames and iterations of one run, and keeps those that have ended for reuse.
+// Not thread-safe; the lock of the run guards it.
 class FramePool {
  public:
   explicit FramePool(const DataflowProgram& program);
 
   Iteration* NewIteration(FrameState* frame, int64_t number);
-  // Requires that its slots are empty, but for those of constants.
+  // Requires that all slots but those of constants are empty.
   void Recycle(Iteration* iteration);
-  // `number` of the program; without iterations yet.
+  // Makes a frame of DataflowProgram::frames[number], which has no iterations yet.
   FrameState* NewFrame(uint32_t number, Iteration* parent);
   void Recycle(FrameState* frame);
-  // Takes back everything at once, whatever state it is in: after a failed run.
+  // Takes back all frames and iterations in any state, after a failed run.
   void Reset();
 
  private:
@@ -93,7 +93,7 @@ class FramePool {
     std::vector<FrameState*> idle_frames;
   };
   const DataflowProgram& program_;
-  std::vector<Kind> kinds_;  // by number of the frame
+  std::vector<Kind> kinds_;  // indexed by the number of the frame
 };
 
 }  // namespace tessera

@@ -14,16 +14,17 @@
 
 namespace tessera {
 
-// Executes nodes as their inputs come, on whichever threads take part: the caller's, the step's
-// inter-op pool, those on which asynchronous kernels end. Reusable: Begin() starts over.
+// Executes nodes when their inputs have arrived. Several threads may take part: that of the caller,
+// those of the inter-op pool of the step, and those on which asynchronous kernels end. The object
+// is reusable: Begin() starts over.
 //
-// A thread that takes part works through a list of ready nodes of its own; values go from node to
-// node without locks. One lock a run guards the frames: it is taken when a value enters a loop,
-// goes around it, or a loop's iteration ends. Where no second thread can take part, neither locks
-// nor atomic read-modify-writes are used.
+// Each thread has a list of ready nodes of its own, and values go from node to node without locks.
+// One lock guards the frames of the run. It is taken when a value enters a loop or goes to its next
+// iteration, and when an iteration ends. If no second thread can take part, neither locks nor
+// atomic read-modify-write operations are used.
 //
-// The run is over when nobody takes part any more and no asynchronous kernel is out (activities_
-// is zero). After an error nodes that are ready are dropped, so that it is over soon.
+// The run is over when no thread takes part any more and the callbacks of all asynchronous kernels
+// have run (activities_ is zero). After an error, ready nodes are dropped, so that it is over soon.
 class DataflowRun {
  public:
   using DoneCallback = Executor::DoneCallback;
@@ -32,7 +33,7 @@ class DataflowRun {
 
   // Runs on the calling thread until the run is over; see Executor::Run().
   absl::Status RunHere(StepContext& step, const RunArgs& run);
-  // Calls `done` when the run is over; the object may be reused from then on, not earlier.
+  // Calls `done` when the run is over. The object may be reused from then on.
   void RunAsync(StepContext& step, const RunArgs& run, DoneCallback done);
 
  private:
@@ -42,7 +43,7 @@ class DataflowRun {
     bool is_dead;
   };
   using ReadyList = std::vector<Ready>;
-  // What a thread needs to run nodes: its ready nodes, and a place for a node's outputs.
+  // What a thread needs to run nodes: its ready nodes, and a place for the outputs of a node.
   struct Worker {
     ReadyList ready;
     std::vector<Value> outputs;
@@ -50,7 +51,7 @@ class DataflowRun {
   };
   struct AsyncNode;
 
-  // Holds the lock of the frames, which a thread that is alone does without.
+  // Holds the lock of the frames, unless no other thread can take part.
   class ABSL_SCOPED_LOCKABLE FrameLock {
    public:
     explicit FrameLock(DataflowRun& run)
@@ -71,38 +72,40 @@ class DataflowRun {
   void Begin(StepContext& step, const RunArgs& run);
   // Runs until worker.ready is empty.
   void Work(Worker& worker);
-  // Hands ready nodes, and the caller's part in the run with them, to other threads: the inter-op
-  // pool's, or the one in RunHere(). Without either they run on this thread.
+  // Hands ready nodes, and with them the participation of the caller, to a thread of the inter-op
+  // pool or to the thread in RunHere(). If there is neither, the nodes run on this thread.
   void HandOver(ReadyList ready);
   void Schedule(ReadyList ready);
   void WorkAndEnd(ReadyList ready);
-  // Ends the participation of a thread or asynchronous kernel. True if that was the last: the
-  // caller must call Finish().
+  // Ends the participation of a thread or an asynchronous kernel. Returns true if it was the last
+  // one; then the caller must call Finish().
   bool EndActivity() { return activities_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-  // To be called once, by whoever was last.
+  // Must be called once, by the last participant.
   void Finish();
-  // The run's status; makes the object ready for the next run.
+  // Returns the status of the run, and prepares the object for the next run.
   absl::Status Conclude() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What a thread in RunHere() does after its own nodes are done.
+  // Runs nodes that are handed to the thread in RunHere() until the run is over.
   void WaitUntilOver() ABSL_LOCKS_EXCLUDED(mu_);
 
   void RunNode(const Ready& ready, Worker& worker);
-  // Does what a kernel would that only hands a value on. False if this node needs its kernel.
+  // Passes a value on in place of a kernel that would only do that. Returns false if the node needs
+  // its kernel.
   bool TakeShortcut(const Ready& ready, Value* outputs) const;
   absl::Status RunKernel(const Ready& ready, Value* outputs);
   KernelContext MakeContext(const Ready& ready, Value* outputs) const;
   absl::Status PrepareRefs(const DataflowProgram::Node& node, Iteration& iteration) const;
   absl::Status CheckOutputs(const DataflowProgram::Node& node, const Value* outputs) const;
   void StartAsync(const Ready& ready, Worker& worker);
-  // On the thread on which an asynchronous kernel ends.
+  // Called on the thread on which an asynchronous kernel ends.
   void EndAsync(std::unique_ptr<AsyncNode> node);
   void ConcludeAsync(AsyncNode& node, ReadyList& out);
   void RecordStats(const DataflowProgram::Node& node, int64_t start, const Value* outputs) const;
   absl::Status PutResult(const Ready& ready);
-  // Inputs are dropped, outputs go where they are read, and the node is no longer outstanding.
+  // Drops the inputs, sends the outputs to their readers, and ends the node.
   void EndNode(const Ready& ready, Value* outputs, const absl::Status& status, ReadyList& out);
 
-  // Sends outputs along the edges of `node` to readers in `to`. Returns how many became ready.
+  // Sends outputs along the edges of `node` to readers in `to`. Returns the number of readers that
+  // became ready.
   int Propagate(const DataflowProgram::Node& node, Iteration& to, Value* outputs, bool is_dead,
                 ReadyList& out);
   // The same for one edge into a Merge; `value` is null if the edge is dead or a control edge.
@@ -112,16 +115,17 @@ class DataflowRun {
   void Exit(const Ready& ready, Value* outputs, ReadyList& out);
   void NextIteration(const Ready& ready, Value* outputs, ReadyList& out);
   Iteration* StartIteration(FrameState* frame, ReadyList& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // One node or child frame less in an iteration, which may end it, its frame, and so on upwards.
+  // Counts one node or child frame less in an iteration. This may end the iteration, its frame, and
+  // the iterations around it.
   void LeaveIteration(Iteration* iteration, ReadyList& out);
   void LeaveIterationLocked(Iteration* iteration, ReadyList& out)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // True if the frame is over.
+  // Returns whether the frame has ended.
   bool EndIterations(FrameState* frame, ReadyList& out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void Fail(const absl::Status& status);
 
-  // fetch_add and fetch_sub, as far as other threads make them necessary.
+  // fetch_add, but not atomic if no other thread can take part.
   template <typename T>
   T Add(std::atomic<T>& counter, T change) const {
     if (!is_alone_) return counter.fetch_add(change, std::memory_order_acq_rel);
@@ -130,7 +134,7 @@ class DataflowRun {
     return old;
   }
 
-  // fetch_or, likewise.
+  // fetch_or, but not atomic if no other thread can take part.
   uint32_t Set(std::atomic<uint32_t>& word, uint32_t bits) const {
     if (!is_alone_) return word.fetch_or(bits, std::memory_order_acq_rel);
     const uint32_t old = word.load(std::memory_order_relaxed);
@@ -152,7 +156,7 @@ class DataflowRun {
   const DataflowProgram& program_;
   Device* const device_;
 
-  // Of the run in progress.
+  // The state of the run in progress.
   StepContext* step_ = nullptr;
   RunArgs run_;
   bool is_alone_ = false;    // no other thread can take part
@@ -168,8 +172,8 @@ class DataflowRun {
   absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   FramePool frames_ ABSL_GUARDED_BY(mu_);
-  // For the thread in RunHere(): nodes to run, how many parts in the run came with them, and
-  // whether the run is over.
+  // For the thread in RunHere(): nodes to run, the number of participations that came with them,
+  // and whether the run is over.
   ReadyList handed_over_ ABSL_GUARDED_BY(mu_);
   int parts_handed_over_ ABSL_GUARDED_BY(mu_) = 0;
   bool over_ ABSL_GUARDED_BY(mu_) = false;

@@ -11,8 +11,9 @@
 
 namespace tessera {
 
-// Keeps the last few plans, one for each set of shapes that arguments came in. A plan is worth
-// making for shapes that come again: texts of all lengths seldom do. Thread-safe.
+// Keeps the last few plans, one for each combination of argument shapes. A plan is made for shapes
+// that come a second time, because many shapes, such as those of texts, never come again.
+// Thread-safe.
 class MemoryPlans {
  public:
   struct Choice {
@@ -20,11 +21,11 @@ class MemoryPlans {
     bool record = false;                     // the run should be recorded, and its plan added
   };
   Choice Choose(absl::Span<const Tensor> args);
-  // Takes the place of a plan for the same shapes: runs at once may all record theirs.
+  // Adds a plan, or replaces the one for the same shapes: concurrent runs may all record a plan.
   void Add(std::shared_ptr<const MemoryPlan> plan);
 
  private:
-  // Models are called in a few batch sizes.
+  // Models are called with a few batch sizes.
   static constexpr size_t kMaxPlans = 8;
 
   absl::Mutex mu_;

@@ -1,4 +1,4 @@
-// What a run asks for, written down for a plan.
+// Records the allocations of a run, for a plan.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Gives outputs memory of another allocator's, and notes their sizes and for how long they are
-// held. Buffers may be released by any thread, also after the recorder is gone.
+// Gives outputs memory from another allocator, and records their sizes and how long they are held.
+// Buffers may be released by any thread, even after the recorder is destroyed.
 class MemoryRecorder final : public OutputMemory {
  public:
   // `allocator` must outlive the recorder.
@@ -19,7 +19,7 @@ class MemoryRecorder final : public OutputMemory {
 
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override;
 
-  // What was asked for at each place, after the last node. What is held still has no size.
+  // Returns the allocation of each place, after the last node. Those still held have size 0.
   std::vector<MemoryUse> Uses() const;
 
  private:

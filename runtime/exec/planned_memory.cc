@@ -147,13 +147,14 @@ class PlannedMemory::PlacedBuffer final : public Buffer {
   const uint32_t place_;
 };
 
-IntrusivePtr<Buffer> PlannedMemory::Block::Take(uint32_t place, size_t offset, size_t size) {
+// Inline, because every planned output comes from here.
+inline IntrusivePtr<Buffer> PlannedMemory::Block::Take(uint32_t place, size_t offset, size_t size) {
   states_[place].store(kHeld, std::memory_order_relaxed);
   ++num_held_;
   char* const start = bytes_->address() + offset;
   void* const header = headers_ == nullptr ? static_cast<void*>(start) : &headers_[place];
-  return IntrusivePtr<Buffer>(new (header) PlacedBuffer(
-      start + kBufferAlignment, size, bytes_->memory_kind(), this, place));
+  return IntrusivePtr<Buffer>(new (header) PlacedBuffer(start + kBufferAlignment, size,
+                                                        bytes_->memory_kind(), this, place));
 }
 
 size_t PlannedMemory::BytesFor(size_t size) {

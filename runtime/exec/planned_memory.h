@@ -1,4 +1,4 @@
-// The memory of one run that follows a plan.
+// The output memory of a run that follows a plan.
 #pragma once
 
 #include <memory>
@@ -8,33 +8,34 @@
 
 namespace tessera {
 
-// Gives outputs their places of a plan, in a block that it has for a run at a time. What has no
-// place, asks for more than its place has, or finds its bytes held by what the plan took for
-// released, comes from the heap: a plan is never trusted with what a tensor holds.
+// Places outputs in one block of memory, at the offsets of a plan. An output comes from the heap if
+// it has no place in the plan, if it is larger than its place, or if its bytes are still held. So a
+// run that differs from the plan is slower but never wrong.
 //
-// Begin() and End() enclose a run, all of whose calls are one thread's. Buffers may be released by
-// any thread, also after the run, whose block then stays for them alone.
+// Begin() and End() enclose a run. One thread makes all calls. Buffers may be released by any
+// thread, even after the run; then they keep the block, and the next run gets another one.
 class PlannedMemory final : public OutputMemory {
  public:
   explicit PlannedMemory(std::shared_ptr<const MemoryPlan> plan);
   ~PlannedMemory() override;
 
-  // Bytes of a block that a buffer of `size` bytes takes.
+  // Returns the bytes of the block that a buffer of `size` bytes takes.
   static size_t BytesFor(size_t size);
 
   const MemoryPlan& plan() const { return *plan_; }
 
-  // The block, and what has no place in it, come from `allocator`. Errors: RESOURCE_EXHAUSTED.
+  // Takes the block, and memory for outputs without a place in it, from `allocator`.
+  // Errors: RESOURCE_EXHAUSTED.
   absl::Status Begin(Allocator* allocator);
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override;
-  // A small block stays for the next run, a larger one is given back.
+  // Keeps a small block for the next run, and gives a larger one back.
   void End();
 
  private:
   class Block;
   class PlacedBuffer;
 
-  // True if nobody holds bytes of a place, which is not held itself.
+  // Returns whether nobody holds bytes of a place. Requires that the place itself is not held.
   bool IsFree(uint32_t place) const;
 
   const std::shared_ptr<const MemoryPlan> plan_;

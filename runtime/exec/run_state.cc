@@ -19,7 +19,7 @@ absl::Status PrepareRefInput(Value& value, bool read, bool may_be_uninitialized)
                    " has none yet; run its initializer or restore a checkpoint first"));
 }
 
-absl::Status CheckGoingOn(const StepContext& step) {
+absl::Status CheckDeadlineAndCancellation(const StepContext& step) {
   if (step.deadline != absl::InfiniteFuture() && absl::Now() >= step.deadline) {
     return absl::DeadlineExceededError("the step ran longer than its timeout");
   }

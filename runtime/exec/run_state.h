@@ -1,4 +1,4 @@
-// What both executors do around a kernel.
+// What both executors do before and after a kernel.
 #pragma once
 
 #include <utility>
@@ -9,15 +9,24 @@
 
 namespace tessera {
 
-// Makes the value behind a reference edge fit for a kernel: with `read`, the variable's value
-// becomes the slot's tensor.
-// Errors: FAILED_PRECONDITION if the variable has no value and the op minds.
+// Prepares the value of a reference edge for a kernel. If `read` is true, the kernel takes a plain
+// tensor, and the value of the variable becomes the tensor of the slot.
+// Errors: FAILED_PRECONDITION if the variable is not initialised and must be.
 absl::Status PrepareRefInput(Value& value, bool read, bool may_be_uninitialized);
 
-// Why the step must not go on: CANCELLED or DEADLINE_EXCEEDED; else OK.
-absl::Status CheckGoingOn(const StepContext& step);
+// Errors: DEADLINE_EXCEEDED after the deadline of the step, CANCELLED if it was cancelled.
+absl::Status CheckDeadlineAndCancellation(const StepContext& step);
 
-// Ends a step that has failed: kernels that wait are woken, the rendezvous gives `error`.
+// The same, without a call for a step that has no deadline.
+inline absl::Status CheckGoingOn(const StepContext& step) {
+  if (step.deadline == absl::InfiniteFuture() &&
+      (step.cancellation == nullptr || !step.cancellation->IsCancelled())) [[likely]] {
+    return absl::OkStatus();
+  }
+  return CheckDeadlineAndCancellation(step);
+}
+
+// Ends a step that has failed: wakes the kernels that wait, and aborts the rendezvous with `error`.
 void FailStep(StepContext& step, const absl::Status& error);
 
 // Of the errors in which the parts of a step end: keeps the first in *first, but for CANCELLED,
@@ -29,7 +38,7 @@ inline void AddError(const absl::Status& error, absl::Status* first) {
 inline bool HasValue(const Value& value) { return value.tensor.has_value() || value.ref; }
 
 inline void Clear(Value& value) {
-  // Moving out costs less than moving an empty tensor in.
+  // Moving the value out costs less than moving an empty tensor in.
   if (value.tensor.has_value()) Tensor(std::move(value.tensor));
   if (value.ref) value.ref.reset();
 }

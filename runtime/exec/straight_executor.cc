@@ -103,7 +103,8 @@ class StraightExecutor final : public Executor {
     return absl::OkStatus();
   }
 
-  // Leaves all slots empty. Outputs come from `memory`, or from the device's allocator if it is null.
+  // Leaves all slots empty. Outputs come from `memory`, or from the device's allocator if it is
+  // null.
   absl::Status RunIn(StepContext& step, const RunArgs& run, OutputMemory* memory,
                      Value* values) const {
     PlaceArgs(run, values);
@@ -125,7 +126,7 @@ class StraightExecutor final : public Executor {
   absl::Status RunNodes(StepContext& step, const RunArgs& run, OutputMemory* memory,
                         Value* values) const {
     KernelContext context(step, device_);
-    if (memory != nullptr) context.set_output_memory(memory_kind(), memory);
+    context.set_output_memory(memory);
     const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
     for (const StraightProgram::Node* node = program_.nodes.data(); node != end; ++node) {
       if (node->is_expensive) {

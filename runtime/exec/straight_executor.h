@@ -8,10 +8,9 @@
 
 namespace tessera {
 
-// The executor of a laid-out program. A run takes no lock and no memory of its own beyond what
-// kernels ask for: its slots come from a pool. The step's deadline and cancellation are looked at
-// before every node that is expensive, and when the run starts.
-// `device` must outlive it.
+// Makes the executor of a program. A run takes no lock, and allocates only what its kernels ask
+// for, because its slots come from a pool. It checks the deadline and the cancellation of the step
+// when it starts and before each expensive node. `device` must outlive the executor.
 std::unique_ptr<Executor> MakeStraightExecutor(StraightProgram program, Device* device);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// A graph laid out to run from first node to last on one thread.
+// A graph compiled to run from its first node to its last on one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 
 namespace tessera {
 
-// An immutable list of nodes over an array of value slots. Constants keep a slot each, filled once
-// for all runs; every other slot holds a value from the node that makes it to the last node that
-// reads it, and then the next value: the slots of a long graph are few and stay in the cache.
+// An immutable list of nodes over an array of value slots. Each constant has a slot, which is
+// filled once for all runs. Any other slot holds a value from the node that makes it to the last
+// node that reads it, and then another value, so that a long graph needs few slots, which stay in
+// the cache.
 struct StraightProgram {
   // An input that comes over a reference edge.
   struct RefInput {
     uint32_t slot;
     uint16_t input;
-    bool read;  // the kernel takes a plain tensor: put the variable's value there
+    bool read;  // the kernel takes a plain tensor, so the slot gets the value of the variable
     bool may_be_uninitialized;
   };
   struct Node {
     OpKernel* kernel;
     const DType* output_types;
     const MemoryKind* output_kinds;  // null: all are host memory
-    uint32_t first_input;    // in `inputs`
-    uint32_t first_output;   // slot; the others follow
-    uint32_t first_release;  // in `releases`
-    uint32_t first_ref;      // in `refs`
-    uint32_t first_place;    // of the outputs' memory; the others follow
+    uint32_t first_input;            // index in `inputs`
+    uint32_t first_output;           // slot of the first output; those of the others follow
+    uint32_t first_release;          // index in `releases`
+    uint32_t first_ref;              // index in `refs`
+    uint32_t first_place;  // place of the first output (OutputMemory); those of the others follow
     uint16_t num_inputs;
     uint16_t num_outputs;
     uint16_t num_releases;
@@ -56,28 +57,29 @@ struct StraightProgram {
 
   std::vector<Node> nodes;
   std::vector<KernelContext::InputSlot> inputs;
-  std::vector<uint32_t> releases;  // slots nobody reads after a node
+  std::vector<uint32_t> releases;  // slots that no node reads later
   std::vector<RefInput> refs;
   std::vector<Arg> args;
   std::vector<Constant> constants;  // in the first slots
   std::vector<Result> results;
   uint32_t num_slots = 0;
-  uint32_t num_places = 0;  // an output each
+  uint32_t num_places = 0;  // one for each output
   int num_args = 0;
   int num_results = 0;
-  // Of nodes[i], for messages and statistics.
+  // labels[i] describes nodes[i] in messages and statistics.
   struct Label {
     std::string name;
     std::string op;
   };
   std::vector<Label> labels;
-  std::vector<std::shared_ptr<OpKernel>> kernels;  // owns what nodes point to
-  std::vector<std::vector<DType>> output_types;    // likewise
+  // These own what the nodes point to.
+  std::vector<std::shared_ptr<OpKernel>> kernels;
+  std::vector<std::vector<DType>> output_types;
   std::vector<std::vector<MemoryKind>> output_kinds;
 };
 
-// Errors: INVALID_ARGUMENT if the graph needs the dataflow executor, or a node is beyond what the
-// layout can number.
+// Errors: INVALID_ARGUMENT if the graph needs the dataflow executor, or if a node has too many
+// inputs or outputs.
 absl::StatusOr<StraightProgram> LayOutStraight(CompiledGraph graph);
 
 }  // namespace tessera

@@ -54,14 +54,17 @@ absl::Status AsyncOpKernel::Compute(KernelContext& ctx) {
 
 absl::StatusOr<Tensor*> KernelContext::AllocateOutput(int i, DType dtype, const Shape& shape) {
   const MemoryKind kind = output_kind(i);
-  OutputMemory* const planned = output_memory_[static_cast<int>(kind)];
-  if (planned != nullptr) planned->SetPlace(first_place_, i);
-  absl::StatusOr<Tensor> tensor =
-      Tensor::Allocate(dtype, shape, planned != nullptr ? planned : allocator(kind));
-  if (!tensor.ok()) [[unlikely]]
-    return std::move(tensor).status();
-  outputs_[i].tensor = *std::move(tensor);
-  return &outputs_[i].tensor;
+  Tensor& output = outputs_[i].tensor;
+  absl::Status status;
+  if (output_memory_ != nullptr && kind == device_kind_) {
+    output_memory_->SetPlace(first_place_, i);
+    status = output.Reallocate(dtype, shape, output_memory_);
+  } else {
+    status = output.Reallocate(dtype, shape, allocator(kind));
+  }
+  if (!status.ok()) [[unlikely]]
+    return status;
+  return &output;
 }
 
 absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(
@@ -72,19 +75,18 @@ absl::StatusOr<Tensor*> KernelContext::ForwardOrAllocateOutput(
     Value& value = values_[slot.index];
     Tensor& tensor = value.tensor;
     if (!slot.last_use || value.ref || tensor.dtype() != dtype || !tensor.CanWriteInPlace() ||
-        tensor.num_elements() != shape.num_elements() ||
+        tensor.shape().num_elements() != shape.num_elements()) {
+      continue;
+    }
+    if (device_kind_ != MemoryKind::kHost &&
         IsHostAccessible(tensor.memory_kind()) != IsHostAccessible(output_kind(i))) {
       continue;
     }
-    if (tensor.shape() == shape) {
-      outputs_[i].tensor = std::move(tensor);
-    } else {
-      absl::StatusOr<Tensor> reshaped = tensor.Reshaped(shape);
-      if (!reshaped.ok()) return std::move(reshaped).status();
-      tensor = Tensor();
-      outputs_[i].tensor = *std::move(reshaped);
-    }
-    return &outputs_[i].tensor;
+    Tensor& output = outputs_[i].tensor;
+    // Before the move, because `shape` may be the shape of the candidate itself.
+    if (tensor.shape() != shape) tensor.Reshape(shape);
+    output = std::move(tensor);
+    return &output;
   }
   return AllocateOutput(i, dtype, shape);
 }

@@ -1,18 +1,21 @@
-// Kernels: the code of an op on a device.
+// Kernels: the implementation of an op on a device.
 //
 //   // Gathers rows. Errors: INVALID_ARGUMENT for an index out of range.
 //   class GatherKernel : public OpKernel {
 //    public:
-//     explicit GatherKernel(const KernelBuild& build) :
-//     batch_dims_(build.attr<int64_t>("batch_dims")) {} absl::Status Compute(KernelContext& ctx)
-//     override;
+//     explicit GatherKernel(const KernelBuild& build)
+//         : batch_dims_(build.attr<int64_t>("batch_dims")) {}
+//     absl::Status Compute(KernelContext& ctx) override;
+//
+//    private:
+//     const int64_t batch_dims_;
 //   };
 //   REGISTER_KERNEL("GatherV2", kCpu, GatherKernel).HostMemory("axis");
 //
-// A kernel finds its inputs, and allocates its outputs and scratch memory, in the memory of its
-// device, but for the arguments that its registration declares as host memory and for dtypes that
-// only the host holds (string, resource, variant). It calls no allocator by itself: what it
-// allocates through its KernelContext is memory of the right kind.
+// Inputs, outputs and scratch memory lie in the memory of the kernel's device. The exceptions are
+// arguments that the registration declares as host memory, and dtypes that only the host holds
+// (string, resource, variant). A kernel allocates through its KernelContext, which chooses the
+// right kind of memory, and calls no allocator by itself.
 #pragma once
 
 #include <functional>
@@ -38,7 +41,7 @@ namespace tessera {
 
 class KernelContext;
 
-// What travels along an edge: a tensor, or a reference to a variable.
+// The value of an edge: a tensor, or a reference to a variable.
 struct Value {
   Tensor tensor;
   IntrusivePtr<Variable> ref;
@@ -46,56 +49,56 @@ struct Value {
 
 struct StepContext;
 
-// A function ready to be called. Arguments and results lie where the device that it was made for
-// keeps values of their dtype: Device::KindOf(). Thread-safe.
+// A function that is ready to be called. Arguments and results lie in the kind of memory in which
+// the device that the function was made for keeps their dtype: Device::KindOf(). Thread-safe.
 class CallableFunction {
  public:
   virtual ~CallableFunction() = default;
   virtual int num_args() const = 0;
   virtual int num_results() const = 0;
-  // Runs the body within the caller's step; *results gets one tensor a result.
+  // Runs the body within the caller's step. *results gets one tensor for each result.
   virtual absl::Status Call(StepContext& step, absl::Span<const Tensor> args,
                             std::vector<Tensor>* results) const = 0;
-  // As Call(), but takes the arguments, which are unspecified afterwards: the body may work in
-  // their memory.
+  // Does the same, and consumes the arguments, which are unspecified afterwards: the body may work
+  // in their memory.
   virtual absl::Status CallConsuming(StepContext& step, absl::Span<Tensor> args,
                                      std::vector<Tensor>* results) const {
     return Call(step, args, results);
   }
-  // True if the body may wait for what happens outside the step (a queue, a Recv): a kernel then
-  // calls it by CallAsync(), which holds no thread while it waits.
+  // Returns whether the body may wait for an event outside the step (a queue, a Recv). A kernel
+  // then calls CallAsync(), which blocks no thread while the body waits.
   virtual bool may_wait() const { return false; }
-  // CallConsuming() that ends with `done`, called once, possibly before this returns. `step`,
-  // `args` and `results` must live until then.
+  // Does what CallConsuming() does, and then calls `done`, once and possibly before this returns.
+  // `step`, `args` and `results` must live until then.
   virtual void CallAsync(StepContext& step, absl::Span<Tensor> args, std::vector<Tensor>* results,
                          std::function<void(absl::Status)> done) const {
     done(CallConsuming(step, args, results));
   }
 };
 
-// For whom a function is made callable.
+// The caller that a function is made callable for.
 struct FunctionUse {
-  // The caller's device, where the arguments are and the results will be. Null: the host.
+  // The device of the caller, which holds the arguments and will hold the results. Null: the host.
   Device* device = nullptr;
-  // The results are wanted in host memory instead: the caller looks at them (a loop's condition).
+  // True if the caller reads the results (the condition of a loop), which then lie in host memory.
   bool results_on_host = false;
 };
 
-// Makes functions callable; given to kernels that call some (If, While, MapDataset). Results live
-// as long as the runtime, that is, as the session. Thread-safe.
+// Makes functions callable for kernels that call some (If, While, MapDataset). The functions live
+// as long as the runtime, which lives as long as its session. Thread-safe.
 class FunctionRuntime {
  public:
   virtual ~FunctionRuntime() = default;
-  // Errors: NOT_FOUND for an unknown function; whatever compiling its body gives.
+  // Errors: NOT_FOUND for an unknown function; those of compiling its body.
   virtual absl::StatusOr<const CallableFunction*> Instantiate(const FunctionRef& function,
                                                               const FunctionUse& use) = 0;
 };
 
-// What all kernels of one step share. Lives as long as the step.
+// The state that all kernels of one step share. Lives as long as the step.
 struct StepContext {
   int64_t step_id = 0;
-  ResourceManager* resources = nullptr;       // the session's
-  ResourceManager* step_resources = nullptr;  // dropped at the step's end: TensorArrays, stacks
+  ResourceManager* resources = nullptr;       // of the session
+  ResourceManager* step_resources = nullptr;  // TensorArrays and stacks, dropped when the step ends
   CancellationManager* cancellation = nullptr;
   Rendezvous* rendezvous = nullptr;
   ThreadPool* intra_op_pool = nullptr;  // null: loops run on the calling thread
@@ -104,24 +107,24 @@ struct StepContext {
   int call_depth = 0;  // nesting of function calls, bounded against endless recursion
 };
 
-// How exact, and how reproducible, products and convolutions are.
+// How exact and how reproducible matrix products and convolutions are.
 enum class Numerics : uint8_t {
-  // The quickest algorithm whose errors stay within 1e-5 of the largest output. The last bits of a
+  // The fastest algorithm whose errors stay within 1e-5 of the largest output. The last bits of a
   // row may depend on the rows beside it and on the number of threads.
   kFast,
-  // A row's result has the same bits whatever its batch, its neighbours and the threads; errors are
-  // at most three times those of a plain product.
+  // The result of a row has the same bits in every batch, beside any other rows and with any number
+  // of threads. Errors are at most three times those of a plain product.
   kStrict,
 };
 
-// What a kernel's constructor sees: its node, with complete attributes. Errors in attributes are
-// collected, and creation fails with the first one.
+// What the constructor of a kernel knows: the node, with complete attributes. The constructor
+// records errors in attributes, and the creation of the kernel fails with the first of them.
 class KernelBuild {
  public:
-  // What is known beyond the node itself when its kernel is made for a program.
+  // What is known beyond the node itself when its kernel is created for a program.
   struct Surroundings {
-    // By input: the tensor if the input is the same in every run of every program that will use the
-    // kernel, else null. Empty: nothing is known.
+    // For each input, the tensor if it is the same in every run of every program that will use the
+    // kernel, else null. Empty if nothing is known.
     std::vector<const Tensor*> constant_inputs;
     Numerics numerics = Numerics::kFast;
   };
@@ -148,7 +151,7 @@ class KernelBuild {
   const AttrMap& attrs() const { return attrs_; }
   Device* device() const { return device_; }
 
-  // The attribute, or a default-built T and a recorded error.
+  // Returns the attribute. If it cannot be had, records an error and returns a default-built T.
   template <typename T>
   T attr(absl::string_view name) const {
     absl::StatusOr<T> value = GetAttr<T>(attrs_, name);
@@ -159,26 +162,26 @@ class KernelBuild {
     return *std::move(value);
   }
   bool has_attr(absl::string_view name) const { return attrs_.find(name) != attrs_.end(); }
-  // Positions of a declared argument's tensors.
+  // Returns the positions of the tensors of a declared argument.
   ArgRange inputs(absl::string_view arg) const;
   ArgRange outputs(absl::string_view arg) const;
   const std::vector<DType>& input_types() const { return input_types_; }
   const std::vector<DType>& output_types() const { return output_types_; }
   int num_inputs() const { return static_cast<int>(input_types_.size()); }
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
-  // The value of input i, in host memory, if it is the same in every run; else null. The kernel may
-  // keep a share of it, and what it derives from it, for its life.
+  // Returns the value of input i, in host memory, if it is the same in every run; else null. The
+  // kernel may keep a share of it, and what it derives from it, as long as it lives.
   const Tensor* constant_input(int i) const {
     const auto& constants = surroundings_.constant_inputs;
     return static_cast<size_t>(i) < constants.size() ? constants[i] : nullptr;
   }
   Numerics numerics() const { return surroundings_.numerics; }
-  // The function an attribute names, made for the kernel's device; null and a recorded error if it
-  // cannot be had. `results_on_host`: see FunctionUse.
+  // Returns the function that an attribute names, made for the device of the kernel. If it cannot
+  // be had, records an error and returns null. `results_on_host`: see FunctionUse.
   const CallableFunction* function(absl::string_view attr_name, bool results_on_host = false) const;
   const CallableFunction* function(const FunctionRef& ref, bool results_on_host = false) const;
 
-  // Makes the kernel's creation fail. The first failure counts.
+  // Makes the creation of the kernel fail. The first failure counts.
   void Fail(const absl::Status& status) const {
     if (status_.ok()) status_ = status;
   }
@@ -198,31 +201,32 @@ class KernelBuild {
 
 // What OpKernel::Prepare() may work with.
 struct PrepareContext {
-  Device* device = nullptr;    // the kernel's; null: the host
+  Device* device = nullptr;    // of the kernel; null: the host
   ThreadPool* pool = nullptr;  // null: the calling thread
 };
 
-// The code of one node. One object serves all steps at once: Compute() must be thread-safe, and
-// state beyond the step belongs into resources.
+// The kernel of one node. One object serves all steps at once: Compute() must be thread-safe, and
+// state that outlives a step belongs into resources.
 class OpKernel {
  public:
   virtual ~OpKernel() = default;
   virtual absl::Status Compute(KernelContext& ctx) = 0;
-  // Called once, after the constructor and before the first Compute(), when the kernel's program is
-  // compiled: packs or uploads what derives from constant inputs. Errors fail the compilation.
+  // Packs or uploads what derives from constant inputs. Called once, after the constructor and
+  // before the first Compute(), when the program of the kernel is compiled. Errors fail the
+  // compilation.
   virtual absl::Status Prepare(const PrepareContext& /*context*/) { return absl::OkStatus(); }
-  // False if Compute() takes less than about a microsecond: not worth another thread.
+  // False if Compute() takes less than about a microsecond, which is not worth another thread.
   virtual bool IsExpensive() const { return true; }
   // True for AsyncOpKernel.
   virtual bool IsAsync() const { return false; }
 };
 
-// A kernel that may wait for something outside its step (a queue, a Recv). It holds no thread
-// while it waits.
+// A kernel that may wait for an event outside its step (a queue, a Recv). It blocks no thread while
+// it waits.
 class AsyncOpKernel : public OpKernel {
  public:
   using DoneCallback = std::function<void(absl::Status)>;
-  // `ctx` lives until `done` is called, exactly once, from any thread.
+  // Must call `done` exactly once, from any thread. `ctx` lives until then.
   virtual void ComputeAsync(KernelContext& ctx, DoneCallback done) = 0;
   // Waits for ComputeAsync().
   absl::Status Compute(KernelContext& ctx) final;
@@ -233,13 +237,17 @@ class AsyncOpKernel : public OpKernel {
 // Used by one thread at a time.
 class KernelContext {
  public:
-  // Position of an input in the value array; `last_use` allows taking the value.
+  // The position of an input in the array of values. `last_use` allows the kernel to take the
+  // value.
   struct InputSlot {
     uint32_t index : 31;
     uint32_t last_use : 1;
   };
 
-  KernelContext(StepContext& step, Device* device) : step_(&step), device_(device) {}
+  KernelContext(StepContext& step, Device* device)
+      : step_(&step),
+        device_(device),
+        device_kind_(device == nullptr ? MemoryKind::kHost : device->memory_kind()) {}
 
   // Points the context at a node; for executors. `first_place` is the place of its first output if
   // there is an OutputMemory. `output_kinds` holds the memory kind of each output; null means that
@@ -254,12 +262,10 @@ class KernelContext {
     outputs_ = outputs;
     output_types_ = output_types;
   }
-  // Outputs of this memory kind come from `memory`, and not from the device's allocator; for
-  // executors.
-  void set_output_memory(MemoryKind kind, OutputMemory* memory) {
-    output_memory_[static_cast<int>(kind)] = memory;
-  }
-  // Frame and iteration of v1 loops, for keys of Send and Recv and of stacks.
+  // Makes outputs in the memory of the device come from `memory`, and not from the allocator of the
+  // device; for executors.
+  void set_output_memory(OutputMemory* memory) { output_memory_ = memory; }
+  // The frame and iteration of v1 loops, for the keys of Send, Recv and stacks.
   void set_frame(int64_t frame_id, int64_t iteration, bool is_input_dead) {
     frame_id_ = frame_id;
     iteration_ = iteration;
@@ -273,17 +279,16 @@ class KernelContext {
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
   DType output_type(int i) const { return output_types_[i]; }
 
-  // False for inputs that others read too, constants among them: what is derived from them may be
-  // worth keeping.
+  // Returns false for inputs that others read too, such as constants.
   bool IsLastUse(int i) const { return inputs_[i].last_use; }
-  // The tensor at input i. Inputs that came over a reference edge but are declared as plain ones
-  // are read by the executor before. No value for a dead input of Merge.
+  // Returns the tensor of input i. If the input comes over a reference edge but is declared as a
+  // plain tensor, the executor has read the variable before. A dead input of Merge has no value.
   const Tensor& input(int i) const { return values_[inputs_[i].index].tensor; }
-  // The variable at an input declared Ref(T).
+  // Returns the variable of an input that is declared Ref(T).
   Variable* ref_input(int i) const { return values_[inputs_[i].index].ref.get(); }
   bool has_ref(int i) const { return values_[inputs_[i].index].ref.operator bool(); }
-  // The input by value: moved out if nobody needs it after this kernel, else shared. The input is
-  // unspecified afterwards.
+  // Returns the input by value. It is moved out if nobody reads it after this kernel, else shared.
+  // The input is unspecified afterwards.
   Tensor TakeInput(int i) {
     Value& value = values_[inputs_[i].index];
     return inputs_[i].last_use ? std::move(value.tensor) : value.tensor;
@@ -296,62 +301,65 @@ class KernelContext {
   Tensor& output(int i) { return outputs_[i].tensor; }
   Value& output_value(int i) { return outputs_[i]; }
 
-  // The memory kind that output i must have: what the kernel's registration says.
+  // Returns the memory kind that output i must have by the registration of the kernel.
   MemoryKind output_kind(int i) const {
     return output_kinds_ == nullptr ? MemoryKind::kHost : output_kinds_[i];
   }
-  // An uninitialised output of the declared dtype (strings are empty), in the memory kind of the
-  // output. The pointer is valid until the kernel returns.
+  // Allocates output i with the declared dtype, uninitialised (strings are empty), in the memory
+  // kind of the output. The pointer is valid until the kernel returns.
   absl::StatusOr<Tensor*> AllocateOutput(int i, const Shape& shape) {
     return AllocateOutput(i, RemoveRef(output_types_[i]), shape);
   }
   absl::StatusOr<Tensor*> AllocateOutput(int i, DType dtype, const Shape& shape);
-  // Output i in the memory of the first of `candidates` that is dead after this kernel, is held by
-  // nobody else, has the output's dtype, memory kind and as many bytes; else newly allocated. An
-  // elementwise kernel may read the candidates and write the output index by index.
-  // Once forwarded, the candidate must be read through the output.
+  // Makes output i from the first of the inputs `candidates` whose memory it can take over: the
+  // input is dead after this kernel, nobody else holds its buffer, and it has the dtype, the memory
+  // kind and the number of elements of the output. Allocates the output if there is none. An
+  // elementwise kernel may read the candidates and write the output index by index. An input that
+  // was forwarded must be read through the output.
   absl::StatusOr<Tensor*> ForwardOrAllocateOutput(std::initializer_list<int> candidates, int i,
                                                   const Shape& shape);
-  // Scratch memory for this execution: in the memory of the device, or in `kind`.
+  // Allocates scratch memory for this execution, in the memory of the device or of the given kind.
   absl::StatusOr<Tensor> AllocateTemp(DType dtype, const Shape& shape) {
-    return AllocateTemp(dtype, shape, DeviceKind());
+    return AllocateTemp(dtype, shape, device_kind_);
   }
   absl::StatusOr<Tensor> AllocateTemp(DType dtype, const Shape& shape, MemoryKind kind) {
     return Tensor::Allocate(dtype, shape, allocator(kind));
   }
-  // Memory of the device for what outlives the step: the value of a variable, an element of a list.
+  // Allocates device memory for data that outlives the step: the value of a variable, an element of
+  // a list.
   absl::StatusOr<Tensor> AllocateState(DType dtype, const Shape& shape) {
-    return Tensor::Allocate(dtype, shape, allocator(DeviceKind()));
+    return Tensor::Allocate(dtype, shape, allocator(device_kind_));
   }
-  // Any of these with all bits zero; on an accelerator they are zero for work enqueued later.
+  // Allocates memory of the device, or of the given kind, with all bits zero. On an accelerator it
+  // is zero for work that is enqueued later.
   absl::StatusOr<Tensor> AllocateZeros(DType dtype, const Shape& shape) {
-    return AllocateZeros(dtype, shape, DeviceKind());
+    return AllocateZeros(dtype, shape, device_kind_);
   }
   absl::StatusOr<Tensor> AllocateZeros(DType dtype, const Shape& shape, MemoryKind kind);
-  // A copy of `tensor` in a buffer of its own, in the same kind of memory.
+  // Returns a copy of `tensor` in a new buffer of the same memory kind.
   absl::StatusOr<Tensor> CopyOf(const Tensor& tensor);
-  // For helpers that allocate without a context. Never null.
+  // Returns an allocator for functions that allocate without a context. Never null.
   Allocator* allocator(MemoryKind kind) const {
     return device_ == nullptr ? HeapAllocator() : device_->allocator(kind);
   }
   Allocator* host_allocator() const { return allocator(MemoryKind::kHost); }
 
   StepContext& step() const { return *step_; }
-  // Null: the host, in tests and while constants are folded.
+  // Null stands for the host, in tests and while constants are folded.
   Device* device() const { return device_; }
-  // Where kernels of an accelerator enqueue their work. Null on a device without a stream.
+  // The stream on which kernels of an accelerator enqueue their work. Null on a device without one.
   Stream* stream() const { return device_ == nullptr ? nullptr : device_->stream(); }
   ResourceManager& resources() const { return *step_->resources; }
   ThreadPool* pool() const { return step_->intra_op_pool; }
   bool IsCancelled() const { return step_->cancellation && step_->cancellation->IsCancelled(); }
 
-  // Loop over [0, total) on the step's intra-op threads; see ThreadPool::ParallelFor.
+  // Runs a loop over [0, total) on the intra-op threads of the step. See ThreadPool::ParallelFor.
   void ParallelFor(int64_t total, double cost_per_item,
                    absl::FunctionRef<void(int64_t, int64_t)> body) {
     tessera::ParallelFor(step_->intra_op_pool, total, cost_per_item, body);
   }
 
-  // The resource behind the handle at input i.
+  // Returns the resource that the handle at input i names.
   template <typename T>
   absl::StatusOr<IntrusivePtr<T>> Resource(int i) const {
     const Tensor& handle = input(i);
@@ -363,13 +371,10 @@ class KernelContext {
   }
 
  private:
-  MemoryKind DeviceKind() const {
-    return device_ == nullptr ? MemoryKind::kHost : device_->memory_kind();
-  }
-
   StepContext* step_;
   Device* device_;
-  OutputMemory* output_memory_[kNumMemoryKinds] = {};
+  MemoryKind device_kind_;  // the kind of the memory that the device works in
+  OutputMemory* output_memory_ = nullptr;
   const MemoryKind* output_kinds_ = nullptr;
   uint32_t first_place_ = 0;
   Value* values_ = nullptr;

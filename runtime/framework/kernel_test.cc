@@ -83,5 +83,23 @@ TEST(KernelContextTest, ForwardsOnlyWhatNobodyElseHolds) {
   EXPECT_TRUE(in_place);
 }
 
+TEST(KernelContextTest, ForwardsUnderAnotherShapeButNotToAnotherSize) {
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  const KernelContext::InputSlot slot{0, 1};
+  const DType type = DType::kFloat;
+  Value input{Tensor::Vector<float>({1, 2, 3, 4, 5, 6}), nullptr}, output;
+  const char* const before = input.tensor.raw();
+  ctx.Bind(&input, {&slot, 1}, &output, {&type, 1});
+  ASSERT_TRUE(ctx.ForwardOrAllocateOutput({0}, 0, {2, 2}).ok());
+  EXPECT_NE(output.tensor.raw(), before);
+  EXPECT_TRUE(input.tensor.has_value());
+  const absl::StatusOr<Tensor*> forwarded = ctx.ForwardOrAllocateOutput({0}, 0, {3, 2});
+  ASSERT_TRUE(forwarded.ok()) << forwarded.status();
+  EXPECT_EQ((*forwarded)->raw(), before);
+  EXPECT_EQ((*forwarded)->shape(), Shape({3, 2}));
+  EXPECT_FALSE(input.tensor.has_value());
+}
+
 }  // namespace
 }  // namespace tessera

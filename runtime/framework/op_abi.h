@@ -6,7 +6,7 @@
 // (runtime/framework, runtime/tensor, runtime/base). LoadOpLibrary() refuses libraries of another
 // number.
 #ifndef TESSERA_OP_ABI
-#define TESSERA_OP_ABI 1
+#define TESSERA_OP_ABI 2
 #endif
 
 // The runtime defines one symbol whose name ends with its number, and whatever includes this header

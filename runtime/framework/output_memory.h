@@ -1,4 +1,4 @@
-// Memory that an executor has planned for the outputs of a run.
+// Memory that an executor plans for the outputs of a run.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace tessera {
 
-// The allocator of the outputs of one run, which is told of each one whose it is. Every output of a
-// program has a place, a number; those of a node follow one another, and those of later nodes come
-// after them. Used by one thread at a time.
+// The allocator of the outputs of one run. It learns which output each allocation is for. The
+// outputs of a program are numbered in the order of the nodes; the number of an output is its
+// place. Used by one thread at a time.
 class OutputMemory : public Allocator {
  public:
-  // What is allocated next is output `output` of the node whose first output is at `first_place`.
+  // Says that the next allocation is for output `output` of the node whose first output has the
+  // place `first_place`.
   void SetPlace(uint32_t first_place, int output) {
     first_place_ = first_place;
     place_ = first_place + static_cast<uint32_t>(output);

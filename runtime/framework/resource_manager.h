@@ -1,20 +1,20 @@
-// Named state that outlives steps: variables, tables, queues, by container.
+// Named state that outlives steps: variables, tables and queues, in containers.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
-#include "absl/strings/string_view.h"
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/tensor/resource_handle.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {
 
-// Keeps resources by (container, type name, name). The empty container is "localhost".
+// A map from (container, type name, name) to resources. An empty container name means "localhost".
 // Thread-safe.
 class ResourceManager {
  public:
@@ -24,22 +24,24 @@ class ResourceManager {
   // Errors: ALREADY_EXISTS.
   absl::Status Create(absl::string_view container, absl::string_view type_name,
                       absl::string_view name, IntrusivePtr<Resource> resource);
-  // Errors: NOT_FOUND, naming container, type and name.
+  // Errors: NOT_FOUND, which names the container, the type and the name.
   absl::StatusOr<IntrusivePtr<Resource>> Lookup(absl::string_view container,
                                                 absl::string_view type_name,
                                                 absl::string_view name) const;
-  // `make` runs at most once a name, under the lock: it must not call the manager.
+  // Calls `make` if the resource is missing. `make` runs under the lock, at most once for a name,
+  // and must not call the manager.
   absl::StatusOr<IntrusivePtr<Resource>> LookupOrCreate(
       absl::string_view container, absl::string_view type_name, absl::string_view name,
       const std::function<absl::StatusOr<IntrusivePtr<Resource>>()>& make);
   // Errors: NOT_FOUND.
   absl::Status Delete(absl::string_view container, absl::string_view type_name,
                       absl::string_view name);
-  // Drops all of a container; missing ones are fine.
+  // Drops all resources of a container. Does nothing if there is no such container.
   void ClearContainer(absl::string_view container);
   void Clear();
 
-  // Calls `visit(container, type, name, resource)` for each, in no order, outside the lock.
+  // Calls `visit(container, type, name, resource)` for each resource, in no particular order and
+  // without holding the lock.
   void ForEach(const std::function<void(const std::string&, const std::string&, const std::string&,
                                         Resource&)>& visit) const;
 
@@ -57,12 +59,12 @@ class ResourceManager {
 };
 
 // A variable: the state behind VarHandleOp (by handle) and VariableV2 (by reference edge).
-// Reading shares the buffer; writers replace the tensor or, when they hold the only reference,
-// change it in place, so that a tensor once read never changes under its reader.
+// Readers share the buffer. Writers replace the tensor or, if they hold the only reference, change
+// it in place, so that a tensor never changes after it was read.
 class Variable : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "variable";
-  // Under which v1's variables are kept: a handle and a reference of one name are two variables.
+  // The type name of v1 variables: a handle and a reference with one name are two variables.
   static constexpr absl::string_view kRefTypeName = "ref_variable";
 
   Variable(DType dtype, PartialShape shape) : dtype_(dtype), shape_(std::move(shape)) {}
@@ -70,7 +72,7 @@ class Variable : public Resource {
   DType dtype() const { return dtype_; }
   const PartialShape& declared_shape() const { return shape_; }
 
-  // Shares the value. A tensor without a value if uninitialised.
+  // Shares the value. Returns a tensor without a value if the variable is not initialised.
   Tensor Read() const {
     absl::ReaderMutexLock lock(&mu_);
     return value_;
@@ -81,10 +83,10 @@ class Variable : public Resource {
   }
   void Assign(Tensor value) {
     absl::MutexLock lock(&mu_);
-    std::swap(value_, value);  // the old value dies after the lock is dropped
+    std::swap(value_, value);  // the old value is destroyed after the lock is released
   }
-  // Runs `update(tensor)` under the lock; it may change or replace the tensor. Use
-  // CanWriteInPlace() of the tensor to see whether it must be copied first.
+  // Runs `update(tensor)` under the lock. It may change or replace the tensor, and must copy it
+  // first unless CanWriteInPlace().
   absl::Status Update(absl::FunctionRef<absl::Status(Tensor&)> update) {
     absl::MutexLock lock(&mu_);
     return update(value_);
@@ -99,8 +101,8 @@ class Variable : public Resource {
   Tensor value_ ABSL_GUARDED_BY(mu_);
 };
 
-// The resource a handle names: the one it carries, or the manager's.
-// Errors: NOT_FOUND; INVALID_ARGUMENT if it is of another C++ class.
+// Returns the resource that a handle names: the one that it carries, or that of the manager.
+// Errors: NOT_FOUND; INVALID_ARGUMENT if the resource is of another C++ class.
 template <typename T>
 absl::StatusOr<IntrusivePtr<T>> LookupResource(const ResourceManager& manager,
                                                const ResourceHandle& handle) {

@@ -1,4 +1,4 @@
-// Memory behind tensors, and who provides it.
+// The memory behind tensors, and the allocators that provide it.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +12,36 @@
 
 namespace tessera {
 
-// Alignment of every allocated buffer: a cache line, and the widest vector register.
+// The alignment of every allocated buffer: that of a cache line and of the widest vector register.
 inline constexpr size_t kBufferAlignment = 64;
 
-// Where the bytes of a buffer lie, and so who may touch them.
+// The kind of memory that holds the bytes of a buffer. It decides who may access them.
 enum class MemoryKind : uint8_t {
   kHost,    // memory of the process
-  kPinned,  // memory of the process that a device copies from and to without stopping for the host
-  kDevice,  // memory of one device; the host must not touch it
+  kPinned,  // page-locked memory of the process, which a device can copy asynchronously
+  kDevice,  // memory of one device, which the host must not access
 };
 inline constexpr int kNumMemoryKinds = 3;
 
 inline bool IsHostAccessible(MemoryKind kind) { return kind != MemoryKind::kDevice; }
-// "host", "pinned" or "device".
+// Returns "host", "pinned" or "device".
 absl::string_view MemoryKindName(MemoryKind kind);
 
-// A block of bytes shared by tensors. The subclass decides where the bytes live: the heap, an arena,
-// a mapped file, a request's own memory, a device. The count is thread-safe; access to the bytes is
-// the owners' responsibility.
+// A block of bytes that tensors share. The subclass decides where the bytes lie: on the heap, in an
+// arena, in a mapped file, in the memory of a request, on a device. The reference count is
+// thread-safe; the owners synchronise their access to the bytes.
 class Buffer : public RefCounted {
  public:
-  // The bytes, for the host. A debug build aborts if the host may not touch them.
+  // The bytes, for the host to access. A debug build aborts if the host may not access them.
   char* data() const {
     CheckHostAccess();
     return data_;
   }
-  // The address of the bytes, to compute with or to hand to the device; any memory kind.
+  // The address of the bytes in memory of any kind, to compute with or to give to the device.
   char* address() const { return data_; }
   size_t size() const { return size_; }
-  // False for memory nobody may write (a mapped checkpoint): kernels then copy instead of
-  // working in place.
+  // False for memory that nobody may write, such as a mapped checkpoint. Kernels then copy instead
+  // of working in place.
   bool writable() const { return writable_; }
   MemoryKind memory_kind() const { return memory_kind_; }
 
@@ -68,30 +68,32 @@ class Buffer : public RefCounted {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // Uninitialised memory, aligned to kBufferAlignment. size 0 is fine.
+  // Returns `size` bytes of uninitialised memory, aligned to kBufferAlignment; `size` may be 0.
   // Errors: RESOURCE_EXHAUSTED.
   virtual absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) = 0;
 };
 
-// The process's heap: header and bytes in one block. Blocks of a mebibyte and more go back to the
-// system soon after they are freed (runtime/tensor/large_blocks.h).
+// Returns the allocator of the process's heap. The header and the bytes of a buffer are one block.
+// Blocks of a mebibyte and more go back to the system soon after they are freed
+// (runtime/tensor/large_blocks.h).
 Allocator* HeapAllocator();
 
-// For what is written once and kept long: weights in the form that kernels want. Memory goes back
-// to the system as soon as it is freed. Its pages are small, whatever its size: where a virtual
-// machine's host has to find the memory first, huge ones were seen to come at 0.25 GB/s and small
-// ones at 2. Steps of ResNet-50 and BERT-base with one input took about a hundredth longer then.
-// Blocks below a mebibyte come from the heap. Thread-safe.
+// Returns the allocator for data that is written once and kept long, such as packed weights. Memory
+// goes back to the system as soon as it is freed. It never has huge pages, which are slow to get
+// when the host of a virtual machine has to find the memory first (docs/performance.md). Blocks
+// below a mebibyte come from the heap. Thread-safe.
 Allocator* WeightsAllocator();
 
-// HeapAllocator()->Allocate() without the virtual call; null if memory is out.
+// Does what HeapAllocator()->Allocate() does without the virtual call. Returns null if memory runs
+// out.
 IntrusivePtr<Buffer> AllocateHeapBuffer(size_t size);
 
-// `size` bytes at `offset` of a mapped file, read-only. Keeps the map alive.
-// Requires offset + size <= file->size().
+// Returns a read-only buffer of `size` bytes at `offset` of a mapped file. It keeps the mapping
+// alive. Requires offset + size <= file->size().
 IntrusivePtr<Buffer> MapBuffer(std::shared_ptr<const MappedFile> file, size_t offset, size_t size);
 
-// Bytes that belong to `owner`, which is kept alive: a request's payload, a numpy array.
+// Returns a buffer of bytes that belong to `owner`, such as the payload of a request, and keeps
+// `owner` alive.
 IntrusivePtr<Buffer> WrapBuffer(std::shared_ptr<const void> owner, char* data, size_t size,
                                 bool writable);
 

@@ -1,5 +1,5 @@
-// Element types of tensors. Numbers and names are TensorFlow's (types.proto), so that conversion at
-// the edges is a cast.
+// The element types of tensors. Numbers and names are those of TensorFlow's types.proto, so that a
+// cast converts them.
 #pragma once
 
 #include <complex>
@@ -48,8 +48,8 @@ enum class DType : uint8_t {
   kUint2 = 32,
 };
 
-// A reference type (the output of VariableV2) is its value type plus 100, in graphs only: tensors
-// never have one.
+// A reference type, such as that of VariableV2's output, is its value type plus 100. It occurs in
+// graphs only; no tensor has one.
 inline constexpr int kRefOffset = 100;
 constexpr bool IsRef(DType t) { return static_cast<int>(t) > kRefOffset; }
 constexpr DType MakeRef(DType t) {
@@ -59,28 +59,31 @@ constexpr DType RemoveRef(DType t) {
   return IsRef(t) ? static_cast<DType>(static_cast<int>(t) - kRefOffset) : t;
 }
 
-// The name users see: "float", "int32", "bfloat16", "float_ref"; "invalid" for an unknown number.
+// Returns the name that users see: "float", "int32", "bfloat16", "float_ref"; "invalid" for an
+// unknown number.
 std::string DTypeName(DType t);
-// From "float", "DT_FLOAT" or "float32" alike; kInvalid if unknown.
+// Takes "float", "DT_FLOAT" and "float32" alike. Returns kInvalid for an unknown name.
 DType DTypeFromName(absl::string_view name);
 
-// Bytes of one element in memory; 0 for kInvalid, references and unknown numbers. int4 and int2
-// take one byte an element.
+// Returns the size of one element in bytes; 0 for kInvalid, references and unknown numbers. An
+// element of int4 or int2 takes one byte.
 size_t DTypeSize(DType t);
-// True for the types a tensor can have: neither kInvalid, nor a reference, nor an unknown number.
+// Returns whether a tensor can have the type: it is neither kInvalid, nor a reference, nor an
+// unknown number.
 bool IsKnown(DType t);
-bool IsFloating(DType t);  // half, bfloat16, float, double, the float8 family
+bool IsFloating(DType t);  // half, bfloat16, float, double, and the float8 family
 bool IsComplex(DType t);
-bool IsInteger(DType t);  // signed or unsigned, not quantised, not bool
+bool IsInteger(DType t);  // signed or unsigned; neither quantised types nor bool
 bool IsUnsigned(DType t);
 bool IsQuantized(DType t);
-// True if elements may be copied, zeroed and dropped as bytes: all but string, resource, variant.
+// Returns whether elements may be copied, zeroed and dropped as bytes. This holds for all types but
+// string, resource and variant.
 constexpr bool IsTriviallyCopyable(DType t) {
   return t != DType::kString && t != DType::kResource && t != DType::kVariant;
 }
 
-// Storage types of the quantised dtypes: distinct from the plain integers so that kernels can be
-// told apart by C++ type.
+// The C++ types of the quantised dtypes. They differ from the plain integers, so that templates can
+// tell them apart.
 struct qint8 {
   int8_t value;
 };
@@ -139,10 +142,10 @@ TESSERA_DTYPE(uint32_t, kUint32)
 TESSERA_DTYPE(uint64_t, kUint64)
 #undef TESSERA_DTYPE
 
-// kFloat for float, and so on: DTypeOf<T>.
+// DTypeOf<float> is kFloat, and so on.
 template <typename T>
 inline constexpr DType DTypeOf = DTypeOfT<T>::value;
-// float for kFloat, and so on: CppType<D>.
+// CppType<DType::kFloat> is float, and so on.
 template <DType D>
 using CppType = typename CppTypeT<D>::type;
 

@@ -1,4 +1,4 @@
-// A variant in the form it has on the wire.
+// The value of a variant in its serialised form.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tessera {
 
-// What a VariantTensorDataProto carries: a type's name, bytes in that type's own format, and
-// tensors. A tensor read from a proto holds values of this class, since only the kernels know the
-// types: a kernel that takes, say, a tensor list accepts the decoded and the encoded form.
+// The content of a VariantTensorDataProto: the name of a type, bytes in a format of that type, and
+// tensors. A tensor that was read from a proto holds values of this class, because only kernels
+// know the types. A kernel that takes a tensor list, for instance, accepts both forms of it.
 class EncodedVariant : public VariantValue {
  public:
   EncodedVariant(std::string type_name, std::string metadata, std::vector<Tensor> tensors)

@@ -1,4 +1,4 @@
-// Bytes from outside as elements of a tensor.
+// Bytes from outside the program as elements of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 
 namespace tessera {
 
-// The integer of a sub-byte dtype (int4, uint4, int2, uint2) that the low bits of `value` make,
+// Returns the low bits of `value` as an integer of a sub-byte dtype (int4, uint4, int2, uint2),
 // sign-extended if the type is signed.
 int8_t NarrowInt(DType dtype, int32_t value);
 
-// True if every element of these bytes is a value of its type. Of most types any bytes are; a bool
-// is 0 or 1 (to C++, anything else is undefined behaviour wherever it is read), and a sub-byte
-// integer is in its range.
+// Returns whether each element of these bytes is a value of the dtype. Any bytes are for most
+// dtypes. A bool must be 0 or 1, because reading any other value is undefined behaviour in C++, and
+// a sub-byte integer must be in its range.
 bool AreElements(DType dtype, absl::string_view bytes);
 
-// Copies the bytes to `out`, making values of what is none: true of a bool that is not 0, the low
-// bits of a sub-byte integer. Requires a trivially copyable dtype and bytes.size() bytes at `out`.
+// Copies the bytes to `out`. Elements that are no value of the dtype become one: a bool that is not
+// 0 becomes true, and a sub-byte integer keeps its low bits. Requires a trivially copyable dtype
+// and bytes.size() bytes at `out`.
 void CopyElements(DType dtype, absl::string_view bytes, char* out);
 
 }  // namespace tessera

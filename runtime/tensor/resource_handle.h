@@ -1,4 +1,4 @@
-// The element of a DT_RESOURCE tensor: names a resource, and may own it.
+// The element of a DT_RESOURCE tensor, which names a resource and may own it.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace tessera {
 
-// State that outlives a step: a variable, a table, a queue. Thread-safe by its own means.
+// State that outlives a step: a variable, a table, a queue. Subclasses are thread-safe.
 class Resource : public RefCounted {
  public:
-  // For messages: "variable float[3]".
+  // Returns a text for messages, such as "variable float[3]".
   virtual std::string DebugString() const = 0;
 };
 
-// A value type. A named handle is looked up in the ResourceManager by (container, type_name, name);
-// an anonymous one carries its resource, which lives as long as some handle does.
+// A value type. A named handle is looked up in the ResourceManager by (container, type_name, name).
+// An anonymous handle carries its resource, which lives as long as one of its handles.
 class ResourceHandle {
  public:
   std::string device;
   std::string container;
   std::string name;
-  // Which kind of resource: "variable", "table", ... Two kinds may use one name.
+  // The kind of the resource: "variable", "table", ... Resources of two kinds may share a name.
   std::string type_name;
-  // For variables: what they hold, as the op's attributes say.
+  // For variables, the dtype and shape of the value as the op's attributes declare them.
   DType dtype = DType::kInvalid;
   PartialShape shape;
-  // Set by the op that made the handle: the resource itself (anonymous), or a cached look-up.
+  // Set by the op that made the handle: the resource of an anonymous handle, or a cached look-up.
   IntrusivePtr<Resource> resource;
 };
 

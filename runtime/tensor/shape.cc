@@ -42,6 +42,11 @@ void Shape::Recount() {
   num_elements_ = count;
 }
 
+void Shape::AddDim(int64_t size) {
+  dims_.push_back(size);
+  num_elements_ = MultiplyWithoutOverflow(num_elements_, size);
+}
+
 void Shape::InsertDim(int i, int64_t size) {
   dims_.insert(dims_.begin() + i, size);
   Recount();

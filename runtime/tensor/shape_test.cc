@@ -39,6 +39,28 @@ TEST(ShapeTest, ShapesOfMoreThanSixDimensionsCopy) {
   EXPECT_EQ(shape.num_elements(), 40320);
 }
 
+TEST(ShapeTest, AssignsBetweenInlineAndLargeShapes) {
+  const Shape small({2, 3}), large({1, 2, 1, 2, 1, 2, 1});
+  Shape shape = small;
+  shape = large;
+  EXPECT_EQ(shape, large);
+  EXPECT_EQ(shape.num_elements(), 8);
+  shape = small;
+  EXPECT_EQ(shape, small);
+  EXPECT_EQ(shape.num_elements(), 6);
+  shape = *&shape;
+  EXPECT_EQ(shape, small);
+  EXPECT_NE(shape, Shape({3, 2}));
+  EXPECT_NE(shape, Shape({2, 3, 1}));
+}
+
+TEST(ShapeTest, AddedDimensionsOverflowAsGivenOnesDo) {
+  Shape shape;
+  for (const int64_t dim : {int64_t{1} << 40, int64_t{1} << 40, int64_t{0}}) shape.AddDim(dim);
+  EXPECT_EQ(shape.num_elements(), -1);
+  EXPECT_EQ(Shape({int64_t{1} << 40, int64_t{1} << 40, 0}).num_elements(), -1);
+}
+
 TEST(ShapeTest, MakeRefusesWhatIsNoShape) {
   EXPECT_EQ(Shape::Make({2, -1}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Shape::Make({kMax, 2}).status().code(), absl::StatusCode::kInvalidArgument);

@@ -74,36 +74,42 @@ void CopyObjects(const Tensor& from, Tensor& to) {
 }  // namespace
 
 absl::StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape, Allocator* allocator) {
+  absl::StatusOr<Tensor> result(absl::in_place);
+  if (absl::Status status = result->Reallocate(dtype, shape, allocator); !status.ok()) [[unlikely]]
+    return status;
+  return result;
+}
+
+absl::Status Tensor::Reallocate(DType dtype, const Shape& shape, Allocator* allocator) {
+  dtype_ = DType::kInvalid;
+  buffer_.reset();
   const size_t element_size = DTypeSize(dtype);
   if (element_size == 0) [[unlikely]] {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot allocate a tensor of type ", DTypeName(dtype)));
   }
-  absl::StatusOr<Tensor> result(absl::in_place);
-  Tensor& tensor = *result;
   const int64_t count = shape.num_elements();
   size_t bytes;
   if (count < 0 || __builtin_mul_overflow(static_cast<size_t>(count), element_size, &bytes) ||
       bytes > static_cast<size_t>(PTRDIFF_MAX)) [[unlikely]] {
     return OutOfMemory(dtype, shape);
   }
-  tensor.dtype_ = dtype;
-  tensor.shape_ = shape;
-  if (bytes == 0) {
-    tensor.data_ = no_elements;
-    return result;
+  data_ = no_elements;
+  if (bytes > 0) {
+    if (!IsTriviallyCopyable(dtype)) {
+      buffer_ = CreateObjects(dtype, static_cast<size_t>(count));
+    } else if (allocator == HeapAllocator()) {
+      buffer_ = AllocateHeapBuffer(bytes);  // the usual case, without a virtual call
+    } else {
+      ASSIGN_OR_RETURN(buffer_, allocator->Allocate(bytes));
+    }
+    if (!buffer_) [[unlikely]]
+      return OutOfMemory(dtype, shape);
+    data_ = buffer_->address();
   }
-  if (!IsTriviallyCopyable(dtype)) {
-    tensor.buffer_ = CreateObjects(dtype, static_cast<size_t>(count));
-  } else if (allocator == HeapAllocator()) {
-    tensor.buffer_ = AllocateHeapBuffer(bytes);  // the usual way, without a virtual call
-  } else {
-    ASSIGN_OR_RETURN(tensor.buffer_, allocator->Allocate(bytes));
-  }
-  if (!tensor.buffer_) [[unlikely]]
-    return OutOfMemory(dtype, shape);
-  tensor.data_ = tensor.buffer_->address();
-  return result;
+  dtype_ = dtype;
+  shape_ = shape;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> Tensor::Zeros(DType dtype, const Shape& shape, Allocator* allocator) {
@@ -147,6 +153,11 @@ absl::StatusOr<Tensor> Tensor::Reshaped(const Shape& shape) const {
   Tensor result = *this;
   result.shape_ = shape;
   return result;
+}
+
+void Tensor::Reshape(const Shape& shape) {
+  CHECK(shape.num_elements() == num_elements()) << shape_.ToString() << " as " << shape.ToString();
+  shape_ = shape;
 }
 
 Tensor Tensor::Bitcast(DType dtype, const Shape& shape) const {

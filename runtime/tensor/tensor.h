@@ -1,4 +1,4 @@
-// Tensor: dtype, shape, and a share in a buffer.
+// Tensor: a dtype, a shape, and a share in a buffer.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,22 @@
 
 namespace tessera {
 
-// An n-dimensional row-major array. Copies and slices share the buffer; a kernel writes only into
-// buffers that nobody else holds (see CanWriteInPlace()).
+// An n-dimensional row-major array. Copies and slices share the buffer, so a kernel writes only
+// into a buffer that nobody else holds (see CanWriteInPlace()).
 //
 //   ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(DType::kFloat, {2, 3}));
 //   for (float& x : t.flat<float>()) x = 1;
 //   Tensor row = t.SubSlice(1);  // shape [3], same memory
 //
 // Elements of string, resource and variant tensors are constructed C++ objects. A default-built
-// tensor has dtype kInvalid and no elements: "no value".
-// As thread-safe as a plain value: share copies, not the object.
+// tensor has no value: its dtype is kInvalid, and it has no elements.
+// As thread-safe as a plain value: threads may share the buffer through copies, not one object.
 class Tensor {
  public:
   Tensor() = default;
   Tensor(const Tensor&) = default;
   Tensor& operator=(const Tensor&) = default;
-  // What is moved from has no value afterwards.
+  // A tensor that was moved from has no value.
   Tensor(Tensor&& other) noexcept
       : dtype_(std::exchange(other.dtype_, DType::kInvalid)),
         shape_(std::move(other.shape_)),
@@ -46,20 +46,24 @@ class Tensor {
   }
   ~Tensor() = default;
 
-  // Trivially copyable elements are uninitialised; strings, handles and variants are empty.
+  // Returns a tensor with a new buffer. Trivially copyable elements are uninitialised; strings,
+  // handles and variants are empty.
   // Errors: RESOURCE_EXHAUSTED, also when the size in bytes overflows; INVALID_ARGUMENT for
   // kInvalid.
   static absl::StatusOr<Tensor> Allocate(DType dtype, const Shape& shape,
                                          Allocator* allocator = HeapAllocator());
-  // All bits zero (empty strings).
+  // Turns this tensor into what Allocate() returns, which saves moving it here. After an error the
+  // tensor has no value.
+  absl::Status Reallocate(DType dtype, const Shape& shape, Allocator* allocator);
+  // Returns a tensor whose elements have all bits zero; strings are empty.
   static absl::StatusOr<Tensor> Zeros(DType dtype, const Shape& shape,
                                       Allocator* allocator = HeapAllocator());
-  // Views `buffer` from `offset` bytes on. Requires a trivially copyable dtype, alignment of the
-  // element type, and that the elements fit.
+  // Returns a view of `buffer` that starts at byte `offset`. Requires a trivially copyable dtype,
+  // the alignment of the element type, and that the elements fit.
   static Tensor View(DType dtype, const Shape& shape, IntrusivePtr<Buffer> buffer,
                      size_t offset = 0);
 
-  // Small tensors from values; abort when memory is out. `Scalar("abc")` makes a string.
+  // Small tensors from values. They abort when memory runs out. `Scalar("abc")` makes a string.
   template <typename T>
   static Tensor Scalar(T value);
   static Tensor Scalar(const char* value) { return Scalar(std::string(value)); }
@@ -69,7 +73,7 @@ class Tensor {
   static Tensor Vector(std::initializer_list<T> values) {
     return Vector(absl::Span<const T>(values.begin(), values.size()));
   }
-  // Row-major `values`; requires as many as the shape has elements.
+  // Takes row-major `values`. Requires as many as the shape has elements.
   template <typename T>
   static Tensor Of(const Shape& shape, absl::Span<const T> values);
   template <typename T>
@@ -83,13 +87,13 @@ class Tensor {
   int64_t dim(int i) const { return shape_.dim(i); }
   int64_t num_elements() const { return has_value() ? shape_.num_elements() : 0; }
   bool has_value() const { return dtype_ != DType::kInvalid; }
-  // Bytes of the elements (of the string objects themselves, not of their contents).
+  // The size of the elements in bytes. Strings count as objects, without their contents.
   size_t size_bytes() const { return static_cast<size_t>(num_elements()) * DTypeSize(dtype_); }
-  // size_bytes() plus what strings hold on the heap.
+  // size_bytes() plus the bytes that strings hold on the heap.
   size_t total_bytes() const;
 
-  // The bytes, for the host. As with all accessors below, a debug build aborts if the host may not
-  // touch them: see MemoryKind.
+  // The bytes, for the host to access. Here and in all accessors below, a debug build aborts if the
+  // host may not access them: see MemoryKind.
   const char* raw() const {
     CheckHostAccess();
     return data_;
@@ -98,22 +102,22 @@ class Tensor {
     CheckHostAccess();
     return data_;
   }
-  // The address of the bytes in whatever memory they lie; for devices and copies.
+  // The address of the bytes in memory of any kind, for devices and copies.
   char* address() const { return data_; }
-  // Where the bytes lie. kHost for tensors without elements, which have none.
+  // The kind of memory that holds the bytes; kHost for tensors without elements.
   MemoryKind memory_kind() const { return buffer_ ? buffer_->memory_kind() : MemoryKind::kHost; }
 
-  // All elements in row-major order. Requires dtype() == DTypeOf<T> (checked).
+  // All elements in row-major order. Aborts unless dtype() == DTypeOf<T>.
   template <typename T>
   absl::Span<const T> flat() const {
-    // Not in braces: of bool, they would make a list of two values.
+    // Braces would make an initializer list of two values if T is bool.
     return absl::Span<const T>(data<T>(), static_cast<size_t>(num_elements()));
   }
   template <typename T>
   absl::Span<T> flat() {
     return absl::Span<T>(data<T>(), static_cast<size_t>(num_elements()));
   }
-  // Pointer to the elements, same requirement.
+  // A pointer to the elements. Aborts unless dtype() == DTypeOf<T>.
   template <typename T>
   const T* data() const {
     CheckType(DTypeOf<T>);
@@ -126,7 +130,7 @@ class Tensor {
     CheckHostAccess();
     return reinterpret_cast<T*>(data_);
   }
-  // The one element. Requires num_elements() >= 1.
+  // The first element. Requires num_elements() >= 1.
   template <typename T>
   const T& scalar() const {
     return flat<T>()[0];
@@ -136,26 +140,30 @@ class Tensor {
     return flat<T>()[0];
   }
 
-  // Same elements under another shape. Errors: INVALID_ARGUMENT if the counts differ.
+  // Returns the same elements under another shape. Errors: INVALID_ARGUMENT if the numbers of
+  // elements differ.
   absl::StatusOr<Tensor> Reshaped(const Shape& shape) const;
-  // Same bytes under another dtype of the same element size. Requires trivially copyable types.
+  // Gives this tensor another shape. Requires as many elements as there are now.
+  void Reshape(const Shape& shape);
+  // Returns the same bytes under another dtype of the same element size. Requires trivially
+  // copyable dtypes.
   Tensor Bitcast(DType dtype, const Shape& shape) const;
-  // Rows [begin, end) of the first dimension, sharing the buffer.
+  // Returns rows [begin, end) of the first dimension, which share the buffer.
   // Requires rank() >= 1 and 0 <= begin <= end <= dim(0).
   Tensor Slice(int64_t begin, int64_t end) const;
-  // Row i without the first dimension, sharing the buffer.
+  // Returns row i without the first dimension, which shares the buffer.
   Tensor SubSlice(int64_t i) const;
-  // A copy in a buffer of its own, which the host makes. Requires memory that the host may touch, here
-  // and from `allocator`.
+  // Returns a copy, made by the host, in a new buffer. Requires that the host may access the memory
+  // of both.
   absl::StatusOr<Tensor> DeepCopy(Allocator* allocator = HeapAllocator()) const;
 
-  // True if this object is the only holder of a writable buffer.
+  // Returns whether this object is the only owner of a writable buffer.
   bool CanWriteInPlace() const { return buffer_ && buffer_->writable() && buffer_->HasOneOwner(); }
   bool SharesBufferWith(const Tensor& other) const { return buffer_ == other.buffer_; }
   const IntrusivePtr<Buffer>& buffer() const { return buffer_; }
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % kBufferAlignment == 0; }
 
-  // "float[2,2] [[1 2] [3 4]]", cut after `max_elements`.
+  // Returns "float[2,2] [[1 2] [3 4]]", cut after `max_elements`.
   std::string ToString(int max_elements = 16) const;
 
  private:
@@ -171,12 +179,12 @@ class Tensor {
   }
 
   DType dtype_ = DType::kInvalid;
-  Shape shape_{0};
+  Shape shape_{Shape::NoValue()};
   IntrusivePtr<Buffer> buffer_;
   char* data_ = nullptr;
 };
 
-// Element i printed the way ToString() does.
+// Returns element i as Tensor::ToString() prints it.
 std::string ElementToString(const Tensor& tensor, int64_t i);
 
 template <typename T>

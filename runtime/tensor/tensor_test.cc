@@ -173,6 +173,26 @@ TEST(TensorTest, ReshapeKeepsElements) {
   EXPECT_EQ(t.Reshaped({3}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(TensorTest, ReshapeInPlaceKeepsTheBuffer) {
+  Tensor t = Tensor::Of<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const char* const bytes = t.raw();
+  t.Reshape({1, 1, 1, 1, 1, 1, 3, 2});
+  EXPECT_EQ(t.shape(), Shape({1, 1, 1, 1, 1, 1, 3, 2}));
+  EXPECT_EQ(t.raw(), bytes);
+  EXPECT_EQ(t.flat<int32_t>()[5], 6);
+}
+
+TEST(TensorTest, ReallocateReplacesTheValueAndAnErrorLeavesNone) {
+  Tensor t = Tensor::Vector<int32_t>({1, 2});
+  const Tensor other_holder = t;
+  ASSERT_TRUE(t.Reallocate(DType::kString, {3}, HeapAllocator()).ok());
+  EXPECT_EQ(t.flat<std::string>()[2], "");
+  EXPECT_EQ(other_holder.flat<int32_t>()[1], 2);
+  EXPECT_FALSE(t.Reallocate(DType::kFloat, {int64_t{1} << 62}, HeapAllocator()).ok());
+  EXPECT_FALSE(t.has_value());
+  EXPECT_EQ(t.num_elements(), 0);
+}
+
 TEST(TensorTest, BitcastKeepsBytes) {
   const Tensor t = Tensor::Scalar(1.0f).Bitcast(DType::kUint32, {});
   EXPECT_EQ(t.scalar<uint32_t>(), 0x3f800000u);

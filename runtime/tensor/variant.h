@@ -1,4 +1,4 @@
-// The element of a DT_VARIANT tensor: one immutable value of any C++ type, shared by copies.
+// The element of a DT_VARIANT tensor: one immutable value of any C++ type, which copies share.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,19 @@ namespace tessera {
 
 class EncodedVariant;  // runtime/tensor/encoded_variant.h
 
-// Base of what a Variant can hold: a tensor list, a dataset, an optional, a ragged tensor.
+// The base class of what a Variant can hold: a tensor list, a dataset, an optional, a ragged
+// tensor.
 class VariantValue {
  public:
   virtual ~VariantValue() = default;
-  // TensorFlow's registered type name, e.g. "tensorflow::TensorList".
+  // Returns the name under which TensorFlow registers the type, such as "tensorflow::TensorList".
   virtual std::string TypeName() const = 0;
   virtual std::string DebugString() const = 0;
-  // The value as it travels in a proto; null if it has no such form.
+  // Returns the serialised form of the value; null if it has none.
   virtual std::shared_ptr<const EncodedVariant> Encode() const { return nullptr; }
 };
 
-// A value type: copying shares the value, which holders treat as immutable.
+// A value type. Copies share the value, which all holders treat as immutable.
 //
 //   Variant v(std::make_shared<TensorList>(...));
 //   if (const TensorList* list = v.get<TensorList>()) ...
@@ -31,12 +32,12 @@ class Variant {
 
   bool has_value() const { return value_ != nullptr; }
   const VariantValue* value() const { return value_.get(); }
-  // Null if empty or of another type.
+  // Returns the value; null if the variant is empty or holds another type.
   template <typename T>
   const T* get() const {
     return dynamic_cast<const T*>(value_.get());
   }
-  // A share in the value; null if empty or of another type.
+  // Returns a share in the value; null if the variant is empty or holds another type.
   template <typename T>
   std::shared_ptr<const T> share() const {
     return std::dynamic_pointer_cast<const T>(value_);

@@ -1,4 +1,4 @@
-// For tests: the heap, with a count of what it is asked for.
+// An allocator for tests, which counts the allocations that it passes on to the heap.
 #pragma once
 
 #include <atomic>
