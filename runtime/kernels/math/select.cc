@@ -2,60 +2,53 @@
 // TensorFlow 1, whose condition may choose whole rows.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast.h"
-#include "runtime/kernels/elementwise.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/choose.h"
 
 namespace tessera {
 namespace {
 
-struct Choose {
-  template <typename T>
-  const T& operator()(bool condition, const T& x, const T& y) const {
-    return condition ? x : y;
+// What both ops have in common.
+class ChoosingKernel : public OpKernel {
+ protected:
+  explicit ChoosingKernel(const KernelBuild& build) : choose_(build) {}
+
+  // 1 or 2, the input that a condition of one element chooses, if the host may look at it; else 0.
+  static int ChosenInput(const Tensor& condition) {
+    if (condition.num_elements() != 1 || !IsHostAccessible(condition.memory_kind())) return 0;
+    return condition.scalar<bool>() ? 1 : 2;
   }
+
+  // Gives output 0 of `shape`, to which the operands and a condition of `condition_shape`
+  // broadcast.
+  absl::Status Run(KernelContext& ctx, const Shape& condition_shape, const Shape& shape) const {
+    const Tensor& x = ctx.input(1);
+    const Tensor& y = ctx.input(2);
+    const DType dtype = x.dtype();
+    const int64_t size = static_cast<int64_t>(DTypeSize(dtype));
+    const char* const data[] = {ctx.input(0).address(), x.address(), y.address()};
+    const ByteStrides strides[] = {BroadcastByteStrides(condition_shape, shape, sizeof(bool)),
+                                   BroadcastByteStrides(x.shape(), shape, size),
+                                   BroadcastByteStrides(y.shape(), shape, size)};
+    ASSIGN_OR_RETURN(Tensor * z, ctx.ForwardOrAllocateOutput({1, 2}, 0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    StridedOperands operands(shape.dims());
+    operands.Add(z->address(), RowMajorByteStrides(shape, size));
+    for (int i = 0; i < 3; ++i) operands.Add(data[i], strides[i]);
+    return choose_(ctx, dtype, operands);
+  }
+
+ private:
+  const Primitive<Choose> choose_;
 };
 
-template <typename T>
-constexpr LoopFn ChooseLoop() {
-  return &TernaryLoop<Choose, T, bool, T, T>;
-}
-
-LoopFn FindLoop(DType dtype) {
-  return VisitStorageType(dtype, []<typename T>() {
-    // Signed integers have vectorised loops.
-    if constexpr (std::is_same_v<T, uint32_t>) return ChooseLoop<int32_t>();
-    if constexpr (std::is_same_v<T, uint64_t>) return ChooseLoop<int64_t>();
-    return ChooseLoop<T>();
-  });
-}
-
-absl::Status RunChoose(KernelContext& ctx, LoopFn loop, const Shape& condition_shape,
-                       const Shape& shape) {
-  const Tensor& condition = ctx.input(0);
-  const Tensor& x = ctx.input(1);
-  const Tensor& y = ctx.input(2);
-  const int64_t size = static_cast<int64_t>(DTypeSize(x.dtype()));
-  const char* const data[] = {condition.raw(), x.raw(), y.raw()};
-  const ByteStrides strides[] = {BroadcastByteStrides(condition_shape, shape, sizeof(bool)),
-                                 BroadcastByteStrides(x.shape(), shape, size),
-                                 BroadcastByteStrides(y.shape(), shape, size)};
-  ASSIGN_OR_RETURN(Tensor * z, ctx.ForwardOrAllocateOutput({1, 2}, 0, shape));
-  StridedLoop engine(shape.dims());
-  engine.AddOperand(z->raw(), RowMajorByteStrides(shape, size));
-  for (int i = 0; i < 3; ++i) engine.AddOperand(data[i], strides[i]);
-  engine.Run(ctx.pool(), IsTriviallyCopyable(z->dtype()) ? 0.5 : 10, *loop);
-  return absl::OkStatus();
-}
-
 // Errors: INVALID_ARGUMENT if the shapes do not broadcast together.
-class SelectV2Kernel : public OpKernel {
+class SelectV2Kernel : public ChoosingKernel {
  public:
-  explicit SelectV2Kernel(const KernelBuild& build) : loop_(FindLoop(build.output_types()[0])) {}
+  explicit SelectV2Kernel(const KernelBuild& build) : ChoosingKernel(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& condition = ctx.input(0);
-    if (condition.num_elements() == 1) {
-      const int chosen = condition.scalar<bool>() ? 1 : 2;
+    if (const int chosen = ChosenInput(condition); chosen != 0) {
       const Shape& shape = ctx.input(chosen).shape();
       if (shape == ctx.input(3 - chosen).shape() && condition.rank() <= shape.rank()) {
         ctx.set_output(0, ctx.TakeInput(chosen));
@@ -64,19 +57,16 @@ class SelectV2Kernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Shape shape, BroadcastShape(ctx.input(1).shape(), ctx.input(2).shape()));
     ASSIGN_OR_RETURN(shape, BroadcastShape(condition.shape(), shape));
-    return RunChoose(ctx, loop_, condition.shape(), shape);
+    return Run(ctx, condition.shape(), shape);
   }
-
- private:
-  const LoopFn loop_;
 };
-REGISTER_KERNEL("SelectV2", kCpu, SelectV2Kernel);
+REGISTER_KERNEL("SelectV2", DevicesOf<Choose>, SelectV2Kernel);
 
 // The condition is a scalar, a vector with one element a row, or has the operands' shape.
 // Errors: INVALID_ARGUMENT for other shapes.
-class SelectKernel : public OpKernel {
+class SelectKernel : public ChoosingKernel {
  public:
-  explicit SelectKernel(const KernelBuild& build) : loop_(FindLoop(build.output_types()[0])) {}
+  explicit SelectKernel(const KernelBuild& build) : ChoosingKernel(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& condition = ctx.input(0);
@@ -87,7 +77,9 @@ class SelectKernel : public OpKernel {
                                                      ctx.input(2).shape().ToString()));
     }
     if (condition.shape().IsScalar()) {
-      ctx.set_output(0, ctx.TakeInput(condition.scalar<bool>() ? 1 : 2));
+      const int chosen = ChosenInput(condition);
+      if (chosen == 0) return Run(ctx, condition.shape(), shape);
+      ctx.set_output(0, ctx.TakeInput(chosen));
       return absl::OkStatus();
     }
     Shape condition_shape = condition.shape();
@@ -97,7 +89,7 @@ class SelectKernel : public OpKernel {
     } else if (!(condition_shape == shape)) {
       return Mismatch(condition.shape(), shape);
     }
-    return RunChoose(ctx, loop_, condition_shape, shape);
+    return Run(ctx, condition_shape, shape);
   }
 
  private:
@@ -106,10 +98,8 @@ class SelectKernel : public OpKernel {
         absl::StrCat("'condition' must be a scalar, have one element a row, or the shape ",
                      shape.ToString(), " of the operands; its shape is ", condition.ToString()));
   }
-
-  const LoopFn loop_;
 };
-REGISTER_KERNEL("Select", kCpu, SelectKernel);
+REGISTER_KERNEL("Select", DevicesOf<Choose>, SelectKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,36 +1,34 @@
 // GELU where no product takes it in.
+#include <memory>
+
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/cpu/vector_math.h"
+#include "runtime/kernels/primitives/elementwise.h"
 
 namespace tessera {
 namespace {
 
 class GeluKernel : public OpKernel {
  public:
-  explicit GeluKernel(const KernelBuild& build) : approximate_(build.attr<bool>("approximate")) {}
+  explicit GeluKernel(const KernelBuild& build)
+      : gelu_(Primitive<Elementwise>(build)(
+            build, {build.attr<bool>("approximate") ? "ApproximateGelu" : "Gelu", DType::kFloat})) {
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
-    const int64_t count = ctx.input(0).num_elements();
-    const float* const x = ctx.input(0).data<float>();
-    ASSIGN_OR_RETURN(Tensor* const output,
-                     ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
-    float* const y = output->data<float>();
-    ctx.ParallelFor(count, 2, [&](int64_t begin, int64_t end) {
-      if (approximate_) {
-#pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) y[i] = math::ApproximateGelu(x[i]);
-      } else {
-#pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) y[i] = math::Gelu(x[i]);
-      }
-    });
-    return absl::OkStatus();
+    const Tensor& x = ctx.input(0);
+    LoopBlock row;
+    row.columns = x.num_elements();
+    row.data[1] = x.address();
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.ForwardOrAllocateOutput({0}, 0, x.shape()));
+    row.data[0] = y->address();
+    row.column_stride[0] = row.column_stride[1] = sizeof(float);
+    return row.columns == 0 ? absl::OkStatus() : gelu_->RunRow(ctx, row);
   }
 
  private:
-  const bool approximate_;
+  const std::unique_ptr<Elementwise> gelu_;
 };
-REGISTER_KERNEL("_Gelu", kCpu, GeluKernel);
+REGISTER_KERNEL("_Gelu", DevicesOf<Elementwise>, GeluKernel);
 
 }  // namespace
 }  // namespace tessera

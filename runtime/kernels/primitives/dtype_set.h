@@ -51,7 +51,7 @@ using TypeTag = std::type_identity<T>;
 
 // Calls visit(TypeTag<T>) for each T that stores a dtype of the set.
 template <DTypeSet kTypes, typename Visitor>
-void ForEachType(Visitor visit) {
+constexpr void ForEachType(Visitor visit) {
   auto one = [&]<typename T>(TypeTag<T> t) {
     if constexpr (Contains(kTypes, DTypeOf<T>)) visit(t);
   };

@@ -1,7 +1,7 @@
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
 
 #define TESSERA_VECTOR_ABI avx512
-#include "runtime/kernels/primitives/cpu/vector_math.h"
+#include "runtime/kernels/primitives/math/elementary_functions.h"
 
 namespace tessera {
 namespace {

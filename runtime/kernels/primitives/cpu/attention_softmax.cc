@@ -7,7 +7,7 @@
 #define TESSERA_VECTOR_ABI avx2
 #endif
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
-#include "runtime/kernels/primitives/cpu/vector_math.h"
+#include "runtime/kernels/primitives/math/elementary_functions.h"
 
 namespace tessera::TESSERA_VECTOR_ABI {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "runtime/kernels/primitives/cpu/typed_reduction.h"
-#include "runtime/kernels/primitives/cpu/vector_math.h"
+#include "runtime/kernels/primitives/math/elementary_functions.h"
 #include "runtime/kernels/primitives/reducers.h"
 
 namespace tessera {

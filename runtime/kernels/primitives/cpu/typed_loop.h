@@ -13,20 +13,8 @@
 
 namespace tessera {
 
-// What function F of T, which returns R, stores: its own F::Result if it has one; T for integers
-// that C++ promoted; else R as it is (bool of a comparison, the real part of a complex number).
-template <typename F, typename T, typename R>
-struct StoredResultOf {
-  using type = std::conditional_t<
-      std::is_arithmetic_v<R> && std::is_arithmetic_v<T> && !std::is_same_v<R, bool>, T, R>;
-};
-template <typename F, typename T, typename R>
-requires requires { typename F::Result; }
-struct StoredResultOf<F, T, R> {
-  using type = typename F::Result;
-};
-template <typename F, typename T, typename R>
-using StoredResult = typename StoredResultOf<F, T, R>::type;
+// A loop over a block of operands of certain types.
+using LoopFn = void (*)(const LoopBlock&);
 
 // Element types that get vectorised forms; the others are rare and make do with one plain loop.
 template <typename T>
@@ -39,10 +27,19 @@ T& ElementAt(char* data, int64_t offset) {
   return *reinterpret_cast<T*>(data + offset);
 }
 
+// Scalars are what small models compute with: one element does without the forms below.
+inline bool IsOneElement(const LoopBlock& b) { return b.columns == 1 && b.rows == 1; }
+
 // z = f(x)
 template <typename F, typename R, typename X>
 void UnaryLoop(const LoopBlock& b) {
   const F f{};
+  if constexpr (kVectorised<X>) {
+    if (IsOneElement(b)) {
+      ElementAt<R>(b.data[0], 0) = static_cast<R>(f(ElementAt<const X>(b.data[1], 0)));
+      return;
+    }
+  }
   for (int64_t row = 0; row < b.rows; ++row) {
     char* const z = b.data[0] + row * b.row_stride[0];
     char* const x = b.data[1] + row * b.row_stride[1];
@@ -66,6 +63,13 @@ void UnaryLoop(const LoopBlock& b) {
 template <typename F, typename R, typename X, typename Y>
 void BinaryLoop(const LoopBlock& b) {
   const F f{};
+  if constexpr (kVectorised<X>) {
+    if (IsOneElement(b)) {
+      ElementAt<R>(b.data[0], 0) =
+          static_cast<R>(f(ElementAt<const X>(b.data[1], 0), ElementAt<const Y>(b.data[2], 0)));
+      return;
+    }
+  }
   const int64_t sz = b.column_stride[0], sx = b.column_stride[1], sy = b.column_stride[2];
   for (int64_t row = 0; row < b.rows; ++row) {
     char* const z = b.data[0] + row * b.row_stride[0];
@@ -141,6 +145,20 @@ void TernaryLoop(const LoopBlock& b) {
                            ElementAt<const Y>(y, i * sy)));
     }
   }
+}
+
+// True if Check is true for an element of the operand, whose type is T.
+template <typename Check, typename T>
+bool AnyFails(const LoopBlock& b, int operand) {
+  const Check fails{};
+  const int64_t step = b.column_stride[operand], row_step = b.row_stride[operand];
+  const int64_t columns = step == 0 ? 1 : b.columns, rows = row_step == 0 ? 1 : b.rows;
+  bool any = false;
+  for (int64_t row = 0; row < rows; ++row) {
+    char* const x = b.data[operand] + row * row_step;
+    for (int64_t i = 0; i < columns; ++i) any |= fails(ElementAt<const T>(x, i * step));
+  }
+  return any;
 }
 
 }  // namespace tessera

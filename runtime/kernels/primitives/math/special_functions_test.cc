@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "gtest/gtest.h"
-#include "runtime/kernels/primitives/cpu/bessel_functions.h"
-#include "runtime/kernels/primitives/cpu/gamma_functions.h"
-#include "runtime/kernels/primitives/cpu/integral_functions.h"
+#include "runtime/kernels/primitives/math/bessel_functions.h"
+#include "runtime/kernels/primitives/math/gamma_functions.h"
+#include "runtime/kernels/primitives/math/integral_functions.h"
 
 namespace tessera::special {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/vector_math.h"
+#include "runtime/kernels/primitives/math/elementary_functions.h"
 
 #include <functional>
 #include <random>
@@ -30,7 +30,7 @@ double WorstError(const std::function<float(float)>& function,
       6)                                                                                          \
       << #function
 
-TEST(VectorMathTest, AgreesWithTheLibrary) {
+TEST(ElementaryFunctionsTest, AgreesWithTheLibrary) {
   EXPECT_ACCURATE(Exp, std::exp(x), -87, 88);
   EXPECT_ACCURATE(ExpOfNegative, std::exp(x), -87, 0);
   EXPECT_ACCURATE(Log, std::log(x), 0, 3);
@@ -49,7 +49,7 @@ TEST(VectorMathTest, AgreesWithTheLibrary) {
                   10);
 }
 
-TEST(VectorMathTest, KeepsTheEndsOfTheRange) {
+TEST(ElementaryFunctionsTest, KeepsTheEndsOfTheRange) {
   EXPECT_EQ(Exp(kInf), kInf);
   EXPECT_EQ(Exp(100.0f), kInf);
   EXPECT_EQ(Exp(-kInf), 0);
@@ -79,7 +79,7 @@ TEST(VectorMathTest, KeepsTheEndsOfTheRange) {
   EXPECT_EQ(ApproximateGelu(-1e30f), 0);
 }
 
-TEST(VectorMathTest, FadesOutBelowTheLeastNumber) {
+TEST(ElementaryFunctionsTest, FadesOutBelowTheLeastNumber) {
   const float least = std::numeric_limits<float>::min();
   for (float x = 87.4f; x < 95; x += 0.001f) {
     ASSERT_GE(ExpOfNegative(-x), 0) << x;
@@ -91,7 +91,7 @@ TEST(VectorMathTest, FadesOutBelowTheLeastNumber) {
   }
 }
 
-TEST(VectorMathTest, HandsOnNaN) {
+TEST(ElementaryFunctionsTest, HandsOnNaN) {
   for (float (*function)(float) :
        std::initializer_list<float (*)(float)>{Exp, ExpOfNegative, Log, Expm1, Log1p, Tanh, Sigmoid,
                                                Softplus, Erf, Erfc, Gelu, ApproximateGelu}) {
@@ -99,7 +99,7 @@ TEST(VectorMathTest, HandsOnNaN) {
   }
 }
 
-TEST(VectorMathTest, IsExactAboutZero) {
+TEST(ElementaryFunctionsTest, IsExactAboutZero) {
   EXPECT_EQ(Expm1(1e-30f), 1e-30f);
   EXPECT_EQ(Log1p(1e-30f), 1e-30f);
   EXPECT_EQ(Tanh(1e-30f), 1e-30f);

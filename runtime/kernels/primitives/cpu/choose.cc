@@ -1,0 +1,35 @@
+#include "runtime/kernels/primitives/choose.h"
+
+#include <utility>
+
+#include "runtime/kernels/primitives/cpu/strided_loop.h"
+#include "runtime/kernels/primitives/cpu/typed_loop.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/elementwise/choose.h"
+
+namespace tessera {
+namespace {
+
+template <typename T>
+constexpr LoopFn ChooseLoop() {
+  return &TernaryLoop<functors::Choose, T, bool, T, T>;
+}
+
+LoopFn FindLoop(DType dtype) {
+  return VisitStorageType(dtype, []<typename T>() {
+    // Signed integers have vectorised loops.
+    if constexpr (std::is_same_v<T, uint32_t>) return ChooseLoop<int32_t>();
+    if constexpr (std::is_same_v<T, uint64_t>) return ChooseLoop<int64_t>();
+    return ChooseLoop<T>();
+  });
+}
+
+absl::Status RunChoose(KernelContext& ctx, DType dtype, StridedOperands& operands) {
+  RunStridedLoop(std::move(operands), ctx.pool(), IsTriviallyCopyable(dtype) ? 0.5 : 10,
+                 *FindLoop(dtype));
+  return absl::OkStatus();
+}
+REGISTER_PRIMITIVE(Choose, kCpu, RunChoose);
+
+}  // namespace
+}  // namespace tessera

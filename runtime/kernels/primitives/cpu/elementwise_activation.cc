@@ -1,0 +1,9 @@
+#include "runtime/kernels/primitives/cpu/elementwise.h"
+#include "runtime/kernels/primitives/elementwise/activation.h"
+
+namespace tessera {
+
+REGISTER_CPU_ELEMENTWISE(functors::kActivationOps);
+REGISTER_CPU_ELEMENTWISE(functors::kGeluFunctions);
+
+}  // namespace tessera

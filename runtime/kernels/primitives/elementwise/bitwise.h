@@ -1,0 +1,71 @@
+// Operations on the bits of integers.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/kernels/primitives/elementwise/declaration.h"
+
+namespace tessera::functors {
+
+struct BitwiseAnd {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
+    return x & y;
+  }
+};
+struct BitwiseOr {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
+    return x | y;
+  }
+};
+struct BitwiseXor {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
+    return x ^ y;
+  }
+};
+struct Invert {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T operator()(T x) const {
+    return ~x;
+  }
+};
+struct PopulationCount {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION uint8_t operator()(T x) const {
+    return static_cast<uint8_t>(device_std::popcount(static_cast<std::make_unsigned_t<T>>(x)));
+  }
+};
+
+// A distance out of range counts as the nearest one in range.
+template <typename T>
+TESSERA_DEVICE_FUNCTION int ShiftDistance(T y) {
+  constexpr int kLast = static_cast<int>(sizeof(T)) * 8 - 1;
+  if (y < 0) return 0;
+  return y > kLast ? kLast : static_cast<int>(y);
+}
+
+struct LeftShift {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) << ShiftDistance(y));
+  }
+};
+// Keeps the sign.
+struct RightShift {
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
+    return x >> ShiftDistance(y);
+  }
+};
+
+inline constexpr std::tuple kBitwiseOps{
+    Binary<BitwiseAnd, kInteger>("BitwiseAnd"),          Binary<BitwiseOr, kInteger>("BitwiseOr"),
+    Binary<BitwiseXor, kInteger>("BitwiseXor"),          Binary<LeftShift, kInteger>("LeftShift"),
+    Binary<RightShift, kInteger>("RightShift"),          Unary<Invert, kInteger>("Invert"),
+    Unary<PopulationCount, kInteger>("PopulationCount"),
+};
+
+}  // namespace tessera::functors
