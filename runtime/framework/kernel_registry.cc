@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/framework/library_load.h"
 
 namespace tessera {
 namespace {
@@ -221,7 +222,14 @@ KernelBuilder& KernelBuilder::Priority(int priority) {
 }
 
 KernelRegistration::KernelRegistration(KernelBuilder& builder) {
-  KernelRegistry::Global().Register(std::move(builder.def_));
+  LibraryLoad* const load = LibraryLoad::Current();
+  if (load == nullptr) {
+    KernelRegistry::Global().Register(std::move(builder.def_));
+    return;
+  }
+  // A shared pointer, because a std::function must be copyable.
+  auto kernel = std::make_shared<std::unique_ptr<KernelDef>>(std::move(builder.def_));
+  load->AddKernel([kernel] { KernelRegistry::Global().Register(std::move(*kernel)); });
 }
 
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "runtime/framework/library_load.h"
 
 extern "C" const int TESSERA_OP_ABI_SYMBOL = TESSERA_OP_ABI;
 
@@ -280,6 +281,10 @@ std::vector<const OpDef*> OpRegistry::All() const {
 }
 
 OpRegistration::OpRegistration(OpBuilder& builder) {
+  if (LibraryLoad* const load = LibraryLoad::Current(); load != nullptr) {
+    load->AddOp(std::move(builder));
+    return;
+  }
   absl::Status status = OpRegistry::Global().Register(std::move(builder));
   CHECK(status.ok()) << status.ToString();
 }

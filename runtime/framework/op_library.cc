@@ -4,25 +4,20 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status.h"
-#include "runtime/framework/op.h"
+#include "runtime/framework/library_load.h"
+#include "runtime/framework/op_abi.h"
 
 namespace tessera {
 namespace {
 
 constexpr absl::string_view kRemedy =
     "; rebuild it against the headers of this server (docs/custom-ops.md)";
-
-std::set<std::string> RegisteredOps() {
-  std::set<std::string> names;
-  for (const OpDef* op : OpRegistry::Global().All()) names.insert(op->name);
-  return names;
-}
 
 // Returns the ABI number at the end of the symbol that the library refers to (see op_abi.h), and ""
 // if it refers to none. Symbols stand in the file as plain text. Returns nothing if the file cannot
@@ -55,17 +50,21 @@ absl::StatusOr<std::vector<std::string>> LoadOpLibrary(const std::string& path) 
   static absl::Mutex* const mu = new absl::Mutex;
   absl::MutexLock lock(mu);
   RETURN_IF_ERROR(CheckAbi(path));
-  const std::set<std::string> before = RegisteredOps();
-  if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+  // Libraries whose ops were refused, by handle. They stay loaded, so loading one again runs
+  // nothing.
+  static auto* const refused = new std::map<void*, absl::Status>;
+  LibraryLoad load;
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
     const char* const reason = dlerror();
     return absl::InvalidArgumentError(
         absl::StrCat("cannot load op library ", path, ": ", reason, kRemedy));
   }
-  std::vector<std::string> added;
-  for (const std::string& name : RegisteredOps()) {
-    if (!before.contains(name)) added.push_back(name);
-  }
-  return added;
+  if (const auto it = refused->find(library); it != refused->end()) return it->second;
+  absl::StatusOr<std::vector<std::string>> added = load.Apply();
+  if (added.ok()) return added;
+  return (*refused)[library] =
+             Annotate(added.status(), absl::StrCat("cannot load op library ", path, ": "));
 }
 
 }  // namespace tessera

@@ -68,6 +68,21 @@ TEST(OpLibraryTest, ALibraryOfOtherHeadersIsRefusedBeforeItRuns) {
   EXPECT_EQ(OpRegistry::Global().Find("FromOtherHeaders"), nullptr);
 }
 
+TEST(OpLibraryTest, ALibraryThatDeclaresAnOpAgainIsRefusedAsAWhole) {
+  ASSERT_TRUE(LoadOpLibrary(kLibrary).ok());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto added = LoadOpLibrary("tests/custom_op/libtaken_name.so");
+    EXPECT_EQ(added.status().code(), absl::StatusCode::kAlreadyExists);
+    EXPECT_THAT(std::string(added.status().message()),
+                AllOf(HasSubstr("libtaken_name.so"),
+                      HasSubstr("op 'ZeroOut' is declared already; give the op another name")));
+  }
+  EXPECT_EQ(OpRegistry::Global().Find("NotTaken"), nullptr);
+  EXPECT_FALSE(KernelRegistry::Global().HasKernel("NotTaken"));
+  EXPECT_EQ(OpRegistry::Global().Find("ZeroOut")->inputs.size(), 1)
+      << "the first declaration stays";
+}
+
 TEST(OpLibraryTest, ALibraryWithoutAnAbiNumberIsRefused) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/libold.so");
   std::ofstream(path) << "\177ELF of another age";
