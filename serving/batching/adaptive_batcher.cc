@@ -31,7 +31,7 @@ void AdaptiveBatcher::WaitingChanged(bool any) { anyone_waits_.store(any); }
 
 absl::Status AdaptiveBatcher::Run(BatchLane& lane, int64_t rows, const RunOptions& options,
                                   absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
-  // Who waits goes first.
+  // Requests that wait already go first.
   if (!anyone_waits_.load() && TakeSlot()) {
     absl::Cleanup release = [this] { ReleaseSlot(); };
     return lane.executor().callable().Run(options, feeds, fetches);
@@ -43,7 +43,7 @@ void AdaptiveBatcher::Dispatch() {
   DueBatch due;
   absl::Time next_due;
   while (any_waiting() && TakeSlot()) {
-    // All that waits is due.
+    // In this mode each waiting request is due.
     if (!TakeDue(absl::InfiniteFuture(), &due, &next_due)) {
       free_slots_.fetch_add(1);
       return;

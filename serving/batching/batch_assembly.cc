@@ -16,7 +16,7 @@ using Dims = absl::InlinedVector<int64_t, 6>;
 
 bool IsMergeable(DType dtype) { return IsTriviallyCopyable(dtype) || dtype == DType::kString; }
 
-// Elements of any trivially copyable type of this size.
+// Stands for any trivially copyable type of this size.
 template <size_t kSize>
 using Element = std::array<std::byte, kSize>;
 
@@ -62,7 +62,7 @@ void CopyRows(const Tensor& source, int64_t begin, int64_t end, Tensor& target, 
             absl::MakeConstSpan(to));
 }
 
-// Rows [begin, end) of `source` to row `target_row` on.
+// Copies rows [begin, end) of `source` to `target`, from row `target_row` on.
 void CopyRowsOfAnyType(const Tensor& source, int64_t begin, int64_t end, Tensor& target,
                        int64_t target_row) {
   const int64_t row_elements = target.num_elements() / target.dim(0);
@@ -83,7 +83,8 @@ void CopyRowsOfAnyType(const Tensor& source, int64_t begin, int64_t end, Tensor&
   }
 }
 
-// The shape that holds all: the largest of each dimension, and `rows`.
+// Returns the shape that holds all ranges: `rows` rows, and the largest size in each other
+// dimension.
 absl::StatusOr<Shape> MergedShape(absl::Span<const TensorRows> ranges, size_t index, int64_t rows) {
   Dims dims(ranges[0].tensors[index].rank(), 0);
   for (const TensorRows& range : ranges) {

@@ -10,7 +10,7 @@
 namespace tessera::serving {
 namespace {
 
-// True if the run failed for what it was given, so that another composition may succeed.
+// Returns whether the inputs may have made the run fail, so that another composition may succeed.
 bool MayBeOnePartsFault(const absl::Status& status) {
   return !absl::IsDeadlineExceeded(status) && !absl::IsCancelled(status);
 }

@@ -5,7 +5,7 @@
 namespace tessera::serving {
 namespace {
 
-// As tensorflow_model_server has it: the label is there, its value empty.
+// tensorflow_model_server has this label with an empty value, too.
 constexpr absl::string_view kThreadPool = "";
 
 }  // namespace

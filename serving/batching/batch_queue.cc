@@ -30,7 +30,7 @@ absl::Status BatchQueue::CheckSpace(int64_t rows) const {
                                                " batches enqueued and max_enqueued_batches is ",
                                                options_.queue_limit()));
   }
-  // Not multiplied: limits may be huge.
+  // A division, because the product of two large limits could overflow.
   const int64_t limit = options_.run_limit();
   if ((rows - open_rows + limit - 1) / limit <= more_batches) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(

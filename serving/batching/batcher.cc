@@ -11,15 +11,16 @@
 namespace tessera::serving {
 namespace {
 
-// How long a late request stays in the queue: gRPC's clients watch their deadlines themselves and
-// know DEADLINE_EXCEEDED; what the queue says is for those who do not, and should come second.
+// How long a request stays in the queue after its deadline. Clients of gRPC watch their deadlines
+// themselves and then report DEADLINE_EXCEEDED. The error of the queue is for other clients, and
+// must not arrive first.
 constexpr absl::Duration kGrace = absl::Milliseconds(20);
 
 absl::Status Cancelled() {
   return absl::CancelledError("cancelled while waiting in the batching queue");
 }
 
-// The outputs of a task whose parts have all succeeded.
+// Returns the outputs of a task whose parts have all succeeded.
 absl::StatusOr<std::vector<Tensor>> JoinResults(BatchTask& task) {
   std::vector<BatchTask::Result>& results = task.results;
   if (results.size() == 1) return std::move(results[0].outputs);
@@ -87,7 +88,7 @@ absl::Status Batcher::Await(BatchLane& lane, BatchTask& task) {
     if (task.deadline + kGrace <= absl::Now() && Withdraw(lane, task)) {
       return absl::ResourceExhaustedError(kLateInQueue);
     }
-    // What runs already ends by the deadline of its batch.
+    // A part that runs already ends by the deadline of its batch.
     const bool may_leave = task.parts_taken == 0;
     task.changed.WaitWithDeadline(&mu_,
                                   may_leave ? task.deadline + kGrace : absl::InfiniteFuture());

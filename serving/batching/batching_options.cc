@@ -7,7 +7,7 @@
 namespace tessera::serving {
 namespace {
 
-// What stands for "no limit": small enough that a few of them can be added.
+// Stands for "no limit". It is small enough that a sum of a few of them cannot overflow.
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 
 }  // namespace
@@ -63,7 +63,7 @@ int64_t BatchingOptions::PaddedRows(int64_t rows) const {
 std::vector<int64_t> BatchingOptions::LikelyRows() const {
   const int64_t limit = run_limit();
   std::vector<int64_t> likely;
-  // Runs take the first size that is large enough: a smaller one behind it is never taken.
+  // A run takes the first size that is large enough, and so never a smaller one that comes later.
   for (const int64_t size : allowed_batch_sizes) {
     if (!likely.empty() && likely.back() >= limit) break;
     if (size > (likely.empty() ? 0 : likely.back())) likely.push_back(size);

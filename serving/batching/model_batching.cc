@@ -13,7 +13,7 @@ BatchExecutor::LoneRuns LoneRunsOf(BatchingRules rules) {
                                          : BatchExecutor::LoneRuns::kUnchanged;
 }
 
-// The first dimension that all have.
+// Returns the size of the first dimension, which must be that of all feeds.
 absl::StatusOr<int64_t> CountRows(absl::Span<const Tensor> feeds) {
   for (const Tensor& feed : feeds) {
     if (feed.rank() == 0) {
@@ -67,7 +67,7 @@ class ModelBatching::BatchedCallable : public Callable {
   void Drain() const { version_->batcher->Drain(lane_); }
 
  private:
-  // As a batch of one request.
+  // Runs one request as a batch of its own.
   absl::Status RunHere(int64_t rows, const RunOptions& options, absl::Span<const Tensor> feeds,
                        std::vector<Tensor>* fetches) const {
     BatchTask task;

@@ -29,7 +29,7 @@ absl::Status PooledBatcher::Run(BatchLane& lane, int64_t rows, const RunOptions&
   return RunQueued(lane, rows, options, feeds, fetches);
 }
 
-// A thread that wakes looks at all lanes, so it does not matter which one this wakes.
+// Any thread can be woken, because a thread that wakes looks at all lanes.
 void PooledBatcher::BatchQueued() { work_.Signal(); }
 
 // Batches are never given to the threads of requests.
@@ -55,7 +55,7 @@ void PooledBatcher::RunThread(const std::string& name) {
       work_.WaitWithDeadline(&mu_, next_due);
       continue;
     }
-    // A request that was split adds several batches, and wakes one thread.
+    // A request that was split adds several batches but wakes only one thread.
     if (any_waiting()) work_.Signal();
     mu_.Unlock();
     due.lane->executor().Execute(absl::Now(), &due.batch);

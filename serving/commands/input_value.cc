@@ -15,7 +15,8 @@
 namespace tessera::serving {
 namespace {
 
-// That the text is one value and nothing else: what decodes it reads on where a value ends.
+// Checks that the text is one value and nothing else. The decoder would ignore text after the
+// value.
 absl::Status CheckJson(absl::string_view json, DType dtype) {
   rapidjson::MemoryStream stream(json.data(), json.size());
   rapidjson::Reader reader;

@@ -1,4 +1,4 @@
-// tessera: one binary, a command each for what it does.
+// tessera: one binary whose first argument is a command.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -55,8 +55,9 @@ int Main(int argc, char** argv) {
 }  // namespace tessera::serving
 
 int main(int argc, char** argv) {
-  // Debian builds absl with its search for deadlocks, which enters every lock that is taken, gRPC's
-  // too, into a graph under one spin lock of the process: a third of what a small request costs.
+  // Debian builds absl with deadlock detection, which enters every lock that is taken, those of
+  // gRPC included, into a graph under one spin lock. It would be a third of the cost of a small
+  // request.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return tessera::serving::Main(argc, argv);
 }

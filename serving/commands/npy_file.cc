@@ -17,7 +17,7 @@ absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a .npy file: ", what));
 }
 
-// The text after "'key':" in the header, which is a Python dictionary in one line.
+// Returns the text after "'key':" in the header, which is a Python dictionary in one line.
 absl::StatusOr<absl::string_view> FindValue(absl::string_view header, absl::string_view key) {
   const size_t at = header.find(absl::StrCat("'", key, "':"));
   if (at == header.npos) return Malformed(absl::StrCat("its header has no '", key, "'"));
@@ -83,7 +83,7 @@ absl::StatusOr<DType> TypeOf(const Header& header) {
       absl::StrCat("arrays with elements of type '", type, "' cannot be read"));
 }
 
-// Where element `index`, counted in row-major order, lies among those of the file.
+// Returns the position in the file of element `index`, counted in row-major order.
 int64_t FileIndex(const Header& header, int64_t index) {
   if (!header.fortran_order) return index;
   int64_t result = 0;

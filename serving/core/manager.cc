@@ -12,12 +12,13 @@
 namespace tessera::serving {
 namespace {
 
-// How often a version that is to be unloaded is looked at for its last handle's end.
+// The interval at which a version that is to be unloaded is checked for remaining handles.
 constexpr absl::Duration kDrainInterval = absl::Milliseconds(5);
 
-// Before there are requests to yield to, a load that waits for its disk should keep no core idle.
+// The number of first loads for each core. It is above one because a load that waits for its disk
+// should not keep a core idle while there are no requests to yield to.
 constexpr int kFirstLoadsPerCore = 4;
-// Tries until the pause between them has grown to its full length.
+// The number of retries until the pause between them, which doubles, has its full length.
 constexpr int kFirstPauseHalvings = 4;
 
 int Cores() { return std::max(1u, std::thread::hardware_concurrency()); }
@@ -84,7 +85,7 @@ struct AspiredVersionsManager::Version {
 struct AspiredVersionsManager::Name {
   std::string name;
   std::map<int64_t, std::unique_ptr<Version>> versions;
-  // Aspired again while being unloaded: to be added once that is done.
+  // Versions that were aspired again while they are unloaded. They are added once that is done.
   std::map<int64_t, ServableData<std::unique_ptr<Loader>>> waiting;
 };
 
@@ -132,7 +133,7 @@ void AspiredVersionsManager::SetAspiredVersions(absl::string_view name,
     if (version->aspired) aspired_before.insert(number);
     version->aspired = false;
   }
-  // Loaders that are not needed die with `versions`, after the lock.
+  // Loaders that are not needed are destroyed with `versions`, after the lock is released.
   std::map<int64_t, ServableData<std::unique_ptr<Loader>>> waiting;
   for (ServableData<std::unique_ptr<Loader>>& data : versions) {
     const int64_t number = data.id.version;
@@ -162,7 +163,7 @@ bool AspiredVersionsManager::AspireAgain(Version& version, bool was_aspired,
     case Phase::kUnloading:
       return true;
     case Phase::kEnded:
-      // One that was not aspired is forgotten; the loop has not come to it yet.
+      // A version that is no longer aspired is dropped; the loop has not reached it yet.
       if (!was_aspired || changed) return true;
       break;
     case Phase::kRetrying:
@@ -337,7 +338,7 @@ void AspiredVersionsManager::Load(Version& version) {
   absl::MutexLock lock(&mu_);
   const bool changed = version.next_loader != nullptr && version.aspired;
   if (changed && status.ok()) {
-    // Perhaps made half from old files and half from new ones. Rare, and nobody has it yet.
+    // The version may mix old files with new ones. Nobody has a handle to it yet.
     version.loader->Unload();
     memory_.Release(version.id());
     status = absl::AbortedError("the version's files changed while it was loaded");
@@ -390,7 +391,7 @@ absl::Status AspiredVersionsManager::TryLoad(Version& version) {
     version.memory = *memory;
     version.had_no_room = !reserved.ok();
     if (!reserved.ok()) return reserved;
-    // A load that is tried again has been in this state all along.
+    // A load that is retried has been in this state since its first try.
     if (!std::exchange(version.announced_loading, true)) PublishState(version, State::kLoading);
   }
   const absl::Status status = version.loader->Load();
@@ -437,7 +438,7 @@ void AspiredVersionsManager::CheckHealth() {
 
 void AspiredVersionsManager::StartDraining(Version& version) {
   version.phase = Version::Phase::kDraining;
-  // Whoever learns of the event must not be given the version any more.
+  // A request that comes after the event must not get this version any more.
   PublishServingMap();
   version.loader->BeginDraining();
   PublishState(version, State::kUnloading);
@@ -469,9 +470,9 @@ void AspiredVersionsManager::ScheduleTrim() {
 
 void AspiredVersionsManager::End(Version& version, absl::Status health) {
   version.phase = Version::Phase::kEnded;
-  // One that had no room has nothing to let go of, and is loaded once there is.
+  // A version without room has loaded nothing, and keeps its loader for a later try.
   if (version.loader != nullptr && !version.had_no_room) {
-    // What a loader of a failed load still holds may be large; let go of it outside the lock.
+    // The loader of a failed load may still hold much memory, so it is destroyed outside the lock.
     unload_pool_.Schedule([loader = std::shared_ptr<Loader>(std::move(version.loader))] {});
   }
   PublishState(version, State::kEnd, std::move(health));
@@ -511,7 +512,8 @@ const AspiredVersionsManager::Served* AspiredVersionsManager::Pin(
       found = *version;
     }
     *stripe = &found->holders.ThreadStripe();
-    // Counted before the section ends: whoever hides the version waits for that, then sees it.
+    // Counted within the section: a thread that hides the version waits for its end, and so sees
+    // the count.
     (*stripe)->holders.fetch_add(1, std::memory_order_relaxed);
     return found;
   });

@@ -1,4 +1,4 @@
-// Cost of Acquire() and release: alone, from several threads, and while versions switch.
+// Measures Acquire() and release on one thread, on several threads, and while versions switch.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -63,7 +63,7 @@ void BM_AcquireSpecific(benchmark::State& state) {
 }
 BENCHMARK(BM_AcquireSpecific);
 
-// A manager one of whose models gets a new version a thousand times a second.
+// A manager in which one model gets a new version a thousand times a second.
 class SwitchingManager {
  public:
   SwitchingManager() : manager_({}) {

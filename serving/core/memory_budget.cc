@@ -55,7 +55,7 @@ int64_t MemoryBudget::in_use() const {
   return in_use_;
 }
 
-// Without overflow, whatever a loader estimates.
+// Subtracts, because a sum with the estimate of a loader could overflow.
 bool MemoryBudget::FitsLocked(const MemoryEstimate& estimate) const {
   return limit_ <= 0 || estimate.total() <= limit_ - in_use_;
 }

@@ -14,8 +14,8 @@ size_t BucketOf(absl::Span<const double> bounds, double sample) {
   return std::upper_bound(bounds.begin(), bounds.end(), sample) - bounds.begin();
 }
 
-// The library's family of this name, which the first call creates. The library compares the name
-// with those of all families, so families without cells are not told to it.
+// Returns the family of this name in the library. The first call creates it. The library compares
+// the name with those of all families, so families without cells are not created.
 template <typename Kept>
 prometheus::Family<Kept>& KeptFamily(const MetricDeclaration& declaration) {
   const auto registered = [&](auto builder) -> prometheus::Family<Kept>& {
@@ -30,7 +30,7 @@ prometheus::Family<Kept>& KeptFamily(const MetricDeclaration& declaration) {
   }
 }
 
-// The library's cell of these labels, which the first call creates.
+// Returns the cell of these labels in the library. The first call creates it.
 template <typename Kept>
 Kept& KeptCell(const MetricDeclaration& declaration, const prometheus::Labels& labels) {
   if constexpr (std::is_same_v<Kept, prometheus::Histogram>) {
@@ -118,14 +118,14 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
       !std::all_of(values.begin(), values.end(), [](auto v) { return v == "other"; })) {
     return Get(std::vector<absl::string_view>(declaration_.labels.size(), "other"));
   }
-  // Several threads at once may exceed the limit by their number.
+  // Threads that run this at the same time may exceed the limit by one cell each.
   num_cells_.fetch_add(1, std::memory_order_relaxed);
   auto node = std::make_unique<Node>();
   for (const absl::string_view value : values) node->values.emplace_back(value);
   node->cell = MakeCell(node->values);
   node->next = head;
   while (!list.compare_exchange_weak(head, node.get(), std::memory_order_acq_rel)) {
-    // Another thread was faster, maybe with the same values.
+    // Another thread has added a cell in the meantime, perhaps for the same values.
     if (const Node* found = Find(head, values)) return *found->cell;
     node->next = head;
   }

@@ -1,4 +1,4 @@
-// What the path of a request pays for its metrics, here and with prometheus-cpp alone. Run with
+// Measures what metrics cost a request, here and with prometheus-cpp alone. Run it with
 // --benchmark_enable_random_interleaving, and compare CPU times.
 #include <benchmark/benchmark.h>
 
@@ -7,7 +7,7 @@
 namespace tessera::serving {
 namespace {
 
-// The metrics of both, made once.
+// The metrics of both libraries.
 struct Metrics {
   const std::vector<double> bounds = ExponentialBounds(10, 1.8, 33);
   MetricsRegistry registry;

@@ -23,7 +23,7 @@ struct Slots {
   std::vector<ReaderSlot*> slots ABSL_GUARDED_BY(mu);
 };
 
-// Never destroyed: threads may end after main() has.
+// Never destroyed, because threads may end after main() has.
 Slots& AllSlots() {
   static Slots* const slots = new Slots;
   return *slots;
@@ -49,7 +49,8 @@ class Registration {
 
 }  // namespace
 
-// The kernel is asked before main(): once there are several threads, it takes it milliseconds.
+// Registers before main(), because the system call takes milliseconds once there are several
+// threads.
 std::atomic<bool> readers_need_no_fence{Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0};
 
 ReaderSlot& ThreadSlot() {
@@ -60,7 +61,8 @@ ReaderSlot& ThreadSlot() {
 void Synchronize() {
   Slots& all = AllSlots();
   absl::MutexLock lock(&all.mu);
-  // Makes the marks of readers on other cores visible here, or this thread's new pointer there.
+  // After the barrier, either this thread sees the marks of readers on other cores, or those
+  // readers see the new pointer.
   if (readers_need_no_fence.load()) Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   for (const ReaderSlot* slot : all.slots) {
     const uint64_t seen = slot->sections.load(std::memory_order_seq_cst);

@@ -16,7 +16,7 @@ namespace tessera::serving {
 namespace {
 
 constexpr char kSignatureDefField[] = "signature_def";
-// The value of runtime_latency's `runtime` label that dashboards select.
+// The value of the label `runtime` of runtime_latency that dashboards select.
 constexpr char kRuntime[] = "TF1";
 
 std::vector<double> LatencyBounds() { return ExponentialBounds(10, 1.8, 33); }
@@ -26,7 +26,7 @@ void ToProto(const absl::Status& status, tensorflow::serving::StatusProto* proto
   proto->set_error_message(std::string(status.message()));
 }
 
-// Runs `run` and, if it went well, records its time.
+// Runs `run` and records its time if it succeeds.
 template <typename Run>
 absl::Status Timed(HistogramFamily* family, absl::string_view model, absl::string_view api,
                    Run&& run) {
@@ -52,7 +52,8 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, P
                                             ExponentialBounds(1, 2, 15))),
       example_count_total_(
           metrics->AddCounter("/tensorflow/serving/request_example_count_total", {"model"})) {
-  // Shown by type alone, as upstream's page has it: this server never logs requests.
+  // The page shows the type of this metric and no values, because this server does not log
+  // requests.
   metrics->AddCounter("/tensorflow/serving/request_log_count", {"model_name", "status_code"});
 }
 

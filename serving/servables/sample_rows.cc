@@ -25,7 +25,7 @@ int64_t BytesAt(const SampleRequest& request, int64_t rows) {
   return static_cast<int64_t>(bytes) / request.inputs[0].dim(0) * rows;
 }
 
-// Requires HasRows() of both.
+// Returns whether two samples differ only in their numbers of rows. Requires HasRows() of both.
 bool AreAlike(const SampleRequest& a, const SampleRequest& b) {
   return a.signature_name == b.signature_name && a.output_filter == b.output_filter &&
          a.input_names == b.input_names && CanMerge(a.inputs, b.inputs, RowPadding::kNone);
@@ -35,7 +35,7 @@ bool AreAlike(const SampleRequest& a, const SampleRequest& b) {
 
 void ForEachAtRows(absl::Span<const SampleRequest> samples, absl::Span<const int64_t> rows,
                    int64_t max_bytes, absl::FunctionRef<void(const SampleRequest&)> visit) {
-  // One sample of those that differ in their number of rows alone, and the numbers there are.
+  // Samples that differ only in their numbers of rows: one of them, and the numbers of all.
   struct Kind {
     const SampleRequest* sample;
     std::vector<int64_t> known;

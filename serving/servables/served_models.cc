@@ -19,7 +19,7 @@ namespace {
 using tensorflow::serving::ModelConfig;
 using tensorflow::serving::ModelServerConfig;
 
-// A wait without limit tells every so often what it waits for.
+// The interval at which a wait without limit logs what it waits for.
 constexpr absl::Duration kWaitLogInterval = absl::Seconds(30);
 
 AspiredVersionsManager::Options WithBus(AspiredVersionsManager::Options options,
@@ -47,8 +47,8 @@ bool IsCancelled(const CallOptions& options) {
 
 absl::Status ShuttingDown() { return absl::CancelledError("the server is shutting down"); }
 
-// The first outcome of a model: its highest version that is available or failed after an event.
-// Failures of a model that was configured earlier, and left out since, are none of this one's.
+// Returns the first outcome of a model: its highest version that became available or failed after
+// an event. Failures before the event belong to an earlier configuration of the model.
 const ServableState* FirstOutcome(const ServableStateMonitor::AllStates& states,
                                   const std::string& name, uint64_t after_event) {
   auto it = states.find(name);
@@ -135,7 +135,7 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
       for (const std::string& name : ModelNames(*config_)) new_names.erase(name);
     }
   }
-  // A file with nothing but comments: leaves what is served, and may be filled later.
+  // A file with only comments changes nothing. It may be filled later.
   if (config.config_case() == ModelServerConfig::CONFIG_NOT_SET) return absl::OkStatus();
   RETURN_IF_ERROR(CheckLabels(config));
 
@@ -172,7 +172,7 @@ absl::StatusOr<std::unique_ptr<Loader>> ServedModels::MakeLoader(
     if (platform == platform_of_.end()) {
       return absl::NotFoundError(absl::StrCat("model ", id.name, " is not configured"));
     }
-    // There is one: a configuration with another platform is refused.
+    // The factory exists, because a configuration with an unknown platform is refused.
     factory = &options_.platforms.at(platform->second);
   }
   return (*factory)(id, directory);
@@ -276,7 +276,7 @@ absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
   }
   absl::StatusOr<ModelHandle> model = manager_.Acquire<const Servable>(request);
   while (is_labelled && absl::IsNotFound(model.status())) {
-    // A configuration may have moved the label and let go of its old version since the look-up.
+    // A configuration may have moved the label and unloaded its old version since the look-up.
     ASSIGN_OR_RETURN(const int64_t version, VersionOfLabel(spec.name, *spec.label));
     if (version == *request.version) break;
     request.version = version;

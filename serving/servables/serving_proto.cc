@@ -49,7 +49,7 @@ absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input
   if (with_context) {
     input.example_list_with_context().context().AppendToString(&context);
   }
-  // Of at most 2 GiB each, so that the sum cannot overflow.
+  // An example has at most 2 GiB, so that the sum cannot overflow.
   int64_t bytes = examples.size() * static_cast<int64_t>(sizeof(std::string) + context.size());
   for (const tensorflow::Example& example : examples) {
     bytes += static_cast<int64_t>(example.ByteSizeLong());

@@ -32,8 +32,7 @@ bool ChecksumIsRight(absl::string_view data, const char* stored) {
   return ChecksumMatches(UnmaskCrc32c(ReadLittleEndian<uint32_t>(stored)), Crc32c(data));
 }
 
-absl::Status ReplayPredict(tensorflow::serving::PredictRequest request,
-                           const Servable& servable) {
+absl::Status ReplayPredict(tensorflow::serving::PredictRequest request, const Servable& servable) {
   const ProtoPredictRequest view(&request);
   auto input = [&](size_t i) { return view.DecodeInput(i); };
   PredictResult result;
@@ -63,12 +62,12 @@ int64_t RowsOf(const SampleRequest& request) {
   return rows;
 }
 
-// What the last run of a signature took.
+// The rows and the time of the last run of a signature.
 struct LastRun {
   int64_t rows = 1;
   absl::Duration time;
 
-  // Expected of a run of so many rows. Nothing if there was none yet.
+  // Returns the expected time of a run with `more` rows; zero before the first run.
   absl::Duration TimeFor(int64_t more) const {
     return time * (static_cast<double>(more) / static_cast<double>(rows));
   }
@@ -159,7 +158,7 @@ void WarmUp::Ask(const std::string& directory, const Servable& servable,
       ++num_answered;
     }
   };
-  // What nobody asked is nothing that a later version should expect.
+  // Requests that no client has sent do not become samples for the next version.
   const auto ask_unsampled = [&](const SampleRequest& request) { ask(request, false); };
   for (const SampleRequest& sample : samples) ask(sample, true);
   ForEachAtRows(samples, likely_rows, kMaxBatchBytes, ask_unsampled);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::string_view kPrefixes = "kmgt";
 
-// Bytes in a unit in lower case; 0 if there is no such unit.
+// Returns the bytes in a unit, which is in lower case; 0 if there is no such unit.
 double BytesInUnit(absl::string_view unit) {
   absl::ConsumeSuffix(&unit, "b");
   if (unit.empty()) return 1;

@@ -1,4 +1,4 @@
-// The YAML file of --config. yaml-cpp throws; nothing of that leaves this file.
+// The YAML file of --config. Exceptions of yaml-cpp do not leave this file.
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerO
 
 absl::Status ReadBatching(const std::string& path, YAML::Node node, ServerOptions* options) {
   options->enable_batching = true;
-  // The one key that is not of BatchingParameters.
+  // The only key that is not a field of BatchingParameters.
   if (node.IsMap() && node[kMode]) {
     const YAML::Node mode = node[kMode];
     if (!mode.IsScalar()) {
@@ -59,7 +59,7 @@ absl::Status ReadKey(const std::string& path, const YAML::Node& key, const YAML:
   if (name == kSsl) return YamlToProto(path, name, value, &options->ssl.emplace());
 
   std::vector<std::string> known = flags.names();
-  // These say what to do with the command line.
+  // These flags make sense on the command line only.
   for (const char* name_of_command_line : {"config", "version"}) {
     known.erase(std::remove(known.begin(), known.end(), name_of_command_line), known.end());
   }

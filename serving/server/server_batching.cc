@@ -94,7 +94,7 @@ absl::StatusOr<std::shared_ptr<RunWrapper>> ServerBatching::Wrap(const std::stri
   BatchingRules rules = BatchingRules::kStrict;
   if (settings_.mode == BatchingMode::kAdaptive) {
     rules = BatchingRules::kLenient;
-    // Nobody waits, and what is too large to be batched runs by itself.
+    // No request waits for others, and one that is too large for a batch runs by itself.
     options.batch_timeout = absl::ZeroDuration();
     options.enable_large_batch_splitting = false;
   }

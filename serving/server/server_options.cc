@@ -14,7 +14,7 @@ namespace {
 
 int32_t Cores() { return static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency())); }
 
-// The last value of --config, before anything else is looked at.
+// Returns the last value of --config, which is needed before all other flags.
 std::string ConfigPath(absl::Span<const std::string> args) {
   constexpr absl::string_view kPrefix = "--config=";
   std::string path;

@@ -12,9 +12,9 @@
 #include "runtime/base/status.h"
 #include "runtime/optimize/standard_passes.h"
 #include "runtime/session/numerics_name.h"
+#include "serving/servables/saved_model/serving_session.h"
 #include "serving/server/byte_size.h"
 #include "serving/server/text_proto_file.h"
-#include "serving/servables/saved_model/serving_session.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tessera::serving {
@@ -115,7 +115,7 @@ absl::StatusOr<std::vector<GrpcServer::Options::ChannelArgument>> ParseChannelAr
   return arguments;
 }
 
-// What is more is a slip of the pen; a pool of 30,000 threads takes gigabytes and does not get
+// A larger number is a typing error: a pool of 30,000 threads takes gigabytes and does not become
 // ready.
 constexpr int64_t kMaxSessionThreads = 4096;
 
@@ -178,7 +178,7 @@ absl::Status ReadLoading(const ServerOptions& options, ServerSettings* settings)
     settings->memory_limit = *limit;
   }
   ASSIGN_OR_RETURN(settings->load_priority, ReadLoadPriority(options));
-  // Written so that what is no number is refused.
+  // Written so that NaN is refused, too.
   if (!(options.load_cpu_share > 0 && options.load_cpu_share <= 1)) {
     return absl::InvalidArgumentError(absl::StrCat("load_cpu_share is ", options.load_cpu_share,
                                                    "; it must be above 0 and at most 1"));

@@ -34,7 +34,7 @@ class LoggingCollector : public google::protobuf::io::ErrorCollector {
 }  // namespace
 
 absl::Status ReadTextProto(const std::string& path, google::protobuf::Message* message) {
-  // Opened first for errno's own text: clients' scripts look for "; No such file or directory".
+  // Opened here for the text of errno, because scripts look for "; No such file or directory".
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     return absl::Status(absl::ErrnoToStatusCode(errno),

@@ -18,7 +18,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Levenshtein's: insertions, deletions and replacements from `a` to `b`.
+// Returns the Levenshtein distance: insertions, deletions and replacements from `a` to `b`.
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -34,7 +34,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
-// Writes values into the fields of one message.
+// Fills the fields of one message.
 class Converter {
  public:
   Converter(const std::string& file, std::string context) : file_(file), context_(context) {}
@@ -95,7 +95,7 @@ class Converter {
     return absl::OkStatus();
   }
 
-  // Sets a field, or adds to a repeated one.
+  // Sets a field, or adds an element to a repeated one.
   absl::Status FillValue(const YAML::Node& node, const FieldDescriptor* field, Message* message,
                          const std::string& name) {
     const Reflection* reflection = message->GetReflection();
@@ -214,7 +214,7 @@ absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
   const auto nearest = std::min_element(
       known.begin(), known.end(),
       [&](const auto& a, const auto& b) { return EditDistance(name, a) < EditDistance(name, b); });
-  // Beyond half of its letters changed, a suggestion only confuses.
+  // A name that differs in more than half of its letters would only confuse.
   if (nearest != known.end() && EditDistance(name, *nearest) <= (name.size() + 1) / 2) {
     absl::StrAppend(&message, "; did you mean '", *nearest, "'?");
   }

@@ -19,12 +19,13 @@
 namespace tessera::serving {
 namespace {
 
-// A problem that stays is logged again this often, not at every poll.
+// The interval at which a lasting problem is logged again, instead of at every poll.
 constexpr absl::Duration kProblemLogInterval = absl::Minutes(1);
 
 using VersionPaths = std::map<int64_t, std::string>;
 
-// Adds to `twice`, if given, a line for each path that another one of the same number hides.
+// Returns the versions below the base path. Adds to `twice`, if given, a line for each path that is
+// hidden by another one with the same number.
 absl::StatusOr<VersionPaths> ListVersions(const MonitoredServable& servable,
                                           std::vector<std::string>* twice = nullptr) {
   ASSIGN_OR_RETURN(const std::vector<std::string> children, ListDirectory(servable.base_path));
@@ -44,7 +45,7 @@ absl::StatusOr<VersionPaths> ListVersions(const MonitoredServable& servable,
   return versions;
 }
 
-// The `count` highest of which `is_complete` is true.
+// Returns the `count` highest versions for which `is_complete` is true.
 VersionPaths Highest(const VersionPaths& versions, int64_t count,
                      absl::FunctionRef<bool(int64_t, const std::string&)> is_complete) {
   VersionPaths chosen;
@@ -67,7 +68,7 @@ absl::StatusOr<VersionPaths> Specific(const MonitoredServable& servable) {
     }
   }
   if (missing.empty() && !found.empty()) return found;
-  // Perhaps under another spelling, "007".
+  // The number may be spelled differently, such as "007".
   ASSIGN_OR_RETURN(VersionPaths all, ListVersions(servable));
   for (const int64_t number : missing) {
     if (auto it = all.find(number); it != all.end()) found[number] = it->second;
@@ -170,7 +171,7 @@ std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
     it->second = {folder.fingerprint, now};
   }
   if (!options_.marker_file.empty()) return std::nullopt;
-  // The file system's clock may be ahead of this machine's.
+  // The clock of the file system may be ahead of that of this machine.
   if (now >= it->second.since + settle) return revision;
   look_again_ = std::min({look_again_, it->second.since + settle, folder.last_change + settle});
   return std::nullopt;
@@ -205,10 +206,10 @@ void FileSystemSource::PollOne(Watched& watched) {
   } else if (watched.unsettled.empty()) {
     LogProblem(watched, absl::StrCat("no version to serve below ", servable.base_path));
   }
-  // What replaces the versions that were there is on its way.
+  // New versions are being copied, so the old ones stay until they are complete.
   if (versions.empty() && !watched.unsettled.empty()) return;
   if (watched.emitted && watched.versions == versions) return;
-  // Told now, not at every look.
+  // Logged when the versions change, not at every poll.
   std::vector<std::string> twice;
   if (ListVersions(servable, &twice).ok()) {
     for (const std::string& line : twice) {
@@ -216,7 +217,7 @@ void FileSystemSource::PollOne(Watched& watched) {
     }
   }
   AspiredVersions<std::string> aspired;
-  // Highest first: the order in which versions should get their turn.
+  // The highest version comes first, because it should be loaded first.
   for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
     aspired.push_back({{servable.name, it->first}, it->second.path, it->second.revision});
   }

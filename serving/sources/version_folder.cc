@@ -26,13 +26,13 @@ void Mix(uint64_t value, uint64_t* fingerprint) {
 
 uint64_t HashOfFile(const struct stat& info) {
   const bool is_directory = S_ISDIR(info.st_mode);
-  // A directory's own size and time say nothing that its entries do not.
+  // The size and the time of a directory add nothing to what its entries tell.
   return absl::HashOf(info.st_dev, info.st_ino, info.st_mode, info.st_uid, info.st_gid,
                       is_directory ? 0 : info.st_size, is_directory ? 0 : info.st_mtim.tv_sec,
                       is_directory ? 0 : info.st_mtim.tv_nsec);
 }
 
-// Names of the entries, sorted: their order on disk means nothing.
+// Returns the names of the entries, sorted, because their order on disk means nothing.
 std::vector<std::string> Entries(DIR* directory) {
   std::vector<std::string> names;
   while (const dirent* entry = readdir(directory)) {
@@ -43,7 +43,7 @@ std::vector<std::string> Entries(DIR* directory) {
   return names;
 }
 
-// All below the directory of `fd`, which it closes.
+// Looks at everything below the directory `fd`, and closes it.
 void LookInside(int fd, VersionFolder* folder) {
   Directory directory(fdopendir(fd));
   if (directory == nullptr) {
@@ -86,8 +86,8 @@ VersionFolder LookAtVersionFolder(const std::string& path) {
     folder.last_change = absl::TimeFromTimespec(info.st_ctim);
     return folder;
   }
-  // The time of the last entry added or removed. What comes to the directory's own attributes
-  // later moves st_ctim alone.
+  // The time when an entry was last added or removed. Changes of the attributes of the directory
+  // itself change st_ctim only.
   folder.last_change = absl::TimeFromTimespec(info.st_mtim);
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {

@@ -15,10 +15,10 @@
 namespace tessera::serving {
 namespace {
 
-// Of a Unix socket's path, without the zero at its end.
+// The length limit of the path of a Unix socket, without its terminating zero.
 constexpr size_t kMaxSocketPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 
-// A server that did not end properly leaves its socket behind, and binding would fail.
+// Removes the socket that a server left behind when it crashed, because binding would fail.
 void RemoveStaleSocket(const std::string& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) unlink(path.c_str());
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   }
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
-  // Two servers on one port would share its requests unnoticed.
+  // Otherwise a second server on the port would silently take some of the requests.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (const Options::ChannelArgument& argument : options.channel_arguments) {
     if (argument.number) {

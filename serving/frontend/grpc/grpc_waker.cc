@@ -7,7 +7,7 @@
 
 namespace tessera::serving {
 
-// Without credentials a channel is one on which every call fails.
+// Every call on a channel without credentials fails.
 GrpcWaker::GrpcWaker(absl::Duration interval)
     : nowhere_(grpc::CreateChannel("", nullptr)), thread_([this, interval] { Run(interval); }) {}
 

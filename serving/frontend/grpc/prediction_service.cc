@@ -11,8 +11,8 @@
 
 namespace tessera::serving {
 
-// Each kind of call says which model it asks for, and holds that model between being read and being
-// answered.
+// Each kind of call knows which model it asks for, and holds that model from when it was read until
+// it is answered.
 class PredictionService::PredictCall final : public GrpcCall {
  public:
   PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
@@ -70,7 +70,7 @@ void PredictionService::Dispatch(Call* call, absl::string_view api) {
   auto answer = [this, call, finish] {
     absl::Status status;
     {
-      // Let go before the reply is sent: a slow client must not keep the version loaded.
+      // Released before the reply is sent, so that a slow client does not keep the version loaded.
       const ModelHandle model = std::move(call->model);
       status = Answer(*call, model);
     }
@@ -100,9 +100,8 @@ absl::Status PredictionService::Answer(PredictCall& call, const ModelHandle& mod
   auto input = [&](size_t i) { return request.DecodeInput(i); };
   PredictResult result;
   RETURN_IF_ERROR(handler_->Predict(model, request.View(input), call.options(), &result));
-  ASSIGN_OR_RETURN(*call.response,
-                   EncodePredictResponse(model.id().name, model.version(), std::move(result),
-                                         options_.output_form));
+  ASSIGN_OR_RETURN(*call.response, EncodePredictResponse(model.id().name, model.version(),
+                                                         std::move(result), options_.output_form));
   return absl::OkStatus();
 }
 
@@ -150,7 +149,7 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
   auto* call = new MessageCall<tensorflow::serving::MultiInferenceRequest,
                                tensorflow::serving::MultiInferenceResponse>(context, response);
   if (!call->Read(*request)) return call;
-  // Several signatures in one run: how long it takes is not known.
+  // The run time of several signatures together is not known, so a thread of the pool runs them.
   pool_->Schedule(
       [this, call] { call->Reply(Answer(call->request, call->options(), &call->response)); });
   return call;

@@ -16,10 +16,10 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-// A length that a client announces is believed up to here.
+// The size limit of memory that is reserved for a body only because a client announced its length.
 constexpr uint64_t kMaxReserved = 16 << 20;
 constexpr size_t kReadBytes = 64 << 10;
-// How long, and how much, is read from a client that was told that it is over.
+// How long data is read and discarded after the connection was refused or is to be closed.
 constexpr std::chrono::seconds kDiscardTime{2};
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -90,7 +90,7 @@ void HttpConnection::Read(void (HttpConnection::*on_bytes)()) {
 
 void HttpConnection::AwaitRequest() {
   if (ends_soon_) return EndAfterReply();
-  // Empty lines between requests are what some old clients send.
+  // Some old clients send empty lines between requests.
   const auto* text = static_cast<const char*>(buffer_.data().data());
   size_t n = 0;
   while (n < buffer_.size() && (text[n] == '\r' || text[n] == '\n')) ++n;
@@ -111,7 +111,7 @@ void HttpConnection::ReadRequest() {
   ParseRequest();
 }
 
-// What is in the buffer, at once: an asynchronous read would ask the system for events first.
+// Parses what is in the buffer at once; an asynchronous read would poll for events first.
 void HttpConnection::ParseRequest() {
   while (true) {
     Error error;

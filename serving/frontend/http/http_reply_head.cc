@@ -5,7 +5,7 @@
 namespace tessera::serving {
 namespace {
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". Made once a second and thread.
+// Returns "Sun, 06 Nov 1994 08:49:37 GMT". Each thread formats it once a second.
 absl::string_view DateText(absl::Time now) {
   thread_local int64_t second = -1;
   thread_local std::string text;
@@ -62,7 +62,7 @@ std::string HttpReplyHead(const HttpReply& reply, const HttpReplyContext& contex
   }
   for (const auto& [name, value] : reply.headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
   if (!context.is_head) absl::StrAppend(&head, "Content-Length: ", reply.body.size(), "\r\n");
-  // Only what is not the version's custom.
+  // The header is needed only where it differs from the default of the HTTP version.
   if (!context.keep_alive) {
     absl::StrAppend(&head, "Connection: close\r\n");
   } else if (!context.is_http_1_1) {

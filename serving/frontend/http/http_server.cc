@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
 using Error = boost::system::error_code;
 
-// Before accept() is tried again when the process has no descriptors left.
+// The pause before accept() is retried when the process has no file descriptors left.
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
 }  // namespace
@@ -39,7 +39,7 @@ class HttpServer::Impl {
       return absl::UnavailableError(
           absl::StrCat("cannot listen on HTTP port ", options_.port, ": there is no such port"));
     }
-    // Both families on one socket, where the system has IPv6.
+    // One socket serves IPv4 and IPv6 if the system has IPv6.
     Error error = Open(Tcp::v6());
     if (error == asio::error::address_family_not_supported ||
         error == asio::error::operation_not_supported ||
@@ -102,12 +102,12 @@ class HttpServer::Impl {
     }
     acceptor_.bind(Tcp::endpoint(protocol, static_cast<uint16_t>(options_.port)), error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    // Another process may take what this one was woken for.
+    // Non-blocking, because another process may accept the connection that woke this one.
     if (!error) acceptor_.non_blocking(true, error);
     return error;
   }
 
-  // The one with the fewest connections.
+  // Returns the worker with the fewest connections.
   HttpWorker& NextWorker() {
     HttpWorker* next = workers_[0].get();
     size_t fewest = next->num_connections();
@@ -127,7 +127,7 @@ class HttpServer::Impl {
       HttpWorker::Socket socket = acceptor_.accept(worker.context(), error);
       if (!error) worker.Serve(std::move(socket));
       if (!error || error == asio::error::would_block) return Accept();
-      // One that went before it was accepted, or no descriptors, which others will give back.
+      // The client has gone, or there are no file descriptors until other connections close.
       accept_timer_.expires_after(kAcceptPause);
       accept_timer_.async_wait([this](Error stopped) {
         if (!stopped) Accept();
@@ -138,7 +138,7 @@ class HttpServer::Impl {
   const Options options_;
   const HttpHandler handler_;
   const std::vector<std::unique_ptr<HttpWorker>> workers_;
-  // Both of the first worker.
+  // The acceptor and the timer run on the first worker.
   asio::basic_socket_acceptor<Tcp, Executor> acceptor_;
   asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor> accept_timer_;
   int port_ = 0;

@@ -15,7 +15,8 @@ namespace {
 
 using Error = boost::system::error_code;
 
-// Deadlines are missed by no more than a quarter of the shortest, or a second.
+// Returns the interval of checks for deadlines: a quarter of the shortest timeout, at most a
+// second.
 std::chrono::nanoseconds WatchInterval(const HttpServer::Options& options) {
   const absl::Duration interval =
       std::min(absl::Seconds(1), std::min(options.idle_timeout, options.transfer_timeout) / 4);
@@ -40,7 +41,7 @@ void HttpWorker::Run() {
       context_.run();
       return;
     } catch (const std::exception& e) {
-      // Memory was out in one connection's callback, which ends that connection.
+      // A callback of one connection ran out of memory, which ends that connection.
       LOG(ERROR) << "an HTTP connection ended by an exception: " << e.what();
     }
   }
@@ -81,7 +82,7 @@ std::vector<std::shared_ptr<HttpConnection>> HttpWorker::Connections() const {
   absl::MutexLock lock(&mu_);
   all.reserve(connections_.size());
   for (const auto& [unused, connection] : connections_) {
-    // Null for one whose destructor waits to be removed.
+    // Null if the connection is being destroyed and waits here to be removed.
     if (auto alive = connection.lock()) all.push_back(std::move(alive));
   }
   return all;

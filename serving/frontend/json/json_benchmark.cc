@@ -1,4 +1,4 @@
-// How fast numbers come in and go out as JSON, in bytes of text a second.
+// Measures how fast numbers are read and written as JSON, in bytes of text a second.
 #include <cstdio>
 #include <random>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kBytes = 1 << 20;
 
-// About 1 MB of rows of eight numbers, printed by `format`.
+// Returns about 1 MB of rows of eight numbers, printed with `format`.
 std::string Body(const char* format) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> value(-1, 1);

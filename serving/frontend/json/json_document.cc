@@ -16,8 +16,9 @@ namespace {
 
 constexpr size_t kMaxQuoted = 256;
 
-// The text as RapidJSON reads it. A type of this file alone: what RapidJSON instantiates for it is
-// compiled with this file's options, which decide how numbers are rounded.
+// The text as a stream for RapidJSON. The type belongs to this file, so that the templates of
+// RapidJSON for it are compiled with the options of this file, which decide how numbers are
+// rounded.
 class TextStream {
  public:
   using Ch = char;
@@ -31,7 +32,7 @@ class TextStream {
   char Take() { return p_ == end_ ? '\0' : *p_++; }
   size_t Tell() const { return static_cast<size_t>(p_ - begin_); }
 
-  // For parsing in place, which is not done.
+  // RapidJSON calls these when it parses in place, which this file does not do.
   char* PutBegin() { return nullptr; }
   void Put(char) {}
   void Flush() {}
@@ -43,7 +44,7 @@ class TextStream {
   const char* p_;
 };
 
-// Exponents of this many digits are beyond any double.
+// Exponents with this many digits are out of the range of a double.
 constexpr size_t kHugeExponentDigits = 9;
 
 // RapidJSON adds exponents as ints and uses the sum as an index, and a body can make the sum
@@ -72,7 +73,7 @@ bool HasHugeExponent(absl::string_view text) {
   return false;
 }
 
-// Makes huge exponents, outside of strings, ones that mean the same and do no harm.
+// Replaces huge exponents, outside of strings, by smaller ones that give the same value.
 std::string TameExponents(absl::string_view text) {
   std::string result(text);
   bool in_string = false;
@@ -94,7 +95,7 @@ std::string TameExponents(absl::string_view text) {
   return result;
 }
 
-// Quotes scalars, and opens lists and objects.
+// Writes a scalar, or the beginning of a list or object.
 void QuoteStart(const JsonValue& value, JsonWriter& json) {
   switch (value.GetType()) {
     case rapidjson::kNullType:
@@ -144,7 +145,7 @@ absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document) {
 }
 
 const JsonValue* FindMember(const JsonValue& object, absl::string_view name) {
-  // Not by a JsonValue of the name: that would count its length.
+  // RapidJSON's own look-up would make a JsonValue of the name first.
   for (const auto& member : object.GetObject()) {
     if (TextOf(member.name) == name) return &member.value;
   }
@@ -186,7 +187,7 @@ std::string QuoteJson(const JsonValue& value) {
   std::string text;
   JsonWriter json(&text);
   json.set_arrays_on_one_line(true);
-  // The lists and objects that are open, and which of their values comes next.
+  // The open lists and objects, each with the index of its next value.
   std::vector<std::pair<const JsonValue*, rapidjson::SizeType>> open;
   auto quote = [&](const JsonValue& next) {
     QuoteStart(next, json);

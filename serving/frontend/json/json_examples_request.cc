@@ -27,7 +27,7 @@ absl::string_view KindName(Feature::KindCase kind) {
   return "none";
 }
 
-// KIND_NOT_SET for what no feature can hold.
+// Returns KIND_NOT_SET for a value that no feature can hold.
 Feature::KindCase KindOf(const JsonValue& value) {
   if (value.IsString() || IsBase64Object(value)) return Feature::kBytesList;
   if (value.IsBool() || value.IsInt64() || value.IsUint64()) return Feature::kInt64List;

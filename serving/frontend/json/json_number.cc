@@ -13,15 +13,15 @@ namespace tessera::serving {
 namespace {
 
 constexpr int kShortDigits = 6;
-// Digits that tell every value from its neighbours.
+// The number of digits that distinguish each value from its neighbours.
 template <typename T>
 constexpr int kAllDigits = std::numeric_limits<T>::max_digits10;
 
-// Powers of ten that a double holds exactly.
+// The powers of ten that a double represents exactly.
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-// Between these, all scaling below is by one of kPowers: one rounding, whose error is known.
+// Values between these limits are scaled by one of kPowers, with one rounding and a known error.
 constexpr double kMinQuick = 1e-10, kMaxQuick = 1e15;
 
 constexpr std::array<uint64_t, 28> MakePowersOfFive() {
@@ -46,7 +46,8 @@ char* WriteNotFinite(double value, char* out) {
   return Copy(value > 0 ? "Infinity" : "-Infinity", out);
 }
 
-// floor(log10(x)), or one less just below a power of ten. Requires x in [kMinQuick, kMaxQuick).
+// Returns floor(log10(x)), or one less just below a power of ten. Requires x in [kMinQuick,
+// kMaxQuick).
 int DecimalExponent(double x) {
   constexpr int kLog10Of2 = 78913, kShift = 18;  // log10(2) * 2^18
   const int binary = static_cast<int>(std::bit_cast<uint64_t>(x) >> 52) - 1023;
@@ -55,7 +56,7 @@ int DecimalExponent(double x) {
   return exponent;
 }
 
-// The digits of a number below 10^8, zeros first: a byte each, the first in the lowest.
+// Returns the eight digits of a number below 10^8, one in each byte, the first in the lowest byte.
 inline uint64_t EightDigits(uint64_t value) {
   const uint64_t fours = value / 10000 | (value % 10000) << 32;
   const uint64_t hundreds = ((fours * 10486) >> 20) & 0x0000007F0000007F;
@@ -66,7 +67,7 @@ inline uint64_t EightDigits(uint64_t value) {
 
 void Store(__m128i bytes, char* out) { _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bytes); }
 
-// The bytes from the n-th on, n being at most 16, and zeros.
+// Returns the bytes from the n-th on, followed by zeros. Requires n <= 16.
 __m128i BytesFrom(int n, __m128i bytes) {
   alignas(32) static constexpr std::array<int8_t, 32> kIndexes = {
       0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
@@ -75,12 +76,12 @@ __m128i BytesFrom(int n, __m128i bytes) {
   return _mm_shuffle_epi8(bytes, _mm_loadu_si128(indexes));
 }
 
-// `digits` times 10^(exponent - kPrecision + 1), as %.{kPrecision}g prints it, with ".0" where that
-// is an integer. `digits` has kPrecision digits.
+// Writes `digits` times 10^(exponent - kPrecision + 1) as %.{kPrecision}g prints it, with ".0"
+// after an integer. Requires that `digits` has kPrecision digits.
 template <int kPrecision>
 char* WriteDigits(uint64_t digits, int exponent, char* out) {
-  // The first digit stands by itself, the others in a register, with zeros behind them. It is
-  // stored as a whole each time: what is too much lies behind the number, or is written over.
+  // The other digits are in a register, followed by zeros. The register is always stored as a
+  // whole: surplus bytes lie behind the number or are overwritten.
   constexpr int kWords = (kPrecision + 6) / 8;
   constexpr uint64_t kWord = 100'000'000, kFirst = static_cast<uint64_t>(kPowers[kPrecision - 1]);
   constexpr uint64_t kZerosBehind = static_cast<uint64_t>(kPowers[8 * kWords + 1 - kPrecision]);
@@ -124,7 +125,7 @@ char* WriteDigits(uint64_t digits, int exponent, char* out) {
   return out + size - exponent - 1;
 }
 
-// Any finite value, by the exact conversions of the standard library.
+// Writes any finite value with the exact conversions of the standard library.
 template <typename T>
 char* WriteExactly(T value, char* out) {
   char* end =
@@ -143,16 +144,16 @@ char* WriteExactly(T value, char* out) {
   return end;
 }
 
-// x scaled to `precision` digits and rounded; -1 if rounding errors might have decided.
+// Returns x scaled to `precision` digits and rounded; -1 if a rounding error may have changed it.
 int64_t RoundToDigits(double x, int precision, int exponent) {
   const double scaled = ScaleByPower(x, precision - 1 - exponent);
   const double rounded = std::nearbyint(scaled);
-  // The error of `scaled` is below 1e-6 for nine digits.
+  // For nine digits the error of `scaled` is below 1e-6.
   if (std::abs(std::abs(scaled - rounded) - 0.5) < 1e-5) return -1;
   return static_cast<int64_t>(rounded);
 }
 
-// Rounding up may carry into one digit more.
+// Rounding up may give one more digit.
 template <int kPrecision>
 char* WriteRounded(int64_t digits, int exponent, char* out) {
   if (digits >= static_cast<int64_t>(kPowers[kPrecision])) {
@@ -162,15 +163,16 @@ char* WriteRounded(int64_t digits, int exponent, char* out) {
   return WriteDigits<kPrecision>(static_cast<uint64_t>(digits), exponent, out);
 }
 
-// True if `x`, in the quick range, is that close to the middle between two floats that a decimal
-// number which rounds to the double x might round to either float.
+// Returns whether `x` is so close to the middle between two floats that a decimal number which
+// rounds to the double x could round to either float. Requires x in the quick range.
 bool IsBetweenFloats(double x) {
   constexpr uint64_t kLowBits = (uint64_t{1} << 29) - 1, kMiddle = uint64_t{1} << 28;
   const uint64_t low = std::bit_cast<uint64_t>(x) & kLowBits;
   return low >= kMiddle - 1 && low <= kMiddle + 1;
 }
 
-// For a positive value in the quick range. Null, having written nothing: not to be told this way.
+// Writes a positive value in the quick range. Returns null, and writes nothing, if this method
+// cannot decide how to round.
 char* WriteQuickly(float value, char* out) {
   const double x = value;
   const int exponent = DecimalExponent(x);
@@ -184,8 +186,8 @@ char* WriteQuickly(float value, char* out) {
   return WriteRounded<kAllDigits<float>>(digits, exponent, out);
 }
 
-// x * 10^power, rounded to even, without error. Requires x in the quick range, a result below 2^63,
-// and a power of five that fits in 64 bits.
+// Returns x * 10^power, rounded to even, without any other error. Requires x in the quick range, a
+// result below 2^63, and a power of five that fits in 64 bits.
 int64_t ScaleExactly(double x, int power) {
   using Wide = unsigned __int128;
   const uint64_t bits = std::bit_cast<uint64_t>(x);

@@ -14,10 +14,10 @@
 namespace tessera::serving {
 namespace {
 
-// Deeper lists are unusual.
+// The nesting limit of lists that are read here. Deeper ones are rare and take the general path.
 constexpr int kMaxDepth = 8;
 
-// Reads from the front of the text. All of these leave `p` anywhere if they fail.
+// Reads from the front of the text. After a failure `p` is unspecified.
 struct Scanner {
   const char* p;
   const char* end;
@@ -26,7 +26,7 @@ struct Scanner {
     if (p != end && static_cast<unsigned char>(*p) > ' ') return;
     while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) ++p;
   }
-  // `c`, with space around it.
+  // Reads `c` and the white space around it.
   bool Consume(char c) {
     SkipSpace();
     if (p == end || *p != c) return false;
@@ -34,7 +34,7 @@ struct Scanner {
     SkipSpace();
     return true;
   }
-  // A string without escapes.
+  // Reads a string without escapes.
   std::optional<absl::string_view> String() {
     if (p == end || *p != '"') return std::nullopt;
     const char* const begin = ++p;
@@ -67,22 +67,22 @@ const char* ScanElement(const char* p, const char* end, T* out) {
   }
 }
 
-// The lists that are open while numbers are read, and the dimensions found so far.
+// The open lists while numbers are read, and the dimensions that are known so far.
 class ListShape {
  public:
   int depth() const { return depth_; }
   bool Open() {
-    // A list among numbers, or deeper than those seen.
+    // The list stands among numbers, or is nested too deeply.
     if (depth_ == (rank_ > 0 ? rank_ : kMaxDepth)) return false;
     counts_[depth_++] = 0;
     return true;
   }
-  // Whether a number may stand here: as deep as the first one.
+  // Returns whether a number may stand here: only at the depth of the first one.
   bool IsAtNumbers() {
     if (rank_ == 0) rank_ = depth_;
     return depth_ == rank_;
   }
-  // So many numbers more were read in the innermost list.
+  // Adds `n` numbers to the innermost list.
   void Add(int64_t n) { counts_[depth_ - 1] += n; }
   bool Close() {
     --depth_;
@@ -104,15 +104,15 @@ class ListShape {
 template <typename T>
 bool ReadNumbers(Scanner& in, Tensor* tensor) {
   if (in.p == in.end || *in.p != '[') return false;
-  // As many numbers as commas, and one, if nothing but these lists follows.
+  // There is one number more than commas if nothing but these lists follows.
   const int64_t capacity = CountCommas(in.p, in.end) + 1;
   absl::StatusOr<Tensor> storage = Tensor::Allocate(DTypeOf<T>, {capacity});
   if (!storage.ok()) return false;
   T* const begin = storage->template data<T>();
   T* out = begin;
   ListShape lists;
-  // Numbers are of one kind most often: where there is no short one, so many are read as long ones
-  // before short ones are looked for again.
+  // Most texts have numbers of one kind. After a number that is not short, this many are read as
+  // long ones before short ones are tried again.
   constexpr int kLongNumbers = 32;
   int long_numbers = 0;
   do {
@@ -146,7 +146,7 @@ bool ReadNumbers(Scanner& in, Tensor* tensor) {
       in.SkipSpace();
     }
     lists.Add(out - first);
-    // The ends of lists, and the comma before the next.
+    // Reads the ends of lists and the comma before the next one.
     while (lists.depth() > 0) {
       in.SkipSpace();
       if (in.p == in.end) return false;
@@ -202,7 +202,7 @@ bool ReadTensor(Scanner& in, DType dtype, Tensor* tensor) {
 
 using Types = absl::Span<const InputType>;
 
-// {"a": NUMBERS, ...}, each input once and nothing else.
+// Reads {"a": NUMBERS, ...} with each input once and nothing else.
 bool ReadNamedTensors(Scanner& in, Types types, PredictBody* body) {
   std::vector<Tensor> tensors(types.size());
   if (!in.Consume('{')) return false;
@@ -223,8 +223,8 @@ bool ReadNamedTensors(Scanner& in, Types types, PredictBody* body) {
   return true;
 }
 
-// The name that a body which ends in `"signature_name": "..."}` has: clients often send it last,
-// and types must be known first. A guess: what is read later decides.
+// Returns the name in a body that ends with `"signature_name": "..."}`. Clients often send it last,
+// but types must be known first. This is a guess, which the name that is read later corrects.
 absl::string_view SignatureNameAtEnd(absl::string_view json) {
   constexpr absl::string_view kKey = "\"signature_name\"";
   constexpr size_t kTail = 256;

@@ -15,7 +15,7 @@ namespace {
 
 using Dims = absl::Span<const int64_t>;
 
-// Reads one value as an element of type T. False if it is of another kind.
+// Reads one value as an element of type T. Returns false if it is of another kind.
 template <typename T>
 bool ReadNumber(const JsonValue& value, T* out) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -34,7 +34,7 @@ bool ReadNumber(const JsonValue& value, T* out) {
     if (!value.IsUint()) return false;
     *out = value.GetUint();
   } else {
-    // Narrow integers are cut from an int32, as they are on their way through a TensorProto.
+    // Narrow integers are the low bits of an int32, as in a TensorProto.
     if (!value.IsInt()) return false;
     *out = static_cast<T>(value.GetInt());
   }
@@ -90,7 +90,7 @@ absl::Status ReadElements(const JsonValue& value, Dims dims, size_t level, T** o
   return absl::OkStatus();
 }
 
-// For types that JSON cannot express: an error at the first value there is.
+// Returns an error for the first value, if there is one, of a type that JSON cannot express.
 absl::Status RefuseElements(const JsonValue& value, DType dtype) {
   const JsonValue* first = &value;
   while (first->IsArray()) {
@@ -102,7 +102,7 @@ absl::Status RefuseElements(const JsonValue& value, DType dtype) {
                                                " is not supported; gRPC takes it"));
 }
 
-// The dimensions along the first elements.
+// Returns the shape that the first element of each list indicates.
 absl::StatusOr<Shape> ShapeOf(const JsonValue& value, int max_rank) {
   std::vector<int64_t> dims;
   for (const JsonValue* level = &value; level->IsArray(); level = level->Begin()) {
@@ -116,29 +116,29 @@ absl::StatusOr<Shape> ShapeOf(const JsonValue& value, int max_rank) {
   return Shape::Make(dims);
 }
 
-// Gathers one input's tensor.
+// Collects the tensor of one input.
 class InputReader {
  public:
-  // No more than `max_elements` can be there: each takes a byte of text.
+  // `max_elements` is the length of the text, because each element takes at least a byte.
   InputReader(const InputType& type, int64_t max_elements)
       : type_(type), max_elements_(max_elements) {}
 
   absl::string_view name() const { return type_.name; }
   int64_t num_rows() const { return num_rows_; }
 
-  // The whole tensor.
+  // Reads the whole tensor.
   absl::Status Read(const JsonValue& value) {
     ASSIGN_OR_RETURN(shape_, ShapeOf(value, kMaxRank));
     RETURN_IF_ERROR(Allocate(shape_.num_elements()));
     return Add(value, shape_, /*keep=*/true);
   }
 
-  // The next of `count` rows, all of one shape.
+  // Reads the next of `count` rows, which all have one shape.
   absl::Status ReadRow(const JsonValue& value, int64_t count) {
     ASSIGN_OR_RETURN(const Shape shape, ShapeOf(value, kMaxRank - 1));
     if (num_rows_ == 0) {
       shape_ = shape;
-      // A number too large for int64 is one that the text cannot hold either.
+      // A text cannot hold as many elements as overflow int64.
       const int64_t total = MultiplyWithoutOverflow(shape.num_elements(), count);
       RETURN_IF_ERROR(Allocate(total < 0 ? max_elements_ : total));
     }
@@ -212,7 +212,7 @@ class InputReader {
 
 using InputReaders = std::vector<InputReader>;
 
-// Null if there is none of this name.
+// Returns null if there is no input of this name.
 InputReader* FindReader(InputReaders& readers, absl::string_view name) {
   auto it = std::lower_bound(
       readers.begin(), readers.end(), name,

@@ -13,7 +13,7 @@ namespace {
 
 using Dims = absl::Span<const int64_t>;
 
-// Outputs of this name hold bytes that need not be text.
+// Outputs whose names end so hold bytes that need not be text.
 constexpr absl::string_view kBytesSuffix = "_bytes";
 
 template <typename T>
@@ -36,7 +36,7 @@ void WriteElements(absl::Span<const std::string> values, bool as_bytes, JsonWrit
   }
 }
 
-// A scalar or array of these dimensions. Returns the end of its elements.
+// Writes a scalar or an array of these dimensions. Returns the end of its elements.
 template <typename T>
 const T* WriteValue(const T* data, Dims dims, bool as_bytes, JsonWriter& json) {
   if (dims.empty()) {
@@ -103,7 +103,7 @@ bool IsBytes(const NamedOutput& output) { return absl::EndsWith(output.name, kBy
 
 absl::Status WriteTensor(const Tensor& tensor, bool as_bytes, JsonWriter& json) {
   if (tensor.num_elements() == 0) {
-    // Without values there is none that has no JSON form.
+    // Without values every dtype has a JSON form.
     WriteValue<float>(nullptr, tensor.shape().dims(), as_bytes, json);
     return absl::OkStatus();
   }
@@ -137,7 +137,7 @@ absl::Status WriteRows(absl::Span<const NamedOutput> outputs, JsonWriter& json) 
     json.set_arrays_on_one_line(true);
     const Tensor& tensor = outputs[0].tensor;
     if (tensor.rank() == 1) {
-      // In one go: elements are too small to be tensors each.
+      // Written at once, because a tensor for each element would be costly.
       RETURN_IF_ERROR(WithType(tensor.dtype(), [&]<typename T>() {
         WriteElements(tensor.template flat<T>(), IsBytes(outputs[0]), json);
       }));

@@ -6,7 +6,8 @@
 namespace tessera::serving {
 namespace {
 
-// What follows the backslash: 'u' for four hexadecimal digits; 0 if the byte stays as it is.
+// The character after the backslash: 'u' for four hexadecimal digits, 0 for bytes without an
+// escape.
 constexpr std::array<char, 256> MakeEscapes() {
   std::array<char, 256> escapes{};
   for (int i = 0; i < 32; ++i) escapes[i] = 'u';
@@ -51,7 +52,7 @@ void JsonWriter::NewLine() {
 }
 
 void JsonWriter::BeginValue() {
-  // The value of a member stands behind its key.
+  // The value of a member follows its key without a separator here.
   if (levels_.empty() || !levels_.back().is_array) return;
   Level& array = levels_.back();
   if (!array.is_empty) out_->append(one_line_ ? ", " : ",");

@@ -36,7 +36,7 @@ bool IsKnownMethod(absl::string_view method) {
   return false;
 }
 
-// "/a?b" of "/a?b" and of "http://host:1/a?b".
+// Returns "/a?b" for "/a?b" and for "http://host:1/a?b".
 absl::string_view PathOf(absl::string_view target) {
   if (absl::StartsWith(target, "/")) return target;
   const size_t authority = target.find("://");
@@ -53,7 +53,7 @@ bool IsGzip(const HttpRequest& request) {
   return absl::StrContains(absl::AsciiStrToLower(request.Header("Content-Encoding")), "gzip");
 }
 
-// Bodies that cannot be inflated count as empty.
+// Inflates a gzip body. A body that cannot be inflated counts as empty.
 void InflateBody(HttpRequest& request) {
   if (!IsGzip(request)) return;
   std::string inflated;
@@ -61,7 +61,7 @@ void InflateBody(HttpRequest& request) {
   request.body = std::move(inflated);
 }
 
-// Browsers ask before they send what a page of another origin wants sent.
+// Checks the preflight request that a browser sends for a page of another origin.
 absl::Status CheckOrigin(const HttpRequest& request) {
   const absl::string_view origin = request.Header("Origin");
   if (absl::StrContains(origin, "http://") || absl::StrContains(origin, "https://")) {
@@ -104,7 +104,7 @@ int HttpStatusOf(absl::StatusCode code) {
   }
 }
 
-// One request below /v1/. Names in `spec` and `predict` are views of what stands above them.
+// One request below /v1/. The names in `spec` and `predict` are views of the members above them.
 struct RestApi::Call {
   bool is_predict() const { return target.action == "predict"; }
   bool needs_run() const {
@@ -173,7 +173,7 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
     return Reply(*call, status, std::move(body));
   }
 
-  // What a gzip body grows to is not known; a thousand times its size, perhaps.
+  // The inflated size of a gzip body is not known; it may be a thousand times as large.
   if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
     return pool_->Schedule([this, call] {
       const absl::Status status = Decode(*call);
@@ -204,9 +204,9 @@ absl::Status RestApi::DecodePredict(Call& call) const {
     const ModelInfo& info = call.model->info();
     const SignatureInfo* signature = info.FindSignature(name);
     if (signature == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Serving signature name: \"", name.empty() ? kDefaultSignature : name,
-          "\" not found in signature def; the model has: ", info.SignatureNames()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("Serving signature name: \"", name.empty() ? kDefaultSignature : name,
+                       "\" not found in signature def; the model has: ", info.SignatureNames()));
     }
     call.input_types.clear();
     for (const auto& [alias, tensor] : signature->inputs) {

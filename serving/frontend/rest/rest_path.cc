@@ -23,7 +23,7 @@ bool ConsumeWord(absl::string_view word, absl::string_view* rest) {
   return true;
 }
 
-// "/NAME" in front; a name has neither '/' nor ':'.
+// Consumes "/NAME" from the front. A name contains neither '/' nor ':'.
 bool ConsumeName(absl::string_view* rest, absl::string_view* name) {
   if (rest->empty() || rest->front() != '/') return false;
   const size_t end = std::min(rest->find_first_of("/:", 1), rest->size());
@@ -33,7 +33,7 @@ bool ConsumeName(absl::string_view* rest, absl::string_view* name) {
   return true;
 }
 
-// The parts of a path as it spells them.
+// The parts of a path, unparsed.
 struct Parts {
   absl::string_view model;
   absl::string_view version;
@@ -41,7 +41,7 @@ struct Parts {
   absl::string_view action;
 };
 
-// "/versions/N" or "/labels/L" in front, if one of them is there.
+// Consumes "/versions/N" or "/labels/L" from the front if there is one.
 void ConsumeChoice(absl::string_view* rest, Parts* parts) {
   absl::string_view after = *rest;
   if (ConsumeWord("/versions", &after) && ConsumeName(&after, &parts->version)) {
@@ -82,7 +82,7 @@ bool Match(absl::string_view method, absl::string_view path, Parts* parts) {
   if (!ConsumeWord(kModels, &path)) return false;
   if (method == "POST") return MatchPost(path, parts);
   if (method != "GET") return false;
-  // "/v1/models/labels/x" is a label without a model: a name of "labels" leaves "/x" over.
+  // "/v1/models/labels/x" is a label without a model, because "/x" cannot follow the name "labels".
   if (MatchGet(path, /*with_name=*/true, parts)) return true;
   *parts = Parts();
   return MatchGet(path, /*with_name=*/false, parts);

@@ -1,5 +1,5 @@
-// What it costs to read a Predict request and to write its reply: straight off the wire, and by way
-// of protocol buffer messages.
+// Measures reading a Predict request and writing its reply, both straight from the wire and through
+// protocol buffer messages.
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -17,7 +17,7 @@
 namespace tessera::serving {
 namespace {
 
-// gRPC cuts what it reads from a socket about so.
+// gRPC reads from a socket in slices of about this size.
 constexpr size_t kSliceBytes = 16 << 10;
 
 grpc::ByteBuffer Request(int64_t elements, TensorProtoForm form) {
@@ -102,7 +102,7 @@ void BM_WriteMessage(benchmark::State& state) {
   state.SetBytesProcessed(bytes);
 }
 
-// Elements; 0 for typed fields, 1 for tensor_content.
+// The number of elements; 0 for typed fields, 1 for tensor_content.
 #define SIZES ArgsProduct({{1, 1 << 20}, {0, 1}})
 BENCHMARK(BM_ReadWire)->SIZES;
 BENCHMARK(BM_ReadMessage)->SIZES;

@@ -11,17 +11,17 @@
 namespace tessera::serving {
 namespace {
 
-// From here on, names are looked up in a map: there may be very many.
+// From this number of names on, they are looked up in a map and not in a list.
 constexpr size_t kManyNames = 16;
 
-// Numbers of the fields of PredictRequest, of the entries of its map, and of ModelSpec.
+// The field numbers of PredictRequest, of the entries of its map, and of ModelSpec.
 constexpr uint32_t kModelSpec = 1, kInputs = 2, kOutputFilter = 3, kStreamedOptions = 5,
                    kRequestOptions = 7;
 constexpr uint32_t kKey = 1, kValue = 2;
 constexpr uint32_t kName = 1, kVersion = 2, kSignatureName = 3, kVersionLabel = 4;
 constexpr uint32_t kWrappedValue = 1;
 
-// For messages of which nothing is wanted but that they are such.
+// Checks that a field is a valid message, whose content is not needed.
 template <typename Message>
 bool ReadMessageOf(WireReader& in, int depth) {
   WireReader contents;
@@ -104,7 +104,7 @@ bool WirePredictRequest::MergeModelSpec(WireReader in, int depth) {
       case WireTag(kSignatureName, WireType::kBytes):
         good = ReadText(in, &model_spec_.signature_name);
         break;
-      // Version and label are a choice: the last one stands.
+      // Version and label are a oneof, whose last value counts.
       case WireTag(kVersion, WireType::kBytes): {
         WireReader version;
         model_spec_.label.reset();

@@ -14,16 +14,16 @@
 namespace tessera::serving {
 namespace {
 
-// Below this, a copy costs less than a slice of its own.
+// A copy of fewer bytes costs less than a slice of its own.
 constexpr size_t kMinShared = 4096;
 
-// Numbers of the fields of PredictResponse, of the entries of its map, and of ModelSpec.
+// The field numbers of PredictResponse, of the entries of its map, and of ModelSpec.
 constexpr uint32_t kOutputs = 1, kModelSpec = 2;
 constexpr uint32_t kKey = 1, kValue = 2;
 constexpr uint32_t kName = 1, kVersion = 2, kSignatureName = 3;
 constexpr uint32_t kWrappedValue = 1;
 
-// A field that is empty or zero is not written.
+// An empty or zero field is not written.
 uint64_t TextSize(uint32_t field, absl::string_view text) {
   return text.empty() ? 0 : BytesFieldSize(field, text.size());
 }
@@ -72,7 +72,7 @@ absl::StatusOr<grpc::ByteBuffer> EncodePredictResponse(absl::string_view model_n
         absl::StrCat("the outputs take ", total, " bytes, more than a gRPC message can have"));
   }
 
-  // One slice of all that is written here, cut where the shared ones come between.
+  // One slice holds all that is written here. It is cut where shared slices come in between.
   const grpc::Slice written(total - shared);
   char* const begin = reinterpret_cast<char*>(const_cast<uint8_t*>(written.begin()));
   char* out = begin;

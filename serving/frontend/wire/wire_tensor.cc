@@ -16,7 +16,7 @@ namespace {
 
 using Kind = WireTensorField::Kind;
 
-// Below this, keeping the message alive costs more than a copy.
+// A copy of fewer bytes costs less than keeping the message alive.
 constexpr size_t kMinShared = 4096;
 
 constexpr uint32_t kDimField = 2;
@@ -32,13 +32,14 @@ bool MaySharePiece(DType dtype, absl::string_view piece) {
 
 Tensor SharePiece(DType dtype, const Shape& shape, absl::string_view piece,
                   WireTensor::KeepAlive keep) {
-  // Not for writing: others may hold the message too.
+  // Not writable, because others may hold the message as well.
   return Tensor::View(dtype, shape,
                       WrapBuffer(keep(piece.data()), const_cast<char*>(piece.data()), piece.size(),
                                  /*writable=*/false));
 }
 
-// What is missing behind the first `filled` bytes repeats the last element, or is zero without one.
+// Fills the tensor after its first `filled` bytes with copies of the last element, or with zeros if
+// there is none.
 void FillRest(Tensor& tensor, size_t filled) {
   const size_t element = DTypeSize(tensor.dtype());
   char* const data = tensor.mutable_raw();
@@ -53,7 +54,7 @@ void FillRest(Tensor& tensor, size_t filled) {
   }
 }
 
-// The low bytes of an integer are the element, whatever its sign; so are those of a half's bits.
+// Stores the low bytes of an integer, which are the element for both signs and for half.
 template <typename Stored>
 struct StoreInteger {
   char* operator()(uint64_t value, char* out) const {
@@ -238,7 +239,7 @@ absl::StatusOr<Tensor> WireTensor::DecodeFixed(const Shape& shape, KeepAlive kee
   const size_t unit = is_32 ? sizeof(uint32_t) : sizeof(uint64_t);
   const size_t bytes = static_cast<size_t>(shape.num_elements()) * DTypeSize(dtype());
 
-  // A client's own encoder puts all values into one list.
+  // Common encoders put all values into one packed list.
   absl::string_view shared;
   Tensor tensor;
   size_t filled = 0;
@@ -326,7 +327,7 @@ absl::StatusOr<Tensor> WireTensor::DecodeStrings(const Shape& shape, int64_t max
     ++given;
     last_size = static_cast<int64_t>(value.size());
   });
-  // A few bytes and a large shape may ask for more than there is.
+  // Repeating a value for a large shape may take more than `max_bytes`.
   const int64_t missing = std::max<int64_t>(0, shape.num_elements() - given);
   const int64_t repeated = MultiplyWithoutOverflow(missing, last_size);
   const int64_t own = shape.num_elements() * static_cast<int64_t>(sizeof(std::string));

@@ -18,11 +18,11 @@ constexpr uint32_t kDimField = 2;
 constexpr uint32_t kDimSizeField = 1;
 
 uint64_t DimSize(int64_t dim) {
-  // A field that is zero is not written.
+  // A zero field is not written.
   return dim == 0 ? 0 : 1 + VarintSize(static_cast<uint64_t>(dim));
 }
 
-// Calls visit(value) for each element, as the field of its dtype holds it.
+// Calls visit(value) for each element in the form of the typed field of its dtype.
 template <typename Stored, typename Visit>
 void ForEachOf(const Tensor& tensor, Visit visit) {
   const char* const end = tensor.raw() + tensor.size_bytes();
@@ -115,7 +115,7 @@ void WireTensorWriter::Measure() {
       ForEachInteger(tensor_, [&](uint64_t value) { values_size_ += VarintSize(value); });
       break;
     case Values::kStrings:
-      // Each has a tag of its own.
+      // Each string has a tag of its own.
       for (const std::string& text : tensor_.flat<std::string>()) {
         values_size_ += BytesFieldSize(field_, text.size());
       }

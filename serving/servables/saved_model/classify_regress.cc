@@ -10,7 +10,8 @@
 namespace tessera::serving {
 namespace {
 
-// For messages: "inputs {x: float[?,1]} outputs {y: float[?]} method_name tensorflow/...".
+// Returns a text for messages: "inputs {x: float[?,1]} outputs {y: float[?]} method_name
+// tensorflow/...".
 std::string Describe(const Signature& signature) {
   auto append = [](std::string* out, const std::pair<const std::string, SignatureTensor>& item) {
     absl::StrAppend(out, item.first, ": ", DTypeName(item.second.dtype),

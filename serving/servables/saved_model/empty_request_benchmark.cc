@@ -1,5 +1,5 @@
-// What a request costs beside its graph: the model is found, a run is started, and its answer is
-// handed over. The graph passes its input on.
+// Measures the cost of a request without that of its graph: finding the model, starting a run, and
+// handing over the answer. The graph only passes its input on.
 #include <memory>
 #include <utility>
 #include <vector>

@@ -28,7 +28,7 @@ void RequestSamples::Offer(absl::Span<const int> outputs, absl::Span<const Tenso
   for (const Tensor& feed : feeds) {
     Tensor value;
     if (bytes <= kMaxBytes) {
-      // A copy: the request's own memory may be part of something larger.
+      // A copy, because the memory of the request may be part of a larger buffer.
       absl::StatusOr<Tensor> copy = feed.DeepCopy();
       if (!copy.ok()) return;
       value = *std::move(copy);

@@ -79,7 +79,7 @@ RunMetrics::RunMetrics(MetricsRegistry* registry)
           registry->AddCounter("/tensorflow/core/saved_model/read/count", {"write_version"})),
       session_created_(&registry->AddGauge("/tensorflow/core/session_created", {})->Get({})),
       shown_paths_(registry) {
-  // Texts, which the page shows as 0.
+  // These metrics are texts, which the page shows as 0.
   for (const char* text : {"fingerprint", "path"}) {
     registry->AddGauge(absl::StrCat("/tensorflow/core/saved_model/read/", text), {})->Get({});
   }
@@ -99,7 +99,7 @@ void RunMetrics::RecordLoad(absl::string_view directory,
   session_created_->Set(1);
   reads_->Get({"cc_load"}).Increment();
   reads_by_version_->Get({bundle->meta_graph->has_object_graph_def() ? "2" : "1"}).Increment();
-  // TensorFlow records these two of every model, also where there is nothing to do.
+  // TensorFlow records these two stages for every model, even if there is nothing to do.
   std::map<absl::string_view, double> of_model = {{"restore_graph", 0}, {"init_graph", 0}};
   for (const auto& [stage, stage_time] : bundle->stages) {
     const double micros = absl::ToDoubleMicroseconds(stage_time);

@@ -18,8 +18,8 @@
 namespace tessera::serving {
 namespace {
 
-// What a model takes in memory beyond its files, for each byte of them: packed weights take the
-// place of mapped ones, but up to one and a half times their memory; the rest is for buffers.
+// The memory that a model takes beyond its files, for each byte of them. Packed weights replace
+// mapped ones, but may take one and a half times their size; the rest is for buffers.
 constexpr double kMemoryBeyondFiles = 0.6;
 
 absl::Status CheckFormat(const std::string& directory) {
@@ -87,7 +87,7 @@ absl::Status SavedModelLoader::Load() {
     if (run_wrapper_ != nullptr) likely_rows = run_wrapper_->LikelyRows();
     status = options_->warm_up(directory_, *servable_, likely_rows);
   }
-  // Warm now: what runs read, they hold.
+  // The model is warm, and its runs hold what they read.
   ReleaseUnusedVariables(servable_->session().resources());
   if (status.ok()) status = Health();
   if (!status.ok()) {
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Load
   SavedModelServable::Options servable_options;
   servable_options.id = id_;
   servable_options.check_method_names = options_->check_method_names;
-  // Metered first: a merged run of many requests is one run.
+  // The metrics are innermost, so that they count a merged run of many requests as one run.
   servable_options.wrap_run = [metrics = options_->metrics, run_wrapper = run_wrapper_,
                                directory = directory_](std::shared_ptr<const Callable> callable)
       -> absl::StatusOr<std::shared_ptr<const Callable>> {
@@ -138,7 +138,7 @@ void SavedModelLoader::Unload() {
   shown_.reset();
 }
 
-AnyServable SavedModelLoader::servable() { 
+AnyServable SavedModelLoader::servable() {
   return AnyServable(static_cast<const Servable*>(servable_.get()));
 }
 

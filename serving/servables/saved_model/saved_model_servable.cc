@@ -19,7 +19,7 @@ namespace {
 
 using Names = absl::Span<const absl::string_view>;
 
-// "{a,b}": sorted, without blanks.
+// Returns "{a,b}", sorted and without blanks.
 template <typename Range>
 std::string NameSet(const Range& names) {
   std::vector<absl::string_view> sorted(names.begin(), names.end());
@@ -65,8 +65,8 @@ absl::Status MissingInput(const SignatureRuns& runs, const SignatureRuns::Input&
 constexpr size_t kDefaultValue = static_cast<size_t>(-1);
 using Sources = absl::InlinedVector<size_t, 8>;
 
-// For each input of the signature, where its tensor comes from: an index into `given`, or the
-// signature's default.
+// Returns where the tensor of each input of the signature comes from: an index into `given`, or the
+// default of the signature.
 absl::StatusOr<Sources> MatchInputs(const SignatureRuns& runs, Names given) {
   const auto inputs = runs.inputs();
   const bool may_lack_some = !runs.signature().defaults.empty();
@@ -76,7 +76,7 @@ absl::StatusOr<Sources> MatchInputs(const SignatureRuns& runs, Names given) {
   Sources sources;
   size_t matched = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // Clients tend to send inputs in one order: look first where the last one was found.
+    // Clients tend to send the inputs in this order, so the search starts at the same position.
     size_t found = kDefaultValue;
     for (size_t k = 0; k < given.size(); ++k) {
       const size_t candidate = (i + k) % given.size();
@@ -101,7 +101,8 @@ absl::StatusOr<Sources> MatchInputs(const SignatureRuns& runs, Names given) {
   return sources;
 }
 
-// Positions of the filtered outputs, in the filter's order; all of them for an empty filter.
+// Returns the positions of the filtered outputs in the order of the filter. An empty filter selects
+// all.
 absl::StatusOr<SignatureRuns::Positions> MatchOutputs(const SignatureRuns& runs, Names filter) {
   const auto outputs = runs.outputs();
   SignatureRuns::Positions positions;

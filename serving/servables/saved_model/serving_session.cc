@@ -4,7 +4,7 @@ namespace tessera::serving {
 
 SessionOptions ServingSessionOptions() {
   SessionOptions options;
-  // Nothing runs but the model's signatures, so that what none of them writes is constant.
+  // Only the signatures of the model run, so a variable that none of them writes is constant.
   options.freeze_variables = true;
   return options;
 }

@@ -98,7 +98,8 @@ void SignatureRuns::RecordRunTime(absl::Duration time) {
   // Threads may overwrite each other's update: a sample more or less does not matter.
   const int64_t sample = absl::ToInt64Nanoseconds(time);
   const int64_t typical = typical_ns_.load(std::memory_order_relaxed);
-  // Down faster than up: the first runs of a version compile and allocate what later ones find.
+  // The estimate falls faster than it rises, because the first runs of a version compile and
+  // allocate what later runs reuse.
   const int64_t weight = sample < typical ? 2 : 8;
   typical_ns_.store(typical < 0 ? sample : typical + (sample - typical) / weight,
                     std::memory_order_relaxed);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWaitMilliseconds = 10'000;
 
-// A socket, or -1.
+// Returns a socket, or -1.
 int Connect(int port, bool ipv6) {
   sockaddr_in v4 = {};
   v4.sin_family = AF_INET;

@@ -17,7 +17,7 @@
 namespace tessera::serving {
 namespace {
 
-// The bytes too: texts of numbers are rounded.
+// The bytes are compared as well, because numbers are rounded in text.
 std::string Describe(const Tensor& tensor) {
   std::string text = tensor.ToString(1000);
   if (IsTriviallyCopyable(tensor.dtype())) {
