@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// FNV-1a: any two processes must agree on a frame's id, since it is part of rendezvous keys.
+// FNV-1a, because all processes must agree on the id of a frame, which is part of rendezvous keys.
 int64_t ChildFrameId(int64_t parent_id, int64_t parent_iteration, const std::string& name) {
   uint64_t hash = 0xcbf29ce484222325u;
   auto mix = [&hash](uint64_t byte) { hash = (hash ^ byte) * 0x100000001b3u; };

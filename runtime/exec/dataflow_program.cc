@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kUnplaced = -1;
 
-// Finds the frame of every node, and numbers the frames.
+// Finds the frame of each node, and numbers the frames.
 class FrameFinder {
  public:
   FrameFinder(const CompiledGraph& graph, std::vector<DataflowProgram::Frame>* frames)
@@ -26,8 +26,7 @@ class FrameFinder {
     }
   }
 
-  // `nodes` in topological order. A node that anything may read (a constant nothing controls) is
-  // not placed.
+  // Takes `nodes` in topological order. Constants without control inputs belong to no frame.
   absl::Status Place(const CompiledGraph& graph) {
     for (const CompiledNode& compiled : graph.nodes) {
       const Node& node = *compiled.node;
@@ -59,7 +58,8 @@ class FrameFinder {
 
   int runs_in(const Node* node) const { return place_.at(node).runs_in; }
   int outputs_in(const Node* node) const { return place_.at(node).outputs_in; }
-  // True for a constant that needs not run: its readers have it from the start.
+  // Returns whether the node is a constant that need not run, because its readers have its value
+  // from the start.
   bool IsFree(const Node* node) const { return free_.contains(node); }
 
  private:
@@ -71,7 +71,7 @@ class FrameFinder {
   bool NeedsNotRun(const Node& constant) const {
     if (!constant.control_inputs().empty()) return false;
     for (const Use& use : constant.uses(0)) {
-      // A Merge must see its input arrive.
+      // The value must arrive at run time, because a Merge counts its inputs.
       if (roles_.at(use.node) == NodeRole::kMerge) return false;
     }
     return true;
@@ -116,7 +116,7 @@ class FrameFinder {
       frame.name = name;
       frame.parent = static_cast<uint32_t>(parent);
       frame.place_in_parent = frames_[parent].num_children++;
-      // A bound against absurd values: each iteration in flight has its own slots.
+      // Bounded, because each iteration in flight has slots of its own.
       frame.parallel_iterations = static_cast<int>(std::min<int64_t>(parallel, 1024));
       frames_.push_back(std::move(frame));
     }
@@ -124,7 +124,7 @@ class FrameFinder {
     return it->second;
   }
 
-  // What comes around a loop must come to the frame it left.
+  // A NextIteration must lead back to the frame of its input.
   absl::Status CheckBackEdges(const CompiledGraph& graph) const {
     for (const CompiledNode& compiled : graph.nodes) {
       if (compiled.role != NodeRole::kMerge) continue;
@@ -175,7 +175,7 @@ class Layout {
   absl::Status PlaceNode(CompiledNode compiled) {
     const Node& node = *compiled.node;
     constexpr int kMax = std::numeric_limits<uint16_t>::max();
-    // A Merge counts its dead inputs and its control inputs in parts of one word.
+    // One word holds the counts of dead inputs and of control inputs of a Merge.
     constexpr size_t kMaxMergeControls = 4095;
     if (node.num_inputs() > kMax || node.num_outputs() > kMax ||
         (compiled.role == NodeRole::kMerge && node.control_inputs().size() > kMaxMergeControls)) {
@@ -228,7 +228,7 @@ class Layout {
 
   DataflowProgram::Shortcut ShortcutOf(const Node& node, NodeRole role) const {
     using Shortcut = DataflowProgram::Shortcut;
-    // A constant's slot belongs to others too: its value cannot be moved on.
+    // The slot of a constant has other readers, so its value cannot be moved.
     if (node.num_inputs() == 0 || finder_.IsFree(node.input(0).node)) return Shortcut::kNone;
     switch (role) {
       case NodeRole::kEnter:

@@ -1,4 +1,4 @@
-// How values move: along edges, into loops, around them, and out.
+// The propagation of values along edges, into loops, to their next iterations, and out of them.
 #include <utility>
 
 #include "runtime/exec/compiled_graph.h"
@@ -26,7 +26,7 @@ void DataflowRun::EndNode(const Ready& ready, Value* outputs, const absl::Status
         NextIteration(ready, outputs, out);
         break;
       default: {
-        // What a Recv got may be dead though its own inputs are not.
+        // A Recv may have received a dead value although its own inputs are alive.
         const bool is_dead = node.role == NodeRole::kTransfer && node.num_outputs > 0
                                  ? !HasValue(outputs[0])
                                  : ready.is_dead;
@@ -91,12 +91,12 @@ bool DataflowRun::ArriveAtMerge(const DataflowProgram::Node& merge,
     Add(state, uint32_t{0} - 1);
   } else if (value != nullptr) {
     const uint32_t old = Set(state, NodeWord::kMergeClaimed);
-    // Another input came first, or all were thought to be dead: this one is dropped.
+    // Another input was accepted before, or all inputs were taken for dead, so this one is dropped.
     if (old & (NodeWord::kMergeClaimed | NodeWord::kMergeReady)) return false;
     to.values[edge.slot] = std::move(*value);
     Set(state, NodeWord::kMergeLive);
   } else if (from_enter) {
-    // What would come around a dead loop never comes.
+    // A loop that is dead has no next iteration.
     Set(state, NodeWord::kMergeAllDead);
   } else {
     Add(state, NodeWord::kMergeOneDead);
@@ -139,7 +139,7 @@ void DataflowRun::Enter(const Ready& ready, Value* outputs, ReadyList& out) {
     Iteration* const first = frame->At(0);
     Add(first->outstanding, Propagate(node, *first, outputs, ready.is_dead, out));
   }
-  // A frame whose Enters were all dead may be over already.
+  // A frame in which all Enters were dead may have ended already.
   if (--frame->enters_to_come == 0 && EndIterations(frame, out) && !IsRoot(parent)) {
     LeaveIterationLocked(parent, out);
   }
@@ -157,7 +157,7 @@ void DataflowRun::Exit(const Ready& ready, Value* outputs, ReadyList& out) {
     return;
   }
   FrameLock lock(*this);
-  // In all iterations but the last an Exit is dead because the loop goes on.
+  // An Exit is dead in all iterations but the last, because the loop goes on.
   if (iteration->number == frame->last) frame->dead_exits.push_back(ready.node);
   LeaveIterationLocked(iteration, out);
 }
@@ -202,7 +202,7 @@ void DataflowRun::LeaveIteration(Iteration* iteration, ReadyList& out) {
       return;
     }
   }
-  // Possibly the last: the count holds the iteration until the lock is there.
+  // This may be the last one. Its count keeps the iteration alive until the lock is taken.
   FrameLock lock(*this);
   LeaveIterationLocked(iteration, out);
 }

@@ -11,12 +11,12 @@
 namespace tessera {
 namespace {
 
-// How often cheap nodes look whether the step is to go on.
+// The number of cheap nodes between two checks of deadline and cancellation.
 constexpr int kNodesBetweenChecks = 64;
 
 }  // namespace
 
-// An asynchronous kernel that is out.
+// An asynchronous kernel whose callback has not run yet.
 struct DataflowRun::AsyncNode {
   AsyncNode(DataflowRun* run, const Ready& ready)
       : run(run), ready(ready), outputs(ready.node->num_outputs) {}
@@ -27,8 +27,9 @@ struct DataflowRun::AsyncNode {
   absl::optional<KernelContext> context;
   absl::Status status;
   int64_t start = 0;
-  // Set by the first of two: ComputeAsync() returning, and the kernel's end. The second goes on, so
-  // that a kernel which ends at once does not nest its successors on the stack.
+  // Set by the first of two events: ComputeAsync() returns, and the kernel calls back. The second
+  // one continues the run, so that a kernel which calls back at once does not run its successors
+  // deeper on the stack.
   std::atomic<bool> one_is_through{false};
 };
 
@@ -86,7 +87,7 @@ void DataflowRun::Begin(StepContext& step, const RunArgs& run) {
     Fail(status);
     return;
   }
-  // The list is worked off from its end: the first node is to run first.
+  // Nodes are taken from the end of the list, and the first node should run first.
   for (auto it = program_.start.rbegin(); it != program_.start.rend(); ++it) {
     caller_.ready.push_back({&program_.nodes[*it], root_, false});
   }
@@ -130,8 +131,8 @@ void DataflowRun::WorkAndEnd(ReadyList ready) {
 
 void DataflowRun::HandOver(ReadyList ready) {
   if (!ready.empty() && step_->inter_op_pool != nullptr) {
-    // This thread takes part until Schedule() is back: with the end of the step its owner may take
-    // the pool away.
+    // This thread takes part until Schedule() has returned, because the owner of the step may
+    // destroy the pool once the step has ended.
     activities_.fetch_add(1, std::memory_order_relaxed);
     Schedule(std::move(ready));
     if (EndActivity()) Finish();
@@ -159,7 +160,7 @@ void DataflowRun::WaitUntilOver() {
       }
     }
     if (parts == 0) {
-      // Kernels that wait are woken, and end the run.
+      // This wakes kernels that wait, and their callbacks end the run.
       Fail(absl::DeadlineExceededError("the step ran longer than its timeout"));
       deadline = absl::InfiniteFuture();
       continue;
@@ -179,7 +180,7 @@ void DataflowRun::Finish() {
     }
     status = Conclude();
   }
-  // From here on the object belongs to whoever `done` gives it to.
+  // From here on the object may be in use by another run.
   const DoneCallback done = std::exchange(done_, nullptr);
   done(std::move(status));
 }
@@ -191,7 +192,7 @@ absl::Status DataflowRun::Conclude() {
     status = absl::InternalError(
         "the step ended before all results were there: some node never got its inputs");
   }
-  // Of loops that are not well formed some Enters may never run: they are not over.
+  // A loop that is not well formed may have Enters that never run, and so never ends.
   const std::vector<FrameState*>& loops = root_->children;
   const bool is_over = std::all_of(loops.begin(), loops.end(),
                                    [](const FrameState* loop) { return loop == nullptr; });
@@ -326,7 +327,7 @@ absl::Status DataflowRun::PrepareRefs(const DataflowProgram::Node& node,
     if (node.role == NodeRole::kMerge && !value.ref) continue;  // the input that is not live
     absl::Status status = PrepareRefInput(value, ref.read, ref.may_be_uninitialized);
     if (!status.ok()) return Annotate(status, absl::StrCat("input ", ref.input, ": "));
-    // From here on it is a plain tensor, also for whoever this kernel hands it on to.
+    // From here on it is a plain tensor, also for nodes that the kernel passes it to.
     if (ref.read) value.ref.reset();
   }
   return absl::OkStatus();
@@ -344,8 +345,8 @@ void DataflowRun::StartAsync(const Ready& ready, Worker& worker) {
         if (!node->one_is_through.exchange(true, std::memory_order_acq_rel)) return;
         DataflowRun* const run = node->run;
         const auto end = [node] { node->run->EndAsync(std::unique_ptr<AsyncNode>(node)); };
-        // This may be a thread of the device's stream, which must not be held up by what comes
-        // next: whoever called this run may go on from its end.
+        // The thread may belong to the stream of the device. It must not run what comes next, which
+        // may include the caller's continuation of this run.
         const bool is_on_stream = run->device_ != nullptr && run->device_->stream() != nullptr;
         if (is_on_stream && run->step_->inter_op_pool != nullptr) {
           run->step_->inter_op_pool->Schedule(end);

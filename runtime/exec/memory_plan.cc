@@ -9,19 +9,19 @@
 namespace tessera {
 namespace {
 
-// Of a longer program the largest outputs get a place: planning takes quadratic time, about a
+// The number of outputs that get a place, the largest ones. Planning takes quadratic time, about a
 // millisecond for this many.
 constexpr size_t kMaxPlaces = 1024;
-// Fewer outputs than this, and smaller ones, come from the heap faster than a plan is followed.
+// For fewer or smaller outputs the heap is faster than a plan.
 constexpr size_t kMinPlaces = 8;
 constexpr size_t kMinBytes = size_t{1} << 20;
 
-// Bytes [begin, end).
+// The bytes [begin, end).
 struct Range {
   size_t begin, end;
 };
 
-// Removes `range` from the ranges. True if any of it was there.
+// Removes `range` from the ranges. Returns whether they contained any of it.
 bool Subtract(const Range& range, std::vector<Range>* from) {
   std::vector<Range> rest;
   bool any = false;
@@ -38,7 +38,8 @@ bool Subtract(const Range& range, std::vector<Range>* from) {
   return any;
 }
 
-// The beginning of the smallest gap of at least `size` bytes between `taken`, or the end of all.
+// Returns the beginning of the smallest gap of at least `size` bytes between the ranges `taken`, or
+// their end if there is none.
 size_t BestGap(std::vector<Range> taken, size_t size) {
   std::sort(taken.begin(), taken.end(),
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -53,7 +54,7 @@ size_t BestGap(std::vector<Range> taken, size_t size) {
   return best_size == std::numeric_limits<size_t>::max() ? end : best;
 }
 
-// Indices of the uses that get a place, the largest first.
+// Returns the indices of the uses that get a place, the largest first.
 std::vector<uint32_t> LargestUses(absl::Span<const MemoryUse> uses) {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < uses.size(); ++i) {

@@ -21,7 +21,7 @@ MemoryPlans::Choice MemoryPlans::Choose(absl::Span<const Tensor> args) {
   for (const auto& plan : plans_) {
     if (plan->Fits(args)) return {.plan = plan};
   }
-  // Shapes with equal hashes cost an early record, no more.
+  // A collision of hashes only makes a run record its plan too early.
   const size_t hash = HashOfShapes(args);
   const auto seen = std::find(seen_.begin(), seen_.end(), hash);
   if (seen != seen_.end()) {

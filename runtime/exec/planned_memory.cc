@@ -10,14 +10,14 @@
 namespace tessera {
 namespace {
 
-// Blocks up to this size are kept between runs.
+// The size up to which a block is kept between runs.
 constexpr size_t kMaxKeptBytes = size_t{1} << 16;
 
 size_t RoundUp(size_t size) {
   return (size + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
-// An address of the calling thread's own.
+// Returns an address that identifies the calling thread.
 const void* ThisThread() {
   static thread_local const char here = 0;
   return &here;
@@ -25,18 +25,18 @@ const void* ThisThread() {
 
 }  // namespace
 
-// The bytes of a run, and who holds which of them. Each buffer that outlives the run holds a
+// The bytes of a run, and the state of each place. Each buffer that outlives the run holds a
 // reference.
 class PlannedMemory::Block final : public RefCounted {
  public:
   explicit Block(size_t num_places)
       : num_places_(num_places), states_(std::make_unique<std::atomic<uint8_t>[]>(num_places)) {}
 
-  // Starts a run of the calling thread.
+  // Starts a run on the calling thread.
   absl::Status Begin(size_t size, Allocator* allocator) {
     if (!bytes_) {
       ASSIGN_OR_RETURN(bytes_, allocator->Allocate(size));
-      // The host writes headers, which it cannot do into a device's memory.
+      // Headers are written by the host, which cannot access the memory of a device.
       if (!IsHostAccessible(bytes_->memory_kind()) && headers_ == nullptr) {
         headers_ = std::make_unique<Header[]>(num_places_);
       }
@@ -46,7 +46,7 @@ class PlannedMemory::Block final : public RefCounted {
     return absl::OkStatus();
   }
 
-  // False if some buffers are still held: the block is theirs from now on.
+  // Ends the run. Returns false if some buffers are still held; then the block belongs to them.
   bool End() {
     thread_.store(nullptr, std::memory_order_relaxed);
     const bool is_empty = num_held_ == 0 || LeaveToHolders();
@@ -54,7 +54,7 @@ class PlannedMemory::Block final : public RefCounted {
     return is_empty;
   }
 
-  // A buffer of `size` bytes at `place`, which lies at `offset` of the block.
+  // Returns a buffer of `size` bytes for `place`, which lies at `offset` of the block.
   IntrusivePtr<Buffer> Take(uint32_t place, size_t offset, size_t size);
 
   void Release(uint32_t place) {
@@ -63,8 +63,8 @@ class PlannedMemory::Block final : public RefCounted {
       --num_held_;
       return;
     }
-    // Once this is done, the run may end, and the block with it. So may another run go on by now
-    // that the last one has left this block to its holders; then released_ does not change.
+    // After the exchange the run may end, and destroy the block. If the run has left the block to
+    // its holders before, released_ does not change any more.
     const uint8_t state = states_[place].exchange(released_.load(std::memory_order_relaxed),
                                                   std::memory_order_acq_rel);
     if (state == kOutlives) Unref();
@@ -73,7 +73,7 @@ class PlannedMemory::Block final : public RefCounted {
   bool IsHeld(uint32_t place) const {
     return states_[place].load(std::memory_order_acquire) == kHeld;
   }
-  // In this run.
+  // Returns whether the buffer of the place was released in this run.
   bool IsReleased(uint32_t place) const {
     return states_[place].load(std::memory_order_acquire) ==
            released_.load(std::memory_order_relaxed);
@@ -83,10 +83,11 @@ class PlannedMemory::Block final : public RefCounted {
   }
 
  private:
-  // States of places. Any other: released, in the run that has the number.
+  // The states of places. Any other number means: released in the run with that number.
   static constexpr uint8_t kUnused = 0, kHeld = 1, kOutlives = 2, kFirstRun = 3;
 
-  // By another number for each run; those of 253 runs ago must be gone before theirs comes again.
+  // Gives the run another number than earlier runs. Before a number is used again, after 253 runs,
+  // all states are reset.
   void ForgetReleases() {
     uint8_t run = static_cast<uint8_t>(released_.load(std::memory_order_relaxed) + 1);
     if (run == 0) {
@@ -98,7 +99,8 @@ class PlannedMemory::Block final : public RefCounted {
     released_.store(run, std::memory_order_relaxed);
   }
 
-  // True if all was released after all, by other threads.
+  // Leaves the block to the buffers that are held. Returns true if other threads have released all
+  // of them in the meantime.
   bool LeaveToHolders() {
     bool is_empty = true;
     for (size_t i = 0; i < num_places_; ++i) {
@@ -115,7 +117,7 @@ class PlannedMemory::Block final : public RefCounted {
     return is_empty;
   }
 
-  // Room for the header of a buffer.
+  // Memory for the header of a buffer.
   struct alignas(kBufferAlignment) Header {
     char bytes[kBufferAlignment];
   };
@@ -129,7 +131,7 @@ class PlannedMemory::Block final : public RefCounted {
   std::unique_ptr<Header[]> headers_;  // by place; null where they lie in the block
 };
 
-// Its header lies in the block itself, before its bytes, if the host can write there.
+// A buffer whose header lies in the block, before its bytes, if the host can access the block.
 class PlannedMemory::PlacedBuffer final : public Buffer {
  public:
   PlacedBuffer(char* data, size_t size, MemoryKind kind, Block* block, uint32_t place)
@@ -188,7 +190,7 @@ bool PlannedMemory::IsFree(uint32_t place) const {
   for (uint32_t i = 0; i < wanted.num_predecessors; ++i) {
     const uint32_t before = plan_->predecessors()[wanted.first_predecessor + i];
     if (block_->IsReleased(before)) continue;
-    // One that this run did not use says nothing about those before it.
+    // A place that this run did not use tells nothing about its own predecessors.
     if (block_->IsHeld(before) || !IsFree(before)) return false;
     block_->MarkReleased(before);
   }

@@ -46,12 +46,12 @@ class StraightExecutor final : public Executor {
   int num_results() const override { return program_.num_results; }
 
  private:
-  // Between runs all slots but those of constants are empty.
+  // Between runs, all slots but those of constants are empty.
   struct Slots {
     std::unique_ptr<Value[]> values;
     std::unique_ptr<PlannedMemory> memory;  // for arguments of the last run's shapes
   };
-  // Shorter programs are done before a plan pays.
+  // A plan is not worth while for programs with fewer outputs.
   static constexpr uint32_t kMinPlaces = 8;
 
   absl::Status CheckArgs(const RunArgs& run) const {
@@ -80,7 +80,7 @@ class StraightExecutor final : public Executor {
           choice.plan == nullptr ? nullptr : std::make_unique<PlannedMemory>(choice.plan);
     }
     PlannedMemory* const memory = slots->memory.get();
-    // Memory that is not to be had in one block may be in many.
+    // If there is no memory for one large block, there may be some for many small ones.
     if (memory == nullptr || memory->plan().size() == 0 || !memory->Begin(allocator()).ok()) {
       return RunIn(step, run, nullptr, slots->values.get());
     }
@@ -97,7 +97,7 @@ class StraightExecutor final : public Executor {
     MemoryRecorder recorder(program_.num_places, allocator());
     RETURN_IF_ERROR(RunIn(step, run, &recorder, values));
     auto plan = std::make_shared<const MemoryPlan>(std::move(shapes), recorder.Uses());
-    // The next run takes one block. Those of this one would wait in vain, beside it.
+    // The next run takes one block, so the blocks of this run will not be reused.
     if (plan->size() > 0) ReleaseBlocksFreedSince(start);
     plans_.Add(std::move(plan));
     return absl::OkStatus();
@@ -172,7 +172,7 @@ class StraightExecutor final : public Executor {
     return absl::OkStatus();
   }
 
-  // The share in a variable's value that a read took would make the next write copy it.
+  // Drops the shares in variables that reads took, because with them the next write would copy.
   void DropRefReads(const StraightProgram::Node& node, Value* values) const {
     for (int i = 0; i < node.num_refs; ++i) {
       const StraightProgram::RefInput& ref = program_.refs[node.first_ref + i];
@@ -213,7 +213,7 @@ class StraightExecutor final : public Executor {
     return absl::OkStatus();
   }
 
-  // After an error values are left in slots anywhere.
+  // Empties all slots after an error, which may leave values in any of them.
   void ClearAll(Value* values) const {
     for (uint32_t i = static_cast<uint32_t>(program_.constants.size()); i < program_.num_slots;
          ++i) {
@@ -224,8 +224,8 @@ class StraightExecutor final : public Executor {
   Allocator* allocator() const {
     return device_ == nullptr ? HeapAllocator() : device_->allocator(memory_kind());
   }
-  // What is planned: the device's own memory. On an accelerator the few outputs in host memory come
-  // from the heap.
+  // The kind of memory that is planned. On an accelerator the few outputs in host memory come from
+  // the heap.
   MemoryKind memory_kind() const {
     return device_ == nullptr ? MemoryKind::kHost : device_->memory_kind();
   }

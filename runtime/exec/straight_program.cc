@@ -10,17 +10,17 @@
 namespace tessera {
 namespace {
 
-// Hands out slots, the last freed first.
+// Allocates slots. The slot that was freed last is reused first.
 class SlotAllocator {
  public:
-  // The first of `count` slots in a row.
+  // Returns the first of `count` consecutive slots.
   uint32_t Allocate(int count) {
     if (count == 1 && !free_.empty()) {
       const uint32_t slot = free_.back();
       free_.pop_back();
       return slot;
     }
-    // Several in a row always come from the end: few nodes have many outputs.
+    // Consecutive slots are always new ones, because few nodes have several outputs.
     const uint32_t slot = size_;
     size_ += count;
     return slot;
@@ -51,7 +51,7 @@ class Layout {
           RETURN_IF_ERROR(AtNode(node.node->name(), PlaceKernel(std::move(node))));
           break;
         case NodeRole::kRetval:
-          // Results are handed out at the end: their values stay until then.
+          // Results are taken from their slots after the last node.
           break;
         default:
           break;
@@ -109,8 +109,8 @@ class Layout {
     placed.first_release = static_cast<uint32_t>(program_.releases.size());
     PlaceInputs(node);
     placed.num_refs = static_cast<uint16_t>(program_.refs.size() - placed.first_ref);
-    // Outputs get their slots while the inputs still hold theirs: a kernel reads the one while it
-    // writes the other.
+    // Outputs get their slots before those of the inputs are freed, because a kernel reads inputs
+    // while it writes outputs.
     placed.first_output = slots_.Allocate(node.num_outputs());
     placed.num_outputs = static_cast<uint16_t>(node.num_outputs());
     placed.first_place = program_.num_places;
@@ -157,7 +157,8 @@ class Layout {
                                  .may_be_uninitialized = node.op().allows_uninitialized_input});
         last_use = false;
       }
-      // A value that comes in twice must not be taken by either: the other would find it gone.
+      // A value that comes in twice must not be taken by either input, because the other reads it
+      // too.
       for (size_t j = first; last_use && j < program_.inputs.size(); ++j) {
         if (program_.inputs[j].index == value.slot) last_use = false;
       }

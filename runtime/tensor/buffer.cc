@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-// A header followed, one alignment unit on, by its bytes.
+// A header whose bytes follow one alignment unit after its beginning.
 class HeapBuffer final : public Buffer {
  public:
   HeapBuffer(char* data, size_t size, void* block) : Buffer(data, size, true), block_(block) {}
@@ -46,7 +46,7 @@ class LargeBuffer final : public Buffer {
   const size_t block_size_;
 };
 
-// A map of its own.
+// A buffer that is a mapping of its own.
 class WeightsBuffer final : public Buffer {
  public:
   WeightsBuffer(char* data, size_t size) : Buffer(data, size, true) {}
@@ -123,15 +123,15 @@ absl::string_view MemoryKindName(MemoryKind kind) {
 }
 
 void Buffer::FailHostAccess() const {
-  LOG(FATAL) << "the host touches a buffer of " << size_ << " bytes in " <<
-      MemoryKindName(memory_kind_) << " memory: a copy to the host is missing";
+  LOG(FATAL) << "the host touches a buffer of " << size_ << " bytes in "
+             << MemoryKindName(memory_kind_) << " memory: a copy to the host is missing";
   std::abort();
 }
 
 IntrusivePtr<Buffer> AllocateHeapBuffer(size_t size) {
   if (size < kLargeBlockSize) [[likely]] {
-    // malloc aligns to 16, and unlike aligned_alloc it has a fast path for small sizes: aligning by
-    // hand costs up to 48 bytes and saves most of the time.
+    // malloc aligns to 16 bytes. Aligning by hand costs up to 48 bytes, and is much faster than
+    // aligned_alloc, which has no fast path for small sizes.
     auto* block = static_cast<char*>(std::malloc(size + 2 * kBufferAlignment - 16));
     if (block == nullptr) [[unlikely]]
       return nullptr;

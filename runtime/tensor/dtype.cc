@@ -23,7 +23,7 @@ struct DTypeInfo {
   Kind kind;
 };
 
-// By the dtype's number.
+// Indexed by the number of the dtype.
 constexpr DTypeInfo kInfo[] = {
     {"invalid", 0, kOther},
     {"float", 4, kFloatingPoint},

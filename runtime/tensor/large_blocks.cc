@@ -22,22 +22,22 @@ namespace {
 
 constexpr size_t kPage = size_t{1} << 12;
 constexpr size_t kHugePage = size_t{1} << 21;
-// Smaller blocks would waste much of their last huge page: they end in small ones.
+// Smaller blocks end in small pages, because they would waste much of a last huge page.
 constexpr size_t kMinWholePages = 2 * kHugePage;
 constexpr size_t kMaxFreeBytes = size_t{1} << 30;
 constexpr absl::Duration kMaxFreeAge = absl::Seconds(2);
 
 size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
-// Few sizes, so that freed blocks fit later requests: eight steps from one power of two to the
-// next.
+// Rounds up to one of eight sizes between two powers of two, so that freed blocks fit later
+// requests.
 size_t BlockSize(size_t size) {
   const int log2 = 63 - __builtin_clzll(size);
   return RoundUp(RoundUp(size, size_t{1} << (log2 - 3)),
                  size >= kMinWholePages ? kHugePage : kPage);
 }
 
-// Huge pages fault in several times faster and spare the TLB.
+// Huge pages are several times faster to fault in, and need fewer entries of the TLB.
 void* MapHuge(size_t size) {
   void* map =
       ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -117,7 +117,7 @@ class FreeBlocks {
     return taken;
   }
 
-  // Outside the lock: it takes the kernel a while.
+  // Outside the lock, because the system call takes a while.
   static size_t Unmap(const std::vector<Block>& blocks) {
     size_t bytes = 0;
     for (const Block& block : blocks) {
@@ -147,7 +147,7 @@ class FreeBlocks {
         pause = blocks_.empty() ? absl::ZeroDuration() : blocks_.front().freed - limit;
       }
       Unmap(victims);
-      // Bounded, since the clock may be set.
+      // Bounded, because the clock may be changed.
       absl::SleepFor(std::min(pause, kMaxFreeAge));
     }
   }
@@ -158,7 +158,7 @@ class FreeBlocks {
   bool reaping_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Never destroyed: tensors in static storage may outlive everything.
+// Never destroyed, because tensors in static storage may be destroyed later.
 FreeBlocks& TheFreeBlocks() {
   static FreeBlocks* const blocks = new FreeBlocks;
   return *blocks;
@@ -171,7 +171,7 @@ void* AllocateLargeBlock(size_t size, size_t* block_size) {
   *block_size = BlockSize(size);
   if (void* block = TheFreeBlocks().Take(*block_size)) return block;
   void* block = Map(*block_size);
-  // What waits for reuse may be what is missing.
+  // The memory of blocks that wait for reuse may be what is missing.
   if (block == nullptr && ReleaseFreeMemory() > 0) block = Map(*block_size);
   return block;
 }

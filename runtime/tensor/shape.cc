@@ -32,7 +32,7 @@ absl::StatusOr<Shape> Shape::Make(absl::Span<const int64_t> dims) {
   return shape;
 }
 
-// A shape that was not valid after all gets -1 elements, which no allocation grants.
+// An invalid shape gets -1 elements, so that no tensor of it can be allocated.
 void Shape::Recount() {
   int64_t count = 1;
   for (const int64_t dim : dims_) {

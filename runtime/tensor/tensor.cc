@@ -18,11 +18,11 @@
 namespace tessera {
 namespace {
 
-// Constructed C++ objects, in one block with their header.
+// A buffer of constructed C++ objects, in one block with their header.
 template <typename T>
 class ObjectBuffer final : public Buffer {
  public:
-  // Null if memory is out.
+  // Returns null if memory runs out.
   static IntrusivePtr<Buffer> Create(size_t count) {
     void* block = std::malloc(kHeaderSize + count * sizeof(T));
     if (block == nullptr) return nullptr;
@@ -46,7 +46,7 @@ class ObjectBuffer final : public Buffer {
   static_assert(sizeof(Buffer) <= kHeaderSize && alignof(T) <= 16);
 };
 
-// What tensors without elements point at, so that no pointer handed out is null.
+// The bytes of tensors without elements, whose pointers are not null either.
 alignas(kBufferAlignment) char no_elements[kBufferAlignment];
 
 IntrusivePtr<Buffer> CreateObjects(DType dtype, size_t count) {

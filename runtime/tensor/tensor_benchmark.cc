@@ -1,4 +1,4 @@
-// What a kernel pays for its outputs: allocating, copying and dropping tensors.
+// Measures the cost of outputs for a kernel: allocating, copying and destroying tensors.
 #include "benchmark/benchmark.h"
 #include "runtime/tensor/tensor.h"
 
@@ -14,7 +14,7 @@ void BM_AllocateScalar(benchmark::State& state) {
 }
 BENCHMARK(BM_AllocateScalar);
 
-// Bytes that are written, as a kernel would: large blocks pay for their pages here.
+// The bytes are written as a kernel would, so that the page faults of large blocks are included.
 void BM_AllocateAndFill(benchmark::State& state) {
   const Shape shape{state.range(0)};
   for (auto _ : state) {

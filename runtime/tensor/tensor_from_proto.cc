@@ -21,8 +21,8 @@ namespace {
 
 using tensorflow::TensorProto;
 
-// Writes convert(values[i]) to out[i]. What is missing repeats the last value; without any value
-// all elements are `empty`.
+// Writes convert(values[i]) to out[i]. The last value is repeated for missing ones; if there is no
+// value, all elements are `empty`.
 template <typename T, typename Field, typename Convert>
 void FillFrom(const Field& values, absl::Span<T> out, const T& empty, Convert convert) {
   const auto given = std::min<int64_t>(values.size(), static_cast<int64_t>(out.size()));
@@ -30,7 +30,7 @@ void FillFrom(const Field& values, absl::Span<T> out, const T& empty, Convert co
   std::fill(out.begin() + given, out.end(), given > 0 ? out[given - 1] : empty);
 }
 
-// A field whose elements are the tensor's own.
+// Copies a field whose elements are those of the tensor.
 template <typename T, typename Field>
 void CopyFrom(const Field& values, Tensor& tensor) {
   absl::Span<T> out = tensor.flat<T>();
@@ -56,7 +56,7 @@ void FillNarrowInts(const TensorProto& proto, Tensor& tensor) {
            int8_t{0}, [&tensor](int32_t v) { return NarrowInt(tensor.dtype(), v); });
 }
 
-// Half and bfloat16 come as their bits.
+// Reads half and bfloat16, which the field holds as bits.
 template <typename T>
 void FillHalves(const TensorProto& proto, Tensor& tensor) {
   FillFrom(proto.half_val(), tensor.flat<T>(), T(0), [](int32_t v) {
@@ -68,7 +68,7 @@ void FillHalves(const TensorProto& proto, Tensor& tensor) {
   });
 }
 
-// Real and imaginary parts alternate; a half pair at the end does not count.
+// Reads pairs of real and imaginary parts. An incomplete pair at the end is ignored.
 template <typename T, typename Field>
 void FillComplex(const Field& parts, Tensor& tensor) {
   absl::Span<std::complex<T>> out = tensor.flat<std::complex<T>>();
@@ -100,7 +100,7 @@ absl::StatusOr<ResourceHandle> HandleFromProto(const tensorflow::ResourceHandleP
   return handle;
 }
 
-// Takes what its tensors need off *bytes_left.
+// Subtracts the bytes that its tensors need from *bytes_left.
 absl::StatusOr<Variant> VariantFromProto(const tensorflow::VariantTensorDataProto& proto,
                                          int64_t* bytes_left) {
   if (proto.type_name().empty()) return Variant();
@@ -224,7 +224,7 @@ absl::Status FillFromFields(const TensorProto& proto, int64_t max_bytes, Tensor&
   return absl::OkStatus();
 }
 
-// All lengths as varints, then all strings' bytes.
+// Reads all lengths as varints, then the bytes of all strings.
 absl::Status FillStringsFromContent(absl::string_view content, Tensor& tensor) {
   absl::Span<std::string> out = tensor.flat<std::string>();
   std::vector<uint64_t> lengths(out.size());
@@ -263,8 +263,8 @@ absl::Status FillFromContent(const std::string& content, Tensor& tensor) {
   return absl::OkStatus();
 }
 
-// What the copies of the last value hold beside their elements, where fewer values came than the
-// shape has elements; negative if that does not fit in 64 bits.
+// Returns the heap bytes of the copies of the last value, which stand for missing values; a
+// negative number if they do not fit in 64 bits.
 int64_t BytesOfRepeats(const TensorProto& proto, DType dtype, int64_t num_elements) {
   int64_t given = 0;
   int64_t bytes = 0;
@@ -279,8 +279,8 @@ int64_t BytesOfRepeats(const TensorProto& proto, DType dtype, int64_t num_elemen
   return given < num_elements ? MultiplyWithoutOverflow(num_elements - given, bytes) : 0;
 }
 
-// What a proto asks for, checked before memory is taken: a shape may want far more than its content
-// took to send.
+// Checks the size of a tensor before memory is allocated, because a small message may have a huge
+// shape.
 struct Layout {
   DType dtype;
   Shape shape;
@@ -303,7 +303,7 @@ absl::StatusOr<Layout> CheckLayout(const TensorProto& proto, int64_t max_bytes) 
   }
   const std::string& content = proto.tensor_content();
   if (!content.empty() && shape.num_elements() > 0) {
-    // A string takes at least the byte of its length.
+    // Each string takes at least one byte, that of its length.
     const bool fits = IsTriviallyCopyable(dtype)
                           ? static_cast<uint64_t>(bytes) == content.size()
                           : dtype == DType::kString &&
@@ -336,7 +336,7 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto, int64_t max_byt
 }
 
 absl::StatusOr<Tensor> TensorFromProto(TensorProto&& proto, int64_t max_bytes) {
-  // Below this, two small allocations cost more than a copy.
+  // A copy of fewer bytes costs less than two small allocations.
   constexpr size_t kMinContentToKeep = 4096;
   ASSIGN_OR_RETURN(const Layout layout, CheckLayout(proto, max_bytes));
   if (layout.bytes > 0 && IsTriviallyCopyable(layout.dtype) &&

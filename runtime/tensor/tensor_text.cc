@@ -1,4 +1,4 @@
-// How tensors are printed.
+// Prints tensors.
 #include <charconv>
 #include <complex>
 
@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// The shortest text that reads back as the same number.
+// Returns the shortest text that is read back as the same number.
 template <typename T>
 std::string FloatText(T value) {
   char text[32];
@@ -24,7 +24,7 @@ std::string ComplexText(const std::complex<T>& value) {
   return absl::StrCat("(", FloatText(value.real()), ",", FloatText(value.imag()), ")");
 }
 
-// A byte each, whatever the sign or the exponent's width.
+// Returns the byte of an element of a float8 type in hexadecimal.
 std::string ByteText(const Tensor& tensor, int64_t i) {
   return absl::StrCat("0x", absl::Hex(static_cast<uint8_t>(tensor.raw()[i]), absl::kZeroPad2));
 }
