@@ -68,10 +68,9 @@ void CheckArgs(const KernelBuild& build, int count, int max_count) {
       absl::StrCat("fused_ops need ", count, " args of ", DTypeName(dtype))));
 }
 
-absl::Status CheckChannels(absl::string_view what, const Tensor* values, int64_t channels) {
-  if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();
+absl::Status ChannelsError(absl::string_view what, const Tensor& values, int64_t channels) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "the ", what, " must have ", channels, " elements, has shape ", values->shape().ToString()));
+      "the ", what, " must have ", channels, " elements, has shape ", values.shape().ToString()));
 }
 
 }  // namespace tessera

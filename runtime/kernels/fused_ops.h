@@ -53,6 +53,10 @@ void CheckArgs(const KernelBuild& build, int count,
                int max_count = std::numeric_limits<int>::max());
 
 // Returns INVALID_ARGUMENT unless `values`, which may be null, has an element for each channel.
-absl::Status CheckChannels(absl::string_view what, const Tensor* values, int64_t channels);
+absl::Status ChannelsError(absl::string_view what, const Tensor& values, int64_t channels);
+inline absl::Status CheckChannels(absl::string_view what, const Tensor* values, int64_t channels) {
+  if (values == nullptr || values->num_elements() == channels) return absl::OkStatus();
+  return ChannelsError(what, *values, channels);
+}
 
 }  // namespace tessera

@@ -24,6 +24,8 @@ struct ConvolutionShape {
   SpatialDims pad_before;
   SpatialDims pad_after;
   bool channels_first = false;  // NCHW instead of NHWC
+
+  friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
 };
 
 // Returns the number of multiplications and additions.

@@ -28,6 +28,8 @@ struct MatMulShape {
     for (int64_t d : batch) size *= d;
     return size;
   }
+
+  friend bool operator==(const MatMulShape&, const MatMulShape&) = default;
 };
 
 // The products of one kernel. It keeps what it derives from constant weights, such as a packed or

@@ -12,11 +12,14 @@ int NumThreads(const KernelContext& ctx) {
 }
 
 int64_t NumChunks(const KernelContext& ctx, int64_t length, double nanoseconds) {
+  return NumChunks(NumPoolThreads(ctx), length, nanoseconds);
+}
+
+int64_t NumChunks(int threads, int64_t length, double nanoseconds) {
   constexpr double kMinNanoseconds = 10e3, kLongNanoseconds = 100e3;
   constexpr int kMaxPerThread = 4;
-  if (ctx.pool() == nullptr) return 1;
+  if (threads == 0) return 1;
   const double enough = std::min(nanoseconds / kMinNanoseconds, 1e6);
-  const int threads = NumThreads(ctx);
   const double long_ones =
       std::min<double>(nanoseconds / threads / kLongNanoseconds, kMaxPerThread);
   const int per_thread = std::max(1, static_cast<int>(long_ones));

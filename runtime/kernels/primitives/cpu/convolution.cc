@@ -3,142 +3,179 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
-#include "runtime/kernels/primitives/cpu/onednn_weights.h"
+#include "runtime/kernels/primitives/cpu/onednn_product.h"
+#include "runtime/kernels/primitives/cpu/plan_cache.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
-
 namespace {
 
 using dnnl::memory;
 
 // ---- float, by oneDNN ----
 
-struct ConvolutionPrimitive {
-  dnnl::convolution_forward::primitive_desc desc;
-  dnnl::primitive primitive;
-  memory::desc source, filter, output;  // the caller's layouts
-};
-
-std::shared_ptr<const ConvolutionPrimitive> MakePrimitive(const ConvolutionShape& shape,
-                                                          const PostOps& post_ops) {
-  auto made = std::make_shared<ConvolutionPrimitive>();
-  made->source = DataLayout(shape, shape.in_channels, shape.input);
-  made->filter = FilterLayout(shape);
-  made->output = DataLayout(shape, shape.out_channels, shape.output);
-  const memory::desc any_filter(made->filter.dims(), memory::data_type::f32,
-                                memory::format_tag::any);
+std::shared_ptr<const onednn::Product> MakeProduct(const ConvolutionShape& shape,
+                                                   const PostOps& post_ops) {
+  const memory::desc source = DataLayout(shape, shape.in_channels, shape.input);
+  const memory::desc filter = FilterLayout(shape);
+  const memory::desc output = DataLayout(shape, shape.out_channels, shape.output);
+  const memory::desc any_filter(filter.dims(), memory::data_type::f32, memory::format_tag::any);
   const memory::desc bias =
       post_ops.bias
           ? memory::desc({shape.out_channels}, memory::data_type::f32, memory::format_tag::a)
           : memory::desc();
   const dnnl::convolution_forward::desc desc(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, made->source,
-      any_filter, bias, made->output, Dims(shape.strides), Dims(shape.dilations, -1),
-      Dims(shape.pad_before), Dims(shape.pad_after));
-  made->desc = dnnl::convolution_forward::primitive_desc(desc, onednn::Attributes(post_ops),
-                                                         onednn::Engine());
-  made->primitive = dnnl::convolution_forward(made->desc);
-  return made;
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, any_filter,
+      bias, output, Dims(shape.strides), Dims(shape.dilations, -1), Dims(shape.pad_before),
+      Dims(shape.pad_after));
+  return onednn::MakeProduct<dnnl::convolution_forward>(
+      {desc, onednn::Attributes(post_ops), onednn::Engine()}, filter);
 }
 
-// Runs on the calling thread alone. `input` and `output` point to the chunk's first elements.
-absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
-                      const float* input, const ScaledWeights& filter, const Tensor* bias,
-                      PackedWeights* packed, float* output) {
-  static auto* const primitives = new onednn::PrimitiveCache<ConvolutionPrimitive>(1024);
+absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const ConvolutionShape& shape,
+                                                                  const PostOps& post_ops) {
+  static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
   const onednn::OneThread one_thread;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionPrimitive> primitive,
-                   primitives->Get(onednn::AddTo(ConvolutionKey(shape), post_ops),
-                                   [&] { return MakePrimitive(shape, post_ops); }));
-  const auto& desc = primitive->desc;
-  try {
-    dnnl::stream& stream = onednn::Stream();
-    ASSIGN_OR_RETURN(
-        Tensor scratch,
-        ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
-    ASSIGN_OR_RETURN(
-        const onednn::Weights weights,
-        onednn::WeightsInLayout(ctx, filter, primitive->filter, desc.weights_desc(), packed));
-    std::unordered_map<int, memory> args{
-        {DNNL_ARG_SRC, onednn::Wrap(primitive->source, input)},
-        {DNNL_ARG_WEIGHTS, weights.memory},
-        {DNNL_ARG_DST, onednn::Wrap(primitive->output, output)},
-        {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
-    };
-    if (bias) args.emplace(DNNL_ARG_BIAS, onednn::Wrap(desc.bias_desc(), bias->raw()));
-    primitive->primitive.execute(stream, args);
-    stream.wait();
-  } catch (const dnnl::error& e) {
-    return absl::InternalError(absl::StrCat("oneDNN failed in a convolution: ", e.what()));
-  }
-  return absl::OkStatus();
+  return products->Get(onednn::AddTo(ConvolutionKey(shape), post_ops),
+                       [&] { return MakeProduct(shape, post_ops); });
 }
 
-double NanosecondsOf(const ConvolutionShape& shape) {
+// A convolution in chunks that oneDNN computes.
+struct OneDnnConvolution {
+  struct Chunk {
+    ConvolutionChunk range;
+    std::shared_ptr<const onednn::Product> product;
+  };
+  std::vector<Chunk> chunks;
+  double nanoseconds = 0;  // for a chunk
+};
+
+// `threads`: see NumPoolThreads().
+absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
+                                                 const PostOps& post_ops, int threads) {
   const MachineSpeeds& speeds = SpeedsForCpu();
-  return FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
+  const double nanoseconds =
+      FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
+  const int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
+  OneDnnConvolution result;
+  for (ConvolutionChunk& range : SplitConvolution(shape, count)) {
+    ASSIGN_OR_RETURN(auto product, ProductFor(range.shape, post_ops));
+    result.chunks.push_back({std::move(range), std::move(product)});
+  }
+  result.nanoseconds = nanoseconds / result.chunks.size();
+  return result;
 }
 
-absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
-                            const PostOps& post_ops, const float* input,
-                            const ScaledWeights& filter, const Tensor* bias, PackedWeights* packed,
-                            float* output) {
-  const double nanoseconds = NanosecondsOf(shape);
-  const int64_t count = NumChunks(ctx, std::numeric_limits<int64_t>::max(), nanoseconds);
-  const std::vector<ConvolutionChunk> chunks = SplitConvolution(shape, count);
-  return ForEachChunk(ctx, chunks.size(), nanoseconds / chunks.size(), [&](int64_t i) {
-    const ConvolutionChunk& chunk = chunks[i];
-    return RunChunk(ctx, chunk.shape, post_ops, input + chunk.input_offset, filter, bias, packed,
-                    output + chunk.output_offset);
+// What a convolution reads and writes. `packed` is not null.
+struct Operands {
+  const float* input;
+  const ScaledWeights& filter;
+  const Tensor* bias;  // null if there is none
+  PackedWeights* packed;
+  float* output;
+  int64_t input_size = 0, output_size = 0;  // elements
+
+  const float* bias_data() const { return bias == nullptr ? nullptr : bias->data<float>(); }
+};
+
+absl::Status ConvolveOneDnn(KernelContext& ctx, const OneDnnConvolution& convolution,
+                            const Operands& o) {
+  const auto& chunks = convolution.chunks;
+  return ForEachChunk(ctx, chunks.size(), convolution.nanoseconds, [&](int64_t i) {
+    const auto& [range, product] = chunks[i];
+    return onednn::RunProduct(ctx, *product, o.input + range.input_offset, o.filter, o.packed,
+                              o.bias_data(), o.output + range.output_offset);
   });
 }
 
-absl::Status ConvolveFloat(KernelContext& ctx, ProductAlgorithm algorithm,
-                           const ConvolutionShape& shape, const PostOps& post_ops,
-                           const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
-                           PackedWeights* packed, Tensor* output) {
-  const float* const from = input.data<float>();
-  float* const to = output->data<float>();
-  PackedWeights for_this_run;
-  if (packed == nullptr) packed = &for_this_run;
-  switch (algorithm) {
+absl::Status ConvolveOneDnn(KernelContext& ctx, const ConvolutionShape& shape,
+                            const PostOps& post_ops, const Operands& o) {
+  ASSIGN_OR_RETURN(const OneDnnConvolution convolution,
+                   SplitForOneDnn(shape, post_ops, NumPoolThreads(ctx)));
+  return ConvolveOneDnn(ctx, convolution, o);
+}
+
+// ---- float, by the algorithm that the planner chooses ----
+
+// How to compute convolutions of one shape.
+struct ConvolutionPlan {
+  bool IsFor(const ConvolutionShape& other, const PostOps& other_post_ops,
+             bool other_has_constant_filter, int other_threads) const {
+    return threads == other_threads && has_constant_filter == other_has_constant_filter &&
+           shape == other && post_ops == other_post_ops;
+  }
+
+  ConvolutionShape shape;
+  PostOps post_ops;
+  bool has_constant_filter = false;
+  int threads = 0;  // see NumPoolThreads()
+
+  ProductAlgorithm algorithm = ProductAlgorithm::kOneDnn;
+  OneDnnConvolution onednn;  // for kOneDnn
+  ConvolutionShape points;   // for implicit GEMM
+};
+
+absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const PostOps& post_ops,
+                                         bool has_constant_filter, int threads, Numerics numerics) {
+  ConvolutionPlan plan{.shape = shape,
+                       .post_ops = post_ops,
+                       .has_constant_filter = has_constant_filter,
+                       .threads = threads};
+  plan.algorithm = PlanConvolution({.dtype = DType::kFloat,
+                                    .shape = shape,
+                                    .activation = post_ops.activation,
+                                    .has_constant_filter = has_constant_filter},
+                                   {SpeedsForCpu(), std::max(threads, 1), numerics});
+  if (plan.algorithm == ProductAlgorithm::kOneDnn) {
+    ASSIGN_OR_RETURN(plan.onednn, SplitForOneDnn(shape, post_ops, threads));
+  } else {
+    plan.points = AsPoints(shape);
+  }
+  return plan;
+}
+
+absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, const Operands& o) {
+  const ConvolutionShape& shape = plan.shape;
+  const PostOps& post_ops = plan.post_ops;
+  switch (plan.algorithm) {
     case ProductAlgorithm::kWinograd2:
     case ProductAlgorithm::kWinograd4: {
-      const int tile = algorithm == ProductAlgorithm::kWinograd2 ? 2 : 4;
-      return ConvolveWinograd(ctx, shape, tile, post_ops, from, filter, bias, packed, to, [&] {
-        return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
-      });
+      const int tile = plan.algorithm == ProductAlgorithm::kWinograd2 ? 2 : 4;
+      return ConvolveWinograd(ctx, shape, tile, post_ops, o.input, o.filter, o.bias, o.packed,
+                              o.output, [&] { return ConvolveOneDnn(ctx, shape, post_ops, o); });
     }
     case ProductAlgorithm::kFmaGemm:
     case ProductAlgorithm::kAmxGemm: {
-      const gemm::MicroKernel& kernel =
-          algorithm == ProductAlgorithm::kFmaGemm ? gemm::FmaMicroKernel() : gemm::AmxMicroKernel();
-      const ConvolutionShape points = AsPoints(shape);
-      const int64_t in = input.num_elements() / points.batch;
-      const int64_t out = output->num_elements() / points.batch;
+      const gemm::MicroKernel& kernel = plan.algorithm == ProductAlgorithm::kFmaGemm
+                                            ? gemm::FmaMicroKernel()
+                                            : gemm::AmxMicroKernel();
+      const int64_t in = o.input_size / plan.points.batch;
+      const int64_t out = o.output_size / plan.points.batch;
       const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
-        ConvolutionShape some = points;
+        ConvolutionShape some = plan.points;
         some.batch = count;
-        return ConvolveOneDnn(ctx, some, post_ops, from + first * in, filter, bias, packed,
-                              to + first * out);
+        Operands operands = o;
+        operands.input += first * in;
+        operands.output += first * out;
+        return ConvolveOneDnn(ctx, some, post_ops, operands);
       };
-      return ConvolveByImplicitGemm(ctx, kernel, points, post_ops, from, filter,
-                                    bias ? bias->data<float>() : nullptr, packed, to, fallback);
+      return ConvolveByImplicitGemm(ctx, kernel, plan.points, post_ops, o.input, o.filter,
+                                    o.bias_data(), o.packed, o.output, fallback);
     }
     default:
-      return ConvolveOneDnn(ctx, shape, post_ops, from, filter, bias, packed, to);
+      return ConvolveOneDnn(ctx, plan.onednn, o);
   }
 }
 
@@ -189,31 +226,40 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
   });
 }
 
-}  // namespace
-
+// Convolve(), with plans that are kept unless `plans` is null.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
-                      PackedWeights* packed, Tensor* output, Numerics numerics) {
+                      PackedWeights* packed, Tensor* output, Numerics numerics,
+                      PlanCache<ConvolutionPlan>* plans) {
   if (output->num_elements() == 0) return absl::OkStatus();
-  const bool is_empty = input.num_elements() == 0 || filter.values.num_elements() == 0;
-  const ProductAlgorithm algorithm =
-      is_empty ? ProductAlgorithm::kLoops
-               : PlanConvolution({.dtype = input.dtype(),
-                                  .shape = shape,
-                                  .activation = post_ops.activation,
-                                  .has_constant_filter = packed != nullptr},
-                                 {SpeedsForCpu(), NumThreads(ctx), numerics});
-  if (algorithm != ProductAlgorithm::kLoops) {
-    return ConvolveFloat(ctx, algorithm, shape, post_ops, input, filter, bias, packed, output);
+  if (input.dtype() != DType::kFloat || input.num_elements() == 0 ||
+      filter.values.num_elements() == 0) {
+    return VisitRealType(input.dtype(), [&]<typename T>() {
+      ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.values.data<T>(),
+                       bias ? bias->data<T>() : nullptr, output->data<T>());
+      return absl::OkStatus();
+    });
   }
-  return VisitRealType(input.dtype(), [&]<typename T>() {
-    ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.values.data<T>(),
-                     bias ? bias->data<T>() : nullptr, output->data<T>());
-    return absl::OkStatus();
-  });
+  const bool is_constant = packed != nullptr;
+  PackedWeights for_this_run;
+  const Operands operands{.input = input.data<float>(),
+                          .filter = filter,
+                          .bias = bias,
+                          .packed = is_constant ? packed : &for_this_run,
+                          .output = output->data<float>(),
+                          .input_size = input.num_elements(),
+                          .output_size = output->num_elements()};
+  const int threads = NumPoolThreads(ctx);
+  if (plans != nullptr) {
+    if (const auto* plan = plans->Find(shape, post_ops, is_constant, threads)) {
+      return ConvolveFloat(ctx, *plan, operands);
+    }
+  }
+  ASSIGN_OR_RETURN(const ConvolutionPlan plan,
+                   MakePlan(shape, post_ops, is_constant, threads, numerics));
+  if (plans != nullptr) plans->Insert(plan);
+  return ConvolveFloat(ctx, plan, operands);
 }
-
-namespace {
 
 class CpuConvolution final : public Convolution {
  public:
@@ -225,12 +271,13 @@ class CpuConvolution final : public Convolution {
                    Tensor* output) override {
     CopyAddend(inputs, output);
     return Convolve(ctx, shape, post_ops, input, filter, inputs.bias, filter_.UseFor(ctx), output,
-                    numerics_);
+                    numerics_, &plans_);
   }
 
  private:
   const Numerics numerics_;
   PackedWeights filter_;
+  PlanCache<ConvolutionPlan> plans_;
 };
 
 std::unique_ptr<Convolution> MakeConvolution(const KernelBuild& build, int filter_input) {
@@ -240,4 +287,11 @@ std::unique_ptr<Convolution> MakeConvolution(const KernelBuild& build, int filte
 REGISTER_PRIMITIVE(Convolution, kCpu, MakeConvolution);
 
 }  // namespace
+
+absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
+                      const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
+                      PackedWeights* packed, Tensor* output, Numerics numerics) {
+  return Convolve(ctx, shape, post_ops, input, filter, bias, packed, output, numerics, nullptr);
+}
+
 }  // namespace tessera

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <complex>
-#include <cstring>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
-#include "runtime/kernels/primitives/cpu/onednn.h"
-#include "runtime/kernels/primitives/cpu/onednn_weights.h"
+#include "runtime/kernels/primitives/cpu/onednn_product.h"
 #include "runtime/kernels/primitives/cpu/ordered_gemm.h"
+#include "runtime/kernels/primitives/cpu/plan_cache.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -24,12 +24,6 @@ namespace {
 using dnnl::memory;
 
 // ---- float, by oneDNN ----
-
-struct MatMulPrimitive {
-  memory::desc plain_b;  // the caller's layout
-  dnnl::matmul::primitive_desc desc;
-  dnnl::primitive primitive;
-};
 
 // A run of matrices at equal distances, which one primitive computes. A distance of 0 broadcasts.
 struct Run {
@@ -47,8 +41,8 @@ memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, 
   return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
 }
 
-std::shared_ptr<const MatMulPrimitive> MakePrimitive(const MatMulShape& s, const Run& run,
-                                                     const PostOps& post_ops, bool packs_b) {
+std::shared_ptr<const onednn::Product> MakeProduct(const MatMulShape& s, const Run& run,
+                                                   const PostOps& post_ops, bool packs_b) {
   // oneDNN reorders a constant matrix into blocks only if there is no batch dimension.
   const bool single = run.count == 1;
   const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
@@ -61,59 +55,25 @@ std::shared_ptr<const MatMulPrimitive> MakePrimitive(const MatMulShape& s, const
       packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
               : plain_b;
   const memory::desc out = layout(1, s.m, s.n, false);
-  const dnnl::primitive_attr attr = onednn::Attributes(post_ops);
-  auto made = std::make_shared<MatMulPrimitive>();
-  made->plain_b = plain_b;
-  if (post_ops.bias) {
-    const memory::desc bias = single ? Layout(1, s.n, false) : Layout(1, 1, 1, s.n, false);
-    made->desc =
-        dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, bias, out), attr, onednn::Engine());
-  } else {
-    made->desc =
-        dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, out), attr, onednn::Engine());
-  }
-  made->primitive = dnnl::matmul(made->desc);
-  return made;
+  const auto make = [&](const dnnl::matmul::desc& desc) {
+    return onednn::MakeProduct<dnnl::matmul>({desc, onednn::Attributes(post_ops), onednn::Engine()},
+                                             plain_b);
+  };
+  if (!post_ops.bias) return make({a, b, out});
+  return make({a, b, single ? Layout(1, s.n, false) : Layout(1, 1, 1, s.n, false), out});
 }
 
-// Runs on the calling thread alone.
-absl::Status RunOneDnn(KernelContext& ctx, const MatMulShape& s, const Run& run,
-                       const PostOps& post_ops, const float* a, const Tensor& b, int64_t b_offset,
-                       const float* bias, PackedWeights* packed, float* out) {
-  static auto* const primitives = new onednn::PrimitiveCache<MatMulPrimitive>(1024);
+absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const MatMulShape& s,
+                                                                  const Run& run,
+                                                                  const PostOps& post_ops,
+                                                                  bool packs_b) {
+  static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
   const onednn::OneThread one_thread;
   onednn::Key key;
   key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
-  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(packed != nullptr);
-  ASSIGN_OR_RETURN(const std::shared_ptr<const MatMulPrimitive> primitive,
-                   primitives->Get(onednn::AddTo(std::move(key), post_ops), [&] {
-                     return MakePrimitive(s, run, post_ops, packed != nullptr);
-                   }));
-  const auto& desc = primitive->desc;
-  try {
-    onednn::Weights weights;
-    if (packed != nullptr) {
-      ASSIGN_OR_RETURN(weights, onednn::WeightsInLayout(ctx, b, primitive->plain_b,
-                                                        desc.weights_desc(), packed));
-    } else {
-      weights.memory = onednn::Wrap(desc.weights_desc(), b.data<float>() + b_offset);
-    }
-    ASSIGN_OR_RETURN(
-        Tensor scratch,
-        ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.scratchpad_desc().get_size())}));
-    std::unordered_map<int, memory> args{
-        {DNNL_ARG_SRC, onednn::Wrap(desc.src_desc(), a)},
-        {DNNL_ARG_WEIGHTS, weights.memory},
-        {DNNL_ARG_DST, onednn::Wrap(desc.dst_desc(), out)},
-        {DNNL_ARG_SCRATCHPAD, onednn::Wrap(desc.scratchpad_desc(), scratch.raw())},
-    };
-    if (post_ops.bias) args.emplace(DNNL_ARG_BIAS, onednn::Wrap(desc.bias_desc(), bias));
-    primitive->primitive.execute(onednn::Stream(), args);
-    onednn::Stream().wait();
-  } catch (const dnnl::error& e) {
-    return absl::InternalError(absl::StrCat("oneDNN failed in a matrix product: ", e.what()));
-  }
-  return absl::OkStatus();
+  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(packs_b);
+  return products->Get(onednn::AddTo(std::move(key), post_ops),
+                       [&] { return MakeProduct(s, run, post_ops, packs_b); });
 }
 
 // ---- every dtype: a plain loop over one matrix ----
@@ -255,40 +215,74 @@ Batch SplitBatch(const MatMulShape& given) {
   return batch;
 }
 
-absl::Status MultiplyOneDnn(KernelContext& ctx, const MatMulShape& given, const PostOps& post_ops,
-                            const float* a, const Tensor& b, const float* bias,
-                            PackedWeights* packed, float* out) {
-  const Batch batch = SplitBatch(given);
-  const MatMulShape& s = batch.shape;
-  const Run& run = batch.run;
-  // Each run is split into chunks: ranges of its matrices, or of the rows of its only matrix.
-  const bool by_rows = run.count == 1;
-  const int64_t length = by_rows ? s.m : run.count;
+// A batch in chunks that oneDNN computes: ranges of the matrices of each run, or of the rows of its
+// only matrix.
+struct OneDnnBatch {
+  bool by_rows() const { return batch.run.count == 1; }
+
+  MatMulShape given;
+  Batch batch;
+  int64_t length = 0;      // of a run: rows or matrices
+  int64_t chunks = 1;      // of a run
+  int64_t size = 0;        // of a chunk; the last one may be shorter
+  double nanoseconds = 0;  // for a chunk
+  std::shared_ptr<const onednn::Product> product, last_product;
+};
+
+// `threads`: see NumPoolThreads().
+absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostOps& post_ops,
+                                           bool packs_b, int threads) {
+  OneDnnBatch result{.given = given, .batch = SplitBatch(given)};
+  const MatMulShape& s = result.batch.shape;
+  const Run& run = result.batch.run;
+  const int64_t length = result.length = result.by_rows() ? s.m : run.count;
   const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
-  const int64_t chunks = s.transpose_a && by_rows ? 1 : NumChunks(ctx, length, nanoseconds);
-  const int64_t size = (length + chunks - 1) / chunks;
-  return ForEachChunk(ctx, batch.outer * chunks, nanoseconds / chunks, [&](int64_t item) {
-    const int64_t i = item / chunks, begin = item % chunks * size;
-    const int64_t count = std::min(size, length - begin);
-    if (count <= 0) return absl::OkStatus();
-    const int64_t first = i * (given.batch_size() / batch.outer);
-    auto [a_at, b_at] = Offsets(given, first);
+  const int64_t chunks =
+      s.transpose_a && result.by_rows() ? 1 : NumChunks(threads, length, nanoseconds);
+  result.nanoseconds = nanoseconds / chunks;
+  result.size = (length + chunks - 1) / chunks;
+  result.chunks = (length + result.size - 1) / result.size;
+  const auto product_of = [&](int64_t count) {
     MatMulShape chunk = s;
     Run chunk_run = run;
+    (result.by_rows() ? chunk.m : chunk_run.count) = count;
+    return ProductFor(chunk, chunk_run, post_ops, packs_b);
+  };
+  const int64_t last = length - (result.chunks - 1) * result.size;
+  ASSIGN_OR_RETURN(result.last_product, product_of(last));
+  result.product = result.last_product;
+  if (last != result.size) {
+    ASSIGN_OR_RETURN(result.product, product_of(result.size));
+  }
+  return result;
+}
+
+absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const float* a,
+                            const Tensor& b, const float* bias, PackedWeights* packed, float* out) {
+  const MatMulShape &given = split.given, &s = split.batch.shape;
+  const Run& run = split.batch.run;
+  const int64_t outer = split.batch.outer;
+  return ForEachChunk(ctx, outer * split.chunks, split.nanoseconds, [&](int64_t item) {
+    const int64_t i = item / split.chunks, chunk = item % split.chunks;
+    const int64_t begin = chunk * split.size, first = i * (given.batch_size() / outer);
+    const onednn::Product& product =
+        chunk == split.chunks - 1 ? *split.last_product : *split.product;
+    auto [a_at, b_at] = Offsets(given, first);
     const float* a_data = a + a_at * given.m * given.k;
     float* out_data = out + first * given.m * given.n;
-    if (by_rows) {
-      chunk.m = count;
+    if (split.by_rows()) {
       a_data += begin * s.k;
       out_data += begin * s.n;
     } else {
-      chunk_run.count = count;
       a_data += begin * run.a_stride * s.m * s.k;
       b_at += begin * run.b_stride;
       out_data += begin * s.m * s.n;
     }
-    return RunOneDnn(ctx, chunk, chunk_run, post_ops, a_data, b, b_at * given.k * given.n, bias,
-                     packed, out_data);
+    if (packed != nullptr) {
+      return onednn::RunProduct(ctx, product, a_data, b, packed, bias, out_data);
+    }
+    return onednn::RunProduct(ctx, product, a_data, b.data<float>() + b_at * given.k * given.n,
+                              bias, out_data);
   });
 }
 
@@ -307,19 +301,75 @@ absl::Status MultiplyOrdered(KernelContext& ctx, const MatMulShape& given, const
   return absl::OkStatus();
 }
 
-absl::Status MultiplyFloat(KernelContext& ctx, ProductAlgorithm algorithm, const MatMulShape& given,
-                           const PostOps& post_ops, const float* a, const Tensor& b,
-                           const float* bias, PackedWeights* packed, Numerics numerics,
-                           float* out) {
+// ---- float, by the algorithm that the planner chooses ----
+
+// How to compute the products of one shape.
+struct MatMulPlan {
+  bool IsFor(const MatMulShape& other, const PostOps& other_post_ops, bool other_has_constant,
+             bool other_has_panels, int other_threads) const {
+    return threads == other_threads && has_constant_weights == other_has_constant &&
+           has_panels == other_has_panels && shape == other && post_ops == other_post_ops;
+  }
+
+  MatMulShape shape;
+  PostOps post_ops;
+  bool has_constant_weights = false, has_panels = false;
+  int threads = 0;  // see NumPoolThreads()
+
+  ProductAlgorithm algorithm = ProductAlgorithm::kOneDnn;
+  OneDnnBatch onednn;  // for kOneDnn
+};
+
+absl::StatusOr<MatMulPlan> MakePlan(const MatMulShape& shape, const PostOps& post_ops,
+                                    bool has_constant_weights, bool has_panels, int threads,
+                                    Numerics numerics) {
+  MatMulPlan plan{.shape = shape,
+                  .post_ops = post_ops,
+                  .has_constant_weights = has_constant_weights,
+                  .has_panels = has_panels,
+                  .threads = threads};
+  MatMulProblem problem{.m = shape.m, .n = shape.n, .k = shape.k, .batch = shape.batch_size()};
+  problem.is_single = SplitBatch(shape).is_single;
+  if (problem.is_single) {
+    problem.m *= problem.batch;
+    problem.batch = 1;
+  }
+  problem.has_constant_weights = has_constant_weights;
+  problem.has_panels = has_panels;
+  plan.algorithm = PlanMatMul(problem, {SpeedsForCpu(), std::max(threads, 1), numerics});
+  if (plan.algorithm == ProductAlgorithm::kOneDnn) {
+    ASSIGN_OR_RETURN(plan.onednn, SplitForOneDnn(shape, post_ops, has_constant_weights, threads));
+  }
+  return plan;
+}
+
+absl::Status MultiplyFloat(KernelContext& ctx, const MatMulPlan& plan, const float* a,
+                           const Tensor& b, const float* bias, PackedWeights* packed,
+                           Numerics numerics, float* out) {
+  const MatMulShape& given = plan.shape;
+  const PostOps& post_ops = plan.post_ops;
+  switch (plan.algorithm) {
+    case ProductAlgorithm::kOneDnn:
+      return MultiplyOneDnn(ctx, plan.onednn, a, b, bias, packed, out);
+    case ProductAlgorithm::kOrdered:
+      return MultiplyOrdered(ctx, given, post_ops, a, b.data<float>(), bias, out);
+    default:
+      break;
+  }
   const int64_t m = given.m * given.batch_size(), n = given.n, k = given.k;
-  const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
+  if (plan.algorithm == ProductAlgorithm::kGemv) {
+    return Gemv(ctx, m, n, k, given.transpose_b, post_ops, a, b.data<float>(), bias, out);
+  }
+  const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) -> absl::Status {
     const MatMulShape rows{.m = count, .n = n, .k = k, .transpose_b = given.transpose_b};
     const float* const from = a + first * k;
     float* const to = out + first * n;
     if (numerics == Numerics::kStrict) {
       return MultiplyOrdered(ctx, rows, post_ops, from, b.data<float>(), bias, to);
     }
-    return MultiplyOneDnn(ctx, rows, post_ops, from, b, bias, packed, to);
+    ASSIGN_OR_RETURN(const OneDnnBatch split,
+                     SplitForOneDnn(rows, post_ops, packed != nullptr, NumPoolThreads(ctx)));
+    return MultiplyOneDnn(ctx, split, from, b, bias, packed, to);
   };
   const GemmArguments arguments{.m = m,
                                 .n = n,
@@ -331,50 +381,23 @@ absl::Status MultiplyFloat(KernelContext& ctx, ProductAlgorithm algorithm, const
                                 .bias = bias,
                                 .packed = packed,
                                 .output = out};
-  switch (algorithm) {
-    case ProductAlgorithm::kGemv:
-      return Gemv(ctx, m, n, k, given.transpose_b, post_ops, a, b.data<float>(), bias, out);
-    case ProductAlgorithm::kFmaGemm:
-      return BlockedMatMul(ctx, gemm::FmaMicroKernel(), arguments, fallback);
+  switch (plan.algorithm) {
     case ProductAlgorithm::kAmxGemm:
       return BlockedMatMul(ctx, gemm::AmxMicroKernel(), arguments, fallback);
     case ProductAlgorithm::kStrassen:
       return StrassenMatMul(ctx, arguments, fallback);
-    case ProductAlgorithm::kOrdered:
-      return MultiplyOrdered(ctx, given, post_ops, a, b.data<float>(), bias, out);
     default:
-      return MultiplyOneDnn(ctx, given, post_ops, a, b, bias, packed, out);
+      return BlockedMatMul(ctx, gemm::FmaMicroKernel(), arguments, fallback);
   }
 }
 
-ProductAlgorithm Plan(const KernelContext& ctx, const MatMulShape& shape, DType dtype,
-                      const Tensor& b, PackedWeights* packed, Numerics numerics) {
-  MatMulProblem problem{.dtype = dtype, .m = shape.m, .n = shape.n, .k = shape.k};
-  problem.batch = shape.batch_size();
-  problem.is_single = SplitBatch(shape).is_single;
-  if (problem.is_single) {
-    problem.m *= problem.batch;
-    problem.batch = 1;
-  }
-  problem.has_constant_weights = packed != nullptr;
-  problem.has_panels = packed != nullptr && packed->HasPanels(b);
-  return PlanMatMul(problem, {SpeedsForCpu(), NumThreads(ctx), numerics});
+// Returns true if MultiplyByLoops() makes the product, and otherwise MultiplyFloat().
+bool TakesLoops(const MatMulShape& shape, DType dtype, Numerics numerics) {
+  return TakesLoops(dtype, shape.m * shape.n * shape.k * shape.batch_size(), numerics);
 }
 
-}  // namespace
-
-absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                           const Tensor& a, const Tensor& b, const Tensor* bias,
-                           PackedWeights* packed, Tensor* output, Numerics numerics) {
-  if (output->num_elements() == 0) return absl::OkStatus();
-  // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
-  if (b.num_elements() != shape.n * shape.k) packed = nullptr;
-  const ProductAlgorithm algorithm = Plan(ctx, shape, a.dtype(), b, packed, numerics);
-  if (algorithm != ProductAlgorithm::kLoops) {
-    return MultiplyFloat(ctx, algorithm, shape, post_ops, a.data<float>(), b,
-                         bias ? bias->data<float>() : nullptr, packed, numerics,
-                         output->data<float>());
-  }
+absl::Status MultiplyByLoops(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                             const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
   return VisitNumericType(a.dtype(), [&]<typename T>() {
     MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(), bias ? bias->data<T>() : nullptr,
                    output->data<T>());
@@ -382,7 +405,29 @@ absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const P
   });
 }
 
-namespace {
+// Multiplies by a plan, which is kept unless `plans` is null.
+absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                           const Tensor& a, const Tensor& b, const Tensor* bias,
+                           PackedWeights* packed, Tensor* output, Numerics numerics,
+                           PlanCache<MatMulPlan>* plans) {
+  // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
+  if (b.num_elements() != shape.n * shape.k) packed = nullptr;
+  const bool has_panels = packed != nullptr && packed->HasPanels(b);
+  const int threads = NumPoolThreads(ctx);
+  const auto run = [&](const MatMulPlan& plan) {
+    return MultiplyFloat(ctx, plan, a.data<float>(), b, bias ? bias->data<float>() : nullptr,
+                         packed, numerics, output->data<float>());
+  };
+  if (plans != nullptr) {
+    if (const auto* plan = plans->Find(shape, post_ops, packed != nullptr, has_panels, threads)) {
+      return run(*plan);
+    }
+  }
+  ASSIGN_OR_RETURN(const MatMulPlan plan,
+                   MakePlan(shape, post_ops, packed != nullptr, has_panels, threads, numerics));
+  if (plans != nullptr) plans->Insert(plan);
+  return run(plan);
+}
 
 class CpuMatMul final : public MatMul {
  public:
@@ -413,13 +458,18 @@ class CpuMatMul final : public MatMul {
                    const Tensor& a, const Tensor& b, const PostOpInputs& inputs,
                    Tensor* output) override {
     CopyAddend(inputs, output);
-    return ComputeMatMul(ctx, shape, post_ops, a, b, inputs.bias, weights_.UseFor(ctx, b), output,
-                         numerics_);
+    if (output->num_elements() == 0) return absl::OkStatus();
+    if (TakesLoops(shape, a.dtype(), numerics_)) {
+      return MultiplyByLoops(ctx, shape, post_ops, a, b, inputs.bias, output);
+    }
+    return MultiplyFloat(ctx, shape, post_ops, a, b, inputs.bias, weights_.UseFor(ctx, b), output,
+                         numerics_, &plans_);
   }
 
  private:
   const Numerics numerics_;
   PackedWeights weights_;
+  PlanCache<MatMulPlan> plans_;
 };
 
 std::unique_ptr<MatMul> MakeMatMul(const KernelBuild& build, int b_input) {
@@ -429,4 +479,15 @@ std::unique_ptr<MatMul> MakeMatMul(const KernelBuild& build, int b_input) {
 REGISTER_PRIMITIVE(MatMul, kCpu, MakeMatMul);
 
 }  // namespace
+
+absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                           const Tensor& a, const Tensor& b, const Tensor* bias,
+                           PackedWeights* packed, Tensor* output, Numerics numerics) {
+  if (output->num_elements() == 0) return absl::OkStatus();
+  if (TakesLoops(shape, a.dtype(), numerics)) {
+    return MultiplyByLoops(ctx, shape, post_ops, a, b, bias, output);
+  }
+  return MultiplyFloat(ctx, shape, post_ops, a, b, bias, packed, output, numerics, nullptr);
+}
+
 }  // namespace tessera

@@ -56,6 +56,25 @@ dnnl::memory Wrap(const dnnl::memory::desc& layout, const void* data) {
   return dnnl::memory(layout, Engine(), const_cast<void*>(data));
 }
 
+Arguments::~Arguments() {
+  for (int i = 0; i < size_; ++i) dnnl_memory_destroy(arguments_[i].memory);
+}
+
+void Arguments::Add(int id, const dnnl::memory::desc& layout, const void* data) {
+  dnnl_memory_t memory = nullptr;
+  dnnl::error::wrap_c_api(
+      dnnl_memory_create(&memory, &layout.data, Engine().get(), const_cast<void*>(data)),
+      "could not create a memory object");
+  arguments_[size_++] = {id, memory};
+}
+
+void Arguments::Execute(const dnnl::primitive& primitive) const {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive.get(), Stream().get(), size_, arguments_),
+      "could not execute a primitive");
+  Stream().wait();
+}
+
 Key AddTo(Key key, const PostOps& post_ops) {
   return key.Add(post_ops.bias).Add(post_ops.add).Add(post_ops.activation).Add(post_ops.alpha);
 }

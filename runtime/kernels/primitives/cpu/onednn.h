@@ -41,6 +41,31 @@ dnnl::primitive_attr Attributes(const PostOps& post_ops);
 // Returns a view of `data` with the given layout. oneDNN writes only to the outputs of a primitive.
 dnnl::memory Wrap(const dnnl::memory::desc& layout, const void* data);
 
+// The arguments of one execution of a primitive. dnnl::primitive::execute() would allocate a map
+// and its nodes for them.
+//
+//   Arguments arguments;
+//   arguments.Add(DNNL_ARG_SRC, layout, data);
+//   arguments.Execute(primitive);
+class Arguments {
+ public:
+  Arguments() = default;
+  ~Arguments();
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  // Adds a view of `data` as argument `id`, DNNL_ARG_... There are kCapacity arguments at most.
+  // Throws dnnl::error.
+  void Add(int id, const dnnl::memory::desc& layout, const void* data);
+  // Executes `primitive` on the calling thread, and waits for it. Throws dnnl::error.
+  void Execute(const dnnl::primitive& primitive) const;
+
+ private:
+  static constexpr int kCapacity = 6;
+  dnnl_exec_arg_t arguments_[kCapacity];
+  int size_ = 0;
+};
+
 // The concatenated bytes of plain values, as a key: Key().Add(m).Add(n).Add(dtype).
 class Key {
  public:

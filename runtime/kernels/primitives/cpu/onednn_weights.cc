@@ -26,24 +26,28 @@ std::string LayoutKey(const memory::desc& layout) {
 
 }  // namespace
 
+WeightsLayout::WeightsLayout(const memory::desc& plain, const memory::desc& wanted)
+    : plain_(plain),
+      wanted_(wanted),
+      is_plain_(plain == wanted),
+      format_{.kind = PackedFormat::Kind::kOneDnn, .layout = LayoutKey(wanted)} {}
+
 absl::StatusOr<Weights> WeightsInLayout(KernelContext& ctx, const ScaledWeights& weights,
-                                        const memory::desc& plain, const memory::desc& wanted,
-                                        PackedWeights* packed) {
-  if (plain == wanted && weights.scale == nullptr) {
-    return Weights{Wrap(plain, weights.values.raw()), weights.values};
+                                        const WeightsLayout& layout, PackedWeights* packed) {
+  if (layout.is_plain() && weights.scale == nullptr) {
+    return Weights{weights.values.raw(), weights.values};
   }
   const auto reorder = [&](const float* values) -> absl::StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor storage,
-                     Tensor::Allocate(DType::kInt8, {static_cast<int64_t>(wanted.get_size())},
-                                      WeightsAllocator()));
-    memory from = Wrap(plain, values), to = Wrap(wanted, storage.raw());
+    const auto size = static_cast<int64_t>(layout.wanted().get_size());
+    ASSIGN_OR_RETURN(Tensor storage, Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator()));
+    memory from = Wrap(layout.plain(), values), to = Wrap(layout.wanted(), storage.raw());
     dnnl::reorder(from, to).execute(Stream(), from, to);
     Stream().wait();
     return storage;
   };
-  const PackedFormat format{.kind = PackedFormat::Kind::kOneDnn, .layout = LayoutKey(wanted)};
-  ASSIGN_OR_RETURN(const Tensor storage, packed->Get(ctx, weights, format, reorder));
-  return Weights{Wrap(wanted, storage.raw()), storage};
+  ASSIGN_OR_RETURN(Tensor storage, packed->Get(ctx, weights, layout.format(), reorder));
+  const void* const data = storage.raw();
+  return Weights{data, std::move(storage)};
 }
 
 }  // namespace tessera::onednn

@@ -7,17 +7,34 @@
 
 namespace tessera::onednn {
 
-// Weights as the argument of a primitive. `storage` keeps the memory alive.
+// The layouts of a primitive's weights.
+class WeightsLayout {
+ public:
+  WeightsLayout() = default;
+  // The weights are `plain`, and the primitive wants them as `wanted`.
+  WeightsLayout(const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted);
+
+  const dnnl::memory::desc& plain() const { return plain_; }
+  const dnnl::memory::desc& wanted() const { return wanted_; }
+  bool is_plain() const { return is_plain_; }  // the two are equal
+  // The wanted layout as PackedWeights knows it.
+  const PackedFormat& format() const { return format_; }
+
+ private:
+  dnnl::memory::desc plain_, wanted_;
+  bool is_plain_ = false;
+  PackedFormat format_;
+};
+
+// Weights in memory. `storage` keeps it alive.
 struct Weights {
-  dnnl::memory memory;
+  const void* data = nullptr;
   Tensor storage;
 };
 
-// Returns `weights`, whose layout is `plain`, in the layout `wanted`: a view if the two are equal
-// and there is no scale, otherwise a format that `packed` keeps. Errors: RESOURCE_EXHAUSTED. Throws
-// dnnl::error.
+// Returns `weights` in the wanted layout: themselves if they have it and no scale, otherwise a
+// format that `packed` keeps. Errors: RESOURCE_EXHAUSTED. Throws dnnl::error.
 absl::StatusOr<Weights> WeightsInLayout(KernelContext& ctx, const ScaledWeights& weights,
-                                        const dnnl::memory::desc& plain,
-                                        const dnnl::memory::desc& wanted, PackedWeights* packed);
+                                        const WeightsLayout& layout, PackedWeights* packed);
 
 }  // namespace tessera::onednn

@@ -228,7 +228,7 @@ TEST(PackedWeightsTest, PlainWeightsAreAViewUnlessTheyAreScaled) {
   const dnnl::memory::desc plain = FilterLayout(Square(1, 5, 3, 4, 8));
   PackedWeights packed;
   const auto data_of = [&](const ScaledWeights& w) {
-    return onednn::WeightsInLayout(ctx, w, plain, plain, &packed)->memory.get_data_handle();
+    return onednn::WeightsInLayout(ctx, w, {plain, plain}, &packed)->data;
   };
   EXPECT_EQ(data_of(weights), weights.raw());
   const void* const scaled = data_of({weights, &scale});

@@ -1,7 +1,6 @@
 #include "runtime/kernels/primitives/cpu/post_ops.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace tessera {
@@ -50,11 +49,6 @@ void ApplyPostOps(const PostOps& post_ops, const float* sums, const float* bias,
                  ? sum
                  : static_cast<float>(Apply(post_ops.activation, post_ops.alpha, sum));
   }
-}
-
-void CopyAddend(const PostOpInputs& inputs, Tensor* output) {
-  if (inputs.addend == nullptr || inputs.addend->raw() == output->raw()) return;
-  std::memcpy(output->mutable_raw(), inputs.addend->raw(), output->size_bytes());
 }
 
 }  // namespace tessera

@@ -1,6 +1,8 @@
 // How the CPU applies post-ops.
 #pragma once
 
+#include <cstring>
+
 #include "runtime/kernels/primitives/cpu/epilogue.h"
 #include "runtime/kernels/primitives/post_ops.h"
 
@@ -18,6 +20,9 @@ void ApplyPostOps(const PostOps& post_ops, const float* sums, const float* bias,
                   float* out);
 
 // Copies what is to be added to the product into `output`, unless it is there already.
-void CopyAddend(const PostOpInputs& inputs, Tensor* output);
+inline void CopyAddend(const PostOpInputs& inputs, Tensor* output) {
+  if (inputs.addend == nullptr || inputs.addend->raw() == output->raw()) return;
+  std::memcpy(output->mutable_raw(), inputs.addend->raw(), output->size_bytes());
+}
 
 }  // namespace tessera

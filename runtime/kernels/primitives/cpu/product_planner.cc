@@ -13,8 +13,6 @@ namespace {
 
 using Algorithm = ProductAlgorithm;
 
-// Up to this many multiplications a call of oneDNN costs more than the product.
-constexpr int64_t kSmallProduct = 4096;
 // The typical number of rows of one text, or of several inputs in a batch.
 constexpr int64_t kUsualRows = 128;
 
@@ -74,12 +72,11 @@ Algorithm PlanMatMulWeights(int64_t /*n*/, int64_t /*k*/, const PlannerContext& 
 }
 
 Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
-  if (p.dtype != DType::kFloat || p.k == 0) return Algorithm::kLoops;
+  if (TakesLoops(p.dtype, p.m * p.n * p.k * p.batch, context.numerics)) return Algorithm::kLoops;
   if (context.numerics == Numerics::kStrict) {
     const bool is_packed = p.is_single && p.has_constant_weights && context.speeds.has_avx512;
     return is_packed ? Algorithm::kFmaGemm : Algorithm::kOrdered;
   }
-  if (p.m * p.n * p.k * p.batch <= kSmallProduct) return Algorithm::kLoops;
   if (p.is_single && p.has_constant_weights) {
     const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
     if (packed != Algorithm::kOneDnn && (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1))) {

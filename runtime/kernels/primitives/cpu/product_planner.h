@@ -32,6 +32,15 @@ struct PlannerContext {
   Numerics numerics = Numerics::kFast;
 };
 
+// Returns true if a matrix product with so many multiplications takes kLoops, whatever its weights
+// are.
+inline bool TakesLoops(DType dtype, int64_t multiplications, Numerics numerics) {
+  // Up to this many multiplications a call of oneDNN costs more than the product.
+  constexpr int64_t kSmallProduct = 4096;
+  return dtype != DType::kFloat || multiplications == 0 ||
+         (numerics == Numerics::kFast && multiplications <= kSmallProduct);
+}
+
 struct MatMulProblem {
   DType dtype = DType::kFloat;
   int64_t m = 0, n = 0, k = 0;

@@ -1,0 +1,48 @@
+// A matrix product or a convolution of oneDNN's.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "runtime/kernels/primitives/cpu/onednn.h"
+#include "runtime/kernels/primitives/cpu/onednn_weights.h"
+
+namespace tessera::onednn {
+
+// A primitive, and the layouts of its arguments. Immutable.
+struct Product {
+  dnnl::primitive primitive;
+  dnnl::memory::desc source, output, bias;
+  WeightsLayout weights;
+  dnnl::memory::desc scratch;
+  int64_t scratch_size = 0;
+};
+
+// Makes a product by dnnl::matmul or dnnl::convolution_forward, whose weights are given as
+// `plain_weights`. Throws dnnl::error.
+template <typename Primitive>
+std::shared_ptr<const Product> MakeProduct(const typename Primitive::primitive_desc& desc,
+                                           const dnnl::memory::desc& plain_weights) {
+  auto product = std::make_shared<Product>();
+  product->primitive = Primitive(desc);
+  product->source = desc.src_desc();
+  product->output = desc.dst_desc();
+  product->bias = desc.bias_desc();
+  product->weights = WeightsLayout(plain_weights, desc.weights_desc());
+  product->scratch = desc.scratchpad_desc();
+  product->scratch_size = static_cast<int64_t>(product->scratch.get_size());
+  return product;
+}
+
+// Computes a product on the calling thread alone. The weights are `weights`, in the format that
+// `packed` keeps. `bias` is null if the primitive adds none. Errors: RESOURCE_EXHAUSTED for scratch
+// memory.
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const float* source,
+                        const ScaledWeights& weights, PackedWeights* packed, const float* bias,
+                        float* output);
+
+// Likewise with weights in the layout that the primitive wants.
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const float* source,
+                        const float* weights, const float* bias, float* output);
+
+}  // namespace tessera::onednn
