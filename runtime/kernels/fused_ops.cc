@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
-#include "runtime/kernels/broadcast_add.h"
 
 namespace tessera {
 namespace {
@@ -26,6 +25,7 @@ FusedOps::FusedOps(const KernelBuild& build, absl::Span<const std::string> names
     return;
   }
   post_ops_ = *post_ops;
+  if (post_ops_.add) broadcast_add_.emplace(build, build.input_types()[0]);
   CheckArgs(build, post_ops_.add ? 2 : post_ops_.bias ? 1 : 0);
 }
 
@@ -52,7 +52,7 @@ absl::Status FusedOps::Run(KernelContext& ctx, const Shape& shape, int64_t chann
   only_bias.bias = post_ops_.bias;
   ASSIGN_OR_RETURN(Tensor product, ctx.AllocateTemp(addend.dtype(), shape));
   RETURN_IF_ERROR(compute(only_bias, inputs, &product));
-  ASSIGN_OR_RETURN(Tensor sum, BroadcastAdd(ctx, product, addend));
+  ASSIGN_OR_RETURN(Tensor sum, broadcast_add_->Run(ctx, product, addend));
   RETURN_IF_ERROR(activate_(ctx, post_ops_.activation, post_ops_.alpha, &sum));
   ctx.set_output(0, std::move(sum));
   return absl::OkStatus();

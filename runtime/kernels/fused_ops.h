@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/framework/kernel.h"
+#include "runtime/kernels/broadcast_add.h"
 #include "runtime/kernels/primitives/activate.h"
 #include "runtime/kernels/primitives/post_ops.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -44,8 +46,14 @@ class FusedOps {
 
  private:
   PostOps post_ops_;
+  // For a tensor to add whose shape is not the product's.
+  std::optional<BroadcastAdd> broadcast_add_;
   const Primitive<Activate> activate_;
 };
+
+// The devices that have what FusedOps needs, and P.
+template <typename... P>
+inline constexpr auto FusedDevicesOf = DevicesOf<Activate, Elementwise, P...>;
 
 // Makes the build fail unless the argument `args`, which may have any number and dtypes, starts
 // with `count` tensors of the first input's dtype, and has `max_count` at most.

@@ -5,10 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/linalg/einsum_equation.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/matmul.h"
-#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/reduce.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -49,52 +50,7 @@ Strides LabelStrides(const Tensor& tensor, const Labels& labels, const Strides& 
   return strides;
 }
 
-// `tensor` as a contiguous array of the labels in `order`, without a copy where it is one already.
-absl::StatusOr<Tensor> Arrange(KernelContext& ctx, const Tensor& tensor, const Labels& labels,
-                               const Labels& order, const Strides& sizes) {
-  const Strides by_label = LabelStrides(tensor, labels, sizes);
-  Strides dims, strides;
-  for (int label : order) {
-    dims.push_back(sizes[label]);
-    strides.push_back(by_label[label]);
-  }
-  const auto contiguous = RowMajorStrides(dims);
-  bool in_place = true;
-  int64_t elements = 1;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    in_place = in_place && (dims[d] == 1 || strides[d] == contiguous[d]);
-    elements *= dims[d];
-  }
-  if (in_place && elements == tensor.num_elements()) return tensor;
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-  ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(tensor.dtype(), shape));
-  if (elements > 0) {
-    CopyStrided(tensor.dtype(), dims, tensor.raw(), strides, result.mutable_raw(), contiguous,
-                ctx.pool());
-  }
-  return result;
-}
-
-// Sums out the labels that neither the other input nor the output has: they come last in `order`.
-absl::StatusOr<Tensor> SumLast(KernelContext& ctx, const Tensor& tensor, int64_t kept,
-                               int64_t summed) {
-  ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(tensor.dtype(), {kept}));
-  RETURN_IF_ERROR(VisitNumericType(tensor.dtype(), [&]<typename T>() {
-    using Sum =
-        std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>,
-                           float, T>;
-    const T* in = tensor.data<T>();
-    for (int64_t i = 0; i < kept; ++i) {
-      Sum sum(0);
-      for (int64_t j = 0; j < summed; ++j) sum += static_cast<Sum>(*in++);
-      result.data<T>()[i] = static_cast<T>(sum);
-    }
-    return absl::OkStatus();
-  }));
-  return result;
-}
-
-bool Contains(const Labels& labels, int label) {
+bool Has(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
@@ -113,7 +69,9 @@ Labels Join(std::initializer_list<Labels> parts) {
 class EinsumKernel : public OpKernel {
  public:
   explicit EinsumKernel(const KernelBuild& build)
-      : product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {
+      : copy_(build), product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {
+    const DType dtype = build.output_types()[0];
+    if (Contains(kNumeric, dtype)) sum_ = Primitive<Reduce>(build)(ReduceKind::kSum, dtype);
     auto equation = EinsumEquation::Parse(build.attr<std::string>("equation"), build.num_inputs());
     if (equation.ok()) {
       equation_ = *std::move(equation);
@@ -152,17 +110,41 @@ class EinsumKernel : public OpKernel {
   }
 
  private:
+  // `tensor` as a contiguous array of the labels in `order`, without a copy where it is one
+  // already.
+  absl::StatusOr<Tensor> Arrange(KernelContext& ctx, const Tensor& tensor, const Labels& labels,
+                                 const Labels& order, const Strides& sizes) const {
+    const Strides by_label = LabelStrides(tensor, labels, sizes);
+    Strides dims, strides;
+    for (int label : order) {
+      dims.push_back(sizes[label]);
+      strides.push_back(by_label[label]);
+    }
+    const auto contiguous = RowMajorStrides(dims);
+    bool in_place = true;
+    int64_t elements = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      in_place = in_place && (dims[d] == 1 || strides[d] == contiguous[d]);
+      elements *= dims[d];
+    }
+    if (in_place && elements == tensor.num_elements()) return tensor;
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(tensor.dtype(), shape));
+    RETURN_IF_ERROR(
+        copy_(ctx, dims, tensor, StridedView{strides}, &result, StridedView{contiguous}));
+    return result;
+  }
+
   // Removes from input i the labels nobody else has, by summing, and repeated ones, by taking the
   // diagonal.
-  static absl::Status SumOwnLabels(KernelContext& ctx, size_t i, const std::vector<Labels>& all,
-                                   const Labels& output, const Strides& sizes, Tensor* tensor,
-                                   Labels* labels) {
+  absl::Status SumOwnLabels(KernelContext& ctx, size_t i, const std::vector<Labels>& all,
+                            const Labels& output, const Strides& sizes, Tensor* tensor,
+                            Labels* labels) const {
     Labels kept, summed;
     for (int label : *labels) {
-      if (Contains(kept, label) || Contains(summed, label)) continue;
-      bool needed = Contains(output, label);
-      for (size_t j = 0; j < all.size(); ++j)
-        needed = needed || (j != i && Contains(all[j], label));
+      if (Has(kept, label) || Has(summed, label)) continue;
+      bool needed = Has(output, label);
+      for (size_t j = 0; j < all.size(); ++j) needed = needed || (j != i && Has(all[j], label));
       (needed ? kept : summed).push_back(label);
     }
     if (kept.size() == labels->size()) return absl::OkStatus();
@@ -173,7 +155,13 @@ class EinsumKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor arranged, Arrange(ctx, *tensor, *labels, Join({kept, summed}), own));
     if (!summed.empty()) {
-      ASSIGN_OR_RETURN(arranged, SumLast(ctx, arranged, SizeOf(kept, own), SizeOf(summed, own)));
+      if (sum_ == nullptr) {
+        return absl::UnimplementedError(absl::StrCat("sums of ", DTypeName(tensor->dtype())));
+      }
+      const int64_t rows = SizeOf(kept, own), columns = SizeOf(summed, own);
+      ASSIGN_OR_RETURN(const Tensor matrix, arranged.Reshaped({rows, columns}));
+      ASSIGN_OR_RETURN(arranged, ctx.AllocateTemp(tensor->dtype(), {rows}));
+      RETURN_IF_ERROR(sum_->Run(ctx, matrix, {false, true}, &arranged));
     }
     Strides dims;
     for (int label : kept) dims.push_back(own[label]);
@@ -189,14 +177,14 @@ class EinsumKernel : public OpKernel {
                                   const Strides& sizes, Labels* kept) {
     Labels batch, m, n, k;
     for (int label : labels[0]) {
-      if (!Contains(labels[1], label)) {
+      if (!Has(labels[1], label)) {
         m.push_back(label);
       } else {
-        (Contains(output, label) ? batch : k).push_back(label);
+        (Has(output, label) ? batch : k).push_back(label);
       }
     }
     for (int label : labels[1]) {
-      if (!Contains(labels[0], label)) n.push_back(label);
+      if (!Has(labels[0], label)) n.push_back(label);
     }
     MatMulShape shape;
     shape.m = SizeOf(m, sizes);
@@ -219,8 +207,8 @@ class EinsumKernel : public OpKernel {
   }
 
   // The result in the output's order; an output label that occurs twice makes a diagonal.
-  static absl::Status WriteOutput(KernelContext& ctx, const Tensor& result, const Labels& kept,
-                                  const Labels& output, const Strides& sizes) {
+  absl::Status WriteOutput(KernelContext& ctx, const Tensor& result, const Labels& kept,
+                           const Labels& output, const Strides& sizes) const {
     Strides dims;
     for (int label : output) dims.push_back(sizes[label]);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
@@ -242,10 +230,8 @@ class EinsumKernel : public OpKernel {
       from_strides.push_back(from[output[i]]);
       to_strides.push_back(to[output[i]]);
     }
-    if (shape.num_elements() > 0) {
-      CopyStrided(out.dtype(), copy_dims, source.raw(), from_strides, out.mutable_raw(), to_strides,
-                  ctx.pool());
-    }
+    RETURN_IF_ERROR(
+        copy_(ctx, copy_dims, source, StridedView{from_strides}, &out, StridedView{to_strides}));
     ctx.set_output(0, std::move(out));
     return absl::OkStatus();
   }
@@ -258,9 +244,12 @@ class EinsumKernel : public OpKernel {
   }
 
   EinsumEquation equation_;
+  const Primitive<StridedCopy> copy_;
+  std::unique_ptr<Reduce> sum_;  // null for what is no number
   const std::unique_ptr<MatMul> product_;
 };
-REGISTER_KERNEL("Einsum", kCpu, EinsumKernel);
+constexpr auto kDevices = DevicesOf<MatMul, StridedCopy, Reduce>;
+REGISTER_KERNEL("Einsum", kDevices, EinsumKernel);
 
 }  // namespace
 }  // namespace tessera

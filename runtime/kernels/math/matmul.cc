@@ -8,7 +8,8 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/fused_ops.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/cast.h"
+#include "runtime/kernels/primitives/dtype_set.h"
 
 namespace tessera {
 namespace {
@@ -57,23 +58,8 @@ class MatMulKernel : public OpKernel {
   const FusedOps fused_;
   const std::unique_ptr<MatMul> product_;
 };
-constexpr auto kDevices = DevicesOf<MatMul, Activate>;
-REGISTER_KERNEL("MatMul", kDevices, MatMulKernel);
-REGISTER_KERNEL("_FusedMatMul", kDevices, MatMulKernel);
-
-absl::StatusOr<Tensor> CastTo(KernelContext& ctx, DType dtype, const Tensor& from) {
-  if (from.dtype() == dtype) return from;
-  ASSIGN_OR_RETURN(Tensor to, ctx.AllocateTemp(dtype, from.shape()));
-  RETURN_IF_ERROR(VisitRealType(from.dtype(), [&]<typename From>() {
-    return VisitRealType(dtype, [&]<typename To>() {
-      for (int64_t i = 0; i < from.num_elements(); ++i) {
-        to.data<To>()[i] = static_cast<To>(from.data<From>()[i]);
-      }
-      return absl::OkStatus();
-    });
-  }));
-  return to;
-}
+REGISTER_KERNEL("MatMul", FusedDevicesOf<MatMul>, MatMulKernel);
+REGISTER_KERNEL("_FusedMatMul", FusedDevicesOf<MatMul>, MatMulKernel);
 
 // Matrices in the last two dimensions; the others are batch dimensions, which broadcast.
 class BatchMatMulKernel : public OpKernel {
@@ -82,12 +68,20 @@ class BatchMatMulKernel : public OpKernel {
       : adjoint_x_(build.attr<bool>("adj_x")),
         adjoint_y_(build.attr<bool>("adj_y")),
         broadcasts_(build.op().name != "BatchMatMul"),
-        product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {}
+        cast_(build),
+        product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {
+    const DType output = build.output_types()[0];
+    for (const DType input : build.input_types()) {
+      if (input == output || (Contains(kReal, input) && Contains(kReal, output))) continue;
+      build.Fail(absl::UnimplementedError(
+          absl::StrCat("products of ", DTypeName(input), " as ", DTypeName(output))));
+    }
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
     // BatchMatMulV3 may be given two dtypes; it computes in the output's.
-    ASSIGN_OR_RETURN(const Tensor x, CastTo(ctx, ctx.output_type(0), ctx.input(0)));
-    ASSIGN_OR_RETURN(const Tensor y, CastTo(ctx, ctx.output_type(0), ctx.input(1)));
+    ASSIGN_OR_RETURN(const Tensor x, InOutputType(ctx, ctx.input(0)));
+    ASSIGN_OR_RETURN(const Tensor y, InOutputType(ctx, ctx.input(1)));
     if (x.rank() < 2 || y.rank() < 2) {
       return absl::InvalidArgumentError(
           absl::StrCat("BatchMatMul needs inputs of rank 2 or more, has shapes ",
@@ -122,6 +116,13 @@ class BatchMatMulKernel : public OpKernel {
   }
 
  private:
+  absl::StatusOr<Tensor> InOutputType(KernelContext& ctx, const Tensor& input) const {
+    if (input.dtype() == ctx.output_type(0)) return input;
+    ASSIGN_OR_RETURN(Tensor converted, ctx.AllocateTemp(ctx.output_type(0), input.shape()));
+    RETURN_IF_ERROR(cast_(ctx, input, /*cleared_bits=*/0, &converted));
+    return converted;
+  }
+
   absl::Status Mismatch(const Tensor& x, const Tensor& y) const {
     return absl::InvalidArgumentError(
         absl::StrCat("shapes do not fit: ", x.shape().ToString(), adjoint_x_ ? " (adjoint)" : "",
@@ -129,11 +130,13 @@ class BatchMatMulKernel : public OpKernel {
   }
 
   const bool adjoint_x_, adjoint_y_, broadcasts_;
+  const Primitive<Cast> cast_;
   const std::unique_ptr<MatMul> product_;
 };
-REGISTER_KERNEL("BatchMatMul", DevicesOf<MatMul>, BatchMatMulKernel);
-REGISTER_KERNEL("BatchMatMulV2", DevicesOf<MatMul>, BatchMatMulKernel);
-REGISTER_KERNEL("BatchMatMulV3", DevicesOf<MatMul>, BatchMatMulKernel);
+constexpr auto kBatchDevices = DevicesOf<MatMul, Cast>;
+REGISTER_KERNEL("BatchMatMul", kBatchDevices, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMulV2", kBatchDevices, BatchMatMulKernel);
+REGISTER_KERNEL("BatchMatMulV3", kBatchDevices, BatchMatMulKernel);
 
 }  // namespace
 }  // namespace tessera

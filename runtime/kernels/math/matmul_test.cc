@@ -1,3 +1,4 @@
+#include <complex>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,40 @@ TEST(FusedMatMulTest, FusedOpsMustHaveTheirArgs) {
   EXPECT_EQ(run({ones, ones}, {"BiasAdd"}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(run({ones, ones, bias}, {"BiasAdd", "Add"}).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(FusedMatMulTest, AddsATensorOfTheProductsShapeOrOneThatBroadcasts) {
+  const Tensor ones = Tensor::Of<float>({2, 2}, {1, 1, 1, 1});
+  const Tensor bias = Tensor::Vector<float>({1, -5});
+  const auto run = [&](Tensor addend) {
+    return RunOp(
+        "_FusedMatMul", {ones, ones, bias, std::move(addend)},
+        {{"num_args", 2}, {"fused_ops", std::vector<std::string>{"BiasAdd", "Add", "Relu"}}});
+  };
+  // One that the caller keeps must not change.
+  const Tensor kept = Tensor::Of<float>({2, 2}, {10, 1, 30, 4});
+  const std::string expected = Tensor::Of<float>({2, 2}, {13, 0, 33, 1}).ToString();
+  EXPECT_EQ(run(kept)->ToString(), expected);
+  EXPECT_EQ(kept.ToString(), Tensor::Of<float>({2, 2}, {10, 1, 30, 4}).ToString());
+  EXPECT_EQ(run(kept.DeepCopy().value())->ToString(), expected);
+
+  EXPECT_EQ(run(Tensor::Of<float>({2, 1}, {10, 4}))->ToString(),
+            Tensor::Of<float>({2, 2}, {13, 7, 7, 1}).ToString());
+  EXPECT_EQ(run(Tensor::Of<float>({2, 1, 1}, {0, 7}))->ToString(),
+            Tensor::Of<float>({2, 2, 2}, {3, 0, 3, 0, 10, 4, 10, 4}).ToString());
+  EXPECT_EQ(run(Tensor::Vector<float>({1, 2, 3})).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(BatchMatMulTest, ComputesInTheOutputsType) {
+  const Tensor a = Tensor::Of<int8_t>({1, 1, 2}, {100, 100}),
+               b = Tensor::Of<int8_t>({1, 2, 1}, {2, -1});
+  const auto product = RunOp("BatchMatMulV3", {a, b}, {{"Tout", DType::kInt32}});
+  ASSERT_TRUE(product.ok()) << product.status();
+  EXPECT_EQ(product->ToString(), Tensor::Of<int32_t>({1, 1, 1}, {100}).ToString());
+  const Tensor c = Tensor::Of<std::complex<float>>({1, 1, 1}, {{1, 2}});
+  EXPECT_EQ(RunOp("BatchMatMulV3", {c, c}, {{"Tout", DType::kFloat}}).status().code(),
+            absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace

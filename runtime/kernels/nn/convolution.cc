@@ -79,12 +79,11 @@ class ConvolutionKernel : public OpKernel {
 using Conv2D = ConvolutionKernel<2, FilterKind::kGrouped>;
 using Conv3D = ConvolutionKernel<3, FilterKind::kGrouped>;
 using DepthwiseConv2D = ConvolutionKernel<2, FilterKind::kDepthwise>;
-constexpr auto kDevices = DevicesOf<Convolution, Activate>;
-REGISTER_KERNEL("Conv2D", kDevices, Conv2D);
-REGISTER_KERNEL("Conv3D", kDevices, Conv3D);
-REGISTER_KERNEL("DepthwiseConv2dNative", kDevices, DepthwiseConv2D);
-REGISTER_KERNEL("_FusedConv2D", kDevices, Conv2D);
-REGISTER_KERNEL("_FusedDepthwiseConv2dNative", kDevices, DepthwiseConv2D);
+REGISTER_KERNEL("Conv2D", FusedDevicesOf<Convolution>, Conv2D);
+REGISTER_KERNEL("Conv3D", FusedDevicesOf<Convolution>, Conv3D);
+REGISTER_KERNEL("DepthwiseConv2dNative", FusedDevicesOf<Convolution>, DepthwiseConv2D);
+REGISTER_KERNEL("_FusedConv2D", FusedDevicesOf<Convolution>, Conv2D);
+REGISTER_KERNEL("_FusedDepthwiseConv2dNative", FusedDevicesOf<Convolution>, DepthwiseConv2D);
 
 }  // namespace
 }  // namespace tessera

@@ -13,7 +13,9 @@ namespace {
 class LayerNormKernel : public OpKernel {
  public:
   explicit LayerNormKernel(const KernelBuild& build)
-      : epsilon_(build.attr<float>("epsilon")), axis_(build.attr<int64_t>("axis")) {}
+      : epsilon_(build.attr<float>("epsilon")),
+        axis_(build.attr<int64_t>("axis")),
+        broadcast_add_(build, DType::kFloat) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     Tensor broadcast;
@@ -22,7 +24,7 @@ class LayerNormKernel : public OpKernel {
       if (ctx.input(0).shape() == ctx.input(3).shape()) {
         addend = ctx.input(3).data<float>();
       } else {
-        ASSIGN_OR_RETURN(broadcast, BroadcastAdd(ctx, ctx.input(0), ctx.input(3)));
+        ASSIGN_OR_RETURN(broadcast, broadcast_add_.Run(ctx, ctx.input(0), ctx.input(3)));
       }
     }
     const Tensor& x = broadcast.has_value() ? broadcast : ctx.input(0);
@@ -64,6 +66,7 @@ class LayerNormKernel : public OpKernel {
  private:
   const float epsilon_;
   const int64_t axis_;
+  const BroadcastAdd broadcast_add_;
 };
 REGISTER_KERNEL("_LayerNorm", kCpu, LayerNormKernel);
 
