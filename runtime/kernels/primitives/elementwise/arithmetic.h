@@ -41,9 +41,11 @@ TESSERA_DEVICE_FUNCTION constexpr bool IsMinusOne(T y) {
 struct TruncateDiv {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
-    if constexpr (std::is_integral_v<T>) return IsMinusOne(y) ? -x : x / y;
-    if constexpr (std::is_floating_point_v<T>) return std::trunc(x / y);
-    return x / y;
+    if constexpr (std::is_integral_v<T>) {
+      return IsMinusOne(y) ? -x : x / y;
+    } else {
+      return std::trunc(x / y);
+    }
   }
 };
 

@@ -17,8 +17,11 @@ struct Negate {
 struct Absolute {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    if constexpr (std::is_integral_v<T>) return x < 0 ? -x : x;
-    return std::abs(x);
+    if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? -x : x;
+    } else {
+      return std::abs(x);
+    }
   }
 };
 struct Sign {
@@ -92,8 +95,11 @@ struct Rint {
 struct Round {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    if constexpr (std::is_integral_v<T>) return 0;
-    return std::rint(x);
+    if constexpr (std::is_integral_v<T>) {
+      return 0;
+    } else {
+      return std::rint(x);
+    }
   }
 };
 

@@ -1,0 +1,48 @@
+"""nvcc compiles every elementwise functor, and a GPU computes with them what the host does.
+
+No GPU is needed for the first, and no nvcc either where there is none: what cannot be tested is
+skipped.
+"""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NO_GPU = 77
+
+NVCC_FLAGS = [
+    "-std=c++20", "-O1", "--extended-lambda",
+    # A functor that calls what runs on the host alone is compiled, with a warning, into a trap.
+    "-Werror", "all-warnings",
+    # Functors of all numbers ask unsigned ones for their sign.
+    "-diag-suppress", "186",
+    # Eigen is wanted for the types that store elements, and warns if it is compiled for a GPU.
+    "-DEIGEN_NO_CUDA",
+    f"-I{ROOT}", "-isystem", "/usr/include/eigen3",
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    if shutil.which("nvcc") is None:
+        pytest.skip("needs nvcc")
+    binary = tmp_path_factory.mktemp("gpu") / "elementwise_loops"
+    source = ROOT / "tests/gpu/elementwise_loops.cu"
+    compiled = subprocess.run(["nvcc", *NVCC_FLAGS, source, "-o", binary],
+                              capture_output=True, text=True, check=False)
+    assert compiled.returncode == 0, compiled.stdout[-4000:] + compiled.stderr[-4000:]
+    return binary
+
+
+def test_nvcc_compiles_a_loop_over_every_declared_op(program):
+    assert program.exists()
+
+
+def test_a_gpu_computes_what_the_host_does(program):
+    result = subprocess.run([program], capture_output=True, text=True, check=False)
+    if result.returncode == NO_GPU:
+        pytest.skip("needs an NVIDIA GPU")
+    assert result.returncode == 0, result.stdout
