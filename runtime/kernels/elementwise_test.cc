@@ -150,6 +150,40 @@ TEST(ElementwiseTest, DivisionOfIntegersByZeroIsAnError) {
   EXPECT_TRUE(RunOp("FloorDiv", {none, Tensor::Scalar<int32_t>(0)}).ok());
 }
 
+TEST(ElementwiseTest, AZeroDivisorIsFoundWhereverItIsUsed) {
+  ThreadPool pool({.num_threads = 4});
+  Tensor x = Tensor::Zeros(DType::kInt32, {3, 100000}).value();
+  Tensor y = Tensor::Zeros(DType::kInt32, {100000}).value();
+  for (int32_t& v : y.flat<int32_t>()) v = 1;
+  EXPECT_TRUE(RunOp("FloorDiv", {x, y}, {}, &pool).ok());
+  y.flat<int32_t>()[99999] = 0;
+  const absl::Status broadcast = RunOp("FloorDiv", {x, y}, {}, &pool).status();
+  EXPECT_EQ(broadcast, absl::InvalidArgumentError("division of an integer by zero"));
+  const absl::Status flat = RunOp("FloorDiv", {x.SubSlice(0), y}, {}, &pool).status();
+  EXPECT_EQ(flat, broadcast);
+  EXPECT_EQ(RunOp("TruncateDiv", {x, y}).status().code(), absl::StatusCode::kInternal);
+}
+
+TEST(ElementwiseTest, ABiasIsAddedToItsChannels) {
+  const Tensor bias = Tensor::Vector({10.f, 20.f});
+  EXPECT_EQ(Values<float>(RunOp("BiasAdd", {Iota({2, 2}), bias}).value()),
+            (std::vector<float>{10, 21, 12, 23}));
+  EXPECT_EQ(Values<float>(
+                RunOp("BiasAdd", {Iota({1, 2, 1, 2}), bias}, {{"data_format", "NCHW"}}).value()),
+            (std::vector<float>{10, 11, 22, 23}));
+  EXPECT_EQ(RunOp("BiasAdd", {Iota({0, 2}), bias})->shape(), Shape({0, 2}));
+  EXPECT_EQ(RunOp("BiasAdd", {Iota({2, 3}), bias}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ElementwiseTest, TheGradientOfABiasSumsOverAllButTheChannels) {
+  EXPECT_EQ(Values<float>(RunOp("BiasAddGrad", {Iota({2, 3})}).value()),
+            (std::vector<float>{3, 5, 7}));
+  EXPECT_EQ(
+      Values<float>(RunOp("BiasAddGrad", {Iota({2, 2, 1, 2})}, {{"data_format", "NCHW"}}).value()),
+      (std::vector<float>{10, 18}));
+}
+
 TEST(ElementwiseTest, TheLeastIntegerDividedByMinusOneWraps) {
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
   const Tensor x = Tensor::Scalar(kLeast), y = Tensor::Scalar<int32_t>(-1);

@@ -104,7 +104,8 @@ void Compare(const char* name, Totals* totals) {
       if (!agrees) std::printf("%s of dtype %d, element %d\n", name, DTypeOf<Last>, i);
     }
     ++(agrees ? totals->agree : totals->differ);
-  }(std::index_sequence_for<T...>());
+  }
+  (std::index_sequence_for<T...>());
 }
 
 template <typename F, int kArgs, DTypeSet kDTypes, typename Check>

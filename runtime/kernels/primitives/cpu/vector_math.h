@@ -1,3 +1,0 @@
-// Moved.
-#pragma once
-#include "runtime/kernels/primitives/math/elementary_functions.h"
