@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/device/testing/alias_view.h"
 #include "runtime/device/testing/test_accelerator.h"
 #include "runtime/kernels/variable_update.h"
 
@@ -64,27 +65,7 @@ struct DeferredKernel::VariableInput {
 
 namespace {
 
-LateStream& StreamOf(const KernelContext& ctx) { return static_cast<LateStream&>(*ctx.stream()); }
-
-// A tensor over the bytes of `tensor` for the stream's thread. It does not keep them alive, and
-// kernels do not work in its memory.
-Tensor AliasView(const LateStream& stream, const Tensor& tensor) {
-  return Tensor::View(tensor.dtype(), tensor.shape(),
-                      WrapBuffer(/*owner=*/nullptr, stream.Alias(tensor), tensor.size_bytes(),
-                                 /*writable=*/false));
-}
-
 bool IsVariable(DType input_type) { return IsRef(input_type) || input_type == DType::kResource; }
-
-absl::Status CheckMemory(const Tensor& tensor, MemoryKind wanted, absl::string_view what) {
-  const MemoryKind kind = tensor.memory_kind();
-  if (tensor.num_elements() == 0 || IsHostAccessible(kind) == IsHostAccessible(wanted)) {
-    return absl::OkStatus();
-  }
-  return absl::InternalError(absl::StrCat(what, " is in ", MemoryKindName(kind),
-                                          " memory, the kernel wants it in ",
-                                          MemoryKindName(wanted), " memory"));
-}
 
 // Runs `body` with the locks of the variables from `next` on held.
 template <typename VariableInput>

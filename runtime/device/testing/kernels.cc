@@ -1,6 +1,7 @@
-// Which ops the accelerator for tests has kernels for. Inputs that decide on the shape of an output
-// are in host memory, as those of TensorFlow's kernels for GPUs are. An op whose output shape
-// depends on the elements of other inputs (Where, Unique) has no kernel here.
+// Which ops the accelerator for tests has kernels of its own for, besides those that are made of
+// its primitives (primitives.cc). Inputs that decide on the shape of an output are in host memory,
+// as those of TensorFlow's kernels for GPUs are. An op whose output shape depends on the elements
+// of other inputs (Where, Unique) has no kernel here.
 #include "runtime/device/testing/deferred_kernel.h"
 #include "runtime/device/testing/output_shapes.h"
 #include "runtime/device/testing/test_accelerator.h"
@@ -16,44 +17,14 @@ class Shaped final : public DeferredKernel {
   explicit Shaped(const KernelBuild& build) : DeferredKernel(build, kShapeFn) {}
 };
 
-// A constant, uploaded when the program is compiled.
-class ConstKernel final : public OpKernel {
- public:
-  explicit ConstKernel(const KernelBuild& build)
-      : device_(*build.device()), host_value_(build.attr<Tensor>("value")) {
-    if (build.status().ok() && host_value_.dtype() != build.attr<DType>("dtype")) {
-      build.Fail(absl::InvalidArgumentError("the value is not of the attribute's dtype"));
-    }
-  }
-  bool IsExpensive() const override { return false; }
-  absl::Status Prepare(const PrepareContext&) override {
-    ASSIGN_OR_RETURN(value_, Tensor::Allocate(host_value_.dtype(), host_value_.shape(),
-                                              device_.allocator(MemoryKind::kDevice)));
-    device_.stream()->Copy(host_value_, &value_);
-    host_value_ = Tensor();
-    return absl::OkStatus();
-  }
-  absl::Status Compute(KernelContext& ctx) override {
-    ctx.set_output(0, value_);
-    return absl::OkStatus();
-  }
-
- private:
-  const Device& device_;
-  Tensor host_value_, value_;
-};
-
 using Types = std::vector<DType>;
 const Types kFloats{DType::kFloat, DType::kDouble};
-const Types kIntegers{DType::kInt32, DType::kInt64};
 const Types kNumbers{DType::kFloat, DType::kDouble, DType::kInt32, DType::kInt64};
 const Types kAll{DType::kFloat, DType::kDouble, DType::kInt32, DType::kInt64, DType::kBool};
 
 #define REGISTER_DEFERRED(op) REGISTER_KERNEL(op, kTestAccelerator, DeferredKernel)
 #define REGISTER_SHAPED(op, shape_fn) \
   REGISTER_KERNEL(op, kTestAccelerator, Shaped<output_shapes::shape_fn>)
-
-REGISTER_KERNEL("Const", kTestAccelerator, ConstKernel).TypeConstraint("dtype", kAll);
 
 // Elementwise, with one operand.
 REGISTER_DEFERRED("Abs").TypeConstraint("T", kNumbers);
@@ -68,7 +39,6 @@ REGISTER_DEFERRED("LeakyRelu").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("Log").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("LogicalNot");
 REGISTER_DEFERRED("Neg").TypeConstraint("T", kNumbers);
-REGISTER_DEFERRED("OnesLike").TypeConstraint("T", kAll);
 REGISTER_DEFERRED("Relu").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Relu6").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Rsqrt").TypeConstraint("T", kFloats);
@@ -78,7 +48,6 @@ REGISTER_DEFERRED("Softplus").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("Sqrt").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("Square").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Tanh").TypeConstraint("T", kFloats);
-REGISTER_DEFERRED("ZerosLike").TypeConstraint("T", kAll);
 
 // Elementwise, with operands that broadcast.
 REGISTER_DEFERRED("Add").TypeConstraint("T", kNumbers);
@@ -134,43 +103,6 @@ REGISTER_DEFERRED("Cumsum").TypeConstraint("T", kNumbers).HostMemory("axis");
 REGISTER_SHAPED("ArgMax", ArgMax).TypeConstraint("T", kNumbers).HostMemory("dimension");
 REGISTER_KERNEL("L2Loss", kTestAccelerator, Shaped<shape::Scalar>).TypeConstraint("T", kFloats);
 
-// Elements in another order or number.
-REGISTER_DEFERRED("BroadcastTo").TypeConstraint("T", kAll).HostMemory("shape");
-REGISTER_DEFERRED("Concat").TypeConstraint("T", kAll).HostMemory("concat_dim");
-REGISTER_DEFERRED("ConcatV2").TypeConstraint("T", kAll).HostMemory("axis");
-REGISTER_DEFERRED("Fill").TypeConstraint("T", kAll).HostMemory("dims");
-REGISTER_DEFERRED("Gather").TypeConstraint("Tparams", kAll).TypeConstraint("Tindices", kIntegers);
-REGISTER_DEFERRED("GatherNd").TypeConstraint("Tparams", kAll).TypeConstraint("Tindices", kIntegers);
-REGISTER_DEFERRED("GatherV2")
-    .TypeConstraint("Tparams", kAll)
-    .TypeConstraint("Tindices", kIntegers)
-    .HostMemory("axis");
-REGISTER_DEFERRED("OneHot").TypeConstraint("T", kAll).HostMemory("depth");
-REGISTER_DEFERRED("Pack").TypeConstraint("T", kAll);
-REGISTER_DEFERRED("Pad").TypeConstraint("T", kAll).HostMemory("paddings");
-REGISTER_DEFERRED("PadV2").TypeConstraint("T", kAll).HostMemory("paddings");
-REGISTER_DEFERRED("ReverseV2").TypeConstraint("T", kAll).HostMemory("axis");
-REGISTER_DEFERRED("Slice")
-    .TypeConstraint("T", kAll)
-    .TypeConstraint("Index", kIntegers)
-    .HostMemory("begin")
-    .HostMemory("size");
-REGISTER_DEFERRED("Split").TypeConstraint("T", kAll).HostMemory("split_dim");
-REGISTER_SHAPED("SplitV", SplitV)
-    .TypeConstraint("T", kAll)
-    .TypeConstraint("Tlen", kIntegers)
-    .HostMemory("size_splits")
-    .HostMemory("split_dim");
-REGISTER_DEFERRED("StridedSlice")
-    .TypeConstraint("T", kAll)
-    .TypeConstraint("Index", kIntegers)
-    .HostMemory("begin")
-    .HostMemory("end")
-    .HostMemory("strides");
-REGISTER_DEFERRED("Tile").TypeConstraint("T", kAll).HostMemory("multiples");
-REGISTER_DEFERRED("Transpose").TypeConstraint("T", kAll).HostMemory("perm");
-REGISTER_DEFERRED("Unpack").TypeConstraint("T", kAll);
-
 // Gradients.
 REGISTER_DEFERRED("ReluGrad").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Relu6Grad").TypeConstraint("T", kNumbers);
@@ -185,12 +117,6 @@ REGISTER_KERNEL("MaxPoolGrad", kTestAccelerator, Shaped<shape::SameAsFirstInput>
 REGISTER_SHAPED("AvgPoolGrad", GivenByInput0)
     .TypeConstraint("T", kFloats)
     .HostMemory("orig_input_shape");
-REGISTER_SHAPED("StridedSliceGrad", GivenByInput0)
-    .TypeConstraint("T", kAll)
-    .HostMemory("shape")
-    .HostMemory("begin")
-    .HostMemory("end")
-    .HostMemory("strides");
 REGISTER_SHAPED("SoftmaxCrossEntropyWithLogits", CrossEntropy).TypeConstraint("T", kFloats);
 REGISTER_SHAPED("SparseSoftmaxCrossEntropyWithLogits", SparseCrossEntropy)
     .TypeConstraint("T", kFloats);
@@ -200,14 +126,6 @@ REGISTER_DEFERRED("AssignAddVariableOp").TypeConstraint("dtype", kNumbers).HostM
 REGISTER_DEFERRED("AssignSubVariableOp").TypeConstraint("dtype", kNumbers).HostMemory("resource");
 REGISTER_DEFERRED("AssignAdd").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("AssignSub").TypeConstraint("T", kNumbers);
-REGISTER_KERNEL("ResourceGather", kTestAccelerator, Shaped<shape::Gather>)
-    .TypeConstraint("dtype", kAll)
-    .HostMemory("resource");
-REGISTER_DEFERRED("ResourceScatterAdd").TypeConstraint("dtype", kNumbers).HostMemory("resource");
-REGISTER_DEFERRED("ResourceScatterSub").TypeConstraint("dtype", kNumbers).HostMemory("resource");
-REGISTER_DEFERRED("ResourceScatterUpdate").TypeConstraint("dtype", kAll).HostMemory("resource");
-REGISTER_DEFERRED("ScatterAdd").TypeConstraint("T", kNumbers);
-REGISTER_DEFERRED("ScatterSub").TypeConstraint("T", kNumbers);
 
 }  // namespace
 }  // namespace tessera

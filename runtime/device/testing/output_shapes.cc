@@ -117,20 +117,6 @@ absl::Status ArgMax(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status SplitV(ShapeContext& c) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, c.IntInput(1));
-  ASSIGN_OR_RETURN(const int axis, AxisInput(c, 2, c.input(0).rank()));
-  if (static_cast<int>(sizes.size()) != c.num_outputs()) return Mismatch(c);
-  int64_t left = c.input(0).dim(axis);
-  for (int64_t size : sizes) left -= std::max<int64_t>(0, size);
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    PartialShape shape = c.input(0);
-    shape.set_dim(axis, sizes[i] < 0 ? left : sizes[i]);
-    c.set_output(i, std::move(shape));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status BatchNorm(ShapeContext& c) {
   ASSIGN_OR_RETURN(const int64_t channels, Channels(c, c.input(0)));
   c.set_output(0, c.input(0));

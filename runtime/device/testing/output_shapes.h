@@ -14,7 +14,6 @@ absl::Status MatMul(ShapeContext& c);
 absl::Status BatchMatMul(ShapeContext& c);  // BatchMatMul and BatchMatMulV2
 absl::Status BiasAddGrad(ShapeContext& c);
 absl::Status ArgMax(ShapeContext& c);
-absl::Status SplitV(ShapeContext& c);     // one of the sizes may be -1, for what is left
 absl::Status BatchNorm(ShapeContext& c);  // FusedBatchNorm and its later versions
 absl::Status Conv2D(ShapeContext& c);
 absl::Status DepthwiseConv2D(ShapeContext& c);

@@ -1,11 +1,12 @@
 // Sources of a graph: Const and its relatives, placeholders.
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/device_constant.h"
 
 namespace tessera {
 namespace {
 
-// The tensor of attribute `value`. The output shares it; the kernel keeps a reference, so nobody
-// writes into it.
+// The tensor of attribute `value`, in the memory of the device. The output shares it; the kernel
+// keeps a reference, so nobody writes into it.
 class ConstKernel : public OpKernel {
  public:
   explicit ConstKernel(const KernelBuild& build) : value_(build.attr<Tensor>("value")) {
@@ -17,15 +18,18 @@ class ConstKernel : public OpKernel {
     }
   }
   bool IsExpensive() const override { return false; }
+  absl::Status Prepare(const PrepareContext& context) override {
+    return MoveToDevice(context.device, &value_);
+  }
   absl::Status Compute(KernelContext& ctx) override {
     ctx.set_output(0, value_);
     return absl::OkStatus();
   }
 
  private:
-  const Tensor value_;
+  Tensor value_;
 };
-REGISTER_KERNEL("Const", kCpu, ConstKernel);
+REGISTER_KERNEL("Const", kAnyDevice, ConstKernel);
 REGISTER_KERNEL("HostConst", kCpu, ConstKernel);
 
 // Runs only if a step needs an input that its caller did not feed.
