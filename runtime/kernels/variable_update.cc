@@ -1,7 +1,5 @@
 #include "runtime/kernels/variable_update.h"
 
-#include "runtime/kernels/primitives/numeric_type.h"
-
 namespace tessera {
 
 absl::StatusOr<IntrusivePtr<Variable>> VariableInput(const KernelContext& ctx, int i) {
@@ -28,26 +26,6 @@ absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
     if (!value.has_value()) return UninitializedError(variable);
     RETURN_IF_ERROR(MakeWritable(ctx, &value));
     return update(value);
-  });
-}
-
-absl::Status AddInPlace(KernelContext& ctx, const Tensor& delta, bool subtract, Tensor* value) {
-  if (delta.dtype() != value->dtype() || !(delta.shape() == value->shape())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a variable of ", DTypeName(value->dtype()), value->shape().ToString(),
-                     " cannot be changed by ", DTypeName(delta.dtype()), delta.shape().ToString()));
-  }
-  return VisitNumericType(value->dtype(), [&]<typename T>() {
-    T* const to = value->data<T>();
-    const T* const by = delta.data<T>();
-    ctx.ParallelFor(value->num_elements(), 0.5, [&](int64_t begin, int64_t end) {
-      if (subtract) {
-        for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(to[i] - by[i]);
-      } else {
-        for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(to[i] + by[i]);
-      }
-    });
-    return absl::OkStatus();
   });
 }
 

@@ -29,10 +29,6 @@ absl::Status MakeWritable(KernelContext& ctx, Tensor* tensor);
 absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
                             absl::FunctionRef<absl::Status(Tensor& value)> update);
 
-// *value += delta, or -=, element by element. Requires a writable value.
-// Errors: INVALID_ARGUMENT for different shapes or dtypes; UNIMPLEMENTED for a dtype without sums.
-absl::Status AddInPlace(KernelContext& ctx, const Tensor& delta, bool subtract, Tensor* value);
-
 // FAILED_PRECONDITION, saying that the variable must be initialised first.
 absl::Status UninitializedError(const Variable& variable);
 

@@ -1,6 +1,9 @@
 // Transpose, ConjugateTranspose, InvertPermutation.
+#include <memory>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/elementwise.h"
 #include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
@@ -24,17 +27,16 @@ absl::StatusOr<IndexVector> ReadPermutation(const Tensor& tensor, int rank) {
   return perm;
 }
 
-template <typename T>
-void ConjugateInPlace(Tensor* tensor) {
-  for (T& value : tensor->flat<T>()) value = std::conj(value);
-}
-
 // Dimension i of the output is dimension perm[i] of the input. Shares the memory where only
 // dimensions of size 1 move.
 class TransposeKernel : public OpKernel {
  public:
-  explicit TransposeKernel(const KernelBuild& build)
-      : copy_(build), conjugate_(build.op().name == "ConjugateTranspose") {}
+  explicit TransposeKernel(const KernelBuild& build) : copy_(build) {
+    const DType dtype = build.input_types()[0];
+    if (build.op().name == "ConjugateTranspose" && IsComplex(dtype)) {
+      conjugate_ = Primitive<Elementwise>(build)(build, {"Conj", dtype});
+    }
+  }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const IndexVector perm, ReadPermutation(ctx.input(1), input.rank()));
@@ -50,28 +52,28 @@ class TransposeKernel : public OpKernel {
       last_moved = axis;
     }
     const Shape shape((absl::Span<const int64_t>(dims)));
-    const bool conjugate = conjugate_ && IsComplex(input.dtype());
-    if (in_order && !conjugate) {
+    if (in_order && conjugate_ == nullptr) {
       ASSIGN_OR_RETURN(Tensor output, ctx.TakeInput(0).Reshaped(shape));
       ctx.set_output(0, std::move(output));
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     RETURN_IF_ERROR(copy_(ctx, dims, input, {from_strides}, output, {RowMajorStrides(dims)}));
-    if (conjugate && input.dtype() == DType::kComplex64) {
-      ConjugateInPlace<std::complex<float>>(output);
-    } else if (conjugate) {
-      ConjugateInPlace<std::complex<double>>(output);
-    }
-    return absl::OkStatus();
+    if (conjugate_ == nullptr || output->num_elements() == 0) return absl::OkStatus();
+    LoopBlock row;
+    row.columns = output->num_elements();
+    row.data[0] = row.data[1] = output->address();
+    row.column_stride[0] = row.column_stride[1] = static_cast<int64_t>(DTypeSize(output->dtype()));
+    return conjugate_->RunRow(ctx, row);
   }
 
  private:
   const Primitive<StridedCopy> copy_;
-  const bool conjugate_;
+  std::unique_ptr<Elementwise> conjugate_;  // null if there is nothing to conjugate
 };
 REGISTER_KERNEL("Transpose", DevicesOf<StridedCopy>, TransposeKernel).HostMemory("perm");
-REGISTER_KERNEL("ConjugateTranspose", kCpu, TransposeKernel).HostMemory("perm");
+REGISTER_KERNEL("ConjugateTranspose", (DevicesOf<StridedCopy, Elementwise>), TransposeKernel)
+    .HostMemory("perm");
 
 // y[x[i]] = i. Errors: INVALID_ARGUMENT unless x holds each of [0, n) once.
 class InvertPermutationKernel : public OpKernel {

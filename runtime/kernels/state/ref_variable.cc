@@ -66,24 +66,6 @@ class AssignKernel : public OpKernel {
 };
 REGISTER_KERNEL("Assign", kAnyDevice, AssignKernel);
 
-class AssignUpdateKernel : public OpKernel {
- public:
-  explicit AssignUpdateKernel(const KernelBuild& build) : add_(build.op().name == "AssignAdd") {}
-  absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
-    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& value) {
-      return AddInPlace(ctx, ctx.input(1), /*subtract=*/!add_, &value);
-    }));
-    ctx.set_ref_output(0, variable);
-    return absl::OkStatus();
-  }
-
- private:
-  const bool add_;
-};
-REGISTER_KERNEL("AssignAdd", kCpu, AssignUpdateKernel);
-REGISTER_KERNEL("AssignSub", kCpu, AssignUpdateKernel);
-
 class IsVariableInitializedKernel : public OpKernel {
  public:
   explicit IsVariableInitializedKernel(const KernelBuild&) {}

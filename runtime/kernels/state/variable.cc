@@ -158,23 +158,6 @@ class AssignVariableKernel : public OpKernel {
 };
 REGISTER_KERNEL("AssignVariableOp", kAnyDevice, AssignVariableKernel).HostMemory("resource");
 
-class AssignUpdateVariableKernel : public OpKernel {
- public:
-  explicit AssignUpdateVariableKernel(const KernelBuild& build)
-      : add_(build.op().name == "AssignAddVariableOp") {}
-  absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
-    return UpdateVariable(ctx, *variable, [&](Tensor& value) {
-      return AddInPlace(ctx, ctx.input(1), /*subtract=*/!add_, &value);
-    });
-  }
-
- private:
-  const bool add_;
-};
-REGISTER_KERNEL("AssignAddVariableOp", kCpu, AssignUpdateVariableKernel).HostMemory("resource");
-REGISTER_KERNEL("AssignSubVariableOp", kCpu, AssignUpdateVariableKernel).HostMemory("resource");
-
 class VarIsInitializedKernel : public OpKernel {
  public:
   explicit VarIsInitializedKernel(const KernelBuild&) {}
