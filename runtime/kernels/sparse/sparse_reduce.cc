@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {
