@@ -1,10 +1,9 @@
-#include "runtime/kernels/primitives/cpu/strided_copy.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "runtime/kernels/primitives/element_type.h"
-#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -205,19 +204,22 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
               [&](int64_t begin, int64_t end) { CopyRows<T>(dims, from, to, begin, end); });
 }
 
-}  // namespace
-
-void CopyStrided(DType dtype, absl::Span<const int64_t> sizes, const char* from,
-                 absl::Span<const int64_t> from_strides, char* to,
-                 absl::Span<const int64_t> to_strides, ThreadPool* pool) {
+// Adjacent dimensions that are contiguous in both views are merged first, runs of bytes go through
+// memcpy, and a transpose is done in cache-sized blocks.
+absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> sizes, const Tensor& from,
+                            StridedView from_view, Tensor* to, StridedView to_view) {
+  // Without elements there may be no memory to point into.
   for (int64_t size : sizes) {
-    if (size == 0) return;
+    if (size == 0) return absl::OkStatus();
   }
+  const DType dtype = from.dtype();
   int64_t width = static_cast<int64_t>(DTypeSize(dtype));
-  Dims dims = Coalesce(sizes, from_strides, to_strides, width);
+  const char* const source = from.raw() + from_view.offset * width;
+  char* const target = to->mutable_raw() + to_view.offset * width;
+  Dims dims = Coalesce(sizes, from_view.strides, to_view.strides, width);
   if (!IsTriviallyCopyable(dtype)) {
-    VisitStorageType(dtype, [&]<typename T>() { Copy<T>(dims, from, to, pool); });
-    return;
+    VisitStorageType(dtype, [&]<typename T>() { Copy<T>(dims, source, target, ctx.pool()); });
+    return absl::OkStatus();
   }
   // A short contiguous row is one wider element.
   if (!dims.empty() && dims.back().from_stride == width && dims.back().to_stride == width) {
@@ -229,29 +231,20 @@ void CopyStrided(DType dtype, absl::Span<const int64_t> sizes, const char* from,
   }
   switch (width) {
     case 1:
-      return Copy<uint8_t>(std::move(dims), from, to, pool);
+      Copy<uint8_t>(std::move(dims), source, target, ctx.pool());
+      break;
     case 2:
-      return Copy<uint16_t>(std::move(dims), from, to, pool);
+      Copy<uint16_t>(std::move(dims), source, target, ctx.pool());
+      break;
     case 4:
-      return Copy<uint32_t>(std::move(dims), from, to, pool);
+      Copy<uint32_t>(std::move(dims), source, target, ctx.pool());
+      break;
     case 8:
-      return Copy<uint64_t>(std::move(dims), from, to, pool);
+      Copy<uint64_t>(std::move(dims), source, target, ctx.pool());
+      break;
     default:
-      return Copy<Bytes16>(std::move(dims), from, to, pool);
+      Copy<Bytes16>(std::move(dims), source, target, ctx.pool());
   }
-}
-
-namespace {
-
-absl::Status RunStridedCopy(KernelContext& ctx, absl::Span<const int64_t> dims, const Tensor& from,
-                            StridedView from_view, Tensor* to, StridedView to_view) {
-  // Without elements there may be no memory to point into.
-  for (int64_t dim : dims) {
-    if (dim == 0) return absl::OkStatus();
-  }
-  const int64_t width = static_cast<int64_t>(DTypeSize(from.dtype()));
-  CopyStrided(from.dtype(), dims, from.raw() + from_view.offset * width, from_view.strides,
-              to->mutable_raw() + to_view.offset * width, to_view.strides, ctx.pool());
   return absl::OkStatus();
 }
 REGISTER_PRIMITIVE(StridedCopy, kCpu, RunStridedCopy);
