@@ -1,10 +1,7 @@
 // Gradients of batch normalisation: FusedBatchNormGrad and its versions.
-#include <cmath>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/batch_norm.h"
 
 namespace tessera {
 namespace {
@@ -15,7 +12,8 @@ namespace {
 class FusedBatchNormGradKernel : public OpKernel {
  public:
   explicit FusedBatchNormGradKernel(const KernelBuild& build)
-      : epsilon_(build.attr<float>("epsilon")),
+      : gradient_(build),
+        epsilon_(build.attr<float>("epsilon")),
         is_training_(build.attr<bool>("is_training")),
         format_(build.attr<std::string>("data_format")) {}
 
@@ -38,61 +36,33 @@ class FusedBatchNormGradKernel : public OpKernel {
     }
     int64_t inner = 1;
     for (int i = 2; channels_first && i < rank; ++i) inner *= x.dim(i);
+    const int64_t outer = channels == 0 || inner == 0 ? 0 : x.num_elements() / channels / inner;
     ASSIGN_OR_RETURN(Tensor* const dx, ctx.AllocateOutput(0, x.shape()));
     ASSIGN_OR_RETURN(Tensor* const dscale, ctx.AllocateOutput(1, Shape{channels}));
     ASSIGN_OR_RETURN(Tensor* const doffset, ctx.AllocateOutput(2, Shape{channels}));
-    for (int i = 3; i < 5; ++i) ctx.set_output(i, Tensor::Of<float>(Shape{0}, {}));
-    return VisitRealType(x.dtype(), [&]<typename T>() {
-      Run<T>(ctx, dy.data<T>(), x.data<T>(), x.num_elements(), channels, inner, dx->data<T>(),
-             dscale->data<float>(), doffset->data<float>());
-      return absl::OkStatus();
-    });
+    for (int i = 3; i < 5; ++i) RETURN_IF_ERROR(ctx.AllocateOutput(i, Shape{0}).status());
+    return gradient_(ctx, {.shape = {.outer = outer, .channels = channels, .inner = inner},
+                           .epsilon = epsilon_,
+                           .is_training = is_training_,
+                           .dy = dy,
+                           .x = x,
+                           .scale = ctx.input(2),
+                           .mean = ctx.input(3),
+                           .variance = ctx.input(4),
+                           .dx = dx,
+                           .dscale = dscale,
+                           .doffset = doffset});
   }
 
  private:
-  // All vectors are floats: T differs from float for x and y alone.
-  template <typename T>
-  void Run(KernelContext& ctx, const T* dy, const T* x, int64_t total, int64_t channels,
-           int64_t inner, T* dx, float* dscale, float* doffset) const {
-    const float* const scale = ctx.input(2).data<float>();
-    const float* const mean = ctx.input(3).data<float>();
-    const float* const variance = ctx.input(4).data<float>();
-    std::vector<double> sum(channels), products(channels), inverse(channels);
-    for (int64_t c = 0; c < channels; ++c) {
-      inverse[c] = 1 / std::sqrt(static_cast<double>(variance[c]) + epsilon_);
-    }
-    auto channel = [&](int64_t i) { return i / inner % channels; };
-    auto normal = [&](int64_t i, int64_t c) {
-      return (static_cast<double>(x[i]) - mean[c]) * inverse[c];
-    };
-    for (int64_t i = 0; i < total; ++i) {
-      const int64_t c = channel(i);
-      sum[c] += static_cast<double>(dy[i]);
-      products[c] += static_cast<double>(dy[i]) * normal(i, c);
-    }
-    // Without training, mean and variance do not depend on x.
-    const double share = is_training_ && channels > 0
-                             ? static_cast<double>(channels) / static_cast<double>(total)
-                             : 0;
-    for (int64_t i = 0; i < total; ++i) {
-      const int64_t c = channel(i);
-      const double rest =
-          static_cast<double>(dy[i]) - share * (sum[c] + normal(i, c) * products[c]);
-      dx[i] = static_cast<T>(static_cast<float>(scale[c] * inverse[c] * rest));
-    }
-    for (int64_t c = 0; c < channels; ++c) {
-      dscale[c] = static_cast<float>(products[c]);
-      doffset[c] = static_cast<float>(sum[c]);
-    }
-  }
-
+  const Primitive<BatchNormGradient> gradient_;
   const float epsilon_;
   const bool is_training_;
   const std::string format_;
 };
-REGISTER_KERNEL("FusedBatchNormGrad", kCpu, FusedBatchNormGradKernel);
-REGISTER_KERNEL("FusedBatchNormGradV2", kCpu, FusedBatchNormGradKernel);
-REGISTER_KERNEL("FusedBatchNormGradV3", kCpu, FusedBatchNormGradKernel);
+REGISTER_KERNEL("FusedBatchNormGrad", DevicesOf<BatchNormGradient>, FusedBatchNormGradKernel);
+REGISTER_KERNEL("FusedBatchNormGradV2", DevicesOf<BatchNormGradient>, FusedBatchNormGradKernel);
+REGISTER_KERNEL("FusedBatchNormGradV3", DevicesOf<BatchNormGradient>, FusedBatchNormGradKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -2,8 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/broadcast_add.h"
-#include "runtime/kernels/primitives/cpu/cpu_features.h"
-#include "runtime/kernels/primitives/cpu/layer_norm_rows.h"
+#include "runtime/kernels/primitives/layer_norm.h"
 
 namespace tessera {
 namespace {
@@ -13,16 +12,17 @@ namespace {
 class LayerNormKernel : public OpKernel {
  public:
   explicit LayerNormKernel(const KernelBuild& build)
-      : epsilon_(build.attr<float>("epsilon")),
+      : layer_norm_(build),
+        epsilon_(build.attr<float>("epsilon")),
         axis_(build.attr<int64_t>("axis")),
         broadcast_add_(build, DType::kFloat) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     Tensor broadcast;
-    const float* addend = nullptr;
+    const Tensor* addend = nullptr;
     if (ctx.num_inputs() > 3) {
       if (ctx.input(0).shape() == ctx.input(3).shape()) {
-        addend = ctx.input(3).data<float>();
+        addend = &ctx.input(3);
       } else {
         ASSIGN_OR_RETURN(broadcast, broadcast_add_.Run(ctx, ctx.input(0), ctx.input(3)));
       }
@@ -38,7 +38,6 @@ class LayerNormKernel : public OpKernel {
     }
     const int64_t columns = x.dim(rank - 1);
     const int64_t rows = columns == 0 ? 0 : x.num_elements() / columns;
-    const float* const from = x.data<float>();
     // Rows are written where they were read, if nobody else reads them.
     Tensor* output = nullptr;
     if (broadcast.has_value()) {
@@ -47,28 +46,23 @@ class LayerNormKernel : public OpKernel {
     } else {
       ASSIGN_OR_RETURN(output, ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
     }
-    float* const to = output->data<float>();
-    static const auto normalise = HasAvx512() ? avx512::Normalise : avx2::Normalise;
-    ctx.ParallelFor(rows, 0.7 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
-      const int64_t first = begin * columns;
-      normalise({.rows = end - begin,
-                 .columns = columns,
-                 .x = from + first,
-                 .addend = addend == nullptr ? nullptr : addend + first,
-                 .gamma = gamma.data<float>(),
-                 .beta = beta.data<float>(),
-                 .epsilon = epsilon_,
-                 .y = to + first});
-    });
-    return absl::OkStatus();
+    return layer_norm_(ctx, {.rows = rows,
+                             .columns = columns,
+                             .epsilon = epsilon_,
+                             .x = x.has_value() ? x : *output,
+                             .addend = addend,
+                             .gamma = gamma,
+                             .beta = beta,
+                             .y = output});
   }
 
  private:
+  const Primitive<LayerNorm> layer_norm_;
   const float epsilon_;
   const int64_t axis_;
   const BroadcastAdd broadcast_add_;
 };
-REGISTER_KERNEL("_LayerNorm", kCpu, LayerNormKernel);
+REGISTER_KERNEL("_LayerNorm", (DevicesOf<LayerNorm, Elementwise>), LayerNormKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,37 +1,88 @@
 // Uniform and normal random numbers: of a kernel's own generator (RandomUniform), of seeds or keys
 // that come as inputs (StatelessRandomUniform), and of a generator kept in a variable
 // (StatefulUniform).
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/random/random_fill.h"
+#include "runtime/kernels/primitives/random_fill.h"
+#include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
 namespace {
 
+// Errors: INVALID_ARGUMENT unless both are scalars.
+absl::Status CheckBounds(const Tensor& minval, const Tensor& maxval) {
+  for (const Tensor* bound : {&minval, &maxval}) {
+    if (bound->shape().IsScalar()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'minval' and 'maxval' must be scalars, not of shape ", bound->shape().ToString()));
+  }
+  return absl::OkStatus();
+}
+
+// Errors: INVALID_ARGUMENT for scalars with nothing between them.
+absl::StatusOr<IntegerRange> RangeBetween(const Tensor& minval, const Tensor& maxval) {
+  const auto between = [&]<typename T>() -> absl::StatusOr<IntegerRange> {
+    const T low = minval.scalar<T>(), high = maxval.scalar<T>();
+    if (low < high) {
+      const auto bits = static_cast<uint64_t>(low);
+      return IntegerRange{.low = bits, .range = static_cast<uint64_t>(high) - bits};
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("'minval' must be below 'maxval', they are ", low, " and ", high));
+  };
+  return VisitIndexType(minval.dtype(), between);
+}
+
+// What all random ops of one distribution do once they have their generator.
+template <Distribution kDistribution>
+class RandomFiller {
+ public:
+  explicit RandomFiller(const KernelBuild& build) : fill_(build) {}
+
+  // Fills *out. For kUniformInt, inputs `bounds` and `bounds` + 1 are minval and maxval, whose
+  // values do not matter to an empty output.
+  // Errors: those of CheckBounds(), RangeBetween() and RandomFill.
+  absl::Status operator()(KernelContext& ctx, const Philox& generator, int bounds,
+                          Tensor* out) const {
+    IntegerRange integers;
+    if constexpr (kDistribution == Distribution::kUniformInt) {
+      RETURN_IF_ERROR(CheckBounds(ctx.input(bounds), ctx.input(bounds + 1)));
+      if (out->num_elements() == 0) return absl::OkStatus();
+      ASSIGN_OR_RETURN(integers, RangeBetween(ctx.input(bounds), ctx.input(bounds + 1)));
+    }
+    return fill_(ctx, kDistribution, generator, integers, out);
+  }
+
+ private:
+  const Primitive<RandomFill> fill_;
+};
+
 // Inputs: shape (and minval, maxval).
 template <Distribution kDistribution>
 class RandomKernel : public OpKernel {
  public:
-  explicit RandomKernel(const KernelBuild& build) : generator_(build) {}
+  explicit RandomKernel(const KernelBuild& build) : fill_(build), generator_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
-    return FillRandom(ctx, kDistribution, generator_.Reserve(ReservedBlocks(out->num_elements())),
-                      kBounds ? &ctx.input(1) : nullptr, kBounds ? &ctx.input(2) : nullptr, out);
+    return fill_(ctx, generator_.Reserve(ReservedBlocks(out->num_elements())), /*bounds=*/1, out);
   }
 
  private:
+  const RandomFiller<kDistribution> fill_;
   SeededPhilox generator_;
 };
-REGISTER_KERNEL("RandomUniform", kCpu, RandomKernel<Distribution::kUniform>).HostMemory("shape");
-REGISTER_KERNEL("RandomStandardNormal", kCpu, RandomKernel<Distribution::kNormal>)
+REGISTER_KERNEL("RandomUniform", DevicesOf<RandomFill>, RandomKernel<Distribution::kUniform>)
     .HostMemory("shape");
-REGISTER_KERNEL("TruncatedNormal", kCpu, RandomKernel<Distribution::kTruncatedNormal>)
+REGISTER_KERNEL("RandomStandardNormal", DevicesOf<RandomFill>, RandomKernel<Distribution::kNormal>)
     .HostMemory("shape");
-REGISTER_KERNEL("RandomUniformInt", kCpu, RandomKernel<Distribution::kUniformInt>)
+REGISTER_KERNEL("TruncatedNormal", DevicesOf<RandomFill>,
+                RandomKernel<Distribution::kTruncatedNormal>)
+    .HostMemory("shape");
+REGISTER_KERNEL("RandomUniformInt", DevicesOf<RandomFill>, RandomKernel<Distribution::kUniformInt>)
     .HostMemory("shape")
     .HostMemory("minval")
     .HostMemory("maxval");
@@ -40,20 +91,21 @@ REGISTER_KERNEL("RandomUniformInt", kCpu, RandomKernel<Distribution::kUniformInt
 template <Distribution kDistribution>
 class StatelessRandomKernel : public OpKernel {
  public:
-  explicit StatelessRandomKernel(const KernelBuild&) {}
+  explicit StatelessRandomKernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
     ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
-    return FillRandom(ctx, kDistribution, generator, kBounds ? &ctx.input(2) : nullptr,
-                      kBounds ? &ctx.input(3) : nullptr, out);
+    return fill_(ctx, generator, /*bounds=*/2, out);
   }
+
+ private:
+  const RandomFiller<kDistribution> fill_;
 };
-#define REGISTER_STATELESS(op, distribution)                                   \
-  REGISTER_KERNEL(op, kCpu, StatelessRandomKernel<Distribution::distribution>) \
-      .HostMemory("shape")                                                     \
+#define REGISTER_STATELESS(op, distribution)                                                    \
+  REGISTER_KERNEL(op, DevicesOf<RandomFill>, StatelessRandomKernel<Distribution::distribution>) \
+      .HostMemory("shape")                                                                      \
       .HostMemory("seed")
 REGISTER_STATELESS("StatelessRandomUniform", kUniform);
 REGISTER_STATELESS("StatelessRandomNormal", kNormal);
@@ -63,11 +115,12 @@ REGISTER_STATELESS("StatelessRandomUniformInt", kUniformInt)
     .HostMemory("minval")
     .HostMemory("maxval");
 
-// Inputs: shape, key, counter, alg (and minval, maxval).
+// Inputs: shape, key, counter, alg (and minval, maxval): all on the host, for the generator starts
+// where they say.
 template <Distribution kDistribution>
 class StatelessRandomV2Kernel : public OpKernel {
  public:
-  explicit StatelessRandomV2Kernel(const KernelBuild&) {}
+  explicit StatelessRandomV2Kernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
@@ -75,14 +128,17 @@ class StatelessRandomV2Kernel : public OpKernel {
     if (out->num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Philox generator,
                      GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3)));
-    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
-    return FillRandom(ctx, kDistribution, generator, kBounds ? &ctx.input(4) : nullptr,
-                      kBounds ? &ctx.input(5) : nullptr, out);
+    return fill_(ctx, generator, /*bounds=*/4, out);
   }
+
+ private:
+  const RandomFiller<kDistribution> fill_;
 };
-#define REGISTER_STATELESS_V2(op, distribution)                                  \
-  REGISTER_KERNEL(op, kCpu, StatelessRandomV2Kernel<Distribution::distribution>) \
-      .HostMemory("shape")                                                       \
+#define REGISTER_STATELESS_V2(op, distribution)                                                   \
+  REGISTER_KERNEL(op, DevicesOf<RandomFill>, StatelessRandomV2Kernel<Distribution::distribution>) \
+      .HostMemory("shape")                                                                        \
+      .HostMemory("key")                                                                          \
+      .HostMemory("counter")                                                                      \
       .HostMemory("alg")
 REGISTER_STATELESS_V2("StatelessRandomUniformV2", kUniform);
 REGISTER_STATELESS_V2("StatelessRandomNormalV2", kNormal);
@@ -107,8 +163,15 @@ class GetKeyCounterKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("StatelessRandomGetKeyCounter", kCpu, GetKeyCounterKernel).HostMemory("seed");
-REGISTER_KERNEL("StatelessRandomGetKeyCounterAlg", kCpu, GetKeyCounterKernel).HostMemory("seed");
+REGISTER_KERNEL("StatelessRandomGetKeyCounter", kAnyDevice, GetKeyCounterKernel)
+    .HostMemory("seed")
+    .HostMemory("key")
+    .HostMemory("counter");
+REGISTER_KERNEL("StatelessRandomGetKeyCounterAlg", kAnyDevice, GetKeyCounterKernel)
+    .HostMemory("seed")
+    .HostMemory("key")
+    .HostMemory("counter")
+    .HostMemory("alg");
 
 class GetAlgKernel : public OpKernel {
  public:
@@ -119,7 +182,7 @@ class GetAlgKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("StatelessRandomGetAlg", kCpu, GetAlgKernel);
+REGISTER_KERNEL("StatelessRandomGetAlg", kAnyDevice, GetAlgKernel).HostMemory("alg");
 
 // Errors: INVALID_ARGUMENT for an unknown algorithm; UNIMPLEMENTED for ThreeFry.
 absl::Status CheckAlgorithm(const Tensor& algorithm) {
@@ -156,17 +219,18 @@ absl::StatusOr<Philox> ReserveFromVariable(KernelContext& ctx, uint64_t count) {
 template <Distribution kDistribution>
 class StatefulRandomKernel : public OpKernel {
  public:
-  explicit StatefulRandomKernel(const KernelBuild&) {}
+  explicit StatefulRandomKernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckAlgorithm(ctx.input(1)));
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(2), "shape"));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     ASSIGN_OR_RETURN(const Philox generator, ReserveFromVariable(ctx, out->num_elements()));
-    constexpr bool kBounds = kDistribution == Distribution::kUniformInt;
-    return FillRandom(ctx, kDistribution, generator, kBounds ? &ctx.input(3) : nullptr,
-                      kBounds ? &ctx.input(4) : nullptr, out);
+    return fill_(ctx, generator, /*bounds=*/3, out);
   }
+
+ private:
+  const RandomFiller<kDistribution> fill_;
 };
 #define REGISTER_STATEFUL(op, distribution)                                   \
   REGISTER_KERNEL(op, kCpu, StatefulRandomKernel<Distribution::distribution>) \

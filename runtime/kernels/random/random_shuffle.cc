@@ -5,7 +5,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
-#include "runtime/kernels/random/random_fill.h"
+#include "runtime/kernels/random/philox_generator.h"
 
 namespace tessera {
 namespace {

@@ -90,6 +90,14 @@ TEST(RandomTest, IntegersCoverTheirRangeOnly) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(RandomTest, AnEmptyOutputNeedsNoRange) {
+  const Tensor none =
+      RunOp("StatelessRandomUniformInt",
+            {ShapeOf({0}), kSeed, Tensor::Scalar<int32_t>(4), Tensor::Scalar<int32_t>(4)})
+          .value();
+  EXPECT_EQ(none.num_elements(), 0);
+}
+
 TEST(RandomTest, ShufflingKeepsTheRows) {
   const Tensor rows = Tensor::Vector<std::string>({"a", "b", "c", "d", "e"});
   const Tensor x = RunOp("RandomShuffle", {rows}, {{"seed", 1}, {"seed2", 2}}).value();

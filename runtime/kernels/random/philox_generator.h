@@ -1,26 +1,11 @@
-// Filling tensors with random numbers of a Philox generator; what all random ops share.
+// Where random ops get their generator from: attributes, seeds, or a key and a counter.
 #pragma once
 
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/cpu/philox.h"
+#include "runtime/kernels/primitives/philox.h"
 
 namespace tessera {
-
-enum class Distribution {
-  kUniform,          // [0, 1)
-  kNormal,           // mean 0, deviation 1
-  kTruncatedNormal,  // the same, of magnitude below 2
-  kUniformInt,       // [minval, maxval)
-  kFullInt,          // all integers of the type
-};
-
-// Fills *out, of a floating or integer dtype as the distribution wants it. The numbers depend on
-// `generator` alone, not on threads. `minval` and `maxval` are scalars of the dtype for
-// kUniformInt, else null. Errors: INVALID_ARGUMENT for other dtypes, for bounds that are no scalars
-// or leave nothing between them.
-absl::Status FillRandom(KernelContext& ctx, Distribution distribution, const Philox& generator,
-                        const Tensor* minval, const Tensor* maxval, Tensor* out);
 
 // A generator that a kernel keeps from run to run, seeded by its attributes `seed` and `seed2`; at
 // random if both are 0. Thread-safe.

@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/philox.h"
+#include "runtime/kernels/primitives/philox.h"
 
 #include "gtest/gtest.h"
 

@@ -4,8 +4,9 @@
 // J. Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 #pragma once
 
-#include <array>
 #include <cstdint>
+
+#include "runtime/kernels/primitives/device_function.h"
 
 namespace tessera {
 
@@ -16,25 +17,30 @@ namespace tessera {
 //   const Philox::Block four_numbers = generator.Next();
 class Philox {
  public:
-  using Block = std::array<uint32_t, 4>;
   static constexpr int kBlockSize = 4;
+  struct Block {
+    uint32_t words[kBlockSize];
+    TESSERA_DEVICE_FUNCTION uint32_t operator[](int i) const { return words[i]; }
+    friend bool operator==(const Block&, const Block&) = default;
+  };
 
   // TensorFlow's use of two seeds: the first is the key, the second the counter's upper half.
-  explicit Philox(uint64_t seed, uint64_t seed2 = 0) : Philox(seed, 0, seed2) {}
-  Philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
+  TESSERA_DEVICE_FUNCTION explicit Philox(uint64_t seed, uint64_t seed2 = 0)
+      : Philox(seed, 0, seed2) {}
+  TESSERA_DEVICE_FUNCTION Philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
       : key_(key), low_(counter_low), high_(counter_high) {}
 
-  uint64_t key() const { return key_; }
-  uint64_t counter_low() const { return low_; }
-  uint64_t counter_high() const { return high_; }
+  TESSERA_DEVICE_FUNCTION uint64_t key() const { return key_; }
+  TESSERA_DEVICE_FUNCTION uint64_t counter_low() const { return low_; }
+  TESSERA_DEVICE_FUNCTION uint64_t counter_high() const { return high_; }
 
   // Leaves out `blocks` blocks.
-  void Skip(uint64_t blocks) {
+  TESSERA_DEVICE_FUNCTION void Skip(uint64_t blocks) {
     low_ += blocks;
     if (low_ < blocks) ++high_;
   }
 
-  Block Next() {
+  TESSERA_DEVICE_FUNCTION Block Next() {
     Block c = {static_cast<uint32_t>(low_), static_cast<uint32_t>(low_ >> 32),
                static_cast<uint32_t>(high_), static_cast<uint32_t>(high_ >> 32)};
     uint32_t k0 = static_cast<uint32_t>(key_), k1 = static_cast<uint32_t>(key_ >> 32);
@@ -57,9 +63,9 @@ class Philox {
 // Single numbers of a generator, in order.
 class PhiloxStream {
  public:
-  explicit PhiloxStream(const Philox& generator) : generator_(generator) {}
+  TESSERA_DEVICE_FUNCTION explicit PhiloxStream(const Philox& generator) : generator_(generator) {}
 
-  uint32_t Next() {
+  TESSERA_DEVICE_FUNCTION uint32_t Next() {
     if (used_ == Philox::kBlockSize) {
       block_ = generator_.Next();
       used_ = 0;

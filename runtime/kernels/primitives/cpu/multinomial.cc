@@ -1,0 +1,56 @@
+#include "runtime/kernels/primitives/multinomial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/random_distributions.h"
+
+namespace tessera {
+namespace {
+
+// Running totals of exp(logit - max).
+template <typename T>
+void RunningTotals(const T* logits, int64_t classes, std::vector<double>* totals) {
+  double max = -INFINITY;
+  for (int64_t i = 0; i < classes; ++i) {
+    const double logit = static_cast<double>(logits[i]);
+    if (std::isfinite(logit)) max = std::max(max, logit);
+  }
+  double total = 0;
+  for (int64_t i = 0; i < classes; ++i) {
+    const double logit = static_cast<double>(logits[i]);
+    if (std::isfinite(logit)) total += std::exp(logit - max);
+    (*totals)[i] = total;
+  }
+}
+
+absl::Status RunMultinomial(KernelContext&, const Philox& generator, const Tensor& logits,
+                            Tensor* samples) {
+  if (samples->num_elements() == 0) return absl::OkStatus();
+  const int64_t draws = samples->dim(1), classes = logits.dim(1);
+  return VisitRealType(logits.dtype(), [&]<typename T>() {
+    PhiloxStream numbers(generator);
+    std::vector<double> totals(classes);
+    for (int64_t row = 0; row < logits.dim(0); ++row) {
+      RunningTotals(logits.data<T>() + row * classes, classes, &totals);
+      for (int64_t i = row * draws; i < (row + 1) * draws; ++i) {
+        const uint32_t x0 = numbers.Next(), x1 = numbers.Next();
+        const double target = UnitDouble(x0, x1) * totals.back();
+        const int64_t drawn =
+            std::upper_bound(totals.begin(), totals.end(), target) - totals.begin();
+        if (samples->dtype() == DType::kInt32) {
+          samples->data<int32_t>()[i] = static_cast<int32_t>(drawn);
+        } else {
+          samples->data<int64_t>()[i] = drawn;
+        }
+      }
+    }
+    return absl::OkStatus();
+  });
+}
+REGISTER_PRIMITIVE(Multinomial, kCpu, RunMultinomial);
+
+}  // namespace
+}  // namespace tessera

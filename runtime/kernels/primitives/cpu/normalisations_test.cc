@@ -1,0 +1,165 @@
+// What the recorded calls of ops leave out of BatchNorm, LayerNorm and LocalResponse.
+#include <cmath>
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/kernels/primitives/batch_norm.h"
+#include "runtime/kernels/primitives/layer_norm.h"
+#include "runtime/kernels/primitives/local_response.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::IsNan;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+class NormalisationsTest : public ::testing::Test {
+ protected:
+  static Tensor Floats(const Shape& shape) {
+    return Tensor::Allocate(DType::kFloat, shape).value();
+  }
+
+  StepContext step_;
+  KernelContext ctx_{step_, /*device=*/nullptr};
+};
+
+// A batch norm of two channels, the last dimension of x.
+class BatchNormTest : public NormalisationsTest {
+ protected:
+  absl::Status Run(const Tensor& x, bool is_training, float average_factor) {
+    y_ = Floats(x.shape());
+    return PrimitiveImplementations<BatchNorm>::Find(kCpu)(
+        ctx_, {.shape = {.outer = x.dim(0), .channels = 2, .inner = 1},
+               .epsilon = 0,
+               .is_training = is_training,
+               .average_factor = average_factor,
+               .x = x,
+               .scale = scale_,
+               .offset = offset_,
+               .mean = mean_,
+               .variance = variance_,
+               .y = &y_,
+               .average_mean = &average_mean_,
+               .average_variance = &average_variance_,
+               .saved_mean = &saved_mean_,
+               .saved_variance = &saved_variance_});
+  }
+
+  const Tensor scale_ = Tensor::Vector<float>({1, 2}), offset_ = Tensor::Vector<float>({0, 1});
+  Tensor mean_ = Tensor::Vector<float>({10, 20}), variance_ = Tensor::Vector<float>({4, 16});
+  Tensor y_, average_mean_ = Floats({2}), average_variance_ = Floats({2});
+  Tensor saved_mean_ = Floats({2}), saved_variance_ = Floats({2});
+};
+
+TEST_F(BatchNormTest, InferencePassesItsEstimatesOn) {
+  ASSERT_TRUE(Run(Tensor::Of<float>({1, 2}, {12, 24}), /*is_training=*/false, 1).ok());
+  EXPECT_THAT(y_.flat<float>(), ElementsAre(1, 3));
+  EXPECT_THAT(average_mean_.flat<float>(), ElementsAre(10, 20));
+  EXPECT_THAT(saved_variance_.flat<float>(), ElementsAre(4, 16));
+}
+
+TEST_F(BatchNormTest, TrainingMovesTheAveragesByBesselsVariance) {
+  ASSERT_TRUE(Run(Tensor::Of<float>({2, 2}, {-1, 3, 1, 7}), /*is_training=*/true, 0.5f).ok());
+  EXPECT_THAT(y_.flat<float>(), ElementsAre(-1, -1, 1, 3));
+  EXPECT_THAT(saved_mean_.flat<float>(), ElementsAre(0, 5));
+  EXPECT_THAT(saved_variance_.flat<float>(), ElementsAre(1, 4));
+  EXPECT_THAT(average_mean_.flat<float>(), ElementsAre(5, 12.5f));
+  EXPECT_THAT(average_variance_.flat<float>(), ElementsAre(3, 12));
+}
+
+TEST_F(BatchNormTest, MomentsOfLargeMeansAreExact) {
+  const Tensor x = Tensor::Of<float>({2, 2}, {1e6f - 1, 1e6f - 2, 1e6f + 1, 1e6f + 2});
+  ASSERT_TRUE(Run(x, /*is_training=*/true, 1).ok());
+  EXPECT_THAT(saved_mean_.flat<float>(), Each(1e6f));
+  EXPECT_THAT(saved_variance_.flat<float>(), ElementsAre(1, 4));
+}
+
+TEST_F(BatchNormTest, WithoutEstimatesTrainingDoesNotReadThem) {
+  mean_ = variance_ = Tensor::Of<float>({0}, {});
+  ASSERT_TRUE(Run(Tensor::Of<float>({2, 2}, {-1, 3, 1, 7}), /*is_training=*/true, 1).ok());
+  EXPECT_THAT(average_variance_.flat<float>(), ElementsAre(2, 8));
+}
+
+TEST_F(BatchNormTest, NothingHasNoStatistics) {
+  for (const bool is_training : {false, true}) {
+    ASSERT_TRUE(Run(Floats({0, 2}), is_training, 1).ok());
+    EXPECT_THAT(average_mean_.flat<float>(), Each(IsNan()));
+    EXPECT_THAT(average_variance_.flat<float>(), Each(IsNan()));
+    EXPECT_EQ(saved_mean_.flat<float>()[0], is_training ? 0 : 10);
+  }
+}
+
+TEST_F(BatchNormTest, ANaNStaysInItsChannel) {
+  ASSERT_TRUE(Run(Tensor::Of<float>({2, 2}, {kNaN, 3, 1, 7}), /*is_training=*/true, 1).ok());
+  EXPECT_TRUE(std::isnan(y_.flat<float>()[2]));
+  EXPECT_EQ(y_.flat<float>()[3], 3);
+}
+
+TEST_F(NormalisationsTest, TheGradientOfABatchNormIsThatOfItsDefinition) {
+  const Shape shape{3, 1};
+  const Tensor x = Tensor::Of<float>(shape, {1, 2, 4}), dy = Tensor::Of<float>(shape, {1, -2, 3});
+  const Tensor scale = Tensor::Vector<float>({2});
+  // The moments of x.
+  const Tensor mean = Tensor::Vector<float>({7 / 3.0f});
+  const Tensor variance = Tensor::Vector<float>({14 / 9.0f});
+  Tensor dx = Floats(shape), dscale = Floats({1}), doffset = Floats({1});
+  ASSERT_TRUE(PrimitiveImplementations<BatchNormGradient>::Find(kCpu)(
+                  ctx_, {.shape = {.outer = 3, .channels = 1, .inner = 1},
+                         .epsilon = 0,
+                         .is_training = true,
+                         .dy = dy,
+                         .x = x,
+                         .scale = scale,
+                         .mean = mean,
+                         .variance = variance,
+                         .dx = &dx,
+                         .dscale = &dscale,
+                         .doffset = &doffset})
+                  .ok());
+  // loss(x) = sum(dy * y(x)), differentiated numerically.
+  const auto loss = [&](int changed, double by) {
+    double v[3], m = 0, s = 0, sum = 0;
+    for (int i = 0; i < 3; ++i) m += (v[i] = x.flat<float>()[i] + (i == changed ? by : 0)) / 3;
+    for (int i = 0; i < 3; ++i) s += (v[i] - m) * (v[i] - m) / 3;
+    for (int i = 0; i < 3; ++i) sum += dy.flat<float>()[i] * (v[i] - m) / std::sqrt(s) * 2;
+    return sum;
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(dx.flat<float>()[i], (loss(i, 1e-5) - loss(i, -1e-5)) / 2e-5, 1e-5);
+  }
+  EXPECT_NEAR(dscale.flat<float>()[0], loss(-1, 0) / 2, 1e-5);
+  EXPECT_EQ(doffset.flat<float>()[0], 2);
+}
+
+TEST_F(NormalisationsTest, ALayerNormWorksInPlaceAndAddsFirst) {
+  Tensor x = Tensor::Of<float>({2, 2}, {0, 1, 5, 5});
+  const Tensor addend = Tensor::Of<float>({2, 2}, {1, 2, 0, 0});
+  const Tensor gamma = Tensor::Vector<float>({1, 2}), beta = Tensor::Vector<float>({0, 1});
+  ASSERT_TRUE(PrimitiveImplementations<LayerNorm>::Find(kCpu)(ctx_, {.rows = 2,
+                                                                     .columns = 2,
+                                                                     .epsilon = 1e-9f,
+                                                                     .x = x,
+                                                                     .addend = &addend,
+                                                                     .gamma = gamma,
+                                                                     .beta = beta,
+                                                                     .y = &x})
+                  .ok());
+  EXPECT_THAT(x.flat<float>(), ElementsAre(FloatNear(-1, 1e-6f), FloatNear(3, 1e-6f), 0, 1));
+}
+
+TEST_F(NormalisationsTest, ALocalResponseStopsAtTheEdgesOfThePixel) {
+  const Tensor x = Tensor::Of<float>({2, 3}, {1, 2, 3, 0, 0, 4});
+  Tensor y = Floats({2, 3});
+  const LocalResponseOptions options = {.radius = 1, .bias = 1, .alpha = 1, .beta = 1};
+  ASSERT_TRUE(PrimitiveImplementations<LocalResponse>::Find(kCpu)(ctx_, options, 3, x, &y).ok());
+  EXPECT_THAT(y.flat<float>(), ElementsAre(1 / 6.0f, 2 / 15.0f, FloatNear(3 / 14.0f, 1e-7f), 0, 0,
+                                           FloatNear(4 / 17.0f, 1e-7f)));
+}
+
+}  // namespace
+}  // namespace tessera

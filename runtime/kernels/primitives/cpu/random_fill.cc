@@ -1,0 +1,107 @@
+#include "runtime/kernels/primitives/random_fill.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/random_distributions.h"
+
+namespace tessera {
+namespace {
+
+// Nanoseconds a number.
+constexpr double kCost = 15;
+
+// `make(group, out)` makes the numbers of a group; the last group may be cut off.
+template <typename T, typename Make>
+void FillGroups(KernelContext& ctx, Tensor* out, Make make) {
+  constexpr int kGroup = kPerBlock<T>;
+  T* const data = out->data<T>();
+  const int64_t count = out->num_elements();
+  ctx.ParallelFor((count + kGroup - 1) / kGroup, kCost * kGroup, [&](int64_t begin, int64_t end) {
+    T group[kGroup];
+    for (int64_t g = begin; g < end; ++g) {
+      make(g, group);
+      std::copy_n(group, std::min<int64_t>(kGroup, count - g * kGroup), data + g * kGroup);
+    }
+  });
+}
+
+// A block a group.
+template <typename T, typename D>
+void FillBlocks(KernelContext& ctx, const Philox& generator, const D& distribution, Tensor* out) {
+  FillGroups<T>(ctx, out, [&](int64_t group, T* numbers) {
+    Philox own = generator;
+    own.Skip(group);
+    distribution(own.Next(), numbers);
+  });
+}
+
+template <typename T>
+absl::Status FillReal(KernelContext& ctx, Distribution distribution, const Philox& generator,
+                      Tensor* out) {
+  switch (distribution) {
+    case Distribution::kUniform:
+      FillBlocks<T>(ctx, generator, UniformReal<T>(), out);
+      break;
+    case Distribution::kNormal:
+      FillBlocks<T>(ctx, generator, Normal<T>(), out);
+      break;
+    default:
+      FillGroups<T>(ctx, out, [&](int64_t group, T* numbers) {
+        Philox own = generator;
+        own.Skip(group * TruncatedNormal<T>::kReserved);
+        TruncatedNormal<T>()(own, numbers);
+      });
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status FillInt(KernelContext& ctx, Distribution distribution, const Philox& generator,
+                     const IntegerRange& integers, Tensor* out) {
+  if (distribution == Distribution::kFullInt) {
+    FillBlocks<T>(ctx, generator, FullInt<T>(), out);
+  } else {
+    using U = std::make_unsigned_t<T>;
+    const UniformInt<T> uniform{static_cast<T>(integers.low), static_cast<U>(integers.range)};
+    FillBlocks<T>(ctx, generator, uniform, out);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunRandomFill(KernelContext& ctx, Distribution distribution, const Philox& generator,
+                           const IntegerRange& integers, Tensor* out) {
+  if (distribution == Distribution::kUniformInt || distribution == Distribution::kFullInt) {
+    switch (out->dtype()) {
+      case DType::kInt32:
+        return FillInt<int32_t>(ctx, distribution, generator, integers, out);
+      case DType::kInt64:
+        return FillInt<int64_t>(ctx, distribution, generator, integers, out);
+      case DType::kUint32:
+        return FillInt<uint32_t>(ctx, distribution, generator, integers, out);
+      case DType::kUint64:
+        return FillInt<uint64_t>(ctx, distribution, generator, integers, out);
+      default:
+        break;
+    }
+  } else {
+    switch (out->dtype()) {
+      case DType::kFloat:
+        return FillReal<float>(ctx, distribution, generator, out);
+      case DType::kDouble:
+        return FillReal<double>(ctx, distribution, generator, out);
+      case DType::kHalf:
+        return FillReal<Eigen::half>(ctx, distribution, generator, out);
+      case DType::kBfloat16:
+        return FillReal<Eigen::bfloat16>(ctx, distribution, generator, out);
+      default:
+        break;
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no such random numbers of type ", DTypeName(out->dtype())));
+}
+REGISTER_PRIMITIVE(RandomFill, kCpu, RunRandomFill);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,21 @@
+// Draws of classes by their logits.
+#pragma once
+
+#include "runtime/kernels/primitives/philox.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+
+struct Multinomial {
+  // Fills `samples`, int32 or int64 and [rows, draws], with numbers of columns of `logits`, which
+  // holds real numbers and is [rows, classes] with at least one class.
+  //
+  // Running totals of exp(logit - max) are made in double for each row, where logits that are not
+  // finite count as impossible. Draw i of all takes words 2 i and 2 i + 1 of `generator` for a
+  // number in [0, 1), and gives the first class whose running total exceeds this share of the whole
+  // total. A row without a finite logit gives `classes`, which is no class, as TensorFlow does.
+  using Function = absl::Status(KernelContext& ctx, const Philox& generator, const Tensor& logits,
+                                Tensor* samples);
+};
+
+}  // namespace tessera
