@@ -36,6 +36,13 @@ TEST(HostileSizesTest, RowsWithoutValuesAreNotCounted) {
   EXPECT_EQ((*counts)[2].flat<int64_t>()[0], kHuge);
 }
 
+TEST(HostileSizesTest, RowsOfNothingHaveNoBins) {
+  const auto bins = RunOp("DenseBincount", {Tensor::Zeros(DType::kInt64, {kHuge, 0}).value(),
+                                            Tensor::Scalar<int64_t>(0), Floats({0})});
+  ASSERT_TRUE(bins.ok()) << bins.status();
+  EXPECT_EQ(bins->shape(), Shape({kHuge, 0}));
+}
+
 TEST(HostileSizesTest, NoWidthIsAboveTheGreatestInteger) {
   const Tensor values = Tensor::Vector<int64_t>({std::numeric_limits<int64_t>::max()});
   const auto counts =

@@ -7,8 +7,8 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/fused_ops.h"
-#include "runtime/kernels/nn/channel_norm.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
+#include "runtime/kernels/primitives/channel_norm.h"
 
 namespace tessera {
 namespace {
@@ -33,10 +33,7 @@ class ConvolutionKernel : public OpKernel {
     if (has_norm_) {
       ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
       RETURN_IF_ERROR(convolution_->Run(ctx, shape, PostOps(), input, filter, {}, output));
-      const ChannelNorm norm{ctx.input(2), ctx.input(3), ctx.input(4), ctx.input(5), epsilon_};
-      const PostOps& post_ops = fused_.post_ops();
-      return NormalizeChannels(ctx, norm, post_ops.activation, post_ops.alpha,
-                               window_.channels_first(), output);
+      return Normalise(ctx, output);
     }
     return fused_.Run(ctx, out_shape, shape.out_channels,
                       [&](const PostOps& post_ops, const PostOpInputs& inputs, Tensor* output) {
@@ -50,6 +47,7 @@ class ConvolutionKernel : public OpKernel {
 
   ConvolutionKernel(const KernelBuild& build, const std::vector<std::string>& fused_ops)
       : window_(ReadConvolutionWindow(build, kSpatialRank, kFilter)),
+        norm_(build),
         has_norm_(kIsGrouped && !fused_ops.empty() && fused_ops[0] == "FusedBatchNorm"),
         epsilon_(has_norm_ ? build.attr<float>("epsilon") : 0),
         fused_(build, absl::MakeConstSpan(fused_ops).subspan(has_norm_ ? 1 : 0)),
@@ -68,7 +66,31 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
+  absl::Status Normalise(KernelContext& ctx, Tensor* output) {
+    const bool channels_first = window_.channels_first();
+    const int64_t channels = output->dim(channels_first ? 1 : output->rank() - 1);
+    for (int i = 2; i < 6; ++i) {
+      if (ctx.input(i).shape() == Shape{channels}) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("scale, offset, mean and variance must be vectors of ", channels,
+                       " elements, one has shape ", ctx.input(i).shape().ToString()));
+    }
+    if (output->num_elements() == 0) return absl::OkStatus();
+    const int64_t pixels = output->num_elements() / channels;
+    const int64_t outer = channels_first ? output->dim(0) : pixels;
+    return norm_(ctx, {.shape = {.outer = outer, .channels = channels, .inner = pixels / outer},
+                       .epsilon = epsilon_,
+                       .activation = fused_.post_ops().activation,
+                       .alpha = fused_.post_ops().alpha,
+                       .scale = ctx.input(2),
+                       .offset = ctx.input(3),
+                       .mean = ctx.input(4),
+                       .variance = ctx.input(5),
+                       .values = output});
+  }
+
   const WindowAttrs window_;
+  const Primitive<ChannelNorm> norm_;
   const bool has_norm_;
   const float epsilon_;  // of the batch norm
   const FusedOps fused_;
@@ -79,11 +101,12 @@ class ConvolutionKernel : public OpKernel {
 using Conv2D = ConvolutionKernel<2, FilterKind::kGrouped>;
 using Conv3D = ConvolutionKernel<3, FilterKind::kGrouped>;
 using DepthwiseConv2D = ConvolutionKernel<2, FilterKind::kDepthwise>;
-REGISTER_KERNEL("Conv2D", FusedDevicesOf<Convolution>, Conv2D);
-REGISTER_KERNEL("Conv3D", FusedDevicesOf<Convolution>, Conv3D);
-REGISTER_KERNEL("DepthwiseConv2dNative", FusedDevicesOf<Convolution>, DepthwiseConv2D);
-REGISTER_KERNEL("_FusedConv2D", FusedDevicesOf<Convolution>, Conv2D);
-REGISTER_KERNEL("_FusedDepthwiseConv2dNative", FusedDevicesOf<Convolution>, DepthwiseConv2D);
+constexpr auto kDevices = FusedDevicesOf<Convolution, ChannelNorm>;
+REGISTER_KERNEL("Conv2D", kDevices, Conv2D);
+REGISTER_KERNEL("Conv3D", kDevices, Conv3D);
+REGISTER_KERNEL("DepthwiseConv2dNative", kDevices, DepthwiseConv2D);
+REGISTER_KERNEL("_FusedConv2D", kDevices, Conv2D);
+REGISTER_KERNEL("_FusedDepthwiseConv2dNative", kDevices, DepthwiseConv2D);
 
 }  // namespace
 }  // namespace tessera

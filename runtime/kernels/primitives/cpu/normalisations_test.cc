@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/batch_norm.h"
+#include "runtime/kernels/primitives/channel_norm.h"
 #include "runtime/kernels/primitives/layer_norm.h"
 #include "runtime/kernels/primitives/local_response.h"
 
@@ -134,6 +135,23 @@ TEST_F(NormalisationsTest, TheGradientOfABatchNormIsThatOfItsDefinition) {
   }
   EXPECT_NEAR(dscale.flat<float>()[0], loss(-1, 0) / 2, 1e-5);
   EXPECT_EQ(doffset.flat<float>()[0], 2);
+}
+
+TEST_F(NormalisationsTest, AChannelNormActivatesWhatItNormalised) {
+  Tensor values = Tensor::Of<double>({2, 2, 1}, {1, 5, 3, 2});
+  const Tensor scale = Tensor::Vector<double>({1, 2}), offset = Tensor::Vector<double>({0, 1});
+  const Tensor mean = Tensor::Vector<double>({2, 4}), variance = Tensor::Vector<double>({1, 4});
+  ASSERT_TRUE(PrimitiveImplementations<ChannelNorm>::Find(kCpu)(
+                  ctx_, {.shape = {.outer = 2, .channels = 2, .inner = 1},
+                         .epsilon = 0,
+                         .activation = Activation::kRelu,
+                         .scale = scale,
+                         .offset = offset,
+                         .mean = mean,
+                         .variance = variance,
+                         .values = &values})
+                  .ok());
+  EXPECT_THAT(values.flat<double>(), ElementsAre(0, 2, 1, 0));
 }
 
 TEST_F(NormalisationsTest, ALayerNormWorksInPlaceAndAddsFirst) {

@@ -1,0 +1,24 @@
+// How often each small integer occurs.
+#pragma once
+
+#include "absl/types/span.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+
+struct Bincount {
+  // Row r of `values`, which are int32 or int64, holds the elements [row_splits[r],
+  // row_splits[r + 1]); the splits lie in host memory, begin with 0, do not fall and end with the
+  // number of elements. Row r of `bins`, real numbers and [rows, size] or, for one row, [size],
+  // gets for each v in [0, size) the number of the row's elements that are v, or the sum of their
+  // weights, added in order. Elements of `size` or more do not count. `weights` has no elements, or
+  // one of the dtype of `bins` for each value. With `binary` each bin is 1 where its v occurs, else
+  // 0. Bins of rows that have no splits are 0.
+  // Errors: INVALID_ARGUMENT for a negative value. A device that cannot see the values before it
+  // returns does not count them.
+  using Function = absl::Status(KernelContext& ctx, absl::Span<const int64_t> row_splits,
+                                const Tensor& values, const Tensor& weights, bool binary,
+                                Tensor* bins);
+};
+
+}  // namespace tessera
