@@ -1,4 +1,5 @@
-"""No file includes a header of a package that stands above its own.
+"""No file includes a header of a package that stands above its own, and no op class the loops of the
+CPU.
 
 LAYERS is the one table; docs/architecture.md shows the same packages in the same order. Tests,
 benchmarks and the helpers of tests (folders named `testing`) may include anything.
@@ -33,6 +34,10 @@ LAYERS = (
     "serving/commands",
 )
 
+# The implementations of the primitives on the CPU. What op classes include are the contracts beside
+# this folder, so that they run on every device that implements these.
+CPU_PRIMITIVES = "runtime/kernels/primitives/cpu"
+
 INCLUDE = re.compile(r'\s*#\s*include\s+"((?:runtime|serving)/[^"]+)"')
 ROW = re.compile(r"\|\s*`((?:runtime|serving)/[^`]*?)/?`\s*\|")
 
@@ -47,23 +52,27 @@ def may_include_anything(path):
     return path.endswith(("_test.cc", "_benchmark.cc")) or "testing" in path.split("/")[:-1]
 
 
-def broken_rules(root):
-    """Returns one line for each include under `root` that breaks a rule, and for each lost file."""
-    found = []
+def includes(root):
+    """Yields the path of each file that rules apply to, with its (line number, header) pairs."""
     files = [file for top in ("runtime", "serving") for file in (root / top).rglob("*")]
     for file in sorted(files):
         path = file.relative_to(root).as_posix()
         if file.suffix not in (".cc", ".h", ".cu") or may_include_anything(path):
             continue
+        lines = enumerate(file.read_text().splitlines(), 1)
+        matches = ((number, INCLUDE.match(line)) for number, line in lines)
+        yield path, [(number, match[1]) for number, match in matches if match]
+
+
+def broken_rules(root):
+    """Returns one line for each include under `root` that breaks a rule, and for each lost file."""
+    found = []
+    for path, headers in includes(root):
         own = layer_of(path)
         if own is None:
             found.append(f"{path}: its folder is in no layer")
             continue
-        for number, line in enumerate(file.read_text().splitlines(), 1):
-            match = INCLUDE.match(line)
-            if not match:
-                continue
-            header = match[1]
+        for number, header in headers:
             where = f"{path}:{number}: includes {header}"
             other = layer_of(header)
             if other is None:
@@ -75,6 +84,16 @@ def broken_rules(root):
     return found
 
 
+def users_of_cpu_primitives(root):
+    """Returns the files outside of CPU_PRIMITIVES that include something in there."""
+    return [
+        path
+        for path, headers in includes(root)
+        if not path.startswith(CPU_PRIMITIVES + "/")
+        and any(header.startswith(CPU_PRIMITIVES + "/") for _, header in headers)
+    ]
+
+
 def write(root, path, *headers):
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -83,6 +102,10 @@ def write(root, path, *headers):
 
 def test_no_include_points_up():
     assert broken_rules(ROOT) == []
+
+
+def test_op_classes_include_the_contracts_of_primitives_alone():
+    assert users_of_cpu_primitives(ROOT) == []
 
 
 def test_the_documentation_shows_the_same_layers():
@@ -123,6 +146,14 @@ def test_tests_may_include_anything_and_nothing_else_includes_their_helpers(tmp_
         "runtime/exec/executor.cc:2: includes runtime/optimize/testing/pass_graph.h, "
         "which is for tests only"
     ]
+
+
+def test_an_op_class_that_includes_a_loop_of_the_cpu_is_found(tmp_path):
+    write(tmp_path, "runtime/kernels/array/tile.cc", CPU_PRIMITIVES + "/chunks.h")
+    write(tmp_path, "runtime/kernels/array/tile_test.cc", CPU_PRIMITIVES + "/chunks.h")
+    write(tmp_path, "runtime/kernels/array/split.cc", "runtime/kernels/primitives/strided_copy.h")
+    write(tmp_path, CPU_PRIMITIVES + "/strided_copy.cc", CPU_PRIMITIVES + "/chunks.h")
+    assert users_of_cpu_primitives(tmp_path) == ["runtime/kernels/array/tile.cc"]
 
 
 def test_a_folder_without_a_layer_is_found(tmp_path):
