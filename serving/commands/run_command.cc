@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
+#include "runtime/host/host.h"
 #include "runtime/session/numerics_name.h"
 #include "runtime/session/saved_model.h"
 #include "serving/commands/input_value.h"
@@ -102,8 +103,8 @@ absl::StatusOr<const Signature*> FindSignature(const SavedModelBundle& bundle,
                                           "' (there are: ", absl::StrJoin(names, ", "), ")"));
 }
 
-// The values of the inputs that are given. Errors: INVALID_ARGUMENT for a value or a name that does
-// not fit, and for inputs that are neither given nor have a default.
+// Returns the values of the inputs that are given. Errors: INVALID_ARGUMENT for a value or a name
+// that does not fit, and for an input that is not given and has no default.
 absl::StatusOr<std::map<std::string, Tensor>> ReadInputs(const Arguments& arguments,
                                                          const Signature& signature) {
   std::map<std::string, Tensor> values;
@@ -148,8 +149,10 @@ absl::Status Print(const Arguments& arguments, const std::vector<NamedOutput>& o
 
 absl::Status Run(const Arguments& arguments) {
   RETURN_IF_ERROR(LoadOpLibraries(arguments.op_library).status());
+  SessionOptions session = arguments.session;
+  session.host = std::make_shared<Host>(Host::Options{});
   ASSIGN_OR_RETURN(SavedModelBundle bundle,
-                   LoadSavedModel(arguments.directory, arguments.tags, arguments.session));
+                   LoadSavedModel(arguments.directory, arguments.tags, session));
   ASSIGN_OR_RETURN(const Signature* signature, FindSignature(bundle, arguments.signature));
   using Values = std::map<std::string, Tensor>;
   ASSIGN_OR_RETURN(const Values inputs, ReadInputs(arguments, *signature));

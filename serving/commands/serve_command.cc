@@ -14,13 +14,18 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "runtime/host/host.h"
 #include "serving/commands/version.h"
+#include "serving/server/platform_config.h"
 #include "serving/server/server.h"
 #include "serving/server/server_options.h"
+#include "serving/server/server_settings.h"
 
 namespace tessera::serving {
 namespace {
@@ -32,11 +37,11 @@ void Print(FILE* file, const std::string& text) {
   std::fflush(file);
 }
 
-// What the end may take after the last request. A load, or a disk, that hangs must not keep the
-// process.
+// The time limit for unloading after the last request. A load or a disk that hangs must not keep
+// the process alive.
 constexpr absl::Duration kUnloadLimit = absl::Seconds(5);
 
-// Ends the process with an exit code if the object lives too long.
+// Ends the process with the exit code if the object is not destroyed within the limit.
 class ExitLimit {
  public:
   ExitLimit(int exit_code, absl::Duration limit)
@@ -55,11 +60,12 @@ class ExitLimit {
   std::thread thread_;
 };
 
-// Turns signals into calls of the server's, on a thread of its own, where any code may run: SIGHUP
-// into ReloadModels(), the others into Stop(). From then on the process has `limit` to end.
+// Turns signals into calls of the server: SIGHUP into ReloadModels(), the others into Stop(). The
+// calls run on a thread of their own and not in a signal handler, so that they may take locks.
+// After Stop() the process must end within `limit`.
 class SignalWatcher {
  public:
-  // Signals stay blocked in threads that are started after this: make it first.
+  // Must be made before other threads start, because it blocks the signals in all later threads.
   SignalWatcher() {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
@@ -75,7 +81,7 @@ class SignalWatcher {
     }
     thread_ = std::thread([this] { Run(); });
   }
-  // Signals end the process at once from now on.
+  // Makes later signals end the process at once.
   void Forget() {
     absl::MutexLock lock(&mu_);
     server_ = nullptr;
@@ -115,11 +121,26 @@ class SignalWatcher {
   std::thread thread_;
 };
 
-// Start to end of one server; the exit code.
+// Makes the host of the program and a server on it.
+absl::StatusOr<std::unique_ptr<Server>> MakeServer(ServerOptions options) {
+  RETURN_IF_ERROR(ApplyPlatformConfig(&options));
+  ASSIGN_OR_RETURN(ServerSettings settings, ReadSettings(options));
+  // The host comes before the threads of the server, some of which have a low priority that the
+  // threads of the host would inherit.
+  auto host = std::make_shared<Host>(HostOptions(options, settings));
+  return std::make_unique<Server>(options, std::move(settings), std::move(host));
+}
+
+int FailToStart(const absl::Status& status) {
+  Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
+  return kFailure;
+}
+
+// Runs one server from its start to its end. Returns the exit code.
 int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration grace) {
   const absl::Status status = server->Start();
   if (!status.ok() && !absl::IsCancelled(status)) {
-    Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
+    FailToStart(status);
     signals.Forget();
     ExitLimit limit(kFailure, kUnloadLimit);
     server.reset();
@@ -154,9 +175,10 @@ int ServeCommand(const std::string& program, absl::Span<const std::string> args)
 
   const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));
   SignalWatcher signals;
-  auto server = std::make_unique<Server>(options);
-  signals.Watch(server.get(), grace + kUnloadLimit);
-  return Serve(std::move(server), signals, grace);
+  absl::StatusOr<std::unique_ptr<Server>> server = MakeServer(options);
+  if (!server.ok()) return FailToStart(server.status());
+  signals.Watch(server->get(), grace + kUnloadLimit);
+  return Serve(*std::move(server), signals, grace);
 }
 
 }  // namespace tessera::serving

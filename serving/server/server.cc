@@ -14,16 +14,15 @@
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/servable.h"
 #include "serving/server/op_libraries.h"
-#include "serving/server/platform_config.h"
 #include "serving/sources/model_config.h"
 
 namespace tessera::serving {
 namespace {
 
-// How long a reload waits for the first outcome of new models.
+// The time that a reload waits for the first outcome of new models.
 constexpr absl::Duration kReloadWait = absl::Seconds(10);
 
-// Of what a version that was unloaded held, malloc and the pool of large blocks keep some.
+// Gives back to the system what malloc and the pool of large blocks keep of an unloaded version.
 void TrimMemory() {
   ReleaseFreeMemory();
   malloc_trim(0);
@@ -31,7 +30,15 @@ void TrimMemory() {
 
 }  // namespace
 
-Server::Server(const ServerOptions& options) : options_(options) {}
+Host::Options HostOptions(const ServerOptions& options, const ServerSettings& settings) {
+  return {.intra_op_threads = settings.session.intra_op_threads,
+          .inter_op_threads = settings.session.inter_op_threads,
+          .background = Host::Background{.priority = settings.load_priority,
+                                         .cpu_share = options.load_cpu_share}};
+}
+
+Server::Server(const ServerOptions& options, ServerSettings settings, std::shared_ptr<Host> host)
+    : options_(options), settings_(std::move(settings)), host_(std::move(host)) {}
 
 Server::~Server() {
   Stop();
@@ -39,35 +46,27 @@ Server::~Server() {
 }
 
 absl::Status Server::Start() {
-  RETURN_IF_ERROR(ApplyPlatformConfig(&options_));
-  ASSIGN_OR_RETURN(const ServerSettings settings, ReadSettings(options_));
   ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
-  MakeModels(settings);
-  RETURN_IF_ERROR(models_->ApplyConfig(settings.models));
-  if (settings.load_priority != ThreadPriority::kNormal) models_->StartYielding();
-  RETURN_IF_ERROR(StartGrpc(settings));
-  StartRest(settings);
+  MakeModels();
+  RETURN_IF_ERROR(models_->ApplyConfig(settings_.models));
+  if (settings_.load_priority != ThreadPriority::kNormal) models_->StartYielding();
+  RETURN_IF_ERROR(StartGrpc());
+  StartRest();
   reloader_ = std::thread([this] { RunReloads(); });
   return absl::OkStatus();
 }
 
-void Server::MakeModels(const ServerSettings& settings) {
-  // Before any load, whose thread would pass its low priority on to the host's threads.
-  host_ = std::make_shared<Host>(
-      Host::Options{.intra_op_threads = settings.session.intra_op_threads,
-                    .inter_op_threads = settings.session.inter_op_threads,
-                    .background = Host::Background{.priority = settings.load_priority,
-                                                   .cpu_share = options_.load_cpu_share}});
+void Server::MakeModels() {
   auto loading = std::make_shared<SavedModelLoader::Options>();
-  loading->tags = settings.saved_model_tags;
-  loading->session = settings.session;
+  loading->tags = settings_.saved_model_tags;
+  loading->session = settings_.session;
   loading->session.host = host_;
   loading->check_method_names = options_.enable_signature_method_name_check;
   loading->metrics = &run_metrics_;
   batch_metrics_ = std::make_unique<BatchMetrics>(&metrics_);
-  if (settings.batching) {
-    batching_ = std::make_unique<ServerBatching>(*settings.batching, batch_metrics_.get());
+  if (settings_.batching) {
+    batching_ = std::make_unique<ServerBatching>(*settings_.batching, batch_metrics_.get());
     loading->make_run_wrapper = [this](const std::string& directory) {
       return batching_->Wrap(directory);
     };
@@ -91,11 +90,11 @@ void Server::MakeModels(const ServerSettings& settings) {
   models.manager.load_retry_interval =
       absl::Microseconds(std::max<int64_t>(0, options_.load_retry_interval_micros));
   models.metrics = &metrics_;
-  models.manager.memory_limit = settings.memory_limit;
-  models.manager.priority = settings.load_priority;
+  models.manager.memory_limit = settings_.memory_limit;
+  models.manager.priority = settings_.load_priority;
   models.manager.background_pool = host_->background_pool();
   models.manager.load_cores = host_->background_cores();
-  if (settings.load_priority != ThreadPriority::kNormal) models.manager.pacer = &host_->pacer();
+  if (settings_.load_priority != ThreadPriority::kNormal) models.manager.pacer = &host_->pacer();
   models.manager.trim_memory = TrimMemory;
   models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
                    .settle_time = absl::Seconds(options_.version_settle_seconds),
@@ -112,12 +111,12 @@ void Server::MakeModels(const ServerSettings& settings) {
   if (stopped_.HasBeenNotified()) models_->Stop();
 }
 
-absl::Status Server::StartGrpc(const ServerSettings& settings) {
+absl::Status Server::StartGrpc() {
   GrpcServer::Options grpc;
   grpc.port = options_.port;
   grpc.socket_path = options_.grpc_socket_path;
-  grpc.credentials = settings.credentials;
-  grpc.channel_arguments = settings.channel_arguments;
+  grpc.credentials = settings_.credentials;
+  grpc.channel_arguments = settings_.channel_arguments;
   grpc.max_threads = std::max(1, options_.grpc_max_threads);
   grpc.health_service = options_.enable_grpc_healthcheck_service;
   grpc.prediction.output_form = options_.enable_serialization_as_tensor_content
@@ -128,7 +127,7 @@ absl::Status Server::StartGrpc(const ServerSettings& settings) {
   return absl::OkStatus();
 }
 
-void Server::StartRest(const ServerSettings& settings) {
+void Server::StartRest() {
   if (options_.rest_api_port == 0) return;
   if (options_.rest_api_port == options_.port) {
     LOG(ERROR) << "rest_api_port equals port (" << options_.port << "): REST is not served";
@@ -139,8 +138,8 @@ void Server::StartRest(const ServerSettings& settings) {
   rest.num_threads = options_.rest_api_num_threads;
   rest.api.timeout = absl::Milliseconds(options_.rest_api_timeout_in_ms);
   rest.api.enable_cors = options_.rest_api_enable_cors_support;
-  if (settings.monitoring && settings.monitoring->prometheus_config().enable()) {
-    const std::string& path = settings.monitoring->prometheus_config().path();
+  if (settings_.monitoring && settings_.monitoring->prometheus_config().enable()) {
+    const std::string& path = settings_.monitoring->prometheus_config().path();
     rest.api.monitoring_path = path.empty() ? "/monitoring/prometheus/metrics" : path;
   }
   auto started = RestServer::Start(rest, handler_.get());
@@ -180,7 +179,7 @@ void Server::RunReloads() {
 
 void Server::Reload() {
   absl::StatusOr<tensorflow::serving::ModelServerConfig> config = ReadModelsAgain(options_);
-  // Models that take longer go on loading: the next reload is not to wait for them.
+  // Models that take longer go on loading without delaying the next reload.
   const absl::Status status =
       config.ok() ? models_->ApplyConfig(*config, {.deadline = absl::Now() + kReloadWait})
                   : config.status();
@@ -202,7 +201,7 @@ void Server::Stop() {
 void Server::Shutdown(absl::Duration grace) {
   const absl::Time deadline = absl::Now() + grace;
   if (batching_ != nullptr) batching_->Drain();
-  // Both at once: neither takes new requests while the other one's finish.
+  // Both at once, so that neither accepts requests while the other finishes its own.
   std::thread rest([&] {
     if (rest_ != nullptr) rest_->Shutdown(deadline);
   });

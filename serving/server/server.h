@@ -1,4 +1,4 @@
-// Server: a running model server, made from options.
+// Server: a running model server, made from options and settings.
 #pragma once
 
 #include <memory>
@@ -24,9 +24,15 @@
 
 namespace tessera::serving {
 
+// Returns the threads that a server with these options and settings needs.
+Host::Options HostOptions(const ServerOptions& options, const ServerSettings& settings);
+
 // One model server, in this process.
 //
-//   Server server(options);
+//   RETURN_IF_ERROR(ApplyPlatformConfig(&options));
+//   ASSIGN_OR_RETURN(ServerSettings settings, ReadSettings(options));
+//   auto host = std::make_shared<Host>(HostOptions(options, settings));
+//   Server server(options, std::move(settings), host);
 //   RETURN_IF_ERROR(server.Start());      // models are up, then ports are open
 //   ... server.Stop() from a signal ...
 //   server.WaitUntilStopped();
@@ -35,14 +41,16 @@ namespace tessera::serving {
 // Thread-safe, except that one thread must call Start() and then Shutdown().
 class Server {
  public:
-  explicit Server(const ServerOptions& options);
+  // `settings` are those that ReadSettings() returned for the options. `host` has the threads of
+  // the program.
+  Server(const ServerOptions& options, ServerSettings settings, std::shared_ptr<Host> host);
   // Cancels the requests that still run, then unloads the models.
   ~Server();
 
-  // Reads files, loads models, waits until a version of each is available or has failed, and then
-  // opens the gRPC port and the REST port.
-  // Errors: those of ReadSettings(); UNKNOWN if a model failed; INVALID_ARGUMENT if the gRPC port
-  // is taken; CANCELLED if Stop() came first. A REST port that cannot be opened is logged.
+  // Loads op libraries and models, waits until a version of each model is available or has failed,
+  // and then opens the gRPC port and the REST port.
+  // Errors: those of LoadOpLibraries(); UNKNOWN if a model failed; INVALID_ARGUMENT if the gRPC
+  // port is taken; CANCELLED if Stop() came first. A REST port that cannot be opened is logged.
   absl::Status Start();
 
   // Asks the server to read the file again that names its models. Returns at once. A file with
@@ -60,20 +68,21 @@ class Server {
   MetricsRegistry& metrics() { return metrics_; }
 
  private:
-  void MakeModels(const ServerSettings& settings);
-  absl::Status StartGrpc(const ServerSettings& settings);
-  void StartRest(const ServerSettings& settings);
+  void MakeModels();
+  absl::Status StartGrpc();
+  void StartRest();
   // Body of the thread that applies new configurations of models.
   void RunReloads();
   void Reload();
 
-  ServerOptions options_;  // with the changes of ApplyPlatformConfig()
+  const ServerOptions options_;
+  const ServerSettings settings_;
+  const std::shared_ptr<Host> host_;
   MetricsRegistry metrics_;
   RunMetrics run_metrics_{&metrics_};
   absl::Mutex stop_mu_;
   absl::Notification stopped_;
   // Start() makes these. stop_mu_ guards the making of models_.
-  std::shared_ptr<Host> host_;
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +41,13 @@ class ServerTest : public ::testing::Test {
     EXPECT_TRUE(WriteFileAtomically(path, text + " }").ok());
     return path;
   }
-  // y for x = 2, or the error.
+  std::unique_ptr<Server> MakeServer() {
+    absl::StatusOr<ServerSettings> settings = ReadSettings(options_);
+    EXPECT_TRUE(settings.ok()) << settings.status();
+    auto host = std::make_shared<Host>(HostOptions(options_, *settings));
+    return std::make_unique<Server>(options_, *std::move(settings), std::move(host));
+  }
+  // Returns y for x = 2, or the error.
   absl::StatusOr<float> Ask(const std::string& model) {
     auto stub = tensorflow::serving::PredictionService::NewStub(grpc::CreateChannel(
         "unix:" + options_.grpc_socket_path, grpc::InsecureChannelCredentials()));
@@ -68,24 +75,24 @@ class ServerTest : public ::testing::Test {
 TEST_F(ServerTest, ServesFromFlagsUntilShutDown) {
   options_.model_name = "m";
   options_.model_base_path = HalfPlusTwo();
-  Server server(options_);
-  const absl::Status status = server.Start();
+  const std::unique_ptr<Server> server = MakeServer();
+  const absl::Status status = server->Start();
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(server.handler().IsReady());
+  EXPECT_TRUE(server->handler().IsReady());
   const auto y = Ask("m");
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_EQ(*y, 3);
-  server.Stop();
-  server.WaitUntilStopped();
-  server.Shutdown(absl::Seconds(5));
+  server->Stop();
+  server->WaitUntilStopped();
+  server->Shutdown(absl::Seconds(5));
   EXPECT_TRUE(absl::IsUnavailable(Ask("m").status()));
 }
 
 TEST_F(ServerTest, FailsToStartWithAModelThatDoesNotLoad) {
   fs::create_directories(JoinPath(root_, "bad/7"));
   options_.model_base_path = JoinPath(root_, "bad");
-  Server server(options_);
-  const absl::Status status = server.Start();
+  const std::unique_ptr<Server> server = MakeServer();
+  const absl::Status status = server->Start();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnknown);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("1 servable(s) did not become available: {{{name: default version: 7} due "
@@ -94,20 +101,20 @@ TEST_F(ServerTest, FailsToStartWithAModelThatDoesNotLoad) {
 
 TEST_F(ServerTest, StopEndsAStartThatWaitsForAModel) {
   options_.model_base_path = JoinPath(root_, "absent");
-  Server server(options_);
+  const std::unique_ptr<Server> server = MakeServer();
   std::thread stopper([&] {
     absl::SleepFor(absl::Milliseconds(50));
-    server.Stop();
+    server->Stop();
   });
-  EXPECT_TRUE(absl::IsCancelled(server.Start()));
+  EXPECT_TRUE(absl::IsCancelled(server->Start()));
   stopper.join();
 }
 
 TEST_F(ServerTest, ConfigFileIsReadAgain) {
   options_.model_config_file = WriteConfig({"a"});
   options_.model_config_file_poll_wait_seconds = 1;
-  Server server(options_);
-  ASSERT_TRUE(server.Start().ok());
+  const std::unique_ptr<Server> server = MakeServer();
+  ASSERT_TRUE(server->Start().ok());
   EXPECT_TRUE(absl::IsNotFound(Ask("b").status()));
   ASSERT_TRUE(WriteFileAtomically(options_.model_config_file, "nonsense").ok());
   absl::SleepFor(absl::Milliseconds(1200));
@@ -122,7 +129,7 @@ TEST_F(ServerTest, ConfigFileIsReadAgain) {
 TEST_F(ServerTest, OpLibraryThatIsNoneStopsTheStart) {
   options_.model_base_path = HalfPlusTwo();
   options_.op_library = "/no/such/library.so";
-  EXPECT_TRUE(absl::IsInvalidArgument(Server(options_).Start()));
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeServer()->Start()));
 }
 
 }  // namespace
