@@ -1,30 +1,20 @@
 #include "serving/frontend/request_handler.h"
 
-#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "serving/servables/served_models.h"
-#include "serving/servables/serving_proto.h"
-#include "tensorflow_serving/apis/get_model_metadata.pb.h"
-#include "tensorflow_serving/apis/get_model_status.pb.h"
-#include "tensorflow_serving/apis/model_management.pb.h"
 
 namespace tessera::serving {
 namespace {
 
-constexpr char kSignatureDefField[] = "signature_def";
 // The value of the label `runtime` of runtime_latency that dashboards select.
 constexpr char kRuntime[] = "TF1";
 
 std::vector<double> LatencyBounds() { return ExponentialBounds(10, 1.8, 33); }
-
-void ToProto(const absl::Status& status, tensorflow::serving::StatusProto* proto) {
-  proto->set_error_code(static_cast<tensorflow::error::Code>(status.raw_code()));
-  proto->set_error_message(std::string(status.message()));
-}
 
 // Runs `run` and records its time if it succeeds.
 template <typename Run>
@@ -117,79 +107,26 @@ absl::Status RequestHandler::MultiInference(const ModelHandle& model,
   return absl::OkStatus();
 }
 
-absl::Status RequestHandler::GetModelMetadata(
-    const tensorflow::serving::GetModelMetadataRequest& request,
-    tensorflow::serving::GetModelMetadataResponse* response) const {
-  if (!request.has_model_spec()) return absl::InvalidArgumentError("Missing ModelSpec");
-  if (request.metadata_field().empty()) {
-    return absl::InvalidArgumentError(
-        "GetModelMetadataRequest must specify at least one metadata_field");
+absl::StatusOr<std::vector<ServableState>> RequestHandler::StatesOf(
+    absl::string_view model, std::optional<int64_t> version) const {
+  const ServableStateMonitor::VersionStates all = models_->states().StatesOf(model);
+  if (version) {
+    const auto it = all.find(*version);
+    if (it != all.end()) return std::vector<ServableState>{it->second};
+    return absl::NotFoundError(
+        absl::StrCat("Could not find version ", *version, " of model ", model));
   }
-  for (const std::string& field : request.metadata_field()) {
-    if (field != kSignatureDefField) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Metadata field ", field, " is not supported"));
-    }
+  if (all.empty()) {
+    return absl::NotFoundError(absl::StrCat("Could not find any versions of model ", model));
   }
-  const auto& asked = request.model_spec();
-  ASSIGN_OR_RETURN(const ModelHandle model, FindModel(ViewModelSpec(asked)));
-  response->mutable_model_spec()->set_name(asked.name());
-  response->mutable_model_spec()->mutable_version()->set_value(model.version());
-  tensorflow::serving::SignatureDefMap map;
-  model->FillSignatureDefs(&map);
-  (*response->mutable_metadata())[kSignatureDefField].PackFrom(map);
-  return absl::OkStatus();
+  std::vector<ServableState> states;
+  for (const auto& [number, state] : all) states.push_back(state);
+  return states;
 }
 
-absl::Status RequestHandler::GetModelStatus(
-    const tensorflow::serving::GetModelStatusRequest& request,
-    tensorflow::serving::GetModelStatusResponse* response) const {
-  if (!request.has_model_spec()) return absl::InvalidArgumentError("Missing ModelSpec");
-  const auto& spec = request.model_spec();
-  const ServableStateMonitor::VersionStates states = models_->states().StatesOf(spec.name());
-  auto add = [&](const ServableState& state) {
-    auto* status = response->add_model_version_status();
-    status->set_version(state.id.version);
-    status->set_state(
-        static_cast<tensorflow::serving::ModelVersionStatus::State>(static_cast<int>(state.state)));
-    ToProto(state.health, status->mutable_status());
-  };
-  if (spec.has_version()) {
-    auto it = states.find(spec.version().value());
-    if (it == states.end()) {
-      return absl::NotFoundError(absl::StrCat("Could not find version ", spec.version().value(),
-                                              " of model ", spec.name()));
-    }
-    add(it->second);
-    return absl::OkStatus();
-  }
-  if (states.empty()) {
-    return absl::NotFoundError(absl::StrCat("Could not find any versions of model ", spec.name()));
-  }
-  for (const auto& [version, state] : states) add(state);
-  return absl::OkStatus();
-}
-
-absl::Status RequestHandler::ReloadConfig(const tensorflow::serving::ReloadConfigRequest& request,
-                                          tensorflow::serving::ReloadConfigResponse* response,
-                                          const CallOptions& options) {
-  if (!request.config().has_model_config_list()) {
-    return absl::InvalidArgumentError(
-        "Request does not contain a model_config_list. Only ModelConfigList is currently "
-        "supported");
-  }
-  std::map<std::string, int64_t> before;
-  for (const std::string& name : request.metric_names()) {
-    before[name] = metrics_->FirstValue(name).value_or(0);
-  }
-  const absl::Status status = models_->ApplyConfig(request.config(), options);
-  ToProto(status, response->mutable_status());
-  for (const auto& [name, value] : before) {
-    auto* metric = response->add_metric();
-    metric->set_name(name);
-    metric->set_int64_value_increase(metrics_->FirstValue(name).value_or(0) - value);
-  }
-  return status;
+absl::Status RequestHandler::ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
+                                         const CallOptions& options) {
+  return models_->ApplyConfig(config, options);
 }
 
 bool RequestHandler::IsReady() const { return models_->IsReady(); }

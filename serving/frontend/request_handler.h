@@ -8,24 +8,20 @@
 //   for (const NamedOutput& output : result.outputs) Write(output.name, output.tensor);
 #pragma once
 
-#include <memory>
-#include <string>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/pace.h"
 #include "serving/core/metrics.h"
+#include "serving/core/servable_state.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/servable.h"
 
 namespace tensorflow::serving {
-class GetModelMetadataRequest;
-class GetModelMetadataResponse;
-class GetModelStatusRequest;
-class GetModelStatusResponse;
-class ReloadConfigRequest;
-class ReloadConfigResponse;
+class ModelServerConfig;
 }  // namespace tensorflow::serving
 
 namespace tessera::serving {
@@ -35,7 +31,7 @@ class ServedModels;
 // The front end that a request came by: a label of the metrics.
 enum class Entrypoint { kGrpc, kRest };
 
-// Thread-safe. Every call but ReloadConfig() is bounded by the run itself.
+// Thread-safe. Every call but ApplyConfig() is bounded by the run itself.
 class RequestHandler {
  public:
   // `pacer` is told of each request. All must outlive the handler.
@@ -65,17 +61,16 @@ class RequestHandler {
                               const CallOptions& options,
                               std::vector<InferenceResult>* results) const;
 
-  // These calls are rare and described by their messages, so they take and fill those.
-  absl::Status GetModelMetadata(const tensorflow::serving::GetModelMetadataRequest& request,
-                                tensorflow::serving::GetModelMetadataResponse* response) const;
-  absl::Status GetModelStatus(const tensorflow::serving::GetModelStatusRequest& request,
-                              tensorflow::serving::GetModelStatusResponse* response) const;
-  // Returns when every new model is available or has failed, or when the options end the wait. It
-  // must not run on a thread that requests need.
-  // Errors: INVALID_ARGUMENT without a model_config_list; those of ServedModels::ApplyConfig().
-  absl::Status ReloadConfig(const tensorflow::serving::ReloadConfigRequest& request,
-                            tensorflow::serving::ReloadConfigResponse* response,
-                            const CallOptions& options = {});
+  // Returns the states of the versions of a model that this process has seen, highest version
+  // first, or of one version if one is given. A state holds the health of its version. Errors:
+  // NOT_FOUND if there is no such version, or no version at all.
+  absl::StatusOr<std::vector<ServableState>> StatesOf(absl::string_view model,
+                                                      std::optional<int64_t> version) const;
+  // Replaces the configuration of the server. Returns when every new model is available or has
+  // failed, or when the options end the wait. It must not run on a thread that requests need.
+  // Errors: those of ServedModels::ApplyConfig().
+  absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
+                           const CallOptions& options = {});
 
   // Returns true if the server has been configured and each of its models has a version available.
   bool IsReady() const;

@@ -75,6 +75,22 @@ void FillModelSpec(const ServableId& id, absl::string_view signature_name,
   proto->set_signature_name(signature_name.data(), signature_name.size());
 }
 
+void FillStatus(const absl::Status& status, tensorflow::serving::StatusProto* proto) {
+  proto->set_error_code(static_cast<tensorflow::error::Code>(status.raw_code()));
+  proto->set_error_message(std::string(status.message()));
+}
+
+void FillModelStatus(absl::Span<const ServableState> states,
+                     tensorflow::serving::GetModelStatusResponse* proto) {
+  for (const ServableState& state : states) {
+    tensorflow::serving::ModelVersionStatus* const status = proto->add_model_version_status();
+    status->set_version(state.id.version);
+    status->set_state(
+        static_cast<tensorflow::serving::ModelVersionStatus::State>(static_cast<int>(state.state)));
+    FillStatus(state.health, status->mutable_status());
+  }
+}
+
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto) {
   for (int64_t i = 0; i < result.num_examples; ++i) {

@@ -1,5 +1,5 @@
-// Converts TensorFlow Serving's messages to the terms of inference_request.h and back. No other file
-// does.
+// Converts TensorFlow Serving's messages to the terms of inference_request.h and back. No other
+// file does.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,10 @@
 #include "runtime/tensor/tensor.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "serving/core/servable_id.h"
+#include "serving/core/servable_state.h"
 #include "serving/servables/inference_request.h"
 #include "tensorflow_serving/apis/classification.pb.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
 #include "tensorflow_serving/apis/inference.pb.h"
 #include "tensorflow_serving/apis/input.pb.h"
 #include "tensorflow_serving/apis/model.pb.h"
@@ -62,6 +64,10 @@ absl::StatusOr<Tensor> ExamplesFromInput(const tensorflow::serving::Input& input
 // Names the version and the signature that answered.
 void FillModelSpec(const ServableId& id, absl::string_view signature_name,
                    tensorflow::serving::ModelSpec* proto);
+// Adds the states of versions to a message.
+void FillModelStatus(absl::Span<const ServableState> states,
+                     tensorflow::serving::GetModelStatusResponse* proto);
+void FillStatus(const absl::Status& status, tensorflow::serving::StatusProto* proto);
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto);
 void FillRegression(const RegressResult& result, tensorflow::serving::RegressionResult* proto);

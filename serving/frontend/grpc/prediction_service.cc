@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/grpc/grpc_call.h"
@@ -182,12 +183,34 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   return absl::OkStatus();
 }
 
+absl::Status PredictionService::Answer(
+    const tensorflow::serving::GetModelMetadataRequest& request,
+    tensorflow::serving::GetModelMetadataResponse* response) const {
+  constexpr char kSignatureDef[] = "signature_def";
+  if (!request.has_model_spec()) return absl::InvalidArgumentError("Missing ModelSpec");
+  if (request.metadata_field().empty()) {
+    return absl::InvalidArgumentError(
+        "GetModelMetadataRequest must specify at least one metadata_field");
+  }
+  for (const std::string& field : request.metadata_field()) {
+    if (field == kSignatureDef) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Metadata field ", field, " is not supported"));
+  }
+  ASSIGN_OR_RETURN(const ModelHandle model,
+                   handler_->FindModel(ViewModelSpec(request.model_spec())));
+  FillModelSpec(model.id(), /*signature_name=*/"", response->mutable_model_spec());
+  tensorflow::serving::SignatureDefMap signatures;
+  model->FillSignatureDefs(&signatures);
+  (*response->mutable_metadata())[kSignatureDef].PackFrom(signatures);
+  return absl::OkStatus();
+}
+
 grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(grpc::CallbackServerContext* context,
                                                               const grpc::ByteBuffer* request,
                                                               grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::GetModelMetadataRequest,
                                tensorflow::serving::GetModelMetadataResponse>(context, response);
-  if (call->Read(*request)) call->Reply(handler_->GetModelMetadata(call->request, &call->response));
+  if (call->Read(*request)) call->Reply(Answer(call->request, &call->response));
   return call;
 }
 

@@ -28,8 +28,8 @@ class PredictionService final : public PredictionServiceMethods {
   static constexpr size_t kInlineBytes = 512 << 10;
 
   struct Options {
-    // How outputs of Predict are written: as fields by dtype, or as raw bytes, which are cheaper for
-    // both sides but not what old clients expect.
+    // How outputs of Predict are written: as fields by dtype, or as raw bytes, which are cheaper
+    // for both sides but not what old clients expect.
     TensorProtoForm output_form = TensorProtoForm::kTypedFields;
   };
 
@@ -66,6 +66,8 @@ class PredictionService final : public PredictionServiceMethods {
   absl::Status Answer(PredictCall& call, const ModelHandle& model);
   absl::Status Answer(ClassifyCall& call, const ModelHandle& model);
   absl::Status Answer(RegressCall& call, const ModelHandle& model);
+  absl::Status Answer(const tensorflow::serving::GetModelMetadataRequest& request,
+                      tensorflow::serving::GetModelMetadataResponse* response) const;
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);

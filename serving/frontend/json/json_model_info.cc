@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "serving/servables/serving_proto.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
-#include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace tessera::serving {
 namespace {
@@ -27,25 +27,23 @@ absl::StatusOr<std::string> Print(const google::protobuf::Message& message) {
 
 }  // namespace
 
-absl::Status AppendModelStatus(const tensorflow::serving::GetModelStatusResponse& response,
-                               std::string* out) {
+absl::Status AppendModelStatus(absl::Span<const ServableState> states, std::string* out) {
+  tensorflow::serving::GetModelStatusResponse response;
+  FillModelStatus(states, &response);
   ASSIGN_OR_RETURN(const std::string text, Print(response));
   absl::StrAppend(out, text, "\n");
   return absl::OkStatus();
 }
 
-absl::Status AppendModelMetadata(const tensorflow::serving::GetModelMetadataResponse& response,
+absl::Status AppendModelMetadata(const ServableId& id,
+                                 const tensorflow::serving::SignatureDefMap& signatures,
                                  std::string* out) {
-  constexpr char kSignatureDef[] = "signature_def";
-  tensorflow::serving::SignatureDefMap signatures;
-  const auto it = response.metadata().find(kSignatureDef);
-  if (it == response.metadata().end() || !it->second.UnpackTo(&signatures)) {
-    return absl::InternalError("the model's metadata hold no signatures");
-  }
-  ASSIGN_OR_RETURN(const std::string spec, Print(response.model_spec()));
+  tensorflow::serving::ModelSpec model_spec;
+  FillModelSpec(id, /*signature_name=*/"", &model_spec);
+  ASSIGN_OR_RETURN(const std::string spec, Print(model_spec));
   ASSIGN_OR_RETURN(const std::string map, Print(signatures));
-  absl::StrAppend(out, "{\n\"model_spec\": ", spec, ",\n\"metadata\": {\"", kSignatureDef,
-                  "\": ", map, "}\n}\n");
+  absl::StrAppend(out, "{\n\"model_spec\": ", spec, ",\n\"metadata\": {\"signature_def\": ", map,
+                  "}\n}\n");
   return absl::OkStatus();
 }
 

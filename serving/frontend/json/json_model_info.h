@@ -4,22 +4,25 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "serving/core/servable_id.h"
+#include "serving/core/servable_state.h"
 
 namespace tensorflow::serving {
-class GetModelMetadataResponse;
-class GetModelStatusResponse;
+class SignatureDefMap;
 }  // namespace tensorflow::serving
 
 namespace tessera::serving {
 
-// These append a message to *out as protobuf prints JSON. Fields have the names of the .proto
-// files, and those with their default value are printed, too. 64-bit integers are strings. Errors:
-// INTERNAL if a message cannot be printed.
-absl::Status AppendModelStatus(const tensorflow::serving::GetModelStatusResponse& response,
-                               std::string* out);
-// Prints the signatures in place of the Any that holds them:
-// {"model_spec": ..., "metadata": {"signature_def": {"signature_def": {"serving_default": ...}}}}
-absl::Status AppendModelMetadata(const tensorflow::serving::GetModelMetadataResponse& response,
+// These append a message of TensorFlow Serving to *out as protobuf prints JSON. Fields have the
+// names of the .proto files, and those with their default value are printed, too. 64-bit integers
+// are strings. Errors: INTERNAL if a message cannot be printed.
+
+// Appends a GetModelStatusResponse.
+absl::Status AppendModelStatus(absl::Span<const ServableState> states, std::string* out);
+// Appends {"model_spec": ..., "metadata": {"signature_def": SIGNATURES}}.
+absl::Status AppendModelMetadata(const ServableId& id,
+                                 const tensorflow::serving::SignatureDefMap& signatures,
                                  std::string* out);
 
 }  // namespace tessera::serving

@@ -19,7 +19,6 @@
 #include "serving/frontend/rest/rest_path.h"
 #include "serving/servables/serving_proto.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
-#include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace tessera::serving {
 namespace {
@@ -273,29 +272,22 @@ absl::Status RestApi::RunExamples(Call& call, const CallOptions& options, std::s
 
 absl::Status RestApi::DescribeModel(const Call& call, std::string* body) const {
   const RestTarget& target = call.target;
-  const auto fill = [&](tensorflow::serving::ModelSpec* spec) {
-    spec->set_name(target.model);
-    if (target.version) spec->mutable_version()->set_value(*target.version);
-    if (target.label) spec->set_version_label(*target.label);
-  };
   if (target.action != "status" && target.action != "metadata") {
     return absl::InvalidArgumentError(
         absl::StrCat("Malformed request: ", call.request.method, " ", PathOf(call.request.target)));
   }
   if (target.model.empty()) return absl::InvalidArgumentError("Missing model name in request.");
   if (target.action == "status") {
-    tensorflow::serving::GetModelStatusRequest request;
-    tensorflow::serving::GetModelStatusResponse response;
-    fill(request.mutable_model_spec());
-    RETURN_IF_ERROR(handler_->GetModelStatus(request, &response));
-    return AppendModelStatus(response, body);
+    ASSIGN_OR_RETURN(const std::vector<ServableState> states,
+                     handler_->StatesOf(target.model, target.version));
+    return AppendModelStatus(states, body);
   }
-  tensorflow::serving::GetModelMetadataRequest request;
-  tensorflow::serving::GetModelMetadataResponse response;
-  fill(request.mutable_model_spec());
-  request.add_metadata_field("signature_def");
-  RETURN_IF_ERROR(handler_->GetModelMetadata(request, &response));
-  return AppendModelMetadata(response, body);
+  ASSIGN_OR_RETURN(const ModelHandle model,
+                   handler_->FindModel(
+                       {.name = target.model, .version = target.version, .label = target.label}));
+  tensorflow::serving::SignatureDefMap signatures;
+  model->FillSignatureDefs(&signatures);
+  return AppendModelMetadata(model.id(), signatures, body);
 }
 
 void RestApi::Reply(Call& call, const absl::Status& status, std::string body) const {
