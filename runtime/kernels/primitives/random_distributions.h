@@ -31,14 +31,12 @@ TESSERA_DEVICE_FUNCTION inline double UnitDouble(uint32_t x0, uint32_t x1) {
   const uint64_t mantissa = (uint64_t{x0 & 0xfffffu} << 32) | x1;
   return BitCast<double>(mantissa | (uint64_t{1023} << 52)) - 1.0;
 }
-TESSERA_DEVICE_FUNCTION inline Eigen::half UnitHalf(uint32_t x) {
-  const uint16_t bits = static_cast<uint16_t>((x & 0x3ffu) | (15u << 10));
-  const float value = Eigen::half_impl::half_to_float(Eigen::half_impl::raw_uint16_to_half(bits));
-  return Eigen::half(value - 1.0f);
+// The same with the mantissas of half and of bfloat16, which hold these numbers exactly.
+TESSERA_DEVICE_FUNCTION inline float UnitHalf(uint32_t x) {
+  return static_cast<float>(x & 0x3ffu) * (1.0f / 1024);
 }
-TESSERA_DEVICE_FUNCTION inline Eigen::bfloat16 UnitBfloat16(uint32_t x) {
-  const uint32_t bits = ((x & 0x7fu) | (127u << 7)) << 16;
-  return Eigen::bfloat16(BitCast<float>(bits) - 1.0f);
+TESSERA_DEVICE_FUNCTION inline float UnitBfloat16(uint32_t x) {
+  return static_cast<float>(x & 0x7fu) * (1.0f / 128);
 }
 
 // Two normal numbers of two uniform ones, by Box and Muller's method.
@@ -76,8 +74,9 @@ struct UniformReal {
     } else {
       for (int i = 0; i < 4; ++i) {
         if constexpr (std::is_same_v<T, float>) out[i] = UnitFloat(x[i]);
-        if constexpr (std::is_same_v<T, Eigen::half>) out[i] = UnitHalf(x[i]);
-        if constexpr (std::is_same_v<T, Eigen::bfloat16>) out[i] = UnitBfloat16(x[i]);
+        if constexpr (std::is_same_v<T, Eigen::half>) out[i] = static_cast<T>(UnitHalf(x[i]));
+        if constexpr (std::is_same_v<T, Eigen::bfloat16>)
+          out[i] = static_cast<T>(UnitBfloat16(x[i]));
       }
     }
   }

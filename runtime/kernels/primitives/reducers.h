@@ -56,7 +56,11 @@ struct EuclideanNorm : Sum {
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
-    return static_cast<T>(std::sqrt(acc));
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::sqrt(static_cast<double>(acc)));
+    } else {
+      return std::sqrt(acc);
+    }
   }
 };
 
@@ -86,12 +90,21 @@ struct Prod {
   }
 };
 
-// NaN wins; of nothing the result is the least value there is.
+// The least and the greatest value of T, infinity included. They are variables because nvcc takes
+// the functions of std::numeric_limits for functions of the host.
+template <typename T>
+inline constexpr T kGreatest = std::numeric_limits<T>::has_infinity
+                                   ? std::numeric_limits<T>::infinity()
+                                   : std::numeric_limits<T>::max();
+template <typename T>
+inline constexpr T kLeast = std::numeric_limits<T>::has_infinity ? -kGreatest<T>
+                                                                 : std::numeric_limits<T>::lowest();
+
+// A NaN wins. The maximum of nothing is the least value there is.
 struct Max {
   template <typename T>
   TESSERA_DEVICE_FUNCTION static T Neutral() {
-    if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
-    return std::numeric_limits<T>::lowest();
+    return kLeast<T>;
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
@@ -111,8 +124,7 @@ struct Max {
 struct Min {
   template <typename T>
   TESSERA_DEVICE_FUNCTION static T Neutral() {
-    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
-    return std::numeric_limits<T>::max();
+    return kGreatest<T>;
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
@@ -135,7 +147,7 @@ struct Min {
 struct LogSumExp {
   template <typename T>
   TESSERA_DEVICE_FUNCTION static T Neutral() {
-    return -std::numeric_limits<T>::infinity();
+    return kLeast<T>;
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
