@@ -87,6 +87,7 @@ class SignalWatcher {
     server_ = nullptr;
   }
   ~SignalWatcher() {
+    if (!thread_.joinable()) return;  // the server was never made
     done_ = true;
     pthread_kill(thread_.native_handle(), SIGTERM);
     thread_.join();
