@@ -62,32 +62,30 @@ class ExitLimit {
 
 // Turns signals into calls of the server: SIGHUP into ReloadModels(), the others into Stop(). The
 // calls run on a thread of their own and not in a signal handler, so that they may take locks.
-// After Stop() the process must end within `limit`.
+// After Stop() the process must end within `limit`. As long as there is no server to stop, reading
+// its settings may hang: the process then ends at once, and in good order.
 class SignalWatcher {
  public:
   // Must be made before other threads start, because it blocks the signals in all later threads.
-  SignalWatcher() {
+  explicit SignalWatcher(absl::Duration limit) : limit_(limit) {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-  void Watch(Server* server, absl::Duration limit) {
-    {
-      absl::MutexLock lock(&mu_);
-      server_ = server;
-      limit_ = limit;
-    }
     thread_ = std::thread([this] { Run(); });
   }
-  // Makes later signals end the process at once.
+  void Watch(Server* server) {
+    absl::MutexLock lock(&mu_);
+    server_ = server;
+  }
+  // Makes later signals end the process at once, as if nobody handled them.
   void Forget() {
     absl::MutexLock lock(&mu_);
     server_ = nullptr;
+    is_ending_ = true;
   }
   ~SignalWatcher() {
-    if (!thread_.joinable()) return;  // the server was never made
     done_ = true;
     pthread_kill(thread_.native_handle(), SIGTERM);
     thread_.join();
@@ -106,18 +104,20 @@ class SignalWatcher {
         if (server_ != nullptr) server_->ReloadModels();
         continue;
       }
-      if (server_ == nullptr) _exit(128 + signal);
+      if (server_ == nullptr) _exit(is_ending_ ? 128 + signal : 0);
+      is_ending_ = true;
       LOG(INFO) << "signal " << signal << ": finishing requests; another one ends at once";
       exit_limit_.emplace(0, limit_);
       std::exchange(server_, nullptr)->Stop();
     }
   }
 
+  const absl::Duration limit_;
   sigset_t signals_;
   std::atomic<bool> done_{false};
   absl::Mutex mu_;
   Server* server_ ABSL_GUARDED_BY(mu_) = nullptr;
-  absl::Duration limit_ ABSL_GUARDED_BY(mu_);
+  bool is_ending_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<ExitLimit> exit_limit_;  // the thread's
   std::thread thread_;
 };
@@ -175,10 +175,10 @@ int ServeCommand(const std::string& program, absl::Span<const std::string> args)
   }
 
   const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));
-  SignalWatcher signals;
+  SignalWatcher signals(grace + kUnloadLimit);
   absl::StatusOr<std::unique_ptr<Server>> server = MakeServer(options);
   if (!server.ok()) return FailToStart(server.status());
-  signals.Watch(server->get(), grace + kUnloadLimit);
+  signals.Watch(server->get());
   return Serve(*std::move(server), signals, grace);
 }
 
