@@ -238,6 +238,7 @@ class ResourcePlacer {
     const Graph& graph = planner.graph();
     for (const Node* node : graph.nodes()) {
       for (const std::string& name : ResourceNames(*node)) PutOn(node->device(), name);
+      if (graph.library() == nullptr) continue;
       for (FunctionRef& function : CallsOf(graph, *node).functions) {
         const std::string key = absl::StrCat(node->device(), " ", AttrValue(function).ToString());
         if (!visited_.insert(key).second) continue;

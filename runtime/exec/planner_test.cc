@@ -264,6 +264,19 @@ TEST_F(PlannerTest, AVariableIsWhereEveryRunOfTheSessionCanUseIt) {
   EXPECT_EQ(plan->parts[0].device, kCpu0);
 }
 
+// As a damaged graph may have it; compiling the call is what fails.
+TEST_F(PlannerTest, ACallInAGraphWithoutFunctionsIsPlaced) {
+  TestGraph g;
+  const Endpoint v =
+      g.Op("VarHandleOp", {}, {{"dtype", DType::kInt32}, {"shape", PartialShape({})}});
+  g.Result(0, g.Op("PartitionedCall", {v},
+                   {{"Tin", std::vector<DType>{DType::kResource}},
+                    {"Tout", std::vector<DType>{DType::kInt32}},
+                    {"f", FunctionRef{"gone", {}}}}));
+  EXPECT_EQ(PlaceResources(g.graph, options_)->size(), 1);
+  EXPECT_TRUE(PlanOf(g).ok());
+}
+
 TEST_F(PlannerTest, AResourceStaysWhereItIsWhenTheGraphGrows) {
   const AttrMap variable = {
       {"dtype", DType::kInt32}, {"shape", PartialShape({})}, {"shared_name", std::string("v")}};
