@@ -29,6 +29,7 @@ LAYERS = (
     "serving/sources",
     "serving/batching",
     "serving/servables",
+    "serving/rollout",
     "serving/frontend",
     "serving/server",
     "serving/commands",

@@ -1,0 +1,62 @@
+// TrafficRouter: the choice of the version that answers a request which names none, and what is
+// told of the answers. ServedModels and RequestHandler know this interface alone; serving/rollout
+// implements it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "serving/core/servable_id.h"
+#include "serving/servables/inference_request.h"
+#include "serving/servables/servable.h"
+
+namespace tessera::serving {
+
+// Returns the value that a client gave under a name in its request's metadata: an entry of gRPC's
+// metadata, or an HTTP header, whose names are matched without regard to case. nullopt if it gave
+// none.
+using RoutingKeys = absl::FunctionRef<std::optional<absl::string_view>(absl::string_view name)>;
+
+// Thread-safe. The calls are made for each request and take no lock.
+class TrafficRouter {
+ public:
+  virtual ~TrafficRouter() = default;
+
+  // Returns the version that answers a request to `model` which names neither a version nor a
+  // label. nullopt: the highest that is available, as for all models without a rollout. `keys` is
+  // asked only if the model's rollout is sticky. The version may have gone by the time it is
+  // acquired; the caller then takes the highest that is available.
+  virtual std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const = 0;
+
+  // Returns the version of a label that follows the rollout, "stable" or "canary"; nullopt for
+  // every other label, and for models without a rollout. "canary" is the stable version while
+  // nothing is tried.
+  virtual std::optional<int64_t> VersionOfLabel(absl::string_view model,
+                                                absl::string_view label) const = 0;
+
+  // Whether anything is measured of this version, so that the caller takes the trouble of calling
+  // Observe(). False for models without a rollout.
+  virtual bool Observes(const ServableId& id) const = 0;
+
+  // Tells how a version answered a request, after its run and before the answer is written.
+  // `result` is empty unless `status` is OK. A Predict of the stable version may be copied for the
+  // candidate here; `inputs` are its tensors in the order of the request's names, or empty if the
+  // request failed before they were decoded.
+  struct Answer {
+    const ServableId& id;
+    absl::string_view signature_name;
+    absl::Span<const absl::string_view> input_names;
+    absl::Span<const Tensor> inputs;
+    absl::Span<const absl::string_view> output_filter;
+    const absl::Status& status;
+    absl::Duration latency;
+    absl::Span<const NamedOutput> outputs;
+  };
+  virtual void Observe(const Answer& answer) = 0;
+};
+
+}  // namespace tessera::serving
