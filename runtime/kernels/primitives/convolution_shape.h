@@ -28,6 +28,10 @@ struct ConvolutionShape {
   friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
 };
 
+// True for a filter of one position, with stride 1 and no padding, over images whose channels come
+// last: each point of the output depends on the same point of the input alone.
+bool IsPointwise(const ConvolutionShape& shape);
+
 // Returns the number of multiplications and additions.
 double FlopsOf(const ConvolutionShape& shape);
 

@@ -157,10 +157,8 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
                               o.output, [&] { return ConvolveOneDnn(ctx, shape, post_ops, o); });
     }
     case ProductAlgorithm::kFmaGemm:
-    case ProductAlgorithm::kAmxGemm: {
-      const gemm::MicroKernel& kernel = plan.algorithm == ProductAlgorithm::kFmaGemm
-                                            ? gemm::FmaMicroKernel()
-                                            : gemm::AmxMicroKernel();
+    case ProductAlgorithm::kAmxGemm:
+    case ProductAlgorithm::kStrassen: {
       const int64_t in = o.input_size / plan.points.batch;
       const int64_t out = o.output_size / plan.points.batch;
       const auto fallback = [&](KernelContext& ctx, int64_t first, int64_t count) {
@@ -171,6 +169,23 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
         operands.output += first * out;
         return ConvolveOneDnn(ctx, some, post_ops, operands);
       };
+      const gemm::MicroKernel& kernel = plan.algorithm == ProductAlgorithm::kAmxGemm
+                                            ? gemm::AmxMicroKernel()
+                                            : gemm::FmaMicroKernel();
+      if (IsPointwise(plan.points)) {
+        const GemmArguments product{.m = plan.points.batch,
+                                    .n = shape.out_channels,
+                                    .k = shape.in_channels,
+                                    .post_ops = post_ops,
+                                    .a = o.input,
+                                    .b = o.filter,
+                                    .bias = o.bias_data(),
+                                    .packed = o.packed,
+                                    .output = o.output};
+        return plan.algorithm == ProductAlgorithm::kStrassen
+                   ? StrassenMatMul(ctx, product, fallback)
+                   : BlockedMatMul(ctx, kernel, product, fallback);
+      }
       return ConvolveByImplicitGemm(ctx, kernel, plan.points, post_ops, o.input, o.filter,
                                     o.bias_data(), o.packed, o.output, fallback);
     }

@@ -11,10 +11,6 @@ int64_t Product(const SpatialDims& dims) {
   return product;
 }
 
-bool AllAre(const SpatialDims& dims, int64_t value) {
-  return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return d == value; });
-}
-
 // Likewise, all points can form one column of a single image.
 ConvolutionShape AsOneColumn(const ConvolutionShape& shape) {
   ConvolutionShape column = AsPoints(shape);
@@ -104,10 +100,7 @@ std::vector<ConvolutionChunk> Split(const ConvolutionShape& given, int64_t count
 }  // namespace
 
 ConvolutionShape AsPoints(const ConvolutionShape& shape) {
-  if (shape.channels_first || !AllAre(shape.filter, 1) || !AllAre(shape.strides, 1) ||
-      !AllAre(shape.pad_before, 0) || !AllAre(shape.pad_after, 0)) {
-    return shape;
-  }
+  if (!IsPointwise(shape)) return shape;
   ConvolutionShape points = shape;
   points.batch = shape.batch * Product(shape.input);
   std::fill(points.input.begin(), points.input.end(), 1);

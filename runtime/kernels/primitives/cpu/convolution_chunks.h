@@ -14,9 +14,8 @@ struct ConvolutionChunk {
   int64_t output_offset = 0;  // likewise, in the whole output
 };
 
-// A 1x1 convolution with stride 1 treats every point alike. This returns the equivalent convolution
-// in which each point is an image of its own, or `shape` itself if it is another convolution or its
-// channels come first.
+// Returns the equivalent of a pointwise convolution in which each point is an image of its own, or
+// `shape` itself if it is not pointwise.
 ConvolutionShape AsPoints(const ConvolutionShape& shape);
 
 // Splits a convolution into at most about `count` chunks of about the same size. The chunks are

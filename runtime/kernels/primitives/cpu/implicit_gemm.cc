@@ -136,22 +136,6 @@ absl::Status ConvolveByImplicitGemm(KernelContext& whole, const gemm::MicroKerne
                                     const float* bias, PackedWeights* packed, float* output,
                                     ComputeItems fallback) {
   const int64_t in_points = s.input[0] * s.input[1], out_points = s.output[0] * s.output[1];
-  // Each image is one point. With padding before it, that point would not be the input's.
-  const bool is_pointwise = s.filter[0] * s.filter[1] * in_points * out_points == 1 &&
-                            s.pad_before[0] == 0 && s.pad_before[1] == 0;
-  if (is_pointwise) {
-    return BlockedMatMul(whole, kernel,
-                         {.m = s.batch,
-                          .n = s.out_channels,
-                          .k = s.in_channels,
-                          .post_ops = post_ops,
-                          .a = input,
-                          .b = filter,
-                          .bias = bias,
-                          .packed = packed,
-                          .output = output},
-                         fallback);
-  }
   const Arrangement arrangement(kernel, s);
   const gemm::Weights weights{.positions = s.filter[0] * s.filter[1],
                               .depth = s.in_channels,

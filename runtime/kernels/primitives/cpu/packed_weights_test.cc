@@ -97,7 +97,8 @@ std::vector<Case> Cases() {
   return {{"Winograd, few images", Square(1, 14, 3, 64, 64)},
           {"Winograd, many images", Square(32, 14, 3, 64, 64)},
           {"panels, one image", Square(1, 7, 3, 160, 256)},
-          {"panels, many images", Square(20, 7, 1, 256, 512)},
+          {"panels, many images", Square(5, 7, 1, 256, 512)},
+          {"Strassen, many images", Square(20, 7, 1, 256, 512)},
           {"panels, one point", Square(16, 1, 1, 256, 512)},
           {"one row", Square(1, 1, 1, 256, 512)},
           {"oneDNN", Square(1, 30, 1, 128, 256)},
@@ -161,6 +162,7 @@ TEST(PackedWeightsTest, TheCasesGoDifferentWays) {
     EXPECT_EQ(planned == ProductAlgorithm::kWinograd2 || planned == ProductAlgorithm::kWinograd4,
               way.starts_with("Winograd"));
     EXPECT_EQ(planned == ProductAlgorithm::kFmaGemm, way.starts_with("panels"));
+    EXPECT_EQ(planned == ProductAlgorithm::kStrassen, way.starts_with("Strassen"));
   }
 }
 

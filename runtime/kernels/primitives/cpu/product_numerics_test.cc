@@ -82,12 +82,13 @@ TEST(ProductNumericsTest, ErrorsOfMatrixProducts) {
   }
 }
 
-// In the first of these Winograd's F(4x4) is used, with 128 channels of 28 x 28.
+// The first of these is computed by Winograd's F(4x4), the last one by Strassen's algorithm.
 TEST(ProductNumericsTest, ErrorsOfConvolutions) {
-  for (const ConvolutionShape& s :
-       {Square(1, 28, 3, 128, 128), Square(4, 14, 3, 256, 64), Square(2, 28, 3, 64, 96, 2)}) {
+  for (const ConvolutionShape& s : {Square(1, 28, 3, 128, 128), Square(4, 14, 3, 256, 64),
+                                    Square(2, 28, 3, 64, 96, 2), Square(2, 14, 1, 512, 512)}) {
     const Tensor input = RandomTensor({s.batch, s.input[0], s.input[1], s.in_channels}, 1);
-    const Tensor filter = RandomTensor({3, 3, s.in_channels, s.out_channels}, 2);
+    const Tensor filter =
+        RandomTensor({s.filter[0], s.filter[1], s.in_channels, s.out_channels}, 2);
     const std::vector<double> expected =
         ReferenceConvolution(s, PostOps(), input, filter, RandomTensor({s.out_channels}, 3),
                              RandomTensor({s.batch, s.output[0], s.output[1], s.out_channels}, 4));

@@ -125,6 +125,16 @@ TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
   }
 }
 
+TEST(ProductPlannerTest, APointwiseConvolutionIsAMatrixProduct) {
+  for (const char* const machine : kAvx512WithoutAmx) {
+    EXPECT_EQ(Planner(machine).Convolution(Square(8, 14, 1, 1024, 256)), Algorithm::kStrassen);
+    EXPECT_EQ(Planner(machine, 8).Convolution(Square(8, 14, 1, 1024, 256)), Algorithm::kFmaGemm);
+    EXPECT_EQ(Planner(machine).Convolution(Square(1, 7, 1, 512, 2048)), Algorithm::kFmaGemm);
+  }
+  EXPECT_EQ(Planner("zen5", 1, Numerics::kStrict).Convolution(Square(8, 14, 1, 1024, 256)),
+            Algorithm::kFmaGemm);
+}
+
 TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   for (const char* const machine : kAvx512WithoutAmx) {
     const Planner planner(machine);
@@ -137,6 +147,9 @@ TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   const ConvolutionShape last = Square(1, 7, 3, 512, 512);
   EXPECT_EQ(Planner("intel-avx512").Convolution(last), Algorithm::kFmaGemm);
   EXPECT_EQ(Planner("zen4").Convolution(last), Algorithm::kWinograd2);
+  // A little time is not worth twice the memory.
+  EXPECT_EQ(Planner("zen5").Convolution(last), Algorithm::kWinograd2);
+  EXPECT_EQ(Planner("zen5").Convolution(Square(1, 14, 3, 256, 256)), Algorithm::kWinograd2);
   EXPECT_EQ(Planner("avx2").Convolution(Square(1, 56, 3, 64, 64)), Algorithm::kOneDnn);
   EXPECT_EQ(Planner("intel-amx").Convolution(Square(8, 28, 3, 128, 128)), Algorithm::kAmxGemm);
 }
