@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "runtime/host/background.h"
 
 namespace tessera::serving {
 namespace {
@@ -56,7 +57,7 @@ class ModelBatching::BatchedCallable : public Callable {
     const bool may_be_batched =
         rows.ok() && HaveElements(feeds) && (strict || *rows <= version_->options.request_limit());
     if (!may_be_batched) return callable.Run(options, feeds, fetches, metadata);
-    if (version_->serving.load(std::memory_order_relaxed)) {
+    if (version_->serving.load(std::memory_order_relaxed) && BackgroundPool() == nullptr) {
       return version_->batcher->Run(lane_, *rows, options, feeds, fetches);
     }
     return RunHere(*rows, options, feeds, fetches);

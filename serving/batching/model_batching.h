@@ -31,9 +31,10 @@ enum class BatchingRules {
 // same inputs and outputs share one lane.
 //
 // Requests without rows, or with an input without elements, run by themselves at once. So do all
-// requests before StartServing(). They run on their own threads, because warm-up must not take the
-// threads that serve other versions, and metrics do not count them, because no client asked them.
-// Thread-safe.
+// requests before StartServing(), and those of background work (runtime/host/background.h), such as
+// mirrored ones. They run on their own threads, because warm-up and background work must not take
+// the threads and the batches of clients' requests, and metrics do not count them, because no
+// client asked them. Thread-safe.
 class ModelBatching : public RunWrapper {
  public:
   // `batcher` and `metrics` must outlive all callables. Errors: those of

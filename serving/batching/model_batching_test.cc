@@ -5,6 +5,8 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
+#include "runtime/host/background.h"
 #include "serving/batching/adaptive_batcher.h"
 #include "serving/batching/pooled_batcher.h"
 #include "serving/batching/testing/half_plus_two_callable.h"
@@ -74,6 +76,16 @@ TEST_F(ModelBatchingTest, RequestWithoutRowsWaitsForNobody) {
   EXPECT_TRUE(Ask({Tensor::Of<float>({0}, {})}).ok());
   EXPECT_EQ(fetches_[0].shape(), Shape({0}));
   EXPECT_TRUE(Ask({Tensor::Of<float>({3, 0}, {})}).ok());
+}
+
+TEST_F(ModelBatchingTest, BackgroundWorkRunsOnItsOwnThreadAndIsNotCounted) {
+  Make(kNobodyJoins, BatchingRules::kStrict, &pool_);
+  ThreadPool background({.num_threads = 1});
+  const BackgroundScope scope(&background);
+  const std::string before = registry_.RenderMetrics();
+  EXPECT_TRUE(Ask({Tensor::Vector<float>({2})}).ok());
+  EXPECT_THAT(fetches_[0].flat<float>(), ElementsAre(3));
+  EXPECT_EQ(registry_.RenderMetrics(), before) << "metrics tell of clients";
 }
 
 TEST_F(ModelBatchingTest, WarmUpRunsOnItsOwnThreadIsPaddedAndNotCounted) {
