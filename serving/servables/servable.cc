@@ -66,4 +66,18 @@ void Servable::FillSignatureDefs(tensorflow::serving::SignatureDefMap* map) cons
   }
 }
 
+absl::Status AskSample(const Servable& servable, const SampleRequest& request,
+                       const CallOptions& options, PredictResult* result) {
+  const std::vector<absl::string_view> names(request.input_names.begin(),
+                                             request.input_names.end());
+  const std::vector<absl::string_view> filter(request.output_filter.begin(),
+                                              request.output_filter.end());
+  const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return request.inputs[i]; };
+  return servable.Predict({.signature_name = request.signature_name,
+                           .input_names = names,
+                           .input = input,
+                           .output_filter = filter},
+                          options, result);
+}
+
 }  // namespace tessera::serving

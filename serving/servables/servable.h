@@ -119,6 +119,10 @@ class Servable {
   const ModelInfo info_;
 };
 
+// Asks a request that was kept or made up. Errors: those of Servable::Predict().
+absl::Status AskSample(const Servable& servable, const SampleRequest& request,
+                       const CallOptions& options, PredictResult* result);
+
 // Keeps its version loaded.
 using ModelHandle = ServableHandle<const Servable>;
 

@@ -39,21 +39,6 @@ absl::Status ReplayPredict(tensorflow::serving::PredictRequest request, const Se
   return servable.Predict(view.View(input), {}, &result);
 }
 
-absl::Status AskOne(const SampleRequest& request, const CallOptions& options,
-                    const Servable& servable) {
-  const std::vector<absl::string_view> names(request.input_names.begin(),
-                                             request.input_names.end());
-  const std::vector<absl::string_view> filter(request.output_filter.begin(),
-                                              request.output_filter.end());
-  const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return request.inputs[i]; };
-  PredictResult result;
-  return servable.Predict({.signature_name = request.signature_name,
-                           .input_names = names,
-                           .input = input,
-                           .output_filter = filter},
-                          options, &result);
-}
-
 int64_t RowsOf(const SampleRequest& request) {
   int64_t rows = 1;
   for (const Tensor& input : request.inputs) {
@@ -150,7 +135,8 @@ void WarmUp::Ask(const std::string& directory, const Servable& servable,
     const CallOptions options{.deadline = deadline, .may_be_sampled = may_be_sampled};
     for (int i = 0; i < iterations_; ++i) {
       const absl::Time run_start = absl::Now();
-      if (absl::Status status = AskOne(request, options, servable); !status.ok()) {
+      PredictResult result;
+      if (absl::Status status = AskSample(servable, request, options, &result); !status.ok()) {
         failure = std::move(status);
         break;
       }
