@@ -1,6 +1,22 @@
 // Judge: whether what was measured of a candidate keeps to its conditions. A function of numbers.
+//
+//   const RolloutConditions conditions = WithDefaults(config.conditions());
+//   Verdict verdict = Judge(conditions, 3, live.Measures(now), candidate.Measures(now));
+//   if (verdict.judgement == Judgement::kFail) RollBack(verdict.reason);
+//
+// A few requests say little: of 100, the slowest two alone decide what the 99th percentile is, and
+// a candidate is judged again and again. Therefore a limit is broken only if chance hardly explains
+// it, and a share or a quantile counts at its lower bound, three standard errors below what was
+// measured. By that, p99 of 100 requests is over a limit if the slowest four of them are, and an
+// error rate is 1 % over live's if four of 100 fail and none of live's do. With thousands of
+// requests the bound is close to what was measured. The quantile of live has no such bound: live
+// mostly has the larger share of the requests.
+//
+// What is relative to live needs live to be measured: ratios of latencies are judged only if both
+// versions have min_requests. At a share of 100 % live has none, and they are not judged any more.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tessera/rollout.pb.h"
@@ -16,11 +32,23 @@ enum class Judgement {
 struct Verdict {
   Judgement judgement = Judgement::kTooFew;
   // A sentence with the numbers, the first limit that was broken among them: "p99 is 41.2 ms, 2.3
-  // times that of version 3, over the limit of 1.5 (512 requests in 60 s)".
+  // times that of version 3 (at least 1.9), over the limit of 1.5 (512 requests in 60 s)".
   std::string reason;
 };
 
-// `conditions` have their defaults filled in, see WithDefaults().
+// Returns the conditions with the defaults that rollout.proto names in place of unset fields.
+RolloutConditions WithDefaults(RolloutConditions conditions);
+
+// `conditions` have their defaults filled in.
+//
+// kFail: a limit is broken, each judged by min_requests of its own kind at least: requests, answers
+// checked, or mirrored requests. kTooFew: no limit is broken, and the candidate has not had
+// min_requests, or a limit of the comparisons is set and mirrored requests are too few for it while
+// live has min_requests. kPass: all limits are kept.
+//
+// Errors of clients count against either version alike. A share of 100 % leaves live no requests:
+// `live.error_rate` should then be what it was when live had them, or else all of the candidate's
+// errors are taken for its own.
 Verdict Judge(const RolloutConditions& conditions, int64_t live_version,
               const VersionMeasures& live, const VersionMeasures& candidate);
 

@@ -1,0 +1,177 @@
+#include "serving/rollout/mirror.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "runtime/host/background.h"
+
+namespace tessera::serving {
+namespace {
+
+bool IsDrawn(double percent) {
+  if (percent >= 100) return true;
+  if (!(percent > 0)) return false;
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_real_distribution<>(0, 100)(random) < percent;
+}
+
+// Sets `kept` to tensors that stay valid after the request; see Offer().
+absl::Status KeepInputs(absl::Span<const Tensor> inputs, std::vector<Tensor>* kept) {
+  for (const Tensor& input : inputs) {
+    if (!IsTriviallyCopyable(input.dtype()) || input.size_bytes() > Mirror::kMaxCopiedBytes) {
+      kept->push_back(input);
+      continue;
+    }
+    ASSIGN_OR_RETURN(kept->emplace_back(), input.DeepCopy());
+  }
+  return absl::OkStatus();
+}
+
+int64_t BytesOf(absl::Span<const Tensor> inputs) {
+  size_t bytes = 0;
+  for (const Tensor& input : inputs) bytes += input.total_bytes();
+  return static_cast<int64_t>(bytes);
+}
+
+// Whether an error may be due to the low priority of the run, or to the end of the mirror.
+bool IsOfTheMirror(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
+}
+
+}  // namespace
+
+struct Mirror::Copy {
+  ServableId candidate;
+  std::shared_ptr<VersionMeasurer> measurer;
+  SampleRequest request;
+  AnswerExcerpt live;
+  int64_t bytes = 0;  // as counted in waiting_bytes_
+  Copy* next = nullptr;
+};
+
+Mirror::Mirror(const Options& options, Acquire acquire)
+    : options_(options), acquire_(std::move(acquire)) {
+  for (int i = 0; i < std::max(1, options_.cores.size()); ++i) {
+    threads_.emplace_back([this] { RunThread(); });
+  }
+}
+
+Mirror::~Mirror() {
+  stopping_.store(true);
+  num_pushes_.fetch_add(1);
+  num_pushes_.notify_all();
+  cancellation_.Cancel();
+  for (std::thread& thread : threads_) thread.join();
+  for (Copy* copy = pushed_.load(); copy != nullptr;) delete std::exchange(copy, copy->next);
+}
+
+void Mirror::Offer(const ServableId& candidate, std::shared_ptr<VersionMeasurer> measurer,
+                   double percent, const TrafficRouter::Answer& answer) {
+  if (!answer.status.ok() || answer.inputs.empty() || !IsDrawn(percent)) return;
+  // The excerpt counts as if it were as large as it can be.
+  const int64_t bytes =
+      BytesOf(answer.inputs) + AnswerExcerpt::kMaxElements * static_cast<int64_t>(sizeof(double));
+  std::vector<Tensor> inputs;
+  if (!Reserve(bytes) || !KeepInputs(answer.inputs, &inputs).ok()) {
+    Release(bytes);
+    measurer->RecordDropped(absl::Now());
+    return;
+  }
+  auto copy = std::make_unique<Copy>();
+  copy->candidate = candidate;
+  copy->bytes = bytes;
+  copy->live = ExcerptOf(answer.outputs, measurer->output());
+  copy->measurer = std::move(measurer);
+  copy->request.signature_name = std::string(answer.signature_name);
+  copy->request.inputs = std::move(inputs);
+  for (const absl::string_view name : answer.input_names) {
+    copy->request.input_names.emplace_back(name);
+  }
+  for (const absl::string_view name : answer.output_filter) {
+    copy->request.output_filter.emplace_back(name);
+  }
+  Push(copy.release());
+}
+
+bool Mirror::Reserve(int64_t bytes) {
+  const int64_t requests = waiting_requests_.fetch_add(1) + 1;
+  return waiting_bytes_.fetch_add(bytes) + bytes <= options_.max_bytes &&
+         requests <= options_.max_requests;
+}
+
+void Mirror::Release(int64_t bytes) {
+  waiting_requests_.fetch_sub(1);
+  waiting_bytes_.fetch_sub(bytes);
+}
+
+void Mirror::Push(Copy* copy) {
+  copy->next = pushed_.load(std::memory_order_relaxed);
+  while (!pushed_.compare_exchange_weak(copy->next, copy, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+  num_pushes_.fetch_add(1);
+  num_pushes_.notify_one();
+}
+
+std::unique_ptr<Mirror::Copy> Mirror::Pop() {
+  while (!stopping_.load()) {
+    const int num_pushes = num_pushes_.load();
+    {
+      absl::MutexLock lock(&pop_mu_);
+      if (taken_.empty()) {
+        for (Copy* copy = pushed_.exchange(nullptr, std::memory_order_acquire); copy != nullptr;) {
+          taken_.emplace_back(std::exchange(copy, copy->next));
+        }
+      }
+      if (!taken_.empty()) {
+        std::unique_ptr<Copy> copy = std::move(taken_.back());
+        taken_.pop_back();
+        Release(copy->bytes);
+        return copy;
+      }
+    }
+    num_pushes_.wait(num_pushes);
+  }
+  return nullptr;
+}
+
+void Mirror::RunThread() {
+  pthread_setname_np(pthread_self(), "mirror");
+  SetThreadPriority(ThreadPriority::kIdle);
+  if (const absl::Status bound = options_.cores.BindThisThread(); !bound.ok()) {
+    LOG(WARNING) << "mirror: " << bound.message();
+  }
+  const BackgroundScope background(options_.background_pool);
+  while (const std::unique_ptr<Copy> copy = Pop()) {
+    std::optional<PacedScope> pace;
+    if (options_.pacer != nullptr) pace.emplace(options_.pacer);
+    Run(*copy);
+  }
+}
+
+void Mirror::Run(const Copy& copy) {
+  const absl::StatusOr<ModelHandle> model = acquire_(copy.candidate);
+  if (!model.ok()) return;  // it was taken back or replaced meanwhile
+  const SignatureInfo* signature = (*model)->info().FindSignature(copy.request.signature_name);
+  if (signature != nullptr && !signature->is_pure) return;
+  PredictResult result;
+  const absl::Status status = AskSample(**model, copy.request,
+                                        {.deadline = absl::Now() + options_.timeout,
+                                         .cancellation = &cancellation_,
+                                         .may_be_sampled = false},
+                                        &result);
+  if (IsOfTheMirror(status)) {
+    copy.measurer->RecordDropped(absl::Now());
+  } else {
+    copy.measurer->RecordComparison(absl::Now(), copy.live, status, result.outputs);
+  }
+}
+
+}  // namespace tessera::serving
