@@ -3,6 +3,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "serving/core/load_report.h"
 #include "serving/core/memory_budget.h"
 #include "serving/core/servable_handle.h"
 
@@ -24,6 +25,8 @@ class Loader {
   virtual absl::StatusOr<MemoryEstimate> EstimateMemory() { return MemoryEstimate(); }
   // Makes the servable. May take long. After an error the loader is as it was before the call.
   virtual absl::Status Load() = 0;
+  // Returns the stages of the last Load(), as far as it came. Called on the same thread after it.
+  virtual LoadStages Stages() const { return {}; }
   // Tells that the servable will be unloaded. Nobody acquires it any more, but requests that hold
   // it still use it, perhaps while this call runs. Must not wait.
   virtual void BeginDraining() {}

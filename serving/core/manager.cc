@@ -333,7 +333,8 @@ void AspiredVersionsManager::Load(Version& version) {
     dirty_.insert(version.id().name);  // sets the alarm
     work_.Signal();
   }
-  absl::Status status = TryLoad(version);
+  LoadReport report{.id = version.id(), .start = start};
+  absl::Status status = TryLoad(version, &report.stages);
 
   absl::MutexLock lock(&mu_);
   const bool changed = version.next_loader != nullptr && version.aspired;
@@ -342,6 +343,11 @@ void AspiredVersionsManager::Load(Version& version) {
     version.loader->Unload();
     memory_.Release(version.id());
     status = absl::AbortedError("the version's files changed while it was loaded");
+  }
+  if (options_.report_load != nullptr) {
+    report.time = absl::Now() - start;
+    report.status = status;
+    options_.report_load(report);
   }
   dirty_.insert(version.id().name);
   work_.Signal();
@@ -377,9 +383,11 @@ void AspiredVersionsManager::Load(Version& version) {
   }
 }
 
-absl::Status AspiredVersionsManager::TryLoad(Version& version) {
+absl::Status AspiredVersionsManager::TryLoad(Version& version, LoadStages* stages) {
   const ServableId& id = version.id();
+  const absl::Time start = absl::Now();
   absl::StatusOr<MemoryEstimate> memory = version.loader->EstimateMemory();
+  stages->emplace_back("estimate", absl::Now() - start);
   if (!memory.ok()) {
     return Annotate(memory.status(),
                     absl::StrCat("Error while attempting to reserve resources to load servable ",
@@ -395,6 +403,7 @@ absl::Status AspiredVersionsManager::TryLoad(Version& version) {
     if (!std::exchange(version.announced_loading, true)) PublishState(version, State::kLoading);
   }
   const absl::Status status = version.loader->Load();
+  for (auto& stage : version.loader->Stages()) stages->push_back(std::move(stage));
   if (!status.ok()) memory_.Release(id);
   return status;
 }

@@ -19,6 +19,7 @@
 #include "runtime/host/core_set.h"
 #include "runtime/host/pace.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/core/load_report.h"
 #include "serving/core/loader.h"
 #include "serving/core/memory_budget.h"
 #include "serving/core/name_hash.h"
@@ -88,6 +89,9 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
     absl::Duration slow_load = absl::Minutes(1);
     // Time between two checks of the health of loaded versions.
     absl::Duration health_interval = absl::Seconds(1);
+    // Told of each try to load a version when it has ended, before the state that follows from it
+    // is published. Must be quick, and must not call the manager. May be empty.
+    ReportLoad report_load;
     // Gives freed memory back to the system. Called after unloads, once for several of them, on a
     // thread of its own.
     std::function<void()> trim_memory;
@@ -166,7 +170,7 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   void End(Version& version, absl::Status health) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // These run on load and unload threads.
   void Load(Version& version) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status TryLoad(Version& version) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status TryLoad(Version& version, LoadStages* stages) ABSL_LOCKS_EXCLUDED(mu_);
   void Unload(Version& version) ABSL_LOCKS_EXCLUDED(mu_);
   // Tries versions again that did not fit into the memory limit. Called when memory was given back.
   void RetryRefused() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

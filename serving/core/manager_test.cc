@@ -75,6 +75,37 @@ TEST(AspiredVersionsManagerTest, RetriesUntilALoadSucceeds) {
   EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 LOADING", "1 AVAILABLE"));
 }
 
+TEST(AspiredVersionsManagerTest, ReportsEachTryBeforeTheStateThatFollowsFromIt) {
+  absl::Mutex mu;
+  std::vector<LoadReport> reports;
+  Fixture f({.max_load_retries = 1, .report_load = [&](const LoadReport& report) {
+               absl::MutexLock lock(&mu);
+               reports.push_back(report);
+             }});
+  f.FailLoadsOf("m", 1, absl::DataLossError("torn"));
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  f.Aspire("m", {2});
+  ASSERT_TRUE(f.WaitUntil("m", 2, State::kAvailable));
+
+  absl::MutexLock lock(&mu);
+  ASSERT_EQ(reports.size(), 3);
+  EXPECT_EQ(reports[0].id, (ServableId{"m", 1}));
+  EXPECT_EQ(reports[1].status, absl::DataLossError("torn"));
+  EXPECT_EQ(reports[2].id, (ServableId{"m", 2}));
+  EXPECT_TRUE(reports[2].status.ok());
+  for (const LoadReport& report : reports) {
+    absl::Duration sum;
+    std::vector<std::string> names;
+    for (const auto& [name, time] : report.stages) {
+      names.push_back(name);
+      sum += time;
+    }
+    EXPECT_THAT(names, ElementsAre("estimate", "make"));
+    EXPECT_LE(sum, report.time);
+  }
+}
+
 TEST(AspiredVersionsManagerTest, NegativeRetriesMeanOneTry) {
   Fixture f({.max_load_retries = -3});
   f.FailLoadsOf("m", 1, absl::InternalError("x"));

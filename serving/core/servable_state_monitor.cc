@@ -27,6 +27,11 @@ ServableStateMonitor::VersionStates ServableStateMonitor::StatesOf(absl::string_
   return it == states_.end() ? VersionStates() : it->second;
 }
 
+ServableStateMonitor::AllStates ServableStateMonitor::All() const {
+  absl::MutexLock lock(&mu_);
+  return states_;
+}
+
 uint64_t ServableStateMonitor::last_sequence() const {
   absl::MutexLock lock(&mu_);
   return last_sequence_;

@@ -33,6 +33,9 @@ class ServableStateMonitor {
   // served or not.
   VersionStates StatesOf(absl::string_view name) const;
 
+  // Returns the states of all versions of all names.
+  AllStates All() const;
+
   // Calls `condition` with the states, now and after each event, until it returns true; then
   // returns true. Returns false once the deadline has passed. `condition` must not call the
   // monitor.

@@ -286,6 +286,11 @@ absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
   return absl::NotFoundError(absl::StrCat(model.status().message(), "; ", WhatThereIs(spec.name)));
 }
 
+ModelServerConfig ServedModels::config() const {
+  absl::MutexLock lock(&config_mu_);
+  return config_.value_or(ModelServerConfig());
+}
+
 bool ServedModels::IsReady() const {
   if (stopped_) return false;
   absl::MutexLock lock(&config_mu_);

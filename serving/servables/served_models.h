@@ -76,6 +76,15 @@ class ServedModels {
 
   // Returns the states of all versions that this process has seen.
   const ServableStateMonitor& states() const { return monitor_; }
+  // Tells `callback` of every later change of a version's state; see ServableEventBus.
+  std::unique_ptr<ServableEventBus::Subscription> Subscribe(ServableEventBus::Callback callback) {
+    return bus_.Subscribe(std::move(callback));
+  }
+  // Returns the memory that versions are estimated to take, from before they are loaded until they
+  // have been unloaded.
+  std::map<ServableId, MemoryEstimate> MemoryInUse() const { return manager_.MemoryInUse(); }
+  // Returns the configuration that was applied last; an empty one before the first.
+  tensorflow::serving::ModelServerConfig config() const;
 
   // Returns true if a configuration was applied, each of its models has an available version, and
   // Stop() was not called.

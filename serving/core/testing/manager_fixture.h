@@ -53,6 +53,7 @@ class FakeLoader : public Loader {
     return MemoryEstimate{.mapped = faults_->memory};
   }
   absl::Status Load() override {
+    const absl::Time start = absl::Now();
     absl::Notification* hold = nullptr;
     absl::Status status;
     {
@@ -63,8 +64,10 @@ class FakeLoader : public Loader {
     }
     if (hold != nullptr) hold->WaitForNotification();
     if (status.ok()) model_ = std::make_unique<Model>(id_.version);
+    stages_ = {{"make", absl::Now() - start}};
     return status;
   }
+  LoadStages Stages() const override { return stages_; }
   void BeginDraining() override {
     Note("BeginDraining");
     if (faults_->on_draining != nullptr) faults_->on_draining();
@@ -89,6 +92,7 @@ class FakeLoader : public Loader {
   const ServableId id_;
   Faults* const faults_;
   std::unique_ptr<Model> model_;
+  LoadStages stages_;
 };
 
 // A manager without pauses, and what its bus tells.

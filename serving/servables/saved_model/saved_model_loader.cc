@@ -75,6 +75,7 @@ absl::StatusOr<MemoryEstimate> SavedModelLoader::EstimateMemory() {
 }
 
 absl::Status SavedModelLoader::Load() {
+  stages_.clear();
   if (options_->metrics != nullptr) shown_ = options_->metrics->Show(directory_);
   RETURN_IF_ERROR(CheckFormat(directory_));
   if (options_->make_run_wrapper != nullptr) {
@@ -85,7 +86,9 @@ absl::Status SavedModelLoader::Load() {
   if (options_->warm_up != nullptr) {
     std::vector<int64_t> likely_rows;
     if (run_wrapper_ != nullptr) likely_rows = run_wrapper_->LikelyRows();
+    const absl::Time start = absl::Now();
     status = options_->warm_up(directory_, *servable_, likely_rows);
+    stages_.emplace_back("warm_up", absl::Now() - start);
   }
   // The model is warm, and its runs hold what they read.
   ReleaseUnusedVariables(servable_->session().resources());
@@ -100,7 +103,7 @@ absl::Status SavedModelLoader::Load() {
 
 absl::Status SavedModelLoader::Health() const { return CheckMappings(directory_); }
 
-absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::LoadServable() const {
+absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::LoadServable() {
   const absl::Time start = absl::Now();
   absl::StatusOr<SavedModelBundle> bundle =
       LoadSavedModel(directory_, options_->tags, options_->session);
@@ -108,6 +111,7 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Load
     options_->metrics->RecordLoad(directory_, bundle, absl::Now() - start);
   }
   RETURN_IF_ERROR(bundle.status());
+  stages_ = bundle->stages;
 
   SavedModelServable::Options servable_options;
   servable_options.id = id_;

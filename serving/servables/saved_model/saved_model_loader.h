@@ -50,6 +50,8 @@ class SavedModelLoader : public Loader {
   // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format
   // before SavedModel; those of LoadSavedModel(), of warm-up and of batching's configuration.
   absl::Status Load() override;
+  // Those of LoadSavedModel(), and "warm_up".
+  LoadStages Stages() const override { return stages_; }
   void BeginDraining() override;
   void Unload() override;
   AnyServable servable() override;
@@ -57,7 +59,7 @@ class SavedModelLoader : public Loader {
   absl::Status Health() const override;
 
  private:
-  absl::StatusOr<std::unique_ptr<const SavedModelServable>> LoadServable() const;
+  absl::StatusOr<std::unique_ptr<const SavedModelServable>> LoadServable();
 
   const ServableId id_;
   const std::string directory_;
@@ -65,6 +67,7 @@ class SavedModelLoader : public Loader {
   std::unique_ptr<ShownPaths::Share> shown_;  // set by the first try to load
   std::shared_ptr<RunWrapper> run_wrapper_;   // of the servable; may be null
   std::unique_ptr<const SavedModelServable> servable_;
+  LoadStages stages_;
 };
 
 }  // namespace tessera::serving

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 constexpr char kHalfPlusTwo[] = "tests/data/tfserving/half_plus_two/00000123";
 
@@ -59,6 +60,20 @@ TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
   loader_->Unload();
 }
 
+TEST_F(SavedModelLoaderTest, TellsTheStagesOfALoadAsFarAsItCame) {
+  options_.warm_up = [](const std::string&, const Servable&, absl::Span<const int64_t>) {
+    return absl::InternalError("cold");
+  };
+  EXPECT_EQ(Load(kHalfPlusTwo), absl::InternalError("cold"));
+  std::vector<std::string> names;
+  for (const auto& [name, time] : loader_->Stages()) names.push_back(name);
+  EXPECT_THAT(names, IsSupersetOf({"read", "import", "compile"}));
+  EXPECT_EQ(names.back(), "warm_up");
+
+  EXPECT_FALSE(Load(directory_).ok());
+  EXPECT_THAT(loader_->Stages(), IsEmpty());
+}
+
 TEST_F(SavedModelLoaderTest, MetricsOfVersionsThatHaveGoneAreForgotten) {
   MetricsRegistry registry;
   RunMetrics metrics(&registry);
@@ -92,8 +107,9 @@ TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
   const std::string file = JoinPath(directory_, "a");
   EXPECT_EQ(SavedModelLoader({"m", 1}, file, options).EstimateMemory().status(),
             absl::FailedPreconditionError(file + "; Not a directory"));
-  EXPECT_TRUE(absl::IsNotFound(
-      SavedModelLoader({"m", 1}, JoinPath(directory_, "absent"), options).EstimateMemory().status()));
+  EXPECT_TRUE(absl::IsNotFound(SavedModelLoader({"m", 1}, JoinPath(directory_, "absent"), options)
+                                   .EstimateMemory()
+                                   .status()));
 }
 
 TEST_F(SavedModelLoaderTest, DirectoriesWithoutAModel) {
