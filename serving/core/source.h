@@ -27,7 +27,8 @@ struct ServableData {
   ServableId id;
   absl::StatusOr<T> data;
   // Identifies the state of the files that the version is made from: when they change, the number
-  // does. A version that failed to load is tried again when it is told with another revision.
+  // does. A version that failed to load is tried again when it is told with another revision. The
+  // number outlasts a restart: equal files have equal revisions in another process.
   uint64_t revision = 0;
 };
 

@@ -7,13 +7,13 @@
 #include <set>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/core/stable_hash.h"
 #include "serving/sources/version_folder.h"
 
 namespace tessera::serving {
@@ -154,7 +154,7 @@ void FileSystemSource::Poll() {
 std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
                                                            const std::string& path) {
   const VersionFolder folder = LookAtVersionFolder(path);
-  const uint64_t revision = absl::HashOf(path, folder.fingerprint);
+  const uint64_t revision = StableHash(folder.fingerprint, absl::string_view(path));
   const absl::Time now = absl::Now();
   const absl::Duration settle = options_.settle_time;
   if (options_.poll_interval <= absl::ZeroDuration()) return revision;

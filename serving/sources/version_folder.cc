@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "absl/hash/hash.h"
+#include "serving/core/stable_hash.h"
 
 namespace tessera::serving {
 namespace {
@@ -20,16 +20,22 @@ struct DirectoryCloser {
 };
 using Directory = std::unique_ptr<DIR, DirectoryCloser>;
 
-void Mix(uint64_t value, uint64_t* fingerprint) {
-  *fingerprint = absl::HashOf(*fingerprint, value);
-}
+void Mix(uint64_t value, uint64_t* fingerprint) { *fingerprint = StableHash(*fingerprint, value); }
 
 uint64_t HashOfFile(const struct stat& info) {
-  const bool is_directory = S_ISDIR(info.st_mode);
+  uint64_t hash = 0;
+  // The number of the device is left out, because a file system that is mounted anew may get
+  // another one.
+  Mix(info.st_ino, &hash);
+  Mix(info.st_mode, &hash);
+  Mix(info.st_uid, &hash);
+  Mix(info.st_gid, &hash);
   // The size and the time of a directory add nothing to what its entries tell.
-  return absl::HashOf(info.st_dev, info.st_ino, info.st_mode, info.st_uid, info.st_gid,
-                      is_directory ? 0 : info.st_size, is_directory ? 0 : info.st_mtim.tv_sec,
-                      is_directory ? 0 : info.st_mtim.tv_nsec);
+  if (S_ISDIR(info.st_mode)) return hash;
+  Mix(info.st_size, &hash);
+  Mix(info.st_mtim.tv_sec, &hash);
+  Mix(info.st_mtim.tv_nsec, &hash);
+  return hash;
 }
 
 // Returns the names of the entries, sorted, because their order on disk means nothing.
@@ -52,7 +58,7 @@ void LookInside(int fd, VersionFolder* folder) {
     return;
   }
   for (const std::string& name : Entries(directory.get())) {
-    Mix(absl::HashOf(name), &folder->fingerprint);
+    folder->fingerprint = StableHash(folder->fingerprint, absl::string_view(name));
     struct stat info;
     if (fstatat(dirfd(directory.get()), name.c_str(), &info, 0) != 0) {
       Mix(errno, &folder->fingerprint);

@@ -10,7 +10,8 @@ namespace tessera::serving {
 
 // The state of a directory, with everything in it, or of a file in its place.
 struct VersionFolder {
-  // Hash of the names, sizes, modification times, inodes and permissions of all entries.
+  // Hash of the names, sizes, modification times, inodes and permissions of all entries. The same
+  // in every process.
   uint64_t fingerprint = 0;
   // The last time at which anything in the directory was written, added, removed or given
   // attributes, by the clock of the file system.
