@@ -1,0 +1,26 @@
+// The block `rollout` of a model: its defaults, and what is refused.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/rollout.pb.h"
+
+namespace tessera::serving {
+
+// What is wrong with a block, and the field that it is about: "steps[1].share_percent".
+struct RolloutConfigError {
+  std::string field;
+  std::string message;  // a sentence without the field's name: "must be above 10, ..."
+};
+
+// Returns the first error of a block, nullopt if it can be followed. Shares must rise and be at
+// most 100; times, limits and numbers of requests must be in their ranges; a limit of drift needs
+// mirror_percent, and the sticky key must be a name that clients can send.
+std::optional<RolloutConfigError> CheckRolloutConfig(const RolloutConfig& config);
+
+// Returns a block that passed CheckRolloutConfig() with its defaults filled in. The last step of
+// the result has all traffic: where the block leaves that out, a step of no duration is added.
+RolloutConfig WithDefaults(RolloutConfig config);
+
+}  // namespace tessera::serving
