@@ -26,12 +26,96 @@ absl::Status Timed(HistogramFamily* family, absl::string_view model, absl::strin
   return absl::OkStatus();
 }
 
+std::vector<NamedOutput> OutputsOf(const ClassifyResult& result) {
+  std::vector<NamedOutput> outputs;
+  if (result.labels.has_value()) outputs.push_back({"classes", result.labels});
+  if (result.scores.has_value()) outputs.push_back({"scores", result.scores});
+  return outputs;
+}
+
+std::vector<NamedOutput> OutputsOf(const RegressResult& result) {
+  return {{"outputs", result.values}};
+}
+
+std::vector<NamedOutput> OutputsOf(absl::Span<const InferenceResult> results) {
+  std::vector<NamedOutput> outputs;
+  for (const InferenceResult& result : results) {
+    for (NamedOutput& output : std::visit([](const auto& r) { return OutputsOf(r); }, result)) {
+      outputs.push_back(std::move(output));
+    }
+  }
+  return outputs;
+}
+
+using Interest = TrafficRouter::Interest;
+
+Interest InterestIn(const TrafficRouter* router, const ModelHandle& model) {
+  return router == nullptr ? Interest::kNone : router->InterestIn(model.id());
+}
+
+// Runs `run`, and tells the router if that wants to know. `result` is what the run fills.
+template <typename Result, typename Run>
+absl::Status Observed(TrafficRouter* router, const ModelHandle& model, absl::string_view signature,
+                      const Result& result, Run&& run) {
+  if (InterestIn(router, model) == Interest::kNone) [[likely]]
+    return run();
+  const absl::Time start = absl::Now();
+  const absl::Status status = run();
+  const absl::Duration latency = absl::Now() - start;
+  std::vector<NamedOutput> outputs;
+  if (status.ok()) outputs = OutputsOf(result);
+  router->Observe({.id = model.id(),
+                   .signature_name = signature,
+                   .input_names = {},
+                   .inputs = {},
+                   .output_filter = {},
+                   .status = status,
+                   .latency = latency,
+                   .outputs = outputs});
+  return status;
+}
+
+// Runs a Predict that the router wants to know of. `run` takes a request.
+template <typename Run>
+absl::Status ObservedPredict(TrafficRouter* router, Interest interest, const ModelHandle& model,
+                             const PredictRequest& request, const PredictResult& result,
+                             Run&& run) {
+  std::vector<Tensor> inputs;
+  size_t num_decoded = 0;
+  auto kept_input = [&](size_t i) -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor tensor, request.input(i));
+    inputs.resize(request.input_names.size());
+    inputs[i] = tensor;
+    ++num_decoded;
+    return tensor;
+  };
+  const PredictRequest keeping{.signature_name = request.signature_name,
+                               .input_names = request.input_names,
+                               .input = kept_input,
+                               .output_filter = request.output_filter};
+  const absl::Time start = absl::Now();
+  const absl::Status status = run(interest == Interest::kAnswersAndInputs ? keeping : request);
+  const absl::Duration latency = absl::Now() - start;
+  if (num_decoded < request.input_names.size()) inputs.clear();
+  router->Observe({.id = model.id(),
+                   .signature_name = request.signature_name,
+                   .input_names = request.input_names,
+                   .inputs = inputs,
+                   .output_filter = request.output_filter,
+                   .status = status,
+                   .latency = latency,
+                   .outputs = status.ok() ? absl::MakeConstSpan(result.outputs)
+                                          : absl::Span<const NamedOutput>()});
+  return status;
+}
+
 }  // namespace
 
 RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer)
     : models_(models),
       metrics_(metrics),
       pacer_(pacer),
+      router_(models->router()),
       request_count_(
           metrics->AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})),
       request_latency_(metrics->AddHistogram("/tensorflow/serving/request_latency",
@@ -49,13 +133,21 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, P
 
 RequestHandler::~RequestHandler() = default;
 
-absl::StatusOr<ModelHandle> RequestHandler::FindModel(const ModelSpec& spec) const {
+absl::StatusOr<ModelHandle> RequestHandler::FindModel(const ModelSpec& spec,
+                                                      RoutingKeys keys) const {
+  pacer_->NoteRequest();
+  return models_->Acquire(spec, keys);
+}
+
+absl::StatusOr<ModelHandle> RequestHandler::FindDescribedModel(const ModelSpec& spec) const {
   pacer_->NoteRequest();
   return models_->Acquire(spec);
 }
 
-absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const InferenceTask> tasks) const {
-  ASSIGN_OR_RETURN(ModelHandle model, FindModel(tasks.empty() ? ModelSpec() : tasks[0].model));
+absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const InferenceTask> tasks,
+                                                      RoutingKeys keys) const {
+  ASSIGN_OR_RETURN(ModelHandle model,
+                   FindModel(tasks.empty() ? ModelSpec() : tasks[0].model, keys));
   const absl::string_view name = tasks[0].model.name;
   for (const InferenceTask& task : tasks) {
     if (task.model.name.empty()) {
@@ -73,20 +165,30 @@ absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const Inference
 
 absl::Status RequestHandler::Predict(const ModelHandle& model, const PredictRequest& request,
                                      const CallOptions& options, PredictResult* result) const {
-  return Timed(runtime_latency_, model.id().name, "Predict",
-               [&] { return model->Predict(request, options, result); });
+  auto run = [&](const PredictRequest& request) {
+    return Timed(runtime_latency_, model.id().name, "Predict",
+                 [&] { return model->Predict(request, options, result); });
+  };
+  const Interest interest = InterestIn(router_, model);
+  if (interest == Interest::kNone) [[likely]]
+    return run(request);
+  return ObservedPredict(router_, interest, model, request, *result, run);
 }
 
 absl::Status RequestHandler::Classify(const ModelHandle& model, const ExamplesRequest& request,
                                       const CallOptions& options, ClassifyResult* result) const {
-  return Timed(runtime_latency_, model.id().name, "Classify",
-               [&] { return model->Classify(request, options, result); });
+  return Observed(router_, model, request.signature_name, *result, [&] {
+    return Timed(runtime_latency_, model.id().name, "Classify",
+                 [&] { return model->Classify(request, options, result); });
+  });
 }
 
 absl::Status RequestHandler::Regress(const ModelHandle& model, const ExamplesRequest& request,
                                      const CallOptions& options, RegressResult* result) const {
-  return Timed(runtime_latency_, model.id().name, "Regress",
-               [&] { return model->Regress(request, options, result); });
+  return Observed(router_, model, request.signature_name, *result, [&] {
+    return Timed(runtime_latency_, model.id().name, "Regress",
+                 [&] { return model->Regress(request, options, result); });
+  });
 }
 
 absl::Status RequestHandler::MultiInference(const ModelHandle& model,
@@ -100,7 +202,9 @@ absl::Status RequestHandler::MultiInference(const ModelHandle& model,
     num_examples = tensor.num_elements();
     return tensor;
   };
-  RETURN_IF_ERROR(model->MultiInference(tasks, counted, options, results));
+  RETURN_IF_ERROR(Observed(router_, model, "", *results, [&] {
+    return model->MultiInference(tasks, counted, options, results);
+  }));
   const std::string& name = model.id().name;
   example_counts_->Get({name}).Record(static_cast<double>(num_examples));
   example_count_total_->Get({name}).Increment(num_examples);

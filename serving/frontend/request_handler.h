@@ -19,6 +19,7 @@
 #include "serving/core/servable_state.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/servable.h"
+#include "serving/servables/traffic_router.h"
 
 namespace tensorflow::serving {
 class ModelServerConfig;
@@ -38,15 +39,20 @@ class RequestHandler {
   RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer);
   ~RequestHandler();
 
-  // Finds the version that `spec` names now. A request does this once, keeps the handle until its
-  // answer is written, because names in results are the model's, and passes it to the calls below.
-  // Errors: INVALID_ARGUMENT without a name or for an unknown label; NOT_FOUND "Servable not found
-  // for request: ..." if no such version is available; UNAVAILABLE for labels before any
-  // configuration was applied.
-  absl::StatusOr<ModelHandle> FindModel(const ModelSpec& spec) const;
+  // Finds the version that `spec` names now, or, if it names none, the one that a request with
+  // these keys goes to. A request does this once, keeps the handle until its answer is written,
+  // because names in results are the model's, and passes it to the calls below. Errors:
+  // INVALID_ARGUMENT without a name or for an unknown label; NOT_FOUND "Servable not found for
+  // request: ..." if no such version is available; UNAVAILABLE for labels before any configuration
+  // was applied.
+  absl::StatusOr<ModelHandle> FindModel(const ModelSpec& spec, RoutingKeys keys) const;
   // Finds the model of the first task. Errors: as above; INVALID_ARGUMENT for tasks of different
   // models.
-  absl::StatusOr<ModelHandle> FindModel(absl::Span<const InferenceTask> tasks) const;
+  absl::StatusOr<ModelHandle> FindModel(absl::Span<const InferenceTask> tasks,
+                                        RoutingKeys keys) const;
+  // Finds the version that is described to whoever asks about a model without naming a version: the
+  // stable one. Errors: as above.
+  absl::StatusOr<ModelHandle> FindDescribedModel(const ModelSpec& spec) const;
 
   // Ask a model that was found, and record what it took. Errors: see Servable.
   absl::Status Predict(const ModelHandle& model, const PredictRequest& request,
@@ -87,6 +93,7 @@ class RequestHandler {
   ServedModels* const models_;
   MetricsRegistry* const metrics_;
   Pacer* const pacer_;
+  TrafficRouter* const router_;  // null without rollouts
   CounterFamily* const request_count_;
   HistogramFamily* const request_latency_;
   HistogramFamily* const runtime_latency_;

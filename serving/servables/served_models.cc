@@ -41,6 +41,26 @@ std::set<std::string> Keys(const std::map<std::string, Value>& map) {
   return keys;
 }
 
+// Makes the source tell a gate all versions of the models whose versions it chooses.
+absl::Status LetGateChoose(const ModelServerConfig& config, const VersionGate* gate,
+                           std::vector<MonitoredServable>* servables) {
+  if (gate == nullptr) return absl::OkStatus();
+  for (const ModelConfig& model : config.model_config_list().config()) {
+    if (!gate->Chooses(model.name())) continue;
+    const auto& policy = model.model_version_policy();
+    if (policy.has_all() || policy.has_specific() || policy.latest().num_versions() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("model ", model.name(),
+                       " has a rollout, which chooses the versions to load; remove its "
+                       "model_version_policy or its rollout"));
+    }
+  }
+  for (MonitoredServable& servable : *servables) {
+    if (gate->Chooses(servable.name)) servable.versions.kind = VersionChoice::Kind::kAll;
+  }
+  return absl::OkStatus();
+}
+
 bool IsCancelled(const CallOptions& options) {
   return options.cancellation != nullptr && options.cancellation->IsCancelled();
 }
@@ -75,15 +95,28 @@ ServedModels::ServedModels(Options options)
         return MakeLoader(id, directory);
       }),
       source_(options_.source),
+      gate_subscription_(options_.gate == nullptr
+                             ? nullptr
+                             : bus_.Subscribe([gate = options_.gate](const ServableState& state) {
+                                 gate->NoteState(state);
+                               })),
       memory_metric_(
           options_.metrics == nullptr
               ? nullptr
               : CollectVersionMemory([this] { return manager_.MemoryInUse(); }, options_.metrics)) {
   adapter_.ConnectTo(&manager_);
-  source_.ConnectTo(&adapter_);
+  if (options_.gate == nullptr) {
+    source_.ConnectTo(&adapter_);
+  } else {
+    source_.ConnectTo(options_.gate);
+    options_.gate->ConnectTo(&adapter_);
+  }
 }
 
-ServedModels::~ServedModels() { Stop(); }
+ServedModels::~ServedModels() {
+  Stop();
+  if (options_.gate != nullptr) options_.gate->Disconnect();
+}
 
 void ServedModels::Stop() {
   stopped_ = true;
@@ -138,6 +171,8 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   // A file with only comments changes nothing. It may be filled later.
   if (config.config_case() == ModelServerConfig::CONFIG_NOT_SET) return absl::OkStatus();
   RETURN_IF_ERROR(CheckLabels(config));
+  std::vector<MonitoredServable> servables = MonitoredServables(config);
+  RETURN_IF_ERROR(LetGateChoose(config, options_.gate, &servables));
 
   std::map<std::string, std::string> platform_of;
   for (const ModelConfig& model : config.model_config_list().config()) {
@@ -155,7 +190,7 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
     for (const auto& [name, platform] : platform_of) platform_of_[name] = platform;
   }
   const uint64_t last_event = monitor_.last_sequence();
-  source_.SetServables(MonitoredServables(config));
+  source_.SetServables(std::move(servables));
   {
     absl::MutexLock lock(&config_mu_);
     platform_of_ = std::move(platform_of);
@@ -250,6 +285,14 @@ std::string ServedModels::WhatThereIs(absl::string_view model) const {
 
 absl::StatusOr<int64_t> ServedModels::VersionOfLabel(absl::string_view model,
                                                      absl::string_view label) const {
+  if (options_.router != nullptr) {
+    if (const auto version = options_.router->VersionOfLabel(model, label)) return *version;
+  }
+  return ConfiguredLabel(model, label);
+}
+
+absl::StatusOr<int64_t> ServedModels::ConfiguredLabel(absl::string_view model,
+                                                      absl::string_view label) const {
   return labels_.Read([&](const Labels* labels) -> absl::StatusOr<int64_t> {
     if (labels == nullptr) {
       return absl::UnavailableError(absl::StrCat("Model labels does not init yet.", label));
@@ -265,7 +308,27 @@ absl::StatusOr<int64_t> ServedModels::VersionOfLabel(absl::string_view model,
   });
 }
 
+absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec, RoutingKeys keys) const {
+  if (IsRouted(spec)) [[unlikely]] {
+    ModelHandle model = AcquireRouted(spec.name, options_.router->Choose(spec.name, keys));
+    if (model) return model;
+  }
+  return Acquire(spec);
+}
+
+ModelHandle ServedModels::AcquireRouted(absl::string_view model,
+                                        std::optional<int64_t> version) const {
+  if (!version) return {};
+  auto acquired = manager_.Acquire<const Servable>({.name = model, .version = version});
+  return acquired.ok() ? *std::move(acquired) : ModelHandle();
+}
+
 absl::StatusOr<ModelHandle> ServedModels::Acquire(const ModelSpec& spec) const {
+  if (IsRouted(spec)) [[unlikely]] {
+    ModelHandle model =
+        AcquireRouted(spec.name, options_.router->VersionOfLabel(spec.name, kStableLabel));
+    if (model) return model;
+  }
   if (spec.name.empty()) {
     return absl::InvalidArgumentError("ModelSpec has no name specified.");
   }

@@ -26,8 +26,10 @@
 #include "serving/core/servable_state_monitor.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/servable.h"
+#include "serving/servables/traffic_router.h"
 #include "serving/servables/version_metrics.h"
 #include "serving/sources/file_system_source.h"
+#include "serving/sources/version_gate.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 
 namespace tessera::serving {
@@ -53,6 +55,10 @@ class ServedModels {
     std::map<std::string, LoaderFactory> platforms;
     // Where versions are counted. May be null. Must outlive this object.
     MetricsRegistry* metrics = nullptr;
+    // Holds versions back, and chooses the version of a request. Null: the versions that the
+    // configuration names are loaded, and the highest one answers. Both must outlive this object.
+    VersionGate* gate = nullptr;
+    TrafficRouter* router = nullptr;
   };
 
   explicit ServedModels(Options options);
@@ -64,15 +70,23 @@ class ServedModels {
   // failed. Calls wait for each other: a call that gives up before its turn has applied nothing. A
   // call that gives up waiting for models leaves the configuration applied.
   // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, an unsupported
-  // platform or request logging; FAILED_PRECONDITION for a label to a version that is not available
+  // platform or request logging, or a version policy for a model whose versions the gate chooses;
+  // FAILED_PRECONDITION for a label to a version that is not available
   // or for a custom configuration; UNKNOWN "N servable(s) did not become available: ..." if new
   // models failed, the others being served; DEADLINE_EXCEEDED or CANCELLED if the options end
   // either wait; CANCELLED after Stop().
   absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
                            const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
 
-  // Returns the version that the spec names. Errors: see RequestHandler::FindModel().
+  // Returns the version that the spec names. If it names none, returns the version that the router
+  // draws for a request with these keys. Errors: see RequestHandler::FindModel().
+  absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec, RoutingKeys keys) const;
+  // Returns the version that the spec names. If it names none, returns the router's stable one. For
+  // what is no part of the traffic.
   absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec) const;
+
+  // Null if there is none.
+  TrafficRouter* router() const { return options_.router; }
 
   // Returns the states of all versions that this process has seen.
   const ServableStateMonitor& states() const { return monitor_; }
@@ -115,6 +129,14 @@ class ServedModels {
   // Describes the versions of a model, for the message that a version is not available.
   std::string WhatThereIs(absl::string_view model) const;
   absl::StatusOr<int64_t> VersionOfLabel(absl::string_view model, absl::string_view label) const;
+  absl::StatusOr<int64_t> ConfiguredLabel(absl::string_view model, absl::string_view label) const;
+  // Whether the router chooses the version for a spec.
+  bool IsRouted(const ModelSpec& spec) const {
+    return options_.router != nullptr && !spec.version && !spec.label;
+  }
+  // Returns a handle to a version that the router chose, or nothing if there is none or it has
+  // gone.
+  ModelHandle AcquireRouted(absl::string_view model, std::optional<int64_t> version) const;
 
   const Options options_;
   ServableEventBus bus_;
@@ -134,7 +156,8 @@ class ServedModels {
   AspiredVersionsManager manager_;
   LoaderAdapter<std::string> adapter_;
   FileSystemSource source_;
-  const std::unique_ptr<MetricsRegistry::Collection> memory_metric_;  // may be null
+  const std::unique_ptr<ServableEventBus::Subscription> gate_subscription_;  // may be null
+  const std::unique_ptr<MetricsRegistry::Collection> memory_metric_;         // may be null
 };
 
 }  // namespace tessera::serving

@@ -21,6 +21,10 @@ namespace tessera::serving {
 // none.
 using RoutingKeys = absl::FunctionRef<std::optional<absl::string_view>(absl::string_view name)>;
 
+// The labels that follow a rollout.
+inline constexpr absl::string_view kStableLabel = "stable";
+inline constexpr absl::string_view kCanaryLabel = "canary";
+
 // Thread-safe. The calls are made for each request and take no lock.
 class TrafficRouter {
  public:
@@ -32,20 +36,25 @@ class TrafficRouter {
   // acquired; the caller then takes the highest that is available.
   virtual std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const = 0;
 
-  // Returns the version of a label that follows the rollout, "stable" or "canary"; nullopt for
-  // every other label, and for models without a rollout. "canary" is the stable version while
-  // nothing is tried.
+  // Returns the version of a label that follows the rollout, kStableLabel or kCanaryLabel; nullopt
+  // for every other label, and for models without a rollout. kCanaryLabel is the stable version
+  // while no candidate is loaded.
   virtual std::optional<int64_t> VersionOfLabel(absl::string_view model,
                                                 absl::string_view label) const = 0;
 
-  // Whether anything is measured of this version, so that the caller takes the trouble of calling
-  // Observe(). False for models without a rollout.
-  virtual bool Observes(const ServableId& id) const = 0;
+  // What Observe() is to be told of a version's answers, so that the caller takes that trouble only
+  // where somebody looks at them.
+  enum class Interest {
+    kNone,              // nothing; so for models without a rollout
+    kAnswers,           // how requests were answered
+    kAnswersAndInputs,  // the inputs of Predict as well, because some are mirrored
+  };
+  virtual Interest InterestIn(const ServableId& id) const = 0;
 
   // Tells how a version answered a request, after its run and before the answer is written.
-  // `result` is empty unless `status` is OK. A Predict of the stable version may be copied for the
-  // candidate here; `inputs` are its tensors in the order of the request's names, or empty if the
-  // request failed before they were decoded.
+  // `outputs` is empty unless `status` is OK. A Predict of the stable version may be copied for the
+  // candidate here; `inputs` are its tensors in the order of `input_names`. They are empty if the
+  // request failed before they were decoded, if nobody asked for them, and for other methods.
   struct Answer {
     const ServableId& id;
     absl::string_view signature_name;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
@@ -31,6 +32,14 @@ absl::Status NotThisMessage(absl::string_view type_name) {
 }
 
 GrpcCall::GrpcCall(const grpc::CallbackServerContext* context)
-    : start_(absl::Now()), deadline_(ToTime(context->deadline())) {}
+    : context_(context), start_(absl::Now()), deadline_(ToTime(context->deadline())) {}
+
+std::optional<absl::string_view> GrpcCall::Metadata(absl::string_view name) const {
+  // Names arrive in lower case, as HTTP/2 demands.
+  const std::string key = absl::AsciiStrToLower(name);
+  const auto entry = context_->client_metadata().find(key);
+  if (entry == context_->client_metadata().end()) return std::nullopt;
+  return absl::string_view(entry->second.data(), entry->second.size());
+}
 
 }  // namespace tessera::serving

@@ -63,7 +63,8 @@ void PredictionService::Dispatch(Call* call, absl::string_view api) {
     call->Reply(status);
   };
   if (!call->has_model_spec()) return finish(absl::InvalidArgumentError("Missing ModelSpec"));
-  absl::StatusOr<ModelHandle> found = handler_->FindModel(spec);
+  const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
+  absl::StatusOr<ModelHandle> found = handler_->FindModel(spec, keys);
   if (!found.ok()) return finish(found.status());
   const bool runs_here =
       call->is_small() && (*found)->TypicalRunTime(spec.signature_name) < kInlineRunTime;
@@ -151,20 +152,22 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                tensorflow::serving::MultiInferenceResponse>(context, response);
   if (!call->Read(*request)) return call;
   // The run time of several signatures together is not known, so a thread of the pool runs them.
-  pool_->Schedule(
-      [this, call] { call->Reply(Answer(call->request, call->options(), &call->response)); });
+  pool_->Schedule([this, call] {
+    const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
+    call->Reply(Answer(call->request, keys, call->options(), &call->response));
+  });
   return call;
 }
 
 absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,
-                                       const CallOptions& options,
+                                       RoutingKeys keys, const CallOptions& options,
                                        tensorflow::serving::MultiInferenceResponse* response) {
   std::vector<InferenceTask> tasks;
   for (const auto& task : request.tasks()) {
     tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
   }
   auto examples = [&] { return ExamplesFromInput(request.input()); };
-  ASSIGN_OR_RETURN(const ModelHandle model, handler_->FindModel(tasks));
+  ASSIGN_OR_RETURN(const ModelHandle model, handler_->FindModel(tasks, keys));
   std::vector<InferenceResult> results;
   RETURN_IF_ERROR(handler_->MultiInference(model, tasks, examples, options, &results));
   for (const InferenceResult& answer : results) {
@@ -197,7 +200,7 @@ absl::Status PredictionService::Answer(
     return absl::InvalidArgumentError(absl::StrCat("Metadata field ", field, " is not supported"));
   }
   ASSIGN_OR_RETURN(const ModelHandle model,
-                   handler_->FindModel(ViewModelSpec(request.model_spec())));
+                   handler_->FindDescribedModel(ViewModelSpec(request.model_spec())));
   FillModelSpec(model.id(), /*signature_name=*/"", response->mutable_model_spec());
   tensorflow::serving::SignatureDefMap signatures;
   model->FillSignatureDefs(&signatures);

@@ -68,7 +68,7 @@ class PredictionService final : public PredictionServiceMethods {
   absl::Status Answer(RegressCall& call, const ModelHandle& model);
   absl::Status Answer(const tensorflow::serving::GetModelMetadataRequest& request,
                       tensorflow::serving::GetModelMetadataResponse* response) const;
-  absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
+  absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request, RoutingKeys keys,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);
 

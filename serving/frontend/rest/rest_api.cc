@@ -194,11 +194,20 @@ absl::Status RestApi::Decode(Call& call) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ModelHandle> RestApi::FindModel(const Call& call) const {
+  const auto keys = [&](absl::string_view name) -> std::optional<absl::string_view> {
+    const absl::string_view value = call.request.Header(name);
+    if (value.empty()) return std::nullopt;
+    return value;
+  };
+  return handler_->FindModel(call.spec(), keys);
+}
+
 absl::Status RestApi::DecodePredict(Call& call) const {
   const auto find_inputs =
       [&](absl::string_view name) -> absl::StatusOr<absl::Span<const InputType>> {
     if (!call.model) {
-      ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.spec()));
+      ASSIGN_OR_RETURN(call.model, FindModel(call));
     }
     const ModelInfo& info = call.model->info();
     const SignatureInfo* signature = info.FindSignature(name);
@@ -218,7 +227,7 @@ absl::Status RestApi::DecodePredict(Call& call) const {
 
 absl::Status RestApi::DecodeExamples(Call& call) const {
   RETURN_IF_ERROR(DecodeExamplesBody(call.request.body, &call.examples));
-  ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.spec()));
+  ASSIGN_OR_RETURN(call.model, FindModel(call));
   return absl::OkStatus();
 }
 
@@ -283,7 +292,7 @@ absl::Status RestApi::DescribeModel(const Call& call, std::string* body) const {
     return AppendModelStatus(states, body);
   }
   ASSIGN_OR_RETURN(const ModelHandle model,
-                   handler_->FindModel(
+                   handler_->FindDescribedModel(
                        {.name = target.model, .version = target.version, .label = target.label}));
   tensorflow::serving::SignatureDefMap signatures;
   model->FillSignatureDefs(&signatures);

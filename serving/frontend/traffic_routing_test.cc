@@ -1,0 +1,203 @@
+// How requests of both protocols reach a TrafficRouter, and what it is told of their answers.
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "runtime/host/pace.h"
+#include "serving/frontend/grpc/grpc_server.h"
+#include "serving/frontend/http/testing/http_client.h"
+#include "serving/frontend/request_handler.h"
+#include "serving/frontend/rest/rest_server.h"
+#include "serving/servables/saved_model/testing/linear_session.h"
+#include "serving/servables/served_models.h"
+#include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace fs = std::filesystem;
+namespace tfs = tensorflow::serving;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Sends clients whose entry "user" is "eager" to version 2 of model `m`, and all others to 1. Keeps
+// what it is told.
+class TestRouter : public TrafficRouter {
+ public:
+  std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const override {
+    if (model != "m") return std::nullopt;
+    return keys("User") == "eager" ? eager_version : 1;
+  }
+  std::optional<int64_t> VersionOfLabel(absl::string_view, absl::string_view label) const override {
+    if (label == kStableLabel) return 1;
+    return label == kCanaryLabel ? std::optional<int64_t>(2) : std::nullopt;
+  }
+  Interest InterestIn(const ServableId&) const override { return interest; }
+  void Observe(const Answer& answer) override {
+    EXPECT_GT(answer.latency, absl::ZeroDuration());
+    EXPECT_TRUE(answer.inputs.empty() || answer.inputs.size() == answer.input_names.size());
+    std::string line = absl::StrCat(answer.id.version, " ", answer.signature_name, " ",
+                                    absl::StatusCodeToString(answer.status.code()));
+    for (size_t i = 0; i < answer.inputs.size(); ++i) {
+      absl::StrAppend(&line, " ", answer.input_names[i], "=", answer.inputs[i].flat<float>()[0]);
+    }
+    absl::StrAppend(&line, " ->");
+    for (const NamedOutput& output : answer.outputs) absl::StrAppend(&line, " ", output.name);
+    absl::MutexLock lock(&mu);
+    told.push_back(line);
+  }
+
+  int64_t eager_version = 2;
+  Interest interest = Interest::kNone;
+  absl::Mutex mu;
+  std::vector<std::string> told;
+};
+
+class TrafficRoutingTest : public ::testing::Test {
+ protected:
+  TrafficRoutingTest() {
+    std::string pattern = "/tmp/route_XXXXXX";  // the path of a Unix socket must be short
+    root_ = mkdtemp(pattern.data());
+    for (const char* version : {"1", "2", "3"}) fs::create_directories(root_ / "m" / version);
+    ServedModels::Options options;
+    options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
+    options.platforms["tensorflow"] =
+        [this](const ServableId&,
+               const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
+      return std::make_unique<LinearLoader>(directory, &log_);
+    };
+    options.router = &router_;
+    models_ = std::make_unique<ServedModels>(options);
+    tfs::ModelServerConfig config;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("model_config_list { config { name: 'm' base_path: '", (root_ / "m").string(),
+                     "' model_platform: 'tensorflow' model_version_policy { all {} } } }"),
+        &config));
+    EXPECT_TRUE(models_->ApplyConfig(config).ok());
+    for (const int64_t version : {1, 2, 3}) {
+      while (!models_->Acquire({.name = "m", .version = version}).ok()) {
+        absl::SleepFor(absl::Milliseconds(1));
+      }
+    }
+    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
+    GrpcServer::Options grpc;
+    grpc.socket_path = (root_ / "socket").string();
+    grpc_ = *GrpcServer::Start(grpc, handler_.get());
+    rest_ = *RestServer::Start({}, handler_.get());
+    stub_ = tfs::PredictionService::NewStub(
+        grpc::CreateChannel("unix:" + grpc.socket_path, grpc::InsecureChannelCredentials()));
+  }
+  ~TrafficRoutingTest() override {
+    stub_.reset();
+    rest_.reset();
+    grpc_.reset();
+    handler_.reset();
+    models_.reset();
+    fs::remove_all(root_);
+  }
+
+  // Predicts by gRPC. Returns the version that answered; 0 after an error.
+  int64_t Predict(const std::string& spec, const std::string& user = "", float x = 4) {
+    tfs::PredictRequest request;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("model_spec { name: 'm' ", spec,
+                     " } inputs { key: 'x' value { dtype: DT_FLOAT tensor_shape { dim { size: 1 } }"
+                     " float_val: ",
+                     x, " } }"),
+        &request));
+    grpc::ClientContext context;
+    if (!user.empty()) context.AddMetadata("user", user);
+    tfs::PredictResponse response;
+    return stub_->Predict(&context, request, &response).ok()
+               ? response.model_spec().version().value()
+               : 0;
+  }
+  HttpTestClient::Reply Post(const std::string& target, const std::string& body,
+                             const std::string& headers = "") {
+    HttpTestClient client(rest_->port());
+    return client.Ask("POST", target, body, headers).value_or(HttpTestClient::Reply());
+  }
+  // The lines since the last call.
+  std::vector<std::string> Told() {
+    absl::MutexLock lock(&router_.mu);
+    return std::exchange(router_.told, {});
+  }
+
+  fs::path root_;
+  LinearSessionLog log_;
+  TestRouter router_;
+  MetricsRegistry metrics_;
+  Pacer pacer_;
+  std::unique_ptr<ServedModels> models_;
+  std::unique_ptr<RequestHandler> handler_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<RestServer> rest_;
+  std::unique_ptr<tfs::PredictionService::Stub> stub_;
+};
+
+TEST_F(TrafficRoutingTest, RequestsWithoutAVersionGoWhereTheRouterSends) {
+  EXPECT_EQ(Predict(""), 1) << "version 3 is the highest";
+  EXPECT_EQ(Predict("", "somebody"), 1);
+  EXPECT_EQ(Predict("", "eager"), 2);
+  EXPECT_EQ(Predict("version { value: 3 }", "eager"), 3);
+  EXPECT_EQ(Predict("version_label: 'stable'", "eager"), 1);
+  EXPECT_EQ(Predict("version_label: 'canary'"), 2);
+  EXPECT_EQ(Predict("version_label: 'other'"), 0);
+}
+
+TEST_F(TrafficRoutingTest, AVersionThatHasGoneIsAnsweredByTheStableOne) {
+  router_.eager_version = 9;
+  EXPECT_EQ(Predict("", "eager"), 1);
+}
+
+TEST_F(TrafficRoutingTest, MetadataAreThoseOfTheStableVersion) {
+  tfs::GetModelMetadataRequest request;
+  request.mutable_model_spec()->set_name("m");
+  request.add_metadata_field("signature_def");
+  grpc::ClientContext context;
+  context.AddMetadata("user", "eager");
+  tfs::GetModelMetadataResponse response;
+  ASSERT_TRUE(stub_->GetModelMetadata(&context, request, &response).ok());
+  EXPECT_EQ(response.model_spec().version().value(), 1);
+}
+
+TEST_F(TrafficRoutingTest, TheRouterIsToldOfAnswersOnlyIfItWants) {
+  EXPECT_EQ(Predict(""), 1);
+  EXPECT_THAT(Told(), IsEmpty());
+  router_.interest = TrafficRouter::Interest::kAnswers;
+  EXPECT_EQ(Predict("", "eager"), 2);
+  EXPECT_THAT(Told(), ElementsAre("2  OK -> y z"));
+  router_.interest = TrafficRouter::Interest::kAnswersAndInputs;
+  EXPECT_EQ(Predict("signature_name: 'serving_default'", "", 7), 1);
+  EXPECT_THAT(Told(), ElementsAre("1 serving_default OK x=7 -> y z"));
+  EXPECT_EQ(Predict("signature_name: 'absent'"), 0);
+  EXPECT_THAT(Told(), ElementsAre("1 absent FAILED_PRECONDITION ->"));
+}
+
+TEST_F(TrafficRoutingTest, HeadersOfRestRequestsAreKeysToo) {
+  router_.interest = TrafficRouter::Interest::kAnswersAndInputs;
+  const std::string body = R"({"instances": [4]})";
+  EXPECT_EQ(Post("/v1/models/m:predict", body).status, 200);
+  EXPECT_EQ(Post("/v1/models/m:predict", body, "uSER: eager\r\n").status, 200);
+  EXPECT_EQ(Post("/v1/models/m/labels/canary:predict", body).status, 200);
+  EXPECT_EQ(Post("/v1/models/m:classify", R"({"signature_name": "classify", "examples": [{}]})",
+                 "user: eager\r\n")
+                .status,
+            200);
+  EXPECT_EQ(
+      Post("/v1/models/m:regress", R"({"signature_name": "regress", "examples": [{}]})").status,
+      200);
+  EXPECT_THAT(Told(), ElementsAre("1  OK x=4 -> y z", "2  OK x=4 -> y z", "2  OK x=4 -> y z",
+                                  "2 classify OK -> classes scores", "1 regress OK -> outputs"));
+}
+
+}  // namespace
+}  // namespace tessera::serving
