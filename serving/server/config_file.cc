@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "serving/rollout/rollout_config.h"
+#include "serving/servables/traffic_router.h"
 #include "serving/server/server_options.h"
 #include "serving/server/yaml_proto.h"
 
@@ -16,8 +20,67 @@ namespace {
 constexpr char kModels[] = "models";
 constexpr char kBatching[] = "batching";
 constexpr char kMode[] = "mode";
+constexpr char kRollout[] = "rollout";
 constexpr char kMonitoring[] = "monitoring";
 constexpr char kSsl[] = "ssl";
+
+// Returns the node that a path of fields leads to, "steps[1].share_percent", or the last one on the
+// way that is there.
+YAML::Node Descend(YAML::Node node, absl::string_view field) {
+  for (absl::string_view part : absl::StrSplit(field, absl::ByAnyChar(".[]"), absl::SkipEmpty())) {
+    const YAML::Node& parent = node;
+    size_t index;
+    const bool is_index = parent.IsSequence() && absl::SimpleAtoi(part, &index);
+    const YAML::Node child = is_index ? parent[index] : parent[std::string(part)];
+    if (!child) break;
+    node.reset(child);
+  }
+  return node;
+}
+
+// Checks what a model with a rollout leaves to it.
+absl::Status CheckModelOfRollout(const std::string& path, const YAML::Node& node,
+                                 const tensorflow::serving::ModelConfig& model) {
+  const auto& policy = model.model_version_policy();
+  if (policy.has_all() || policy.has_specific() || policy.latest().num_versions() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(YamlPlace(path, node["model_version_policy"]), ": model '", model.name(),
+                     "' has a rollout, which chooses the versions to load: the stable one, the "
+                     "candidate and the previous one. Remove model_version_policy or rollout"));
+  }
+  for (const absl::string_view label : {kStableLabel, kCanaryLabel}) {
+    if (!model.version_labels().contains(std::string(label))) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        YamlPlace(path, node["version_labels"][std::string(label)]), ": the label '", label,
+        "' of model '", model.name(), "' follows its rollout; give the version another label"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadRollout(const std::string& path, const std::string& context,
+                         const YAML::Node& node, RolloutConfig* config) {
+  // `rollout:` alone has all defaults.
+  if (node.IsNull()) return absl::OkStatus();
+  RETURN_IF_ERROR(YamlToProto(path, context, node, config));
+  const std::optional<RolloutConfigError> error = CheckRolloutConfig(*config);
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(YamlPlace(path, Descend(node, error->field)), ": ",
+                                                 context, ".", error->field, " ", error->message));
+}
+
+absl::Status ReadModel(const std::string& path, const std::string& context, YAML::Node node,
+                       tensorflow::serving::ModelConfig* model, ServerOptions* options) {
+  const bool has_rollout = node.IsMap() && node[kRollout];
+  // The only key that is not a field of ModelConfig.
+  const YAML::Node rollout = has_rollout ? node[kRollout] : YAML::Node();
+  if (has_rollout) node.remove(kRollout);
+  RETURN_IF_ERROR(YamlToProto(path, context, node, model));
+  if (model->model_platform().empty()) model->set_model_platform("tensorflow");
+  if (!has_rollout) return absl::OkStatus();
+  RETURN_IF_ERROR(ReadRollout(path, absl::StrCat(context, ".", kRollout), rollout,
+                              &options->rollouts[model->name()]));
+  return CheckModelOfRollout(path, node, *model);
+}
 
 absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerOptions* options) {
   if (!node.IsSequence()) {
@@ -26,9 +89,8 @@ absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerO
   }
   auto* list = options->models.emplace().mutable_model_config_list();
   for (size_t i = 0; i < node.size(); ++i) {
-    auto* model = list->add_config();
-    RETURN_IF_ERROR(YamlToProto(path, absl::StrCat(kModels, "[", i, "]"), node[i], model));
-    if (model->model_platform().empty()) model->set_model_platform("tensorflow");
+    RETURN_IF_ERROR(
+        ReadModel(path, absl::StrCat(kModels, "[", i, "]"), node[i], list->add_config(), options));
   }
   return absl::OkStatus();
 }

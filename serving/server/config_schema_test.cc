@@ -39,8 +39,11 @@ Json FromYaml(const YAML::Node& node, rapidjson::Document& owner) {
   } else if (node.IsScalar()) {
     bool truth;
     int64_t integer;
+    double real;
     if (absl::SimpleAtoi(node.Scalar(), &integer)) {
       json.SetInt64(integer);
+    } else if (absl::SimpleAtod(node.Scalar(), &real)) {
+      json.SetDouble(real);
     } else if (YAML::convert<bool>::decode(node, truth)) {
       json.SetBool(truth);
     } else {
@@ -123,6 +126,9 @@ class ConfigSchemaTest : public ::testing::Test {
         if (field.name() == "model_platform") return;  // its one value
         EXPECT_STREQ(value["type"].GetString(), "string") << field.full_name();
         return;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        EXPECT_STREQ(value["type"].GetString(), "number") << field.full_name();
+        return;
       default:
         EXPECT_STREQ(value["type"].GetString(), "integer") << field.full_name();
     }
@@ -156,7 +162,8 @@ TEST_F(ConfigSchemaTest, HoldsEveryFlagWithItsType) {
 
 TEST_F(ConfigSchemaTest, BlocksHaveTheFieldsOfTheirMessages) {
   namespace tfs = tensorflow::serving;
-  CheckMessage(Resolve(Property("models")["items"]), *tfs::ModelConfig::descriptor());
+  CheckMessage(Resolve(Property("models")["items"]), *tfs::ModelConfig::descriptor(), {"rollout"});
+  CheckMessage(schema_["definitions"]["RolloutConfig"], *RolloutConfig::descriptor());
   CheckMessage(Property("batching"), *tfs::BatchingParameters::descriptor(), {"mode"});
   CheckMessage(Property("monitoring"), *tfs::MonitoringConfig::descriptor());
   CheckMessage(Property("ssl"), *tfs::SSLConfig::descriptor());
@@ -188,7 +195,8 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
   for (const std::string& good :
        {std::string("port: 1"), std::string("enable_batching: true"), absl::StrCat(kModel, "}]"),
         absl::StrCat(kModel, ", model_version_policy: {all: }}]"),
-        absl::StrCat(kModel, ", version_labels: {a: 1}}]")}) {
+        absl::StrCat(kModel, ", version_labels: {a: 1}}]"), absl::StrCat(kModel, ", rollout: }]"),
+        absl::StrCat(kModel, ", rollout: {steps: [{share_percent: 0.5}]}}]")}) {
     EXPECT_EQ(Broken(good), "") << good;
   }
   const std::pair<std::string, std::string> kBad[] = {
@@ -200,6 +208,11 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
       {"models: {name: m}", "type"},
       {absl::StrCat(kModel, ", model_version_policy: {all: {}, latest: {}}}]"), "maxProperties"},
       {absl::StrCat(kModel, ", version_labels: {a: one}}]"), "type"},
+      {absl::StrCat(kModel, ", rollout: {steps: [{share_percent: 0}]}}]"), "minimum"},
+      {absl::StrCat(kModel, ", rollout: {steps: [{share_percent: 101}]}}]"), "maximum"},
+      {absl::StrCat(kModel, ", rollout: {conditions: {min_requests: 0}}}]"), "minimum"},
+      {absl::StrCat(kModel, ", rollout: {conditions: {windows: 1}}}]"), "additionalProperties"},
+      {absl::StrCat(kModel, ", rollout: {sticky_key: 'a b'}}]"), "pattern"},
   };
   for (const auto& [yaml, keyword] : kBad) {
     EXPECT_EQ(Broken(yaml), keyword) << yaml;

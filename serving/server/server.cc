@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
@@ -99,6 +100,16 @@ void Server::MakeModels() {
   models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
                    .settle_time = absl::Seconds(options_.version_settle_seconds),
                    .marker_file = options_.version_marker_file};
+  rollouts_ = std::make_unique<Rollouts>(Rollouts::Options{
+      .configs = settings_.rollouts,
+      .state_file = settings_.rollout_state_file,
+      .metrics = &metrics_,
+  });
+  // A server without rollouts at its start never has any, so that its requests need not ask.
+  if (!settings_.rollouts.empty()) {
+    models.gate = rollouts_.get();
+    models.router = rollouts_->router();
+  }
   models.allow_labels_for_unavailable_models = options_.allow_version_labels_for_unavailable_models;
   models.platforms[kTensorFlowPlatform] =
       [loading](const ServableId& id,
@@ -107,6 +118,16 @@ void Server::MakeModels() {
   };
   absl::MutexLock lock(&stop_mu_);
   models_ = std::make_unique<ServedModels>(std::move(models));
+  if (!settings_.rollouts.empty()) {
+    mirror_ = std::make_unique<Mirror>(
+        Mirror::Options{.background_pool = host_->background_pool(),
+                        .cores = host_->background_cores(),
+                        .pacer = &host_->pacer()},
+        [this](const ServableId& id) {
+          return models_->Acquire({.name = id.name, .version = id.version});
+        });
+    rollouts_->SetMirror(mirror_.get());
+  }
   handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer());
   if (stopped_.HasBeenNotified()) models_->Stop();
 }
@@ -178,11 +199,17 @@ void Server::RunReloads() {
 }
 
 void Server::Reload() {
-  absl::StatusOr<tensorflow::serving::ModelServerConfig> config = ReadModelsAgain(options_);
-  // Models that take longer go on loading without delaying the next reload.
-  const absl::Status status =
-      config.ok() ? models_->ApplyConfig(*config, {.deadline = absl::Now() + kReloadWait})
-                  : config.status();
+  absl::StatusOr<ModelSettings> settings = ReadModelsAgain(options_);
+  absl::Status status = settings.status();
+  if (settings.ok() && settings_.rollouts.empty() && !settings->rollouts.empty()) {
+    status = absl::FailedPreconditionError(
+        absl::StrCat("model '", settings->rollouts.begin()->first,
+                     "' has a rollout, and no model had one when the server started; restart it"));
+  } else if (settings.ok()) {
+    rollouts_->SetConfigs(settings->rollouts);
+    // Models that take longer go on loading without delaying the next reload.
+    status = models_->ApplyConfig(settings->models, {.deadline = absl::Now() + kReloadWait});
+  }
   if (status.ok() || stopped_.HasBeenNotified()) return;
   const bool was_applied = absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
   LOG(ERROR) << (was_applied ? "the models were read again: "

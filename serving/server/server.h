@@ -15,6 +15,8 @@
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
+#include "serving/rollout/mirror.h"
+#include "serving/rollout/rollouts.h"
 #include "serving/servables/saved_model/run_metrics.h"
 #include "serving/servables/served_models.h"
 #include "serving/servables/warm_up.h"
@@ -65,6 +67,8 @@ class Server {
 
   int grpc_port() const { return grpc_ == nullptr ? 0 : grpc_->port(); }
   RequestHandler& handler() { return *handler_; }
+  // Requires that Start() was called.
+  RolloutAdmin& rollouts() { return *rollouts_; }
   MetricsRegistry& metrics() { return metrics_; }
 
  private:
@@ -86,7 +90,9 @@ class Server {
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;
+  std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<ServedModels> models_;
+  std::unique_ptr<Mirror> mirror_;  // null without rollouts
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;

@@ -76,6 +76,9 @@ void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("load_priority", &o.load_priority,
             "how loading makes way for requests: idle (SCHED_IDLE), low (10 nice levels), or none, "
             "for comparison: at the priority and in the thread pools of requests");
+  flags.Add("rollout_state_file", &o.rollout_state_file,
+            "where rollouts are kept over a restart; empty: the file of config with "
+            ".rollout-state appended");
   flags.Add(
       "load_cpu_share", &o.load_cpu_share,
       "share of the cores, above 0 and up to 1, that all loads together may use from the first "

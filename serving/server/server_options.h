@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -12,6 +14,7 @@
 #include "tensorflow_serving/config/monitoring_config.pb.h"
 #include "tensorflow_serving/config/ssl_config.pb.h"
 #include "tensorflow_serving/servables/tensorflow/session_bundle_config.pb.h"
+#include "tessera/rollout.pb.h"
 
 namespace tessera::serving {
 
@@ -54,6 +57,7 @@ struct ServerOptions {
   float load_cpu_share = 0.5;
   int32_t version_settle_seconds = 2;
   std::string version_marker_file;
+  std::string rollout_state_file;
 
   std::string saved_model_tags = "serve";
   bool enable_model_warmup = true;
@@ -93,6 +97,8 @@ struct ServerOptions {
 
   // From the YAML file. Each replaces the text proto file of its flag.
   std::optional<tensorflow::serving::ModelServerConfig> models;
+  // The blocks `rollout` of these models, by their names. No flag names a file of them.
+  std::map<std::string, RolloutConfig, std::less<>> rollouts;
   std::optional<tensorflow::serving::BatchingParameters> batching;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   std::optional<tensorflow::serving::SSLConfig> ssl;
@@ -113,7 +119,8 @@ struct ServerOptions {
 //       model_version_policy: {latest: {num_versions: 2}}
 //       version_labels: {stable: 3}
 //
-// The default of a model's model_platform is "tensorflow". `batching` turns batching on; its key
+// The default of a model's model_platform is "tensorflow". A model may have a block `rollout`, with
+// the fields of RolloutConfig. `batching` turns batching on; its key
 // `mode` has the value of the flag batching_mode. Errors: NOT_FOUND if there is no such file;
 // INVALID_ARGUMENT "FILE:LINE: ..." if the file is no YAML, for unknown keys, naming the nearest
 // known one, and for values that do not fit.

@@ -169,6 +169,78 @@ TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_THAT(ErrorOf("- a list\n"), HasSubstr("must be a mapping"));
 }
 
+TEST(ServerOptionsTest, ReadsRollouts) {
+  ServerOptions options;
+  ASSERT_TRUE(Read("models:\n"
+                   "- name: a\n"
+                   "  base_path: /a\n"
+                   "  rollout:\n"
+                   "    steps: [{share_percent: 0.5, duration_seconds: 3}, {share_percent: 20}]\n"
+                   "    conditions: {min_requests: 7, max_p50_ratio: 1.25}\n"
+                   "    sticky_key: X-User\n"
+                   "- name: b\n"
+                   "  base_path: /b\n"
+                   "- name: c\n"
+                   "  rollout:\n",
+                   &options)
+                  .ok());
+  ASSERT_EQ(options.rollouts.size(), 2u);
+  const RolloutConfig& a = options.rollouts.at("a");
+  EXPECT_EQ(a.steps(0).share_percent(), 0.5);
+  EXPECT_EQ(a.steps(0).duration_seconds(), 3);
+  EXPECT_EQ(a.conditions().min_requests(), 7);
+  EXPECT_EQ(a.conditions().max_p50_ratio(), 1.25);
+  EXPECT_EQ(a.sticky_key(), "X-User");
+  EXPECT_EQ(options.rollouts.at("c").steps_size(), 0);
+  EXPECT_EQ(options.models->model_config_list().config(0).base_path(), "/a");
+}
+
+TEST(ServerOptionsTest, BadRolloutsAreRefusedWithTheirLine) {
+  const std::string model = "models:\n- name: a\n  rollout:\n";
+  EXPECT_EQ(ErrorOf(model + "    steps:\n"
+                            "    - share_percent: 10\n"
+                            "    - duration_seconds: 1\n"
+                            "      share_percent: 10\n"),
+            "config.yaml:7: models[0].rollout.steps[1].share_percent is 10; it must be above 10, "
+            "the share of the step before, and at most 100");
+  EXPECT_EQ(ErrorOf(model + "    steps: [{share_percent: 101}]\n"),
+            "config.yaml:4: models[0].rollout.steps[0].share_percent is 101; it must be above 0 "
+            "and at most 100");
+  EXPECT_THAT(ErrorOf(model + "    steps: [{share_percent: nan}]\n"), HasSubstr("is nan; it must"));
+  EXPECT_THAT(ErrorOf(model + "    steps: [{share_percent: 1, duration_seconds: -1}]\n"),
+              HasSubstr("steps[0].duration_seconds is -1; it must be from 0 to "));
+  EXPECT_EQ(ErrorOf(model + "    conditions:\n      window_seconds: 0\n"),
+            "config.yaml:5: models[0].rollout.conditions.window_seconds is 0; it must be above 0 "
+            "and at most 86400");
+  EXPECT_THAT(ErrorOf(model + "    conditions: {min_requests: 0}\n"),
+              HasSubstr("min_requests is 0; it must be at least 1"));
+  EXPECT_EQ(ErrorOf(model + "    conditions:\n      max_psi: 0.1\n"),
+            "config.yaml:5: models[0].rollout.conditions.max_psi compares answers to mirrored "
+            "requests; set mirror_percent as well");
+  EXPECT_THAT(ErrorOf(model + "    mirror_percent: inf\n"), HasSubstr("it must be from 0 to 100"));
+  EXPECT_THAT(ErrorOf(model + "    sticky_key: user id\n"), HasSubstr("is no name of a header"));
+  EXPECT_THAT(ErrorOf(model + "    sticky_key: User-Bin\n"), HasSubstr("choose another one"));
+  EXPECT_EQ(ErrorOf(model + "    stepps: []\n"),
+            "config.yaml:4: unknown key 'stepps' in models[0].rollout; did you mean 'steps'?");
+  EXPECT_THAT(ErrorOf(model + "    steps: 5\n"),
+              HasSubstr("models[0].rollout.steps must be a list"));
+}
+
+TEST(ServerOptionsTest, ARolloutChoosesVersionsAndItsLabels) {
+  const std::string model = "models:\n- name: a\n  rollout:\n";
+  for (const char* policy : {"all: ", "specific: {versions: [1]}", "latest: {num_versions: 2}"}) {
+    EXPECT_EQ(ErrorOf(model + "  model_version_policy: {" + policy + "}\n"),
+              "config.yaml:4: model 'a' has a rollout, which chooses the versions to load: the "
+              "stable one, the candidate and the previous one. Remove model_version_policy or "
+              "rollout");
+  }
+  ServerOptions options;
+  EXPECT_TRUE(Read(model + "  model_version_policy: {latest: {num_versions: 1}}\n", &options).ok());
+  EXPECT_EQ(ErrorOf(model + "  version_labels:\n    canary: 3\n"),
+            "config.yaml:5: the label 'canary' of model 'a' follows its rollout; give the version "
+            "another label");
+}
+
 TEST(ServerOptionsTest, FlagsGoOverTheFile) {
   const std::string path = WriteYaml("port: 1\nrest_api_port: 2\nmodel_name: x\n");
   ServerOptions options;
@@ -186,7 +258,8 @@ TEST(ServerOptionsTest, SampleIsRight) {
   ServerOptions options;
   const absl::Status status = ReadConfigFile("config/tessera.yaml", &options);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(options.models->model_config_list().config_size(), 2);
+  EXPECT_EQ(options.models->model_config_list().config_size(), 3);
+  EXPECT_EQ(options.rollouts.at("ranking").steps_size(), 3);
 }
 
 TEST(ServerOptionsTest, EmptyFileChangesNothing) {

@@ -190,6 +190,14 @@ absl::Status ReadLoading(const ServerOptions& options, ServerSettings* settings)
   return absl::OkStatus();
 }
 
+void ReadRollouts(const ServerOptions& options, ServerSettings* settings) {
+  // The blocks belong to the models of the YAML file, which those of the other file replace.
+  if (options.model_config_file.empty()) settings->rollouts = options.rollouts;
+  settings->rollout_state_file = options.rollout_state_file.empty()
+                                     ? absl::StrCat(options.config, ".rollout-state")
+                                     : options.rollout_state_file;
+}
+
 std::set<std::string> ReadTags(const std::string& text) {
   std::set<std::string> tags = absl::StrSplit(text, ',', absl::SkipEmpty());
   if (tags.empty()) tags.insert("serve");
@@ -214,8 +222,11 @@ void LogOptionsWithoutEffect(const ServerOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<ModelServerConfig> ReadModelsAgain(const ServerOptions& options) {
-  if (!options.model_config_file.empty()) return ReadModelConfigFile(options.model_config_file);
+absl::StatusOr<ModelSettings> ReadModelsAgain(const ServerOptions& options) {
+  if (!options.model_config_file.empty()) {
+    ASSIGN_OR_RETURN(ModelServerConfig models, ReadModelConfigFile(options.model_config_file));
+    return ModelSettings{std::move(models), {}};
+  }
   if (!options.models) {
     return absl::FailedPreconditionError(
         "the models come from flags, which do not change; name them in a file by "
@@ -223,7 +234,7 @@ absl::StatusOr<ModelServerConfig> ReadModelsAgain(const ServerOptions& options) 
   }
   ServerOptions now;
   RETURN_IF_ERROR(ReadConfigFile(options.config, &now));
-  if (now.models) return *std::move(now.models);
+  if (now.models) return ModelSettings{*std::move(now.models), std::move(now.rollouts)};
   return absl::FailedPreconditionError(
       absl::StrCat(options.config, " has no models any more; an empty list unloads all"));
 }
@@ -240,6 +251,7 @@ absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
   }
   ServerSettings settings;
   ASSIGN_OR_RETURN(settings.models, ReadModels(options));
+  ReadRollouts(options, &settings);
   ASSIGN_OR_RETURN(settings.batching, ReadBatching(options));
   ASSIGN_OR_RETURN(settings.credentials, ReadCredentials(options));
   ASSIGN_OR_RETURN(settings.channel_arguments,

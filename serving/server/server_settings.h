@@ -14,6 +14,7 @@
 #include "runtime/host/background.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc/grpc_server.h"
+#include "serving/rollout/rollouts.h"
 #include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
 
@@ -21,6 +22,9 @@ namespace tessera::serving {
 
 struct ServerSettings {
   tensorflow::serving::ModelServerConfig models;
+  // The blocks `rollout` of the models by their names, and the file that keeps the rollouts.
+  RolloutConfigs rollouts;
+  std::string rollout_state_file;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   // Without a value, requests are not batched.
   std::optional<BatchingSettings> batching;
@@ -38,11 +42,16 @@ struct ServerSettings {
 // contradict each other, that name no models, or that name neither a port nor a socket.
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
 
+// What can be read again while a server runs.
+struct ModelSettings {
+  tensorflow::serving::ModelServerConfig models;
+  RolloutConfigs rollouts;
+};
+
 // Returns the models that the file of --model_config_file names now, or else the file of --config.
 // The other settings in such a file have an effect at the start alone. Errors: those of
 // ReadTextProto() and ReadConfigFile(); FAILED_PRECONDITION if the models did not come from a file,
 // or the file names none any more.
-absl::StatusOr<tensorflow::serving::ModelServerConfig> ReadModelsAgain(
-    const ServerOptions& options);
+absl::StatusOr<ModelSettings> ReadModelsAgain(const ServerOptions& options);
 
 }  // namespace tessera::serving
