@@ -90,6 +90,25 @@ def predict_requests():
             yield pieces + field(2, field(1, b"x") + field(2, tensor))
 
 
+def rollouts():
+    """A block, a state and events: a good version, a bad one, and orders by hand."""
+    blocks = (
+        {},
+        {"steps": [{"share_percent": 1, "duration_seconds": 2}, {"share_percent": 100}]},
+        {"mirror_percent": 5, "sticky_key": "x-user", "conditions": {"max_psi": 0.2}},
+    )
+    model = {"stable_version": "2", "candidate_version": "3", "candidate_revision": "7", "step": 1}
+    rejected = {"version": "4", "revision": "9", "reason": "slow"}
+    states = ({}, {"models": {"m": model | {"rejected": [rejected]}}})
+    up = bytes([0x10, 1, 0x12, 2])  # version 2 is on disk, and available
+    up_next = bytes([0x20, 1, 0x22, 2])
+    for block in blocks:
+        for state in states:
+            for events in (bytes([15, 15 + 1]) * 12, bytes([15, 2]), bytes([9, 0, 10, 0, 7, 0, 8, 0])):
+                texts = [json.dumps(block).encode(), json.dumps(state).encode()]
+                yield b"\0".join(texts + [up + up_next + events])
+
+
 SEEDS = {
     "tensor_proto_fuzzer": tensor_protos,
     "predict_request_fuzzer": predict_requests,
@@ -97,6 +116,7 @@ SEEDS = {
     "graph_import_fuzzer": graphs,
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,
+    "rollout_fuzzer": rollouts,
 }
 
 
