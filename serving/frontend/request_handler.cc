@@ -211,6 +211,19 @@ absl::Status RequestHandler::MultiInference(const ModelHandle& model,
   return absl::OkStatus();
 }
 
+void RequestHandler::NoteUnfit(const ModelHandle& model, absl::string_view signature_name,
+                               const absl::Status& status, absl::Duration latency) const {
+  if (InterestIn(router_, model) == Interest::kNone) return;
+  router_->Observe({.id = model.id(),
+                    .signature_name = signature_name,
+                    .input_names = {},
+                    .inputs = {},
+                    .output_filter = {},
+                    .status = status,
+                    .latency = latency,
+                    .outputs = {}});
+}
+
 absl::StatusOr<std::vector<ServableState>> RequestHandler::StatesOf(
     absl::string_view model, std::optional<int64_t> version) const {
   const ServableStateMonitor::VersionStates all = models_->states().StatesOf(model);

@@ -67,6 +67,11 @@ class RequestHandler {
                               const CallOptions& options,
                               std::vector<InferenceResult>* results) const;
 
+  // Tells that a request to a model that was found failed before any of the calls above, because it
+  // does not fit the model, after this time.
+  void NoteUnfit(const ModelHandle& model, absl::string_view signature_name,
+                 const absl::Status& status, absl::Duration latency) const;
+
   // Returns the states of the versions of a model that this process has seen, highest version
   // first, or of one version if one is given. A state holds the health of its version. Errors:
   // NOT_FOUND if there is no such version, or no version at all.

@@ -199,5 +199,14 @@ TEST_F(TrafficRoutingTest, HeadersOfRestRequestsAreKeysToo) {
                                   "2 classify OK -> classes scores", "1 regress OK -> outputs"));
 }
 
+TEST_F(TrafficRoutingTest, RequestsThatDoNotFitTheModelCountAsAnswered) {
+  router_.interest = TrafficRouter::Interest::kAnswers;
+  EXPECT_EQ(Post("/v1/models/m:predict", R"({"instances": ["text"]})").status, 400);
+  EXPECT_EQ(Post("/v1/models/m:predict", R"({"inputs": {"z": 4}})").status, 400);
+  EXPECT_THAT(Told(), ElementsAre("1  INVALID_ARGUMENT ->", "1  INVALID_ARGUMENT ->"));
+  EXPECT_EQ(Post("/v1/models/m:predict", "no JSON").status, 400);
+  EXPECT_THAT(Told(), IsEmpty()) << "no model was asked for it";
+}
+
 }  // namespace
 }  // namespace tessera::serving

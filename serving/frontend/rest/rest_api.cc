@@ -189,9 +189,12 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
 
 absl::Status RestApi::Decode(Call& call) const {
   InflateBody(call.request);
-  RETURN_IF_ERROR(call.is_predict() ? DecodePredict(call) : DecodeExamples(call));
+  const absl::Status status = call.is_predict() ? DecodePredict(call) : DecodeExamples(call);
+  if (!status.ok() && call.model) {
+    handler_->NoteUnfit(call.model, call.signature_name(), status, absl::Now() - call.start);
+  }
   call.request.body = std::string();  // it may be large, and the run may be long
-  return absl::OkStatus();
+  return status;
 }
 
 absl::StatusOr<ModelHandle> RestApi::FindModel(const Call& call) const {
