@@ -12,6 +12,9 @@
 // requests the bound is close to what was measured. The quantile of live has no such bound: live
 // mostly has the larger share of the requests.
 //
+// A latency that is less than a quarter of a millisecond above live's is never too high: a version
+// with a small share of the traffic finds the caches of the processor cold.
+//
 // What is relative to live needs live to be measured: ratios of latencies are judged only if both
 // versions have min_requests. At a share of 100 % live has none, and they are not judged any more.
 #pragma once

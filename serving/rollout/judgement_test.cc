@@ -125,6 +125,16 @@ TEST(JudgementTest, P99OverLives) {
   EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("p99 4.6 ms"));
 }
 
+TEST(JudgementTest, DifferencesThatNobodyNoticesAreNone) {
+  Case c;
+  c.live.set_p99_micros(60);
+  c.candidate.set_p99_micros(320);
+  c.candidate.set_p99_low_micros(309);
+  EXPECT_VERDICT(c, Judgement::kPass, HasSubstr("kept"));
+  c.candidate.set_p99_low_micros(311);
+  EXPECT_VERDICT(c, Judgement::kFail, HasSubstr("p99 is 320 us"));
+}
+
 TEST(JudgementTest, P50IsJudgedIfItHasALimit) {
   Case c;
   c.candidate.set_p50_micros(2000);
