@@ -53,7 +53,7 @@ Rollouts::Rollouts(Options options)
     if (!options_.configs.empty()) state_ = ReadStateOrStartAnew(options_.state_file, &start_);
     for (const auto& [name, config] : options_.configs) AddModel(name, config);
   }
-  thread_ = std::thread([this] { Run(); });
+  if (!options_.configs.empty()) thread_ = std::thread([this] { Run(); });
 }
 
 Rollouts::~Rollouts() { Disconnect(); }
@@ -347,8 +347,9 @@ absl::StatusOr<RolloutStatus> Rollouts::Act(absl::string_view model, int64_t ver
                                             absl::Status (Rollout::*action)(absl::Time, int64_t)) {
   {
     absl::MutexLock lock(&mu_);
+    if (target_ == nullptr) return absl::UnavailableError("the server is not serving");
     const auto it = models_.find(model);
-    if (target_ != nullptr && it != models_.end()) {
+    if (it != models_.end()) {
       TakeInbox();
       const absl::Status status = (it->second.rollout.*action)(absl::Now(), version);
       Apply(it->first, it->second);

@@ -41,7 +41,8 @@ using RolloutConfigs = std::map<std::string, RolloutConfig, std::less<>>;
 class Rollouts : public VersionGate, public RolloutAdmin {
  public:
   struct Options {
-    RolloutConfigs configs;  // that passed CheckRolloutConfig()
+    // They have passed CheckRolloutConfig(). Without any, all models have no rollout.
+    RolloutConfigs configs;
     // Where rollouts are kept over a restart. Empty: they are not.
     std::string state_file;
     // How often candidates are judged.
@@ -58,7 +59,7 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   void SetMirror(Mirror* mirror) { routes_.SetMirror(mirror); }
 
   // Replaces the configurations. Rollouts that are under way go on. To be called before the models
-  // that go with them are applied.
+  // that go with them are applied. Requires that there were some when this object was made.
   void SetConfigs(const RolloutConfigs& configs) ABSL_LOCKS_EXCLUDED(mu_);
 
   // VersionGate:

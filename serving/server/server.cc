@@ -29,6 +29,12 @@ void TrimMemory() {
   malloc_trim(0);
 }
 
+// Whether a configuration that ended in this status has been applied, though some of its models may
+// not be available.
+bool WasApplied(const absl::Status& status) {
+  return status.ok() || absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
+}
+
 }  // namespace
 
 Host::Options HostOptions(const ServerOptions& options, const ServerSettings& settings) {
@@ -39,7 +45,10 @@ Host::Options HostOptions(const ServerOptions& options, const ServerSettings& se
 }
 
 Server::Server(const ServerOptions& options, ServerSettings settings, std::shared_ptr<Host> host)
-    : options_(options), settings_(std::move(settings)), host_(std::move(host)) {}
+    : options_(options),
+      settings_(std::move(settings)),
+      host_(std::move(host)),
+      rollout_configs_(settings_.rollouts) {}
 
 Server::~Server() {
   Stop();
@@ -198,22 +207,31 @@ void Server::RunReloads() {
   }
 }
 
-void Server::Reload() {
-  absl::StatusOr<ModelSettings> settings = ReadModelsAgain(options_);
-  absl::Status status = settings.status();
-  if (settings.ok() && settings_.rollouts.empty() && !settings->rollouts.empty()) {
-    status = absl::FailedPreconditionError(
-        absl::StrCat("model '", settings->rollouts.begin()->first,
+absl::Status Server::ApplyAgain(const ModelSettings& now) {
+  if (settings_.rollouts.empty() && !now.rollouts.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("model '", now.rollouts.begin()->first,
                      "' has a rollout, and no model had one when the server started; restart it"));
-  } else if (settings.ok()) {
-    rollouts_->SetConfigs(settings->rollouts);
-    // Models that take longer go on loading without delaying the next reload.
-    status = models_->ApplyConfig(settings->models, {.deadline = absl::Now() + kReloadWait});
   }
+  rollouts_->SetConfigs(now.rollouts);
+  // Models that take longer go on loading without delaying the next reload.
+  const absl::Status status =
+      models_->ApplyConfig(now.models, {.deadline = absl::Now() + kReloadWait});
+  if (WasApplied(status)) {
+    rollout_configs_ = now.rollouts;
+  } else {
+    rollouts_->SetConfigs(rollout_configs_);
+  }
+  return status;
+}
+
+void Server::Reload() {
+  const absl::StatusOr<ModelSettings> now = ReadModelsAgain(options_);
+  const absl::Status status = now.ok() ? ApplyAgain(*now) : now.status();
   if (status.ok() || stopped_.HasBeenNotified()) return;
-  const bool was_applied = absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
-  LOG(ERROR) << (was_applied ? "the models were read again: "
-                             : "the models read again were not applied, what was served stays: ")
+  LOG(ERROR) << (WasApplied(status)
+                     ? "the models were read again: "
+                     : "the models read again were not applied, what was served stays: ")
              << status.ToString();
 }
 

@@ -78,6 +78,9 @@ class Server {
   // Body of the thread that applies new configurations of models.
   void RunReloads();
   void Reload();
+  // Applies models that were read again. Errors: those of ServedModels::ApplyConfig();
+  // FAILED_PRECONDITION for the first rollout of a server that started without any.
+  absl::Status ApplyAgain(const ModelSettings& now);
 
   const ServerOptions options_;
   const ServerSettings settings_;
@@ -98,6 +101,7 @@ class Server {
   std::unique_ptr<RestServer> rest_;
   absl::Mutex reload_mu_;
   bool reload_asked_ ABSL_GUARDED_BY(reload_mu_) = false;
+  RolloutConfigs rollout_configs_;  // as applied last; the reloader's
   std::thread reloader_;
 };
 
