@@ -57,21 +57,23 @@ class Case:
         return f"{self._request}={','.join(self._answers)}"
 
 
+def ask(server, case, seconds, warmup, *flags):
+    """A load of its own, after `warmup` seconds of it: what its window of `seconds` had."""
+    command = [
+        program(),
+        f"--target=grpc://{server.grpc_address}",
+        f"--warmup={warmup}",
+        f"--duration={warmup + seconds}",
+        *flags,
+        case.argument(),
+    ]
+    result = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return json.loads(result.stdout)["windows"]["run"]
+
+
 def answers_per_second(server, case, in_flight, seconds=5):
     """What a server can do: requests of the closed loop, after as long again of warming up."""
-    result = subprocess.run(
-        [
-            program(),
-            f"--target=grpc://{server.grpc_address}",
-            f"--in_flight={in_flight}",
-            f"--warmup={seconds}",
-            f"--duration={2 * seconds}",
-            case.argument(),
-        ],
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    return json.loads(result.stdout)["windows"]["run"]["answers_per_second"]
+    return ask(server, case, seconds, seconds, f"--in_flight={in_flight}")["answers_per_second"]
 
 
 class Load:
