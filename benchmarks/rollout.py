@@ -17,8 +17,6 @@ candidate could answer as many requests again and still leave half of the machin
 
 import argparse
 import functools
-import http.client
-import json
 import os
 import pathlib
 import shutil
@@ -29,7 +27,7 @@ import time
 from load_generator import Case, answers_per_second, ask, build
 import swapped_models
 
-from clients.server import Server, free_port
+from clients.server import Server
 
 # An hour, and more requests than can come, so that no step ends while it is measured.
 ROLLOUT = """    rollout:
@@ -37,6 +35,7 @@ ROLLOUT = """    rollout:
       conditions: {min_requests: 1000000000}
 """
 BLOCKS = {"none": "", "rollout": ROLLOUT, "mirror": ROLLOUT + "      mirror_percent: 100\n"}
+STEP = 2  # the phase of a rollout whose candidate is tried
 WARM_UP = 0.5  # seconds
 
 
@@ -45,43 +44,36 @@ class TriedServer(Server):
 
     def __init__(self, folder, kind, name, export):
         self._name = name
-        self._admin_port = free_port()
         base = folder / kind
         base.mkdir()
         export(base / "1")
         config = folder / f"{kind}.yaml"
         config.write_text(
-            f"models:\n  - name: {name}\n    base_path: {base}\n{BLOCKS[kind]}", encoding="utf-8"
+            f"models:\n  - name: {name}\n    base_path: {base}\n{BLOCKS[kind]}"
+            "monitoring:\n  prometheus_config: {enable: true}\n",
+            encoding="utf-8",
         )
-        super().__init__(f"--config={config}", f"--admin_port={self._admin_port}")
+        super().__init__(f"--config={config}")
         if BLOCKS[kind]:
             export(folder / "new")
             (folder / "new").rename(base / "2")
             self._wait_for_candidate()
 
-    def rollout(self):
-        """The RolloutStatus, as JSON has it."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._admin_port, timeout=60)
-        try:
-            connection.request("GET", f"/admin/v1/rollouts/{self._name}")
-            reply = connection.getresponse()
-            body = reply.read()
-            if reply.status != 200:
-                raise RuntimeError(f"admin: {reply.status} {body[:200]!r}")
-            return json.loads(body)
-        finally:
-            connection.close()
+    def metric(self, name):
+        """The value of a line of the metrics page; 0 if it is not there."""
+        _, _, page = self.http("GET", "/monitoring/prometheus/metrics")
+        lines = dict(line.rsplit(" ", 1) for line in page.decode().splitlines())
+        return int(lines.get(f":tessera:serving:{name}", 0))
 
-    def mirrored(self):
-        """Copies in the last minute: (those compared, those dropped)."""
-        measures = self.rollout()["candidate"]
-        return tuple(int(measures.get(key, 0)) for key in ("compared", "mirrorDropped"))
+    def copies(self, outcome):
+        labels = f'{{model_name="{self._name}",outcome="{outcome}"}}'
+        return self.metric("rollout_mirrored_requests" + labels)
 
     def _wait_for_candidate(self):
         deadline = time.monotonic() + 120
-        while self.rollout().get("phase") != "ROLLOUT_STEP":
+        while self.metric(f'rollout_phase{{model_name="{self._name}"}}') != STEP:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"version 2 is not tried: {self.rollout()}\n{self.log()}")
+                raise TimeoutError(f"version 2 is not tried:\n{self.log()}")
             time.sleep(0.05)
 
 
@@ -136,11 +128,10 @@ def compare(name, folder, options):
             servers[kind] = TriedServer(folder, kind, name, functools.partial(shutil.copytree, folder / "template"))
         capacity = answers_per_second(servers["none"], case, len(os.sched_getaffinity(0)))
         rate = options.rate_share * capacity
-        plain = {kind: servers[kind] for kind in ("none", "rollout")}
-        one = measure(plain, case, options.rounds, options.seconds, "--in_flight=1")
+        one = measure(servers, case, options.rounds, options.seconds, "--in_flight=1")
         report(name, "1 in flight", one)
         poisson = measure(servers, case, options.rounds, options.seconds, f"--rate={rate}")
-        note = "{} / {}".format(*servers["mirror"].mirrored())
+        note = " / ".join(str(servers["mirror"].copies(o)) for o in ("compared", "dropped"))
         report(name, f"{rate:.0f}/s of {capacity:.0f}", poisson, note)
     finally:
         for server in servers.values():
@@ -159,7 +150,7 @@ def main():
     build()
     row(
         ["model", "load", "server", "p50, us: best (median)", "to none", "p99, us", "to none"]
-        + ["lost or wrong", "copies compared / dropped in a minute"]
+        + ["lost or wrong", "copies compared / dropped"]
     )
     row(["---"] * 9)
     for name in options.models.split(","):

@@ -15,6 +15,11 @@
 namespace tessera::serving {
 namespace {
 
+// A thread without copies looks for new ones this often and as long, before it has itself woken by
+// the next one. To wake a thread takes the request several microseconds.
+constexpr absl::Duration kRest = absl::Milliseconds(1);
+constexpr int kMaxRests = 100;
+
 bool IsDrawn(double percent) {
   if (percent >= 100) return true;
   if (!(percent > 0)) return false;
@@ -57,7 +62,12 @@ struct Mirror::Copy {
 };
 
 Mirror::Mirror(const Options& options, Acquire acquire)
-    : options_(options), acquire_(std::move(acquire)) {
+    : options_(options),
+      acquire_(std::move(acquire)),
+      copies_(options.metrics == nullptr
+                  ? nullptr
+                  : options.metrics->AddCounter("/tessera/serving/rollout_mirrored_requests",
+                                                {"model_name", "outcome"})) {
   for (int i = 0; i < std::max(1, options_.cores.size()); ++i) {
     threads_.emplace_back([this] { RunThread(); });
   }
@@ -82,6 +92,7 @@ void Mirror::Offer(const ServableId& candidate, std::shared_ptr<VersionMeasurer>
   if (!Reserve(bytes) || !KeepInputs(answer.inputs, &inputs).ok()) {
     Release(bytes);
     measurer->RecordDropped(absl::Now());
+    Count(candidate.name, "dropped");
     return;
   }
   auto copy = std::make_unique<Copy>();
@@ -121,25 +132,17 @@ void Mirror::Push(Copy* copy) {
 }
 
 std::unique_ptr<Mirror::Copy> Mirror::Pop() {
-  while (!stopping_.load()) {
-    const int num_pushes = num_pushes_.load();
-    {
-      absl::MutexLock lock(&pop_mu_);
-      if (taken_.empty()) {
-        for (Copy* copy = pushed_.exchange(nullptr, std::memory_order_acquire); copy != nullptr;) {
-          taken_.emplace_back(std::exchange(copy, copy->next));
-        }
-      }
-      if (!taken_.empty()) {
-        std::unique_ptr<Copy> copy = std::move(taken_.back());
-        taken_.pop_back();
-        Release(copy->bytes);
-        return copy;
-      }
+  absl::MutexLock lock(&pop_mu_);
+  if (taken_.empty()) {
+    for (Copy* copy = pushed_.exchange(nullptr, std::memory_order_acquire); copy != nullptr;) {
+      taken_.emplace_back(std::exchange(copy, copy->next));
     }
-    num_pushes_.wait(num_pushes);
   }
-  return nullptr;
+  if (taken_.empty()) return nullptr;
+  std::unique_ptr<Copy> copy = std::move(taken_.back());
+  taken_.pop_back();
+  Release(copy->bytes);
+  return copy;
 }
 
 void Mirror::RunThread() {
@@ -149,10 +152,22 @@ void Mirror::RunThread() {
     LOG(WARNING) << "mirror: " << bound.message();
   }
   const BackgroundScope background(options_.background_pool);
-  while (const std::unique_ptr<Copy> copy = Pop()) {
-    std::optional<PacedScope> pace;
-    if (options_.pacer != nullptr) pace.emplace(options_.pacer);
-    Run(*copy);
+  std::optional<PacedScope> pace;  // while there are copies, however short their runs are
+  int rests = 0;                   // since the last copy
+  while (!stopping_.load()) {
+    const int num_pushes = num_pushes_.load();
+    if (const std::unique_ptr<Copy> copy = Pop()) {
+      if (options_.pacer != nullptr && !pace.has_value()) pace.emplace(options_.pacer);
+      Run(*copy);
+      rests = 0;
+      continue;
+    }
+    pace.reset();
+    if (rests++ < kMaxRests) {
+      absl::SleepFor(kRest);
+    } else {
+      num_pushes_.wait(num_pushes);
+    }
   }
 }
 
@@ -169,9 +184,15 @@ void Mirror::Run(const Copy& copy) {
                                         &result);
   if (IsOfTheMirror(status)) {
     copy.measurer->RecordDropped(absl::Now());
-  } else {
-    copy.measurer->RecordComparison(absl::Now(), copy.live, status, result.outputs);
+    Count(copy.candidate.name, "dropped");
+    return;
   }
+  copy.measurer->RecordComparison(absl::Now(), copy.live, status, result.outputs);
+  Count(copy.candidate.name, status.ok() ? "compared" : "failed");
+}
+
+void Mirror::Count(const std::string& model, absl::string_view outcome) {
+  if (copies_ != nullptr) copies_->Get({model, outcome}).Increment();
 }
 
 }  // namespace tessera::serving

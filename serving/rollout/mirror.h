@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "runtime/base/thread_pool.h"
 #include "runtime/host/core_set.h"
 #include "runtime/host/pace.h"
+#include "serving/core/metrics.h"
 #include "serving/core/servable_id.h"
 #include "serving/rollout/version_measures.h"
 #include "serving/servables/servable.h"
@@ -49,8 +51,11 @@ class Mirror {
     CoreSet cores;
     Pacer* pacer = nullptr;
     // The most copies that wait, and the bytes that they hold.
-    int64_t max_requests = 64;
+    int64_t max_requests = 256;
     int64_t max_bytes = int64_t{64} << 20;
+    // Where copies are counted by what became of them: compared, failed or dropped. May be null.
+    // Must outlive the mirror.
+    MetricsRegistry* metrics = nullptr;
     // A run that takes longer is cancelled, and counts as dropped: it may be slow only because it
     // yields.
     absl::Duration timeout = absl::Seconds(30);
@@ -84,18 +89,20 @@ class Mirror {
   bool Reserve(int64_t bytes);
   void Release(int64_t bytes);
   void Push(Copy* copy);
-  // Returns the copy that waits longest; null if the mirror stops.
+  // Returns the copy that waits longest; null if there is none.
   std::unique_ptr<Copy> Pop() ABSL_LOCKS_EXCLUDED(pop_mu_);
   void RunThread();
   void Run(const Copy& copy);
+  void Count(const std::string& model, absl::string_view outcome);
 
   const Options options_;
   const Acquire acquire_;
+  CounterFamily* const copies_;  // null without metrics
   // Threads of requests push on a list without a lock, because a thread of low priority that holds
   // one may be kept from its core. The mirror's threads take the whole list at once, and reverse
   // it.
   std::atomic<Copy*> pushed_{nullptr};
-  std::atomic<int> num_pushes_{0};  // threads of the mirror sleep until it changes
+  std::atomic<int> num_pushes_{0};  // idle threads of the mirror sleep until it changes
   std::atomic<int64_t> waiting_requests_{0}, waiting_bytes_{0};
   std::atomic<bool> stopping_{false};
   absl::Mutex pop_mu_;

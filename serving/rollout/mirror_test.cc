@@ -7,6 +7,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/host/background.h"
 #include "runtime/host/host.h"
@@ -14,6 +15,9 @@
 
 namespace tessera::serving {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const ServableId kLive{"m", 1};
 const ServableId kCandidate{"m", 2};
@@ -80,6 +84,7 @@ class MirrorTest : public ::testing::Test {
   ~MirrorTest() override { mirror_.reset(); }
 
   void Start(Mirror::Options options = {}) {
+    options.metrics = &metrics_;
     Aspire({2});
     ASSERT_TRUE(WaitUntil([&] { return manager_.AvailableVersions("m").size() == 1; }));
     mirror_ = std::make_unique<Mirror>(options, [this](const ServableId& id) {
@@ -118,6 +123,7 @@ class MirrorTest : public ::testing::Test {
     return false;
   }
 
+  MetricsRegistry metrics_;
   Behaviour behaviour_;
   AspiredVersionsManager manager_{{}};
   const std::shared_ptr<VersionMeasurer> measurer_ =
@@ -188,6 +194,10 @@ TEST_F(MirrorTest, DropsAndCountsWhatFindsTheQueueFull) {
   ASSERT_TRUE(WaitUntil([&] { return Measures().compared() == 3; }));
   Offer(one, one);
   ASSERT_TRUE(WaitUntil([&] { return Measures().compared() == 4; }));
+  mirror_.reset();
+  const std::string name = ":tessera:serving:rollout_mirrored_requests{model_name=\"m\",outcome=";
+  EXPECT_THAT(metrics_.RenderMetrics(),
+              AllOf(HasSubstr(name + "\"compared\"} 4\n"), HasSubstr(name + "\"dropped\"} 5\n")));
 }
 
 TEST_F(MirrorTest, DropsWhatIsLargerThanTheQueueHolds) {

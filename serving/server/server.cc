@@ -131,7 +131,8 @@ void Server::MakeModels() {
     mirror_ = std::make_unique<Mirror>(
         Mirror::Options{.background_pool = host_->background_pool(),
                         .cores = host_->background_cores(),
-                        .pacer = &host_->pacer()},
+                        .pacer = &host_->pacer(),
+                        .metrics = &metrics_},
         [this](const ServableId& id) {
           return models_->Acquire({.name = id.name, .version = id.version});
         });
