@@ -1,12 +1,17 @@
 // The block `rollout` of a model: its defaults, and what is refused.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "tessera/rollout.pb.h"
 
 namespace tessera::serving {
+
+// The blocks `rollout` of models by their names.
+using RolloutConfigs = std::map<std::string, RolloutConfig, std::less<>>;
 
 // What is wrong with a block, and the field that it is about: "steps[1].share_percent".
 struct RolloutConfigError {

@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "runtime/base/logging.h"
-#include "serving/rollout/rollout_config.h"
 #include "serving/rollout/rollout_state_file.h"
 
 namespace tessera::serving {

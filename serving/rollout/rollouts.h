@@ -21,15 +21,13 @@
 #include "serving/core/metrics.h"
 #include "serving/rollout/rollout.h"
 #include "serving/rollout/rollout_admin.h"
+#include "serving/rollout/rollout_config.h"
 #include "serving/rollout/rollout_events.h"
 #include "serving/rollout/rollout_routes.h"
 #include "serving/rollout/version_measures.h"
 #include "serving/sources/version_gate.h"
 
 namespace tessera::serving {
-
-// The blocks `rollout` of models by their names.
-using RolloutConfigs = std::map<std::string, RolloutConfig, std::less<>>;
 
 // Has a Rollout for each model with a block `rollout`, a thread that advances them, and the file
 // that keeps them. Tells the manager the versions that they want, and the router their routes.

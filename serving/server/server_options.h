@@ -2,19 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "serving/rollout/rollout_config.h"
 #include "serving/server/flag_parser.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 #include "tensorflow_serving/config/monitoring_config.pb.h"
 #include "tensorflow_serving/config/ssl_config.pb.h"
 #include "tensorflow_serving/servables/tensorflow/session_bundle_config.pb.h"
-#include "tessera/rollout.pb.h"
 
 namespace tessera::serving {
 
@@ -98,7 +96,7 @@ struct ServerOptions {
   // From the YAML file. Each replaces the text proto file of its flag.
   std::optional<tensorflow::serving::ModelServerConfig> models;
   // The blocks `rollout` of these models, by their names. No flag names a file of them.
-  std::map<std::string, RolloutConfig, std::less<>> rollouts;
+  RolloutConfigs rollouts;
   std::optional<tensorflow::serving::BatchingParameters> batching;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   std::optional<tensorflow::serving::SSLConfig> ssl;

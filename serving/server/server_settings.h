@@ -14,7 +14,7 @@
 #include "runtime/host/background.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc/grpc_server.h"
-#include "serving/rollout/rollouts.h"
+#include "serving/rollout/rollout_config.h"
 #include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
 
