@@ -9,7 +9,7 @@
 
 namespace tessera::serving {
 
-// The most elements of an answer that are looked at: its first ones. That many floats take 5 us.
+// The most elements of an answer that are looked at: its first ones. That many floats take 6 us.
 inline constexpr int64_t kMaxCheckedElements = 64 << 10;
 
 enum class Finiteness {
