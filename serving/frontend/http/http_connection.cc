@@ -1,12 +1,20 @@
 #include "serving/frontend/http/http_connection.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
 namespace tessera::serving {
@@ -21,6 +29,8 @@ constexpr uint64_t kMaxReserved = 16 << 20;
 constexpr size_t kReadBytes = 64 << 10;
 // How long data is read and discarded after the connection was refused or is to be closed.
 constexpr std::chrono::seconds kDiscardTime{2};
+// What a client that speaks HTTP/2 sends first (RFC 9113, section 3.4).
+constexpr absl::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::chrono::nanoseconds ToChrono(absl::Duration duration) {
@@ -37,22 +47,129 @@ void HttpBody::reader::init(const boost::optional<uint64_t>& length,
   if (length) body_.reserve(std::min(*length, kMaxReserved));
 }
 
+// What a stream and its connection share, each of which may end first. Once Detach() has returned,
+// nothing touches the connection or the thread that it belongs to.
+class HttpConnection::StreamLink {
+ public:
+  explicit StreamLink(HttpConnection* connection) : connection_(connection) {}
+
+  bool Write(absl::string_view bytes) {
+    absl::MutexLock lock(&mu_);
+    if (connection_ == nullptr) return false;
+    if (unsent_bytes_ + bytes.size() > HttpStream::kMaxUnsentBytes) {
+      Post([](HttpConnection& connection) { connection.Close(); });
+      connection_ = nullptr;
+      return false;
+    }
+    unsent_bytes_ += bytes.size();
+    Post([text = std::string(bytes)](HttpConnection& connection) {
+      connection.unsent_ += text;
+      connection.ContinueStream();
+    });
+    return true;
+  }
+  void EndBody() {
+    absl::MutexLock lock(&mu_);
+    if (connection_ == nullptr) return;
+    Post([](HttpConnection& connection) {
+      connection.body_ended_ = true;
+      connection.ContinueStream();
+    });
+  }
+  void OnSent(size_t bytes) {
+    absl::MutexLock lock(&mu_);
+    unsent_bytes_ -= bytes;
+  }
+  void Detach() {
+    absl::MutexLock lock(&mu_);
+    connection_ = nullptr;
+  }
+
+ private:
+  // Calls `act` with the connection, on its thread.
+  template <typename Act>
+  void Post(Act act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    // Null if the connection is being destroyed and waits in Detach().
+    if (auto connection = connection_->weak_from_this().lock()) {
+      const auto executor = connection->socket_.get_executor();
+      asio::post(executor,
+                 [connection = std::move(connection), act = std::move(act)] { act(*connection); });
+    }
+  }
+
+  absl::Mutex mu_;
+  HttpConnection* connection_ ABSL_GUARDED_BY(mu_);
+  size_t unsent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+// The handler's end of a stream.
+class HttpConnection::Stream : public HttpStream {
+ public:
+  explicit Stream(std::shared_ptr<StreamLink> link) : link_(std::move(link)) {}
+  ~Stream() override { link_->EndBody(); }
+  bool Write(absl::string_view bytes) override { return link_->Write(bytes); }
+
+ private:
+  const std::shared_ptr<StreamLink> link_;
+};
+
 HttpConnection::HttpConnection(HttpWorker::Socket socket, const HttpServer::Options& options,
                                const HttpHandler& handler, HttpWorker& worker)
     : options_(options), handler_(handler), worker_(worker), socket_(std::move(socket)) {}
 
-HttpConnection::~HttpConnection() { worker_.Remove(this); }
+HttpConnection::~HttpConnection() {
+  if (link_ != nullptr) link_->Detach();
+  worker_.Remove(this);
+}
 
 void HttpConnection::Start() {
   Error ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  AwaitRequest();
+  options_.take_http2 == nullptr ? AwaitRequest() : AwaitProtocol(0);
+}
+
+void HttpConnection::AwaitProtocol(size_t peeked) {
+  is_idle_ = true;
+  if (peeked == 0) deadline_ = Clock::now() + ToChrono(options_.idle_timeout);
+  // Otherwise the peeked bytes alone would wake this connection again and again.
+  Error ignored;
+  socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(peeked) + 1),
+                     ignored);
+  socket_.async_wait(asio::socket_base::wait_read,
+                     [self = shared_from_this(), peeked](Error error) {
+                       self->is_idle_ = false;
+                       error ? self->Close() : self->OnFirstBytes(peeked);
+                     });
+}
+
+void HttpConnection::OnFirstBytes(size_t peeked) {
+  std::array<char, kHttp2Preface.size()> bytes;
+  const ssize_t size =
+      recv(socket_.native_handle(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return AwaitProtocol(peeked);
+  const bool fits =
+      size > 0 && absl::StartsWith(kHttp2Preface, absl::string_view(bytes.data(), size));
+  // No more bytes than before: the client has ended.
+  const bool grows = static_cast<size_t>(std::max<ssize_t>(size, 0)) > peeked;
+  if (fits && grows && static_cast<size_t>(size) < kHttp2Preface.size()) {
+    if (peeked == 0) deadline_ = DeadlineFor(Clock::now(), 0);
+    return AwaitProtocol(size);
+  }
+  Error ignored;
+  socket_.set_option(asio::socket_base::receive_low_watermark(1), ignored);
+  if (!fits || !grows) return AwaitRequest();
+  const int socket = socket_.release(ignored);
+  if (fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0) {
+    options_.take_http2(socket);
+  } else {
+    close(socket);
+  }
 }
 
 void HttpConnection::EndSoon() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
     self->ends_soon_ = true;
-    if (self->is_idle_) self->Close();
+    if (self->is_idle_ || self->link_ != nullptr) self->Close();
   });
 }
 
@@ -68,6 +185,7 @@ void HttpConnection::EndIfLate(Clock::time_point now) {
 }
 
 void HttpConnection::Close() {
+  if (link_ != nullptr) link_->Detach();
   Error ignored;
   socket_.close(ignored);
 }
@@ -170,9 +288,10 @@ void HttpConnection::HandleRequest() {
 }
 
 void HttpConnection::Write(HttpReply reply) {
-  context_.keep_alive = context_.keep_alive && !reply.close && !ends_soon_;
+  context_.keep_alive = context_.keep_alive && !reply.close && !ends_soon_ && !reply.stream;
   reply_head_ = HttpReplyHead(reply, context_, absl::Now());
   reply_body_ = context_.is_head ? std::string() : std::move(reply.body);
+  if (!context_.is_head) begin_stream_ = std::move(reply.stream);
   deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
   asio::async_write(
       socket_,
@@ -183,16 +302,48 @@ void HttpConnection::Write(HttpReply reply) {
 void HttpConnection::OnWritten(Error error) {
   reply_body_ = std::string();
   if (error) return Close();
+  if (begin_stream_ != nullptr && !ends_soon_) return BeginStream();
   context_.keep_alive ? AwaitRequest() : EndAfterReply();
+}
+
+void HttpConnection::BeginStream() {
+  deadline_ = Clock::time_point::max();
+  link_ = std::make_shared<StreamLink>(this);
+  Discard();  // to see that the client goes
+  std::exchange(begin_stream_, nullptr)(std::make_shared<Stream>(link_));
+}
+
+void HttpConnection::ContinueStream() {
+  if (is_writing_ || !socket_.is_open()) return;
+  if (unsent_.empty()) {
+    if (body_ended_) EndSending();
+    return;
+  }
+  is_writing_ = true;
+  reply_body_ = std::exchange(unsent_, {});
+  deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
+  asio::async_write(socket_, asio::buffer(reply_body_),
+                    [self = shared_from_this()](Error error, size_t bytes) {
+                      if (error) return self->Close();
+                      self->deadline_ = Clock::time_point::max();
+                      self->is_writing_ = false;
+                      self->link_->OnSent(bytes);
+                      self->ContinueStream();
+                    });
 }
 
 void HttpConnection::EndAfterReply() {
   Error ignored;
   const bool read_all = !parser_ && buffer_.size() == 0 && socket_.available(ignored) == 0;
   if (read_all) return Close();
+  EndSending();
+  Discard();
+}
+
+void HttpConnection::EndSending() {
+  Error ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   deadline_ = Clock::now() + kDiscardTime;
-  Discard();
 }
 
 void HttpConnection::Discard() {

@@ -6,6 +6,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,8 +44,8 @@ struct HttpBody {
 };
 
 // Lives while it reads, waits for the answer to a request, or writes. All of its callbacks run on
-// the thread of its worker, and so must Start() and EndIfLate(). Any thread may call EndSoon() and
-// End().
+// the thread of its worker, and so must Start(), EndIfLate(), and Close() unless that thread has
+// ended. Any thread may call EndSoon() and End().
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   using Clock = HttpWorker::Clock;
@@ -61,10 +62,17 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void End();
   // Ends the connection if a deadline for its client has passed.
   void EndIfLate(Clock::time_point now);
+  void Close();
 
  private:
   using Error = boost::system::error_code;
+  class StreamLink;
+  class Stream;
 
+  // Waits for bytes by which HTTP/2's preface can be told from a request, beyond the `peeked` ones
+  // that are part of the preface.
+  void AwaitProtocol(size_t peeked);
+  void OnFirstBytes(size_t peeked);
   void AwaitRequest();
   void ReadRequest();
   // Reads more of the request. Calls the member `on_bytes` when there are bytes in buffer_.
@@ -75,13 +83,17 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void HandleRequest();
   void Write(HttpReply reply);
   void OnWritten(Error error);
+  // Hands the handler the stream that it asked for.
+  void BeginStream();
+  // Sends what was written to the stream meanwhile, or ends the body, unless a write is under way.
+  void ContinueStream();
   // Answers a request that cannot be read, and ends the connection.
   void Refuse(Error error);
   // Ends the connection after reading what the client still sends. If data were left unread, the
   // system would drop the reply that is on its way to the client.
   void EndAfterReply();
+  void EndSending();
   void Discard();
-  void Close();
   // Returns the deadline for `bytes` of a transfer that began at `start`.
   Clock::time_point DeadlineFor(Clock::time_point start, uint64_t bytes) const;
 
@@ -99,6 +111,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string reply_head_, reply_body_;
   bool is_idle_ = false;  // true while it waits for a request
   bool ends_soon_ = false;
+  // The stream of the reply, if that has one.
+  std::function<void(std::shared_ptr<HttpStream>)> begin_stream_;
+  std::shared_ptr<StreamLink> link_;
+  std::string unsent_;
+  bool is_writing_ = false;  // bytes of the stream
+  bool body_ended_ = false;
 };
 
 }  // namespace tessera::serving

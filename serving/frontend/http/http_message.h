@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "serving/frontend/http/http_stream.h"
 
 namespace tessera::serving {
 
@@ -34,6 +36,9 @@ struct HttpReply {
   std::string body;
   // Ends the connection after this reply, whatever the client asked for.
   bool close = false;
+  // If set, the body goes on after `body`, and ends with the connection. Called once, on the thread
+  // of the connection, when `body` was sent; not called for HEAD, or if the client has gone.
+  std::function<void(std::shared_ptr<HttpStream>)> stream;
 };
 
 // Sends the reply to one request. Must be called once, on any thread. A responder that is destroyed

@@ -1,6 +1,7 @@
 #include "serving/frontend/http/http_reply_head.h"
 
 #include "absl/strings/str_cat.h"
+#include "serving/frontend/http/http_status.h"
 
 namespace tessera::serving {
 namespace {
@@ -18,41 +19,6 @@ absl::string_view DateText(absl::Time now) {
 
 }  // namespace
 
-absl::string_view HttpReasonPhrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Payload Too Large";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 499:
-      return "Client Error";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    default:
-      return "Unknown";
-  }
-}
-
 std::string HttpReplyHead(const HttpReply& reply, const HttpReplyContext& context, absl::Time now) {
   std::string head =
       absl::StrCat(context.is_http_1_1 ? "HTTP/1.1 " : "HTTP/1.0 ", reply.status, " ",
@@ -61,7 +27,8 @@ std::string HttpReplyHead(const HttpReply& reply, const HttpReplyContext& contex
     absl::StrAppend(&head, "Content-Type: ", reply.content_type, "\r\n");
   }
   for (const auto& [name, value] : reply.headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
-  if (!context.is_head) absl::StrAppend(&head, "Content-Length: ", reply.body.size(), "\r\n");
+  const bool has_length = !context.is_head && reply.stream == nullptr;
+  if (has_length) absl::StrAppend(&head, "Content-Length: ", reply.body.size(), "\r\n");
   // The header is needed only where it differs from the default of the HTTP version.
   if (!context.keep_alive) {
     absl::StrAppend(&head, "Connection: close\r\n");

@@ -22,7 +22,4 @@ std::string HttpReplyHead(const HttpReply& reply, const HttpReplyContext& contex
 // Returns a page that shows the status alone, for requests that are none of the API.
 HttpReply HttpStatusPage(int status);
 
-// Returns the reason phrase of a status: "Not Found" for 404.
-absl::string_view HttpReasonPhrase(int status);
-
 }  // namespace tessera::serving

@@ -2,6 +2,7 @@
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <limits>
 #include <utility>
@@ -39,12 +40,22 @@ class HttpServer::Impl {
       return absl::UnavailableError(
           absl::StrCat("cannot listen on HTTP port ", options_.port, ": there is no such port"));
     }
-    // One socket serves IPv4 and IPv6 if the system has IPv6.
-    Error error = Open(Tcp::v6());
-    if (error == asio::error::address_family_not_supported ||
-        error == asio::error::operation_not_supported ||
-        error == Error(EADDRNOTAVAIL, boost::system::system_category())) {
-      error = Open(Tcp::v4());
+    Error error;
+    if (!options_.address.empty()) {
+      const asio::ip::address address = asio::ip::make_address(options_.address, error);
+      if (error) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", options_.address, "' is no IP address; 127.0.0.1 and ::1 are"));
+      }
+      error = Open(address);
+    } else {
+      // One socket serves IPv4 and IPv6 if the system has IPv6.
+      error = Open(asio::ip::address_v6::any());
+      if (error == asio::error::address_family_not_supported ||
+          error == asio::error::operation_not_supported ||
+          error == Error(EADDRNOTAVAIL, boost::system::system_category())) {
+        error = Open(asio::ip::address_v4::any());
+      }
     }
     if (error) {
       return absl::UnavailableError(
@@ -90,17 +101,18 @@ class HttpServer::Impl {
     return workers;
   }
 
-  Error Open(const Tcp& protocol) {
+  Error Open(const asio::ip::address& address) {
+    const Tcp::endpoint endpoint(address, static_cast<uint16_t>(options_.port));
     Error error, ignored;
     acceptor_.close(ignored);
-    acceptor_.open(protocol, error);
+    acceptor_.open(endpoint.protocol(), error);
     if (error) return error;
     acceptor_.set_option(Tcp::acceptor::reuse_address(true), ignored);
-    if (protocol == Tcp::v6()) {
+    if (address.is_v6() && address.is_unspecified()) {
       acceptor_.set_option(asio::ip::v6_only(false), error);
       if (error) return error;
     }
-    acceptor_.bind(Tcp::endpoint(protocol, static_cast<uint16_t>(options_.port)), error);
+    acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     // Non-blocking, because another process may accept the connection that woke this one.
     if (!error) acceptor_.non_blocking(true, error);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -19,8 +21,10 @@ namespace tessera::serving {
 class HttpServer {
  public:
   struct Options {
-    // TCP port on all addresses, IPv6 and IPv4. 0: the system chooses one.
+    // TCP port. 0: the system chooses one.
     int port = 0;
+    // The IP address to listen on, of either family. Empty: all addresses, IPv6 and IPv4.
+    std::string address;
     // Threads that read, write and call the handler.
     int num_threads = 1;
     // The largest body of a request. Memory is taken as bytes arrive, whatever length is announced.
@@ -32,10 +36,15 @@ class HttpServer {
     // reading of a reply, may fall behind min_bytes_per_second.
     absl::Duration transfer_timeout = absl::Minutes(1);
     int64_t min_bytes_per_second = 1024;
+    // Takes over the connection of a client that begins with HTTP/2's connection preface. Nothing
+    // has been read from `socket`, which is non-blocking and now owned by the callee. Called on the
+    // thread of the connection, until Stop() returns. Null: such a client gets 400.
+    std::function<void(int socket)> take_http2;
   };
 
   // Returns when the port is open.
-  // Errors: INVALID_ARGUMENT without threads; UNAVAILABLE if the port cannot be opened.
+  // Errors: INVALID_ARGUMENT without threads, or if `address` is no IP address; UNAVAILABLE if the
+  // port cannot be opened.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options,
                                                            HttpHandler handler);
   // Calls Stop(). Requires that no responder will be called after that.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
@@ -418,6 +419,215 @@ TEST_F(HttpServerTest, ShutdownDoesNotWaitForEver) {
   absl::MutexLock lock(&mu_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+}
+
+TEST_F(HttpServerTest, ListensOnOneAddress) {
+  options_.address = "127.0.0.2";
+  Start();
+  EXPECT_FALSE(HttpTestClient::IsOpen(server_->port()));  // asks 127.0.0.1
+  options_.address = "127.0.0.1";
+  Start();
+  EXPECT_TRUE(HttpTestClient::IsOpen(server_->port()));
+  options_.address = "localhost";
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      HttpServer::Start(options_, [](HttpRequest, HttpResponder) {}).status()));
+}
+
+// A server whose replies are streams, which the test writes to.
+class HttpStreamTest : public ::testing::Test {
+ protected:
+  HttpStreamTest() {
+    server_ = *HttpServer::Start({}, [this](HttpRequest, HttpResponder respond) {
+      respond({.content_type = "text/plain",
+               .body = "first\n",
+               .stream = [this](std::shared_ptr<HttpStream> stream) {
+                 absl::MutexLock lock(&mu_);
+                 streams_.push_back(std::move(stream));
+               }});
+    });
+  }
+  ~HttpStreamTest() override {
+    absl::MutexLock lock(&mu_);
+    streams_.clear();
+  }
+  // Waits for the next stream.
+  std::shared_ptr<HttpStream> NextStream() {
+    absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(
+        +[](HttpStreamTest* test) { return !test->streams_.empty(); }, this));
+    auto stream = std::move(streams_.back());
+    streams_.pop_back();
+    return stream;
+  }
+
+  absl::Mutex mu_;
+  std::vector<std::shared_ptr<HttpStream>> streams_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpStreamTest, SendsWhatIsWrittenUntilItIsDropped) {
+  HttpTestClient client(server_->port());
+  const auto head = client.Ask("GET", "/");
+  ASSERT_TRUE(head.has_value());
+  EXPECT_EQ(head->headers.count("content-length"), 0);
+  EXPECT_EQ(head->headers.at("connection"), "close");
+  EXPECT_EQ(client.ReadUntil("\n"), "first\n");
+  std::shared_ptr<HttpStream> stream = NextStream();
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(stream->Write(absl::StrCat(i, "\n")));
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(client.ReadUntil("\n"), absl::StrCat(i, "\n"));
+  stream->Write("last\n");
+  stream.reset();
+  EXPECT_EQ(client.ReadUntil("\n"), "last\n");
+  EXPECT_TRUE(client.WaitForEnd());
+}
+
+TEST_F(HttpStreamTest, HeadGetsNoStream) {
+  HttpTestClient client(server_->port());
+  ASSERT_TRUE(client.Send("HEAD", "/", ""));
+  EXPECT_EQ(client.Read(/*is_head=*/true)->status, 200);
+  EXPECT_TRUE(client.WaitForEnd());
+  absl::MutexLock lock(&mu_);
+  EXPECT_TRUE(streams_.empty());
+}
+
+TEST_F(HttpStreamTest, AClientThatLeavesClosesIt) {
+  auto client = std::make_unique<HttpTestClient>(server_->port());
+  ASSERT_TRUE(client->Ask("GET", "/"));
+  const std::shared_ptr<HttpStream> stream = NextStream();
+  EXPECT_TRUE(stream->Write("x"));
+  client.reset();
+  while (stream->Write("x")) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST_F(HttpStreamTest, AClientThatDoesNotReadIsDropped) {
+  HttpTestClient slow(server_->port());
+  ASSERT_TRUE(slow.Ask("GET", "/"));
+  const std::shared_ptr<HttpStream> stream = NextStream();
+  const std::string chunk(64 << 10, 'x');
+  while (stream->Write(chunk)) {
+  }
+  EXPECT_TRUE(slow.WaitForEnd());
+}
+
+TEST_F(HttpStreamTest, ManyStreamsNeedOneThread) {
+  std::vector<std::unique_ptr<HttpTestClient>> clients;
+  std::vector<std::shared_ptr<HttpStream>> streams;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(std::make_unique<HttpTestClient>(server_->port()));
+    ASSERT_TRUE(clients.back()->Ask("GET", "/"));
+    streams.push_back(NextStream());
+  }
+  for (const auto& stream : streams) EXPECT_TRUE(stream->Write("all\n"));
+  for (const auto& client : clients) EXPECT_EQ(client->ReadUntil("all\n"), "first\nall\n");
+}
+
+TEST_F(HttpStreamTest, OutlivesItsServerClosed) {
+  HttpTestClient client(server_->port());
+  ASSERT_TRUE(client.Ask("GET", "/"));
+  const std::shared_ptr<HttpStream> stream = NextStream();
+  server_->Shutdown(absl::InfiniteFuture());  // does not wait for streams
+  EXPECT_TRUE(client.WaitForEnd());
+  server_.reset();
+  EXPECT_FALSE(stream->Write("x"));
+}
+
+TEST_F(HttpStreamTest, WritersMayMeetTheEndOfTheServer) {
+  std::vector<std::unique_ptr<HttpTestClient>> clients;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<HttpTestClient>(server_->port()));
+    ASSERT_TRUE(clients.back()->Ask("GET", "/"));
+    writers.emplace_back([stream = NextStream()] {
+      while (stream->Write("")) {
+      }
+    });
+  }
+  server_.reset();
+  for (std::thread& writer : writers) writer.join();
+}
+
+// A server that hands over clients of HTTP/2, and answers all others with their path.
+class HttpProtocolTest : public ::testing::Test {
+ protected:
+  static constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+  HttpProtocolTest() {
+    HttpServer::Options options;
+    options.take_http2 = [this](int socket) {
+      absl::MutexLock lock(&mu_);
+      taken_.push_back(socket);
+    };
+    server_ = *HttpServer::Start(options, [](HttpRequest request, HttpResponder respond) {
+      respond({.body = request.target});
+    });
+  }
+  ~HttpProtocolTest() override {
+    for (const int socket : taken_) close(socket);
+  }
+  // Waits for a client that was handed over, and returns what it sent first.
+  std::string TakenBytes() {
+    int socket;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(
+          +[](HttpProtocolTest* test) { return !test->taken_.empty(); }, this));
+      socket = taken_.back();
+    }
+    std::string bytes(64, '\0');
+    bytes.resize(std::max<ssize_t>(0, recv(socket, bytes.data(), bytes.size(), 0)));
+    return bytes;
+  }
+
+  absl::Mutex mu_;
+  std::vector<int> taken_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpProtocolTest, ThePrefaceOfHttp2IsHandedOverUnread) {
+  HttpTestClient client(server_->port());
+  client.Send(absl::StrCat(kPreface, "settings"));
+  EXPECT_EQ(TakenBytes(), absl::StrCat(kPreface, "settings"));
+}
+
+TEST_F(HttpProtocolTest, ThePrefaceMayComeByteByByte) {
+  HttpTestClient client(server_->port());
+  for (const char c : kPreface) client.Send(std::string(1, c));
+  EXPECT_EQ(TakenBytes(), kPreface);
+}
+
+TEST_F(HttpProtocolTest, AllOthersSpeakHttp1) {
+  for (const char* start : {"GET /a", "P", "PR", "PUT /a", "PRI * HTTP/1.1"}) {
+    HttpTestClient client(server_->port());
+    client.Send(start);
+    // All that begins like the preface and goes on otherwise.
+    client.Send(absl::StartsWith(start, "PRI") ? "\r\nHost: a\r\n\r\n" : "");
+    if (absl::string_view(start) == "P") client.Send("OST /a");
+    if (absl::string_view(start) == "PR") client.Send("OPFIND /a");
+    client.Send(absl::StartsWith(start, "PRI") ? "" : " HTTP/1.0\r\n\r\n");
+    const auto reply = client.Read();
+    ASSERT_TRUE(reply.has_value()) << start;
+    EXPECT_EQ(reply->status, 200) << start;
+  }
+}
+
+TEST_F(HttpProtocolTest, APrefaceCutShortEndsWithItsClient) {
+  for (const char* start : {"", "P", "PRI * HTTP/2.0\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"}) {
+    HttpTestClient client(server_->port());
+    client.Send(start);
+    client.CloseSending();
+    EXPECT_TRUE(client.WaitForEnd()) << start;
+  }
+  absl::MutexLock lock(&mu_);
+  EXPECT_TRUE(taken_.empty());
+}
+
+TEST_F(HttpProtocolTest, APrefaceThatStopsHoldsUpNobody) {
+  HttpTestClient silent(server_->port()), half(server_->port());
+  half.Send("PRI * HT");
+  EXPECT_EQ(HttpTestClient(server_->port()).Ask("GET", "/a")->body, "/a");
+  server_->Shutdown(absl::InfiniteFuture());
+  EXPECT_TRUE(silent.WaitForEnd());
+  EXPECT_TRUE(half.WaitForEnd());
 }
 
 }  // namespace

@@ -109,6 +109,8 @@ void HttpWorker::End() {
 void HttpWorker::Stop() {
   context_.stop();
   if (thread_.joinable()) thread_.join();
+  // Streams may be written to after this, without effect.
+  for (const auto& connection : Connections()) connection->Close();
 }
 
 void HttpWorker::Remove(HttpConnection* connection) {

@@ -12,6 +12,8 @@
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_inflate.h"
 #include "serving/frontend/http/http_reply_head.h"
+#include "serving/frontend/http/http_status.h"
+#include "serving/frontend/http/http_target.h"
 #include "serving/frontend/json/json_examples_request.h"
 #include "serving/frontend/json/json_model_info.h"
 #include "serving/frontend/json/json_predict_request.h"
@@ -33,15 +35,6 @@ bool IsKnownMethod(absl::string_view method) {
     if (method == known) return true;
   }
   return false;
-}
-
-// Returns "/a?b" for "/a?b" and for "http://host:1/a?b".
-absl::string_view PathOf(absl::string_view target) {
-  if (absl::StartsWith(target, "/")) return target;
-  const size_t authority = target.find("://");
-  if (authority == absl::string_view::npos) return target;
-  const size_t path = target.find('/', authority + 3);
-  return path == absl::string_view::npos ? "/" : target.substr(path);
 }
 
 HttpReply TextReply(int status, std::string text) {
@@ -71,38 +64,6 @@ absl::Status CheckOrigin(const HttpRequest& request) {
 
 }  // namespace
 
-int HttpStatusOf(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kOk:
-      return 200;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kOutOfRange:
-      return 400;
-    case absl::StatusCode::kUnauthenticated:
-      return 401;
-    case absl::StatusCode::kPermissionDenied:
-      return 403;
-    case absl::StatusCode::kNotFound:
-      return 404;
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kAborted:
-      return 409;
-    case absl::StatusCode::kResourceExhausted:
-      return 429;
-    case absl::StatusCode::kCancelled:
-      return 499;
-    case absl::StatusCode::kUnimplemented:
-      return 501;
-    case absl::StatusCode::kUnavailable:
-      return 503;
-    case absl::StatusCode::kDeadlineExceeded:
-      return 504;
-    default:
-      return 500;
-  }
-}
-
 // One request below /v1/. The names in `spec` and `predict` are views of the members above them.
 struct RestApi::Call {
   bool is_predict() const { return target.action == "predict"; }
@@ -131,7 +92,7 @@ struct RestApi::Call {
 
 void RestApi::Handle(HttpRequest request, HttpResponder respond) {
   if (!IsKnownMethod(request.method)) return respond(HttpStatusPage(501));
-  const std::string path(PathOf(request.target));
+  const std::string path(WithoutAuthority(request.target));
   const absl::string_view without_query = absl::string_view(path).substr(0, path.find('?'));
   if (!options_.monitoring_path.empty() && without_query == options_.monitoring_path) {
     return respond(AnswerMonitoring(path));
@@ -285,8 +246,8 @@ absl::Status RestApi::RunExamples(Call& call, const CallOptions& options, std::s
 absl::Status RestApi::DescribeModel(const Call& call, std::string* body) const {
   const RestTarget& target = call.target;
   if (target.action != "status" && target.action != "metadata") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Malformed request: ", call.request.method, " ", PathOf(call.request.target)));
+    return absl::InvalidArgumentError(absl::StrCat("Malformed request: ", call.request.method, " ",
+                                                   WithoutAuthority(call.request.target)));
   }
   if (target.model.empty()) return absl::InvalidArgumentError("Missing model name in request.");
   if (target.action == "status") {

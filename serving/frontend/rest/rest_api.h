@@ -14,9 +14,6 @@
 
 namespace tessera::serving {
 
-// Returns the HTTP status for a code: 404 for NOT_FOUND.
-int HttpStatusOf(absl::StatusCode code);
-
 //   POST /v1/models/NAME[/versions/N | /labels/L]:(predict|classify|regress)
 //   GET  /v1/models/NAME[/versions/N | /labels/L][/metadata]
 //   GET  /livez        200 while the process can answer at all

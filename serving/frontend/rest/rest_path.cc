@@ -1,21 +1,15 @@
 #include "serving/frontend/rest/rest_path.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "serving/frontend/http/http_target.h"
 
 namespace tessera::serving {
 namespace {
 
 constexpr absl::string_view kModels = "/v1/models";
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = absl::ascii_tolower(c);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 bool ConsumeWord(absl::string_view word, absl::string_view* rest) {
   if (!absl::StartsWithIgnoreCase(*rest, word)) return false;
@@ -89,23 +83,6 @@ bool Match(absl::string_view method, absl::string_view path, Parts* parts) {
 }
 
 }  // namespace
-
-std::string PercentDecode(absl::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      const int high = HexDigit(text[i + 1]), low = HexDigit(text[i + 2]);
-      if (high >= 0 && low >= 0) {
-        result.push_back(static_cast<char>(high * 16 + low));
-        i += 2;
-        continue;
-      }
-    }
-    result.push_back(text[i]);
-  }
-  return result;
-}
 
 absl::StatusOr<RestTarget> ParseRestPath(absl::string_view method, absl::string_view path) {
   Parts parts;

@@ -29,8 +29,4 @@ struct RestTarget {
 // Errors: INVALID_ARGUMENT "Malformed request: METHOD PATH", or for a version beyond int64.
 absl::StatusOr<RestTarget> ParseRestPath(absl::string_view method, absl::string_view path);
 
-// Decodes percent-encoding: "a%2Fb" becomes "a/b". A '%' without two hexadecimal digits after it
-// stays as it is, and so does '+'.
-std::string PercentDecode(absl::string_view text);
-
 }  // namespace tessera::serving

@@ -89,14 +89,5 @@ TEST(RestPathTest, RefusesVersionsBeyondInt64) {
               HasSubstr("Failed to convert version: 9223372036854775808"));
 }
 
-TEST(RestPathTest, BadPercentSequencesStay) {
-  EXPECT_EQ(PercentDecode("a%2fb%2Fc+d"), "a/b/c+d");
-  EXPECT_EQ(PercentDecode("%"), "%");
-  EXPECT_EQ(PercentDecode("%2"), "%2");
-  EXPECT_EQ(PercentDecode("%zz%4"), "%zz%4");
-  EXPECT_EQ(PercentDecode("%%41"), "%A");
-  EXPECT_EQ(PercentDecode("%00").size(), 1);
-}
-
 }  // namespace
 }  // namespace tessera::serving

@@ -162,18 +162,6 @@ TEST_F(RestServerTest, ErrorsHaveTheStatusOfTheirCode) {
   }
 }
 
-TEST_F(RestServerTest, CodeMap) {
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kResourceExhausted), 429);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kCancelled), 499);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kUnimplemented), 501);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kUnavailable), 503);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kDeadlineExceeded), 504);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kAborted), 409);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kOutOfRange), 400);
-  EXPECT_EQ(HttpStatusOf(absl::StatusCode::kDataLoss), 500);
-  EXPECT_EQ(HttpStatusOf(static_cast<absl::StatusCode>(77)), 500);
-}
-
 TEST_F(RestServerTest, DescribesModels) {
   Configure();
   Start();

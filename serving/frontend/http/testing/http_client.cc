@@ -98,6 +98,16 @@ std::optional<HttpTestClient::Reply> HttpTestClient::Read(bool is_head) {
   return reply;
 }
 
+std::optional<std::string> HttpTestClient::ReadUntil(absl::string_view end) {
+  size_t found;
+  while ((found = buffer_.find(end.data(), 0, end.size())) == std::string::npos) {
+    if (!Receive()) return std::nullopt;
+  }
+  const std::string text = buffer_.substr(0, found + end.size());
+  buffer_.erase(0, text.size());
+  return text;
+}
+
 std::optional<HttpTestClient::Reply> HttpTestClient::Ask(absl::string_view method,
                                                          absl::string_view target,
                                                          absl::string_view body,
@@ -105,6 +115,8 @@ std::optional<HttpTestClient::Reply> HttpTestClient::Ask(absl::string_view metho
   if (!Send(method, target, body, headers)) return std::nullopt;
   return Read(method == "HEAD");
 }
+
+void HttpTestClient::CloseSending() { shutdown(socket_, SHUT_WR); }
 
 bool HttpTestClient::WaitForEnd() {
   pollfd waited = {.fd = socket_, .events = POLLIN};

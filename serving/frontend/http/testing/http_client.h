@@ -35,9 +35,14 @@ class HttpTestClient {
   // Returns the next reply; nothing if the connection ended, or ten seconds passed, before all of
   // it came. `is_head` tells that it answers HEAD and has no body.
   std::optional<Reply> Read(bool is_head = false);
+  // Returns what comes next, up to the end of the first `end`; nothing as for Read(). For replies
+  // without a length, after Read().
+  std::optional<std::string> ReadUntil(absl::string_view end);
   // Sends a request and returns its reply.
   std::optional<Reply> Ask(absl::string_view method, absl::string_view target,
                            absl::string_view body = "", absl::string_view headers = "");
+  // Tells the server that no more bytes come.
+  void CloseSending();
   // Waits for the server to end the connection. Returns false if it does not within ten seconds.
   bool WaitForEnd();
 
