@@ -9,23 +9,12 @@
 namespace tessera::serving {
 namespace {
 
-constexpr size_t kMaxMessage = 1024;
-
 absl::Time ToTime(std::chrono::system_clock::time_point deadline) {
   return deadline == std::chrono::system_clock::time_point::max() ? absl::InfiniteFuture()
                                                                   : absl::FromChrono(deadline);
 }
 
 }  // namespace
-
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  const absl::string_view message = status.message();
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      message.size() <= kMaxMessage
-                          ? std::string(message)
-                          : absl::StrCat(message.substr(0, kMaxMessage), "...TRUNCATED"));
-}
 
 absl::Status NotThisMessage(absl::string_view type_name) {
   return absl::InternalError(absl::StrCat("the request is not a ", type_name));

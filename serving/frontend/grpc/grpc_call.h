@@ -1,5 +1,5 @@
 // GrpcCall and MessageCall: one unary call of gRPC's callback API, and the conversion of its
-// messages, status and limits.
+// messages and limits.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -13,13 +13,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
+#include "serving/frontend/grpc/grpc_status.h"
 #include "serving/servables/inference_request.h"
 
 namespace tessera::serving {
-
-// Converts a status; the codes are the same numbers. Messages are cut at 1024 bytes and end in
-// "...TRUNCATED" then, because they are sent as headers, whose size clients limit.
-grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // Lives from the arrival of a request until its reply was sent, and then deletes itself.
 //

@@ -1,0 +1,77 @@
+#include "serving/frontend/admin/admin_access.h"
+
+#include <arpa/inet.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr absl::string_view kOwnHeader = "X-Tessera-Admin";
+
+bool IsIpv4(const std::string& text) {
+  in_addr address;
+  return inet_pton(AF_INET, text.c_str(), &address) == 1;
+}
+
+bool IsIpv6(const std::string& text) {
+  in6_addr address;
+  return inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+}  // namespace
+
+bool IsLoopback(const std::string& ip_address) {
+  in6_addr v6;
+  if (IsIpv4(ip_address)) return absl::StartsWith(ip_address, "127.");
+  return inet_pton(AF_INET6, ip_address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+bool IsAddressHost(absl::string_view host) {
+  // An IPv6 address has brackets around it, and its colons are not that of a port.
+  if (absl::ConsumePrefix(&host, "[")) return IsIpv6(std::string(host.substr(0, host.find(']'))));
+  const absl::string_view name = host.substr(0, host.find(':'));
+  return absl::EqualsIgnoreCase(name, "localhost") || IsIpv4(std::string(name));
+}
+
+AdminAccess::AdminAccess(const std::string& token_file)
+    : tokens_(token_file.empty() ? nullptr : std::make_unique<BearerTokens>(token_file)) {}
+
+absl::StatusOr<std::unique_ptr<AdminAccess>> AdminAccess::Make(const std::string& address,
+                                                               const std::string& token_file) {
+  std::unique_ptr<AdminAccess> access(new AdminAccess(token_file));
+  if (access->tokens_ != nullptr) {
+    RETURN_IF_ERROR(Annotate(access->tokens_->Read().status(), "--admin_token_file: "));
+  } else if (!IsLoopback(address)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--admin_address=", address,
+        " lets other machines steer this server: name a file with a secret token by "
+        "--admin_token_file (`openssl rand -hex 32 > FILE` makes one), or leave the address at "
+        "127.0.0.1"));
+  }
+  return access;
+}
+
+absl::Status AdminAccess::Check(const HttpRequest& request) const {
+  if (tokens_ != nullptr) return Check(request.Header("Authorization"));
+  if (!IsAddressHost(request.Header("Host"))) {
+    return absl::PermissionDeniedError(
+        "without --admin_token_file the header Host must be an IP address or localhost");
+  }
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (!reads && request.Header(kOwnHeader).empty()) {
+    return absl::PermissionDeniedError(absl::StrCat("without --admin_token_file a ", request.method,
+                                                    " needs the header '", kOwnHeader, ": 1'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AdminAccess::Check(absl::string_view authorization) const {
+  return tokens_ == nullptr ? absl::OkStatus() : tokens_->Check(authorization, absl::Now());
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,18 @@
+// Replies of the admin address's REST form.
+#pragma once
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "serving/frontend/http/http_message.h"
+
+namespace tessera::serving {
+
+// Returns 200 with the message as JSON, see MessageJson().
+HttpReply JsonReply(const google::protobuf::Message& message);
+
+// Returns {"error": "message"} with the status of the code as in TensorFlow Serving's REST API,
+// except that FAILED_PRECONDITION is 409: the request was right, the state is another one.
+// UNAUTHENTICATED tells in WWW-Authenticate what to send.
+HttpReply ErrorReply(const absl::Status& status);
+
+}  // namespace tessera::serving
