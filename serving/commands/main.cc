@@ -6,7 +6,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "serving/commands/health_command.h"
 #include "serving/commands/inspect_command.h"
+#include "serving/commands/rollout_command.h"
 #include "serving/commands/run_command.h"
 #include "serving/commands/serve_command.h"
 #include "serving/commands/version.h"
@@ -18,8 +20,10 @@ constexpr char kHelp[] =
     "usage: tessera COMMAND [ARGUMENTS]\n"
     "\n"
     "  serve     serve models over gRPC and REST; takes the flags of tensorflow_model_server\n"
+    "  health    ask a server whether it is ready\n"
     "  inspect   show what is in a SavedModel, a GraphDef or a checkpoint\n"
     "  run       run one signature of a SavedModel once\n"
+    "  rollout   show and steer how new versions of models get traffic\n"
     "\n"
     "`tessera COMMAND --help` tells more. Under the name tensorflow_model_server the program\n"
     "serves without a command.\n";
@@ -36,7 +40,9 @@ int Main(int argc, char** argv) {
   const std::string command = args.empty() ? "" : args[0];
   if (!args.empty()) args.erase(args.begin());
   if (command == "serve") return ServeCommand(program + " serve", args);
+  if (command == "health") return HealthCommand(args);
   if (command == "inspect") return InspectCommand(args);
+  if (command == "rollout") return RolloutCommand(args);
   if (command == "run") return RunCommand(args);
   if (command == "--version") {
     std::printf("tessera %s\n", kVersion);

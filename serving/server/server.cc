@@ -23,6 +23,9 @@ namespace {
 // The time that a reload waits for the first outcome of new models.
 constexpr absl::Duration kReloadWait = absl::Seconds(10);
 
+// The least time that the admin address has for answering what it was asked.
+constexpr absl::Duration kAdminGrace = absl::Seconds(1);
+
 // Gives back to the system what malloc and the pool of large blocks keep of an unloaded version.
 void TrimMemory() {
   ReleaseFreeMemory();
@@ -59,6 +62,7 @@ absl::Status Server::Start() {
   ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
   MakeModels();
+  RETURN_IF_ERROR(StartAdmin());  // shows how models load, too
   RETURN_IF_ERROR(models_->ApplyConfig(settings_.models));
   if (settings_.load_priority != ThreadPriority::kNormal) models_->StartYielding();
   RETURN_IF_ERROR(StartGrpc());
@@ -140,6 +144,18 @@ void Server::MakeModels() {
   }
   handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer());
   if (stopped_.HasBeenNotified()) models_->Stop();
+}
+
+absl::Status Server::StartAdmin() {
+  if (options_.admin_port == 0) return absl::OkStatus();
+  AdminServer::Options admin;
+  admin.port = options_.admin_port;
+  admin.address = options_.admin_address;
+  admin.token_file = options_.admin_token_file;
+  ASSIGN_OR_RETURN(admin_, AdminServer::Start(std::move(admin)));
+  LOG(INFO) << "serving the admin address on " << options_.admin_address << " port "
+            << admin_->port();
+  return absl::OkStatus();
 }
 
 absl::Status Server::StartGrpc() {
@@ -253,6 +269,8 @@ void Server::Shutdown(absl::Duration grace) {
   });
   if (grpc_ != nullptr) grpc_->Shutdown(deadline);
   rest.join();
+  // Last, so that it shows how the server drains.
+  if (admin_ != nullptr) admin_->Shutdown(std::max(deadline, absl::Now() + kAdminGrace));
   if (reloader_.joinable()) reloader_.join();
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/host/host.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
+#include "serving/frontend/admin/admin_server.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
@@ -49,10 +50,11 @@ class Server {
   // Cancels the requests that still run, then unloads the models.
   ~Server();
 
-  // Loads op libraries and models, waits until a version of each model is available or has failed,
-  // and then opens the gRPC port and the REST port.
-  // Errors: those of LoadOpLibraries(); UNKNOWN if a model failed; INVALID_ARGUMENT if the gRPC
-  // port is taken; CANCELLED if Stop() came first. A REST port that cannot be opened is logged.
+  // Loads op libraries, opens the admin address if there is one, loads models, waits until a
+  // version of each model is available or has failed, and then opens the gRPC port and the REST
+  // port. Errors: those of LoadOpLibraries() and AdminServer::Start(); UNKNOWN if a model failed;
+  // INVALID_ARGUMENT if the gRPC port is taken; CANCELLED if Stop() came first. A REST port that
+  // cannot be opened is logged.
   absl::Status Start();
 
   // Asks the server to read the file again that names its models. Returns at once. A file with
@@ -73,6 +75,7 @@ class Server {
 
  private:
   void MakeModels();
+  absl::Status StartAdmin();
   absl::Status StartGrpc();
   void StartRest();
   // Body of the thread that applies new configurations of models.
@@ -99,6 +102,7 @@ class Server {
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;
+  std::unique_ptr<AdminServer> admin_;
   absl::Mutex reload_mu_;
   bool reload_asked_ ABSL_GUARDED_BY(reload_mu_) = false;
   RolloutConfigs rollout_configs_;  // as applied last; the reloader's

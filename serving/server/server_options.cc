@@ -46,6 +46,13 @@ void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
             "add cross-origin headers to REST replies");
   flags.Add("monitoring_config_file", &o.monitoring_config_file,
             "text proto MonitoringConfig: whether and where REST shows metrics");
+  flags.Add("admin_port", &o.admin_port,
+            "TCP port of the admin address, which steers rollouts, over gRPC and REST; 0: none");
+  flags.Add("admin_address", &o.admin_address,
+            "IP address to listen on for admin_port; other than loopback needs admin_token_file");
+  flags.Add("admin_token_file", &o.admin_token_file,
+            "file with a secret token a line, and the time when it expires if it does, one of "
+            "which each request to the admin address must have; read again whenever it changes");
 }
 
 void AddModelFlags(ServerOptions& o, FlagParser& flags) {

@@ -34,6 +34,10 @@ struct ServerOptions {
   int32_t rest_api_timeout_in_ms = 30000;
   bool rest_api_enable_cors_support = false;
   std::string monitoring_config_file;
+  // These are not in tensorflow_model_server.
+  int32_t admin_port = 0;
+  std::string admin_address = "127.0.0.1";
+  std::string admin_token_file;
 
   // The models to serve.
   std::string model_config_file;
