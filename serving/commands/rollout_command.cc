@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -129,8 +130,8 @@ absl::Status Readable(const grpc::Status& status, const Arguments& arguments) {
   if (status.ok()) return absl::OkStatus();
   std::string message = status.error_message();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    absl::StrAppend(&message, "\nno server answers at ", arguments.address,
-                    ": start it with --admin_port=PORT, and give --admin=HOST:PORT here");
+    absl::StrAppend(&message, "\nasked ", arguments.address,
+                    ": is a server there, started with --admin_port? --admin=HOST:PORT names it");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     absl::StrAppend(&message, "\nthe server at ", arguments.address, " did not answer in ",
                     absl::FormatDuration(arguments.timeout));
@@ -144,7 +145,8 @@ absl::Status Readable(const grpc::Status& status, const Arguments& arguments) {
                         : absl::StrCat("the first token in ", arguments.token_file,
                                        " must be one of those in the server's --admin_token_file"));
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      absl::StripLeadingAsciiWhitespace(message));
 }
 
 // One invocation: the calls, and what is printed of their answers.

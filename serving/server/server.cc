@@ -152,7 +152,7 @@ absl::Status Server::StartAdmin() {
   admin.port = options_.admin_port;
   admin.address = options_.admin_address;
   admin.token_file = options_.admin_token_file;
-  admin.rollouts = rollouts_.get();
+  if (!settings_.rollouts.empty()) admin.rollouts = rollouts_.get();
   ASSIGN_OR_RETURN(admin_, AdminServer::Start(std::move(admin)));
   LOG(INFO) << "serving the admin address on " << options_.admin_address << " port "
             << admin_->port();

@@ -538,7 +538,7 @@ TEST_F(HttpStreamTest, WritersMayMeetTheEndOfTheServer) {
     clients.push_back(std::make_unique<HttpTestClient>(server_->port()));
     ASSERT_TRUE(clients.back()->Ask("GET", "/"));
     writers.emplace_back([stream = NextStream()] {
-      while (stream->Write("")) {
+      while (stream->Write(std::string(1024, 'x'))) {
       }
     });
   }
