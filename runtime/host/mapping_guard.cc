@@ -187,7 +187,8 @@ class Guard {
     for (const Map& map : Maps()) {
       if (!map.damaged.load(std::memory_order_relaxed)) continue;
       absl::string_view path = map.path;
-      if (!absl::ConsumePrefix(&path, directory) || !absl::StartsWith(path, "/")) continue;
+      if (!absl::ConsumePrefix(&path, directory)) continue;
+      if (!absl::StartsWith(path, "/") && !absl::StartsWith(path, ".data-")) continue;
       return absl::DataLossError(absl::StrCat("cannot read ", map.path,
                                               " any more, whose data is in use: the file was "
                                               "cut short, or its disk fails"));

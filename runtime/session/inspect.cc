@@ -15,7 +15,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/session/graph_census.h"
-#include "runtime/session/proto_text.h"
+#include "runtime/base/proto_text.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"

@@ -5,11 +5,11 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "runtime/session/load_stages.h"
+#include "runtime/session/saved_model_graph.h"
 #include "runtime/session/session.h"
 
 namespace tensorflow {
@@ -20,23 +20,8 @@ class SavedModel;
 
 namespace tessera {
 
-// One input or output of a signature.
-struct SignatureTensor {
-  std::string tensor_name;  // "node:index" in the graph
-  // The tensor to feed or fetch: `tensor_name`, or its counterpart in an earlier signature that
-  // computes the same. Two such signatures share one compiled program and its packed weights.
-  std::string run_name;
-  DType dtype = DType::kInvalid;
-  PartialShape shape;
-};
-
-struct Signature {
-  std::map<std::string, SignatureTensor> inputs;   // by alias
-  std::map<std::string, SignatureTensor> outputs;  // by alias
-  std::string method_name;                         // "tensorflow/serving/predict", ...
-  std::map<std::string, Tensor> defaults;          // values of absent inputs, by alias
-  bool is_pure = false;                            // whether its runs change nothing, see PureRuns
-};
+// Returns whether a directory has a saved_model.pb or saved_model.pbtxt.
+bool HoldsSavedModel(const std::string& directory);
 
 // Parses saved_model.pb, or saved_model.pbtxt, of a directory.
 // Errors: NOT_FOUND if there is no such file; UNIMPLEMENTED for a session bundle, which came before
@@ -63,18 +48,31 @@ std::string HintAtVersions(const std::string& directory);
 struct SavedModelBundle {
   std::unique_ptr<Session> session;
   std::map<std::string, Signature> signatures;
-  std::unique_ptr<tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
-  std::string directory;
-  // The stages of loading and their durations: "read", "import" and "compile" always, and
-  // "restore_graph", "init_graph" (which are TensorFlow's names) and "freeze" where they were
-  // needed.
-  std::vector<std::pair<std::string, absl::Duration>> stages;
+  std::shared_ptr<const tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
+  // What it shares with other bundles; null for a bundle that was not loaded from files.
+  std::shared_ptr<const SavedModelGraph> graph;
+  // The stages of loading and their durations: "compile" always, "read" and "import" if the graph
+  // was imported for this bundle, and "restore_graph", "init_graph" (which are TensorFlow's names)
+  // and "freeze" where they were needed.
+  LoadStages stages;
 };
 
-// Imports the meta graph, restores its variables by the graph's own RestoreV2 nodes, which map the
-// checkpoint, runs its init op with the assets fed, and compiles its signatures.
-// Errors: those of ReadMetaGraph() and Session::Extend(); DATA_LOSS with file and tensor from the
-// checkpoint reader; UNIMPLEMENTED listing all ops without a kernel that some signature needs.
+// Restores the variables of a graph by its own RestoreV2 nodes, which map the checkpoint beside it,
+// runs its init op with the assets fed, and compiles its signatures.
+// Errors: those of Session::Create(); DATA_LOSS with file and tensor from the checkpoint reader;
+// UNIMPLEMENTED listing all ops without a kernel that some signature needs.
+absl::StatusOr<SavedModelBundle> LoadSavedModel(std::shared_ptr<const SavedModelGraph> graph,
+                                                const SessionOptions& options);
+
+// The same with the variables of another checkpoint, which RestoreWeights() finds there. The files
+// of the SavedModel are needed no more, but for assets that its init op reads.
+// Errors: those of RestoreWeights() and LoadSavedModel().
+absl::StatusOr<SavedModelBundle> LoadWeights(std::shared_ptr<const SavedModelGraph> graph,
+                                             const std::string& prefix,
+                                             const SessionOptions& options);
+
+// Imports the SavedModel of a directory and loads it.
+// Errors: those of ImportSavedModel() and LoadSavedModel().
 absl::StatusOr<SavedModelBundle> LoadSavedModel(const std::string& directory,
                                                 const std::set<std::string>& tags,
                                                 const SessionOptions& options);

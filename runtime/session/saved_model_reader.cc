@@ -9,7 +9,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/host/mapped_file.h"
-#include "runtime/session/proto_text.h"
+#include "runtime/base/proto_text.h"
 #include "runtime/session/saved_model.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/protobuf/saved_model.pb.h"
@@ -33,16 +33,16 @@ absl::Status ReadText(const std::string& path, tensorflow::SavedModel* saved_mod
   return Annotate(ParseProtoText(text, saved_model), absl::StrCat(path, " is not a SavedModel: "));
 }
 
-bool HoldsSavedModel(const std::string& directory) {
-  return FileExists(JoinPath(directory, "saved_model.pb")) ||
-         FileExists(JoinPath(directory, "saved_model.pbtxt"));
-}
-
 std::string TagsText(const std::set<std::string>& tags) {
   return absl::StrCat("{ ", absl::StrJoin(tags, ", "), " }");
 }
 
 }  // namespace
+
+bool HoldsSavedModel(const std::string& directory) {
+  return FileExists(JoinPath(directory, "saved_model.pb")) ||
+         FileExists(JoinPath(directory, "saved_model.pbtxt"));
+}
 
 absl::StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
     const std::string& directory) {

@@ -54,6 +54,14 @@ class LocalSession final : public Session {
       : state_(std::make_shared<SessionState>(options, std::move(devices))),
         graph_(std::make_shared<Graph>()) {}
 
+  // Later runs use `graph`, which has all nodes of the graph before.
+  absl::Status UseGraph(std::shared_ptr<const Graph> graph) {
+    RETURN_IF_ERROR(state_->PlaceResourcesOf(*graph));
+    absl::MutexLock lock(&mu_);
+    graph_ = std::move(graph);
+    return absl::OkStatus();
+  }
+
   ~LocalSession() override {
     // Partial runs end before what they run on.
     absl::flat_hash_map<std::string, std::shared_ptr<PartialStep>> partial_runs;
@@ -77,10 +85,7 @@ class LocalSession final : public Session {
       extended = old->Clone();
       RETURN_IF_ERROR(ImportInto(graph_def, options, extended.get()));
     }
-    RETURN_IF_ERROR(state_->PlaceResourcesOf(*extended));
-    absl::MutexLock lock(&mu_);
-    graph_ = std::move(extended);
-    return absl::OkStatus();
+    return UseGraph(std::move(extended));
   }
 
   absl::Status Run(const RunOptions& options, const std::vector<NamedTensor>& feeds,
@@ -194,9 +199,12 @@ class LocalSession final : public Session {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Session>> Session::Create(const SessionOptions& options) {
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const SessionOptions& options,
+                                                         std::shared_ptr<const Graph> graph) {
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Device>> devices, MakeDevices(options.devices));
-  return std::make_unique<LocalSession>(options, std::move(devices));
+  auto session = std::make_unique<LocalSession>(options, std::move(devices));
+  if (graph != nullptr) RETURN_IF_ERROR(session->UseGraph(std::move(graph)));
+  return session;
 }
 
 }  // namespace tessera

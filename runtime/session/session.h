@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "runtime/exec/executor.h"
 #include "runtime/framework/device_factory.h"
+#include "runtime/graph/graph.h"
 #include "runtime/graph/prune.h"
 #include "runtime/optimize/optimize.h"
 
@@ -83,8 +84,10 @@ using NamedTensor = std::pair<std::string, Tensor>;
 // Thread-safe. Extend() does not wait for running steps, which keep the graph they started with.
 class Session {
  public:
-  // Errors: those of MakeDevices().
-  static absl::StatusOr<std::unique_ptr<Session>> Create(const SessionOptions& options);
+  // `graph` is what the session starts with; it starts empty if that is null. Sessions may share
+  // it. Errors: those of MakeDevices(), and of PlaceResources() for a graph.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(
+      const SessionOptions& options, std::shared_ptr<const Graph> graph = nullptr);
   virtual ~Session() = default;
 
   // Adds the nodes and functions of `graph_def` to the graph. Errors: those of ImportGraph(), after

@@ -103,8 +103,7 @@ std::unique_ptr<Session> MakeLinearSession(LinearSessionLog* log) {
 SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
   SavedModelBundle bundle;
   bundle.session = MakeLinearSession(log);
-  bundle.meta_graph = std::make_unique<tensorflow::MetaGraphDef>();
-  bundle.directory = "linear";
+  auto meta_graph = std::make_shared<tensorflow::MetaGraphDef>();
   const std::string predict(kPredictMethod), classify(kClassifyMethod), regress(kRegressMethod);
   auto& s = bundle.signatures;
   s["serving_default"] = {.inputs = {{"x", Floats("x:0")}},
@@ -132,7 +131,7 @@ SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
   s["odd_method"].method_name = "my/method";
   for (auto& [name, signature] : s) {
     signature.is_pure = true;
-    auto& proto = (*bundle.meta_graph->mutable_signature_def())[name];
+    auto& proto = (*meta_graph->mutable_signature_def())[name];
     proto.set_method_name(signature.method_name);
     for (const auto& [alias, tensor] : signature.inputs) {
       auto& info = (*proto.mutable_inputs())[alias];
@@ -140,6 +139,7 @@ SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
       info.set_dtype(static_cast<tensorflow::DataType>(tensor.dtype));
     }
   }
+  bundle.meta_graph = std::move(meta_graph);
   return bundle;
 }
 

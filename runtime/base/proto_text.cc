@@ -1,4 +1,4 @@
-#include "runtime/session/proto_text.h"
+#include "runtime/base/proto_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/tokenizer.h"

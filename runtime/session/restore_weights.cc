@@ -1,0 +1,228 @@
+#include "runtime/session/restore_weights.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread_pool.h"
+#include "runtime/checkpoint/checkpoint_match.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/tensor_slice.h"
+#include "runtime/graph/function_calls.h"
+#include "runtime/graph/prune.h"
+#include "runtime/graph/resource_names.h"
+#include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/inline_functions.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace tessera {
+namespace {
+
+// A variable and what its graph restores it from.
+struct RestoredVariable {
+  std::string key;
+  std::string shape_and_slice;  // empty: the whole tensor
+  std::string resource;         // see ResourceNames()
+  std::string container, name;
+  absl::string_view type_name;  // Variable::kTypeName or kRefTypeName
+  DType dtype = DType::kInvalid;
+  PartialShape shape;
+};
+
+absl::Status DoesMore(const Node& node) {
+  return absl::UnimplementedError(absl::StrCat(
+      "its graph restores more than variables (node '", node.name(), "', op ", node.op_name(),
+      "), so that weights alone cannot be loaded; push a whole SavedModel"));
+}
+
+const Node* ThroughIdentities(const Node* node) {
+  while (node != nullptr && node->IsOp("Identity")) node = node->input(0).node;
+  return node;
+}
+
+// Finds the variables that a graph restores, in the graph that its restore op runs.
+class RestoredVariables {
+ public:
+  absl::StatusOr<std::vector<RestoredVariable>> Find(const SavedModelGraph& model) {
+    const std::string restore = NodeOf(model.meta_graph->saver_def().restore_op_name());
+    if (restore.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the graph of ", model.directory, " restores no variables"));
+    }
+    ASSIGN_OR_RETURN(PrunedGraph pruned, Prune(*model.graph, {.targets = {restore}}));
+    OptimizationItem item;
+    item.graph = pruned.graph.get();
+    item.preserved = pruned.targets;
+    const InlineFunctionsPass inline_functions;
+    for (bool changed = true; changed;) {
+      changed = false;
+      RETURN_IF_ERROR(inline_functions.Run(item, &changed));
+    }
+    for (const Node* node : pruned.graph->nodes()) {
+      if (!CallsOf(*pruned.graph, *node).functions.empty()) return DoesMore(*node);
+      if (node->IsOp("RestoreV2")) RETURN_IF_ERROR(AddOutputs(*node));
+    }
+    return std::move(variables_);
+  }
+
+ private:
+  absl::Status AddOutputs(const Node& restore) {
+    const Tensor* names = ConstantValue(restore.input(1));
+    const Tensor* slices = ConstantValue(restore.input(2));
+    if (names == nullptr || slices == nullptr || names->num_elements() != restore.num_outputs() ||
+        slices->num_elements() != restore.num_outputs()) {
+      return DoesMore(restore);
+    }
+    for (int i = 0; i < restore.num_outputs(); ++i) {
+      RestoredVariable variable;
+      variable.key = names->flat<std::string>()[i];
+      variable.shape_and_slice = slices->flat<std::string>()[i];
+      RETURN_IF_ERROR(AddUses(restore, i, variable));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddUses(const Node& node, int output, const RestoredVariable& restored) {
+    for (const Use& use : node.uses(output)) {
+      if (use.node->IsOp("Identity")) {
+        RETURN_IF_ERROR(AddUses(*use.node, 0, restored));
+        continue;
+      }
+      const bool is_ref = use.node->IsOp("Assign");
+      if (use.index != 1 || (!is_ref && !use.node->IsOp("AssignVariableOp"))) {
+        return DoesMore(*use.node);
+      }
+      const Node* handle = ThroughIdentities(use.node->input(0).node);
+      const bool is_variable =
+          handle != nullptr && (is_ref ? handle->IsOp("VariableV2") || handle->IsOp("Variable")
+                                       : handle->IsOp("VarHandleOp"));
+      if (!is_variable) return DoesMore(*use.node);
+      RestoredVariable variable = restored;
+      variable.resource = ResourceNames(*handle).front();
+      ASSIGN_OR_RETURN(variable.container, handle->attr<std::string>("container"));
+      ASSIGN_OR_RETURN(variable.name, handle->attr<std::string>("shared_name"));
+      if (variable.name.empty()) variable.name = handle->name();
+      variable.type_name = is_ref ? Variable::kRefTypeName : Variable::kTypeName;
+      ASSIGN_OR_RETURN(variable.dtype, handle->attr<DType>("dtype"));
+      ASSIGN_OR_RETURN(variable.shape, handle->attr<PartialShape>("shape"));
+      variables_.push_back(std::move(variable));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<RestoredVariable> variables_;
+};
+
+// Returns the resources that runs of the signatures and of the init op can reach.
+absl::flat_hash_set<std::string> UsedResources(const SavedModelGraph& model) {
+  std::vector<RunSignature> runs = {{.targets = {model.init_node}}};
+  for (const auto& [name, signature] : model.signatures) runs.push_back(signature.Run());
+  absl::flat_hash_set<std::string> used;
+  for (const RunSignature& run : runs) {
+    // A signature that names no node of the graph cannot run.
+    const absl::StatusOr<PrunedGraph> pruned = Prune(*model.graph, run);
+    if (!pruned.ok()) continue;
+    for (const Node* node : pruned->graph->nodes()) {
+      for (std::string& name : ResourceNames(*node)) used.insert(std::move(name));
+    }
+  }
+  return used;
+}
+
+// Tells how the tensor of a checkpoint does not fit a variable; empty if it fits.
+std::string Misfit(const RestoredVariable& variable, const CheckpointEntry& entry) {
+  if (entry.dtype != variable.dtype) {
+    return absl::StrCat("is ", DTypeName(entry.dtype), ", the graph's is ",
+                        DTypeName(variable.dtype));
+  }
+  PartialShape wanted = variable.shape;
+  if (!variable.shape_and_slice.empty()) {
+    const absl::StatusOr<ShapeAndSlice> whole = ShapeAndSlice::Parse(variable.shape_and_slice);
+    if (!whole.ok()) return std::string(whole.status().message());
+    wanted = PartialShape(whole->shape);
+  }
+  if (wanted.IsCompatibleWith(entry.shape)) return "";
+  return absl::StrCat("has shape ", entry.shape.ToString(), ", the graph's is ", wanted.ToString());
+}
+
+absl::StatusOr<Tensor> ReadFor(const RestoredVariable& variable, const std::string& key,
+                               const CheckpointReader& checkpoint) {
+  if (variable.shape_and_slice.empty()) return checkpoint.Read(key);
+  ASSIGN_OR_RETURN(const ShapeAndSlice wanted, ShapeAndSlice::Parse(variable.shape_and_slice));
+  return checkpoint.ReadSlice(key, wanted.slice);
+}
+
+absl::Status Restore(const RestoredVariable& variable, const std::string& key,
+                     const CheckpointReader& checkpoint, ResourceManager& resources) {
+  ASSIGN_OR_RETURN(Tensor value, ReadFor(variable, key, checkpoint));
+  ASSIGN_OR_RETURN(const IntrusivePtr<Resource> resource,
+                   resources.LookupOrCreate(
+                       variable.container, variable.type_name, variable.name,
+                       [&]() -> absl::StatusOr<IntrusivePtr<Resource>> {
+                         return IntrusivePtr<Resource>(
+                             MakeRefCounted<Variable>(variable.dtype, variable.shape));
+                       }));
+  static_cast<Variable*>(resource.get())->Assign(std::move(value));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
+                            ThreadPool* pool, Session& session) {
+  if (session.ListDevices().size() > 1) {
+    return absl::UnimplementedError(
+        "weights alone are loaded by sessions with a CPU only; push a whole SavedModel");
+  }
+  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariables().Find(model));
+  const absl::flat_hash_set<std::string> used = UsedResources(model);
+  variables.erase(std::remove_if(variables.begin(), variables.end(),
+                                 [&](const RestoredVariable& variable) {
+                                   return !used.contains(variable.resource);
+                                 }),
+                  variables.end());
+  std::vector<std::string> keys;
+  absl::flat_hash_map<absl::string_view, std::vector<const RestoredVariable*>> by_key;
+  for (const RestoredVariable& variable : variables) {
+    std::vector<const RestoredVariable*>& of_key = by_key[variable.key];
+    if (of_key.empty()) keys.push_back(variable.key);
+    of_key.push_back(&variable);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(prefix));
+  const auto misfit = [&](const std::string& key, const CheckpointEntry& entry) {
+    for (const RestoredVariable* variable : by_key.at(key)) {
+      if (std::string problem = Misfit(*variable, entry); !problem.empty()) return problem;
+    }
+    return std::string();
+  };
+  const auto matched = MatchCheckpoint(keys, model.object_graph, *checkpoint, misfit);
+  if (!matched.ok()) {
+    return Annotate(matched.status(),
+                    absl::StrCat("it does not fit the graph of ", model.directory, ": "));
+  }
+
+  absl::Mutex mu;
+  absl::Status status;
+  // Checksums take the time of reading the memory.
+  constexpr double kCostPerTensor = 1e5;
+  ParallelFor(pool, static_cast<int64_t>(variables.size()), kCostPerTensor,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const absl::Status restored =
+                      Restore(variables[i], matched->at(variables[i].key), *checkpoint,
+                              session.resources());
+                  if (restored.ok()) continue;
+                  absl::MutexLock lock(&mu);
+                  status.Update(restored);
+                }
+              });
+  return status;
+}
+
+}  // namespace tessera
