@@ -7,12 +7,14 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_state.h"
 #include "serving/core/stable_hash.h"
 #include "serving/sources/version_folder.h"
 
@@ -24,12 +26,41 @@ constexpr absl::Duration kProblemLogInterval = absl::Minutes(1);
 
 using VersionPaths = std::map<int64_t, std::string>;
 
+// Returns whether a training job keeps checkpoints beside these names, for the graph beside them.
+bool HoldsCheckpoints(const std::vector<std::string>& names) {
+  return absl::c_binary_search(names, "checkpoint") && absl::c_binary_search(names, "graph");
+}
+
+// Adds the checkpoints that a training job keeps in the base path, up to its latest one.
+absl::Status AddCheckpoints(const std::string& base_path, VersionPaths* versions) {
+  ASSIGN_OR_RETURN(const CheckpointState state, ReadCheckpointState(base_path));
+  const std::optional<int64_t> latest = StepOfCheckpoint(state.latest);
+  if (!latest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the latest checkpoint of ", base_path, ", '", state.latest,
+                     "', has no step number to be its version: save it as NAME-NUMBER"));
+  }
+  std::vector<std::string> names = state.all;
+  names.push_back(state.latest);
+  for (const std::string& name : names) {
+    const std::optional<int64_t> step = StepOfCheckpoint(name);
+    const std::string prefix = JoinPath(base_path, name);
+    // A job that was set back to an earlier step still lists later ones.
+    if (!step || *step > *latest || !FileExists(absl::StrCat(prefix, ".index"))) continue;
+    (*versions)[*step] = prefix;
+  }
+  return absl::OkStatus();
+}
+
 // Returns the versions below the base path. Adds to `twice`, if given, a line for each path that is
 // hidden by another one with the same number.
 absl::StatusOr<VersionPaths> ListVersions(const MonitoredServable& servable,
                                           std::vector<std::string>* twice = nullptr) {
   ASSIGN_OR_RETURN(const std::vector<std::string> children, ListDirectory(servable.base_path));
   VersionPaths versions;
+  if (HoldsCheckpoints(children)) {
+    RETURN_IF_ERROR(AddCheckpoints(servable.base_path, &versions));
+  }
   for (const std::string& child : children) {
     int64_t number;
     if (!absl::SimpleAtoi(child, &number)) continue;
@@ -158,7 +189,8 @@ std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
   const absl::Time now = absl::Now();
   const absl::Duration settle = options_.settle_time;
   if (options_.poll_interval <= absl::ZeroDuration()) return revision;
-  if (!options_.marker_file.empty()) {
+  const bool needs_marker = !options_.marker_file.empty() && !folder.is_checkpoint;
+  if (needs_marker) {
     if (FileExists(JoinPath(path, options_.marker_file))) return revision;
   } else if (folder.finished || now >= folder.last_change + settle) {
     return revision;
@@ -170,7 +202,7 @@ std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
   } else if (it->second.fingerprint != folder.fingerprint) {
     it->second = {folder.fingerprint, now};
   }
-  if (!options_.marker_file.empty()) return std::nullopt;
+  if (needs_marker) return std::nullopt;
   // The clock of the file system may be ahead of that of this machine.
   if (now >= it->second.since + settle) return revision;
   look_again_ = std::min({look_again_, it->second.since + settle, folder.last_change + settle});

@@ -39,6 +39,12 @@ struct MonitoredServable {
 // disk. Other names are ignored silently. If several names read as one number, the last in byte
 // order counts. Errors: NOT_FOUND and others of ListDirectory() if the base path cannot be read. A
 // base path without versions is no error.
+//
+// If the base path has a file `checkpoint` and a folder `graph`, it is one in which a training job
+// keeps checkpoints of the graph. Then those that the file names are versions, too: the number is
+// the step at the end of the name, the path is the prefix of the checkpoint's files. Checkpoints
+// above the latest one are ignored. Further errors: DATA_LOSS if the file cannot be parsed,
+// FAILED_PRECONDITION if the name of the latest checkpoint has no step.
 absl::StatusOr<std::map<int64_t, std::string>> FindVersions(
     const MonitoredServable& servable,
     absl::FunctionRef<bool(int64_t number, const std::string& path)> is_complete);
@@ -53,7 +59,7 @@ absl::StatusOr<std::map<int64_t, std::string>> FindVersions(
 // is complete when nothing in it has changed for the settle time, or at once if it was renamed into
 // place or otherwise finished, see VersionFolder. If a marker file is configured, a folder is
 // complete when it holds that file. A folder that changes later is told with another revision, once
-// it is complete again.
+// it is complete again. The same holds for the files of a checkpoint, which has no marker.
 //
 // If a base path cannot be read, the versions of its servable stay as they were. If it can be read
 // but holds no version, not even an incomplete one, all of them are unloaded.

@@ -272,6 +272,94 @@ TEST_F(FileSystemSourceTest, ChangedFolderIsToldWithAnotherRevision) {
   EXPECT_NE(recorder.RevisionOf(1), before);
 }
 
+// The folder of a training job.
+class CheckpointFolderTest : public FileSystemSourceTest {
+ protected:
+  CheckpointFolderTest() { MakeVersion("run/graph"); }
+
+  void Save(const std::string& name) {
+    for (const char* suffix : {".data-00000-of-00001", ".index"}) {
+      std::ofstream(Path("run/" + name + suffix)) << name;
+    }
+  }
+  // Replaces the state file as savers do.
+  void WriteState(const std::string& latest, std::vector<std::string> all = {}) {
+    std::string text = "model_checkpoint_path: '" + latest + "'\n";
+    for (const std::string& name : all) text += "all_model_checkpoint_paths: '" + name + "'\n";
+    ASSERT_TRUE(WriteFileAtomically(Path("run/checkpoint"), text).ok());
+  }
+  absl::StatusOr<std::map<int64_t, std::string>> FindCheckpoints() {
+    return Find({"m", Path("run"), All()});
+  }
+};
+
+TEST_F(CheckpointFolderTest, TheStateNamesTheVersions) {
+  EXPECT_THAT(*FindCheckpoints(), IsEmpty()) << "the job has not saved yet";
+  Save("ckpt-8");
+  Save("model.ckpt-17");
+  Save("ckpt-99");
+  WriteState("/home/trainer/run/model.ckpt-17", {"ckpt-3", "ckpt-8", "model.ckpt-17"});
+  EXPECT_THAT(*FindCheckpoints(),
+              ElementsAre(Pair(8, Path("run/ckpt-8")), Pair(17, Path("run/model.ckpt-17"))))
+      << "3 was deleted, 99 is not named";
+}
+
+TEST_F(CheckpointFolderTest, AJobThatWasSetBackHasNoLaterVersions) {
+  for (const char* name : {"ckpt-50", "ckpt-60", "ckpt-100"}) Save(name);
+  WriteState("ckpt-60", {"ckpt-50", "ckpt-100", "ckpt-60"});
+  EXPECT_THAT(*Find({"m", Path("run"), Latest(1)}),
+              ElementsAre(Pair(60, Path("run/ckpt-60"))));
+}
+
+TEST_F(CheckpointFolderTest, WithoutAGraphTheFolderIsLikeAnyOther) {
+  fs::remove(Path("run/graph"));
+  Save("ckpt-8");
+  WriteState("ckpt-8");
+  MakeVersion("run/3");
+  EXPECT_THAT(*FindCheckpoints(), ElementsAre(Pair(3, Path("run/3"))));
+}
+
+TEST_F(CheckpointFolderTest, StatesThatNameNoVersion) {
+  Save("best");
+  WriteState("best");
+  EXPECT_EQ(FindCheckpoints().status().code(), absl::StatusCode::kFailedPrecondition);
+  std::ofstream(Path("run/checkpoint")) << "model_checkpoint_pa";
+  EXPECT_EQ(FindCheckpoints().status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(CheckpointFolderTest, EachLatestCheckpointIsToldAtOnceAndStaysWhileTheStateIsDamaged) {
+  Save("ckpt-1");
+  WriteState("ckpt-1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5),
+                           .settle_time = absl::Hours(1),
+                           .marker_file = "_SUCCESS"});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("run"), Latest(1)}});
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "ckpt-1")));
+  Save("ckpt-2");
+  std::ofstream(Path("run/checkpoint")) << "model_checkpoint_pa";
+  absl::SleepFor(absl::Milliseconds(30));
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "ckpt-1")));
+  WriteState("ckpt-2", {"ckpt-1", "ckpt-2"});
+  while (recorder.Told("m").count(2) == 0) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(2, "ckpt-2")));
+}
+
+TEST_F(CheckpointFolderTest, ACheckpointThatIsStillWrittenIsNotTaken) {
+  Save("ckpt-1");
+  WriteState("ckpt-1");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5), .settle_time = absl::Hours(1)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("run"), Latest(1)}});
+  WriteState("ckpt-2", {"ckpt-1", "ckpt-2"});
+  absl::SleepFor(absl::Milliseconds(20));
+  Save("ckpt-2");  // after the state, as a copy of the folder may have it
+  absl::SleepFor(absl::Milliseconds(30));
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "ckpt-1")));
+}
+
 TEST_F(FileSystemSourceTest, StopsLookingWithoutWaitingForALookUnderWay) {
   // Told of the second version, it does not return.
   class Hanging : public Target<std::string> {

@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "serving/core/stable_hash.h"
 
 namespace tessera::serving {
@@ -49,8 +51,11 @@ std::vector<std::string> Entries(DIR* directory) {
   return names;
 }
 
-// Looks at everything below the directory `fd`, and closes it.
-void LookInside(int fd, VersionFolder* folder) {
+bool IsAny(absl::string_view /*name*/) { return true; }
+
+// Looks at the chosen entries of the directory `fd` and everything below them, and closes it.
+void LookInside(int fd, absl::FunctionRef<bool(absl::string_view name)> is_chosen,
+                VersionFolder* folder) {
   Directory directory(fdopendir(fd));
   if (directory == nullptr) {
     Mix(errno, &folder->fingerprint);
@@ -58,6 +63,7 @@ void LookInside(int fd, VersionFolder* folder) {
     return;
   }
   for (const std::string& name : Entries(directory.get())) {
+    if (!is_chosen(name)) continue;
     folder->fingerprint = StableHash(folder->fingerprint, absl::string_view(name));
     struct stat info;
     if (fstatat(dirfd(directory.get()), name.c_str(), &info, 0) != 0) {
@@ -70,11 +76,31 @@ void LookInside(int fd, VersionFolder* folder) {
     const int child = openat(dirfd(directory.get()), name.c_str(),
                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (child >= 0) {
-      LookInside(child, folder);
+      LookInside(child, IsAny, folder);
     } else {
       Mix(errno, &folder->fingerprint);
     }
   }
+}
+
+// Looks at the files of a checkpoint. There may be none.
+void LookAtCheckpoint(const std::string& prefix, VersionFolder* folder) {
+  folder->is_checkpoint = true;
+  const size_t slash = prefix.rfind('/');
+  const std::string parent = prefix.substr(0, slash + 1);
+  const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    Mix(errno, &folder->fingerprint);
+    return;
+  }
+  const std::string name = prefix.substr(slash + 1);
+  const auto is_part = [index = name + ".index", data = name + ".data-"](absl::string_view file) {
+    return file == index || absl::StartsWith(file, data);
+  };
+  LookInside(fd, is_part, folder);
+  struct stat state;
+  folder->finished = stat((parent + "checkpoint").c_str(), &state) == 0 &&
+                     absl::TimeFromTimespec(state.st_ctim) >= folder->last_change;
 }
 
 }  // namespace
@@ -84,7 +110,9 @@ VersionFolder LookAtVersionFolder(const std::string& path) {
   folder.last_change = absl::InfinitePast();
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
-    Mix(errno, &folder.fingerprint);
+    const int error = errno;
+    Mix(error, &folder.fingerprint);
+    if (error == ENOENT) LookAtCheckpoint(path, &folder);
     return folder;
   }
   Mix(HashOfFile(info), &folder.fingerprint);
@@ -100,7 +128,7 @@ VersionFolder LookAtVersionFolder(const std::string& path) {
     Mix(errno, &folder.fingerprint);
     return folder;
   }
-  LookInside(fd, &folder);
+  LookInside(fd, IsAny, &folder);
   folder.finished = absl::TimeFromTimespec(info.st_ctim) > folder.last_change;
   return folder;
 }

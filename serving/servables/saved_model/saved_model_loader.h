@@ -1,4 +1,5 @@
-// SavedModelLoader: loads the directory of a version into a SavedModelServable.
+// SavedModelLoader: loads a version, a SavedModel or weights for the graph of another one, into a
+// SavedModelServable.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include "serving/batching/run_wrapper.h"
 #include "serving/core/loader.h"
 #include "serving/core/servable_id.h"
+#include "serving/servables/saved_model/graph_cache.h"
 #include "serving/servables/saved_model/run_metrics.h"
 #include "serving/servables/saved_model/saved_model_servable.h"
 
@@ -24,13 +26,17 @@ class SavedModelLoader : public Loader {
     std::set<std::string> tags = {"serve"};
     // Should hold thread pools, because threads that a load starts keep its low priority.
     SessionOptions session;
+    // Has the graphs that versions share.
+    std::shared_ptr<GraphCache> graphs = std::make_shared<GraphCache>();
     bool check_method_names = false;
     // Makes what wraps the compiled runs of the version in this directory: batching, or null for
-    // none. May be empty. Called once for each load; an error fails the load.
+    // none. May be empty. Called once for each load; an error fails the load. For weights, it is the
+    // directory of their graph, unless they have parameters of their own.
     std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const std::string& directory)>
         make_run_wrapper;
     // Runs requests before the version becomes available; an error fails the load. May be empty.
-    // `likely_rows` are those of the run wrapper; empty if there is none.
+    // `likely_rows` are those of the run wrapper; empty if there is none. For weights, the directory
+    // is that of their graph, unless they have `assets.extra` of their own.
     std::function<absl::Status(const std::string& directory, const Servable& servable,
                                absl::Span<const int64_t> likely_rows)>
         warm_up;
@@ -38,17 +44,15 @@ class SavedModelLoader : public Loader {
     RunMetrics* metrics = nullptr;
   };
 
-  // Loads the version `id` from its directory.
-  SavedModelLoader(ServableId id, std::string directory, std::shared_ptr<const Options> options);
+  // Loads the version `id` from its path, see FindVersionFiles(). The graph of a version that has
+  // weights alone is that of GraphCache::GetForWeights().
+  SavedModelLoader(ServableId id, std::string path, std::shared_ptr<const Options> options);
   ~SavedModelLoader() override;
 
-  // Estimates from the sizes of the files below the directory. The data of variables is mapped. All
-  // other files are read, and three fifths of the whole are added for packed weights and buffers.
-  // Errors: FAILED_PRECONDITION if it is no directory, NOT_FOUND if it is not there,
-  // PERMISSION_DENIED.
+  // See EstimateVersionMemory().
   absl::StatusOr<MemoryEstimate> EstimateMemory() override;
-  // Errors: NOT_FOUND without a saved_model.pb or .pbtxt; UNIMPLEMENTED for a model of the format
-  // before SavedModel; those of LoadSavedModel(), of warm-up and of batching's configuration.
+  // Errors: those of FindVersionFiles(); of LoadSavedModel(), or of GraphCache::GetForWeights() and
+  // LoadWeights(); of warm-up and of batching's configuration.
   absl::Status Load() override;
   // Those of LoadSavedModel(), and "warm_up".
   LoadStages Stages() const override { return stages_; }
@@ -59,10 +63,12 @@ class SavedModelLoader : public Loader {
   absl::Status Health() const override;
 
  private:
-  absl::StatusOr<std::unique_ptr<const SavedModelServable>> LoadServable();
+  absl::StatusOr<SavedModelBundle> LoadBundle() const;
+  absl::StatusOr<std::unique_ptr<const SavedModelServable>> MakeServable(
+      SavedModelBundle bundle) const;
 
   const ServableId id_;
-  const std::string directory_;
+  const std::string path_;
   const std::shared_ptr<const Options> options_;
   std::unique_ptr<ShownPaths::Share> shown_;  // set by the first try to load
   std::shared_ptr<RunWrapper> run_wrapper_;   // of the servable; may be null

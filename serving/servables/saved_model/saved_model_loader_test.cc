@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
 
 namespace tessera::serving {
 namespace {
@@ -96,22 +97,6 @@ TEST_F(SavedModelLoaderTest, MetricsOfVersionsThatHaveGoneAreForgotten) {
   loader_.reset();
 }
 
-TEST_F(SavedModelLoaderTest, EstimatesFromTheFiles) {
-  std::ofstream(JoinPath(directory_, "a")) << std::string(1000, 'x');
-  fs::create_directory(JoinPath(directory_, "sub"));
-  std::ofstream(JoinPath(directory_, "sub/variables.data-00000-of-00001")) << std::string(500, 'x');
-  auto options = std::make_shared<SavedModelLoader::Options>();
-  const auto estimate = SavedModelLoader({"m", 1}, directory_, options).EstimateMemory();
-  EXPECT_EQ(estimate->mapped, 500);
-  EXPECT_EQ(estimate->heap, 1000 + 900);
-  const std::string file = JoinPath(directory_, "a");
-  EXPECT_EQ(SavedModelLoader({"m", 1}, file, options).EstimateMemory().status(),
-            absl::FailedPreconditionError(file + "; Not a directory"));
-  EXPECT_TRUE(absl::IsNotFound(SavedModelLoader({"m", 1}, JoinPath(directory_, "absent"), options)
-                                   .EstimateMemory()
-                                   .status()));
-}
-
 TEST_F(SavedModelLoaderTest, DirectoriesWithoutAModel) {
   const absl::Status missing = Load(directory_);
   EXPECT_TRUE(absl::IsNotFound(missing));
@@ -134,6 +119,124 @@ TEST_F(SavedModelLoaderTest, FailedWarmUpFailsTheLoad) {
     return absl::OutOfRangeError("cold");
   };
   EXPECT_EQ(Load(kHalfPlusTwo), absl::OutOfRangeError("cold"));
+}
+
+// Versions below directory_: the SavedModel half_plus_two, and weights for its graph.
+class WeightsLoaderTest : public SavedModelLoaderTest {
+ protected:
+  std::string Version(const std::string& name) const { return JoinPath(directory_, name); }
+  void AddGraph(const std::string& name) {
+    fs::copy(kHalfPlusTwo, Version(name), fs::copy_options::recursive);
+  }
+  // y = a * x + b.
+  void AddWeights(const std::string& prefix, float a, float b) {
+    auto writer = CheckpointWriter::Create(Version(prefix));
+    ASSERT_TRUE(writer->Add("a", Tensor::Scalar(a)).ok());
+    ASSERT_TRUE(writer->Add("b", Tensor::Scalar(b)).ok());
+    ASSERT_TRUE(writer->Add("c", Tensor::Scalar(3.0f)).ok());
+    ASSERT_TRUE(writer->Finish().ok());
+  }
+  std::unique_ptr<Loader> MakeLoader(int64_t number, const std::string& name) {
+    return std::make_unique<SavedModelLoader>(ServableId{"m", number}, Version(name), shared_);
+  }
+  std::unique_ptr<Loader> Loaded(int64_t number, const std::string& name) {
+    auto loader = MakeLoader(number, name);
+    const absl::Status status = loader->Load();
+    EXPECT_TRUE(status.ok()) << status;
+    return loader;
+  }
+  static float Answer(Loader& loader, float x) {
+    const auto* servable = loader.servable().get<const Servable>();
+    const absl::string_view name = "x";
+    auto input = [x](size_t) -> absl::StatusOr<Tensor> { return Tensor::Vector<float>({x}); };
+    PredictResult result;
+    EXPECT_TRUE(servable->Predict({"", {&name, 1}, input, {}}, {}, &result).ok());
+    return result.outputs[0].tensor.flat<float>()[0];
+  }
+
+  const std::shared_ptr<SavedModelLoader::Options> shared_ =
+      std::make_shared<SavedModelLoader::Options>();
+};
+
+TEST_F(WeightsLoaderTest, WeightsTakeTheGraphOfTheHighestVersionBelow) {
+  AddGraph("1");
+  AddWeights("2/ckpt-7", 10, 1);
+  AddWeights("00000003/variables/variables", 20, 2);
+  const auto first = Loaded(1, "1"), second = Loaded(2, "2"), third = Loaded(3, "00000003");
+  EXPECT_EQ(Answer(*first, 2), 3);
+  EXPECT_EQ(Answer(*second, 2), 21);
+  EXPECT_EQ(Answer(*third, 2), 42);
+  const absl::Status status = MakeLoader(0, "2")->Load();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nor a version below 0"));
+}
+
+TEST_F(WeightsLoaderTest, AGraphIsSharedAsLongAsItIsLoaded) {
+  AddGraph("1");
+  AddWeights("2/w", 10, 1);
+  AddWeights("3/w", 20, 2);
+  const std::set<std::string> tags = {"serve"};
+  LoadStages stages;
+  auto first = Loaded(1, "1");
+  auto second = Loaded(2, "2");
+  const GraphCache::Graph graph = *shared_->graphs->Get(Version("1"), tags, &stages);
+  EXPECT_TRUE(stages.empty()) << "the graph was imported again";
+
+  // The folder with the graph may go while a version on it is loaded.
+  fs::remove_all(Version("1"));
+  first.reset();
+  auto third = Loaded(3, "3");
+  EXPECT_EQ(Answer(*third, 2), 42);
+  EXPECT_EQ(*shared_->graphs->GetForWeights(Version("4"), 4, tags, &stages), graph);
+}
+
+TEST_F(WeightsLoaderTest, AGraphThatNobodyHoldsIsImportedAnew) {
+  AddGraph("1");
+  const std::set<std::string> tags = {"serve"};
+  LoadStages stages;
+  auto first = Loaded(1, "1");
+  first.reset();
+  ASSERT_TRUE(shared_->graphs->Get(Version("1"), tags, &stages).ok());
+  EXPECT_FALSE(stages.empty());
+}
+
+TEST_F(WeightsLoaderTest, AGraphThatWasReplacedIsImportedAnew) {
+  AddGraph("1");
+  const std::set<std::string> tags = {"serve"};
+  LoadStages stages;
+  const GraphCache::Graph before = *shared_->graphs->Get(Version("1"), tags, &stages);
+  fs::remove(Version("1/saved_model.pb"));
+  fs::copy(JoinPath(kHalfPlusTwo, "saved_model.pb"), Version("1"));
+  EXPECT_NE(*shared_->graphs->Get(Version("1"), tags, &stages), before);
+}
+
+TEST_F(WeightsLoaderTest, TheFolderGraphServesAllWeightsBesideIt) {
+  AddGraph("graph");
+  AddWeights("ckpt-17", 10, 1);
+  AddWeights("4/w", 20, 2);
+  EXPECT_EQ(Answer(*Loaded(17, "ckpt-17"), 2), 21);
+  EXPECT_EQ(Answer(*Loaded(4, "4"), 2), 42);
+}
+
+TEST_F(WeightsLoaderTest, WarmUpAndBatchingAreThoseOfTheGraphUnlessThereAreOwn) {
+  AddGraph("1");
+  AddWeights("2/w", 10, 1);
+  AddWeights("3/w", 20, 2);
+  fs::create_directories(Version("3/assets.extra"));
+  std::ofstream(Version("3/batching_params.pbtxt")) << "x";
+  std::vector<std::string> asked;
+  shared_->warm_up = [&](const std::string& directory, const Servable&, absl::Span<const int64_t>) {
+    asked.push_back("warm-up " + directory);
+    return absl::OkStatus();
+  };
+  shared_->make_run_wrapper = [&](const std::string& directory) {
+    asked.push_back("batching " + directory);
+    return nullptr;
+  };
+  Loaded(2, "2");
+  Loaded(3, "3");
+  EXPECT_THAT(asked, ElementsAre("batching " + Version("1"), "warm-up " + Version("1"),
+                                 "batching " + Version("3"), "warm-up " + Version("3")));
 }
 
 // Says what was done with it.
