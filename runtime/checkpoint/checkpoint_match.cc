@@ -16,8 +16,7 @@ namespace {
 using tensorflow::TrackableObjectGraph;
 using Object = TrackableObjectGraph::TrackableObject;
 using KeyMap = absl::flat_hash_map<std::string, std::string>;
-using Misfit =
-    absl::FunctionRef<std::string(const std::string& key, const CheckpointEntry& entry)>;
+using Misfit = absl::FunctionRef<std::string(const std::string& key, const CheckpointEntry& entry)>;
 
 // The number of keys, and of names, that a message lists.
 constexpr size_t kMostShown = 5;
@@ -54,8 +53,8 @@ class ObjectGraph {
 };
 
 // Goes through both graphs along edges of the same names, from the root of `from` and the object
-// `root` of `to`. Returns the keys in `to` by those in `from`. Short ways come first: an object that
-// can be reached by several is what the shortest leads to.
+// `root` of `to`. Returns the keys in `to` by those in `from`. Short ways come first: an object
+// that can be reached by several is what the shortest leads to.
 KeyMap MatchPlaces(const ObjectGraph& from, const ObjectGraph& to, int root) {
   KeyMap keys;
   std::vector<bool> is_paired(from.proto().nodes_size());
@@ -65,7 +64,8 @@ KeyMap MatchPlaces(const ObjectGraph& from, const ObjectGraph& to, int root) {
     const auto [from_id, to_id] = pairs.front();
     for (const auto& value : from.proto().nodes(from_id).attributes()) {
       for (const auto& same : to.proto().nodes(to_id).attributes()) {
-        if (same.name() == value.name()) keys.emplace(value.checkpoint_key(), same.checkpoint_key());
+        if (same.name() == value.name())
+          keys.emplace(value.checkpoint_key(), same.checkpoint_key());
       }
     }
     for (const auto& child : from.proto().nodes(from_id).children()) {
@@ -125,6 +125,10 @@ struct Match {
   size_t num_found = 0;
   size_t num_misfits = 0;  // those that are missing among them
   std::vector<std::string> first_misfits;
+
+  bool IsCloserThan(const Match& other) const {
+    return std::pair(num_misfits, other.num_found) < std::pair(other.num_misfits, num_found);
+  }
 };
 
 Match Judge(KeyMap candidates, absl::Span<const std::string> keys,
@@ -156,11 +160,11 @@ std::string FirstOf(std::vector<std::string> names) {
 absl::Status DoesNotFit(const Match& closest, absl::Span<const std::string> keys,
                         const CheckpointReader& checkpoint) {
   if (closest.num_found == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "none of the graph's ", keys.size(),
-        " variables is in it; is it the checkpoint of another model? It holds ",
-        FirstOf(checkpoint.TensorNames()), "; the graph restores ",
-        FirstOf({keys.begin(), keys.end()})));
+    return absl::InvalidArgumentError(
+        absl::StrCat("none of the graph's ", keys.size(),
+                     " variables is in it; is it the checkpoint of another model? It holds ",
+                     FirstOf(checkpoint.TensorNames()), "; the graph restores ",
+                     FirstOf({keys.begin(), keys.end()})));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       closest.num_misfits, " of the graph's ", keys.size(), " variables do not fit: ",
@@ -186,7 +190,7 @@ absl::StatusOr<KeyMap> MatchCheckpoint(absl::Span<const std::string> keys,
   // Tries another way. Returns true if it fits.
   const auto fits = [&](KeyMap candidates) {
     Match match = Judge(std::move(candidates), keys, checkpoint, misfit);
-    if (match.num_misfits < best.num_misfits) best = std::move(match);
+    if (match.IsCloserThan(best)) best = std::move(match);
     return best.num_misfits == 0;
   };
 
@@ -205,7 +209,7 @@ absl::StatusOr<KeyMap> MatchCheckpoint(absl::Span<const std::string> keys,
       if (match.num_misfits == 0 && (fitting.empty() || match.keys != best.keys)) {
         fitting.push_back(child.local_name());
       }
-      if (match.num_misfits < best.num_misfits) best = std::move(match);
+      if (match.IsCloserThan(best)) best = std::move(match);
     }
     if (fitting.size() > 1) {
       return absl::InvalidArgumentError(

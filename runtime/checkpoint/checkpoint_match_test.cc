@@ -57,7 +57,10 @@ std::string MessageOf(const absl::Status& status) {
 // Layers a and b with a kernel each, as a SavedModel of the layers has them.
 std::string TwoLayers() {
   return Graph(R"pb(
-    nodes { children { node_id: 1 local_name: "a" } children { node_id: 2 local_name: "b" } }
+    nodes {
+      children { node_id: 1 local_name: "a" }
+      children { node_id: 2 local_name: "b" }
+    }
     nodes { children { node_id: 3 local_name: "kernel" } }
     nodes { children { node_id: 4 local_name: "kernel" } }
     nodes { attributes { name: "VARIABLE_VALUE" full_name: "net/a/w" checkpoint_key: "a/k" } }
@@ -68,18 +71,22 @@ const std::vector<std::string> kTwoLayers = {"a/k", "b/k"};
 
 // The same below `child` of a root, under keys that say nothing.
 std::string TwoLayersBelow(const std::string& child) {
-  return Graph(R"pb(
-    nodes {
-      children { node_id: 1 local_name: "optimizer" }
-      children { node_id: 2 local_name: ")pb" +
-               child + R"pb(" } }
-    nodes {}
-    nodes { children { node_id: 3 local_name: "a" } children { node_id: 4 local_name: "b" } }
-    nodes { children { node_id: 6 local_name: "kernel" } }
-    nodes { children { node_id: 5 local_name: "kernel" } }
-    nodes { attributes { name: "VARIABLE_VALUE" full_name: "x/0" checkpoint_key: "v/0" } }
-    nodes { attributes { name: "VARIABLE_VALUE" full_name: "x/1" checkpoint_key: "v/1" } }
-  )pb");
+  return Graph(
+      R"pb(
+        nodes { children { node_id: 1 local_name: "optimizer" }
+                children { node_id: 2 local_name: ")pb" +
+      child +
+      R"pb(" } }
+           nodes {}
+           nodes {
+             children { node_id: 3 local_name: "a" }
+             children { node_id: 4 local_name: "b" }
+           }
+           nodes { children { node_id: 6 local_name: "kernel" } }
+           nodes { children { node_id: 5 local_name: "kernel" } }
+           nodes { attributes { name: "VARIABLE_VALUE" full_name: "x/0" checkpoint_key: "v/0" } }
+           nodes { attributes { name: "VARIABLE_VALUE" full_name: "x/1" checkpoint_key: "v/1" } }
+      )pb");
 }
 
 TEST(CheckpointMatchTest, TheSameKeysComeFirst) {
@@ -101,13 +108,15 @@ TEST(CheckpointMatchTest, PlacesBelowAChildOfTheRoot) {
 
 TEST(CheckpointMatchTest, SeveralObjectsThatFitAreRefusedUnlessOneIsTheModel) {
   const auto checkpoint = [](const std::string& first, const std::string& second) {
-    return Write({{"s", 1}, {"t", 1}},
-                 Graph("nodes { children { node_id: 1 local_name: '" + first +
-                       "' } children { node_id: 2 local_name: '" + second + R"pb(' } }
-                       nodes { children { node_id: 3 local_name: "w" } }
-                       nodes { children { node_id: 4 local_name: "w" } }
-                       nodes { attributes { name: "VARIABLE_VALUE" checkpoint_key: "s" } }
-                       nodes { attributes { name: "VARIABLE_VALUE" checkpoint_key: "t" } })pb"));
+    return Write(
+        {{"s", 1}, {"t", 1}},
+        Graph("nodes { children { node_id: 1 local_name: '" + first +
+              "' } children { node_id: 2 local_name: '" + second +
+              R"pb(' } }
+                   nodes { children { node_id: 3 local_name: "w" } }
+                   nodes { children { node_id: 4 local_name: "w" } }
+                   nodes { attributes { name: "VARIABLE_VALUE" checkpoint_key: "s" } }
+                   nodes { attributes { name: "VARIABLE_VALUE" checkpoint_key: "t" } })pb"));
   };
   const std::string graph = Graph(R"pb(
     nodes { children { node_id: 1 local_name: "w" } }
@@ -130,7 +139,10 @@ TEST(CheckpointMatchTest, FullNamesAcrossTheKindsOfCheckpoints) {
   EXPECT_EQ(found->at("b/k"), "net/b/w");
   // Objects in other places.
   const std::string list = Graph(R"pb(
-    nodes { children { node_id: 1 local_name: "0" } children { node_id: 2 local_name: "1" } }
+    nodes {
+      children { node_id: 1 local_name: "0" }
+      children { node_id: 2 local_name: "1" }
+    }
     nodes { attributes { name: "VARIABLE_VALUE" full_name: "net/b/w" checkpoint_key: "0" } }
     nodes { attributes { name: "VARIABLE_VALUE" full_name: "net/a/w" checkpoint_key: "1" } })pb");
   found = Match(kTwoLayers, TwoLayers(), *Write({{"0", 1}, {"1", 1}}, list));

@@ -34,7 +34,8 @@ absl::StatusOr<CheckpointState> ReadCheckpointState(const std::string& directory
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   absl::StatusOr<CheckpointState> state = ParseCheckpointState(text);
   if (state.ok()) return state;
-  return Annotate(state.status(), absl::StrCat(path, " does not tell what checkpoints there are: "));
+  return Annotate(state.status(),
+                  absl::StrCat(path, " does not tell what checkpoints there are: "));
 }
 
 std::optional<int64_t> StepOfCheckpoint(absl::string_view name) {

@@ -47,8 +47,8 @@ void ReleaseMappedPages(absl::string_view bytes);
 // has delayed a request by 3 ms. Thread-safe.
 void DropPages(char* begin, size_t size);
 
-// Returns DATA_LOSS if a guarded map of a file below `directory`, or of the checkpoint which has that
-// prefix, is damaged. Thread-safe.
+// Returns DATA_LOSS if a guarded map of a file below `directory`, or of the checkpoint which has
+// that prefix, is damaged. Thread-safe.
 absl::Status CheckMappings(absl::string_view directory);
 
 namespace mapping_guard_internal {

@@ -108,8 +108,7 @@ TEST_F(LoadWeightsTest, MessagesNameVariablesThatDoNotFit) {
   EXPECT_THAT(Message(StatusCode::kInvalidArgument),
               AllOf(HasSubstr("does not fit the graph of " + std::string(kHalfPlusTwo)),
                     HasSubstr("'a' has shape [2], the graph's is []"),
-                    HasSubstr("'b' is double, the graph's is float"),
-                    HasSubstr("'c' is missing")));
+                    HasSubstr("'b' is double, the graph's is float"), HasSubstr("'c' is missing")));
 }
 
 TEST_F(LoadWeightsTest, TheCheckpointOfAnotherModel) {
@@ -165,8 +164,9 @@ TEST_P(LoadOwnWeightsTest, AreThoseOfTheRestoreOp) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, LoadOwnWeightsTest,
-                         ::testing::Values("bert_tiny", "digits_cnn", "estimator_linear_regressor_v1",
-                                           "keras_multi_io", "resnet50_narrow", "stateful_counter",
+                         ::testing::Values("bert_tiny", "digits_cnn",
+                                           "estimator_linear_regressor_v1", "keras_multi_io",
+                                           "resnet50_narrow", "stateful_counter",
                                            "tf1_lstm_while_loop", "tf1_ref_counter", "tf1_ref_mlp",
                                            "tf_keras2_mnist_cnn", "timeseries_lstm_forecast",
                                            "two_tower_topk"),

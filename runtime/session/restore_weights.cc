@@ -160,13 +160,13 @@ absl::StatusOr<Tensor> ReadFor(const RestoredVariable& variable, const std::stri
 absl::Status Restore(const RestoredVariable& variable, const std::string& key,
                      const CheckpointReader& checkpoint, ResourceManager& resources) {
   ASSIGN_OR_RETURN(Tensor value, ReadFor(variable, key, checkpoint));
-  ASSIGN_OR_RETURN(const IntrusivePtr<Resource> resource,
-                   resources.LookupOrCreate(
-                       variable.container, variable.type_name, variable.name,
-                       [&]() -> absl::StatusOr<IntrusivePtr<Resource>> {
-                         return IntrusivePtr<Resource>(
-                             MakeRefCounted<Variable>(variable.dtype, variable.shape));
-                       }));
+  ASSIGN_OR_RETURN(
+      const IntrusivePtr<Resource> resource,
+      resources.LookupOrCreate(variable.container, variable.type_name, variable.name,
+                               [&]() -> absl::StatusOr<IntrusivePtr<Resource>> {
+                                 return IntrusivePtr<Resource>(
+                                     MakeRefCounted<Variable>(variable.dtype, variable.shape));
+                               }));
   static_cast<Variable*>(resource.get())->Assign(std::move(value));
   return absl::OkStatus();
 }
@@ -214,9 +214,8 @@ absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& pre
   ParallelFor(pool, static_cast<int64_t>(variables.size()), kCostPerTensor,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
-                  const absl::Status restored =
-                      Restore(variables[i], matched->at(variables[i].key), *checkpoint,
-                              session.resources());
+                  const absl::Status restored = Restore(variables[i], matched->at(variables[i].key),
+                                                        *checkpoint, session.resources());
                   if (restored.ok()) continue;
                   absl::MutexLock lock(&mu);
                   status.Update(restored);

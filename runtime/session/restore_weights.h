@@ -10,9 +10,9 @@
 namespace tessera {
 
 // Gives the variables that the graph's restore op assigns, and that its signatures or its init op
-// use, the values of the checkpoint of this prefix: see MatchCheckpoint() for the keys. What else the
-// checkpoint holds, such as the slots of an optimizer, is ignored. Runs nothing. Values alias the
-// mapped files where they can. `session` is one on `model.graph`, and `pool` may be null.
+// use, the values of the checkpoint of this prefix: see MatchCheckpoint() for the keys. What else
+// the checkpoint holds, such as the slots of an optimizer, is ignored. Runs nothing. Values alias
+// the mapped files where they can. `session` is one on `model.graph`, and `pool` may be null.
 //
 // Errors: NOT_FOUND and DATA_LOSS from the checkpoint reader; INVALID_ARGUMENT with the first
 // variables that are missing, or have another dtype or shape than the graph declares;

@@ -150,8 +150,8 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
   timer.End("compile");
   if (absl::Status missing = compiler.missing().ToStatus(); !missing.ok()) {
     return absl::UnimplementedError(absl::StrCat(loading, missing.message(),
-                                                 ". Run `tessera inspect --ops ",
-                                                 graph->directory, "` for the list"));
+                                                 ". Run `tessera inspect --ops ", graph->directory,
+                                                 "` for the list"));
   }
   bundle.graph = std::move(graph);
   return bundle;

@@ -307,8 +307,7 @@ TEST_F(CheckpointFolderTest, TheStateNamesTheVersions) {
 TEST_F(CheckpointFolderTest, AJobThatWasSetBackHasNoLaterVersions) {
   for (const char* name : {"ckpt-50", "ckpt-60", "ckpt-100"}) Save(name);
   WriteState("ckpt-60", {"ckpt-50", "ckpt-100", "ckpt-60"});
-  EXPECT_THAT(*Find({"m", Path("run"), Latest(1)}),
-              ElementsAre(Pair(60, Path("run/ckpt-60"))));
+  EXPECT_THAT(*Find({"m", Path("run"), Latest(1)}), ElementsAre(Pair(60, Path("run/ckpt-60"))));
 }
 
 TEST_F(CheckpointFolderTest, WithoutAGraphTheFolderIsLikeAnyOther) {

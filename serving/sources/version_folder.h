@@ -20,17 +20,18 @@ struct VersionFolder {
   // True if the directory itself was renamed or given attributes after that. This is so after a
   // rename, and at the end of a copy by cp, rsync, tar or Python's copytree, which set the
   // attributes of a directory once it is filled. It is never so while files are being written.
-  // For a checkpoint, true if the file `checkpoint` beside it, which savers write last, is as new as
-  // the last change.
+  // For a checkpoint, true if the file `checkpoint` beside it, which savers write last, is as new
+  // as the last change.
   bool finished = false;
   // True if there is no file of this name, so that it can only be the prefix of a checkpoint.
   bool is_checkpoint = false;
 };
 
-// Reads the state of a version's folder, or of the checkpoint whose prefix `path` is. Follows symbolic links to files, and the path itself if it
-// is one; links to directories inside are not followed, because they may lead anywhere. An entry
-// that cannot be read, or has vanished, contributes its error to the fingerprint, which therefore
-// changes when the entry can be read again.
+// Reads the state of a version's folder, or of the checkpoint whose prefix `path` is. Follows
+// symbolic links to files, and the path itself if it is one; links to directories inside are not
+// followed, because they may lead anywhere. An entry that cannot be read, or has vanished,
+// contributes its error to the fingerprint, which therefore changes when the entry can be read
+// again.
 VersionFolder LookAtVersionFolder(const std::string& path);
 
 }  // namespace tessera::serving

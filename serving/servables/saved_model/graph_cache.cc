@@ -23,9 +23,13 @@ GraphCache::FileIdentity GraphCache::Identify(const std::string& directory) {
   for (const char* name : {"saved_model.pb", "saved_model.pbtxt"}) {
     struct stat info;
     if (stat(JoinPath(directory, name).c_str(), &info) != 0) continue;
-    return {static_cast<int64_t>(info.st_dev), static_cast<int64_t>(info.st_ino),
-            info.st_size,         info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
-            info.st_ctim.tv_sec,  info.st_ctim.tv_nsec};
+    return {static_cast<int64_t>(info.st_dev),
+            static_cast<int64_t>(info.st_ino),
+            info.st_size,
+            info.st_mtim.tv_sec,
+            info.st_mtim.tv_nsec,
+            info.st_ctim.tv_sec,
+            info.st_ctim.tv_nsec};
   }
   return {};
 }

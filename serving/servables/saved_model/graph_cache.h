@@ -28,9 +28,9 @@ class GraphCache {
 
   // Returns the graph for the weights that are version `number` at `path`. Beside `path`, that is
   // the SavedModel in the folder `graph` if there is one, or else that of the highest lower version
-  // which has one, on disk or, if it has been removed, still loaded. So the answer does not depend on
-  // which versions are loaded as long as folders with graphs are kept. Errors: NOT_FOUND if there
-  // is none; those of Get().
+  // which has one, on disk or, if it has been removed, still loaded. So the answer does not depend
+  // on which versions are loaded as long as folders with graphs are kept. Errors: NOT_FOUND if
+  // there is none; those of Get().
   absl::StatusOr<Graph> GetForWeights(const std::string& path, int64_t number,
                                       const std::set<std::string>& tags, LoadStages* stages);
 

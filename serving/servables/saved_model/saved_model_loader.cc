@@ -67,11 +67,10 @@ absl::Status SavedModelLoader::Health() const { return CheckMappings(path_); }
 absl::StatusOr<SavedModelBundle> SavedModelLoader::LoadBundle() const {
   ASSIGN_OR_RETURN(const VersionFiles files, FindVersionFiles(path_));
   LoadStages import_stages;
-  ASSIGN_OR_RETURN(
-      GraphCache::Graph graph,
-      files.has_graph()
-          ? options_->graphs->Get(path_, options_->tags, &import_stages)
-          : options_->graphs->GetForWeights(path_, id_.version, options_->tags, &import_stages));
+  ASSIGN_OR_RETURN(GraphCache::Graph graph,
+                   files.has_graph() ? options_->graphs->Get(path_, options_->tags, &import_stages)
+                                     : options_->graphs->GetForWeights(
+                                           path_, id_.version, options_->tags, &import_stages));
   ASSIGN_OR_RETURN(SavedModelBundle bundle,
                    files.has_graph()
                        ? LoadSavedModel(std::move(graph), options_->session)

@@ -30,13 +30,13 @@ class SavedModelLoader : public Loader {
     std::shared_ptr<GraphCache> graphs = std::make_shared<GraphCache>();
     bool check_method_names = false;
     // Makes what wraps the compiled runs of the version in this directory: batching, or null for
-    // none. May be empty. Called once for each load; an error fails the load. For weights, it is the
-    // directory of their graph, unless they have parameters of their own.
+    // none. May be empty. Called once for each load; an error fails the load. For weights, it is
+    // the directory of their graph, unless they have parameters of their own.
     std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const std::string& directory)>
         make_run_wrapper;
     // Runs requests before the version becomes available; an error fails the load. May be empty.
-    // `likely_rows` are those of the run wrapper; empty if there is none. For weights, the directory
-    // is that of their graph, unless they have `assets.extra` of their own.
+    // `likely_rows` are those of the run wrapper; empty if there is none. For weights, the
+    // directory is that of their graph, unless they have `assets.extra` of their own.
     std::function<absl::Status(const std::string& directory, const Servable& servable,
                                absl::Span<const int64_t> likely_rows)>
         warm_up;

@@ -20,8 +20,8 @@ struct VersionFiles {
 //   - a directory with the index of one checkpoint, in itself or in its folder `variables`, has
 //     weights. Of several, the file `checkpoint` beside them must name one as the latest;
 //   - a path to which ".index" must be added to get a file is the prefix of weights.
-// Errors: UNIMPLEMENTED for a model of the format before SavedModel; FAILED_PRECONDITION for several
-// checkpoints; NOT_FOUND otherwise.
+// Errors: UNIMPLEMENTED for a model of the format before SavedModel; FAILED_PRECONDITION for
+// several checkpoints; NOT_FOUND otherwise.
 absl::StatusOr<VersionFiles> FindVersionFiles(const std::string& path);
 
 // Estimates the memory that the version will take, from the sizes of its files. The data of
