@@ -88,25 +88,6 @@ def variables_of_a_saved_model(model, pushed):
     return net.answer()
 
 
-def keras_saved_model(model, pushed):
-    net = keras_net()
-    tf.saved_model.save(net, str(model))
-    answer = train(net)
-    tf.train.Checkpoint(model=net, optimizer=net.optimizer).write(str(pushed / "ckpt"))
-    return answer
-
-
-def keras_compiled_saved_model(model, pushed):
-    """The SavedModel has slots of the optimizer, which the checkpoint does not have."""
-    net = keras_net()
-    train(net)
-    tf.saved_model.save(net, str(model))
-    answer = train(net)
-    net.optimizer = None
-    tf.train.Checkpoint(net=net).write(str(pushed / "ckpt"))
-    return answer
-
-
 def keras_export(model, pushed):
     net = keras_net()
     net.export(str(model), verbose=False)
@@ -157,7 +138,6 @@ def v1_saver(kind):
                 v1.enable_resource_variables()
             session.run(v1.global_variables_initializer())
             v1.saved_model.simple_save(session, str(model), {"x": x}, {"y": y})
-            v1.train.GradientDescentOptimizer(0.1)
             session.run(v1.global_variables_initializer())
             saver = v1.train.Saver(sharded=kind == "sharded")
             saver.save(session, str(pushed / "model.ckpt"), global_step=20000)
@@ -170,8 +150,6 @@ def v1_saver(kind):
 PUSHES = [
     module_checkpoint,
     variables_of_a_saved_model,
-    keras_saved_model,
-    keras_compiled_saved_model,
     keras_export,
     names_for_objects,
     v1_saver("resource"),
@@ -344,7 +322,7 @@ def test_the_folder_of_a_training_job_is_followed(tmp_path):
         # A checkpoint whose data is deleted before it is loaded.
         trainer.checkpoint.write(str(trainer.folder / "ckpt-50"))
         (trainer.folder / "ckpt-50.data-00000-of-00001").unlink()
-        tf.train.update_checkpoint_state(str(trainer.folder), str(trainer.folder / "ckpt-50"))
+        v1.train.update_checkpoint_state(str(trainer.folder), str(trainer.folder / "ckpt-50"))
         code, message = wait_for_state(client, "m", 50, "END")
         assert code == DATA_LOSS and "ckpt-50.data-00000-of-00001" in message, message
         np.testing.assert_allclose(ask(client), answer, 1e-5)
@@ -353,7 +331,7 @@ def test_the_folder_of_a_training_job_is_followed(tmp_path):
         np.testing.assert_allclose(ask(client), answer, 1e-5)
 
 
-def test_a_hundred_pushes_leave_nothing_behind(tmp_path):
+def test_fifty_pushes_leave_nothing_behind(tmp_path):
     base, floats = tmp_path / "m", 1 << 20
 
     def push(version):
@@ -380,7 +358,7 @@ def test_a_hundred_pushes_leave_nothing_behind(tmp_path):
             maps = (status.parent / "maps").read_text().splitlines()
             return {line.split(str(base) + "/")[1].split("/")[0] for line in maps if str(base) in line}
 
-        for version in range(2, 102):
+        for version in range(2, 52):
             push(version)
             look(client, models)
             wait_for_state(client, "m", version, "AVAILABLE")
@@ -388,9 +366,9 @@ def test_a_hundred_pushes_leave_nothing_behind(tmp_path):
                 shutil.rmtree(base / str(version - 2))
             if version == 12:
                 early = anonymous_mebibytes()
-        np.testing.assert_allclose(ask(client), X * 101, 1e-5)
-        wait_until(lambda: mapped() <= {"101"}, lambda: f"still mapped: {mapped()}")
-        # The weights of the pushes since are 356 MiB.
+        np.testing.assert_allclose(ask(client), X * 51, 1e-5)
+        wait_until(lambda: mapped() <= {"51"}, lambda: f"still mapped: {mapped()}")
+        # The weights of the pushes since are 156 MiB.
         wait_until(
             lambda: anonymous_mebibytes() < early + 64,
             lambda: f"{early} MiB after ten pushes, now {anonymous_mebibytes()}",

@@ -47,6 +47,18 @@ def checkpoints():
             yield struct.pack("<I", len(contents)) + contents + data
 
 
+def checkpoint_states():
+    """As TensorFlow's savers write them."""
+    yield b'model_checkpoint_path: "ckpt-17"\nall_model_checkpoint_paths: "ckpt-17"\n'
+    yield (
+        b'model_checkpoint_path: "/train/model.ckpt-20000"\n'
+        b'all_model_checkpoint_paths: "/train/model.ckpt-10000"\n'
+        b'all_model_checkpoint_paths: "/train/model.ckpt-20000"\n'
+        b"all_model_checkpoint_timestamps: 1700000000.125\n"
+        b"all_model_checkpoint_timestamps: 1700000001\nlast_preserved_timestamp: 1699999999.5\n"
+    )
+
+
 def graphs():
     """Small recorded graphs: functions, loops, variables."""
     for path in sorted((DATA / "golden" / "graphs").glob("*.pb")):
@@ -113,6 +125,7 @@ SEEDS = {
     "tensor_proto_fuzzer": tensor_protos,
     "predict_request_fuzzer": predict_requests,
     "checkpoint_fuzzer": checkpoints,
+    "checkpoint_state_fuzzer": checkpoint_states,
     "graph_import_fuzzer": graphs,
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,
