@@ -29,7 +29,10 @@ UNPUBLISHED = {
     "tensorflow_serving/servables/tensorflow/saved_model_bundle_source_adapter.proto",
     "tensorflow_serving/servables/tensorflow/session_bundle_config.proto",
 }
-PUBLISHED = [path for path in FILES if path not in UNPUBLISHED]
+# Those of tessera/ are nobody else's.
+PUBLISHED = [
+    path for path in FILES if path not in UNPUBLISHED and not path.startswith("tessera/")
+]
 
 # Its classes are those of the gRPC library.
 NOT_OURS_TO_COMPILE = {"grpc_reflection/v1alpha/reflection.proto"}

@@ -12,8 +12,8 @@ import pytest
 
 from clients.client import Client, array, predict_request
 from clients.server import Server
-from rollout import rollout_models
-from rollout.version_folders import push, tear
+from rollouts import rollout_models
+from rollouts.version_folders import push, tear
 
 BAD = ("errors", "slow", "nan", "wrong", "torn")
 MODELS = ("good",) + BAD

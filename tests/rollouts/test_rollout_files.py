@@ -10,7 +10,7 @@ import pytest
 from clients.client import Client
 from clients.conftest import HALF_PLUS_TWO
 from clients.server import Server, binary
-from rollout.version_folders import push
+from rollouts.version_folders import push
 
 VERSION = HALF_PLUS_TWO / "00000123"
 HEAD = """file_system_poll_wait_seconds: 1
