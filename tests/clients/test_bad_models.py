@@ -61,7 +61,14 @@ def empty_graph(version):
 
 def no_graph(version):
     (version / "saved_model.pb").unlink()
+    shutil.rmtree(version / "variables")
     return "NOT_FOUND", ["{}", "should have a file called `saved_model.pb`"]
+
+
+def no_graph_beside_its_fingerprint(version):
+    (version / "saved_model.pb").unlink()
+    (version / "fingerprint.pb").write_bytes(b"")
+    return "NOT_FOUND", ["{}", "should have a file called `saved_model.pb`", "copied here in part"]
 
 
 def graph_is_a_folder(version):
@@ -261,6 +268,7 @@ SPOILED = {
         garbage_graph,
         empty_graph,
         no_graph,
+        no_graph_beside_its_fingerprint,
         graph_is_a_folder,
         text_that_is_no_graph,
         text_half_a_million_levels_deep,

@@ -21,6 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kIndex = ".index";
 
+// TensorFlow writes this file beside a SavedModel's graph, and never beside a checkpoint alone.
+constexpr absl::string_view kFingerprint = "fingerprint.pb";
+
 // The memory that a model takes beyond its files, for each byte of them. Packed weights replace
 // mapped ones, but may take one and a half times their size; the rest is for buffers.
 constexpr double kMemoryBeyondFiles = 0.6;
@@ -85,14 +88,21 @@ absl::StatusOr<VersionFiles> FindVersionFiles(const std::string& path) {
                      " holds a SessionBundle, the format before SavedModel, which is "
                      "not supported; export the model as a SavedModel"));
   }
+  std::string missing = absl::StrCat(
+      "Specified file path does not appear to contain a SavedModel bundle (should have a file "
+      "called `saved_model.pb`)\nSpecified file path: ",
+      path);
+  if (FileExists(JoinPath(path, kFingerprint))) {
+    absl::StrAppend(&missing, "\nIts ", kFingerprint,
+                    " says that a SavedModel was copied here in part; copy it whole, or remove that "
+                    "file if its weights alone are meant");
+    return absl::NotFoundError(missing);
+  }
   for (const std::string& folder : {JoinPath(path, "variables"), path}) {
     ASSIGN_OR_RETURN(std::string prefix, FindCheckpoint(folder));
     if (!prefix.empty()) return VersionFiles{.weights = std::move(prefix)};
   }
-  return absl::NotFoundError(absl::StrCat(
-      "Specified file path does not appear to contain a SavedModel bundle (should have a file "
-      "called `saved_model.pb`)\nSpecified file path: ",
-      path));
+  return absl::NotFoundError(missing);
 }
 
 absl::StatusOr<MemoryEstimate> EstimateVersionMemory(const std::string& path) {

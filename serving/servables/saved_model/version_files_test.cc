@@ -60,6 +60,13 @@ TEST_F(VersionFilesTest, OneCheckpointInAFolder) {
   EXPECT_EQ(Find("2"), "2/model.ckpt-20");
 }
 
+TEST_F(VersionFilesTest, ASavedModelCopiedInPartIsNoCheckpoint) {
+  Write("1/variables/variables.index");
+  Write("1/fingerprint.pb");
+  EXPECT_EQ(StatusOf("1").code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(StatusOf("1").message()), HasSubstr("copied here in part"));
+}
+
 TEST_F(VersionFilesTest, OfSeveralCheckpointsTheStateNamesOne) {
   Write("1/ckpt-1.index");
   Write("1/ckpt-2.index");
