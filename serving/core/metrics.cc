@@ -1,6 +1,7 @@
 #include "serving/core/metrics.h"
 
 #include <algorithm>
+#include <limits>
 #include <variant>
 
 #include "absl/hash/hash.h"
@@ -52,20 +53,24 @@ prometheus::Labels LabelsOf(const MetricDeclaration& declaration, const Values& 
 
 }  // namespace
 
-Histogram::Histogram(prometheus::Histogram* kept, absl::Span<const double> bounds)
-    : kept_(kept), bounds_(bounds), buckets_(new std::atomic<int64_t>[bounds.size() + 1]()) {}
+Histogram::Histogram(absl::Span<const double> bounds)
+    : bounds_(bounds), buckets_(new std::atomic<int64_t>[bounds.size() + 1]()) {}
 
 void Histogram::Record(double sample) {
   buckets_[BucketOf(bounds_, sample)].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(sample, std::memory_order_relaxed);
+  if (sample != 0) sum_.fetch_add(sample, std::memory_order_relaxed);
 }
 
-void Histogram::Flush() {
-  std::vector<double> counts(bounds_.size() + 1);
-  for (size_t i = 0; i < counts.size(); ++i) {
-    counts[i] = static_cast<double>(buckets_[i].exchange(0, std::memory_order_relaxed));
+prometheus::ClientMetric::Histogram Histogram::Read() const {
+  prometheus::ClientMetric::Histogram read;
+  for (size_t i = 0; i <= bounds_.size(); ++i) {
+    read.sample_count += buckets_[i].load(std::memory_order_relaxed);
+    read.bucket.push_back(
+        {.cumulative_count = read.sample_count,
+         .upper_bound = i < bounds_.size() ? bounds_[i] : std::numeric_limits<double>::infinity()});
   }
-  kept_->ObserveMultiple(counts, sum_.exchange(0, std::memory_order_relaxed));
+  read.sample_sum = sum_.load(std::memory_order_relaxed);
+  return read;
 }
 
 std::vector<double> ExponentialBounds(double scale, double growth, int count) {
@@ -100,8 +105,7 @@ typename MetricFamily<Cell>::CellPointer MetricFamily<Cell>::MakeCell(
     const std::vector<std::string>& values) const {
   const prometheus::Labels labels = LabelsOf(declaration_, values);
   if constexpr (std::is_same_v<Cell, Histogram>) {
-    return std::make_unique<Histogram>(&KeptCell<prometheus::Histogram>(declaration_, labels),
-                                       declaration_.bounds);
+    return std::make_unique<Histogram>(declaration_.bounds);
   } else {
     return &KeptCell<Cell>(declaration_, labels);
   }
@@ -133,14 +137,16 @@ Cell& MetricFamily<Cell>::Get(absl::Span<const absl::string_view> values) {
 }
 
 template <typename Cell>
-void MetricFamily<Cell>::Flush() {
+std::vector<MetricSample> MetricFamily<Cell>::Samples() const {
+  std::vector<MetricSample> samples;
   if constexpr (std::is_same_v<Cell, Histogram>) {
     for (const std::atomic<const Node*>& head : heads_) {
       for (const Node* node = head.load(std::memory_order_acquire); node; node = node->next) {
-        node->cell->Flush();
+        samples.push_back({.values = node->values, .histogram = node->cell->Read()});
       }
     }
   }
+  return samples;
 }
 
 template class MetricFamily<Counter>;
@@ -179,14 +185,20 @@ void PassingFamily<Kept>::Erase(absl::string_view label, absl::string_view value
 template class PassingFamily<prometheus::Counter>;
 template class PassingFamily<prometheus::Histogram>;
 
+// The functions that the samples of a metric come from.
+using Collections =
+    std::vector<std::pair<const MetricsRegistry::Collection*, MetricsRegistry::CollectSamples>>;
+
 struct MetricsRegistry::Family {
   std::string name;  // as added
   prometheus::MetricType type;
   std::vector<std::string> labels;  // as printed
   std::variant<std::monostate, std::unique_ptr<CounterFamily>, std::unique_ptr<GaugeFamily>,
                std::unique_ptr<HistogramFamily>, std::unique_ptr<PassingCounterFamily>,
-               std::unique_ptr<PassingHistogramFamily>, Collect>
+               std::unique_ptr<PassingHistogramFamily>, Collections>
       kind;
+
+  prometheus::MetricFamily Shown(const std::vector<Sample>& samples) const;
 };
 
 MetricsRegistry::MetricsRegistry() = default;
@@ -254,27 +266,46 @@ void MetricsRegistry::EraseCells(absl::string_view label, absl::string_view valu
   }
 }
 
-std::unique_ptr<MetricsRegistry::Collection> MetricsRegistry::CollectGauge(
-    absl::string_view name, std::vector<std::string> labels, Collect collect) {
+std::unique_ptr<MetricsRegistry::Collection> MetricsRegistry::Collect(
+    absl::string_view name, prometheus::MetricType type, std::vector<std::string> labels,
+    CollectSamples collect) {
   absl::MutexLock lock(&mu_);
-  Family& family = Find(name, prometheus::MetricType::Gauge, std::move(labels));
-  family.kind = std::move(collect);
-  return std::make_unique<Collection>(this, &family);
+  Family& family = Find(name, type, std::move(labels));
+  auto collection = std::make_unique<Collection>(this, &family);
+  if (!std::holds_alternative<Collections>(family.kind)) family.kind = Collections();
+  std::get<Collections>(family.kind).emplace_back(collection.get(), std::move(collect));
+  return collection;
 }
 
 MetricsRegistry::Collection::~Collection() {
   absl::MutexLock lock(&registry_->mu_);
-  family_->kind = Collect();
+  std::erase_if(std::get<Collections>(family_->kind),
+                [this](const auto& entry) { return entry.first == this; });
+}
+
+prometheus::MetricFamily MetricsRegistry::Family::Shown(const std::vector<Sample>& samples) const {
+  prometheus::MetricFamily shown{PrintedName(name), "", type, {}};
+  for (const Sample& sample : samples) {
+    prometheus::ClientMetric& metric = shown.metric.emplace_back();
+    for (size_t i = 0; i < sample.values.size(); ++i) {
+      metric.label.push_back({labels[i], sample.values[i]});
+    }
+    metric.counter.value = metric.gauge.value = sample.value;
+    metric.histogram = sample.histogram;
+  }
+  return shown;
 }
 
 std::map<std::string, prometheus::MetricFamily> MetricsRegistry::CollectKept() {
+  std::vector<prometheus::MetricFamily> all = kept_.Collect();
   for (const auto& [name, family] : families_) {
     if (const auto* histogram = std::get_if<std::unique_ptr<HistogramFamily>>(&family->kind)) {
-      (*histogram)->Flush();
+      const std::vector<Sample> samples = (*histogram)->Samples();
+      if (!samples.empty()) all.push_back(family->Shown(samples));
     }
   }
   std::map<std::string, prometheus::MetricFamily> by_name;
-  for (prometheus::MetricFamily& collected : kept_.Collect()) {
+  for (prometheus::MetricFamily& collected : all) {
     const std::vector<std::string>& labels = families_.at(collected.name)->labels;
     const auto comes_before = [&labels](const prometheus::ClientMetric& a,
                                         const prometheus::ClientMetric& b) {
@@ -299,17 +330,13 @@ std::string MetricsRegistry::RenderMetrics() {
       AppendFamily(found->second, family->labels, &page);
       continue;
     }
-    prometheus::MetricFamily shown{name, "", family->type, {}};
-    if (const auto* collect = std::get_if<Collect>(&family->kind); collect && *collect) {
-      for (const Sample& sample : (*collect)()) {
-        prometheus::ClientMetric& metric = shown.metric.emplace_back();
-        for (size_t i = 0; i < sample.values.size(); ++i) {
-          metric.label.push_back({family->labels[i], sample.values[i]});
-        }
-        metric.gauge.value = static_cast<double>(sample.value);
+    std::vector<Sample> samples;
+    if (const auto* collections = std::get_if<Collections>(&family->kind)) {
+      for (const auto& [owner, collect] : *collections) {
+        for (Sample& sample : collect()) samples.push_back(std::move(sample));
       }
     }
-    AppendFamily(shown, family->labels, &page);
+    AppendFamily(family->Shown(samples), family->labels, &page);
   }
   return page;
 }

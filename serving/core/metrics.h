@@ -6,16 +6,19 @@
 //   requests->Get({"resnet", "OK"}).Increment();
 //   std::string page = registry.RenderMetrics();
 //
-// The prometheus-cpp library keeps the metrics. What is here is what it lacks: the layout of the
-// page (metrics_page.h), histograms with TensorFlow's bounds, a limit on the number of cells, and
-// two things for the path of a request, where it takes a mutex. Finding a cell by its label values
-// takes 11 ns here and 128 ns with prometheus::Family::Add(); recording a sample in a histogram
-// takes 12 ns and 28 ns (metrics_benchmark, one thread and several alike).
+// The prometheus-cpp library keeps counters, gauges and the cells that can be erased. What is here
+// is what it lacks: the layout of the page (metrics_page.h), histograms with TensorFlow's bounds, a
+// limit on the number of cells, metrics that are kept elsewhere, and two things for the path of a
+// request, where the library takes a mutex. Finding a cell by its label values takes 11 ns here and
+// 128 ns with prometheus::Family::Add(); recording a sample in a histogram takes 12 ns and 28 ns
+// (metrics_benchmark, one thread and several alike).
 #pragma once
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/metric_type.h>
 #include <prometheus/registry.h>
 
 #include <array>
@@ -44,20 +47,17 @@ using Counter = prometheus::Counter;
 using Gauge = prometheus::Gauge;
 
 // Counts samples by range. A sample x belongs to the first bound with x < bound, as in TensorFlow's
-// histograms; prometheus::Histogram has x <= bound. Samples are counted here without a lock, and
-// move to a histogram of the library when a page is rendered. Thread-safe; a page that is rendered
-// during Record() may show the sample in the bucket and not yet in the sum, or the reverse.
+// histograms; prometheus::Histogram has x <= bound. Thread-safe, without locks; what Read() returns
+// during Record() may hold the sample in the bucket and not yet in the sum, or the reverse.
 class Histogram {
  public:
-  // `bounds` are those of `kept`, ascending. Both must outlive this.
-  Histogram(prometheus::Histogram* kept, absl::Span<const double> bounds);
+  // `bounds` are ascending, and must outlive this.
+  explicit Histogram(absl::Span<const double> bounds);
   void Record(double sample);
-  // Moves the samples since the last call to the library's histogram. Not thread-safe against
-  // itself.
-  void Flush();
+  // Returns the cumulative counts and the sum of all samples so far.
+  prometheus::ClientMetric::Histogram Read() const;
 
  private:
-  prometheus::Histogram* const kept_;
   const absl::Span<const double> bounds_;
   std::unique_ptr<std::atomic<int64_t>[]> buckets_;  // bounds_.size() + 1
   std::atomic<double> sum_{0};
@@ -65,6 +65,13 @@ class Histogram {
 
 // Returns scale * growth^i for 0 <= i < count.
 std::vector<double> ExponentialBounds(double scale, double growth, int count);
+
+// A sample of a metric, by the values of its labels.
+struct MetricSample {
+  std::vector<std::string> values;
+  double value = 0;                                    // of a counter or a gauge
+  prometheus::ClientMetric::Histogram histogram = {};  // of a histogram
+};
 
 // What the metrics of one name have in common.
 struct MetricDeclaration {
@@ -94,8 +101,9 @@ class MetricFamily {
     return Get(absl::Span<const absl::string_view>(values.begin(), values.size()));
   }
 
-  // Moves what the cells have recorded to the library. One thread at a time.
-  void Flush();
+  // Returns what the cells of a family of histograms hold, in no order. The library has the cells
+  // of all other families.
+  std::vector<MetricSample> Samples() const;
 
  private:
   // The library owns counters and gauges.
@@ -165,19 +173,22 @@ class MetricsRegistry {
   // Erases the cells of all passing families that have this value of this label.
   void EraseCells(absl::string_view label, absl::string_view value);
 
-  // A sample of a gauge, by the values of its labels.
-  struct Sample {
-    std::vector<std::string> values;
-    int64_t value;
-  };
-  using Collect = std::function<std::vector<Sample>()>;
-  // Adds a gauge whose cells come and go, as the versions of a model do. Each rendering of a page
+  using Sample = MetricSample;
+  using CollectSamples = std::function<std::vector<Sample>()>;
+  // Adds a metric whose cells come and go, as the versions of a model do. Each rendering of a page
   // calls `collect`, which returns the samples in the order in which they are shown, until the
-  // returned object is destroyed. `collect` must not call the registry.
+  // returned object is destroyed. If a name is added several times, all their samples are shown, in
+  // the order in which they were added. `collect` must not call the registry.
   class Collection;
+  [[nodiscard]] std::unique_ptr<Collection> Collect(absl::string_view name,
+                                                    prometheus::MetricType type,
+                                                    std::vector<std::string> labels,
+                                                    CollectSamples collect);
   [[nodiscard]] std::unique_ptr<Collection> CollectGauge(absl::string_view name,
                                                          std::vector<std::string> labels,
-                                                         Collect collect);
+                                                         CollectSamples collect) {
+    return Collect(name, prometheus::MetricType::Gauge, std::move(labels), std::move(collect));
+  }
 
   // Returns the page for Prometheus: for each family a "# TYPE" line, even without samples, then
   // its samples, ordered by label values. Families are in byte order of their printed names.
@@ -194,7 +205,8 @@ class MetricsRegistry {
             std::vector<double> bounds);
   Family& Find(absl::string_view name, prometheus::MetricType type, std::vector<std::string> labels)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What the library has collected, by printed name, each family ordered by label values.
+  // Returns what has samples, but for what Collect() added, by printed name, each family ordered by
+  // label values.
   std::map<std::string, prometheus::MetricFamily> CollectKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   prometheus::Registry kept_;

@@ -119,7 +119,8 @@ void AppendFamily(const prometheus::MetricFamily& family, const std::vector<std:
     }
     const double value =
         family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value;
-    absl::StrAppend(page, family.name, "{", text, "} ", static_cast<int64_t>(value), "\n");
+    // 15 digits print whole numbers, such as bytes and times, as they are.
+    absl::StrAppend(page, family.name, "{", text, "} ", absl::StrFormat("%.15g", value), "\n");
   }
 }
 

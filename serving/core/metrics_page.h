@@ -26,9 +26,9 @@ std::string PrintedLabel(absl::string_view label);
 absl::string_view LabelValue(const prometheus::ClientMetric& metric, absl::string_view label);
 
 // Appends the "# TYPE" line of a family, then the samples of its metrics in their order. Requires a
-// counter, a gauge or a histogram; counters and gauges must be whole numbers. `labels` are the
-// names of the family's labels in the order in which they are printed. A label value may be any
-// bytes, since clients make them up: what Prometheus would reject is escaped.
+// counter, a gauge or a histogram. `labels` are the names of the family's labels in the order in
+// which they are printed. A label value may be any bytes, since clients make them up: what
+// Prometheus would reject is escaped.
 void AppendFamily(const prometheus::MetricFamily& family, const std::vector<std::string>& labels,
                   std::string* page);
 

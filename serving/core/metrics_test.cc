@@ -196,6 +196,39 @@ TEST(MetricsTest, PassingCellsLookAsOthersUntilTheyAreErased) {
             "# TYPE :times histogram\n");
 }
 
+TEST(MetricsTest, CollectedSamplesOfSeveralOwnersShareOneFamily) {
+  MetricsRegistry registry;
+  const std::vector<double> bounds = {1.0};
+  Histogram times(bounds);
+  times.Record(0.5);
+  times.Record(3);
+  auto seconds = registry.Collect("/s", prometheus::MetricType::Counter, {"pool"}, [] {
+    return std::vector<MetricsRegistry::Sample>{{{"b"}, 0.125}, {{"a"}, 1700000000}};
+  });
+  auto more = registry.Collect("/s", prometheus::MetricType::Counter, {"pool"}, [] {
+    return std::vector<MetricsRegistry::Sample>{{{"c"}, -1}};
+  });
+  auto histogram = registry.Collect("/t", prometheus::MetricType::Histogram, {}, [&] {
+    return std::vector<MetricsRegistry::Sample>{{.values = {}, .histogram = times.Read()}};
+  });
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :s counter\n"
+            ":s{pool=\"b\"} 0.125\n"
+            ":s{pool=\"a\"} 1700000000\n"
+            ":s{pool=\"c\"} -1\n"
+            "# TYPE :t histogram\n"
+            ":t_bucket{le=\"1\"} 1\n"
+            ":t_bucket{le=\"+Inf\"} 2\n"
+            ":t_sum{} 3.5\n"
+            ":t_count{} 2\n");
+  seconds.reset();
+  histogram.reset();
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :s counter\n"
+            ":s{pool=\"c\"} -1\n"
+            "# TYPE :t histogram\n");
+}
+
 TEST(MetricsTest, FirstValueGoesByTheRegisteredName) {
   MetricsRegistry registry;
   CounterFamily* family = registry.AddCounter("/tensorflow/x", {"k"});

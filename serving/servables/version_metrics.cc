@@ -8,8 +8,7 @@
 namespace tessera::serving {
 
 VersionMetrics::VersionMetrics(ServableEventBus* bus, MetricsRegistry* registry)
-    : available_(registry->AddGauge("/tessera/serving/available_versions", {"model_name"})),
-      swaps_(registry->AddCounter("/tessera/serving/version_swaps", {"model_name"})),
+    : swaps_(registry->AddCounter("/tessera/serving/version_swaps", {"model_name"})),
       failures_(registry->AddCounter("/tessera/serving/failed_versions", {"model_name"})),
       subscription_(bus->Subscribe([this](const ServableState& state) { HandleEvent(state); })) {}
 
@@ -24,7 +23,18 @@ void VersionMetrics::HandleEvent(const ServableState& state) {
   } else {
     versions.erase(state.id.version);
   }
-  available_->Get({name}).Set(static_cast<int64_t>(versions.size()));
+}
+
+std::unique_ptr<MetricsRegistry::Collection> CollectAvailableVersions(
+    std::function<std::map<std::string, int64_t>()> counts, MetricsRegistry* registry) {
+  return registry->CollectGauge("/tessera/serving/available_versions", {"model_name"},
+                                [counts = std::move(counts)] {
+                                  std::vector<MetricsRegistry::Sample> samples;
+                                  for (const auto& [name, count] : counts()) {
+                                    samples.push_back({{name}, static_cast<double>(count)});
+                                  }
+                                  return samples;
+                                });
 }
 
 std::unique_ptr<MetricsRegistry::Collection> CollectVersionMemory(
@@ -35,8 +45,8 @@ std::unique_ptr<MetricsRegistry::Collection> CollectVersionMemory(
         std::vector<MetricsRegistry::Sample> samples;
         for (const auto& [id, estimate] : in_use()) {
           const std::string version = absl::StrCat(id.version);
-          samples.push_back({{id.name, version, "heap"}, estimate.heap});
-          samples.push_back({{id.name, version, "mapped"}, estimate.mapped});
+          samples.push_back({{id.name, version, "heap"}, static_cast<double>(estimate.heap)});
+          samples.push_back({{id.name, version, "mapped"}, static_cast<double>(estimate.mapped)});
         }
         return samples;
       });

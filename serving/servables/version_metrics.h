@@ -16,8 +16,8 @@
 
 namespace tessera::serving {
 
-// Shows the versions of each model that are available now, and counts swaps: how often a version
-// became available while another one was. Thread-safe.
+// Counts swaps, that is, how often a version of a model became available while another one was, and
+// versions that failed. Thread-safe.
 class VersionMetrics {
  public:
   // Both must outlive this object.
@@ -26,13 +26,17 @@ class VersionMetrics {
  private:
   void HandleEvent(const ServableState& state);
 
-  GaugeFamily* const available_;
   CounterFamily* const swaps_;
   CounterFamily* const failures_;
   absl::Mutex mu_;
   std::map<std::string, std::set<int64_t>> versions_ ABSL_GUARDED_BY(mu_);  // available, by name
   const std::unique_ptr<ServableEventBus::Subscription> subscription_;
 };
+
+// Adds a gauge of the versions of each model that are available now, which `counts` returns by
+// name. `registry` and what `counts` refers to must outlive the returned collection.
+std::unique_ptr<MetricsRegistry::Collection> CollectAvailableVersions(
+    std::function<std::map<std::string, int64_t>()> counts, MetricsRegistry* registry);
 
 // Adds a gauge of the memory of each version, which `in_use` returns. `registry` and what `in_use`
 // refers to must outlive the returned collection.

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(VersionMetricsTest, CountsWhatIsAvailableAndSwaps) {
+TEST(VersionMetricsTest, CountsSwapsAndFailures) {
   ServableEventBus bus;
   MetricsRegistry registry;
   const VersionMetrics metrics(&bus, &registry);
@@ -17,22 +17,30 @@ TEST(VersionMetricsTest, CountsWhatIsAvailableAndSwaps) {
     bus.Publish({.id = {"m", version}, .state = state, .health = std::move(health)});
   };
   publish(1, State::kLoading);
-  EXPECT_THAT(registry.RenderMetrics(), HasSubstr("available_versions{model_name=\"m\"} 0"));
   publish(1, State::kAvailable);
-  EXPECT_THAT(registry.RenderMetrics(), HasSubstr("available_versions{model_name=\"m\"} 1"));
   EXPECT_THAT(registry.RenderMetrics(), Not(HasSubstr("version_swaps{")));  // the first is none
   publish(2, State::kLoading);
   publish(2, State::kAvailable);
-  EXPECT_THAT(registry.RenderMetrics(), HasSubstr("available_versions{model_name=\"m\"} 2"));
   EXPECT_THAT(registry.RenderMetrics(), HasSubstr("version_swaps{model_name=\"m\"} 1"));
   publish(1, State::kUnloading);
   publish(1, State::kEnd);
   publish(3, State::kLoading);
   publish(3, State::kEnd, absl::DataLossError("torn"));
   const std::string page = registry.RenderMetrics();
-  EXPECT_THAT(page, HasSubstr("available_versions{model_name=\"m\"} 1"));
   EXPECT_THAT(page, HasSubstr("version_swaps{model_name=\"m\"} 1"));
   EXPECT_THAT(page, HasSubstr("failed_versions{model_name=\"m\"} 1"));
+}
+
+TEST(VersionMetricsTest, AvailableVersionsAreThoseOfModelsThereAreNow) {
+  MetricsRegistry registry;
+  std::map<std::string, int64_t> counts = {{"m", 2}, {"n", 0}};
+  const auto available = CollectAvailableVersions([&] { return counts; }, &registry);
+  EXPECT_EQ(registry.RenderMetrics(),
+            "# TYPE :tessera:serving:available_versions gauge\n"
+            ":tessera:serving:available_versions{model_name=\"m\"} 2\n"
+            ":tessera:serving:available_versions{model_name=\"n\"} 0\n");
+  counts.erase("n");
+  EXPECT_THAT(registry.RenderMetrics(), Not(HasSubstr("\"n\"")));
 }
 
 TEST(VersionMetricsTest, MemoryIsThatOfVersionsThereAreNow) {
