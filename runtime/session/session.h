@@ -63,6 +63,9 @@ struct RunOptions {
   bool run_on_caller = true;
   // Cancels the run when the caller cancels it. May be null.
   CancellationManager* cancellation = nullptr;
+  // Where a callable that lets runs wait for each other notes how long this one waited before it
+  // began. Null: nowhere.
+  absl::Duration* queued = nullptr;
 };
 
 // A run whose feeds, fetches and targets were compiled once. Running it looks up no names.

@@ -62,6 +62,11 @@ int ElasticPool::num_threads() const {
   return static_cast<int>(threads_.size());
 }
 
+int ElasticPool::num_queued() const {
+  absl::MutexLock lock(&mu_);
+  return static_cast<int>(queue_.size());
+}
+
 void ElasticPool::Run(std::function<void()> closure) const {
   std::optional<PacedScope> pace;
   if (options_.pacer != nullptr) pace.emplace(options_.pacer);

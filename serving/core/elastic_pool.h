@@ -46,6 +46,8 @@ class ElasticPool {
   // limit end when their closures are done.
   void set_max_threads(int max_threads);
   int num_threads() const;
+  // Returns the number of closures that wait for a thread.
+  int num_queued() const;
 
  private:
   using Threads = std::list<std::thread>;

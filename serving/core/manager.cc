@@ -548,4 +548,17 @@ std::vector<int64_t> AspiredVersionsManager::AvailableVersions(absl::string_view
   });
 }
 
+std::vector<ServableId> AspiredVersionsManager::AvailableVersions() const {
+  std::vector<ServableId> ids = serving_.Read([](const ServingMap* map) {
+    std::vector<ServableId> read;
+    if (map == nullptr) return read;
+    for (const auto& [name, versions] : *map) {
+      for (const Served* served : versions) read.push_back(served->id);
+    }
+    return read;
+  });
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
 }  // namespace tessera::serving

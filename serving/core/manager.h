@@ -128,6 +128,9 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   // Returns the versions of `name` that can be acquired now, in ascending order. Takes no lock.
   std::vector<int64_t> AvailableVersions(absl::string_view name) const;
 
+  // Returns all versions that can be acquired now, by name and number. Takes no lock.
+  std::vector<ServableId> AvailableVersions() const;
+
   // Returns the estimates of the versions that count against the memory limit: from before they are
   // loaded until they have been unloaded.
   std::map<ServableId, MemoryEstimate> MemoryInUse() const { return memory_.reserved(); }

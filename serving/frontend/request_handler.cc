@@ -16,13 +16,25 @@ constexpr char kRuntime[] = "TF1";
 
 std::vector<double> LatencyBounds() { return ExponentialBounds(10, 1.8, 33); }
 
+// Notes that a run lasted from `start` until now, if the servable has not noted its times itself.
+// Returns its end.
+absl::Time EndOfRun(absl::Time start, RequestTimes* times) {
+  if (times == nullptr) return absl::Now();
+  if (times->run_ended == absl::InfinitePast()) {
+    times->run_began = start;
+    times->run_ended = absl::Now();
+  }
+  return times->run_ended;
+}
+
 // Runs `run` and records its time if it succeeds.
 template <typename Run>
 absl::Status Timed(HistogramFamily* family, absl::string_view model, absl::string_view api,
-                   Run&& run) {
+                   const CallOptions& options, Run&& run) {
   const absl::Time start = absl::Now();
   RETURN_IF_ERROR(run());
-  family->Get({model, api, kRuntime}).Record(absl::ToDoubleMicroseconds(absl::Now() - start));
+  const absl::Duration time = EndOfRun(start, options.times) - start;
+  family->Get({model, api, kRuntime}).Record(absl::ToDoubleMicroseconds(time));
   return absl::OkStatus();
 }
 
@@ -166,7 +178,7 @@ absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const Inference
 absl::Status RequestHandler::Predict(const ModelHandle& model, const PredictRequest& request,
                                      const CallOptions& options, PredictResult* result) const {
   auto run = [&](const PredictRequest& request) {
-    return Timed(runtime_latency_, model.id().name, "Predict",
+    return Timed(runtime_latency_, model.id().name, "Predict", options,
                  [&] { return model->Predict(request, options, result); });
   };
   const Interest interest = InterestIn(router_, model);
@@ -178,7 +190,7 @@ absl::Status RequestHandler::Predict(const ModelHandle& model, const PredictRequ
 absl::Status RequestHandler::Classify(const ModelHandle& model, const ExamplesRequest& request,
                                       const CallOptions& options, ClassifyResult* result) const {
   return Observed(router_, model, request.signature_name, *result, [&] {
-    return Timed(runtime_latency_, model.id().name, "Classify",
+    return Timed(runtime_latency_, model.id().name, "Classify", options,
                  [&] { return model->Classify(request, options, result); });
   });
 }
@@ -186,7 +198,7 @@ absl::Status RequestHandler::Classify(const ModelHandle& model, const ExamplesRe
 absl::Status RequestHandler::Regress(const ModelHandle& model, const ExamplesRequest& request,
                                      const CallOptions& options, RegressResult* result) const {
   return Observed(router_, model, request.signature_name, *result, [&] {
-    return Timed(runtime_latency_, model.id().name, "Regress",
+    return Timed(runtime_latency_, model.id().name, "Regress", options,
                  [&] { return model->Regress(request, options, result); });
   });
 }
@@ -202,9 +214,11 @@ absl::Status RequestHandler::MultiInference(const ModelHandle& model,
     num_examples = tensor.num_elements();
     return tensor;
   };
+  const absl::Time start = absl::Now();
   RETURN_IF_ERROR(Observed(router_, model, "", *results, [&] {
     return model->MultiInference(tasks, counted, options, results);
   }));
+  EndOfRun(start, options.times);
   const std::string& name = model.id().name;
   example_counts_->Get({name}).Record(static_cast<double>(num_examples));
   example_count_total_->Get({name}).Increment(num_examples);
@@ -250,12 +264,14 @@ bool RequestHandler::IsReady() const { return models_->IsReady(); }
 
 void RequestHandler::RecordRequest(Entrypoint entrypoint, absl::string_view api,
                                    absl::string_view model_name, const absl::Status& status,
-                                   absl::Duration latency) const {
+                                   const RequestTimes& times) const {
+  const absl::Time now = absl::Now();
+  if (times.cell != nullptr) times.cell->End(status, times, now);
   const std::string code = absl::StatusCodeToString(status.code());
   request_count_->Get({model_name, code}).Increment();
   if (!status.ok()) return;
   request_latency_->Get({model_name, api, entrypoint == Entrypoint::kGrpc ? "GRPC" : "REST"})
-      .Record(absl::ToDoubleMicroseconds(latency));
+      .Record(absl::ToDoubleMicroseconds(now - times.arrived));
 }
 
 }  // namespace tessera::serving

@@ -18,6 +18,7 @@
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
 #include "serving/servables/inference_request.h"
+#include "serving/servables/request_stats.h"
 #include "serving/servables/servable.h"
 #include "serving/servables/traffic_router.h"
 
@@ -28,9 +29,6 @@ class ModelServerConfig;
 namespace tessera::serving {
 
 class ServedModels;
-
-// The front end that a request came by: a label of the metrics.
-enum class Entrypoint { kGrpc, kRest };
 
 // Thread-safe. Every call but ApplyConfig() is bounded by the run itself.
 class RequestHandler {
@@ -54,7 +52,8 @@ class RequestHandler {
   // stable one. Errors: as above.
   absl::StatusOr<ModelHandle> FindDescribedModel(const ModelSpec& spec) const;
 
-  // Ask a model that was found, and record what it took. Errors: see Servable.
+  // Ask a model that was found, and record what it took, in `options.times` too. Errors: see
+  // Servable.
   absl::Status Predict(const ModelHandle& model, const PredictRequest& request,
                        const CallOptions& options, PredictResult* result) const;
   absl::Status Classify(const ModelHandle& model, const ExamplesRequest& request,
@@ -86,11 +85,13 @@ class RequestHandler {
   // Returns true if the server has been configured and each of its models has a version available.
   bool IsReady() const;
 
-  // Counts a request in request_count, under the name of the model that it asked for, and records
-  // its time in request_latency if it succeeded. gRPC passes "Predict", "Classify" or "Regress" as
-  // `api`. REST passes "predict", "classify", "regress" or "", and counts every request below /v1/.
+  // Counts a request that ends now in request_count, under the name of the model that it asked for,
+  // and records its time in request_latency if it succeeded; both also among those of its version,
+  // if that was found, whose handle must still be held. gRPC passes "Predict", "Classify" or
+  // "Regress" as `api`. REST passes "predict", "classify", "regress" or "", and counts every
+  // request below /v1/.
   void RecordRequest(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
-                     const absl::Status& status, absl::Duration latency) const;
+                     const absl::Status& status, const RequestTimes& times) const;
 
   MetricsRegistry& metrics() const { return *metrics_; }
 

@@ -34,12 +34,16 @@ struct ModelSpec {
   absl::string_view signature_name;        // empty: "serving_default"
 };
 
+struct RequestTimes;  // request_stats.h
+
 // Options of one call.
 struct CallOptions {
   // After this time the call fails with DEADLINE_EXCEEDED.
   absl::Time deadline = absl::InfiniteFuture();
   // Lets the caller cancel the run. Null: the call cannot be cancelled.
   CancellationManager* cancellation = nullptr;
+  // Where the servable notes when the run began and ended. Null: nowhere.
+  RequestTimes* times = nullptr;
   // Whether the inputs may be kept as a sample of the model's requests.
   bool may_be_sampled = true;
 };

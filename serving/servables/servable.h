@@ -21,6 +21,7 @@
 #include "serving/core/servable_handle.h"
 #include "serving/core/servable_id.h"
 #include "serving/servables/inference_request.h"
+#include "serving/servables/request_stats.h"
 
 namespace tensorflow::serving {
 class SignatureDefMap;
@@ -72,6 +73,9 @@ class Servable {
   Servable& operator=(const Servable&) = delete;
 
   const ModelInfo& info() const { return info_; }
+  // What requests to this version took. Front ends record it; a servable notes in
+  // CallOptions::times, if it can, when the run of a request began and ended.
+  RequestStats& request_stats() const { return request_stats_; }
 
   // Errors, in the order of the checks: FAILED_PRECONDITION for an unknown signature; INTERNAL for
   // a signature with an unfit method name, if these are checked; INVALID_ARGUMENT for input names,
@@ -117,6 +121,7 @@ class Servable {
 
  private:
   const ModelInfo info_;
+  mutable RequestStats request_stats_;
 };
 
 // Asks a request that was kept or made up. Errors: those of Servable::Predict().

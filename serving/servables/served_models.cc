@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "serving/servables/request_metrics.h"
 #include "serving/sources/model_config.h"
 
 namespace tessera::serving {
@@ -99,11 +100,8 @@ ServedModels::ServedModels(Options options)
                              ? nullptr
                              : bus_.Subscribe([gate = options_.gate](const ServableState& state) {
                                  gate->NoteState(state);
-                               })),
-      memory_metric_(
-          options_.metrics == nullptr
-              ? nullptr
-              : CollectVersionMemory([this] { return manager_.MemoryInUse(); }, options_.metrics)) {
+                               })) {
+  if (options_.metrics != nullptr) CollectMetrics(options_.metrics);
   adapter_.ConnectTo(&manager_);
   if (options_.gate == nullptr) {
     source_.ConnectTo(&adapter_);
@@ -116,6 +114,32 @@ ServedModels::ServedModels(Options options)
 ServedModels::~ServedModels() {
   Stop();
   if (options_.gate != nullptr) options_.gate->Disconnect();
+}
+
+void ServedModels::CollectMetrics(MetricsRegistry* registry) {
+  collections_ = CollectRequests([this] { return AcquireAll(); }, registry);
+  collections_.push_back(CollectAvailableVersions([this] { return NumAvailable(); }, registry));
+  collections_.push_back(CollectVersionMemory([this] { return manager_.MemoryInUse(); }, registry));
+}
+
+std::map<std::string, int64_t> ServedModels::NumAvailable() const {
+  std::map<std::string, int64_t> counts;
+  absl::MutexLock lock(&config_mu_);
+  if (!config_) return counts;
+  for (const std::string& name : ModelNames(*config_)) {
+    counts[name] = static_cast<int64_t>(manager_.AvailableVersions(name).size());
+  }
+  return counts;
+}
+
+std::vector<ModelHandle> ServedModels::AcquireAll() const {
+  std::vector<ModelHandle> handles;
+  for (const ServableId& id : manager_.AvailableVersions()) {
+    // A version may have gone meanwhile.
+    auto handle = manager_.Acquire<const Servable>({.name = id.name, .version = id.version});
+    if (handle.ok()) handles.push_back(*std::move(handle));
+  }
+  return handles;
 }
 
 void ServedModels::Stop() {

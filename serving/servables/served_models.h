@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -126,6 +127,12 @@ class ServedModels {
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
   absl::Status AwaitModels(const std::set<std::string>& names, uint64_t after_event,
                            const CallOptions& options);
+  // Shows metrics of the versions as they are when a page is rendered.
+  void CollectMetrics(MetricsRegistry* registry);
+  // Returns the number of available versions of each configured model.
+  std::map<std::string, int64_t> NumAvailable() const;
+  // Returns handles to all available versions.
+  std::vector<ModelHandle> AcquireAll() const;
   // Describes the versions of a model, for the message that a version is not available.
   std::string WhatThereIs(absl::string_view model) const;
   absl::StatusOr<int64_t> VersionOfLabel(absl::string_view model, absl::string_view label) const;
@@ -157,7 +164,7 @@ class ServedModels {
   LoaderAdapter<std::string> adapter_;
   FileSystemSource source_;
   const std::unique_ptr<ServableEventBus::Subscription> gate_subscription_;  // may be null
-  const std::unique_ptr<MetricsRegistry::Collection> memory_metric_;         // may be null
+  std::vector<std::unique_ptr<MetricsRegistry::Collection>> collections_;    // end first
 };
 
 }  // namespace tessera::serving

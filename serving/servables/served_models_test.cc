@@ -104,6 +104,41 @@ TEST_F(ServedModelsTest, ServesTheLatestVersionOnceApplied) {
             absl::InvalidArgumentError("ModelSpec has no name specified."));
 }
 
+TEST_F(ServedModelsTest, MetricsOfRequestsAreThoseOfVersionsThereAreNow) {
+  const auto page_has = [this](const std::string& text) {
+    return registry_.RenderMetrics().find(text) != std::string::npos;
+  };
+  const std::string labels = "{model_name=\"m\",version=\"1\",method=\"predict\",protocol=\"grpc\"";
+  AddVersion("m/1");
+  ASSERT_TRUE(Apply({"m"}).ok());
+  EXPECT_TRUE(page_has("available_versions{model_name=\"m\"} 1\n"));
+  {
+    const ModelHandle model = *models_->Acquire({.name = "m"});
+    const absl::Time now = absl::Now();
+    RequestTimes times{.arrived = now, .run_began = now, .run_ended = now};
+    times.cell = &model->request_stats().Begin(RequestMethod::kPredict, Entrypoint::kGrpc);
+    EXPECT_TRUE(page_has("requests_in_flight" + labels + "} 1\n"));
+    times.cell->End(absl::OkStatus(), times, now + absl::Microseconds(250));
+    model->request_stats()
+        .Begin(RequestMethod::kPredict, Entrypoint::kGrpc)
+        .End(absl::NotFoundError(""), times, now);
+  }
+  EXPECT_TRUE(page_has("requests_in_flight" + labels + "} 0\n"));
+  EXPECT_TRUE(page_has("request_count" + labels + ",status=\"OK\"} 1\n"));
+  EXPECT_TRUE(page_has("request_count" + labels + ",status=\"NOT_FOUND\"} 1\n"));
+  EXPECT_TRUE(page_has("request_latency_sum" + labels + "} 250\n"));
+  EXPECT_TRUE(page_has("phase_latency_sum" + labels + ",phase=\"encode\"} 250\n"));
+  EXPECT_TRUE(page_has("phase_latency_sum" + labels + ",phase=\"run\"} 0\n"));
+
+  AddVersion("m/2");
+  ASSERT_TRUE(WaitForVersion({.name = "m"}, 2));
+  while (VersionOf({.name = "m", .version = 1}) == 1) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(page_has(labels));
+  AddVersion("n/1");
+  ASSERT_TRUE(Apply({"n"}).ok());
+  EXPECT_FALSE(page_has("available_versions{model_name=\"m\"}"));
+}
+
 TEST_F(ServedModelsTest, VersionsGoToThePlatformOfTheirModel) {
   AddVersion("ours/1");
   AddVersion("theirs/1");

@@ -21,7 +21,7 @@ absl::Status NotThisMessage(absl::string_view type_name) {
 }
 
 GrpcCall::GrpcCall(const grpc::CallbackServerContext* context)
-    : context_(context), start_(absl::Now()), deadline_(ToTime(context->deadline())) {}
+    : times{.arrived = absl::Now()}, context_(context), deadline_(ToTime(context->deadline())) {}
 
 std::optional<absl::string_view> GrpcCall::Metadata(absl::string_view name) const {
   // Names arrive in lower case, as HTTP/2 demands.

@@ -15,6 +15,7 @@
 #include "runtime/base/cancellation.h"
 #include "serving/frontend/grpc/grpc_status.h"
 #include "serving/servables/inference_request.h"
+#include "serving/servables/request_stats.h"
 
 namespace tessera::serving {
 
@@ -29,9 +30,10 @@ class GrpcCall : public grpc::ServerUnaryReactor {
  public:
   explicit GrpcCall(const grpc::CallbackServerContext* context);
 
-  // Returns the client's deadline and cancellation. Valid until End().
-  CallOptions options() { return {.deadline = deadline_, .cancellation = &cancellation_}; }
-  absl::Time start() const { return start_; }
+  // Returns the client's deadline and cancellation, and `times`. Valid until End().
+  CallOptions options() {
+    return {.deadline = deadline_, .cancellation = &cancellation_, .times = &times};
+  }
 
   // Returns the value of the first entry of the client's metadata that has a name, whose case is
   // ignored; nullopt if there is none. Valid until End().
@@ -41,6 +43,8 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   // that.
   void End(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
 
+  RequestTimes times;
+
  private:
   void OnCancel() override { cancellation_.Cancel(); }
   void OnDone() override { delete this; }
@@ -49,7 +53,6 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   bool InternalInlineable() override { return true; }
 
   const grpc::CallbackServerContext* const context_;
-  const absl::Time start_;
   const absl::Time deadline_;
   CancellationManager cancellation_;
 };

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
+#include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
 namespace {
@@ -28,6 +29,7 @@ void RemoveStaleSocket(const std::string& path) {
 
 GrpcServer::GrpcServer(const Options& options, RequestHandler* handler)
     : pool_({.name = "request", .max_threads = options.max_threads}),
+      pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
       model_service_(handler) {}
 

@@ -62,6 +62,7 @@ class GrpcServer {
   GrpcServer(const Options& options, RequestHandler* handler);
 
   ElasticPool pool_;
+  const std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   PredictionService prediction_service_;
   ModelService model_service_;
   GrpcWaker waker_;

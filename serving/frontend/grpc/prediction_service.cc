@@ -56,32 +56,37 @@ class PredictionService::RegressCall final
 };
 
 template <typename Call>
-void PredictionService::Dispatch(Call* call, absl::string_view api) {
+void PredictionService::Dispatch(Call* call, RequestMethod method, absl::string_view api) {
   const ModelSpec spec = call->model_spec();
-  const auto finish = [this, call, api, name = spec.name](const absl::Status& status) {
-    handler_->RecordRequest(Entrypoint::kGrpc, api, name, status, absl::Now() - call->start());
+  const auto record = [this, call, api, name = spec.name](const absl::Status& status) {
+    handler_->RecordRequest(Entrypoint::kGrpc, api, name, status, call->times);
+  };
+  const auto refuse = [&](const absl::Status& status) {
+    record(status);
     call->Reply(status);
   };
-  if (!call->has_model_spec()) return finish(absl::InvalidArgumentError("Missing ModelSpec"));
+  if (!call->has_model_spec()) return refuse(absl::InvalidArgumentError("Missing ModelSpec"));
   const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
   absl::StatusOr<ModelHandle> found = handler_->FindModel(spec, keys);
-  if (!found.ok()) return finish(found.status());
+  if (!found.ok()) return refuse(found.status());
+  call->times.cell = &(*found)->request_stats().Begin(method, Entrypoint::kGrpc);
   const bool runs_here =
       call->is_small() && (*found)->TypicalRunTime(spec.signature_name) < kInlineRunTime;
   call->model = *std::move(found);
-  auto answer = [this, call, finish] {
+  auto answer = [this, call, record] {
     absl::Status status;
     {
       // Released before the reply is sent, so that a slow client does not keep the version loaded.
       const ModelHandle model = std::move(call->model);
       status = Answer(*call, model);
+      record(status);
     }
-    finish(status);
+    call->Reply(status);
   };
   if (runs_here) {
     answer();
   } else {
-    pool_->Schedule(std::move(answer));
+    pool_->Schedule(NotingWait(&call->times, std::move(answer)));
   }
 }
 
@@ -93,7 +98,7 @@ grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext
     call->End(status);
     return call;
   }
-  Dispatch(call, "Predict");
+  Dispatch(call, RequestMethod::kPredict, "Predict");
   return call;
 }
 
@@ -111,7 +116,7 @@ grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContex
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
   auto* call = new ClassifyCall(context, response);
-  if (call->Read(*request)) Dispatch(call, "Classify");
+  if (call->Read(*request)) Dispatch(call, RequestMethod::kClassify, "Classify");
   return call;
 }
 
@@ -130,7 +135,7 @@ grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
   auto* call = new RegressCall(context, response);
-  if (call->Read(*request)) Dispatch(call, "Regress");
+  if (call->Read(*request)) Dispatch(call, RequestMethod::kRegress, "Regress");
   return call;
 }
 
@@ -152,10 +157,10 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                tensorflow::serving::MultiInferenceResponse>(context, response);
   if (!call->Read(*request)) return call;
   // The run time of several signatures together is not known, so a thread of the pool runs them.
-  pool_->Schedule([this, call] {
+  pool_->Schedule(NotingWait(&call->times, [this, call] {
     const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
     call->Reply(Answer(call->request, keys, call->options(), &call->response));
-  });
+  }));
   return call;
 }
 
@@ -166,8 +171,20 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   for (const auto& task : request.tasks()) {
     tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
   }
-  auto examples = [&] { return ExamplesFromInput(request.input()); };
   ASSIGN_OR_RETURN(const ModelHandle model, handler_->FindModel(tasks, keys));
+  // request_count lacks these requests, as TensorFlow Serving's does; their version counts them.
+  RequestTimes& times = *options.times;
+  times.cell = &model->request_stats().Begin(RequestMethod::kMultiInference, Entrypoint::kGrpc);
+  const absl::Status status = Answer(request, tasks, model, options, response);
+  times.cell->End(status, times, absl::Now());
+  return status;
+}
+
+absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,
+                                       absl::Span<const InferenceTask> tasks,
+                                       const ModelHandle& model, const CallOptions& options,
+                                       tensorflow::serving::MultiInferenceResponse* response) {
+  auto examples = [&] { return ExamplesFromInput(request.input()); };
   std::vector<InferenceResult> results;
   RETURN_IF_ERROR(handler_->MultiInference(model, tasks, examples, options, &results));
   for (const InferenceResult& answer : results) {

@@ -61,7 +61,7 @@ class PredictionService final : public PredictionServiceMethods {
   // Finds the model that a call asks for, and answers the call here or on the pool. `api` is the
   // label of the metrics.
   template <typename Call>
-  void Dispatch(Call* call, absl::string_view api);
+  void Dispatch(Call* call, RequestMethod method, absl::string_view api);
 
   absl::Status Answer(PredictCall& call, const ModelHandle& model);
   absl::Status Answer(ClassifyCall& call, const ModelHandle& model);
@@ -69,6 +69,10 @@ class PredictionService final : public PredictionServiceMethods {
   absl::Status Answer(const tensorflow::serving::GetModelMetadataRequest& request,
                       tensorflow::serving::GetModelMetadataResponse* response) const;
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request, RoutingKeys keys,
+                      const CallOptions& options,
+                      tensorflow::serving::MultiInferenceResponse* response);
+  absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
+                      absl::Span<const InferenceTask> tasks, const ModelHandle& model,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);
 

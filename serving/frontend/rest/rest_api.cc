@@ -70,6 +70,10 @@ struct RestApi::Call {
   bool needs_run() const {
     return is_predict() || target.action == "classify" || target.action == "regress";
   }
+  RequestMethod method() const {
+    if (is_predict()) return RequestMethod::kPredict;
+    return target.action == "classify" ? RequestMethod::kClassify : RequestMethod::kRegress;
+  }
   absl::string_view signature_name() const {
     return is_predict() ? predict.signature_name : examples.signature_name;
   }
@@ -82,7 +86,7 @@ struct RestApi::Call {
 
   HttpRequest request;
   HttpResponder respond;
-  absl::Time start;
+  RequestTimes times;
   RestTarget target;
   ModelHandle model;
   std::vector<InputType> input_types;
@@ -120,7 +124,7 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
   auto call = std::make_shared<Call>();
   call->request = std::move(request);
   call->respond = std::move(respond);
-  call->start = absl::Now();
+  call->times.arrived = absl::Now();
   if (call->request.method == "OPTIONS") {
     return Reply(*call, CheckOrigin(call->request), "");
   }
@@ -135,43 +139,46 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
 
   // The inflated size of a gzip body is not known; it may be a thousand times as large.
   if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
-    return pool_->Schedule([this, call] {
+    return pool_->Schedule(NotingWait(&call->times, [this, call] {
       const absl::Status status = Decode(*call);
       status.ok() ? RunAndReply(*call) : Reply(*call, status, "");
-    });
+    }));
   }
   const absl::Status status = Decode(*call);
   if (!status.ok()) return Reply(*call, status, "");
   if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) {
     return RunAndReply(*call);
   }
-  pool_->Schedule([this, call] { RunAndReply(*call); });
+  pool_->Schedule(NotingWait(&call->times, [this, call] { RunAndReply(*call); }));
 }
 
 absl::Status RestApi::Decode(Call& call) const {
   InflateBody(call.request);
   const absl::Status status = call.is_predict() ? DecodePredict(call) : DecodeExamples(call);
   if (!status.ok() && call.model) {
-    handler_->NoteUnfit(call.model, call.signature_name(), status, absl::Now() - call.start);
+    handler_->NoteUnfit(call.model, call.signature_name(), status,
+                        absl::Now() - call.times.arrived);
   }
   call.request.body = std::string();  // it may be large, and the run may be long
   return status;
 }
 
-absl::StatusOr<ModelHandle> RestApi::FindModel(const Call& call) const {
+absl::Status RestApi::FindModel(Call& call) const {
   const auto keys = [&](absl::string_view name) -> std::optional<absl::string_view> {
     const absl::string_view value = call.request.Header(name);
     if (value.empty()) return std::nullopt;
     return value;
   };
-  return handler_->FindModel(call.spec(), keys);
+  ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.spec(), keys));
+  call.times.cell = &call.model->request_stats().Begin(call.method(), Entrypoint::kRest);
+  return absl::OkStatus();
 }
 
 absl::Status RestApi::DecodePredict(Call& call) const {
   const auto find_inputs =
       [&](absl::string_view name) -> absl::StatusOr<absl::Span<const InputType>> {
     if (!call.model) {
-      ASSIGN_OR_RETURN(call.model, FindModel(call));
+      RETURN_IF_ERROR(FindModel(call));
     }
     const ModelInfo& info = call.model->info();
     const SignatureInfo* signature = info.FindSignature(name);
@@ -191,8 +198,7 @@ absl::Status RestApi::DecodePredict(Call& call) const {
 
 absl::Status RestApi::DecodeExamples(Call& call) const {
   RETURN_IF_ERROR(DecodeExamplesBody(call.request.body, &call.examples));
-  ASSIGN_OR_RETURN(call.model, FindModel(call));
-  return absl::OkStatus();
+  return FindModel(call);
 }
 
 void RestApi::Cancel() {
@@ -207,8 +213,11 @@ void RestApi::RunAndReply(Call& call) {
 
 absl::Status RestApi::Run(Call& call, std::string* body) {
   const size_t part = std::hash<std::thread::id>()(std::this_thread::get_id());
-  CallOptions options{.cancellation = &cancellations_[part % cancellations_.size()].manager};
-  if (options_.timeout > absl::ZeroDuration()) options.deadline = call.start + options_.timeout;
+  CallOptions options{.cancellation = &cancellations_[part % cancellations_.size()].manager,
+                      .times = &call.times};
+  if (options_.timeout > absl::ZeroDuration()) {
+    options.deadline = call.times.arrived + options_.timeout;
+  }
   return call.is_predict() ? RunPredict(call, options, body) : RunExamples(call, options, body);
 }
 
@@ -218,9 +227,8 @@ absl::Status RestApi::RunPredict(Call& call, const CallOptions& options, std::st
   const auto input = [&](size_t i) -> absl::StatusOr<Tensor> {
     return std::move(call.predict.inputs[i].second);
   };
-  const ModelHandle model = std::move(call.model);
   PredictResult result;
-  RETURN_IF_ERROR(handler_->Predict(model,
+  RETURN_IF_ERROR(handler_->Predict(call.model,
                                     {.signature_name = call.predict.signature_name,
                                      .input_names = names,
                                      .input = input,
@@ -232,14 +240,13 @@ absl::Status RestApi::RunPredict(Call& call, const CallOptions& options, std::st
 absl::Status RestApi::RunExamples(Call& call, const CallOptions& options, std::string* body) {
   const auto examples = [&] { return ExamplesFromInput(call.examples.input); };
   const ExamplesRequest request{call.examples.signature_name, examples};
-  const ModelHandle model = std::move(call.model);
   if (call.target.action == "classify") {
     ClassifyResult result;
-    RETURN_IF_ERROR(handler_->Classify(model, request, options, &result));
+    RETURN_IF_ERROR(handler_->Classify(call.model, request, options, &result));
     return AppendClassifyResponse(result, body);
   }
   RegressResult result;
-  RETURN_IF_ERROR(handler_->Regress(model, request, options, &result));
+  RETURN_IF_ERROR(handler_->Regress(call.model, request, options, &result));
   return AppendRegressResponse(result, body);
 }
 
@@ -276,8 +283,8 @@ void RestApi::Reply(Call& call, const absl::Status& status, std::string body) co
     reply.body = JsonErrorBody(status.message());
   }
   const absl::string_view api = call.needs_run() ? absl::string_view(call.target.action) : "";
-  handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status,
-                          absl::Now() - call.start);
+  handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status, call.times);
+  call.model = ModelHandle();  // before the reply is sent: a slow client keeps no version loaded
   call.respond(std::move(reply));
 }
 

@@ -59,9 +59,9 @@ class RestApi {
   void HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond);
   // These answer a call that runs a model: they read its body, and run it.
   absl::Status Decode(Call& call) const;
-  absl::StatusOr<ModelHandle> FindModel(const Call& call) const;
   absl::Status DecodePredict(Call& call) const;
   absl::Status DecodeExamples(Call& call) const;
+  absl::Status FindModel(Call& call) const;
   absl::Status Run(Call& call, std::string* body);
   absl::Status RunPredict(Call& call, const CallOptions& options, std::string* body);
   absl::Status RunExamples(Call& call, const CallOptions& options, std::string* body);

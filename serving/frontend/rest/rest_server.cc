@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "runtime/base/status.h"
+#include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
 
 RestServer::RestServer(const Options& options, RequestHandler* handler)
     : pool_(std::make_unique<ElasticPool>(
           ElasticPool::Options{.name = "rest", .max_threads = std::max(1, options.num_threads)})),
+      pool_metrics_(CollectPool("rest", pool_.get(), &handler->metrics())),
       api_(options.api, handler, pool_.get()) {}
 
 absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& options,
@@ -34,6 +36,7 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
 
 RestServer::~RestServer() {
   api_.Cancel();
+  pool_metrics_.clear();
   if (http_ != nullptr) http_->Stop();  // nothing is scheduled after this
   pool_.reset();                        // and no reply is sent after this
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -43,6 +44,7 @@ class RestServer {
   RestServer(const Options& options, RequestHandler* handler);
 
   std::unique_ptr<ElasticPool> pool_;
+  std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   RestApi api_;
   std::unique_ptr<HttpServer> http_;  // must accept replies until the pool is destroyed
 };

@@ -40,7 +40,7 @@ absl::Status SavedModelLoader::Load() {
   };
   if (options_->make_run_wrapper != nullptr) {
     ASSIGN_OR_RETURN(run_wrapper_,
-                     options_->make_run_wrapper(directory_of("batching_params.pbtxt")));
+                     options_->make_run_wrapper(id_, directory_of("batching_params.pbtxt")));
   }
   ASSIGN_OR_RETURN(servable_, MakeServable(*std::move(bundle)));
   absl::Status status;

@@ -29,10 +29,11 @@ class SavedModelLoader : public Loader {
     // Has the graphs that versions share.
     std::shared_ptr<GraphCache> graphs = std::make_shared<GraphCache>();
     bool check_method_names = false;
-    // Makes what wraps the compiled runs of the version in this directory: batching, or null for
-    // none. May be empty. Called once for each load; an error fails the load. For weights, it is
-    // the directory of their graph, unless they have parameters of their own.
-    std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const std::string& directory)>
+    // Makes what wraps the compiled runs of the version `id` in this directory: batching, or null
+    // for none. May be empty. Called once for each load; an error fails the load. For weights, it
+    // is the directory of their graph, unless they have parameters of their own.
+    std::function<absl::StatusOr<std::shared_ptr<RunWrapper>>(const ServableId& id,
+                                                              const std::string& directory)>
         make_run_wrapper;
     // Runs requests before the version becomes available; an error fails the load. May be empty.
     // `likely_rows` are those of the run wrapper; empty if there is none. For weights, the

@@ -229,7 +229,7 @@ TEST_F(WeightsLoaderTest, WarmUpAndBatchingAreThoseOfTheGraphUnlessThereAreOwn) 
     asked.push_back("warm-up " + directory);
     return absl::OkStatus();
   };
-  shared_->make_run_wrapper = [&](const std::string& directory) {
+  shared_->make_run_wrapper = [&](const ServableId&, const std::string& directory) {
     asked.push_back("batching " + directory);
     return nullptr;
   };
@@ -259,7 +259,7 @@ class CountingWrapper : public RunWrapper {
 
 TEST_F(SavedModelLoaderTest, RunsAreWrappedAndTheWrapperIsToldWhenTheVersionIsWarm) {
   auto wrapper = std::make_shared<CountingWrapper>();
-  options_.make_run_wrapper = [&](const std::string& directory) {
+  options_.make_run_wrapper = [&](const ServableId&, const std::string& directory) {
     EXPECT_EQ(directory, kHalfPlusTwo);
     return wrapper;
   };
@@ -284,11 +284,11 @@ TEST_F(SavedModelLoaderTest, RunsAreWrappedAndTheWrapperIsToldWhenTheVersionIsWa
 
 TEST_F(SavedModelLoaderTest, WrapperThatCannotBeMadeFailsTheLoad) {
   options_.make_run_wrapper =
-      [](const std::string&) -> absl::StatusOr<std::shared_ptr<RunWrapper>> {
+      [](const ServableId&, const std::string&) -> absl::StatusOr<std::shared_ptr<RunWrapper>> {
     return absl::InvalidArgumentError("no such size");
   };
   EXPECT_EQ(Load(kHalfPlusTwo), absl::InvalidArgumentError("no such size"));
-  options_.make_run_wrapper = [](const std::string&) { return nullptr; };
+  options_.make_run_wrapper = [](const ServableId&, const std::string&) { return nullptr; };
   EXPECT_TRUE(Load(kHalfPlusTwo).ok()) << "no batching";
 }
 

@@ -6,15 +6,19 @@
 
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "serving/servables/request_stats.h"
 
 namespace tessera::serving {
 
-absl::Status RunCallable(const Callable& callable, const CallOptions& options,
-                         absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
+absl::StatusOr<absl::Duration> RunCallable(const Callable& callable, const CallOptions& options,
+                                           absl::Span<const Tensor> feeds,
+                                           std::vector<Tensor>* fetches) {
   RunOptions run_options;
   run_options.cancellation = options.cancellation;
+  if (options.times != nullptr) run_options.queued = &options.times->batched;
+  const absl::Time start = absl::Now();
   if (options.deadline != absl::InfiniteFuture()) {
-    run_options.timeout = options.deadline - absl::Now();
+    run_options.timeout = options.deadline - start;
     if (run_options.timeout <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError("Timed out waiting for notification");
     }
@@ -23,7 +27,13 @@ absl::Status RunCallable(const Callable& callable, const CallOptions& options,
   if (absl::IsDeadlineExceeded(status)) {
     return absl::DeadlineExceededError("Timed out waiting for notification");
   }
-  return status;
+  RETURN_IF_ERROR(status);
+  const absl::Time end = absl::Now();
+  if (options.times != nullptr) {
+    options.times->run_began = start;
+    options.times->run_ended = end;
+  }
+  return end - start;
 }
 
 SignatureRuns::SignatureRuns(absl::string_view name, const Signature& signature, MakeRun make_run)
@@ -39,9 +49,9 @@ SignatureRuns::SignatureRuns(absl::string_view name, const Signature& signature,
 absl::Status SignatureRuns::Run(const Positions& positions, const CallOptions& options,
                                 absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches) {
   ASSIGN_OR_RETURN(const Prepared* prepared, Prepare(positions));
-  const absl::Time start = absl::Now();
-  RETURN_IF_ERROR(RunCallable(*prepared->callable, options, feeds, fetches));
-  RecordRunTime(absl::Now() - start);
+  ASSIGN_OR_RETURN(const absl::Duration run_time,
+                   RunCallable(*prepared->callable, options, feeds, fetches));
+  RecordRunTime(run_time);
   if (options.may_be_sampled) samples_.Offer(positions, feeds);
   if (prepared->positions.size() == positions.size()) return absl::OkStatus();
   std::vector<Tensor> wanted;

@@ -25,11 +25,12 @@ namespace tessera::serving {
 using MakeRun =
     std::function<absl::StatusOr<std::shared_ptr<const Callable>>(const RunSignature& signature)>;
 
-// Runs `callable` with the deadline and the cancellation of the call. If the deadline passes before
-// the run has ended, the error is DEADLINE_EXCEEDED "Timed out waiting for notification", the
-// message that clients know.
-absl::Status RunCallable(const Callable& callable, const CallOptions& options,
-                         absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches);
+// Runs `callable` with the deadline and the cancellation of the call, whose times it notes. Returns
+// how long the run took. If the deadline passes before the run has ended, the error is
+// DEADLINE_EXCEEDED "Timed out waiting for notification", the message that clients know.
+absl::StatusOr<absl::Duration> RunCallable(const Callable& callable, const CallOptions& options,
+                                           absl::Span<const Tensor> feeds,
+                                           std::vector<Tensor>* fetches);
 
 // Holds the inputs and outputs of a signature by position, and one compiled run for each set of
 // outputs that was requested. Positions are those of the aliases in byte order.
