@@ -34,6 +34,7 @@ absl::Status AdaptiveBatcher::Run(BatchLane& lane, int64_t rows, const RunOption
   // Requests that wait already go first.
   if (!anyone_waits_.load() && TakeSlot()) {
     absl::Cleanup release = [this] { ReleaseSlot(); };
+    lane.metrics().RecordLoneRun(rows);
     return lane.executor().callable().Run(options, feeds, fetches);
   }
   return RunQueued(lane, rows, options, feeds, fetches);

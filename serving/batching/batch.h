@@ -43,6 +43,7 @@ struct BatchTask {
   int parts = 0;
   int parts_taken = 0;
   int parts_done = 0;
+  absl::Time began;  // when the batch of the first part that is done began to run
   bool cancelled = false;
   absl::Status status;            // the error of the first part that failed
   std::vector<Result> results;    // one for each part, in the order in which they ended
@@ -67,6 +68,7 @@ struct Batch {
   std::vector<BatchPart> parts;
   int64_t rows = 0;
   absl::Time opened;    // when its first part was added
+  absl::Time began;     // when it began to run
   bool closed = false;  // takes no more parts
   // True if metrics count this batch.
   bool is_counted = true;

@@ -19,13 +19,14 @@ bool MayBeOnePartsFault(const absl::Status& status) {
 
 BatchExecutor::BatchExecutor(std::shared_ptr<const Callable> callable,
                              const BatchingOptions* options, LoneRuns lone_runs,
-                             BatchMetrics* metrics)
+                             VersionBatchMetrics* metrics)
     : callable_(std::move(callable)),
       options_(*options),
       lone_runs_(lone_runs),
       metrics_(*metrics) {}
 
 void BatchExecutor::Execute(absl::Time now, Batch* batch) const {
+  batch->began = now;
   absl::Time deadline = absl::InfinitePast();
   for (const BatchPart& part : batch->parts) {
     if (batch->is_counted) {

@@ -34,7 +34,7 @@ class BatchExecutor {
 
   // `options` and `metrics` must outlive the executor.
   BatchExecutor(std::shared_ptr<const Callable> callable, const BatchingOptions* options,
-                LoneRuns lone_runs, BatchMetrics* metrics);
+                LoneRuns lone_runs, VersionBatchMetrics* metrics);
 
   // Sets the status and the outputs of each part. The status is RESOURCE_EXHAUSTED if the deadlines
   // of all parts have passed, FAILED_PRECONDITION if the outputs cannot be split by rows, else that
@@ -59,7 +59,7 @@ class BatchExecutor {
   const std::shared_ptr<const Callable> callable_;
   const BatchingOptions& options_;
   const LoneRuns lone_runs_;
-  BatchMetrics& metrics_;
+  VersionBatchMetrics& metrics_;
 };
 
 }  // namespace tessera::serving

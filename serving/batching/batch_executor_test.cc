@@ -42,7 +42,8 @@ class BatchExecutorTest : public ::testing::Test {
   BatchingOptions options_;
   HalfPlusTwoCallable::OnRun on_run_;
   MetricsRegistry registry_;
-  BatchMetrics metrics_{&registry_};
+  BatchMetrics all_metrics_{&registry_};
+  VersionBatchMetrics metrics_{{"m", 1}, &all_metrics_};
   std::deque<Tensor> tensors_;
   std::deque<BatchTask> tasks_;
   Batch batch_;

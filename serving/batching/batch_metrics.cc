@@ -1,5 +1,7 @@
 #include "serving/batching/batch_metrics.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace tessera::serving {
@@ -7,6 +9,11 @@ namespace {
 
 // tensorflow_model_server has this label with an empty value, too.
 constexpr absl::string_view kThreadPool = "";
+
+const std::vector<double>& SizeBounds() {
+  static const auto* const bounds = new std::vector<double>(ExponentialBounds(1, 2, 14));
+  return *bounds;
+}
 
 }  // namespace
 
@@ -16,15 +23,40 @@ BatchMetrics::BatchMetrics(MetricsRegistry* registry)
           registry->AddCounter("/tensorflow/serving/batching_session/wrapped_run_count", {})),
       queuing_family_(registry->AddHistogram("/tensorflow/serving/batching_session/queuing_latency",
                                              {"thread_pool_name"},
-                                             ExponentialBounds(100, 1.2, 52))) {}
+                                             ExponentialBounds(100, 1.2, 52))) {
+  Collect("batch_size", prometheus::MetricType::Histogram, [](const VersionBatchMetrics& version) {
+    return MetricSample{.histogram = version.sizes_.Read()};
+  });
+  Collect("queue_length", prometheus::MetricType::Gauge, [](const VersionBatchMetrics& version) {
+    return MetricSample{.value = static_cast<double>(version.waiting_.load())};
+  });
+  Collect("queue_rejections", prometheus::MetricType::Counter,
+          [](const VersionBatchMetrics& version) {
+            return MetricSample{.value = static_cast<double>(version.refused_.load())};
+          });
+}
+
+void BatchMetrics::Collect(absl::string_view name, prometheus::MetricType type,
+                           SampleOf sample_of) {
+  auto collect = [this, sample_of = std::move(sample_of)] {
+    std::vector<MetricSample> samples;
+    absl::MutexLock lock(&mu_);
+    for (const auto& [id, version] : versions_) {
+      samples.push_back(sample_of(*version));
+      samples.back().values = {id.name, absl::StrCat(id.version)};
+    }
+    return samples;
+  };
+  collections_.push_back(registry_->Collect(absl::StrCat("/tessera/serving/", name), type,
+                                            {"model_name", "version"}, std::move(collect)));
+}
 
 void BatchMetrics::AddCells() {
   runs_ = &runs_family_->Get({});
   queuing_latency_ = &queuing_family_->Get({kThreadPool});
-  const std::vector<double> bounds = ExponentialBounds(1, 2, 14);
   auto add = [&](absl::string_view name, std::vector<std::string> labels) {
     return registry_->AddHistogram(absl::StrCat("/tensorflow/serving/batching_session/", name),
-                                   std::move(labels), bounds);
+                                   std::move(labels), SizeBounds());
   };
   input_sizes_ = &add("input_batch_size", {})->Get({});
   processed_sizes_ = &add("processed_batch_size", {})->Get({});
@@ -46,6 +78,23 @@ void BatchMetrics::RecordRun(int64_t rows, int64_t padding) {
   runs_->Increment();
   processed_sizes_->Record(static_cast<double>(rows));
   padding_sizes_->Get({absl::StrCat(rows)}).Record(static_cast<double>(padding));
+}
+
+VersionBatchMetrics::VersionBatchMetrics(const ServableId& id, BatchMetrics* all)
+    : id_(id), all_(*all), sizes_(SizeBounds()) {
+  absl::MutexLock lock(&all_.mu_);
+  all_.versions_[id_] = this;
+}
+
+VersionBatchMetrics::~VersionBatchMetrics() {
+  absl::MutexLock lock(&all_.mu_);
+  const auto shown = all_.versions_.find(id_);
+  if (shown != all_.versions_.end() && shown->second == this) all_.versions_.erase(shown);
+}
+
+void VersionBatchMetrics::RecordRun(int64_t rows, int64_t padding) {
+  all_.RecordRun(rows, padding);
+  RecordLoneRun(rows);
 }
 
 }  // namespace tessera::serving

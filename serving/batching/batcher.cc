@@ -64,7 +64,9 @@ absl::Status Batcher::RunQueued(BatchLane& lane, int64_t rows, const RunOptions&
     const bool was_waiting = any_waiting();
     const bool lane_was_waiting = !lane.queue_.empty();
     status = lane.queue_.Add(&task, now);
+    if (absl::IsUnavailable(status)) lane.metrics().RecordRefused();
     if (status.ok()) {
+      lane.metrics().AddWaiting(1);
       if (!lane_was_waiting) waiting_.push_back(&lane);
       if (!was_waiting) WaitingChanged(true);
       BatchQueued();
@@ -78,6 +80,7 @@ absl::Status Batcher::RunQueued(BatchLane& lane, int64_t rows, const RunOptions&
   }
   if (options.cancellation != nullptr) options.cancellation->Deregister(token);
   RETURN_IF_ERROR(status);
+  if (options.queued != nullptr) *options.queued = task.began - task.queued;
   ASSIGN_OR_RETURN(*fetches, JoinResults(task));
   return absl::OkStatus();
 }
@@ -98,6 +101,7 @@ absl::Status Batcher::Await(BatchLane& lane, BatchTask& task) {
 
 bool Batcher::Withdraw(BatchLane& lane, BatchTask& task) {
   if (!lane.queue_.Withdraw(&task)) return false;
+  lane.metrics().AddWaiting(-1);
   RemoveIfEmpty(&lane);
   return true;
 }
@@ -123,6 +127,9 @@ bool Batcher::TakeDue(absl::Time now, DueBatch* due, absl::Time* next_due) {
   }
   if (first == nullptr) return false;
   *due = {.lane = first, .batch = first->queue_.Take()};
+  for (const BatchPart& part : due->batch.parts) {
+    if (part.end == part.task->rows) first->metrics().AddWaiting(-1);
+  }
   RemoveIfEmpty(first);
   return true;
 }
@@ -135,6 +142,7 @@ void Batcher::Deliver(Batch& batch) {
     } else {
       task.results.push_back({.begin = part.begin, .outputs = std::move(part.outputs)});
     }
+    if (task.parts_done == 0) task.began = batch.began;
     ++task.parts_done;
     task.changed.Signal();
   }

@@ -21,15 +21,19 @@ class BatchLane {
  public:
   // `options` and `metrics` must outlive the lane; `options` must be valid.
   BatchLane(std::shared_ptr<const Callable> callable, const BatchingOptions* options,
-            BatchExecutor::LoneRuns lone_runs, BatchMetrics* metrics)
-      : executor_(std::move(callable), options, lone_runs, metrics), queue_(options) {}
+            BatchExecutor::LoneRuns lone_runs, VersionBatchMetrics* metrics)
+      : executor_(std::move(callable), options, lone_runs, metrics),
+        metrics_(*metrics),
+        queue_(options) {}
 
   const BatchExecutor& executor() const { return executor_; }
+  VersionBatchMetrics& metrics() const { return metrics_; }
 
  private:
   friend class Batcher;
 
   const BatchExecutor executor_;
+  VersionBatchMetrics& metrics_;
   BatchQueue queue_;  // guarded by the mutex of the one Batcher it is used with
 };
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -113,7 +114,8 @@ class BatcherTest : public ::testing::Test {
   Gate gate_;
   std::shared_ptr<HalfPlusTwoCallable> callable_ = std::make_shared<HalfPlusTwoCallable>();
   MetricsRegistry registry_;
-  BatchMetrics metrics_{&registry_};
+  BatchMetrics all_metrics_{&registry_};
+  VersionBatchMetrics metrics_{{"m", 1}, &all_metrics_};
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<BatchLane> lane_;
 
@@ -177,6 +179,39 @@ TEST_F(BatcherTest, PoolRunsAsManyBatchesAtOnceAsItHasThreads) {
   gate_.Open();
   JoinAll();
   EXPECT_EQ(AllOk(), 3);
+}
+
+TEST_F(BatcherTest, MetricsOfTheVersionTellWhatWaitsAndWhatWasRefused) {
+  options_ = {.max_batch_size = 8, .max_enqueued_batches = 1};
+  UseGate();
+  UsePool(1);
+  const auto page_has = [this](absl::string_view metric, absl::string_view value) {
+    EXPECT_THAT(registry_.RenderMetrics(),
+                ::testing::HasSubstr(absl::StrCat("\n:tessera:serving:", metric,
+                                                  "{model_name=\"m\",version=\"1\"} ", value)));
+  };
+  page_has("queue_length", "0\n");
+  AskAsync({1});
+  gate_.AwaitArrivals(1);
+  absl::Duration queued = absl::ZeroDuration();
+  AskAsync({2, 3}, {.queued = &queued});
+  CancellationManager cancellation;
+  AskAsync({4}, {.cancellation = &cancellation});
+  AwaitWaiting(2);
+  page_has("queue_length", "2\n");
+  EXPECT_EQ(Ask({1, 2, 3, 4, 5, 6, 7, 8}).code(), absl::StatusCode::kUnavailable);
+  page_has("queue_rejections", "1\n");
+  page_has("queue_length", "2\n");
+  cancellation.Cancel();
+  while (batcher_->num_waiting() > 1) absl::SleepFor(absl::Milliseconds(1));
+  page_has("queue_length", "1\n");
+  EXPECT_EQ(queued, absl::ZeroDuration()) << "not yet known";
+  gate_.Open();
+  JoinAll();
+  page_has("queue_length", "0\n");
+  page_has("batch_size_count", "2\n");
+  page_has("batch_size_sum", "3\n");
+  EXPECT_GT(queued, absl::ZeroDuration());
 }
 
 TEST_F(BatcherTest, PoolNeverMixesLanes) {

@@ -43,7 +43,7 @@ class ModelBatching::BatchedCallable : public Callable {
   BatchedCallable(std::shared_ptr<const Version> version, std::shared_ptr<const Callable> callable)
       : version_(std::move(version)),
         lane_(std::move(callable), &version_->options, LoneRunsOf(version_->rules),
-              version_->metrics) {}
+              version_->metrics.get()) {}
 
   absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
                    std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override {
@@ -90,7 +90,8 @@ class ModelBatching::BatchedCallable : public Callable {
   mutable BatchLane lane_;  // thread-safe through the batcher
 };
 
-absl::StatusOr<std::shared_ptr<ModelBatching>> ModelBatching::Create(const BatchingOptions& options,
+absl::StatusOr<std::shared_ptr<ModelBatching>> ModelBatching::Create(const ServableId& id,
+                                                                     const BatchingOptions& options,
                                                                      BatchingRules rules,
                                                                      Batcher* batcher,
                                                                      BatchMetrics* metrics) {
@@ -99,7 +100,7 @@ absl::StatusOr<std::shared_ptr<ModelBatching>> ModelBatching::Create(const Batch
   version->options = options;
   version->rules = rules;
   version->batcher = batcher;
-  version->metrics = metrics;
+  version->metrics = std::make_unique<VersionBatchMetrics>(id, metrics);
   return std::shared_ptr<ModelBatching>(new ModelBatching(std::move(version)));
 }
 

@@ -15,6 +15,7 @@
 #include "serving/batching/batcher.h"
 #include "serving/batching/batching_options.h"
 #include "serving/batching/run_wrapper.h"
+#include "serving/core/servable_id.h"
 
 namespace tessera::serving {
 
@@ -39,7 +40,8 @@ class ModelBatching : public RunWrapper {
  public:
   // `batcher` and `metrics` must outlive all callables. Errors: those of
   // BatchingOptions::Validate().
-  static absl::StatusOr<std::shared_ptr<ModelBatching>> Create(const BatchingOptions& options,
+  static absl::StatusOr<std::shared_ptr<ModelBatching>> Create(const ServableId& id,
+                                                               const BatchingOptions& options,
                                                                BatchingRules rules,
                                                                Batcher* batcher,
                                                                BatchMetrics* metrics);
@@ -58,7 +60,7 @@ class ModelBatching : public RunWrapper {
     BatchingOptions options;
     BatchingRules rules;
     Batcher* batcher;
-    BatchMetrics* metrics;
+    std::unique_ptr<VersionBatchMetrics> metrics;
     std::atomic<bool> serving{false};
   };
   using Tensors = std::vector<std::string>;

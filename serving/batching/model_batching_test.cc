@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 class ModelBatchingTest : public ::testing::Test {
  protected:
   void Make(const BatchingOptions& options, BatchingRules rules, Batcher* batcher) {
-    auto batching = ModelBatching::Create(options, rules, batcher, &metrics_);
+    auto batching = ModelBatching::Create({"m", 1}, options, rules, batcher, &metrics_);
     ASSERT_TRUE(batching.ok()) << batching.status();
     batching_ = *std::move(batching);
     batched_ = batching_->Wrap(callable_).value();
@@ -40,7 +40,8 @@ class ModelBatchingTest : public ::testing::Test {
 const BatchingOptions kNobodyJoins{.max_batch_size = 4, .batch_timeout = absl::Hours(1)};
 
 TEST_F(ModelBatchingTest, WrongOptionsAreRefused) {
-  EXPECT_EQ(ModelBatching::Create({.max_batch_size = 0}, BatchingRules::kStrict, &pool_, &metrics_)
+  EXPECT_EQ(ModelBatching::Create({"m", 1}, {.max_batch_size = 0}, BatchingRules::kStrict, &pool_,
+                                  &metrics_)
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
@@ -91,13 +92,24 @@ TEST_F(ModelBatchingTest, BackgroundWorkRunsOnItsOwnThreadAndIsNotCounted) {
 TEST_F(ModelBatchingTest, WarmUpRunsOnItsOwnThreadIsPaddedAndNotCounted) {
   BatchingOptions options = kNobodyJoins;
   options.allowed_batch_sizes = {4};
-  auto batching = ModelBatching::Create(options, BatchingRules::kStrict, &pool_, &metrics_).value();
+  auto batching =
+      ModelBatching::Create({"m", 1}, options, BatchingRules::kStrict, &pool_, &metrics_).value();
   batched_ = batching->Wrap(callable_).value();
   const std::string before = registry_.RenderMetrics();
   EXPECT_TRUE(Ask({Tensor::Vector<float>({2})}).ok());
   EXPECT_THAT(fetches_[0].flat<float>(), ElementsAre(3));
   EXPECT_THAT(callable_->run_rows(), ElementsAre(4));
   EXPECT_EQ(registry_.RenderMetrics(), before) << "metrics tell of clients";
+}
+
+TEST_F(ModelBatchingTest, LoneRequestsCountAsBatchesAndGoWithTheirVersion) {
+  constexpr char kLoneRun[] = ":tessera:serving:batch_size_sum{model_name=\"m\",version=\"1\"} 2\n";
+  Make({}, BatchingRules::kLenient, &slots_);
+  EXPECT_TRUE(Ask({Tensor::Vector<float>({2, 4})}).ok());
+  EXPECT_THAT(registry_.RenderMetrics(), ::testing::HasSubstr(kLoneRun));
+  batched_.reset();
+  batching_.reset();
+  EXPECT_THAT(registry_.RenderMetrics(), ::testing::Not(::testing::HasSubstr("version=\"1\"")));
 }
 
 TEST_F(ModelBatchingTest, SignaturesWithTheSameTensorsShareALane) {

@@ -11,7 +11,7 @@
 #include "serving/commands/rollout_command.h"
 #include "serving/commands/run_command.h"
 #include "serving/commands/serve_command.h"
-#include "serving/commands/version.h"
+#include "serving/server/version.h"
 
 namespace tessera::serving {
 namespace {

@@ -21,11 +21,11 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/host/host.h"
-#include "serving/commands/version.h"
 #include "serving/server/platform_config.h"
 #include "serving/server/server.h"
 #include "serving/server/server_options.h"
 #include "serving/server/server_settings.h"
+#include "serving/server/version.h"
 
 namespace tessera::serving {
 namespace {

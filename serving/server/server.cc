@@ -12,9 +12,11 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/tensor/large_blocks.h"
+#include "serving/core/process_metrics.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/servable.h"
 #include "serving/server/op_libraries.h"
+#include "serving/server/version.h"
 #include "serving/sources/model_config.h"
 
 namespace tessera::serving {
@@ -51,7 +53,17 @@ Server::Server(const ServerOptions& options, ServerSettings settings, std::share
     : options_(options),
       settings_(std::move(settings)),
       host_(std::move(host)),
-      rollout_configs_(settings_.rollouts) {}
+      process_metrics_(CollectProcess(&metrics_)),
+      rollout_configs_(settings_.rollouts) {
+  metrics_.AddGauge("/tessera/serving/build_info", {"version", "tensorflow_serving", "tensorflow"})
+      ->Get({kVersion, kModelServerVersion, kLibraryVersion})
+      .Set(1);
+  if (settings_.memory_limit > 0) {
+    metrics_.AddGauge("/tessera/serving/memory_limit_bytes", {})
+        ->Get({})
+        .Set(static_cast<double>(settings_.memory_limit));
+  }
+}
 
 Server::~Server() {
   Stop();
@@ -81,8 +93,8 @@ void Server::MakeModels() {
   batch_metrics_ = std::make_unique<BatchMetrics>(&metrics_);
   if (settings_.batching) {
     batching_ = std::make_unique<ServerBatching>(*settings_.batching, batch_metrics_.get());
-    loading->make_run_wrapper = [this](const std::string& directory) {
-      return batching_->Wrap(directory);
+    loading->make_run_wrapper = [this](const ServableId& id, const std::string& directory) {
+      return batching_->Wrap(id, directory);
     };
   }
   if (options_.enable_model_warmup) {

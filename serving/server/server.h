@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -89,6 +90,7 @@ class Server {
   const ServerSettings settings_;
   const std::shared_ptr<Host> host_;
   MetricsRegistry metrics_;
+  const std::vector<std::unique_ptr<MetricsRegistry::Collection>> process_metrics_;
   RunMetrics run_metrics_{&metrics_};
   absl::Mutex stop_mu_;
   absl::Notification stopped_;

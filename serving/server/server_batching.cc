@@ -81,7 +81,8 @@ BatchingOptions MakeBatchingOptions(const BatchingParameters& parameters) {
 ServerBatching::ServerBatching(const BatchingSettings& settings, BatchMetrics* metrics)
     : settings_(settings), metrics_(metrics), batcher_(MakeBatcher(settings)) {}
 
-absl::StatusOr<std::shared_ptr<RunWrapper>> ServerBatching::Wrap(const std::string& directory) {
+absl::StatusOr<std::shared_ptr<RunWrapper>> ServerBatching::Wrap(const ServableId& id,
+                                                                 const std::string& directory) {
   BatchingParameters parameters = settings_.parameters;
   if (settings_.per_model_parameters) {
     const std::string path = JoinPath(directory, kPerModelFile);
@@ -99,7 +100,7 @@ absl::StatusOr<std::shared_ptr<RunWrapper>> ServerBatching::Wrap(const std::stri
     options.enable_large_batch_splitting = false;
   }
   ASSIGN_OR_RETURN(std::shared_ptr<ModelBatching> batching,
-                   ModelBatching::Create(options, rules, batcher_.get(), metrics_));
+                   ModelBatching::Create(id, options, rules, batcher_.get(), metrics_));
   return std::shared_ptr<RunWrapper>(std::move(batching));
 }
 

@@ -10,6 +10,7 @@
 #include "serving/batching/batcher.h"
 #include "serving/batching/batching_options.h"
 #include "serving/batching/run_wrapper.h"
+#include "serving/core/servable_id.h"
 #include "tensorflow_serving/servables/tensorflow/session_bundle_config.pb.h"
 
 namespace tessera::serving {
@@ -49,9 +50,10 @@ class ServerBatching {
   // Requires valid settings. `metrics` must outlive this object.
   ServerBatching(const BatchingSettings& settings, BatchMetrics* metrics);
 
-  // Returns the batching of the version in this directory; null if it is not batched.
+  // Returns the batching of the version `id` in this directory; null if it is not batched.
   // Errors: INVALID_ARGUMENT for wrong parameters; those of ReadTextProto().
-  absl::StatusOr<std::shared_ptr<RunWrapper>> Wrap(const std::string& directory);
+  absl::StatusOr<std::shared_ptr<RunWrapper>> Wrap(const ServableId& id,
+                                                   const std::string& directory);
 
   // Makes requests run without waiting for others to join them, from now on.
   void Drain() { batcher_->DrainAll(); }

@@ -22,7 +22,7 @@ class ServerBatchingTest : public ::testing::Test {
 
   absl::StatusOr<std::shared_ptr<RunWrapper>> Wrap() {
     batching_ = std::make_unique<ServerBatching>(settings_, &metrics_);
-    return batching_->Wrap(directory_);
+    return batching_->Wrap({"m", 1}, directory_);
   }
   void WriteModelFile(const std::string& text) {
     ASSERT_TRUE(
