@@ -58,6 +58,16 @@ def test_names_every_metric_of_tensorflow_serving(page):
         r'runtime="TF1"} 2',
         r":tensorflow:core:session_created{} 1",
         r':tessera:serving:available_versions{model_name="m"} 1',
+        r':tessera:serving:request_count{model_name="m",version="123",method="predict",'
+        r'protocol="grpc",status="OK"} 1',
+        r':tessera:serving:request_latency_count{model_name="m",version="123",method="predict",'
+        r'protocol="rest"} 1',
+        r':tessera:serving:phase_latency_count{model_name="m",version="123",method="predict",'
+        r'protocol="rest",phase="encode"} 1',
+        r':tessera:serving:requests_in_flight{model_name="m",version="123",method="predict",'
+        r'protocol="grpc"} 0',
+        r':tessera:serving:pool_queue_length{pool="grpc"} 0',
+        r':tessera:serving:pool_queue_length{pool="rest"} 0',
         r':tessera:serving:version_memory_bytes{model_name="m",version="123",kind="mapped"} 12',
     ],
 )
