@@ -14,11 +14,14 @@ VersionMetrics::VersionMetrics(ServableEventBus* bus, MetricsRegistry* registry)
 
 void VersionMetrics::HandleEvent(const ServableState& state) {
   const std::string& name = state.id.name;
-  if (state.state == State::kEnd && !state.health.ok()) failures_->Get({name}).Increment();
+  // Both are shown from the first event on: Prometheus sees no increase from nothing to 1.
+  Counter& swaps = swaps_->Get({name});
+  Counter& failures = failures_->Get({name});
+  if (state.state == State::kEnd && !state.health.ok()) failures.Increment();
   absl::MutexLock lock(&mu_);
   std::set<int64_t>& versions = versions_[name];
   if (state.state == State::kAvailable) {
-    if (!versions.empty()) swaps_->Get({name}).Increment();
+    if (!versions.empty()) swaps.Increment();
     versions.insert(state.id.version);
   } else {
     versions.erase(state.id.version);

@@ -18,7 +18,9 @@ TEST(VersionMetricsTest, CountsSwapsAndFailures) {
   };
   publish(1, State::kLoading);
   publish(1, State::kAvailable);
-  EXPECT_THAT(registry.RenderMetrics(), Not(HasSubstr("version_swaps{")));  // the first is none
+  EXPECT_THAT(registry.RenderMetrics(), HasSubstr("version_swaps{model_name=\"m\"} 0"))
+      << "the first is none";
+  EXPECT_THAT(registry.RenderMetrics(), HasSubstr("failed_versions{model_name=\"m\"} 0"));
   publish(2, State::kLoading);
   publish(2, State::kAvailable);
   EXPECT_THAT(registry.RenderMetrics(), HasSubstr("version_swaps{model_name=\"m\"} 1"));
