@@ -11,13 +11,19 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
-#include "benchmarks/load/load_run.h"
+#include "benchmarks/load/answer_check.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "serving/commands/load/load_run.h"
+#include "serving/commands/load/request_target.h"
 #include "serving/server/flag_parser.h"
 
 namespace tessera::benchmarks {
 namespace {
+
+using serving::LoadLog;
+using serving::LoadRun;
+using serving::RequestTarget;
 
 constexpr char kExplanation[] = R"(
 load_generator FLAGS REQUEST[=ANSWER,ANSWER...] ...
@@ -120,7 +126,9 @@ absl::StatusOr<bool> GenerateLoad(const Flags& flags, const std::vector<std::str
        .duration = flags.duration > 0 ? absl::Seconds(flags.duration) : absl::InfiniteDuration(),
        .num_requests = cases.requests.size(),
        .seed = static_cast<uint64_t>(flags.seed)},
-      target.get(), &check, &log);
+      target.get(),
+      [&](size_t request, absl::string_view answer) { return check.Difference(request, answer); },
+      &log);
   std::thread control;
   if (flags.control) {
     control = std::thread([&] { FollowControl(&run, &log); });

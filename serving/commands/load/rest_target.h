@@ -1,4 +1,4 @@
-// POST over HTTP/1.1 as a RequestTarget. Use request_target.h.
+// POST and GET over HTTP/1.1 as a RequestTarget. Use request_target.h.
 #pragma once
 
 #include <memory>
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "benchmarks/load/request_target.h"
+#include "serving/commands/load/request_target.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 
 struct RestAddress {
   std::string host;
@@ -23,4 +23,4 @@ absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRestTarget(
     const RestAddress& address, const RequestTarget::Options& options,
     const std::vector<std::string>& requests);
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

@@ -7,13 +7,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 
 // Sends requests that were encoded beforehand, and hands on answers undecoded, so that it costs the
 // machine it shares with the server little. Thread-safe.
@@ -24,8 +25,12 @@ class RequestTarget {
   using OnReply = std::function<void(const absl::Status& status, absl::string_view answer)>;
 
   struct Options {
-    // grpc://HOST:PORT asks PredictionService/Predict; rest://HOST:PORT/PATH posts there.
+    // grpc://HOST:PORT[/METHOD] calls a method, /tensorflow.serving.PredictionService/Predict if
+    // none is named; rest://HOST:PORT/PATH posts there, or gets what is there if the request is
+    // empty.
     std::string url;
+    // Sent along with every request: HTTP headers or gRPC metadata, whose names are lower case.
+    std::vector<std::pair<std::string, std::string>> headers;
     // gRPC: connections, used in turn.
     int channels = 16;
     // REST: connections, opened when all others wait for answers. Beyond them requests queue here.
@@ -42,15 +47,15 @@ class RequestTarget {
 
   // Sends one of the requests given at the start. Does not wait. `on_reply` is called once, on a
   // thread of the target's, and must not wait either.
-  // Statuses: of gRPC, the server's; of REST, UNAVAILABLE for a connection that fails, UNKNOWN with
-  // the HTTP status and body if that is not 200; DEADLINE_EXCEEDED of both.
+  // Statuses: of gRPC, the server's; of REST, UNAVAILABLE for a connection that fails, or the code
+  // that the HTTP status stands for, with the error that the body names; DEADLINE_EXCEEDED of both.
   virtual void Send(size_t request, OnReply on_reply) = 0;
 };
 
-// `requests`: serialized PredictRequests, or bodies of HTTP requests. Connects with the first
+// `requests`: serialized messages, or bodies of HTTP requests. Connects with the first
 // requests: a server that is not there shows in their statuses.
 // Errors: INVALID_ARGUMENT for another URL; UNAVAILABLE if its host has no address.
 absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRequestTarget(
     const RequestTarget::Options& options, const std::vector<std::string>& requests);
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

@@ -3,21 +3,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <random>
+#include <string>
 
 #include "absl/time/time.h"
-#include "benchmarks/load/answer_check.h"
-#include "benchmarks/load/load_clock.h"
-#include "benchmarks/load/load_log.h"
-#include "benchmarks/load/request_target.h"
+#include "serving/commands/load/load_clock.h"
+#include "serving/commands/load/load_log.h"
+#include "serving/commands/load/request_target.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 
 // Open loop: requests come as a Poisson process, whatever becomes of those before. When the target
 // is slow they pile up, as those of many independent clients would. Closed loop: a fixed number is
 // under way at any time; the next one goes when an answer comes.
 //
-//   LoadRun run({.rate = 1000, .duration = absl::Seconds(10)}, target.get(), &check, &log);
+//   LoadRun run({.rate = 1000, .duration = absl::Seconds(10)}, target.get(), nullptr, &log);
 //   run.Run();
 //
 // Run() is called once; the others are thread-safe.
@@ -37,8 +38,12 @@ class LoadRun {
     LoadClock* clock = LoadClock::Monotonic();
   };
 
-  // All must outlive the run.
-  LoadRun(const Options& options, RequestTarget* target, AnswerCheck* check, LoadLog* log);
+  // Returns how the answer to a request is wrong, in words; an empty text if it is right. Called on
+  // the threads of the target.
+  using CheckAnswer = std::function<std::string(size_t request, absl::string_view answer)>;
+
+  // `target` and `log` must outlive the run. Without a check every answer is right.
+  LoadRun(const Options& options, RequestTarget* target, CheckAnswer check, LoadLog* log);
 
   // Returns when the duration is over, or after Stop(), and every reply is there. Closes the log.
   void Run();
@@ -59,7 +64,7 @@ class LoadRun {
 
   const Options options_;
   RequestTarget* const target_;
-  AnswerCheck* const check_;
+  const CheckAnswer check_;
   LoadLog* const log_;
   const absl::Time start_;
   const absl::Duration start_on_clock_;
@@ -68,4 +73,4 @@ class LoadRun {
   std::atomic<int64_t> under_way_{0};
 };
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

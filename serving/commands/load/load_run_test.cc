@@ -1,6 +1,6 @@
 // Load on servers in this process: a made-up one, in whose time the load is sent; HTTP, and gRPC
 // without its messages.
-#include "benchmarks/load/load_run.h"
+#include "serving/commands/load/load_run.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
@@ -15,13 +15,9 @@
 #include "gtest/gtest.h"
 #include "serving/frontend/http/http_server.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
 
-using serving::HttpReply;
-using serving::HttpRequest;
-using serving::HttpResponder;
-using serving::HttpServer;
 using ::testing::HasSubstr;
 
 // A server that answers one request after the other, and the clock it is asked by: time passes
@@ -65,12 +61,18 @@ class MadeUpServer final : public LoadClock, public RequestTarget {
   size_t most_under_way_ = 0;
 };
 
-// Answers "[1]" after `on_request`, on one thread.
+// Answers "[1]" after `on_request`, on one thread; to a GET, an error with its path and header
+// "key".
 class Http {
  public:
   explicit Http(std::function<void()> on_request = [] {}) {
     server_ = HttpServer::Start({}, [on_request](HttpRequest request, HttpResponder respond) {
                 on_request();
+                if (request.method == "GET") {
+                  return respond({.status = 404,
+                                  .body = absl::StrCat("{\"error\": \"", request.target, " ",
+                                                       request.Header("key"), "\"}")});
+                }
                 respond({.status = request.body == "good" ? 200 : 400, .body = "[1]"});
               }).value();
   }
@@ -122,10 +124,12 @@ struct Result {
 };
 Result Load(RequestTarget* target, const LoadRun::Options& options,
             const std::string& right = "[1]") {
-  AnswerCheck check(CompareJson, {{right}});
+  const auto check = [&](size_t, absl::string_view answer) {
+    return answer == right ? "" : absl::StrCat(answer, ", not ", right);
+  };
   LoadLog log;
   log.OpenWindow("run", absl::ZeroDuration());
-  LoadRun run(options, target, &check, &log);
+  LoadRun run(options, target, check, &log);
   run.Run();
   return {log.Summaries().at(0), log.failures()};
 }
@@ -188,11 +192,11 @@ TEST(LoadRunTest, WrongAndLostAnswersAreSaid) {
   Result result = Load({.url = http.url()}, "good", brief, "[2]");
   EXPECT_EQ(result.window.right, 0);
   EXPECT_GT(result.window.wrong, 0);
-  EXPECT_THAT(result.failures.at(0), HasSubstr("/0: 1, not 2"));
+  EXPECT_THAT(result.failures.at(0), HasSubstr("[1], not [2]"));
 
   result = Load({.url = http.url()}, "bad", brief);
   EXPECT_GT(result.window.lost, 0);
-  EXPECT_THAT(result.failures.at(0), HasSubstr("HTTP 400: [1]"));
+  EXPECT_THAT(result.failures.at(0), HasSubstr("INVALID_ARGUMENT: HTTP 400: [1]"));
 }
 
 TEST(LoadRunTest, NoServerLosesRequests) {
@@ -222,6 +226,30 @@ TEST(LoadRunTest, GrpcCarriesRequestAndAnswerUntouched) {
   EXPECT_EQ(result.window.lost + result.window.wrong, 0) << result.failures.at(0);
 }
 
+// The status of one request.
+absl::Status Ask(const RequestTarget::Options& options, const std::string& request) {
+  const auto target = MakeRequestTarget(options, {request}).value();
+  absl::Status result;
+  absl::Notification done;
+  target->Send(0, [&](const absl::Status& status, absl::string_view) {
+    result = status;
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return result;
+}
+
+TEST(RequestTargetTest, AnEmptyRequestGetsWithItsHeadersAndErrorsAreTakenFromJson) {
+  Http http;
+  EXPECT_EQ(Ask({.url = http.url(), .headers = {{"key", "value"}}}, ""),
+            absl::NotFoundError("/path value"));
+}
+
+TEST(RequestTargetTest, AMethodOfGrpcMayBeNamed) {
+  GrpcEcho echo;
+  EXPECT_TRUE(Ask({.url = echo.url() + "/any.Service/Method"}, "x").ok());
+}
+
 TEST(RequestTargetTest, OtherUrlsAreRefused) {
   for (const char* url : {"", "127.0.0.1:1", "rest://127.0.0.1", "rest://a/b:1", "http://a:1/"}) {
     EXPECT_EQ(MakeRequestTarget({.url = url}, {"x"}).status().code(),
@@ -231,4 +259,4 @@ TEST(RequestTargetTest, OtherUrlsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

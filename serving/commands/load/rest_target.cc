@@ -1,4 +1,4 @@
-#include "benchmarks/load/rest_target.h"
+#include "serving/commands/load/rest_target.h"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -19,8 +19,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "rapidjson/document.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
 
 namespace asio = boost::asio;
@@ -28,6 +29,54 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using Error = boost::system::error_code;
 using Endpoint = asio::ip::tcp::endpoint;
+
+// Returns the code that a server of TensorFlow Serving's REST API stands for by an HTTP status.
+absl::StatusCode CodeOf(unsigned http_status) {
+  switch (http_status) {
+    case 400:
+      return absl::StatusCode::kInvalidArgument;
+    case 401:
+      return absl::StatusCode::kUnauthenticated;
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 409:
+      return absl::StatusCode::kAborted;
+    case 429:
+      return absl::StatusCode::kResourceExhausted;
+    case 499:
+      return absl::StatusCode::kCancelled;
+    case 500:
+      return absl::StatusCode::kInternal;
+    case 501:
+      return absl::StatusCode::kUnimplemented;
+    case 503:
+      return absl::StatusCode::kUnavailable;
+    case 504:
+      return absl::StatusCode::kDeadlineExceeded;
+    default:
+      return absl::StatusCode::kUnknown;
+  }
+}
+
+// `body` is {"error": "..."} if the API answered, and anything if something before it did.
+absl::Status ErrorOf(unsigned http_status, const std::string& body) {
+  rapidjson::Document json;
+  if (!json.Parse(body.data(), body.size()).HasParseError() && json.IsObject()) {
+    const auto error = json.FindMember("error");
+    if (error != json.MemberEnd() && error->value.IsString()) {
+      return absl::Status(CodeOf(http_status), error->value.GetString());
+    }
+  }
+  return absl::Status(CodeOf(http_status), absl::StrCat("HTTP ", http_status, ": ", body));
+}
+
+std::string HeaderLines(const std::vector<std::pair<std::string, std::string>>& headers) {
+  std::string lines;
+  for (const auto& [name, value] : headers) absl::StrAppend(&lines, name, ": ", value, "\r\n");
+  return lines;
+}
 
 struct Pending {
   const std::string* bytes;
@@ -67,8 +116,7 @@ class Connection {
       const auto& answer = parser_->get();
       if (!answer.keep_alive()) Close();
       if (answer.result_int() == 200) return Finish(absl::OkStatus(), answer.body());
-      Finish(absl::UnknownError(absl::StrCat("HTTP ", answer.result_int(), ": ", answer.body())),
-             {});
+      Finish(ErrorOf(answer.result_int(), answer.body()), {});
     });
   }
 
@@ -106,9 +154,13 @@ class RestTarget : public RequestTarget {
              const std::vector<std::string>& requests)
       : options_(options), work_(asio::make_work_guard(io_)) {
     for (const std::string& body : requests) {
-      requests_.push_back(absl::StrCat(
-          "POST ", address.path, " HTTP/1.1\r\nHost: ", address.host,
-          "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+      const std::string head = absl::StrCat(address.path, " HTTP/1.1\r\nHost: ", address.host,
+                                            "\r\n", HeaderLines(options.headers));
+      requests_.push_back(body.empty()
+                              ? absl::StrCat("GET ", head, "\r\n")
+                              : absl::StrCat("POST ", head,
+                                             "Content-Type: application/json\r\nContent-Length: ",
+                                             body.size(), "\r\n\r\n", body));
     }
   }
   ~RestTarget() override {
@@ -177,4 +229,4 @@ absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRestTarget(
   return target;
 }
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

@@ -3,7 +3,7 @@
 
 #include "absl/time/time.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 
 // Thread-safe.
 class LoadClock {
@@ -18,4 +18,4 @@ class LoadClock {
   static LoadClock* Monotonic();
 };
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

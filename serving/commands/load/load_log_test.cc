@@ -1,14 +1,15 @@
-#include "benchmarks/load/load_log.h"
+#include "serving/commands/load/load_log.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 RequestRecord Record(double seconds, int latency_us, Outcome outcome = Outcome::kRight) {
   return {.intended = absl::Seconds(seconds),
@@ -64,7 +65,9 @@ TEST(LoadLogTest, LostRequestsHaveNoLatencyAndAreCounted) {
   LoadLog log;
   log.OpenWindow("run", absl::ZeroDuration());
   log.Add(Record(1, 10), "");
-  log.Add(Record(2, 30'000'000, Outcome::kLost), "UNAVAILABLE: gone");
+  RequestRecord lost = Record(2, 30'000'000, Outcome::kLost);
+  lost.code = absl::StatusCode::kUnavailable;
+  log.Add(lost, "UNAVAILABLE: gone");
   log.Add(Record(3, 20, Outcome::kWrong), "3, not 2");
   log.Close(absl::Seconds(4));
 
@@ -73,6 +76,10 @@ TEST(LoadLogTest, LostRequestsHaveNoLatencyAndAreCounted) {
   EXPECT_EQ(summary.right, 1);
   EXPECT_EQ(summary.wrong, 1);
   EXPECT_EQ(summary.lost, 1);
+  EXPECT_THAT(summary.lost_by_code, ElementsAre(Pair(absl::StatusCode::kUnavailable, 1)));
+  EXPECT_EQ(summary.answers_per_second(), 0.5);
+  EXPECT_EQ(log.counts().answered, 2);
+  EXPECT_EQ(log.counts().lost, 1);
   EXPECT_EQ(summary.max, absl::Microseconds(20));
   EXPECT_THAT(log.failures(),
               ElementsAre("lost at 2 s: UNAVAILABLE: gone", "wrong at 3 s: 3, not 2"));
@@ -95,4 +102,4 @@ TEST(LoadLogTest, CsvHasEveryRequestWithItsTime) {
 }
 
 }  // namespace
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

@@ -1,4 +1,4 @@
-#include "benchmarks/load/grpc_target.h"
+#include "serving/commands/load/grpc_target.h"
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -11,16 +11,17 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
-
-constexpr char kPredict[] = "/tensorflow.serving.PredictionService/Predict";
 
 class GrpcTarget : public RequestTarget {
  public:
-  GrpcTarget(const std::string& address, const Options& options,
+  GrpcTarget(const std::string& address, const std::string& method, const Options& options,
              const std::vector<std::string>& requests)
-      : timeout_(options.timeout), wants_answers_(options.wants_answers) {
+      : method_(method),
+        headers_(options.headers),
+        timeout_(options.timeout),
+        wants_answers_(options.wants_answers) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     arguments.SetMaxSendMessageSize(-1);
@@ -53,8 +54,9 @@ class GrpcTarget : public RequestTarget {
     call->on_reply = std::move(on_reply);
     call->context.set_deadline(std::chrono::system_clock::now() +
                                absl::ToChronoNanoseconds(timeout_));
+    for (const auto& [name, value] : headers_) call->context.AddMetadata(name, value);
     grpc::GenericStub& stub = *stubs_[turn_.fetch_add(1) % stubs_.size()];
-    stub.UnaryCall(&call->context, kPredict, {}, &requests_[request], &call->response,
+    stub.UnaryCall(&call->context, method_, {}, &requests_[request], &call->response,
                    [this, call](const grpc::Status& status) {
                      Finish(*call, status);
                      delete call;
@@ -84,6 +86,8 @@ class GrpcTarget : public RequestTarget {
     call.on_reply(absl::OkStatus(), {reinterpret_cast<const char*>(bytes.begin()), bytes.size()});
   }
 
+  const std::string method_;
+  const std::vector<std::pair<std::string, std::string>> headers_;
   const absl::Duration timeout_;
   const bool wants_answers_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
@@ -95,10 +99,10 @@ class GrpcTarget : public RequestTarget {
 
 }  // namespace
 
-std::unique_ptr<RequestTarget> MakeGrpcTarget(const std::string& address,
+std::unique_ptr<RequestTarget> MakeGrpcTarget(const std::string& address, const std::string& method,
                                               const RequestTarget::Options& options,
                                               const std::vector<std::string>& requests) {
-  return std::make_unique<GrpcTarget>(address, options, requests);
+  return std::make_unique<GrpcTarget>(address, method, options, requests);
 }
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

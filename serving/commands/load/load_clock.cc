@@ -1,8 +1,8 @@
-#include "benchmarks/load/load_clock.h"
+#include "serving/commands/load/load_clock.h"
 
 #include <time.h>
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
 
 class MonotonicClock final : public LoadClock {
@@ -25,4 +25,4 @@ LoadClock* LoadClock::Monotonic() {
   return &clock;
 }
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

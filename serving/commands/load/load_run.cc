@@ -1,13 +1,13 @@
-#include "benchmarks/load/load_run.h"
+#include "serving/commands/load/load_run.h"
 
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <string>
+#include <utility>
 
 #include "absl/time/clock.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
 
 // Stop() and the last reply are seen after this long.
@@ -15,10 +15,10 @@ constexpr absl::Duration kLongestSleep = absl::Milliseconds(20);
 
 }  // namespace
 
-LoadRun::LoadRun(const Options& options, RequestTarget* target, AnswerCheck* check, LoadLog* log)
+LoadRun::LoadRun(const Options& options, RequestTarget* target, CheckAnswer check, LoadLog* log)
     : options_(options),
       target_(target),
-      check_(check),
+      check_(std::move(check)),
       log_(log),
       start_(absl::Now()),
       start_on_clock_(options.clock->Now()) {}
@@ -71,9 +71,10 @@ void LoadRun::OnReply(RequestRecord record, const absl::Status& status, absl::st
   std::string failure;
   if (!status.ok()) {
     record.outcome = Outcome::kLost;
+    record.code = status.code();
     failure = status.ToString();
   } else {
-    failure = check_->Difference(record.request, answer);
+    if (check_) failure = check_(record.request, answer);
     record.outcome = failure.empty() ? Outcome::kRight : Outcome::kWrong;
   }
   log_->Add(record, failure);
@@ -81,4 +82,4 @@ void LoadRun::OnReply(RequestRecord record, const absl::Status& status, absl::st
   --under_way_;
 }
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

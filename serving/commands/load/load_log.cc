@@ -1,9 +1,8 @@
-#include "benchmarks/load/load_log.h"
+#include "serving/commands/load/load_log.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +11,7 @@
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 namespace {
 
 constexpr size_t kMaxFailures = 10;
@@ -42,9 +41,24 @@ void LoadLog::Close(absl::Duration end) {
 void LoadLog::Add(const RequestRecord& record, absl::string_view failure) {
   absl::MutexLock lock(&mu_);
   records_.push_back(record);
+  ++(record.outcome == Outcome::kLost ? counts_.lost : counts_.answered);
   if (record.outcome == Outcome::kRight || failures_.size() >= kMaxFailures) return;
   failures_.push_back(absl::StrCat(kOutcomeNames[static_cast<int>(record.outcome)], " at ",
                                    absl::ToDoubleSeconds(record.intended), " s: ", failure));
+}
+
+LoadLog::Counts LoadLog::counts() const {
+  absl::MutexLock lock(&mu_);
+  return counts_;
+}
+
+absl::Duration WindowSummary::Percentile(double percent) const {
+  return serving::Percentile(latencies, percent);
+}
+
+double WindowSummary::answers_per_second() const {
+  const double seconds = absl::ToDoubleSeconds(length);
+  return seconds > 0 ? static_cast<double>(right + wrong) / seconds : 0;
 }
 
 std::vector<WindowSummary> LoadLog::Summaries() const {
@@ -57,7 +71,7 @@ std::vector<WindowSummary> LoadLog::Summaries() const {
     if (is_new) summaries.push_back({.name = window.name});
     summaries[found->second].length += window.end - window.begin;
   }
-  std::vector<std::vector<absl::Duration>> latencies(summaries.size()), lags(summaries.size());
+  std::vector<std::vector<absl::Duration>> lags(summaries.size());
   for (const RequestRecord& record : records_) {
     const auto after = std::upper_bound(
         windows_.begin(), windows_.end(), record.intended,
@@ -67,22 +81,23 @@ std::vector<WindowSummary> LoadLog::Summaries() const {
     lags[i].push_back(record.lag);
     if (record.outcome == Outcome::kLost) {
       ++summaries[i].lost;
+      ++summaries[i].lost_by_code[record.code];
       continue;
     }
     ++(record.outcome == Outcome::kRight ? summaries[i].right : summaries[i].wrong);
-    latencies[i].push_back(record.latency);
+    summaries[i].latencies.push_back(record.latency);
   }
   for (size_t i = 0; i < summaries.size(); ++i) {
     WindowSummary& summary = summaries[i];
     std::sort(lags[i].begin(), lags[i].end());
     summary.lag_p99 = Percentile(lags[i], 99);
-    std::vector<absl::Duration>& sorted = latencies[i];
+    std::vector<absl::Duration>& sorted = summary.latencies;
     if (sorted.empty()) continue;
     std::sort(sorted.begin(), sorted.end());
     for (const absl::Duration latency : sorted) summary.mean += latency / sorted.size();
-    summary.p50 = Percentile(sorted, 50);
-    summary.p99 = Percentile(sorted, 99);
-    summary.p999 = Percentile(sorted, 99.9);
+    summary.p50 = summary.Percentile(50);
+    summary.p99 = summary.Percentile(99);
+    summary.p999 = summary.Percentile(99.9);
     summary.max = sorted.back();
   }
   return summaries;
@@ -129,15 +144,13 @@ std::string SummaryJson(const LoadLog& log) {
   json.Key("windows");
   json.StartObject();
   for (const WindowSummary& window : log.Summaries()) {
-    const double seconds = absl::ToDoubleSeconds(window.length);
-    const auto answered = static_cast<double>(window.right + window.wrong);
     json.Key(window.name);
     json.StartObject();
-    number("seconds", seconds);
+    number("seconds", absl::ToDoubleSeconds(window.length));
     count("requests", window.right + window.wrong + window.lost);
     count("wrong", window.wrong);
     count("lost", window.lost);
-    number("answers_per_second", seconds > 0 ? answered / seconds : 0);
+    number("answers_per_second", window.answers_per_second());
     micros("mean_us", window.mean);
     micros("p50_us", window.p50);
     micros("p99_us", window.p99);
@@ -155,4 +168,4 @@ std::string SummaryJson(const LoadLog& log) {
   return text.GetString();
 }
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-namespace tessera::benchmarks {
+namespace tessera::serving {
 
 enum class Outcome : uint8_t { kRight, kWrong, kLost };
 
@@ -26,6 +27,7 @@ struct RequestRecord {
   absl::Duration latency;
   uint32_t request;
   Outcome outcome;
+  absl::StatusCode code = absl::StatusCode::kOk;  // why a request was lost
 };
 
 // Of the requests that were to be sent in a window. Latencies are those of answers, right or wrong;
@@ -36,6 +38,12 @@ struct WindowSummary {
   int64_t right = 0, wrong = 0, lost = 0;
   absl::Duration mean, p50, p99, p999, max;
   absl::Duration lag_p99;
+  std::map<absl::StatusCode, int64_t> lost_by_code;
+  std::vector<absl::Duration> latencies;  // sorted
+
+  // Returns the latency that `percent` of the answers were not above; zero without answers.
+  absl::Duration Percentile(double percent) const;
+  double answers_per_second() const;
 };
 
 // A window lasts from its OpenWindow() to the next one; windows of one name are counted as one.
@@ -62,6 +70,12 @@ class LoadLog {
   // `failure`: how it was wrong or lost, in words.
   void Add(const RequestRecord& record, absl::string_view failure);
 
+  // How many requests were answered and lost so far, windows or not.
+  struct Counts {
+    int64_t answered = 0, lost = 0;
+  };
+  Counts counts() const;
+
   // In the order in which their names came up.
   std::vector<WindowSummary> Summaries() const;
   // The first few, those outside of windows too.
@@ -80,10 +94,11 @@ class LoadLog {
   mutable absl::Mutex mu_;
   std::vector<Window> windows_ ABSL_GUARDED_BY(mu_);
   std::deque<RequestRecord> records_ ABSL_GUARDED_BY(mu_);
+  Counts counts_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> failures_ ABSL_GUARDED_BY(mu_);
 };
 
 // The summaries as JSON: {"windows": {NAME: {...}}, "failures": [...]}, times in microseconds.
 std::string SummaryJson(const LoadLog& log);
 
-}  // namespace tessera::benchmarks
+}  // namespace tessera::serving
