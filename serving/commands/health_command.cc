@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/file_descriptor.h"
@@ -23,60 +23,15 @@
 namespace tessera::serving {
 namespace {
 
-constexpr char kHelp[] =
-    "usage: tessera health [OPTIONS]\n"
-    "\n"
-    "Asks a server whether it is ready. The exit code is 0 if it is, and 1 if not.\n"
-    "\n"
-    "  --rest_api_port=N     asks GET /readyz on this port of this machine\n"
-    "  --port=N              asks by gRPC on this port of this machine\n"
-    "  --address=ADDRESS     asks by gRPC at HOST:PORT or unix:PATH\n"
-    "  --timeout=SECONDS     for the answer (5)\n"
-    "  --help                this text\n"
-    "\n"
-    "Without a port, REST on port 8501 is asked, and gRPC on port 8500 if nothing listens there.\n"
-    "The gRPC port opens once the models are up, so that any answer there says that the server is\n"
-    "ready.\n";
-
 constexpr uint16_t kRestPort = 8501;
 constexpr char kGrpcAddress[] = "127.0.0.1:8500";
 
-struct Arguments {
-  std::string grpc_address;
-  uint16_t rest_port = 0;
-  absl::Duration timeout = absl::Seconds(5);
-  bool help = false;
+struct Options {
+  int32_t rest_api_port = 0;
+  int32_t port = 0;
+  std::string address;
+  float timeout_seconds = 5;
 };
-
-absl::StatusOr<Arguments> Parse(absl::Span<const std::string> args) {
-  Arguments result;
-  for (absl::string_view arg : args) {
-    const absl::string_view whole = arg;
-    uint32_t port = 0;
-    double seconds = 0;
-    const auto is_port = [&] { return absl::SimpleAtoi(arg, &port) && port > 0 && port < 65536; };
-    if (arg == "--help") {
-      result.help = true;
-      return result;
-    }
-    if (absl::ConsumePrefix(&arg, "--rest_api_port=") && is_port()) {
-      result.rest_port = static_cast<uint16_t>(port);
-    } else if (absl::ConsumePrefix(&arg, "--port=") && is_port()) {
-      result.grpc_address = absl::StrCat("127.0.0.1:", port);
-    } else if (absl::ConsumePrefix(&arg, "--address=") && !arg.empty()) {
-      result.grpc_address = std::string(arg);
-    } else if (absl::ConsumePrefix(&arg, "--timeout=") && absl::SimpleAtod(arg, &seconds) &&
-               seconds > 0) {
-      result.timeout = absl::Seconds(seconds);
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat("wrong argument '", whole, "'"));
-    }
-  }
-  if (result.rest_port != 0 && !result.grpc_address.empty()) {
-    return absl::InvalidArgumentError("either a REST port or gRPC, not both");
-  }
-  return result;
-}
 
 absl::Status SystemError(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -134,33 +89,53 @@ absl::Status AskGrpc(const std::string& address, absl::Duration timeout) {
                    " (one with TLS can be asked on its REST port alone)"));
 }
 
-absl::Status Ask(const Arguments& arguments) {
-  if (!arguments.grpc_address.empty()) return AskGrpc(arguments.grpc_address, arguments.timeout);
-  if (arguments.rest_port != 0) return AskRest(arguments.rest_port, arguments.timeout);
-  const absl::Status status = AskRest(kRestPort, arguments.timeout);
-  return absl::IsNotFound(status) ? AskGrpc(kGrpcAddress, arguments.timeout) : status;
+absl::Status PrintHealth(const Options& options) {
+  const absl::Duration timeout = absl::Seconds(options.timeout_seconds);
+  if (!(options.timeout_seconds > 0)) return UsageError("--timeout must be more than 0");
+  for (const int32_t port : {options.rest_api_port, options.port}) {
+    if (port < 0 || port > 65535) return UsageError(absl::StrCat(port, " is no port"));
+  }
+  if ((options.rest_api_port != 0) + (options.port != 0) + !options.address.empty() > 1) {
+    return UsageError("one of --rest_api_port, --port and --address, not several");
+  }
+  absl::Status status;
+  if (!options.address.empty()) {
+    status = AskGrpc(options.address, timeout);
+  } else if (options.port != 0) {
+    status = AskGrpc(absl::StrCat("127.0.0.1:", options.port), timeout);
+  } else if (options.rest_api_port != 0) {
+    status = AskRest(static_cast<uint16_t>(options.rest_api_port), timeout);
+  } else {
+    status = AskRest(kRestPort, timeout);
+    if (absl::IsNotFound(status)) status = AskGrpc(kGrpcAddress, timeout);
+  }
+  RETURN_IF_ERROR(status);
+  std::puts("ready");
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-int HealthCommand(absl::Span<const std::string> args) {
-  const absl::StatusOr<Arguments> arguments = Parse(args);
-  if (!arguments.ok()) {
-    std::fprintf(stderr, "tessera health: %s\n%s",
-                 std::string(arguments.status().message()).c_str(), kHelp);
-    return 2;
-  }
-  if (arguments->help) {
-    std::fputs(kHelp, stdout);
-    return 0;
-  }
-  const absl::Status status = Ask(*arguments);
-  if (!status.ok()) {
-    std::fprintf(stderr, "tessera health: %s\n", std::string(status.message()).c_str());
-    return 1;
-  }
-  std::puts("ready");
-  return 0;
+Command HealthCommand() {
+  auto options = std::make_shared<Options>();
+  Command command{
+      .name = "health",
+      .summary = "ask a server whether it is ready",
+      .description =
+          "Asks a server on this machine whether it is ready. The exit code is 0 if it is, and 1 "
+          "if not. Without a port, REST on port 8501 is asked, and gRPC on port 8500 if nothing "
+          "listens there. The gRPC port opens once the models are up, so that any answer there "
+          "says that the server is ready.",
+      .examples = {{"tessera health", "For the health check of a container."}},
+  };
+  command.flags.Add("rest_api_port", &options->rest_api_port,
+                    "asks GET /readyz on this port of this machine", "PORT");
+  command.flags.Add("port", &options->port, "asks by gRPC on this port of this machine", "PORT");
+  command.flags.Add("address", &options->address, "asks by gRPC at HOST:PORT or unix:PATH",
+                    "ADDRESS");
+  command.flags.Add("timeout", &options->timeout_seconds, "for the answer", "SECONDS");
+  command.run = [options](absl::Span<const std::string>) { return PrintHealth(*options); };
+  return command;
 }
 
 }  // namespace tessera::serving

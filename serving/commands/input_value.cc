@@ -52,11 +52,13 @@ absl::StatusOr<Tensor> FromNpy(DType dtype, absl::string_view bytes) {
 
 }  // namespace
 
-absl::StatusOr<Tensor> ReadInputValue(DType dtype, const std::string& value) {
-  if (!absl::StartsWith(value, "@")) return FromJson(dtype, value);
+absl::StatusOr<Tensor> ReadInputValue(const TensorInfo& input, const std::string& value,
+                                      const ImageOptions& image_options) {
+  if (!absl::StartsWith(value, "@")) return FromJson(input.dtype, value);
   const std::string path = value.substr(1);
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  return absl::EndsWith(path, ".npy") ? FromNpy(dtype, bytes) : FromJson(dtype, bytes);
+  if (absl::EndsWith(path, ".npy")) return FromNpy(input.dtype, bytes);
+  return IsImage(bytes) ? ReadImage(input, bytes, image_options) : FromJson(input.dtype, bytes);
 }
 
 }  // namespace tessera::serving

@@ -5,6 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/tensor/tensor.h"
+#include "serving/commands/image_value.h"
+#include "serving/servables/servable.h"
 
 namespace tessera::serving {
 
@@ -13,8 +15,10 @@ namespace tessera::serving {
 //   "text"                a string; bytes are {"b64": "..."}
 //   @values.json          a file with such a value
 //   @values.npy           a file that numpy.save() wrote
-// Errors: INVALID_ARGUMENT if the value is none of these, has text after it, or is not of type
-// `dtype`; NOT_FOUND if there is no such file; those of ParseNpy().
-absl::StatusOr<Tensor> ReadInputValue(DType dtype, const std::string& value);
+//   @picture.jpg          a JPEG, PNG, GIF or BMP file, see ReadImage()
+// Errors: INVALID_ARGUMENT if the value is none of these, has text after it, or does not fit the
+// input; NOT_FOUND if there is no such file; those of ParseNpy() and ReadImage().
+absl::StatusOr<Tensor> ReadInputValue(const TensorInfo& input, const std::string& value,
+                                      const ImageOptions& image_options);
 
 }  // namespace tessera::serving

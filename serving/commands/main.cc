@@ -6,55 +6,70 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "serving/commands/command.h"
+#include "serving/commands/command_help.h"
+#include "serving/commands/completion_command.h"
 #include "serving/commands/health_command.h"
 #include "serving/commands/inspect_command.h"
+#include "serving/commands/man_command.h"
 #include "serving/commands/rollout_command.h"
 #include "serving/commands/run_command.h"
 #include "serving/commands/serve_command.h"
+#include "serving/server/nearest_name.h"
 #include "serving/server/version.h"
 
 namespace tessera::serving {
 namespace {
 
-constexpr char kHelp[] =
-    "usage: tessera COMMAND [ARGUMENTS]\n"
-    "\n"
-    "  serve     serve models over gRPC and REST; takes the flags of tensorflow_model_server\n"
-    "  health    ask a server whether it is ready\n"
-    "  inspect   show what is in a SavedModel, a GraphDef or a checkpoint\n"
-    "  run       run one signature of a SavedModel once\n"
-    "  rollout   show and steer how new versions of models get traffic\n"
-    "\n"
-    "`tessera COMMAND --help` tells more. Under the name tensorflow_model_server the program\n"
-    "serves without a command.\n";
+// All commands, in the order in which help lists them.
+std::vector<Command> Commands() {
+  return {
+      ServeCommand(),  InspectCommand(), RunCommand(),
+      HealthCommand(), RolloutCommand(), CompletionCommand(Commands),
+      ManCommand(Commands),
+  };
+}
 
 absl::string_view BaseName(absl::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
+int UnknownCommand(const std::string& name, const std::vector<Command>& commands) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.name);
+  std::fprintf(stderr, "tessera: unknown command '%s'%s\n%s", name.c_str(),
+               DidYouMean(name, names).c_str(), ProgramHelp(commands).c_str());
+  return 2;
+}
+
 int Main(int argc, char** argv) {
   const std::string program = argc > 0 ? argv[0] : "tessera";
   std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
-  if (BaseName(program) == "tensorflow_model_server") return ServeCommand(program, args);
-  const std::string command = args.empty() ? "" : args[0];
-  if (!args.empty()) args.erase(args.begin());
-  if (command == "serve") return ServeCommand(program + " serve", args);
-  if (command == "health") return HealthCommand(args);
-  if (command == "inspect") return InspectCommand(args);
-  if (command == "rollout") return RolloutCommand(args);
-  if (command == "run") return RunCommand(args);
-  if (command == "--version") {
+  if (BaseName(program) == "tensorflow_model_server") return ServeCommand().main(program, args);
+  std::vector<Command> commands = Commands();
+  if (args.empty()) {
+    std::fputs(ProgramHelp(commands).c_str(), stderr);
+    return 2;
+  }
+  if (args[0] == "--version") {
     std::printf("tessera %s\n", kVersion);
     return 0;
   }
-  if (command == "--help" || command == "help") {
-    std::fputs(kHelp, stdout);
+  const bool wants_help = args[0] == "help" || args[0] == "--help";
+  if (wants_help && args.size() == 1) {
+    std::fputs(ProgramHelp(commands).c_str(), stdout);
     return 0;
   }
-  if (!command.empty()) std::fprintf(stderr, "tessera: unknown command '%s'\n", command.c_str());
-  std::fputs(kHelp, stderr);
-  return 2;
+  const std::string name = args[wants_help ? 1 : 0];
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const Command& each) { return each.name == name; });
+  if (command == commands.end()) return UnknownCommand(name, commands);
+  if (wants_help) {
+    std::fputs(CommandHelp(*command).c_str(), stdout);
+    return 0;
+  }
+  return ExecuteCommand(*command, absl::MakeConstSpan(args).subspan(1));
 }
 
 }  // namespace

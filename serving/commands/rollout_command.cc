@@ -9,8 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
@@ -24,39 +22,27 @@
 namespace tessera::serving {
 namespace {
 
-constexpr char kHelp[] =
-    "usage: tessera rollout ACTION [MODEL] [OPTIONS]\n"
-    "\n"
-    "Shows and steers how new versions of models get traffic, on a server with --admin_port.\n"
-    "\n"
-    "  status [MODEL]      where each rollout stands; of one model, with what was measured\n"
-    "  promote MODEL       gives the candidate all traffic, whatever was measured\n"
-    "  rollback MODEL      rejects the candidate; without one, goes back to the version before\n"
-    "  pause MODEL         keeps the candidate's share as it is, and judges nothing\n"
-    "  resume MODEL        goes on after pause\n"
-    "\n"
-    "  --version=N         acts only if version N is the candidate\n"
-    "  --watch             status: goes on with a line for each event\n"
-    "  --json              JSON, and with --watch an event on each line\n"
-    "  --admin=ADDRESS     HOST:PORT of the admin address (127.0.0.1:8502)\n"
-    "  --token_file=FILE   has the server's token in its first line, as --admin_token_file has\n"
-    "  --timeout=SECONDS   for an answer (10)\n"
-    "  --help              this text\n"
-    "\n"
-    "The exit code is 0; 1 if the server cannot be reached or refuses; 2 for wrong arguments.\n";
-
 using Stub = tessera::AdminService::Stub;
 using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const RolloutRequest&, RolloutStatus*);
 
+struct Options {
+  int64_t version = 0;
+  std::string address = "127.0.0.1:8502";
+  std::string token_file;
+  float timeout_seconds = 10;
+  bool watch = false;
+  bool json = false;
+};
+
+// One invocation as it was asked for.
 struct Arguments {
   std::string action;
   RolloutRequest request;
-  std::string address = "127.0.0.1:8502";
+  std::string address;
   std::string token_file;
-  absl::Duration timeout = absl::Seconds(10);
+  absl::Duration timeout;
   bool watch = false;
   bool json = false;
-  bool help = false;
 };
 
 // Returns null for an action that does not exist. "status" is GetRollout.
@@ -69,59 +55,25 @@ Method MethodOf(absl::string_view action) {
   return nullptr;
 }
 
-absl::Status CheckArguments(const Arguments& arguments) {
-  if (arguments.action.empty()) return absl::InvalidArgumentError("no action is given");
-  const bool is_status = arguments.action == "status";
-  if (MethodOf(arguments.action) == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown action '", arguments.action,
-                     "': there are status, promote, rollback, pause and resume"));
+absl::StatusOr<Arguments> ArgumentsOf(absl::Span<const std::string> words, const Options& options) {
+  Arguments result{.action = words[0],
+                   .address = options.address,
+                   .token_file = options.token_file,
+                   .timeout = absl::Seconds(options.timeout_seconds),
+                   .watch = options.watch,
+                   .json = options.json};
+  const bool is_status = result.action == "status";
+  if (words.size() > 1) result.request.set_model(words[1]);
+  if (!is_status && words.size() == 1) {
+    return UsageError(absl::StrCat(result.action, " needs a model"));
   }
-  if (!is_status && arguments.request.model().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(arguments.action, " needs a model"));
+  if (!is_status && options.watch) return UsageError("--watch belongs to status");
+  if (is_status && options.version != 0) {
+    return UsageError("--version belongs to the actions that change something");
   }
-  if (!is_status && arguments.watch) {
-    return absl::InvalidArgumentError("--watch belongs to status");
-  }
-  if (is_status && arguments.request.version() != 0) {
-    return absl::InvalidArgumentError("--version belongs to the actions that change something");
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Arguments> Parse(absl::Span<const std::string> args) {
-  Arguments result;
-  for (absl::string_view arg : args) {
-    const absl::string_view whole = arg;
-    int64_t version = 0;
-    double seconds = 0;
-    if (arg == "--help") {
-      result.help = true;
-      return result;
-    }
-    if (arg == "--json") {
-      result.json = true;
-    } else if (arg == "--watch") {
-      result.watch = true;
-    } else if (absl::ConsumePrefix(&arg, "--admin=") && !arg.empty()) {
-      result.address = std::string(arg);
-    } else if (absl::ConsumePrefix(&arg, "--token_file=") && !arg.empty()) {
-      result.token_file = std::string(arg);
-    } else if (absl::ConsumePrefix(&arg, "--version=") && absl::SimpleAtoi(arg, &version) &&
-               version > 0) {
-      result.request.set_version(version);
-    } else if (absl::ConsumePrefix(&arg, "--timeout=") && absl::SimpleAtod(arg, &seconds) &&
-               seconds > 0) {
-      result.timeout = absl::Seconds(seconds);
-    } else if (!absl::StartsWith(whole, "--") && result.action.empty()) {
-      result.action = std::string(whole);
-    } else if (!absl::StartsWith(whole, "--") && result.request.model().empty()) {
-      result.request.set_model(std::string(whole));
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat("wrong argument '", whole, "'"));
-    }
-  }
-  RETURN_IF_ERROR(CheckArguments(result));
+  if (options.version < 0) return UsageError("--version must be more than 0");
+  if (!(options.timeout_seconds > 0)) return UsageError("--timeout must be more than 0");
+  result.request.set_version(options.version);
   return result;
 }
 
@@ -150,9 +102,9 @@ absl::Status Readable(const grpc::Status& status, const Arguments& arguments) {
 }
 
 // One invocation: the calls, and what is printed of their answers.
-class Command {
+class RolloutCall {
  public:
-  Command(const Arguments& arguments, std::string authorization)
+  RolloutCall(const Arguments& arguments, std::string authorization)
       : arguments_(arguments), authorization_(std::move(authorization)) {
     grpc::ChannelArguments channel;
     channel.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -243,26 +195,44 @@ absl::Status Run(const Arguments& arguments) {
                      BearerTokens(arguments.token_file).Read());
     authorization = absl::StrCat("Bearer ", tokens.front().token);
   }
-  return Command(arguments, std::move(authorization)).Run();
+  return RolloutCall(arguments, std::move(authorization)).Run();
 }
 
 }  // namespace
 
-int RolloutCommand(absl::Span<const std::string> args) {
-  const absl::StatusOr<Arguments> arguments = Parse(args);
-  if (!arguments.ok()) {
-    std::fprintf(stderr, "tessera rollout: %s\n%s",
-                 std::string(arguments.status().message()).c_str(), kHelp);
-    return 2;
-  }
-  if (arguments->help) {
-    std::fputs(kHelp, stdout);
-    return 0;
-  }
-  const absl::Status status = Run(*arguments);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "tessera rollout: %s\n", std::string(status.message()).c_str());
-  return 1;
+Command RolloutCommand() {
+  auto options = std::make_shared<Options>();
+  Command command{
+      .name = "rollout",
+      .summary = "show and steer how new versions of models get traffic",
+      .arguments = "status|promote|rollback|pause|resume [MODEL]",
+      .description =
+          "Shows and steers how new versions of models get traffic, on a server with "
+          "--admin_port.\n\n"
+          "  status [MODEL]      where each rollout stands; of one model, with what was measured\n"
+          "  promote MODEL       gives the candidate all traffic, whatever was measured\n"
+          "  rollback MODEL      rejects the candidate; without one, goes back to the version "
+          "before\n"
+          "  pause MODEL         keeps the candidate's share as it is, and judges nothing\n"
+          "  resume MODEL        goes on after pause\n\n"
+          "The exit code is 0; 1 if the server cannot be reached or refuses; 2 for wrong "
+          "arguments.",
+      .examples = {{"tessera rollout status resnet", "Where the rollout of resnet stands."},
+                   {"tessera rollout rollback resnet", "Takes the candidate back."}},
+  };
+  command.flags.Add("version", &options->version, "acts only if this version is the candidate",
+                    "N");
+  command.flags.Add("watch", &options->watch, "status: goes on with a line for each event");
+  command.flags.Add("json", &options->json, "JSON, and with --watch an event on each line");
+  command.flags.Add("admin", &options->address, "the admin address", "HOST:PORT");
+  command.flags.Add("token_file", &options->token_file,
+                    "has the server's token in its first line, as --admin_token_file has", "FILE");
+  command.flags.Add("timeout", &options->timeout_seconds, "for an answer", "SECONDS");
+  command.run = [options](absl::Span<const std::string> words) -> absl::Status {
+    ASSIGN_OR_RETURN(const Arguments arguments, ArgumentsOf(words, *options));
+    return Run(arguments);
+  };
+  return command;
 }
 
 }  // namespace tessera::serving

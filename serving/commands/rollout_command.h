@@ -1,15 +1,11 @@
 // The command `tessera rollout`.
 #pragma once
 
-#include <string>
-
-#include "absl/types/span.h"
+#include "serving/commands/command.h"
 
 namespace tessera::serving {
 
-// Shows and steers rollouts of a running server through its admin address, see --help. `args` do
-// not include the command. Returns the exit code: 0; 1 if the server cannot be reached or refuses;
-// 2 for wrong arguments.
-int RolloutCommand(absl::Span<const std::string> args);
+// Shows and steers rollouts of a running server through its admin address.
+Command RolloutCommand();
 
 }  // namespace tessera::serving

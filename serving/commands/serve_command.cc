@@ -154,10 +154,7 @@ int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration
   return 0;
 }
 
-}  // namespace
-
-int ServeCommand(const std::string& program, absl::Span<const std::string> args) {
-  ServerOptions options;
+int Main(ServerOptions& options, const std::string& program, absl::Span<const std::string> args) {
   FlagParser flags = options.Flags();
   if (absl::Status status = ParseServerOptions(args, &options, &flags); !status.ok()) {
     if (!absl::IsCancelled(status)) Print(stderr, std::string(status.message()) + "\n");
@@ -180,6 +177,29 @@ int ServeCommand(const std::string& program, absl::Span<const std::string> args)
   if (!server.ok()) return FailToStart(server.status());
   signals.Watch(server->get());
   return Serve(*std::move(server), signals, grace);
+}
+
+}  // namespace
+
+Command ServeCommand() {
+  auto options = std::make_shared<ServerOptions>();
+  Command command{
+      .name = "serve",
+      .summary = "serve models over gRPC and REST; takes the flags of tensorflow_model_server",
+      .description =
+          "Loads models, answers requests to them and follows their directories: a new version "
+          "takes over once it is loaded. SIGTERM and SIGINT end the server after the requests "
+          "under way, SIGHUP makes it read again which models to serve. A flag is --NAME=VALUE.",
+      .examples = {{"tessera serve --port=8500 --rest_api_port=8501 --model_name=resnet "
+                    "--model_base_path=/models/resnet",
+                    "One model."},
+                   {"tessera serve --config=/etc/tessera.yaml", "What a YAML file says."}},
+      .flags = options->Flags(),
+  };
+  command.main = [options](const std::string& program, absl::Span<const std::string> args) {
+    return Main(*options, program, args);
+  };
+  return command;
 }
 
 }  // namespace tessera::serving

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/status.h"
 
 namespace tessera::serving {
@@ -54,23 +55,34 @@ bool ParseValue(const std::string& text, std::string* value) {
   return true;
 }
 
+bool ParseValue(const std::string& text, std::vector<std::string>* value) {
+  value->push_back(text);
+  return true;
+}
+
 const char* TypeName(const bool*) { return "bool"; }
 const char* TypeName(const int32_t*) { return "int32"; }
 const char* TypeName(const int64_t*) { return "int64"; }
 const char* TypeName(const float*) { return "float"; }
 const char* TypeName(const std::string*) { return "string"; }
+const char* TypeName(const std::vector<std::string>*) { return "strings"; }
 
 std::string ValueText(const bool* value) { return *value ? "true" : "false"; }
 std::string ValueText(const int32_t* value) { return absl::StrCat(*value); }
 std::string ValueText(const int64_t* value) { return absl::StrCat(*value); }
 std::string ValueText(const float* value) { return absl::StrFormat("%f", *value); }
 std::string ValueText(const std::string* value) { return absl::StrCat("\"", *value, "\""); }
+std::string ValueText(const std::vector<std::string>* value) {
+  return absl::StrCat("\"", absl::StrJoin(*value, ","), "\"");
+}
 
 }  // namespace
 
-void FlagParser::Add(std::string name, Variable variable, std::string help) {
+void FlagParser::Add(std::string name, Variable variable, std::string help,
+                     std::string value_name) {
   std::string value = std::visit([](auto* v) { return ValueText(v); }, variable);
-  flags_.push_back({std::move(name), variable, std::move(value), std::move(help)});
+  flags_.push_back(
+      {std::move(name), variable, std::move(value), std::move(help), std::move(value_name)});
 }
 
 const FlagParser::Flag* FlagParser::Find(absl::string_view name) const {
@@ -106,8 +118,13 @@ absl::Status FlagParser::Parse(absl::Span<const std::string> args) {
         is_flag ? Find(arg.substr(2, equals == arg.npos ? arg.npos : equals - 2)) : nullptr;
     if (flag != nullptr && equals != arg.npos) {
       RETURN_IF_ERROR(Set(flag->name, arg.substr(equals + 1)));
-    } else if (flag != nullptr && std::holds_alternative<bool*>(flag->variable)) {
+    } else if (flag != nullptr && flag->is_switch()) {
       *std::get<bool*>(flag->variable) = true;
+    } else if (flag != nullptr && separate_values_) {
+      if (i + 1 == args.size()) {
+        return absl::InvalidArgumentError(absl::StrCat(arg, " lacks its value"));
+      }
+      RETURN_IF_ERROR(Set(flag->name, args[++i]));
     } else {
       unknown_.emplace_back(arg);
     }

@@ -10,6 +10,9 @@
 // value` and `-name` are no flags. Numbers are read as by scanf, and the whole value must be one.
 // Bools are 1, 0, true and false in any letter case. The last of repeated flags counts. Arguments
 // that are no flags are collected and are no error. `--` ends the flags.
+//
+// A parser that AllowSeparateValues() also takes `--name value`, as most programs do. A flag whose
+// variable is a vector may be repeated, and gathers all values.
 #pragma once
 
 #include <cstdint>
@@ -26,33 +29,42 @@ namespace tessera::serving {
 // Writes into variables of the caller, which must outlive the parser. Not thread-safe.
 class FlagParser {
  public:
-  using Variable = std::variant<bool*, int32_t*, int64_t*, float*, std::string*>;
+  using Variable =
+      std::variant<bool*, int32_t*, int64_t*, float*, std::string*, std::vector<std::string>*>;
+  struct Flag {
+    std::string name;
+    Variable variable;
+    std::string default_value;  // as Usage() writes it
+    std::string help;
+    // What help shows in the place of the value: "FILE", "HOST:PORT", or "a|b" for a choice.
+    std::string value_name;
+
+    bool is_switch() const { return std::holds_alternative<bool*>(variable); }
+  };
 
   // Adds a flag. The value of the variable at this time is the default that Usage() shows.
-  void Add(std::string name, Variable variable, std::string help);
+  void Add(std::string name, Variable variable, std::string help, std::string value_name = "");
+  // Lets Parse() take the value of a flag from the argument after it, unless the flag is a switch.
+  void AllowSeparateValues() { separate_values_ = true; }
 
   // Sets variables in the order of `args`, which do not include the program's name.
   // Errors: INVALID_ARGUMENT "Couldn't interpret value X for flag F." for the first such value;
-  // CANCELLED for --help.
+  // INVALID_ARGUMENT for a separate value that is missing; CANCELLED for --help.
   absl::Status Parse(absl::Span<const std::string> args);
   // Sets one variable. Errors: NOT_FOUND for an unknown name; INVALID_ARGUMENT as from Parse().
   absl::Status Set(absl::string_view name, absl::string_view value);
 
   // Returns the arguments of the last Parse() that were no flags.
   const std::vector<std::string>& unknown() const { return unknown_; }
+  const std::vector<Flag>& flags() const { return flags_; }
   std::vector<std::string> names() const;
   // Returns "usage: PROGRAM", "Flags:", and a line for each flag with its default, type and help.
   std::string Usage(absl::string_view program) const;
 
  private:
-  struct Flag {
-    std::string name;
-    Variable variable;
-    std::string default_value;
-    std::string help;
-  };
   const Flag* Find(absl::string_view name) const;
 
+  bool separate_values_ = false;
   std::vector<Flag> flags_;
   std::vector<std::string> unknown_;
 };

@@ -87,6 +87,25 @@ TEST_F(FlagParserTest, HelpAndUsage) {
   EXPECT_THAT(usage, HasSubstr("--name=\"default\""));
 }
 
+TEST_F(FlagParserTest, TakesSeparateValuesWhereAllowed) {
+  parser_.AllowSeparateValues();
+  ASSERT_TRUE(
+      Parse({"--port", "1", "--enable_batching", "x", "--name", "--wait", "--wait=5"}).ok());
+  EXPECT_EQ(port_, 1);
+  EXPECT_TRUE(batching_);
+  EXPECT_EQ(name_, "--wait");
+  EXPECT_EQ(wait_, 5);
+  EXPECT_THAT(parser_.unknown(), ElementsAre("x"));
+  EXPECT_EQ(Parse({"x", "--port"}), absl::InvalidArgumentError("--port lacks its value"));
+}
+
+TEST_F(FlagParserTest, ARepeatedFlagGathersItsValues) {
+  std::vector<std::string> inputs;
+  parser_.Add("input", &inputs, "an input", "NAME=VALUE");
+  ASSERT_TRUE(Parse({"--input=a=1", "--port=2", "--input=b=2,3"}).ok());
+  EXPECT_THAT(inputs, ElementsAre("a=1", "b=2,3"));
+}
+
 TEST_F(FlagParserTest, SetsOneByName) {
   EXPECT_TRUE(parser_.Set("port", "9").ok());
   EXPECT_EQ(port_, 9);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "runtime/base/status.h"
+#include "serving/server/nearest_name.h"
 
 namespace tessera::serving {
 namespace {
@@ -17,22 +18,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-
-// Returns the Levenshtein distance: insertions, deletions and replacements from `a` to `b`.
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
 
 // Fills the fields of one message.
 class Converter {
@@ -209,16 +194,8 @@ std::string YamlPlace(const std::string& file, const YAML::Node& node) {
 absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
                             const std::string& context, const std::vector<std::string>& known) {
   const std::string name = key.Scalar();
-  std::string message =
-      absl::StrCat(YamlPlace(file, key), ": unknown key '", name, "' in ", context);
-  const auto nearest = std::min_element(
-      known.begin(), known.end(),
-      [&](const auto& a, const auto& b) { return EditDistance(name, a) < EditDistance(name, b); });
-  // A name that differs in more than half of its letters would only confuse.
-  if (nearest != known.end() && EditDistance(name, *nearest) <= (name.size() + 1) / 2) {
-    absl::StrAppend(&message, "; did you mean '", *nearest, "'?");
-  }
-  return absl::InvalidArgumentError(message);
+  return absl::InvalidArgumentError(absl::StrCat(YamlPlace(file, key), ": unknown key '", name,
+                                                 "' in ", context, DidYouMean(name, known)));
 }
 
 absl::Status YamlToProto(const std::string& file, const std::string& context,

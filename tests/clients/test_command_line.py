@@ -1,4 +1,4 @@
-"""`tessera inspect` and `tessera run`, and custom ops in each command, as one types them."""
+"""Help, `tessera inspect` and `tessera run`, and custom ops in each command, as one types them."""
 
 import base64
 import json
@@ -44,6 +44,14 @@ def done(*arguments):
 @pytest.mark.parametrize("command", [[], ["inspect"], ["run"]], ids=lambda c: "".join(c) or "all")
 def test_help_goes_to_standard_output(command):
     assert done(*command, "--help").startswith("usage: tessera")
+    assert done("help", *command) == done(*command, "--help")
+
+
+def test_help_knows_every_command():
+    commands = re.findall("^  ([a-z]+)  ", done("help"), re.MULTILINE)
+    assert commands[:3] == ["serve", "inspect", "run"]
+    for command in commands:
+        assert done("help", command).startswith(f"usage: tessera {command}")
 
 
 @pytest.mark.parametrize(
@@ -51,15 +59,17 @@ def test_help_goes_to_standard_output(command):
     [
         ([], ["usage: tessera COMMAND"]),
         (["dance"], ["unknown command 'dance'", "usage: tessera COMMAND"]),
-        (["inspect"], ["no path is given", "usage: tessera inspect"]),
+        (["inspct"], ["unknown command 'inspct'; did you mean 'inspect'?"]),
+        (["help", "dance"], ["unknown command 'dance'"]),
+        (["inspect"], ["PATH is missing", "usage: tessera inspect"]),
         (["inspect", "a", "b"], ["unknown argument 'b'", "usage: tessera inspect"]),
-        (["inspect", "a", "--opps"], ["unknown argument '--opps'"]),
-        (["run"], ["no directory is given", "usage: tessera run"]),
+        (["inspect", "a", "--opps"], ["unknown flag '--opps'; did you mean '--ops'?"]),
+        (["run"], ["DIR is missing", "usage: tessera run"]),
         (["run", "a", "b"], ["unknown argument 'b'"]),
-        (["run", "a", "--signature", "s"], ["unknown argument '--signature'"]),
-        (["run", "a", "--input"], ["--input lacks NAME=VALUE"]),
-        (["run", "a", "--input", "x"], ["input 'x' is not NAME=VALUE"]),
-        (["run", "a", "--input", "x=1", "--input=x=2"], ["input 'x' is given twice"]),
+        (["run", "a", "--input"], ["--input lacks its value"]),
+        (["run", VERSION, "--input", "x"], ["input 'x' is not NAME=VALUE"]),
+        (["run", VERSION, "--input", "x=1", "--input=x=2"], ["input 'x' is given twice"]),
+        (["run", VERSION, "--numerics=wild"], ["wild"]),
     ],
 )
 def test_wrong_arguments_are_named(arguments, words):
@@ -207,6 +217,7 @@ def test_run_prints_tensors_or_json():
     assert done("run", VERSION, "--input=x=[[1], [2]]") == "y: float[2,1] [[2.5] [3]]\n"
     assert json.loads(done("run", VERSION, "--input=x=5", "--json")) == {"outputs": 4.5}
     assert done("run", VERSION, "--input=x=NaN") == "y: float[] nan\n"
+    assert done("run", "--input", "x=1", "--json", VERSION) == '{\n    "outputs": 2.5\n}\n'
     assert done("run", VERSION, "--signature=regress_x2_to_y3", "--input=inputs=2").startswith(
         "outputs: float[] "
     )

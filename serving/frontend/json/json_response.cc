@@ -101,7 +101,9 @@ absl::Status WithType(DType dtype, F f) {
 
 bool IsBytes(const NamedOutput& output) { return absl::EndsWith(output.name, kBytesSuffix); }
 
-absl::Status WriteTensor(const Tensor& tensor, bool as_bytes, JsonWriter& json) {
+}  // namespace
+
+absl::Status WriteJsonTensor(const Tensor& tensor, bool as_bytes, JsonWriter& json) {
   if (tensor.num_elements() == 0) {
     // Without values every dtype has a JSON form.
     WriteValue<float>(nullptr, tensor.shape().dims(), as_bytes, json);
@@ -111,6 +113,8 @@ absl::Status WriteTensor(const Tensor& tensor, bool as_bytes, JsonWriter& json) 
     WriteValue(tensor.template data<T>(), tensor.shape().dims(), as_bytes, json);
   });
 }
+
+namespace {
 
 absl::StatusOr<int64_t> BatchSize(absl::Span<const NamedOutput> outputs) {
   for (const NamedOutput& output : outputs) {
@@ -143,7 +147,7 @@ absl::Status WriteRows(absl::Span<const NamedOutput> outputs, JsonWriter& json) 
       }));
     } else {
       for (int64_t i = 0; i < batch_size; ++i) {
-        RETURN_IF_ERROR(WriteTensor(tensor.SubSlice(i), IsBytes(outputs[0]), json));
+        RETURN_IF_ERROR(WriteJsonTensor(tensor.SubSlice(i), IsBytes(outputs[0]), json));
       }
     }
     json.set_arrays_on_one_line(false);
@@ -153,7 +157,7 @@ absl::Status WriteRows(absl::Span<const NamedOutput> outputs, JsonWriter& json) 
       for (const NamedOutput& output : outputs) {
         json.Key(output.name);
         json.set_arrays_on_one_line(true);
-        RETURN_IF_ERROR(WriteTensor(output.tensor.SubSlice(i), IsBytes(output), json));
+        RETURN_IF_ERROR(WriteJsonTensor(output.tensor.SubSlice(i), IsBytes(output), json));
         json.set_arrays_on_one_line(false);
       }
       json.EndObject();
@@ -168,12 +172,12 @@ absl::Status WriteColumns(absl::Span<const NamedOutput> outputs, JsonWriter& jso
   json.StartObject();
   json.Key("outputs");
   if (outputs.size() == 1) {
-    RETURN_IF_ERROR(WriteTensor(outputs[0].tensor, IsBytes(outputs[0]), json));
+    RETURN_IF_ERROR(WriteJsonTensor(outputs[0].tensor, IsBytes(outputs[0]), json));
   } else {
     json.StartObject();
     for (const NamedOutput& output : outputs) {
       json.Key(output.name);
-      RETURN_IF_ERROR(WriteTensor(output.tensor, IsBytes(output), json));
+      RETURN_IF_ERROR(WriteJsonTensor(output.tensor, IsBytes(output), json));
     }
     json.EndObject();
   }

@@ -7,11 +7,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "serving/frontend/json/json_predict_request.h"
+#include "serving/frontend/json/json_writer.h"
 #include "serving/servables/inference_request.h"
 
 namespace tessera::serving {
 
-// All of these append to *out, which is unspecified if they fail.
+// These append to *out, which is unspecified if they fail.
 
 // In rows, {"predictions": [...]}, element i belongs to instance i; if there are several outputs,
 // it is an object of them by name. In columns, {"outputs": ...} is the tensor, or an object of
@@ -26,6 +27,10 @@ absl::Status AppendPredictResponse(PredictLayout layout, absl::Span<const NamedO
 absl::Status AppendClassifyResponse(const ClassifyResult& result, std::string* out);
 // Writes {"results": [value, ...]}. Errors: INVALID_ARGUMENT without examples.
 absl::Status AppendRegressResponse(const RegressResult& result, std::string* out);
+
+// Writes a tensor as nested arrays. Strings are JSON strings, or {"b64": "..."} if they are bytes.
+// Errors: INVALID_ARGUMENT for an element type that has no JSON form.
+absl::Status WriteJsonTensor(const Tensor& tensor, bool as_bytes, JsonWriter& json);
 
 // Returns {"error": "message"}.
 std::string JsonErrorBody(absl::string_view message);

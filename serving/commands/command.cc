@@ -1,0 +1,107 @@
+#include "serving/commands/command.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "serving/commands/command_help.h"
+#include "serving/server/nearest_name.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr absl::string_view kUsagePayload = "tessera/usage";
+
+// Checks the number of arguments, and those that are choices.
+absl::Status CheckArguments(const Command& command, absl::Span<const std::string> arguments) {
+  size_t next = 0;
+  for (const ArgumentPattern& pattern : ArgumentPatterns(command)) {
+    if (next == arguments.size()) {
+      if (pattern.is_optional) break;
+      return UsageError(absl::StrCat(pattern.name, " is missing"));
+    }
+    const std::string& argument = arguments[next];
+    const auto& choices = pattern.choices;
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), argument) == choices.end()) {
+      return UsageError(absl::StrCat("'", argument, "' is none of ", absl::StrJoin(choices, ", "),
+                                     DidYouMean(argument, choices)));
+    }
+    next = pattern.is_repeated ? arguments.size() : next + 1;
+  }
+  if (next == arguments.size()) return absl::OkStatus();
+  return UsageError(absl::StrCat("unknown argument '", arguments[next], "'"));
+}
+
+absl::Status UnknownFlag(const Command& command, absl::string_view arg) {
+  std::vector<std::string> known = {"--help"};
+  for (const std::string& name : command.flags.names()) known.push_back("--" + name);
+  const std::string name(arg.substr(0, arg.find('=')));
+  return UsageError(absl::StrCat("unknown flag '", arg, "'", DidYouMean(name, known)));
+}
+
+// Sets the flags and returns what remains.
+absl::Status SetFlags(Command& command, absl::Span<const std::string> args,
+                      std::vector<std::string>* arguments) {
+  command.flags.AllowSeparateValues();
+  if (absl::Status status = command.flags.Parse(args); !status.ok()) {
+    return absl::IsCancelled(status) ? status : UsageError(status.message());
+  }
+  for (auto it = command.flags.unknown().begin(); it != command.flags.unknown().end(); ++it) {
+    if (*it == "--") {
+      arguments->insert(arguments->end(), it + 1, command.flags.unknown().end());
+      break;
+    }
+    if (absl::StartsWith(*it, "--")) return UnknownFlag(command, *it);
+    arguments->push_back(*it);
+  }
+  return CheckArguments(command, *arguments);
+}
+
+}  // namespace
+
+std::vector<ArgumentPattern> ArgumentPatterns(const Command& command) {
+  std::vector<ArgumentPattern> patterns;
+  for (absl::string_view word : absl::StrSplit(command.arguments, ' ', absl::SkipEmpty())) {
+    ArgumentPattern pattern;
+    pattern.is_repeated = absl::ConsumeSuffix(&word, "...");
+    pattern.is_optional = absl::ConsumePrefix(&word, "[") && absl::ConsumeSuffix(&word, "]");
+    pattern.name = std::string(word);
+    if (!word.empty() && absl::ascii_islower(word[0])) pattern.choices = absl::StrSplit(word, '|');
+    patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
+absl::Status UsageError(absl::string_view message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kUsagePayload, absl::Cord());
+  return status;
+}
+
+int ExecuteCommand(Command& command, absl::Span<const std::string> args) {
+  if (command.main) return command.main(absl::StrCat("tessera ", command.name), args);
+  std::vector<std::string> arguments;
+  absl::Status status = SetFlags(command, args, &arguments);
+  if (absl::IsCancelled(status)) {
+    std::fputs(CommandHelp(command).c_str(), stdout);
+    return 0;
+  }
+  if (status.ok()) status = command.run(arguments);
+  if (status.ok()) return 0;
+  std::fflush(stdout);
+  if (!status.GetPayload(kUsagePayload)) {
+    std::fprintf(stderr, "tessera %s: %s\n", command.name.c_str(), status.ToString().c_str());
+    return 1;
+  }
+  std::fprintf(stderr, "tessera %s: %s\n%s`tessera %s --help` tells more.\n", command.name.c_str(),
+               std::string(status.message()).c_str(), CommandUsage(command).c_str(),
+               command.name.c_str());
+  return 2;
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,66 @@
+#include "serving/commands/local_model.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "runtime/base/status.h"
+#include "runtime/host/host.h"
+#include "runtime/session/numerics_name.h"
+#include "runtime/session/saved_model.h"
+#include "serving/commands/command.h"
+#include "serving/servables/saved_model/serving_session.h"
+#include "serving/server/op_libraries.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"  // SavedModelBundle owns one
+
+namespace tessera::serving {
+namespace {
+
+absl::StatusOr<SignatureInputs> InputsOf(const SavedModelBundle& bundle, const std::string& name) {
+  auto it = bundle.signatures.find(name);
+  if (it == bundle.signatures.end()) {
+    std::vector<std::string> names;
+    for (const auto& [there, signature] : bundle.signatures) names.push_back(there);
+    return absl::NotFoundError(absl::StrCat("the model has no signature '", name,
+                                            "' (there are: ", absl::StrJoin(names, ", "), ")"));
+  }
+  SignatureInputs result{.signature_name = name};
+  for (const auto& [alias, tensor] : it->second.inputs) {
+    result.inputs[alias] = {.dtype = tensor.dtype, .shape = tensor.shape};
+  }
+  for (const auto& [alias, value] : it->second.defaults) result.optional.push_back(alias);
+  return result;
+}
+
+}  // namespace
+
+void LocalModelFlags::AddTo(FlagParser* flags) {
+  flags->Add("tags", &tags, "comma-separated tags of the meta graph to load", "A,B");
+  flags->Add("numerics", &numerics,
+             "strict: a row of a product has the same bits whatever its batch; fast: it need not",
+             "fast|strict");
+  flags->Add("op_library", &op_library,
+             "comma-separated shared libraries with custom ops to load first", "FILE");
+}
+
+absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
+                                          const std::string& signature_name,
+                                          const LocalModelFlags& flags) {
+  SessionOptions session = ServingSessionOptions();
+  const absl::StatusOr<Numerics> numerics = ParseNumerics(flags.numerics);
+  if (!numerics.ok()) return UsageError(numerics.status().message());
+  session.numerics = *numerics;
+  RETURN_IF_ERROR(LoadOpLibraries(flags.op_library).status());
+  session.host = std::make_shared<Host>(Host::Options{});
+  const std::set<std::string> tags = absl::StrSplit(flags.tags, ',', absl::SkipEmpty());
+  ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(directory, tags, session));
+  LocalModel model;
+  ASSIGN_OR_RETURN(model.signature, InputsOf(bundle, signature_name));
+  ASSIGN_OR_RETURN(model.servable, SavedModelServable::Create(std::move(bundle), {}));
+  return model;
+}
+
+}  // namespace tessera::serving

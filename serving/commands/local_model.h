@@ -1,0 +1,37 @@
+// A SavedModel that a command runs by itself, without a server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "serving/commands/signature_inputs.h"
+#include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/server/flag_parser.h"
+
+namespace tessera::serving {
+
+// The flags that say how a model is loaded.
+struct LocalModelFlags {
+  std::string tags = "serve";
+  std::string numerics = "fast";
+  std::string op_library;
+
+  // The flags write into this object, which must outlive the parser.
+  void AddTo(FlagParser* flags);
+};
+
+// A loaded model, and what its signature takes.
+struct LocalModel {
+  std::unique_ptr<SavedModelServable> servable;
+  SignatureInputs signature;
+};
+
+// Loads the SavedModel in `directory` as a server does.
+// Errors: UsageError() for an unknown mode of numerics; NOT_FOUND if there is no such signature;
+// those of LoadSavedModel().
+absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
+                                          const std::string& signature_name,
+                                          const LocalModelFlags& flags);
+
+}  // namespace tessera::serving
