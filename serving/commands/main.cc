@@ -9,6 +9,7 @@
 #include "serving/commands/command.h"
 #include "serving/commands/command_help.h"
 #include "serving/commands/completion_command.h"
+#include "serving/commands/entrypoint_command.h"
 #include "serving/commands/health_command.h"
 #include "serving/commands/inspect_command.h"
 #include "serving/commands/man_command.h"
@@ -47,6 +48,7 @@ int Main(int argc, char** argv) {
   const std::string program = argc > 0 ? argv[0] : "tessera";
   std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   if (BaseName(program) == "tensorflow_model_server") return ServeCommand().main(program, args);
+  if (BaseName(program) == kEntrypointName) return EntrypointCommand(args);
   std::vector<Command> commands = Commands();
   if (args.empty()) {
     std::fputs(ProgramHelp(commands).c_str(), stderr);

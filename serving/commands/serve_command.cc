@@ -181,6 +181,11 @@ int Main(ServerOptions& options, const std::string& program, absl::Span<const st
 
 }  // namespace
 
+int ServeCommand(const std::string& program, absl::Span<const std::string> args,
+                 ServerOptions defaults) {
+  return Main(defaults, program, args);
+}
+
 Command ServeCommand() {
   auto options = std::make_shared<ServerOptions>();
   Command command{

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from google.protobuf import text_format
 from tensorflow.core.example import example_pb2
-from tensorflow.core.framework import graph_pb2
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2
 
 from clients.client import Client, array, fill_example, predict_request
 from clients.conftest import DIGITS, HALF_PLUS_TWO
-from clients.server import DATA, REPOSITORY, Model, Server, StartError, binary
+from clients.custom_op import build_library, save_zero_out_model
+from clients.server import DATA, Model, Server, StartError, binary
 
 VERSION = HALF_PLUS_TWO / "00000123"
 MODELS = DATA / "models"
@@ -336,37 +336,13 @@ def test_run_refuses_files_of_another_type(tmp_path):
 
 @pytest.fixture(scope="module", name="op_library")
 def _op_library(tmp_path_factory):
-    """The example of docs/custom-ops.md, built by the command that stands there."""
-    library = tmp_path_factory.mktemp("custom_op") / "libzero_out.so"
-    guide = (REPOSITORY / "docs" / "custom-ops.md").read_text(encoding="utf-8")
-    command = next(line for line in guide.splitlines() if line.startswith("g++ "))
-    assert "/tmp/libzero_out.so" in command
-    subprocess.run(
-        command.replace("/tmp/libzero_out.so", str(library)), shell=True, check=True, cwd=REPOSITORY
-    )
-    return library
+    return build_library(tmp_path_factory.mktemp("custom_op"))
 
 
 @pytest.fixture(name="zero_out_model")
 def _zero_out_model(tmp_path):
-    """A folder of versions whose version 1 is y = ZeroOut(x)."""
-    graph = graph_pb2.GraphDef()
-    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
-    graph.node.add(name="zero_out", op="ZeroOut", input=["x"])
-    saved_model = saved_model_pb2.SavedModel(saved_model_schema_version=1)
-    meta_graph = saved_model.meta_graphs.add(graph_def=graph)
-    meta_graph.meta_info_def.tags.append("serve")
-    signature = meta_graph.signature_def["serving_default"]
-    signature.method_name = "tensorflow/serving/predict"
-    signature.inputs["x"].MergeFrom(tensor_info("x:0"))
-    signature.outputs["y"].MergeFrom(tensor_info("zero_out:0"))
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1" / "saved_model.pb").write_bytes(saved_model.SerializeToString())
+    save_zero_out_model(tmp_path)
     return tmp_path
-
-
-def tensor_info(name):
-    return meta_graph_pb2.TensorInfo(name=name, dtype=1)
 
 
 def test_inspect_names_ops_that_a_library_must_bring(zero_out_model, op_library):
