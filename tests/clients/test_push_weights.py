@@ -165,6 +165,11 @@ def ask(client, model="m", **spec):
     return array(output)
 
 
+def renaming_server(models):
+    """A server for versions that are complete once they are renamed: it need not let them settle."""
+    return Server("--version_settle_seconds=0", models=models)
+
+
 def look(client, models):
     """Makes the server look for versions at once."""
     request = model_management_pb2.ReloadConfigRequest()
@@ -187,7 +192,7 @@ def _pushes(tmp_path_factory):
 
 def test_pushed_weights_answer_as_in_tensorflow(pushes):
     models = [Model(name, folder) for name, (folder, _) in pushes.items()]
-    with Server(models=models) as server, Client(server) as client:
+    with renaming_server(models) as server, Client(server) as client:
         before = {name: ask(client, name) for name in pushes}
         for folder, _ in pushes.values():
             (folder / "2.tmp").rename(folder / "2")
@@ -200,7 +205,7 @@ def test_pushed_weights_answer_as_in_tensorflow(pushes):
         assert status == 200 and b'"serving_default"' in body
         assert server.stop() == 0, server.log()
     # After a restart the weights find their graph again.
-    with Server(models=models) as server, Client(server) as client:
+    with renaming_server(models) as server, Client(server) as client:
         for name, (_, expected) in pushes.items():
             assert client.version_states(name)[2][0] == "AVAILABLE", name
             np.testing.assert_allclose(ask(client, name), expected, 1e-4, 1e-5, err_msg=name)
@@ -260,12 +265,14 @@ BAD_PUSHES = [
 def test_weights_that_do_not_fit_leave_the_live_version(tmp_path):
     base = tmp_path / "m"
     live = save_net(base / "1", 1).answer()
-    with Server(models=[Model("m", base)]) as server, Client(server) as client:
+    models = [Model("m", base)]
+    with renaming_server(models) as server, Client(server) as client:
         for version, make in enumerate(BAD_PUSHES, start=2):
             folder = base / f"{version}.tmp"
             folder.mkdir()
             code, parts = make(folder)
             folder.rename(base / str(version))
+            look(client, models)
             got, message = wait_for_state(client, "m", version, "END")
             assert got == code, f"{make.__name__}: {message}"
             for part in [*parts, str(base / str(version))]:
@@ -346,7 +353,7 @@ def test_fifty_pushes_leave_nothing_behind(tmp_path):
     function = tf.function(lambda x: {"y": x * tf.reduce_mean(module.w)}, input_signature=[spec])
     tf.saved_model.save(module, str(base / "1"), signatures=function)
     models = [Model("m", base)]
-    with Server(models=models) as server, Client(server) as client:
+    with renaming_server(models) as server, Client(server) as client:
         status = pathlib.Path("/proc") / str(server.process.pid) / "status"
 
         def anonymous_mebibytes():
