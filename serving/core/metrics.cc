@@ -198,6 +198,8 @@ struct MetricsRegistry::Family {
                std::unique_ptr<PassingHistogramFamily>, Collections>
       kind;
 
+  // Returns the samples of a family that Collect() added.
+  std::vector<Sample> Collected() const;
   prometheus::MetricFamily Shown(const std::vector<Sample>& samples) const;
 };
 
@@ -283,6 +285,16 @@ MetricsRegistry::Collection::~Collection() {
                 [this](const auto& entry) { return entry.first == this; });
 }
 
+std::vector<MetricSample> MetricsRegistry::Family::Collected() const {
+  std::vector<Sample> samples;
+  if (const auto* collections = std::get_if<Collections>(&kind)) {
+    for (const auto& [owner, collect] : *collections) {
+      for (Sample& sample : collect()) samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
 prometheus::MetricFamily MetricsRegistry::Family::Shown(const std::vector<Sample>& samples) const {
   prometheus::MetricFamily shown{PrintedName(name), "", type, {}};
   for (const Sample& sample : samples) {
@@ -330,15 +342,15 @@ std::string MetricsRegistry::RenderMetrics() {
       AppendFamily(found->second, family->labels, &page);
       continue;
     }
-    std::vector<Sample> samples;
-    if (const auto* collections = std::get_if<Collections>(&family->kind)) {
-      for (const auto& [owner, collect] : *collections) {
-        for (Sample& sample : collect()) samples.push_back(std::move(sample));
-      }
-    }
-    AppendFamily(family->Shown(samples), family->labels, &page);
+    AppendFamily(family->Shown(family->Collected()), family->labels, &page);
   }
   return page;
+}
+
+std::vector<MetricSample> MetricsRegistry::Collected(absl::string_view name) {
+  absl::MutexLock lock(&mu_);
+  const auto family = families_.find(PrintedName(name));
+  return family == families_.end() ? std::vector<MetricSample>() : family->second->Collected();
 }
 
 std::optional<int64_t> MetricsRegistry::FirstValue(absl::string_view name) {

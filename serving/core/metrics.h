@@ -194,6 +194,10 @@ class MetricsRegistry {
   // its samples, ordered by label values. Families are in byte order of their printed names.
   std::string RenderMetrics();
 
+  // Returns the samples now of a metric that was added by Collect(); none if there is no such
+  // metric.
+  std::vector<Sample> Collected(absl::string_view name);
+
   // Returns the value of the first cell of the counter or gauge that was added under `name`;
   // nullopt if there is none. HandleReloadConfigRequest reports differences of these.
   std::optional<int64_t> FirstValue(absl::string_view name);

@@ -221,6 +221,9 @@ TEST(MetricsTest, CollectedSamplesOfSeveralOwnersShareOneFamily) {
             ":t_bucket{le=\"+Inf\"} 2\n"
             ":t_sum{} 3.5\n"
             ":t_count{} 2\n");
+  ASSERT_EQ(registry.Collected("/s").size(), 3);
+  EXPECT_EQ(registry.Collected("/s")[2].value, -1);
+  EXPECT_TRUE(registry.Collected("/unknown").empty());
   seconds.reset();
   histogram.reset();
   EXPECT_EQ(registry.RenderMetrics(),
