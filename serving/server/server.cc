@@ -15,6 +15,7 @@
 #include "serving/core/process_metrics.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
 #include "serving/servables/servable.h"
+#include "serving/server/effective_config.h"
 #include "serving/server/op_libraries.h"
 #include "serving/server/version.h"
 #include "serving/sources/model_config.h"
@@ -38,6 +39,11 @@ void TrimMemory() {
 // not be available.
 bool WasApplied(const absl::Status& status) {
   return status.ok() || absl::IsUnknown(status) || absl::IsDeadlineExceeded(status);
+}
+
+// Whether the dashboard is served on some address.
+bool HasDashboard(const ServerOptions& options) {
+  return options.admin_port != 0 || options.enable_dashboard;
 }
 
 }  // namespace
@@ -74,6 +80,7 @@ absl::Status Server::Start() {
   ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
   MakeModels();
+  MakeDashboard();
   RETURN_IF_ERROR(StartAdmin());  // shows how models load, too
   RETURN_IF_ERROR(models_->ApplyConfig(settings_.models));
   if (settings_.load_priority != ThreadPriority::kNormal) models_->StartYielding();
@@ -122,6 +129,9 @@ void Server::MakeModels() {
   models.manager.load_cores = host_->background_cores();
   if (settings_.load_priority != ThreadPriority::kNormal) models.manager.pacer = &host_->pacer();
   models.manager.trim_memory = TrimMemory;
+  if (HasDashboard(options_)) {
+    models.manager.report_load = [this](const LoadReport& report) { history_.Add(report); };
+  }
   models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
                    .settle_time = absl::Seconds(options_.version_settle_seconds),
                    .marker_file = options_.version_marker_file};
@@ -158,6 +168,28 @@ void Server::MakeModels() {
   if (stopped_.HasBeenNotified()) models_->Stop();
 }
 
+void Server::MakeDashboard() {
+  if (!HasDashboard(options_)) return;
+  Dashboard::Options dashboard;
+  dashboard.sources = {.server_version = kVersion,
+                       .started = absl::Now(),
+                       .memory_limit = settings_.memory_limit,
+                       .models = models_.get(),
+                       .history = &history_,
+                       .metrics = &metrics_};
+  if (!settings_.rollouts.empty()) dashboard.sources.rollouts = rollouts_.get();
+  dashboard.config = [this] {
+    RolloutConfigs rollouts;
+    for (const RolloutStatus& status : rollouts_->Statuses()) {
+      rollouts[status.model()] = status.config();
+    }
+    return EffectiveConfig(options_, models_->config(), rollouts);
+  };
+  dashboard.rest.timeout = absl::Milliseconds(options_.rest_api_timeout_in_ms);
+  dashboard_ =
+      std::make_unique<Dashboard>(std::move(dashboard), models_.get(), &history_, handler_.get());
+}
+
 absl::Status Server::StartAdmin() {
   if (options_.admin_port == 0) return absl::OkStatus();
   AdminServer::Options admin;
@@ -165,6 +197,7 @@ absl::Status Server::StartAdmin() {
   admin.address = options_.admin_address;
   admin.token_file = options_.admin_token_file;
   if (!settings_.rollouts.empty()) admin.rollouts = rollouts_.get();
+  admin.routes = dashboard_->AdminRoutes();
   ASSIGN_OR_RETURN(admin_, AdminServer::Start(std::move(admin)));
   LOG(INFO) << "serving the admin address on " << options_.admin_address << " port "
             << admin_->port();
@@ -202,6 +235,7 @@ void Server::StartRest() {
     const std::string& path = settings_.monitoring->prometheus_config().path();
     rest.api.monitoring_path = path.empty() ? "/monitoring/prometheus/metrics" : path;
   }
+  if (options_.enable_dashboard) rest.api.pages = dashboard_->ReadOnlyRoutes();
   auto started = RestServer::Start(rest, handler_.get());
   if (!started.ok()) {
     LOG(ERROR) << "REST is not served: " << started.status().message();
@@ -282,7 +316,8 @@ void Server::Shutdown(absl::Duration grace) {
   });
   if (grpc_ != nullptr) grpc_->Shutdown(deadline);
   rest.join();
-  // Last, so that it shows how the server drains.
+  // Last, so that it shows how the server drains. What its form asks counts as a request.
+  if (dashboard_ != nullptr) dashboard_->Cancel();
   if (admin_ != nullptr) admin_->Shutdown(std::max(deadline, absl::Now() + kAdminGrace));
   if (reloader_.joinable()) reloader_.join();
 }

@@ -14,6 +14,8 @@
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/admin/admin_server.h"
+#include "serving/frontend/dashboard/dashboard.h"
+#include "serving/frontend/dashboard/version_history.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
@@ -76,6 +78,7 @@ class Server {
 
  private:
   void MakeModels();
+  void MakeDashboard();
   absl::Status StartAdmin();
   absl::Status StartGrpc();
   void StartRest();
@@ -98,10 +101,12 @@ class Server {
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;
+  VersionHistory history_;  // kept where the dashboard is served
   std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<Mirror> mirror_;  // null without rollouts
   std::unique_ptr<RequestHandler> handler_;
+  std::unique_ptr<Dashboard> dashboard_;  // null where it is not served
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<AdminServer> admin_;

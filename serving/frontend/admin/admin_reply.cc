@@ -31,4 +31,10 @@ HttpReply ErrorReply(const absl::Status& status) {
   return reply;
 }
 
+void AddBrowserHeaders(HttpReply* reply) {
+  reply->headers.insert(reply->headers.end(), {{"Cache-Control", "no-store"},
+                                               {"X-Content-Type-Options", "nosniff"},
+                                               {"X-Frame-Options", "DENY"}});
+}
+
 }  // namespace tessera::serving

@@ -15,4 +15,8 @@ HttpReply JsonReply(const google::protobuf::Message& message);
 // UNAUTHENTICATED tells in WWW-Authenticate what to send.
 HttpReply ErrorReply(const absl::Status& status);
 
+// Adds headers by which a browser does not keep the reply, which may be secret, does not guess its
+// type, and does not show a page with buttons inside one of another site.
+void AddBrowserHeaders(HttpReply* reply);
+
 }  // namespace tessera::serving

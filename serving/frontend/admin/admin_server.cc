@@ -95,11 +95,7 @@ class AdminServer::Impl {
  private:
   HttpReply Answer(const HttpRequest& request) const {
     HttpReply reply = AnswerByRoute(request);
-    // A browser must not keep what is secret, guess what a reply is, or show a page with buttons
-    // inside one of another site.
-    reply.headers.insert(reply.headers.end(), {{"Cache-Control", "no-store"},
-                                               {"X-Content-Type-Options", "nosniff"},
-                                               {"X-Frame-Options", "DENY"}});
+    AddBrowserHeaders(&reply);
     return reply;
   }
 

@@ -109,7 +109,11 @@ void RestApi::Handle(HttpRequest request, HttpResponder respond) {
     return respond(handler_->IsReady() ? TextReply(200, "ok\n")
                                        : TextReply(503, "models are not available yet\n"));
   }
-  respond(HttpStatusPage(404));
+  const HttpRoutes::Match page = pages_.Find(request.method, without_query);
+  if (page.route == nullptr) return respond(HttpStatusPage(404));
+  pool_->Schedule([page = page.route, request = std::move(request), respond = std::move(respond)] {
+    respond(page->handler(request));
+  });
 }
 
 HttpReply RestApi::AnswerMonitoring(absl::string_view path) const {

@@ -4,12 +4,14 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/frontend/http/http_message.h"
+#include "serving/frontend/http/http_routes.h"
 #include "serving/frontend/request_handler.h"
 
 namespace tessera::serving {
@@ -19,6 +21,7 @@ namespace tessera::serving {
 //   GET  /livez        200 while the process can answer at all
 //   GET  /readyz       200 if every configured model has a version available, else 503
 //   any  the path of the metrics, if there is one
+//   further pages, see Options::pages
 // Everything else is 404. Replies below /v1/ are JSON, errors {"error": "..."} with the status of
 // their code. Each request below /v1/ is counted in the handler's metrics.
 //
@@ -42,11 +45,13 @@ class RestApi {
     bool enable_cors = false;
     // Path of the metrics, which takes precedence over all other paths. Empty: none.
     std::string monitoring_path;
+    // Further pages, whoever asks for them. What their handlers use must outlive the server.
+    std::vector<HttpRoute> pages;
   };
 
   // Both must outlive the API.
   RestApi(const Options& options, RequestHandler* handler, ElasticPool* pool)
-      : options_(options), handler_(handler), pool_(pool) {}
+      : options_(options), pages_(options.pages), handler_(handler), pool_(pool) {}
 
   void Handle(HttpRequest request, HttpResponder respond);
   // Makes all runs, present and future, fail with CANCELLED.
@@ -72,6 +77,7 @@ class RestApi {
   void Reply(Call& call, const absl::Status& status, std::string body) const;
 
   const Options options_;
+  const HttpRoutes pages_;
   RequestHandler* const handler_;
   ElasticPool* const pool_;
   // Each serves some of the threads, so that runs do not contend for one lock.
