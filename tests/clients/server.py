@@ -155,9 +155,11 @@ class Server:
         self.process.kill()
         self.exit_code = self.process.wait()
 
-    def http(self, method, path, body=None, headers=None, timeout=60):
-        """One REST request on a connection of its own: (status, headers, body)."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.rest_port, timeout=timeout)
+    def http(self, method, path, body=None, headers=None, timeout=60, port=None):
+        """One request on a connection of its own, to REST by default: (status, headers, body)."""
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", port or self.rest_port, timeout=timeout
+        )
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()
