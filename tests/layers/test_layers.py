@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # From the bottom to the top. A folder belongs to the longest entry that it starts with.
 LAYERS = (
     "runtime/base",
+    "runtime/profile",
     "runtime/host",
     "runtime/tensor",
     "runtime/framework",
