@@ -1,11 +1,10 @@
 #include "serving/frontend/wire/wire_predict_request.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 
 namespace tessera::serving {
@@ -32,20 +31,8 @@ bool ReadMessageOf(WireReader& in, int depth) {
 }  // namespace
 
 absl::Status WirePredictRequest::Read(const grpc::ByteBuffer& message) {
-  grpc::Slice slice;
-  if (message.TrySingleSlice(&slice).ok()) {
-    slices_.push_back(std::move(slice));
-  } else {
-    std::vector<grpc::Slice> slices;
-    if (message.Valid() && !message.Dump(&slices).ok()) {
-      return absl::InternalError("the request's bytes could not be read");
-    }
-    slices_.assign(std::make_move_iterator(slices.begin()), std::make_move_iterator(slices.end()));
-  }
-  for (const grpc::Slice& part : slices_) {
-    chunks_.emplace_back(reinterpret_cast<const char*>(part.begin()), part.size());
-  }
-  const WireReader in(chunks_);
+  RETURN_IF_ERROR(message_.Hold(message));
+  const WireReader in = message_.reader();
   size_bytes_ = in.size();
   if (!ReadRequest(in)) {
     return absl::InternalError("the request is not a tensorflow.serving.PredictRequest");
@@ -181,20 +168,9 @@ size_t WirePredictRequest::PositionOf(absl::string_view name) {
   return count;
 }
 
-std::shared_ptr<const void> WirePredictRequest::Keep(const char* address) const {
-  const std::less<const char*> before;
-  for (size_t i = 0; i < chunks_.size(); ++i) {
-    const absl::string_view chunk = chunks_[i];
-    if (!before(address, chunk.data()) && before(address, chunk.data() + chunk.size())) {
-      return std::make_shared<grpc::Slice>(slices_[i]);
-    }
-  }
-  return nullptr;
-}
-
 absl::StatusOr<Tensor> WirePredictRequest::DecodeInput(size_t i) const {
-  absl::StatusOr<Tensor> tensor =
-      tensors_[i].Decode(max_tensor_bytes_, [this](const char* address) { return Keep(address); });
+  absl::StatusOr<Tensor> tensor = tensors_[i].Decode(
+      max_tensor_bytes_, [this](const char* address) { return message_.Keep(address); });
   if (!tensor.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("tensor parsing error: ", names_[i], ": ", tensor.status().message()));

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/slice.h>
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/tensor/tensor_proto.h"
+#include "serving/frontend/wire/wire_message.h"
 #include "serving/frontend/wire/wire_reader.h"
 #include "serving/frontend/wire/wire_tensor.h"
 #include "serving/servables/inference_request.h"
@@ -63,13 +62,11 @@ class WirePredictRequest {
   bool ReadText(WireReader& in, absl::string_view* text);
   // Returns the position of the input of this name, which is added if there is none.
   size_t PositionOf(absl::string_view name);
-  std::shared_ptr<const void> Keep(const char* address) const;
 
   const int64_t max_tensor_bytes_;
   size_t size_bytes_ = 0;
-  absl::InlinedVector<grpc::Slice, 1> slices_;
-  absl::InlinedVector<absl::string_view, 1> chunks_;  // the contents of slices_
-  std::deque<std::string> texts_;                     // strings that lie in several slices
+  WireMessage message_;
+  std::deque<std::string> texts_;  // strings that lie in several slices
   bool has_model_spec_ = false;
   ModelSpec model_spec_;
   absl::InlinedVector<absl::string_view, 8> names_;

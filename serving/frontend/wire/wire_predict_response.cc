@@ -1,21 +1,18 @@
 #include "serving/frontend/wire/wire_predict_response.h"
 
-#include <grpcpp/support/slice.h>
-
 #include <limits>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "serving/frontend/wire/wire_content.h"
+#include "serving/frontend/wire/wire_slices.h"
 #include "serving/frontend/wire/wire_tensor_writer.h"
 #include "serving/frontend/wire/wire_write.h"
 
 namespace tessera::serving {
 namespace {
-
-// A copy of fewer bytes costs less than a slice of its own.
-constexpr size_t kMinShared = 4096;
 
 // The field numbers of PredictResponse, of the entries of its map, and of ModelSpec.
 constexpr uint32_t kOutputs = 1, kModelSpec = 2;
@@ -38,15 +35,8 @@ struct Output {
   uint64_t entry_size() const {
     return BytesFieldSize(kKey, name.size()) + BytesFieldSize(kValue, tensor.size());
   }
-  bool is_shared() const { return tensor.has_own_bytes() && tensor.values_size() >= kMinShared; }
+  bool is_shared() const { return tensor.has_own_bytes() && tensor.values_size() >= kMinSharedBytes; }
 };
-
-grpc::Slice Share(const Tensor& tensor) {
-  auto* holder = new Tensor(tensor);
-  return grpc::Slice(
-      holder->mutable_raw(), holder->size_bytes(),
-      [](void* held) { delete static_cast<Tensor*>(held); }, holder);
-}
 
 }  // namespace
 
@@ -72,24 +62,18 @@ absl::StatusOr<grpc::ByteBuffer> EncodePredictResponse(absl::string_view model_n
         absl::StrCat("the outputs take ", total, " bytes, more than a gRPC message can have"));
   }
 
-  // One slice holds all that is written here. It is cut where shared slices come in between.
-  const grpc::Slice written(total - shared);
-  char* const begin = reinterpret_cast<char*>(const_cast<uint8_t*>(written.begin()));
-  char* out = begin;
-  const char* cut = begin;
-  absl::InlinedVector<grpc::Slice, 4> slices;
+  SliceWriter slices(total - shared);
+  char* out = slices.begin();
   for (const Output& output : outputs) {
     out = WriteBytesHead(kOutputs, output.entry_size(), out);
     out = WriteBytesField(kKey, output.name, out);
     out = WriteBytesHead(kValue, output.tensor.size(), out);
     out = output.tensor.WriteHead(out);
-    if (!output.is_shared()) {
+    if (output.is_shared()) {
+      slices.Share(out, output.tensor.tensor());
+    } else {
       out = output.tensor.WriteValues(out);
-      continue;
     }
-    slices.push_back(written.sub(cut - begin, out - begin));
-    slices.push_back(Share(output.tensor.tensor()));
-    cut = out;
   }
   out = WriteBytesHead(kModelSpec, spec_size, out);
   if (!model_name.empty()) out = WriteBytesField(kName, model_name, out);
@@ -101,8 +85,7 @@ absl::StatusOr<grpc::ByteBuffer> EncodePredictResponse(absl::string_view model_n
   if (!result.signature_name.empty()) {
     out = WriteBytesField(kSignatureName, result.signature_name, out);
   }
-  slices.push_back(slices.empty() ? written : written.sub(cut - begin, out - begin));
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  return slices.Finish(out);
 }
 
 }  // namespace tessera::serving

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/base/status.h"
-#include "runtime/tensor/raw_elements.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "serving/frontend/wire/wire_tensor_field.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -16,27 +15,10 @@ namespace {
 
 using Kind = WireTensorField::Kind;
 
-// A copy of fewer bytes costs less than keeping the message alive.
-constexpr size_t kMinShared = 4096;
-
 constexpr uint32_t kDimField = 2;
 constexpr uint32_t kUnknownRankField = 3;
 constexpr uint32_t kDimSizeField = 1;
 constexpr uint32_t kDimNameField = 2;
-
-bool MaySharePiece(DType dtype, absl::string_view piece) {
-  const size_t alignment = std::min<size_t>(DTypeSize(dtype), 16);
-  return piece.size() >= kMinShared && reinterpret_cast<uintptr_t>(piece.data()) % alignment == 0 &&
-         AreElements(dtype, piece);
-}
-
-Tensor SharePiece(DType dtype, const Shape& shape, absl::string_view piece,
-                  WireTensor::KeepAlive keep) {
-  // Not writable, because others may hold the message as well.
-  return Tensor::View(dtype, shape,
-                      WrapBuffer(keep(piece.data()), const_cast<char*>(piece.data()), piece.size(),
-                                 /*writable=*/false));
-}
 
 // Fills the tensor after its first `filled` bytes with copies of the last element, or with zeros if
 // there is none.
@@ -198,7 +180,7 @@ absl::StatusOr<Tensor> WireTensor::Decode(int64_t max_bytes, KeepAlive keep) con
   if (!HasUsualLayout(max_bytes, &num_elements)) return DecodeMessage(max_bytes);
   const Shape shape{absl::Span<const int64_t>(dims_)};
   if (num_elements == 0) return Tensor::Allocate(dtype(), shape);
-  if (!content_.AtEnd()) return DecodeContent(shape, keep);
+  if (!content_.AtEnd()) return TensorFromContent(dtype(), shape, content_, keep);
   const Kind kind = WireTensorFieldOf(dtype()).kind;
   if (kind == Kind::kFixed32 || kind == Kind::kFixed64) return DecodeFixed(shape, keep);
   if (kind == Kind::kString) return DecodeStrings(shape, max_bytes);
@@ -215,21 +197,6 @@ absl::StatusOr<Tensor> WireTensor::DecodeMessage(int64_t max_bytes) const {
     }
   }
   return TensorFromProto(std::move(proto), max_bytes);
-}
-
-absl::StatusOr<Tensor> WireTensor::DecodeContent(const Shape& shape, KeepAlive keep) const {
-  if (content_.IsOnePiece() && MaySharePiece(dtype(), content_.piece())) {
-    return SharePiece(dtype(), shape, content_.piece(), keep);
-  }
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(dtype(), shape));
-  char* out = tensor.mutable_raw();
-  for (WireReader in = content_; !in.AtEnd();) {
-    const absl::string_view piece = in.piece();
-    CopyElements(dtype(), piece, out);
-    out += piece.size();
-    in.Skip(piece.size());
-  }
-  return tensor;
 }
 
 absl::StatusOr<Tensor> WireTensor::DecodeFixed(const Shape& shape, KeepAlive keep) const {

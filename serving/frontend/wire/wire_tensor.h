@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/tensor/tensor.h"
+#include "serving/frontend/wire/wire_content.h"
 #include "serving/frontend/wire/wire_reader.h"
 
 namespace tessera::serving {
@@ -21,9 +20,6 @@ namespace tessera::serving {
 // library and TensorFromProto(), and give the same tensors and error messages.
 class WireTensor {
  public:
-  // Returns a reference that keeps the memory at an address of the message alive.
-  using KeepAlive = absl::FunctionRef<std::shared_ptr<const void>(const char* address)>;
-
   // Merges another occurrence of the field: a single value replaces the one before, and lists are
   // appended. Messages and groups may nest `depth` deep below it. Returns false if the bytes are no
   // TensorProto; the object must not be used after that. The bytes must outlive this object.
@@ -43,7 +39,6 @@ class WireTensor {
   // Returns false if the layout is rare or wrong, in which case TensorFromProto() must decode it.
   bool HasUsualLayout(int64_t max_bytes, int64_t* num_elements) const;
   absl::StatusOr<Tensor> DecodeMessage(int64_t max_bytes) const;
-  absl::StatusOr<Tensor> DecodeContent(const Shape& shape, KeepAlive keep) const;
   absl::StatusOr<Tensor> DecodeFixed(const Shape& shape, KeepAlive keep) const;
   void ReadVarints(Tensor& tensor) const;
   template <typename Store>
