@@ -23,6 +23,10 @@ using tensorflow::serving::ModelServerConfig;
 // The interval at which a wait without limit logs what it waits for.
 constexpr absl::Duration kWaitLogInterval = absl::Seconds(30);
 
+// The interval at which a wait looks again for what no event tells: whether versions are still on
+// their way.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
+
 AspiredVersionsManager::Options WithBus(AspiredVersionsManager::Options options,
                                         ServableEventBus* bus) {
   options.bus = bus;
@@ -69,14 +73,20 @@ bool IsCancelled(const CallOptions& options) {
 absl::Status ShuttingDown() { return absl::CancelledError("the server is shutting down"); }
 
 // Returns the first outcome of a model: its highest version that became available or failed after
-// an event. Failures before the event belong to an earlier configuration of the model.
+// an event. Failures before the event belong to an earlier configuration of the model. A failure is
+// no outcome while a version as high or higher is being loaded or, as `settling` says, on its way.
 const ServableState* FirstOutcome(const ServableStateMonitor::AllStates& states,
-                                  const std::string& name, uint64_t after_event) {
+                                  const std::string& name, uint64_t after_event,
+                                  const std::set<int64_t>& settling) {
   auto it = states.find(name);
   if (it == states.end()) return nullptr;
+  bool may_follow = false;
   for (const auto& [version, state] : it->second) {
+    if (state.state == State::kAvailable) return &state;
+    may_follow |= state.state == State::kStart || state.state == State::kLoading;
     const bool failed = state.state == State::kEnd && !state.health.ok();
-    if (state.state == State::kAvailable || (failed && state.sequence > after_event)) {
+    if (failed && !may_follow && state.sequence > after_event &&
+        settling.lower_bound(version) == settling.end()) {
       return &state;
     }
   }
@@ -184,8 +194,11 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   };
 
   std::set<std::string> new_names = ModelNames(config);
+  // Clients look for these words, which differ between a start and a reload in TensorFlow Serving.
+  absl::string_view noun = " servable";
   {
     absl::MutexLock lock(&config_mu_);
+    if (config_) noun = " model";
     RETURN_IF_ERROR(
         CheckModelServerConfig(config, config_ ? &*config_ : nullptr, Keys(options_.platforms)));
     if (config_) {
@@ -219,7 +232,7 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
     absl::MutexLock lock(&config_mu_);
     platform_of_ = std::move(platform_of);
   }
-  return AwaitModels(new_names, last_event, options);
+  return AwaitModels(new_names, last_event, noun, options);
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> ServedModels::MakeLoader(
@@ -248,7 +261,11 @@ absl::Status ServedModels::CheckLabels(const ModelServerConfig& config) const {
       if (std::find(available.begin(), available.end(), version) == available.end()) {
         return absl::FailedPreconditionError(
             absl::StrCat("Request to assign label to version ", version, " of model ", model.name(),
-                         ", which is not currently available for inference"));
+                         ", which is not currently available for inference",
+                         options_.allow_labels_for_unavailable_models
+                             ? ""
+                             : "; --allow_version_labels_for_unavailable_models lets a new label, "
+                               "such as one of a first configuration, name such a version"));
       }
     }
   }
@@ -256,26 +273,26 @@ absl::Status ServedModels::CheckLabels(const ModelServerConfig& config) const {
 }
 
 absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint64_t after_event,
-                                       const CallOptions& options) {
+                                       absl::string_view noun, const CallOptions& options) {
   std::map<std::string, ServableState> outcomes;
   auto done = [&](const ServableStateMonitor::AllStates& states) {
     for (const std::string& name : names) {
       if (outcomes.contains(name)) continue;
-      if (const ServableState* state = FirstOutcome(states, name, after_event)) {
+      const std::set<int64_t> settling = source_.OutlookOf(name).settling;
+      if (const ServableState* state = FirstOutcome(states, name, after_event, settling)) {
         outcomes[name] = *state;
       }
     }
     return outcomes.size() == names.size() || stopped_ || IsCancelled(options);
   };
   absl::Time next_log = absl::Now() + kWaitLogInterval;
-  while (!monitor_.WaitUntil(done, std::min(next_log, options.deadline)) &&
+  while (!monitor_.WaitUntil(done, std::min(absl::Now() + kLookInterval, options.deadline)) &&
          absl::Now() < options.deadline) {
-    std::vector<std::string> missing;
-    for (const std::string& name : names) {
-      if (!outcomes.contains(name)) missing.push_back(absl::StrCat("'", name, "'"));
-    }
-    LOG(INFO) << "still waiting for a first version of " << absl::StrJoin(missing, ", ");
+    if (absl::Now() < next_log) continue;
     next_log = absl::Now() + kWaitLogInterval;
+    for (const std::string& name : names) {
+      if (!outcomes.contains(name)) LogWait(name);
+    }
   }
 
   int num_failed = 0;
@@ -288,7 +305,7 @@ absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint6
   }
   if (num_failed > 0) {
     return absl::UnknownError(
-        absl::StrCat(num_failed, " servable(s) did not become available: {", failed, "}"));
+        absl::StrCat(num_failed, noun, "(s) did not become available: {", failed, "}"));
   }
   if (outcomes.size() == names.size()) return absl::OkStatus();
   if (stopped_) return ShuttingDown();
@@ -297,6 +314,19 @@ absl::Status ServedModels::AwaitModels(const std::set<std::string>& names, uint6
       " model(s) of the configuration have no version yet; they will be served once they have");
   return IsCancelled(options) ? absl::CancelledError(waiting)
                               : absl::DeadlineExceededError(waiting);
+}
+
+void ServedModels::LogWait(const std::string& name) const {
+  const FileSystemSource::Outlook outlook = source_.OutlookOf(name);
+  std::string reason = outlook.problem;
+  if (!outlook.settling.empty()) {
+    reason = absl::StrCat("being copied: ", absl::StrJoin(outlook.settling, ", "));
+  }
+  for (const auto& [version, state] : monitor_.StatesOf(name)) {
+    absl::StrAppend(&reason, reason.empty() ? "" : "; ", "version ", version, " is in state ",
+                    StateName(state.state));
+  }
+  LOG(INFO) << "still waiting for a first version of '" << name << "': " << reason;
 }
 
 std::string ServedModels::WhatThereIs(absl::string_view model) const {

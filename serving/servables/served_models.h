@@ -74,7 +74,8 @@ class ServedModels {
   // platform or request logging, or a version policy for a model whose versions the gate chooses;
   // FAILED_PRECONDITION for a label to a version that is not available
   // or for a custom configuration; UNKNOWN "N servable(s) did not become available: ..." if new
-  // models failed, the others being served; DEADLINE_EXCEEDED or CANCELLED if the options end
+  // models of the first configuration failed, "N model(s) ..." if those of a later one did, the
+  // others being served; DEADLINE_EXCEEDED or CANCELLED if the options end
   // either wait; CANCELLED after Stop().
   absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
                            const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
@@ -125,8 +126,11 @@ class ServedModels {
   // Makes all waiting calls evaluate their conditions again.
   void Wake() ABSL_LOCKS_EXCLUDED(apply_mu_);
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
+  // `noun` is what the error calls a model.
   absl::Status AwaitModels(const std::set<std::string>& names, uint64_t after_event,
-                           const CallOptions& options);
+                           absl::string_view noun, const CallOptions& options);
+  // Logs why a model has no version yet.
+  void LogWait(const std::string& name) const;
   // Shows metrics of the versions as they are when a page is rendered.
   void CollectMetrics(MetricsRegistry* registry);
   // Returns the number of available versions of each configured model.

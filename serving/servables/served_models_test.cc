@@ -51,6 +51,14 @@ class ServedModelsTest : public ::testing::Test {
     return options;
   }
   void AddVersion(const std::string& path) { fs::create_directories(root_ / path); }
+  // Adds a version that counts as complete at once, as its times show a rename.
+  void AddFinished(const std::string& path) {
+    const fs::path version = root_ / path.substr(0, path.find('/', path.find('/') + 1));
+    AddVersion(path);
+    absl::SleepFor(absl::Milliseconds(20));
+    fs::rename(version, version.string() + ".tmp");
+    fs::rename(version.string() + ".tmp", version);
+  }
 
   // One model an argument: "name", or "name rest-of-its-config".
   tensorflow::serving::ModelServerConfig Config(const std::vector<std::string>& models) {
@@ -236,6 +244,39 @@ TEST_F(ServedModelsTest, FailedModelIsNamedAndTheOthersAreServed) {
   EXPECT_EQ(VersionOf({.name = "good"}), 1);
   EXPECT_FALSE(models_->IsReady());
   EXPECT_TRUE(Apply({"good", "bad"}).ok()) << "it is no new model any more";
+  AddVersion("worse/4/broken");
+  EXPECT_THAT(std::string(Apply({"good", "bad", "worse"}).message()),
+              HasSubstr("1 model(s) did not become available: {{{name: worse version: 4}"))
+      << "as upstream words it in a reload";
+}
+
+TEST_F(ServedModelsTest, AFailureDecidesNothingWhileAHigherVersionIsOnItsWay) {
+  AddFinished("m/1/broken");
+  AddVersion("m/2");
+  ServedModels::Options options = MakeOptions();
+  options.source.settle_time = absl::Seconds(1);
+  models_ = std::make_unique<ServedModels>(options);
+  EXPECT_TRUE(Apply({absl::StrCat("m", kAll)}).ok());
+  EXPECT_EQ(VersionOf({.name = "m"}), 2);
+  AddFinished("n/1/broken");
+  AddVersion("n/2");
+  EXPECT_TRUE(Apply({"n"}).ok());
+  EXPECT_EQ(VersionOf({.name = "n"}), 2);
+  EXPECT_EQ(models_->states().StatesOf("n").size(), 1) << "only what stays was loaded";
+}
+
+TEST_F(ServedModelsTest, AFailureCountsOnceNothingIsOnItsWayAnyMore) {
+  AddFinished("m/1/broken");
+  AddVersion("m/2");
+  ServedModels::Options options = MakeOptions();
+  options.source.settle_time = absl::Hours(1);
+  models_ = std::make_unique<ServedModels>(options);
+  std::thread remover([&] {
+    while (models_->states().StatesOf("m").empty()) absl::SleepFor(absl::Milliseconds(1));
+    fs::remove_all(root_ / "m/2");
+  });
+  EXPECT_TRUE(absl::IsUnknown(Apply({absl::StrCat("m", kAll)})));
+  remover.join();
 }
 
 TEST_F(ServedModelsTest, BrokenLowerVersionDoesNotCount) {
@@ -279,6 +320,8 @@ TEST_F(ServedModelsTest, LabelsPointToAvailableVersionsOnly) {
   EXPECT_THAT(std::string(Apply({labelled}).message()),
               HasSubstr("Request to assign label to version 1 of model m, which is not currently "
                         "available for inference"));
+  EXPECT_THAT(std::string(Apply({labelled}).message()),
+              HasSubstr("--allow_version_labels_for_unavailable_models"));
   EXPECT_FALSE(models_->IsReady()) << "a refused configuration changes nothing";
   ASSERT_TRUE(Apply({std::string("m") + kAll}).ok());
   ASSERT_TRUE(WaitForVersion({.name = "m", .version = 1}, 1));

@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
@@ -23,6 +24,14 @@ namespace {
 
 // The interval at which a lasting problem is logged again, instead of at every poll.
 constexpr absl::Duration kProblemLogInterval = absl::Minutes(1);
+
+// How much longer than the clock of a file system ticks: what was written before that many
+// milliseconds has another time than what is written now.
+constexpr absl::Duration kClockTick = absl::Milliseconds(20);
+
+// The share of the settle time for which a folder must be unchanged whose files are whole: files
+// that nothing tells of, such as warm-up requests, may follow.
+constexpr int kWholeShare = 20;
 
 using VersionPaths = std::map<int64_t, std::string>;
 
@@ -107,6 +116,24 @@ absl::StatusOr<VersionPaths> Specific(const MonitoredServable& servable) {
   return found;
 }
 
+// Returns what to do about a base path without versions, if that can be told.
+std::string NoVersionHint(absl::string_view base_path) {
+  const absl::string_view path = absl::StripSuffix(base_path, "/");
+  if (!FileExists(JoinPath(path, "saved_model.pb"))) {
+    return "; a version is a folder in it whose name is a number";
+  }
+  const size_t slash = path.rfind('/');
+  int64_t number;
+  if (slash != path.npos && absl::SimpleAtoi(path.substr(slash + 1), &number)) {
+    return absl::StrCat("; it is a version itself: name the folder that it is in, ",
+                        path.substr(0, slash), ", as the base path");
+  }
+  return absl::StrCat(
+      "; it is a SavedModel itself: move its files to a folder in it whose name is "
+      "the version's number, such as ",
+      JoinPath(path, "1"));
+}
+
 }  // namespace
 
 absl::StatusOr<VersionPaths> FindVersions(
@@ -146,6 +173,9 @@ void FileSystemSource::SetServables(std::vector<MonitoredServable> servables) {
   for (MonitoredServable& servable : servables) {
     names.insert(servable.name);
     Watched& watched = watched_[servable.name];
+    if (watched.servable.base_path != servable.base_path) {
+      rename_watch_.Forget(watched.servable.base_path);
+    }
     watched.servable = std::move(servable);
   }
   for (auto it = watched_.begin(); it != watched_.end();) {
@@ -154,6 +184,11 @@ void FileSystemSource::SetServables(std::vector<MonitoredServable> servables) {
       continue;
     }
     if (it->second.emitted) target_->SetAspiredVersions(it->first, {});
+    rename_watch_.Forget(it->second.servable.base_path);
+    {
+      absl::MutexLock outlooks_lock(&outlooks_mu_);
+      outlooks_.erase(it->first);
+    }
     it = watched_.erase(it);
   }
   Poll();
@@ -176,10 +211,35 @@ void FileSystemSource::RunLoop() {
 
 void FileSystemSource::Poll() {
   look_again_ = absl::InfiniteFuture();
+  const std::set<std::string> renamed = rename_watch_.TakeRenamed();
   for (auto& [name, watched] : watched_) {
     if (stopping_) return;
+    watched.renamed.insert(renamed.begin(), renamed.end());
     PollOne(watched);
   }
+}
+
+bool FileSystemSource::IsFinished(const Watched& watched, const std::string& path,
+                                  const VersionFolder& folder) {
+  if (folder.finished) return true;
+  if (!folder.may_be_finished || !watched.renamed.contains(path)) return false;
+  // From then on nothing can be written that has the time of the rename.
+  const absl::Time certain = folder.last_change + kClockTick;
+  if (absl::Now() >= certain) return true;
+  look_again_ = std::min(look_again_, certain);
+  return false;
+}
+
+bool FileSystemSource::IsWhole(const std::string& path, const VersionFolder& folder,
+                               Unsettled* unsettled) {
+  if (options_.is_whole == nullptr || folder.is_checkpoint || unsettled->is_partial) return false;
+  const absl::Time quiet = folder.last_change + options_.settle_time / kWholeShare;
+  if (absl::Now() < quiet) {
+    look_again_ = std::min(look_again_, quiet);
+    return false;
+  }
+  unsettled->is_partial = !options_.is_whole(path);
+  return !unsettled->is_partial;
 }
 
 std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
@@ -192,32 +252,55 @@ std::optional<uint64_t> FileSystemSource::CompleteRevision(Watched& watched,
   const bool needs_marker = !options_.marker_file.empty() && !folder.is_checkpoint;
   if (needs_marker) {
     if (FileExists(JoinPath(path, options_.marker_file))) return revision;
-  } else if (folder.finished || now >= folder.last_change + settle) {
+  } else if (IsFinished(watched, path, folder) || now >= folder.last_change + settle) {
     return revision;
   }
   auto [it, is_new] = watched.unsettled.try_emplace(path, Unsettled{folder.fingerprint, now});
+  if (it->second.fingerprint != folder.fingerprint) it->second = {folder.fingerprint, now};
+  if (!needs_marker) {
+    // The clock of the file system may be ahead of that of this machine.
+    if (now >= it->second.since + settle || IsWhole(path, folder, &it->second)) return revision;
+    look_again_ = std::min({look_again_, it->second.since + settle, folder.last_change + settle});
+  }
   if (is_new) {
     LOG(INFO) << "servable '" << watched.servable.name << "': " << path
               << " is not complete yet; waiting";
-  } else if (it->second.fingerprint != folder.fingerprint) {
-    it->second = {folder.fingerprint, now};
   }
-  if (needs_marker) return std::nullopt;
-  // The clock of the file system may be ahead of that of this machine.
-  if (now >= it->second.since + settle) return revision;
-  look_again_ = std::min({look_again_, it->second.since + settle, folder.last_change + settle});
   return std::nullopt;
+}
+
+void FileSystemSource::HoldBack(Watched& watched, const std::set<int64_t>& settling,
+                                std::map<int64_t, Taken>* versions) {
+  if (versions->empty() && settling.empty()) {
+    watched.first_seen = absl::InfiniteFuture();
+    return;
+  }
+  const absl::Time now = absl::Now();
+  watched.first_seen = std::min(watched.first_seen, now);
+  const bool is_latest = watched.servable.versions.kind == VersionChoice::Kind::kLatest;
+  if (!is_latest || !watched.versions.empty() || settling.empty()) return;
+  const absl::Time end = watched.first_seen + options_.hold_back;
+  if (now >= end) return;
+  look_again_ = std::min(look_again_, end);
+  versions->erase(versions->begin(), versions->lower_bound(*settling.rbegin()));
 }
 
 void FileSystemSource::PollOne(Watched& watched) {
   const MonitoredServable& servable = watched.servable;
+  rename_watch_.Watch(servable.base_path);
   std::map<int64_t, Taken> versions;
   std::map<std::string, Unsettled> unsettled;
+  std::set<std::string> renamed;
+  std::set<int64_t> settling;
   auto is_complete = [&](int64_t number,
                          const std::string& path) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     std::optional<uint64_t> revision = CompleteRevision(watched, path);
-    if (auto it = watched.unsettled.find(path); !revision && it != watched.unsettled.end()) {
-      unsettled.insert(*it);
+    if (!revision) {
+      if (auto it = watched.unsettled.find(path); it != watched.unsettled.end()) {
+        unsettled.insert(*it);
+      }
+      if (watched.renamed.contains(path)) renamed.insert(path);
+      if (options_.marker_file.empty()) settling.insert(number);
     }
     auto taken = watched.versions.find(number);
     if (!revision && taken != watched.versions.end() && taken->second.path == path) {
@@ -230,17 +313,27 @@ void FileSystemSource::PollOne(Watched& watched) {
   if (!found.ok()) {
     LogProblem(watched, absl::StrCat("base path cannot be read, its versions stay as they are: ",
                                      found.status().ToString()));
+    SetOutlook(watched, {});
     return;
   }
   watched.unsettled = std::move(unsettled);
-  if (!found->empty()) {
+  watched.renamed = std::move(renamed);
+  if (!found->empty() || !watched.unsettled.empty()) {
     watched.problem.clear();
-  } else if (watched.unsettled.empty()) {
-    LogProblem(watched, absl::StrCat("no version to serve below ", servable.base_path));
+  } else {
+    LogProblem(watched, absl::StrCat("no version to serve below ", servable.base_path,
+                                     NoVersionHint(servable.base_path)));
   }
+  HoldBack(watched, settling, &versions);
   // New versions are being copied, so the old ones stay until they are complete.
-  if (versions.empty() && !watched.unsettled.empty()) return;
-  if (watched.emitted && watched.versions == versions) return;
+  const bool stays = versions.empty() && !watched.unsettled.empty();
+  if (!stays && !(watched.emitted && watched.versions == versions)) Emit(watched, versions);
+  // After the target knows of the versions that are complete now: until then they are on their way.
+  SetOutlook(watched, std::move(settling));
+}
+
+void FileSystemSource::Emit(Watched& watched, std::map<int64_t, Taken> versions) {
+  const MonitoredServable& servable = watched.servable;
   // Logged when the versions change, not at every poll.
   std::vector<std::string> twice;
   if (ListVersions(servable, &twice).ok()) {
@@ -256,6 +349,17 @@ void FileSystemSource::PollOne(Watched& watched) {
   target_->SetAspiredVersions(servable.name, std::move(aspired));
   watched.emitted = true;
   watched.versions = std::move(versions);
+}
+
+void FileSystemSource::SetOutlook(const Watched& watched, std::set<int64_t> settling) {
+  absl::MutexLock lock(&outlooks_mu_);
+  outlooks_[watched.servable.name] = {std::move(settling), watched.problem};
+}
+
+FileSystemSource::Outlook FileSystemSource::OutlookOf(const std::string& name) const {
+  absl::MutexLock lock(&outlooks_mu_);
+  const auto it = outlooks_.find(name);
+  return it == outlooks_.end() ? Outlook() : it->second;
 }
 
 void FileSystemSource::LogProblem(Watched& watched, std::string problem) {

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,8 +17,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "serving/core/source.h"
+#include "serving/sources/rename_watch.h"
 
 namespace tessera::serving {
+
+struct VersionFolder;
 
 // The choice of versions below a base path that are aspired.
 struct VersionChoice {
@@ -57,9 +62,14 @@ absl::StatusOr<std::map<int64_t, std::string>> FindVersions(
 //
 // A new version is told to the target once its folder is complete, and ignored until then. A folder
 // is complete when nothing in it has changed for the settle time, or at once if it was renamed into
-// place or otherwise finished, see VersionFolder. If a marker file is configured, a folder is
-// complete when it holds that file. A folder that changes later is told with another revision, once
-// it is complete again. The same holds for the files of a checkpoint, which has no marker.
+// place or otherwise finished, see VersionFolder; a twentieth of the settle time is enough if its
+// files tell that they are whole. If a marker file is configured, a folder is complete when it
+// holds that file. A folder that changes later is told with another revision, once it is complete
+// again. The same holds for the files of a checkpoint, which has no marker.
+//
+// As long as nothing has been told of a servable whose latest versions are wanted, versions below
+// one that is on its way are not told either, so that a start does not take what is about to be
+// replaced. That ends after Options::hold_back, because a copy may take long.
 //
 // If a base path cannot be read, the versions of its servable stay as they were. If it can be read
 // but holds no version, not even an incomplete one, all of them are unloaded.
@@ -73,9 +83,13 @@ class FileSystemSource : public Source<std::string> {
     // How long a folder must be unchanged to be complete. Zero: folders are complete when they
     // appear.
     absl::Duration settle_time = absl::Seconds(2);
+    // How long versions are held back for one that is on its way.
+    absl::Duration hold_back = absl::Seconds(20);
     // Name of a file that every complete folder holds, in place of the settle time. Empty: there is
     // no such file.
     std::string marker_file;
+    // Returns true if the files in a folder tell that they are whole. May be empty.
+    std::function<bool(const std::string& path)> is_whole;
   };
   explicit FileSystemSource(const Options& options);
   // Waits for a running scan.
@@ -86,6 +100,16 @@ class FileSystemSource : public Source<std::string> {
   // Replaces the base paths that are watched, and scans them before it returns. A servable that is
   // no longer among them has no aspired versions any more.
   void SetServables(std::vector<MonitoredServable> servables);
+
+  // What the last scan saw of a servable.
+  struct Outlook {
+    // Versions that are on their way: they are taken once they are complete. Without those that
+    // lack their marker file, which may never get it.
+    std::set<int64_t> settling;
+    std::string problem;  // why no version can be taken; empty if there is no reason
+  };
+  // Returns an empty outlook for a servable that is not watched. May be called while the target is.
+  Outlook OutlookOf(const std::string& name) const ABSL_LOCKS_EXCLUDED(outlooks_mu_);
 
   // Ends scanning. Returns at once, perhaps while a scan still runs, because a scan of a disk that
   // does not answer may take for ever.
@@ -101,13 +125,16 @@ class FileSystemSource : public Source<std::string> {
   // A folder that was not complete at the last scan.
   struct Unsettled {
     uint64_t fingerprint;
-    absl::Time since;  // when the fingerprint was first seen, by the clock of this machine
+    absl::Time since;         // when the fingerprint was first seen, by the clock of this machine
+    bool is_partial = false;  // Options::is_whole was false for these files
   };
   struct Watched {
     MonitoredServable servable;
     bool emitted = false;
     std::map<int64_t, Taken> versions;           // as emitted last
     std::map<std::string, Unsettled> unsettled;  // by path
+    std::set<std::string> renamed;               // paths of versions that were renamed into place
+    absl::Time first_seen = absl::InfiniteFuture();  // of any version, complete or not
     std::string problem;  // the error that was logged last; empty if there was none
     absl::Time problem_logged;
   };
@@ -118,6 +145,18 @@ class FileSystemSource : public Source<std::string> {
   // Returns the revision of a folder if it is complete.
   std::optional<uint64_t> CompleteRevision(Watched& watched, const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether the folder was finished by a rename or by a copying tool.
+  bool IsFinished(const Watched& watched, const std::string& path, const VersionFolder& folder)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether the files in the folder tell that they are whole, and nothing follows them.
+  bool IsWhole(const std::string& path, const VersionFolder& folder, Unsettled* unsettled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Removes versions below one that is on its way, as long as nothing has been told.
+  void HoldBack(Watched& watched, const std::set<int64_t>& settling,
+                std::map<int64_t, Taken>* versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Emit(Watched& watched, std::map<int64_t, Taken> versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetOutlook(const Watched& watched, std::set<int64_t> settling)
+      ABSL_LOCKS_EXCLUDED(outlooks_mu_);
   void LogProblem(Watched& watched, std::string problem) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
@@ -125,10 +164,14 @@ class FileSystemSource : public Source<std::string> {
   absl::CondVar end_;  // signalled by the destructor
   Target<std::string>* target_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::map<std::string, Watched> watched_ ABSL_GUARDED_BY(mu_);  // by name
+  RenameWatch rename_watch_ ABSL_GUARDED_BY(mu_);
   // The earliest time at which a folder may be complete that was not at the last scan.
   absl::Time look_again_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   std::atomic<bool> stopping_{false};
   std::thread loop_ ABSL_GUARDED_BY(mu_);  // started with the first servables
+  // A lock of its own, and the last to be taken: who asks may hold locks that the target takes.
+  mutable absl::Mutex outlooks_mu_;
+  std::map<std::string, Outlook> outlooks_ ABSL_GUARDED_BY(outlooks_mu_);  // by name
 };
 
 }  // namespace tessera::serving

@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
@@ -28,6 +29,12 @@ class FileSystemSourceTest : public ::testing::Test {
   ~FileSystemSourceTest() override { fs::remove_all(root_); }
 
   void MakeVersion(const std::string& path) { fs::create_directories(root_ / path); }
+  // Makes one that is complete, by a rename that its times show.
+  void MakeFinished(const std::string& path) {
+    MakeVersion(path + ".tmp");
+    absl::SleepFor(absl::Milliseconds(20));
+    fs::rename(root_ / (path + ".tmp"), root_ / path);
+  }
   std::string Path(const std::string& path) const { return (root_ / path).string(); }
 
   fs::path root_;
@@ -219,15 +226,108 @@ TEST_F(FileSystemSourceTest, FolderThatIsStillWrittenIsNotTaken) {
 }
 
 TEST_F(FileSystemSourceTest, FolderRenamedIntoPlaceIsTakenAtOnce) {
-  MakeVersion("m/2.tmp");
-  std::ofstream(Path("m/2.tmp/data")) << "all";
-  absl::SleepFor(absl::Milliseconds(20));
-  fs::rename(Path("m/2.tmp"), Path("m/2"));
+  MakeFinished("m/2");
   Recorder recorder;
   FileSystemSource source({.poll_interval = absl::Hours(1), .settle_time = absl::Hours(1)});
   source.ConnectTo(&recorder);
   source.SetServables({{"m", Path("m"), All()}});
   EXPECT_EQ(recorder.Told("m").size(), 1);
+}
+
+// Without a pause, so that all times may lie in one tick of the file system's clock.
+TEST_F(FileSystemSourceTest, FolderSeenToBeRenamedIsTakenAtOnceHoweverYoung) {
+  MakeVersion("m");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5), .settle_time = absl::Hours(1)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), All()}});
+  for (size_t i = 1; i <= 20; ++i) {
+    MakeVersion("m/tmp");
+    std::ofstream(Path("m/tmp/data")) << "all";
+    fs::rename(Path("m/tmp"), Path("m/" + std::to_string(i)));
+    ASSERT_TRUE(recorder.WaitUntil("m", i));
+  }
+}
+
+TEST_F(FileSystemSourceTest, FolderWhoseFilesTellThatTheyAreWholeNeedsNoSettleTime) {
+  const auto write = [this](const std::string& text) {
+    std::ofstream(Path("m/1/data"), std::ios::app) << text;
+  };
+  MakeVersion("m/1");
+  write("part");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5),
+                           .settle_time = absl::Seconds(20),
+                           .is_whole = [](const std::string& path) {
+                             return *ReadFile(JoinPath(path, "data")) == "part and rest";
+                           }});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), All()}});
+  EXPECT_THAT(recorder.Told("m"), IsEmpty());
+  EXPECT_THAT(source.OutlookOf("m").settling, ElementsAre(1));
+  write(" and rest");
+  EXPECT_TRUE(recorder.WaitUntil("m", 1));
+  EXPECT_THAT(source.OutlookOf("m").settling, IsEmpty());
+}
+
+// At a start, version 1 may be what version 2 is to replace.
+TEST_F(FileSystemSourceTest, LowerVersionsAreHeldBackWhileALatestOneIsOnItsWay) {
+  MakeFinished("m/1");
+  MakeVersion("m/2");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Milliseconds(5)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), Latest(1)}, {"all", Path("m"), All()}});
+  EXPECT_THAT(recorder.Told("m"), IsEmpty());
+  EXPECT_THAT(recorder.Told("all"), ElementsAre(Pair(1, "1")));
+  EXPECT_THAT(source.OutlookOf("m").settling, ElementsAre(2));
+  ASSERT_TRUE(recorder.WaitUntil("m", 1));
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(2, "2")));
+}
+
+TEST_F(FileSystemSourceTest, VersionsAreNotHeldBackForACopyThatTakesLong) {
+  MakeFinished("m/1");
+  MakeVersion("m/2");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Hours(1),
+                           .settle_time = absl::Hours(1),
+                           .hold_back = absl::Milliseconds(200)});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), Latest(1)}});
+  EXPECT_TRUE(recorder.WaitUntil("m", 1)) << "without waiting for the next poll";
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
+}
+
+TEST_F(FileSystemSourceTest, AVersionWithoutItsMarkerHoldsNothingBack) {
+  MakeVersion("m/1");
+  std::ofstream(Path("m/1/_SUCCESS")) << "";
+  MakeVersion("m/2");
+  Recorder recorder;
+  FileSystemSource source({.poll_interval = absl::Hours(1), .marker_file = "_SUCCESS"});
+  source.ConnectTo(&recorder);
+  source.SetServables({{"m", Path("m"), Latest(1)}});
+  EXPECT_THAT(recorder.Told("m"), ElementsAre(Pair(1, "1")));
+  EXPECT_THAT(source.OutlookOf("m").settling, IsEmpty());
+}
+
+TEST_F(FileSystemSourceTest, TellsWhyThereIsNoVersion) {
+  MakeVersion("empty");
+  for (const char* path : {"m/7", "n"}) {
+    MakeVersion(path);
+    std::ofstream(Path(std::string(path) + "/saved_model.pb")) << "";
+  }
+  Recorder recorder;
+  FileSystemSource source(AtOnce(absl::ZeroDuration()));
+  source.ConnectTo(&recorder);
+  source.SetServables({{"empty", Path("empty")},
+                       {"version", Path("m/7/")},
+                       {"model", Path("n")},
+                       {"missing", Path("nowhere")}});
+  const auto problem = [&](const char* name) { return source.OutlookOf(name).problem; };
+  EXPECT_THAT(problem("empty"), HasSubstr("no version to serve below " + Path("empty")));
+  EXPECT_THAT(problem("version"), HasSubstr("name the folder that it is in, " + Path("m")));
+  EXPECT_THAT(problem("model"), HasSubstr("such as " + Path("n/1")));
+  EXPECT_THAT(problem("missing"), HasSubstr("NOT_FOUND"));
 }
 
 TEST_F(FileSystemSourceTest, OldVersionStaysWhileTheOnlyOtherIsWritten) {

@@ -130,6 +130,7 @@ VersionFolder LookAtVersionFolder(const std::string& path) {
   }
   LookInside(fd, IsAny, &folder);
   folder.finished = absl::TimeFromTimespec(info.st_ctim) > folder.last_change;
+  folder.may_be_finished = absl::TimeFromTimespec(info.st_ctim) == folder.last_change;
   return folder;
 }
 

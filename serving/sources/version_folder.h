@@ -23,6 +23,10 @@ struct VersionFolder {
   // For a checkpoint, true if the file `checkpoint` beside it, which savers write last, is as new
   // as the last change.
   bool finished = false;
+  // True if the last change and a rename happened in one tick of the clock of the file system, so
+  // that only one who saw the rename knows whether the directory is finished. True, too, for a
+  // directory that has just been made.
+  bool may_be_finished = false;
   // True if there is no file of this name, so that it can only be the prefix of a checkpoint.
   bool is_checkpoint = false;
 };
