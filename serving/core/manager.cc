@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
@@ -20,6 +21,11 @@ constexpr absl::Duration kDrainInterval = absl::Milliseconds(5);
 constexpr int kFirstLoadsPerCore = 4;
 // The number of retries until the pause between them, which doubles, has its full length.
 constexpr int kFirstPauseHalvings = 4;
+
+// Returns whether another try to load the same files would end in the same error.
+bool IsPermanent(const absl::Status& status) {
+  return absl::IsUnimplemented(status) || absl::IsInvalidArgument(status);
+}
 
 int Cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
@@ -354,7 +360,7 @@ void AspiredVersionsManager::Load(Version& version) {
   if (std::exchange(version.slow, false)) CountSlowLoads(-1);
   if (status.ok()) {
     LOG(INFO) << "loaded servable " << id << " in "
-              << absl::FormatDuration(absl::Trunc(absl::Now() - start, absl::Milliseconds(1)));
+              << absl::FormatDuration(absl::Ceil(absl::Now() - start, absl::Milliseconds(1)));
     version.served.servable = version.loader->servable();
     version.phase = Version::Phase::kReady;
     next_health_check_ = std::min(next_health_check_, absl::Now() + options_.health_interval);
@@ -364,19 +370,25 @@ void AspiredVersionsManager::Load(Version& version) {
   }
   version.last_failure = status;
   if (!version.had_no_room) RetryRefused();  // the failed try has returned what it had reserved
-  const bool last_try = !changed && version.failures++ >= options_.max_load_retries;
+  const bool is_permanent = IsPermanent(status);
+  const bool last_try =
+      !changed && (version.failures++ >= options_.max_load_retries || is_permanent);
   if (changed) {
     version.failures = 0;
     LOG(WARNING) << "loading servable " << id
                  << " again, for its files have changed: " << status.ToString();
   } else {
-    LOG(ERROR) << "loading servable " << id << " failed (try " << version.failures << " of "
-               << 1 + std::max(0, options_.max_load_retries) << "): " << status.ToString();
+    LOG(ERROR) << "loading servable " << id << " failed ("
+               << (is_permanent ? "not to be tried again with these files"
+                                : absl::StrCat("try ", version.failures, " of ",
+                                               1 + std::max(0, options_.max_load_retries)))
+               << "): " << status.ToString();
   }
   if (last_try || !version.aspired) {
     End(version, status);
   } else {
     version.phase = Version::Phase::kRetrying;
+    PublishState(version, version.announced_loading ? State::kLoading : State::kStart, status);
     const int halvings = std::max(0, kFirstPauseHalvings + 1 - version.failures);
     version.retry_at = absl::Now();
     if (!changed) version.retry_at += options_.load_retry_interval / (1 << halvings);

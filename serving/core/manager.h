@@ -68,7 +68,8 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
     int num_unload_threads = 0;
     // Further tries after a failed load, and the longest pause before one. The first pause is a
     // sixteenth of the interval; the next ones double until they reach it. No thread is held during
-    // a pause.
+    // a pause. There are no further tries after INVALID_ARGUMENT and UNIMPLEMENTED, which the same
+    // files would give again.
     int max_load_retries = 5;
     absl::Duration load_retry_interval = absl::Minutes(1);
     // The most bytes that the estimates of all loaded versions may add up to. 0: no limit.

@@ -70,9 +70,26 @@ TEST(AspiredVersionsManagerTest, RetriesUntilALoadSucceeds) {
   f.Aspire("m", {1});
   while (f.TriesOf("m", 1) < 3) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(f.StateOf("m", 1), State::kLoading);
+  EXPECT_EQ(f.StatusOf("m", 1), absl::UnavailableError("not yet")) << "tells why it takes so long";
   f.FailLoadsOf("m", 1, absl::OkStatus());
   EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
   EXPECT_THAT(f.History("m"), ElementsAre("1 START", "1 LOADING", "1 AVAILABLE"));
+}
+
+TEST(AspiredVersionsManagerTest, WhatCannotGetBetterIsNotTriedAgainUntilTheFilesChange) {
+  Fixture f({.load_retry_interval = absl::Hours(1)});
+  f.FailLoadsOf("m", 1, absl::UnimplementedError("op Foo has no kernel"));
+  f.FailLoadsOf("n", 1, absl::InvalidArgumentError("a cycle"));
+  f.Aspire("m", {1}, /*revision=*/1);
+  f.Aspire("n", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  ASSERT_TRUE(f.WaitUntil("n", 1, State::kEnd));
+  EXPECT_EQ(f.TriesOf("m", 1), 1);
+  EXPECT_EQ(f.TriesOf("n", 1), 1);
+  EXPECT_EQ(f.StatusOf("m", 1), absl::UnimplementedError("op Foo has no kernel"));
+  f.FailLoadsOf("m", 1, absl::OkStatus());
+  f.Aspire("m", {1}, /*revision=*/2);
+  EXPECT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
 }
 
 TEST(AspiredVersionsManagerTest, ReportsEachTryBeforeTheStateThatFollowsFromIt) {

@@ -27,8 +27,10 @@ absl::string_view StateName(State state);
 struct ServableState {
   ServableId id;
   State state = State::kStart;
-  absl::Status health;  // why the version failed; OK if it did not
-  absl::Time time;      // when the version entered this state
+  // Why the version failed, or why the last try to load it did if it is to be tried again; OK if it
+  // did not.
+  absl::Status health;
+  absl::Time time;  // when the version entered this state
   // Number of this event among all events of the bus, counted from 1. The bus sets it.
   uint64_t sequence = 0;
 };

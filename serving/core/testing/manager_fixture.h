@@ -164,13 +164,15 @@ class Fixture {
     absl::MutexLock lock(&faults.mu);
     faults.memory = bytes;
   }
-  // "6 LOADING" and so on, for one name.
+  // "6 LOADING" and so on, for one name. A state that is told again, with another health, counts
+  // once.
   std::vector<std::string> History(const std::string& name) {
     std::vector<std::string> events;
     absl::MutexLock lock(&events_mu_);
     for (const ServableState& event : events_) {
       if (event.id.name != name) continue;
-      events.push_back(absl::StrCat(event.id.version, " ", StateName(event.state)));
+      const std::string text = absl::StrCat(event.id.version, " ", StateName(event.state));
+      if (events.empty() || events.back() != text) events.push_back(text);
     }
     return events;
   }
