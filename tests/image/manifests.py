@@ -1,4 +1,4 @@
-"""Reads YAML files, and checks them by the schemas that Kubernetes, Compose and KServe publish."""
+"""Reads YAML files, renders the Helm chart, and checks both by published schemas."""
 
 import ast
 import json
@@ -12,7 +12,7 @@ LOAD = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.std
 
 
 class Schemas:
-    """The environment `manifests` of scripts/python_env: a YAML reader and the schemas."""
+    """The environment `manifests` of scripts/python_env: a YAML reader, Helm and the schemas."""
 
     def __init__(self):
         run = subprocess.run(
@@ -33,6 +33,17 @@ class Schemas:
         """The one document of a file."""
         (document,) = self.load(path.read_text(encoding="utf-8"))
         return document
+
+    def render(self, chart, values=""):
+        """{kind: document} of a chart that is installed as `tessera`, with these values as YAML."""
+        helm = self._python.with_name("helm")
+        subprocess.run([helm, "lint", "--strict", chart], stdout=subprocess.DEVNULL, check=True)
+        command = [helm, "template", "tessera", chart, "--values=-"]
+        run = subprocess.run(command, input=values, stdout=subprocess.PIPE, text=True, check=True)
+        documents = [document for document in self.load(run.stdout) if document]
+        by_kind = {document["kind"]: document for document in documents}
+        assert len(by_kind) == len(documents)
+        return by_kind
 
     def problems_of_compose(self, path):
         """What is wrong with a Compose file, "" if nothing is."""

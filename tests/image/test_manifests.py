@@ -1,12 +1,13 @@
 """config/kubernetes: valid by published schemas, and true of the server."""
 
 import json
-import shutil
-import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
 from clients.conftest import HALF_PLUS_TWO
+from clients.server import free_port
 from image.manifests import KUBERNETES, Schemas
 
 # Not of Kubernetes itself: input of kustomize, of the Prometheus adapter's chart, and of KServe.
@@ -14,6 +15,7 @@ OTHERS = {"kustomization.yaml", "prometheus_adapter.yaml", "serving_runtime.yaml
 RESOURCES = sorted(path.name for path in KUBERNETES.glob("*.yaml") if path.name not in OTHERS)
 # The first version whose preStop can sleep, and the latest that the schemas have.
 VERSIONS = ["1.30.0", "1.37.0"]
+TOKEN = "0123456789abcdef0123456789abcdef"
 
 
 @pytest.fixture(name="pod")
@@ -65,16 +67,49 @@ def test_a_pod_has_time_to_end(schemas, pod):
     assert pod["spec"]["terminationGracePeriodSeconds"] > needed
 
 
-def test_the_server_of_a_pod(start, schemas, pod, tmp_path):
-    """Its configuration, probes, metrics page and the autoscaler's metric, at a real server."""
-    config = schemas.read(KUBERNETES / "config_map.yaml")["data"]["tessera.yaml"]
-    (tmp_path / "tessera.yaml").write_text(config, encoding="utf-8")
-    tmp_path.chmod(0o755)
+@pytest.fixture(name="pod_server")
+def _pod_server(start, schemas, pod, tmp_path):
+    """(a server as in the pod, its admin port). The Secret has the token TOKEN."""
     (container,) = pod["spec"]["containers"]
-    config_mount = container["volumeMounts"][0]["mountPath"]
-    server = start(
-        *container["args"], mounts={config_mount: tmp_path, "/models/model": HALF_PLUS_TWO}
-    )
+    sources = {"models": HALF_PLUS_TWO.parent}
+    for volume in ("config", "admin", "state"):
+        sources[volume] = tmp_path / volume
+        sources[volume].mkdir(mode=0o755)
+    tmp_path.chmod(0o755)
+    config = schemas.read(KUBERNETES / "config_map.yaml")["data"]["tessera.yaml"]
+    config = config.replace("/models/model", f"/models/{HALF_PLUS_TWO.name}")
+    (sources["config"] / "tessera.yaml").write_text(config, encoding="utf-8")
+    mounts = {mount["mountPath"]: sources[mount["name"]] for mount in container["volumeMounts"]}
+    (sources["admin"] / "tokens").write_text(TOKEN, encoding="utf-8")
+    admin_port = free_port()  # 8502 may be taken
+    server = start(*container["args"], f"--admin_port={admin_port}", mounts=mounts)
+    return server, admin_port
+
+
+def test_the_admin_port_of_a_pod(pod_server):
+    url = f"http://127.0.0.1:{pod_server[1]}/admin/v1/rollouts"
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(url)
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
+
+
+def test_the_network_policy_opens_the_ports_of_the_pod(schemas, pod):
+    (container,) = pod["spec"]["containers"]
+    rules = schemas.read(KUBERNETES / "network_policy.yaml")["spec"]["ingress"]
+    opened = [port["port"] for rule in rules for port in rule["ports"]]
+    assert opened == [port["containerPort"] for port in container["ports"]]
+    admin = container["ports"][-1]
+    assert admin == {"name": "admin", "containerPort": 8502} and rules[-1]["from"]
+    (config,) = schemas.load(schemas.read(KUBERNETES / "config_map.yaml")["data"]["tessera.yaml"])
+    assert config["admin_port"] == 8502
+
+
+def test_the_server_of_a_pod(pod_server, schemas, pod):
+    """Its configuration, probes, metrics page and the autoscaler's metric, at a real server."""
+    server, _ = pod_server
+    (container,) = pod["spec"]["containers"]
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert server.http("GET", container[probe]["httpGet"]["path"])[0] == 200
     status, _, _ = server.http("POST", "/v1/models/model:predict", b'{"instances": [4.0]}')
@@ -114,14 +149,8 @@ def test_the_serving_runtime_serves(start, schemas):
     assert server.http("POST", "/v1/models/half:predict", b'{"instances": [4.0]}')[0] == 200
 
 
-@pytest.mark.skipif(shutil.which("helm") is None, reason="helm is not installed")
 def test_the_chart_renders_to_these_resources(schemas):
-    chart = KUBERNETES / "chart"
-    subprocess.run(["helm", "lint", "--strict", chart], check=True)
-    run = subprocess.run(
-        ["helm", "template", "tessera", chart], stdout=subprocess.PIPE, text=True, check=True
-    )
-    rendered = {document["kind"]: document for document in schemas.load(run.stdout)}
+    rendered = schemas.render(KUBERNETES / "chart")
     written = [schemas.read(KUBERNETES / name) for name in RESOURCES]
     for documents in (rendered.values(), written):
         for document in documents:
@@ -129,3 +158,31 @@ def test_the_chart_renders_to_these_resources(schemas):
                 text = document["data"]["tessera.yaml"]
                 document["data"]["tessera.yaml"] = schemas.load(text)
     assert rendered == {document["kind"]: document for document in written}
+
+
+def test_the_chart_with_other_values(schemas, tmp_path):
+    values = """
+        image: registry.example:5000/tessera:1
+        replicas: 3
+        autoscaling: {enabled: false}
+        arguments: ["--file_system_poll_wait_seconds=10", "--version_marker_file=DONE"]
+        config: {models: [{name: a, base_path: /models/a}, {name: b, base_path: /models/b}]}
+        shutdownGraceSeconds: 60
+        resources: {requests: {memory: 4Gi}, limits: {memory: 8Gi, cpu: "4"}}
+    """
+    rendered = schemas.render(KUBERNETES / "chart", values)
+    for kind, document in rendered.items():
+        path = tmp_path / f"{kind}.yaml"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        assert schemas.problems_of_resource(path, VERSIONS[0]) == ""
+    assert "HorizontalPodAutoscaler" not in rendered
+    deployment = rendered["Deployment"]["spec"]
+    pod = deployment["template"]["spec"]
+    (container,) = pod["containers"]
+    assert deployment["replicas"] == 3 and pod["terminationGracePeriodSeconds"] == 75
+    assert container["args"][1:] == [
+        *("--file_system_poll_wait_seconds=10", "--version_marker_file=DONE")
+    ]
+    (config,) = schemas.load(rendered["ConfigMap"]["data"]["tessera.yaml"])
+    assert [model["name"] for model in config["models"]] == ["a", "b"]
+    assert config["shutdown_grace_seconds"] == 60

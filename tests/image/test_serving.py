@@ -127,6 +127,17 @@ def test_other_commands(place):
     assert code == 0 and "serving_default" in out
 
 
+def test_the_health_check(place, start):
+    """What HEALTHCHECK runs, at the port of the test."""
+    server = start(mounts={"/models/model": HALF_PLUS_TWO})
+    run = Run(("health", f"--rest_api_port={server.rest_port}"), entrypoint="tessera")
+    code, out = place.output(run)
+    assert code == 0, out
+    server.stop()
+    code, out = place.output(run)
+    assert code == 1, out
+
+
 def test_a_user_that_the_image_does_not_know(start):
     assert_halves(start(user=12345, mounts={"/models/model": HALF_PLUS_TWO}), "model")
 
