@@ -160,14 +160,22 @@ void TransformFilter(const float* filter, int point, int64_t in_channels, int64_
                      float* out) {
   const double* const rows = kG<kTile>[point / kTile];
   const double* const columns = kG<kTile>[point % kTile];
-  double factors[9];
-  for (int position = 0; position < 9; ++position)
-    factors[position] = rows[position / 3] * columns[position % 3];
+  // Factors are zero for half of the positions, which need not be read.
+  struct Term {
+    double factor;
+    const float* from;
+  };
+  Term terms[9];
+  int term_count = 0;
   const int64_t matrix = in_channels * out_channels;
+  for (int position = 0; position < 9; ++position) {
+    const double factor = rows[position / 3] * columns[position % 3];
+    if (factor != 0) terms[term_count++] = {factor, filter + position * matrix};
+  }
   for (int64_t i = 0; i < matrix; i += kDoubles) {
     Doubles sum{};
-    for (int position = 0; position < 9; ++position)
-      sum += factors[position] * LoadDoubles(filter + position * matrix + i);
+    for (int term = 0; term < term_count; ++term)
+      sum += terms[term].factor * LoadDoubles(terms[term].from + i);
     StoreFloats(sum, out + i);
   }
 }
