@@ -73,10 +73,16 @@ def test_quantiles_are_interpolated(server, show):
     page = show(server.url)
     page.wait(LIVE)
     # Ten samples up to 10 and ten from 10 to 30: the median is 10, three quarters are below 20.
-    assert page.value("quantile([10, 10, 0], [10, 30], 0.5)") == 10
-    assert page.value("quantile([10, 10, 0], [10, 30], 0.75)") == 20
-    assert page.value("quantile([0, 0, 5], [10, 30], 0.5)") == 30
-    assert page.value("quantile([0, 0, 0], [10, 30], 0.5)") is None
+    assert page.value("quantile([10, 10, 0], 0.5, [10, 30])") == 10
+    assert page.value("quantile([10, 10, 0], 0.75, [10, 30])") == 20
+    assert page.value("quantile([0, 0, 5], 0.5, [10, 30])") == 30
+    assert page.value("quantile([0, 0, 0], 0.5, [10, 30])") is None
+
+
+def test_a_version_that_is_loaded_anew_counts_from_zero(server, show):
+    page = show(server.url)
+    page.wait(LIVE)
+    assert page.value("[rise(7, 5), rise(5, 5), rise(3, 5), rise(3, undefined)]") == [2, 0, 3, 3]
 
 
 def test_a_request_by_the_form_gets_the_right_answer(server, show):

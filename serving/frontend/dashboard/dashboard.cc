@@ -21,6 +21,8 @@ constexpr absl::Duration kShortestInterval = absl::Milliseconds(100);
 // Inference requests that forms may have under way. Each holds a thread of the admin address, which
 // has four and must stay reachable whatever a model does.
 constexpr int kMaxAsking = 2;
+// Enough for about 1,500 versions. A stream takes no more at once.
+constexpr size_t kMaxOverviewBytes = HttpStream::kMaxUnsentBytes - 64;
 
 HttpReply JsonText(std::string body) {
   return {.content_type = "application/json", .body = std::move(body)};
@@ -88,6 +90,14 @@ HttpReply Dashboard::OpenStream(bool read_only) {
           }};
 }
 
+std::string Dashboard::OverviewEvent(bool read_only) const {
+  std::string overview = OverviewJson(options_.sources, revision(), read_only);
+  if (overview.size() > kMaxOverviewBytes) {
+    overview = R"({"error": "this server has more versions than fit into a dashboard"})";
+  }
+  return absl::StrCat("data: ", overview, "\n\n");
+}
+
 void Dashboard::WriteStreams() {
   pthread_setname_np(pthread_self(), "dashboard");
   const auto is_needed = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -110,10 +120,7 @@ void Dashboard::WriteStreams() {
     std::vector<Client> open;
     for (Client& client : clients) {
       std::string& event = events[client.read_only];
-      if (event.empty()) {
-        event = absl::StrCat("data: ", OverviewJson(options_.sources, revision(), client.read_only),
-                             "\n\n");
-      }
+      if (event.empty()) event = OverviewEvent(client.read_only);
       const bool goes_on = client.stream->Write(event) && absl::Now() < client.end;
       if (goes_on) open.push_back(std::move(client));
     }
@@ -123,11 +130,6 @@ void Dashboard::WriteStreams() {
 }
 
 HttpReply Dashboard::Ask(const HttpRequest& request) {
-  if (num_asking_.fetch_add(1) >= kMaxAsking) {
-    --num_asking_;
-    return ErrorReply(absl::ResourceExhaustedError(
-        "earlier requests of the dashboard are not answered yet: try again soon"));
-  }
   HttpReply answer;
   absl::Notification answered;
   api_.Handle(request, [&](HttpReply reply) {
@@ -135,8 +137,17 @@ HttpReply Dashboard::Ask(const HttpRequest& request) {
     answered.Notify();
   });
   answered.WaitForNotification();
-  --num_asking_;
   return answer;
+}
+
+HttpReply Dashboard::AskForInference(const HttpRequest& request) {
+  const bool is_free = num_asking_.fetch_add(1) < kMaxAsking;
+  HttpReply reply = is_free ? Ask(request)
+                            : ErrorReply(absl::ResourceExhaustedError(
+                                  "earlier requests of this dashboard are not answered yet: "
+                                  "try again soon, or ask the REST port"));
+  --num_asking_;
+  return reply;
 }
 
 std::vector<HttpRoute> Dashboard::Routes(bool read_only) {
@@ -172,10 +183,10 @@ std::vector<HttpRoute> Dashboard::ReadOnlyRoutes() {
 
 std::vector<HttpRoute> Dashboard::AdminRoutes() {
   std::vector<HttpRoute> routes = Routes(/*read_only=*/false);
-  for (const char* method : {"GET", "POST"}) {
-    routes.push_back(
-        {method, "/v1/models/*", [this](const HttpRequest& request) { return Ask(request); }});
-  }
+  routes.push_back(
+      {"GET", "/v1/models/*", [this](const HttpRequest& request) { return Ask(request); }});
+  routes.push_back({"POST", "/v1/models/*",
+                    [this](const HttpRequest& request) { return AskForInference(request); }});
   return routes;
 }
 

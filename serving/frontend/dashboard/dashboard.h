@@ -76,8 +76,11 @@ class Dashboard {
 
   std::vector<HttpRoute> Routes(bool read_only);
   HttpReply OpenStream(bool read_only) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the answer of the REST API, for which it waits.
   HttpReply Ask(const HttpRequest& request);
+  HttpReply AskForInference(const HttpRequest& request);
   uint64_t revision() const;
+  std::string OverviewEvent(bool read_only) const;
   void NoteChange() ABSL_LOCKS_EXCLUDED(mu_);
   // Body of the thread.
   void WriteStreams() ABSL_LOCKS_EXCLUDED(mu_);

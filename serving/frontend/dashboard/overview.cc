@@ -57,7 +57,6 @@ struct Traffic {
   int64_t in_flight = 0;
   std::map<std::string, int64_t> errors;  // by code
   std::vector<int64_t> latency;           // by bucket, the last one of which has no bound
-  std::vector<double> bounds;             // of these buckets, in microseconds
   // By phase: the number of requests and their microseconds.
   std::array<std::pair<int64_t, double>, kPhaseNames.size()> phases{};
 };
@@ -76,14 +75,11 @@ Traffic TrafficOf(const Servable& servable) {
         }
         const auto latency = cell.latency().Read();
         traffic.latency.resize(latency.bucket.size());
-        traffic.bounds.clear();
         uint64_t below = 0;
         for (size_t i = 0; i < latency.bucket.size(); ++i) {
           traffic.latency[i] += static_cast<int64_t>(latency.bucket[i].cumulative_count - below);
           below = latency.bucket[i].cumulative_count;
-          traffic.bounds.push_back(latency.bucket[i].upper_bound);
         }
-        traffic.bounds.pop_back();  // infinity
         for (size_t i = 0; i < kPhaseNames.size(); ++i) {
           const auto phase = cell.latency(static_cast<RequestPhase>(i)).Read();
           auto& [number, micros] = traffic.phases[i];
@@ -92,6 +88,16 @@ Traffic TrafficOf(const Servable& servable) {
         }
       });
   return traffic;
+}
+
+// Returns the bounds of the latency buckets of all versions, in microseconds, but for infinity.
+std::vector<double> LatencyBounds() {
+  std::vector<double> bounds;
+  for (const auto& bucket : RequestCell().latency().Read().bucket) {
+    bounds.push_back(bucket.upper_bound);
+  }
+  bounds.pop_back();
+  return bounds;
 }
 
 void PutTraffic(Json& json, const Traffic& traffic) {
@@ -104,7 +110,6 @@ void PutTraffic(Json& json, const Traffic& traffic) {
   for (const auto& [code, number] : traffic.errors) Member(json, code.c_str(), number);
   json.EndObject();
   Array(json, "latency", traffic.latency, [&](int64_t number) { Put(json, number); });
-  Array(json, "bounds", traffic.bounds, [&](double bound) { Put(json, bound); });
   json.Key("phases");
   json.StartArray();
   for (size_t i = 0; i < kPhaseNames.size(); ++i) {
@@ -234,6 +239,7 @@ std::string OverviewJson(const OverviewSources& sources, uint64_t revision, bool
   Member(json, "read_only", read_only);
   Member(json, "timeline", revision);
   Member(json, "memory_limit", sources.memory_limit);
+  Array(json, "latency_bounds", LatencyBounds(), [&](double bound) { Put(json, bound); });
   PutProcess(json, *sources.metrics);
   PutModels(json, *sources.models, *sources.metrics);
   std::vector<RolloutStatus> rollouts;
