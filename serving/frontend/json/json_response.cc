@@ -1,6 +1,7 @@
 #include "serving/frontend/json/json_response.h"
 
 #include <cstdint>
+#include <type_traits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -20,12 +21,17 @@ template <typename T>
 void WriteElements(absl::Span<const T> values, bool, JsonWriter& json) {
   json.Numbers(values);
 }
+template <typename T>
+requires std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>
+void WriteElements(absl::Span<const T> values, bool, JsonWriter& json) {
+  for (const T value : values) json.Number(static_cast<float>(value));
+}
 void WriteElements(absl::Span<const bool> values, bool, JsonWriter& json) {
   for (const bool value : values) json.Bool(value);
 }
 void WriteElements(absl::Span<const std::string> values, bool as_bytes, JsonWriter& json) {
   for (const std::string& value : values) {
-    if (!as_bytes) {
+    if (!as_bytes && IsUtf8(value)) {
       json.String(value);
       continue;
     }
@@ -65,6 +71,12 @@ absl::Status WithType(DType dtype, F f) {
     case DType::kDouble:
       f.template operator()<double>();
       break;
+    case DType::kHalf:
+      f.template operator()<Eigen::half>();
+      break;
+    case DType::kBfloat16:
+      f.template operator()<Eigen::bfloat16>();
+      break;
     case DType::kInt8:
       f.template operator()<int8_t>();
       break;
@@ -80,6 +92,9 @@ absl::Status WithType(DType dtype, F f) {
     case DType::kUint8:
       f.template operator()<uint8_t>();
       break;
+    case DType::kUint16:
+      f.template operator()<uint16_t>();
+      break;
     case DType::kUint32:
       f.template operator()<uint32_t>();
       break;
@@ -94,7 +109,8 @@ absl::Status WithType(DType dtype, F f) {
       break;
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("Failed to write JSON value for tensor type: ", DTypeName(dtype)));
+          absl::StrCat("Failed to write JSON value for tensor type: ", DTypeName(dtype),
+                       "; ask by gRPC, or have the signature return it as another type"));
   }
   return absl::OkStatus();
 }

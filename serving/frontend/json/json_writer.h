@@ -10,12 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "serving/frontend/json/json_number.h"
+#include "serving/frontend/json/json_string.h"
 
 namespace tessera::serving {
-
-// Appends `text` as a JSON string. '"', '\' and control characters are escaped. All other bytes are
-// copied, whether they are valid UTF-8 or not.
-void AppendJsonString(absl::string_view text, std::string* out);
 
 // Writes objects and arrays with four spaces of indentation for each level, and one member or
 // element on each line.
