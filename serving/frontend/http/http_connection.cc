@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -38,6 +39,18 @@ std::chrono::nanoseconds ToChrono(absl::Duration duration) {
 }
 
 absl::string_view ToView(beast::string_view text) { return {text.data(), text.size()}; }
+
+// Parses as much of `bytes` as is complete. Returns how much that was. Beast cannot hold a header
+// field of more than 64 KiB, and throws; for the client that is a limit like others.
+template <typename Parser>
+size_t Parse(asio::const_buffer bytes, Parser& parser, boost::system::error_code& error) {
+  try {
+    return parser.put(bytes, error);
+  } catch (const std::length_error&) {
+    error = http::error::header_limit;
+    return 0;
+  }
+}
 
 }  // namespace
 
@@ -233,7 +246,7 @@ void HttpConnection::ReadRequest() {
 void HttpConnection::ParseRequest() {
   while (true) {
     Error error;
-    const size_t parsed = parser_->put(buffer_.data(), error);
+    const size_t parsed = Parse(buffer_.data(), *parser_, error);
     buffer_.consume(parsed);
     if (error && error != http::error::need_more) return Refuse(error);
     if (!had_head_ && parser_->is_header_done()) {

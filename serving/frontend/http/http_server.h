@@ -27,8 +27,9 @@ class HttpServer {
     std::string address;
     // Threads that read, write and call the handler.
     int num_threads = 1;
-    // The largest body of a request. Memory is taken as bytes arrive, whatever length is announced.
+    // The largest request line with its headers. No single header may have more than 64 KiB.
     uint32_t max_head_bytes = 1 << 20;
+    // The largest body of a request. Memory is taken as bytes arrive, whatever length is announced.
     uint64_t max_body_bytes = uint64_t{2} << 30;
     // How long a connection stays open without a request.
     absl::Duration idle_timeout = absl::Minutes(10);

@@ -309,12 +309,32 @@ TEST_F(HttpServerTest, BoundsHeaders) {
   EXPECT_EQ(within.Ask("GET", "/" + std::string(8'000, 'x'))->status, 200);
 }
 
+TEST_F(HttpServerTest, HeadersBeyondTheLimitsGetAReply) {
+  Start();
+  const std::string long_value(1000, 'x');
+  std::string many;
+  for (int i = 0; i < 2000; ++i) absl::StrAppend(&many, "A", i, ": ", long_value, "\r\n");
+  for (const std::string& headers :
+       {absl::StrCat("A: ", std::string(66'000, 'x'), "\r\n"),
+        absl::StrCat("A: ", std::string(900'000, 'x'), "\r\n"),
+        absl::StrCat("A: ", std::string(2'000'000, 'x'), "\r\n"), many}) {
+    HttpTestClient client(server_->port());
+    const auto reply = client.Ask("GET", "/", "", headers);
+    ASSERT_TRUE(reply.has_value()) << headers.size();
+    EXPECT_EQ(reply->status, 431) << headers.size();
+    EXPECT_TRUE(client.WaitForEnd());
+  }
+  EXPECT_EQ(
+      HttpTestClient(server_->port()).Ask("GET", "/", "", many.substr(0, 900'000) + "\r\n")->status,
+      200);
+}
+
 TEST_F(HttpServerTest, SlowClientsAreDropped) {
   options_.transfer_timeout = absl::Milliseconds(200);
   options_.idle_timeout = absl::Milliseconds(500);
   Start();
   HttpTestClient in_head(server_->port()), in_body(server_->port()), dribbling(server_->port()),
-      idle(server_->port());
+      line_by_line(server_->port()), idle(server_->port());
   ASSERT_TRUE(in_head.Send("GET / HTTP/1.1\r\nHo"));
   ASSERT_TRUE(in_body.Send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc"));
   ASSERT_EQ(idle.Ask("GET", "/")->status, 200);
@@ -322,12 +342,14 @@ TEST_F(HttpServerTest, SlowClientsAreDropped) {
   // Each byte in time does not make the whole in time.
   for (int i = 0; i < 100; ++i) {
     if (!dribbling.Send(i == 0 ? "GET /" : "x")) break;
+    if (!line_by_line.Send(i == 0 ? "GET / HTTP/1.1\r\n" : "A: b\r\n")) break;
     absl::SleepFor(absl::Milliseconds(20));
     if (absl::Now() - start > absl::Milliseconds(600)) break;
   }
   EXPECT_TRUE(in_head.WaitForEnd());
   EXPECT_TRUE(in_body.WaitForEnd());
   EXPECT_TRUE(dribbling.WaitForEnd());
+  EXPECT_TRUE(line_by_line.WaitForEnd());
   EXPECT_TRUE(idle.WaitForEnd());
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
 }

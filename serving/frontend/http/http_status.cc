@@ -52,6 +52,8 @@ absl::string_view HttpReasonPhrase(int status) {
       return "Conflict";
     case 413:
       return "Payload Too Large";
+    case 415:
+      return "Unsupported Media Type";
     case 429:
       return "Too Many Requests";
     case 431:
