@@ -44,3 +44,32 @@ def save_slow_model(folder):
     module = Slow()
     tf.saved_model.save(module, str(folder), signatures=module.__call__)
     return pathlib.Path(folder)
+
+
+def save_typed_model(folder):
+    """Outputs of many types made of x, an [N, 2] matrix; complex ones by a signature of their own."""
+
+    class Typed(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable([[1.0], [10.0]])
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+        def real(self, x):
+            first = x[:, 0]
+            return {
+                "half": tf.cast(first, tf.half),
+                "bfloat16": tf.cast(first, tf.bfloat16),
+                "uint16": tf.cast(first, tf.uint16),
+                "text": tf.where(first > 1, tf.constant("\u00e9"), tf.constant(b"\xff\x00")),
+                "product": tf.matmul(x, self.w),
+            }
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+        def imaginary(self, x):
+            return {"y": tf.complex(x[:, 0], x[:, 1])}
+
+    module = Typed()
+    signatures = {"serving_default": module.real, "imaginary": module.imaginary}
+    tf.saved_model.save(module, str(folder), signatures=signatures)
+    return pathlib.Path(folder)

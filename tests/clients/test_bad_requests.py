@@ -65,17 +65,17 @@ GRPC = {
     "text_for_numbers": (
         predict_request("m", {"x": np.array([b"1"], object)}),
         "INVALID_ARGUMENT",
-        ["x:0 to be float but string is provided"],
+        ["'serving_default' expects its input 'x' to be float but string is provided"],
     ),
     "doubles_for_floats": (
         predict_request("m", {"x": X.astype(np.float64)}),
         "INVALID_ARGUMENT",
-        ["x:0 to be float but double is provided"],
+        ["'serving_default' expects its input 'x' to be float but double is provided"],
     ),
     "shape_of_no_image": (
         predict_request("digits", {"image": np.zeros((1, 3, 3, 1), np.float32)}),
         "INVALID_ARGUMENT",
-        ["{{node ", "cannot reshape"],
+        ["its input 'image' to have shape [?,8,8,1] but [1,3,3,1] is provided", "{{node ", "cannot reshape"],
     ),
     "unknown_output": (
         predict_request("m", {"x": X}, output_filter=["z"]),

@@ -10,6 +10,7 @@
 #include "serving/servables/saved_model/classify_regress.h"
 #include "serving/servables/saved_model/multi_inference.h"
 #include "serving/servables/saved_model/signature_runs.h"
+#include "serving/servables/saved_model/unfit_inputs.h"
 #include "serving/sources/model_config.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
@@ -258,7 +259,8 @@ absl::Status SavedModelServable::Predict(const PredictRequest& request, const Ca
   std::sort(ascending.begin(), ascending.end());
 
   std::vector<Tensor> fetches;
-  RETURN_IF_ERROR(runs->Run(ascending, options, feeds, &fetches));
+  const absl::Status ran = runs->Run(ascending, options, feeds, &fetches);
+  if (!ran.ok()) return NameUnfitInputs(*runs, feeds, ran);
   result->signature_name = runs->name();
   result->outputs.reserve(wanted.size());
   for (const int position : wanted) {

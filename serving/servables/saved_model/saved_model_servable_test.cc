@@ -156,6 +156,28 @@ TEST_F(SavedModelServableTest, AnotherNameIsAMissingInput) {
   ExpectError(Predict("two_inputs", {{"c", kX}, {"a", kX}}), kInvalid, "Signature input alias: b");
 }
 
+TEST_F(SavedModelServableTest, AnotherDtypeIsToldOfTheInput) {
+  const absl::Status status = Predict("", {{"x", Tensor::Vector<std::string>({"a"})}});
+  EXPECT_EQ(status.code(), kInvalid);
+  EXPECT_EQ(status.message(),
+            "signature 'serving_default' expects its input 'x' to be float but string is provided");
+}
+
+TEST_F(SavedModelServableTest, AnotherShapeIsToldWhenTheRunFails) {
+  log_.on_run = [](const RunOptions&) { return absl::InvalidArgumentError("{{node a}} no"); };
+  ExpectError(Predict("two_inputs", {{"a", kX}, {"b", Tensor::Of<float>({2, 1}, {1, 2})}}),
+              kInvalid,
+              "signature 'two_inputs' expects its input 'a' to have shape [?,1] but [2] is "
+              "provided: {{node a}} no");
+  // What fits is not blamed, nor is it for other errors.
+  EXPECT_EQ(Predict("", {{"x", Tensor::Of<float>({2, 1}, {1, 2})}}).message(), "{{node a}} no");
+  log_.on_run = [](const RunOptions&) { return absl::CancelledError("cancelled"); };
+  EXPECT_EQ(Predict("", {{"x", kX}}).message(), "cancelled");
+  // TensorFlow Serving runs any shape that the ops take.
+  log_.on_run = nullptr;
+  EXPECT_TRUE(Predict("", {{"x", kX}}).ok());
+}
+
 TEST_F(SavedModelServableTest, DefaultsFillAbsentInputs) {
   ASSERT_TRUE(Predict("with_default", {}).ok());
   EXPECT_THAT(result_.outputs[0].tensor.flat<float>(), ElementsAre(5));
