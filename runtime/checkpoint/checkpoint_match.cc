@@ -78,8 +78,7 @@ KeyMap MatchPlaces(const ObjectGraph& from, const ObjectGraph& to, int root) {
   return keys;
 }
 
-// Returns the keys of a graph by full name. The value of a name that several keys have is empty.
-KeyMap KeysByFullName(const ObjectGraph& graph) {
+KeyMap KeysByFullNameOf(const ObjectGraph& graph) {
   KeyMap keys;
   for (const Object& object : graph.proto().nodes()) {
     for (const auto& value : object.attributes()) {
@@ -99,7 +98,7 @@ KeyMap MatchFullNames(absl::Span<const std::string> keys, const ObjectGraph& fro
       if (!value.full_name().empty()) names.emplace(value.checkpoint_key(), value.full_name());
     }
   }
-  const KeyMap by_name = KeysByFullName(to);
+  const KeyMap by_name = KeysByFullNameOf(to);
   KeyMap found;
   for (const std::string& key : keys) {
     auto known = names.find(key);
@@ -180,6 +179,12 @@ absl::StatusOr<std::string> ReadObjectGraph(const CheckpointReader& checkpoint) 
     return absl::DataLossError("the object graph of the checkpoint is no string");
   }
   return tensor.scalar<std::string>();
+}
+
+absl::StatusOr<KeyMap> KeysByFullName(const std::string& object_graph) {
+  ObjectGraph graph;
+  RETURN_IF_ERROR(graph.Parse(object_graph));
+  return KeysByFullNameOf(graph);
 }
 
 absl::StatusOr<KeyMap> MatchCheckpoint(absl::Span<const std::string> keys,

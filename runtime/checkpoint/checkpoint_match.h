@@ -21,6 +21,12 @@ inline constexpr absl::string_view kObjectGraphKey = "_CHECKPOINTABLE_OBJECT_GRA
 // Errors: DATA_LOSS.
 absl::StatusOr<std::string> ReadObjectGraph(const CheckpointReader& checkpoint);
 
+// Returns the keys of an object graph by the full names of their variables. The key of a name that
+// several variables have is empty. An empty text is a graph without objects.
+// Errors: DATA_LOSS.
+absl::StatusOr<absl::flat_hash_map<std::string, std::string>> KeysByFullName(
+    const std::string& object_graph);
+
 // Returns for each of `keys`, by which a graph restores its variables, the key that has the value
 // in `checkpoint`. The first of these ways is taken that finds tensors which fit for all of them:
 //   - the same keys;

@@ -14,8 +14,11 @@ namespace tessera {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 std::string Graph(const std::string& text) {
   tensorflow::TrackableObjectGraph graph;
@@ -158,6 +161,19 @@ TEST(CheckpointMatchTest, AFullNameOfTwoVariablesMatchesNone) {
     nodes { attributes { name: "VARIABLE_VALUE" full_name: "w" checkpoint_key: "1" } })pb");
   EXPECT_THAT(MessageOf(Match({"w"}, "", *Write({{"0", 1}, {"1", 1}}, twice)).status()),
               HasSubstr("none of the graph's 1 variables is in it"));
+}
+
+TEST(CheckpointMatchTest, KeysByFullName) {
+  const auto keys = KeysByFullName(TwoLayers());
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_THAT(*keys, UnorderedElementsAre(Pair("net/a/w", "a/k"), Pair("net/b/w", "b/k")));
+  EXPECT_THAT(*KeysByFullName(Graph(R"pb(
+    nodes { attributes { name: "VARIABLE_VALUE" full_name: "w" checkpoint_key: "a" } }
+    nodes { attributes { name: "VARIABLE_VALUE" full_name: "w" checkpoint_key: "b" } }
+  )pb")),
+              ElementsAre(Pair("w", "")));
+  EXPECT_TRUE(KeysByFullName("")->empty());
+  EXPECT_EQ(KeysByFullName("\xff").status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(CheckpointMatchTest, MessagesNameWhatDoesNotFit) {

@@ -1,6 +1,6 @@
 #include "runtime/session/restore_weights.h"
 
-#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -45,6 +45,19 @@ const Node* ThroughIdentities(const Node* node) {
   return node;
 }
 
+// Returns the variable of a handle, without what it is restored from.
+absl::StatusOr<RestoredVariable> VariableOf(const Node& handle) {
+  RestoredVariable variable;
+  variable.resource = ResourceNames(handle).front();
+  ASSIGN_OR_RETURN(variable.container, handle.attr<std::string>("container"));
+  ASSIGN_OR_RETURN(variable.name, handle.attr<std::string>("shared_name"));
+  if (variable.name.empty()) variable.name = handle.name();
+  variable.type_name = handle.IsOp("VarHandleOp") ? Variable::kTypeName : Variable::kRefTypeName;
+  ASSIGN_OR_RETURN(variable.dtype, handle.attr<DType>("dtype"));
+  ASSIGN_OR_RETURN(variable.shape, handle.attr<PartialShape>("shape"));
+  return variable;
+}
+
 // Finds the variables that a graph restores, in the graph that its restore op runs.
 class RestoredVariables {
  public:
@@ -79,18 +92,17 @@ class RestoredVariables {
       return DoesMore(restore);
     }
     for (int i = 0; i < restore.num_outputs(); ++i) {
-      RestoredVariable variable;
-      variable.key = names->flat<std::string>()[i];
-      variable.shape_and_slice = slices->flat<std::string>()[i];
-      RETURN_IF_ERROR(AddUses(restore, i, variable));
+      RETURN_IF_ERROR(
+          AddUses(restore, i, names->flat<std::string>()[i], slices->flat<std::string>()[i]));
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddUses(const Node& node, int output, const RestoredVariable& restored) {
+  absl::Status AddUses(const Node& node, int output, const std::string& key,
+                       const std::string& shape_and_slice) {
     for (const Use& use : node.uses(output)) {
       if (use.node->IsOp("Identity")) {
-        RETURN_IF_ERROR(AddUses(*use.node, 0, restored));
+        RETURN_IF_ERROR(AddUses(*use.node, 0, key, shape_and_slice));
         continue;
       }
       const bool is_ref = use.node->IsOp("Assign");
@@ -102,14 +114,9 @@ class RestoredVariables {
           handle != nullptr && (is_ref ? handle->IsOp("VariableV2") || handle->IsOp("Variable")
                                        : handle->IsOp("VarHandleOp"));
       if (!is_variable) return DoesMore(*use.node);
-      RestoredVariable variable = restored;
-      variable.resource = ResourceNames(*handle).front();
-      ASSIGN_OR_RETURN(variable.container, handle->attr<std::string>("container"));
-      ASSIGN_OR_RETURN(variable.name, handle->attr<std::string>("shared_name"));
-      if (variable.name.empty()) variable.name = handle->name();
-      variable.type_name = is_ref ? Variable::kRefTypeName : Variable::kTypeName;
-      ASSIGN_OR_RETURN(variable.dtype, handle->attr<DType>("dtype"));
-      ASSIGN_OR_RETURN(variable.shape, handle->attr<PartialShape>("shape"));
+      ASSIGN_OR_RETURN(RestoredVariable variable, VariableOf(*handle));
+      variable.key = key;
+      variable.shape_and_slice = shape_and_slice;
       variables_.push_back(std::move(variable));
     }
     return absl::OkStatus();
@@ -132,6 +139,31 @@ absl::flat_hash_set<std::string> UsedResources(const SavedModelGraph& model) {
     }
   }
   return used;
+}
+
+absl::StatusOr<std::vector<RestoredVariable>> ResourceVariables(const Graph& graph) {
+  std::vector<RestoredVariable> variables;
+  for (const Node* node : graph.nodes()) {
+    if (!node->IsOp("VarHandleOp")) continue;
+    ASSIGN_OR_RETURN(RestoredVariable variable, VariableOf(*node));
+    variables.push_back(std::move(variable));
+  }
+  return variables;
+}
+
+bool HasValue(const RestoredVariable& variable, ResourceManager& resources) {
+  const auto resource = resources.Lookup(variable.container, variable.type_name, variable.name);
+  return resource.ok() && static_cast<Variable*>(resource->get())->initialized();
+}
+
+// Sets the keys of variables by their names in the object graph of the model's checkpoint. Removes
+// the variables that it does not know, or that share their names.
+absl::Status SetKeysByName(const SavedModelGraph& model, std::vector<RestoredVariable>* variables) {
+  if (variables->empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(auto keys, KeysByFullName(model.object_graph));
+  for (RestoredVariable& variable : *variables) variable.key = keys[variable.name];
+  std::erase_if(*variables, [](const RestoredVariable& variable) { return variable.key.empty(); });
+  return absl::OkStatus();
 }
 
 // Tells how the tensor of a checkpoint does not fit a variable; empty if it fits.
@@ -171,21 +203,14 @@ absl::Status Restore(const RestoredVariable& variable, const std::string& key,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
-                            ThreadPool* pool, Session& session) {
+// Gives `variables` the values of a checkpoint.
+absl::Status RestoreAll(const std::vector<RestoredVariable>& variables,
+                        const SavedModelGraph& model, const std::string& prefix, ThreadPool* pool,
+                        Session& session) {
   if (session.ListDevices().size() > 1) {
     return absl::UnimplementedError(
         "weights alone are loaded by sessions with a CPU only; push a whole SavedModel");
   }
-  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariables().Find(model));
-  const absl::flat_hash_set<std::string> used = UsedResources(model);
-  variables.erase(std::remove_if(variables.begin(), variables.end(),
-                                 [&](const RestoredVariable& variable) {
-                                   return !used.contains(variable.resource);
-                                 }),
-                  variables.end());
   std::vector<std::string> keys;
   absl::flat_hash_map<absl::string_view, std::vector<const RestoredVariable*>> by_key;
   for (const RestoredVariable& variable : variables) {
@@ -222,6 +247,39 @@ absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& pre
                 }
               });
   return status;
+}
+
+}  // namespace
+
+absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
+                            ThreadPool* pool, Session& session) {
+  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariables().Find(model));
+  ASSIGN_OR_RETURN(std::vector<RestoredVariable> by_name, ResourceVariables(*model.graph));
+  absl::flat_hash_set<std::string> wanted = UsedResources(model);
+  const auto is_unwanted = [&](const RestoredVariable& variable) {
+    return !wanted.contains(variable.resource);
+  };
+  std::erase_if(variables, is_unwanted);
+  for (const RestoredVariable& variable : variables) wanted.erase(variable.resource);
+  std::erase_if(by_name, is_unwanted);
+  RETURN_IF_ERROR(SetKeysByName(model, &by_name));
+  std::move(by_name.begin(), by_name.end(), std::back_inserter(variables));
+  return RestoreAll(variables, model, prefix, pool, session);
+}
+
+absl::Status RestoreByName(const SavedModelGraph& model, ThreadPool* pool, Session& session) {
+  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, ResourceVariables(*model.graph));
+  std::erase_if(variables, [&](const RestoredVariable& variable) {
+    return HasValue(variable, session.resources());
+  });
+  if (variables.empty()) return absl::OkStatus();
+  const absl::flat_hash_set<std::string> used = UsedResources(model);
+  std::erase_if(variables, [&](const RestoredVariable& variable) {
+    return !used.contains(variable.resource);
+  });
+  RETURN_IF_ERROR(SetKeysByName(model, &variables));
+  if (variables.empty()) return absl::OkStatus();
+  return RestoreAll(variables, model, VariablesPrefix(model.directory), pool, session);
 }
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Restores the variables of a SavedModel's graph from a checkpoint that is not its own.
+// Restores the variables of a SavedModel's graph from a checkpoint, without running the graph.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace tessera {
 
-// Gives the variables that the graph's restore op assigns, and that its signatures or its init op
-// use, the values of the checkpoint of this prefix: see MatchCheckpoint() for the keys. What else
-// the checkpoint holds, such as the slots of an optimizer, is ignored. Runs nothing. Values alias
-// the mapped files where they can. `session` is one on `model.graph`, and `pool` may be null.
+// Gives the variables that the graph's signatures or its init op use the values of the checkpoint
+// of this prefix: those that the graph's restore op assigns, and those that RestoreByName()
+// restores. See MatchCheckpoint() for the keys. What else the checkpoint holds, such as the slots
+// of an optimizer, is ignored. Values alias the mapped files where they can. `session` is one on
+// `model.graph`, and `pool` may be null.
 //
 // Errors: NOT_FOUND and DATA_LOSS from the checkpoint reader; INVALID_ARGUMENT with the first
 // variables that are missing, or have another dtype or shape than the graph declares;
@@ -20,5 +21,16 @@ namespace tessera {
 // than assigning variables, or if the session has devices besides the CPU.
 absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
                             ThreadPool* pool, Session& session);
+
+// Gives the variables that have no value after the restore op of `model` has run, though its
+// signatures or its init op use them, the values that its own checkpoint has under their names.
+//
+// Keras 3 has two variables in a graph for each weight where tf.saved_model.save() saves it: the
+// restore op assigns one of them, and the signatures read the other. The object graph of the
+// checkpoint says by its full names which key is whose, as tf.saved_model.load() finds it.
+//
+// Errors: as for RestoreWeights(). A variable whose name the object graph does not know, or knows
+// twice, is left without a value.
+absl::Status RestoreByName(const SavedModelGraph& model, ThreadPool* pool, Session& session);
 
 }  // namespace tessera

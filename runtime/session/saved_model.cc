@@ -34,6 +34,7 @@ struct StartRun {
   std::string what, stage;
   std::vector<NamedTensor> feeds;
   std::string node;
+  bool is_restore = false;
 };
 
 // The run that restores the variables beside a SavedModel. Without a value if it has none.
@@ -54,7 +55,7 @@ absl::StatusOr<std::optional<StartRun>> RestoreRun(const tensorflow::MetaGraphDe
   if (saver.restore_op_name().empty()) return std::nullopt;
   feeds.emplace_back(saver.filename_tensor_name(), Tensor::Scalar(prefix));
   return StartRun{"restoring variables", "restore_graph", std::move(feeds),
-                  NodeOf(saver.restore_op_name())};
+                  NodeOf(saver.restore_op_name()), true};
 }
 
 // The runs that restore, unless the variables have values by then, and initialise, in order.
@@ -131,13 +132,14 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
   for (const StartRun& run : runs) compiler.Compile(SignatureOf(run));
   timer.End("compile");
   if (compiler.missing().empty()) {
+    ThreadPool* const pool = options.host == nullptr ? nullptr : options.host->intra_op_pool();
     if (weights != nullptr) {
-      ThreadPool* const pool = options.host == nullptr ? nullptr : options.host->intra_op_pool();
       RETURN_IF_ERROR(Annotate(RestoreWeights(*graph, *weights, pool, *bundle.session), loading));
       timer.End("restore_graph");
     }
     for (const StartRun& run : runs) {
-      const absl::Status status = bundle.session->Run(run.feeds, {}, {run.node}, nullptr);
+      absl::Status status = bundle.session->Run(run.feeds, {}, {run.node}, nullptr);
+      if (status.ok() && run.is_restore) status = RestoreByName(*graph, pool, *bundle.session);
       RETURN_IF_ERROR(Annotate(status, absl::StrCat(loading, run.what, ": ")));
       timer.End(run.stage);
     }

@@ -96,6 +96,17 @@ def keras_export(model, pushed):
     return answer
 
 
+def keras_saved_model(model, pushed):
+    """Its graph restores other variables than its signatures read."""
+    net = keras_net()
+    spec = tf.TensorSpec([None, 4], tf.float32, name="x")
+    call = tf.function(lambda x: {"y": net(x)}, input_signature=[spec])
+    tf.saved_model.save(net, str(model), signatures=call)
+    answer = train(net)
+    tf.train.Checkpoint(model=net, optimizer=net.optimizer).save(str(pushed / "ckpt"))
+    return answer
+
+
 def names_for_objects(model, pushed):
     save_net(model, 1)
     net = Net(2)
@@ -151,6 +162,7 @@ PUSHES = [
     module_checkpoint,
     variables_of_a_saved_model,
     keras_export,
+    keras_saved_model,
     names_for_objects,
     v1_saver("resource"),
     v1_saver("ref"),
