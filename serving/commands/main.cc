@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "serving/commands/client_command.h"
 #include "serving/commands/command.h"
 #include "serving/commands/command_help.h"
 #include "serving/commands/completion_command.h"
@@ -25,8 +26,8 @@ namespace {
 // All commands, in the order in which help lists them.
 std::vector<Command> Commands() {
   return {
-      ServeCommand(),  InspectCommand(), RunCommand(),
-      HealthCommand(), RolloutCommand(), CompletionCommand(Commands),
+      ServeCommand(),       InspectCommand(), RunCommand(),     ClientCommand(),
+      BenchCommand(),       HealthCommand(),  RolloutCommand(), CompletionCommand(Commands),
       ManCommand(Commands),
   };
 }

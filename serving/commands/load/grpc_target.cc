@@ -25,6 +25,8 @@ class GrpcTarget : public RequestTarget {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     arguments.SetMaxSendMessageSize(-1);
+    // A proxy that the environment names would be measured as if it were the server.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     // Without this, channels to one address share one connection.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     for (int i = 0; i < options.channels; ++i) {
