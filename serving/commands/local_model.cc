@@ -19,6 +19,8 @@
 namespace tessera::serving {
 namespace {
 
+constexpr int kMaxThreads = 1024;
+
 absl::StatusOr<SignatureInputs> InputsOf(const SavedModelBundle& bundle, const std::string& name) {
   auto it = bundle.signatures.find(name);
   if (it == bundle.signatures.end()) {
@@ -44,6 +46,8 @@ void LocalModelFlags::AddTo(FlagParser* flags) {
              "fast|strict");
   flags->Add("op_library", &op_library,
              "comma-separated shared libraries with custom ops to load first", "FILE");
+  flags->Add("threads", &threads,
+             "threads that one request may use beside its own; 0: one for each core", "N");
 }
 
 absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
@@ -53,8 +57,12 @@ absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
   const absl::StatusOr<Numerics> numerics = ParseNumerics(flags.numerics);
   if (!numerics.ok()) return UsageError(numerics.status().message());
   session.numerics = *numerics;
+  if (flags.threads < 0 || flags.threads > kMaxThreads) {
+    return UsageError(absl::StrCat("--threads must be from 0 to ", kMaxThreads));
+  }
   RETURN_IF_ERROR(LoadOpLibraries(flags.op_library).status());
-  session.host = std::make_shared<Host>(Host::Options{});
+  session.host = std::make_shared<Host>(
+      Host::Options{.intra_op_threads = flags.threads, .inter_op_threads = flags.threads});
   const std::set<std::string> tags = absl::StrSplit(flags.tags, ',', absl::SkipEmpty());
   ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(directory, tags, session));
   LocalModel model;

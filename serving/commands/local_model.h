@@ -1,6 +1,7 @@
 // A SavedModel that a command runs by itself, without a server.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,7 +17,9 @@ struct LocalModelFlags {
   std::string tags = "serve";
   std::string numerics = "fast";
   std::string op_library;
+  int32_t threads = 0;  // of the pools that a run's work is spread on; 0: one for each core
 
+  bool operator==(const LocalModelFlags&) const = default;
   // The flags write into this object, which must outlive the parser.
   void AddTo(FlagParser* flags);
 };
@@ -28,8 +31,8 @@ struct LocalModel {
 };
 
 // Loads the SavedModel in `directory` as a server does.
-// Errors: UsageError() for an unknown mode of numerics; NOT_FOUND if there is no such signature;
-// those of LoadSavedModel().
+// Errors: UsageError() for an unknown mode of numerics or a number of threads that makes no sense;
+// NOT_FOUND if there is no such signature; those of LoadSavedModel().
 absl::StatusOr<LocalModel> LoadLocalModel(const std::string& directory,
                                           const std::string& signature_name,
                                           const LocalModelFlags& flags);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "serving/commands/bench_command.h"
 #include "serving/commands/client_command.h"
 #include "serving/commands/command.h"
 #include "serving/commands/command_help.h"

@@ -15,17 +15,12 @@ bool HasBatchSize(const TensorInfo& input) {
   return input.shape.known_rank() && !input.shape.dims().empty() && input.shape.dims()[0] < 0;
 }
 
-absl::StatusOr<Tensor> MakeUpInput(const TensorInfo& input, int64_t batch_size,
-                                   int64_t max_bytes) {
+absl::StatusOr<Tensor> MakeUpInput(const TensorInfo& input, int64_t batch_size, int64_t max_bytes) {
   if (!input.shape.known_rank() || !IsKnown(input.dtype) || input.dtype == DType::kResource ||
       input.dtype == DType::kVariant) {
     return absl::InvalidArgumentError("nothing is known of the input");
   }
-  absl::InlinedVector<int64_t, 6> dims(input.shape.dims().begin(), input.shape.dims().end());
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0) dims[i] = i == 0 ? batch_size : 1;
-  }
-  absl::StatusOr<Shape> shape = Shape::Make(dims);
+  absl::StatusOr<Shape> shape = MadeUpShape(input.shape, batch_size);
   if (!shape.ok()) return shape.status();
   const int64_t bytes =
       MultiplyWithoutOverflow(shape->num_elements(), static_cast<int64_t>(DTypeSize(input.dtype)));
@@ -48,6 +43,14 @@ std::optional<SampleRequest> MakeUpRequest(const std::string& name, const Signat
 }
 
 }  // namespace
+
+absl::StatusOr<Shape> MadeUpShape(const PartialShape& shape, int64_t batch_size) {
+  absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(), shape.dims().end());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] < 0) dims[i] = i == 0 ? batch_size : 1;
+  }
+  return Shape::Make(dims);
+}
 
 void ForEachMadeUpRequest(const SignatureMap& signatures, absl::Span<const int64_t> batch_sizes,
                           absl::FunctionRef<void(const SampleRequest&)> visit) {

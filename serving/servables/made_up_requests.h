@@ -4,21 +4,25 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/tensor/shape.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/servable.h"
 
 namespace tessera::serving {
 
+// Returns the shape of a made-up input: an unknown dimension becomes the batch size if it is the
+// first one, else 1. Requires a known rank. Errors: those of Shape::Make().
+absl::StatusOr<Shape> MadeUpShape(const PartialShape& shape, int64_t batch_size);
+
 // Visits one request for each batch size and each pure signature. The inputs are zeros
-// and empty strings, and all outputs are asked for. An unknown dimension becomes the batch size if
-// it is the first dimension of its input, else 1. A signature without an unknown first dimension is
-// visited at the first batch size alone. Of signatures that run the same computation, one is
-// visited.
-// No request is made for a signature with an input of unknown rank, or whose inputs would take more
-// than kMaxMadeUpBytes; at the second batch size and all further ones, more than kMaxBatchBytes. A
-// model computes with many times the bytes of its input, and such a batch may never come.
-// One request at a time is in memory.
+// and empty strings of MadeUpShape(), and all outputs are asked for. A signature without an unknown
+// first dimension is visited at the first batch size alone. Of signatures that run the same
+// computation, one is visited. No request is made for a signature with an input of unknown rank, or
+// whose inputs would take more than kMaxMadeUpBytes; at the second batch size and all further ones,
+// more than kMaxBatchBytes. A model computes with many times the bytes of its input, and such a
+// batch may never come. One request at a time is in memory.
 void ForEachMadeUpRequest(const SignatureMap& signatures, absl::Span<const int64_t> batch_sizes,
                           absl::FunctionRef<void(const SampleRequest&)> visit);
 

@@ -24,6 +24,7 @@ struct ServerFlags {
   std::string label;
   std::string signature = "serving_default";
 
+  bool operator==(const ServerFlags&) const = default;
   // The flags write into this object, which must outlive the parser.
   void AddTo(FlagParser* flags);
 };
