@@ -209,7 +209,8 @@ absl::Status RestoreAll(const std::vector<RestoredVariable>& variables,
                         Session& session) {
   if (session.ListDevices().size() > 1) {
     return absl::UnimplementedError(
-        "weights alone are loaded by sessions with a CPU only; push a whole SavedModel");
+        "variables are restored without the graph's restore op by sessions with a CPU only; load a "
+        "whole SavedModel, from Keras 3 one of model.export()");
   }
   std::vector<std::string> keys;
   absl::flat_hash_map<absl::string_view, std::vector<const RestoredVariable*>> by_key;
