@@ -64,6 +64,7 @@ def test_numbers_follow_the_requests(server, show):
     page.wait(f"parseFloat({cell('half', 123, 'Errors')}) > 0")
     traffic = page.value(half)
     assert sum(traffic["latency"]) == traffic["requests"] - sum(traffic["errors"].values())
+    assert "INVALID_ARGUMENT" in page.value(cell("half", 123, "State"))
     # The chart of requests has a line for the version, and says its number.
     page.wait("charts.rate.legend.innerText.includes('half · 123')")
     page.wait("charts.rate.plot.getAttribute('aria-label').includes('half · 123')")

@@ -1,4 +1,4 @@
-// The dashboard's page, dashboard.html, as the program holds it.
+// The dashboard's page, whose parts lie in page/, as the program holds it.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -10,7 +10,7 @@ namespace tessera::serving {
 // hashes, connections to the server it came from, and nothing else; no other page may frame it.
 HttpReply DashboardPage(const HttpRequest& request);
 
-// What embed_page.py makes of dashboard.html.
+// Written by embed_page.py.
 extern const absl::string_view kDashboardGzip;
 extern const absl::string_view kDashboardScriptHash;  // "sha256-..."
 extern const absl::string_view kDashboardStyleHash;

@@ -36,7 +36,8 @@ TEST(DashboardPageTest, LoadsNothingFromElsewhere) {
   EXPECT_THAT(policy, HasSubstr("default-src 'none'; script-src 'sha256-"));
   EXPECT_THAT(policy, Not(HasSubstr("unsafe")));
   EXPECT_THAT(policy, HasSubstr("frame-ancestors 'none'"));
-  for (const char* loading : {"src=\"", "href=\"http", "url(", "@import", "innerHTML", "eval("}) {
+  for (const char* loading :
+       {"src=\"", "href=\"http", "url(", "@import", "innerHTML", "eval(", "@include"}) {
     EXPECT_THAT(reply.body, Not(HasSubstr(loading)));
   }
 }

@@ -1,6 +1,8 @@
 """Writes a C++ file that holds a page: its gzip bytes, and the hashes of its script and style.
 
-    embed_page.py dashboard.html > dashboard_page_data.cc
+A line `@include FILE` of the page stands for that file, which lies beside it.
+
+    embed_page.py page.html > dashboard_page_data.cc
 """
 
 import base64
@@ -9,6 +11,16 @@ import hashlib
 import pathlib
 import re
 import sys
+
+
+def read_page(path):
+    """The whole page, as one file."""
+    return re.sub(
+        rb"^@include (\S+)$",
+        lambda include: (path.parent / include[1].decode()).read_bytes().rstrip(),
+        path.read_bytes(),
+        flags=re.MULTILINE,
+    )
 
 
 def content_of(tag, page):
@@ -39,4 +51,4 @@ const absl::string_view kDashboardStyleHash = "{content_hash(content_of('style',
 
 
 if __name__ == "__main__":
-    print(embed(pathlib.Path(sys.argv[1]).read_bytes()), end="")
+    print(embed(read_page(pathlib.Path(sys.argv[1]))), end="")
