@@ -121,6 +121,13 @@ absl::Status ObservedPredict(TrafficRouter* router, Interest interest, const Mod
   return status;
 }
 
+std::vector<ServableState> InOrder(const ServableStateMonitor::VersionStates& versions) {
+  std::vector<ServableState> states;
+  states.reserve(versions.size());
+  for (const auto& [number, state] : versions) states.push_back(state);
+  return states;
+}
+
 }  // namespace
 
 RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer)
@@ -250,9 +257,16 @@ absl::StatusOr<std::vector<ServableState>> RequestHandler::StatesOf(
   if (all.empty()) {
     return absl::NotFoundError(absl::StrCat("Could not find any versions of model ", model));
   }
-  std::vector<ServableState> states;
-  for (const auto& [number, state] : all) states.push_back(state);
-  return states;
+  return InOrder(all);
+}
+
+std::map<std::string, std::vector<ServableState>> RequestHandler::ModelStates() const {
+  const tensorflow::serving::ModelServerConfig config = models_->config();
+  std::map<std::string, std::vector<ServableState>> models;
+  for (const auto& model : config.model_config_list().config()) {
+    models[model.name()] = InOrder(models_->states().StatesOf(model.name()));
+  }
+  return models;
 }
 
 absl::Status RequestHandler::ApplyConfig(const tensorflow::serving::ModelServerConfig& config,

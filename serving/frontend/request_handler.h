@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -76,6 +78,9 @@ class RequestHandler {
   // NOT_FOUND if there is no such version, or no version at all.
   absl::StatusOr<std::vector<ServableState>> StatesOf(absl::string_view model,
                                                       std::optional<int64_t> version) const;
+  // Returns the states of each configured model by name, highest version first. A model of which no
+  // version was seen yet has none.
+  std::map<std::string, std::vector<ServableState>> ModelStates() const;
   // Replaces the configuration of the server. Returns when every new model is available or has
   // failed, or when the options end the wait. It must not run on a thread that requests need.
   // Errors: those of ServedModels::ApplyConfig().

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import subprocess
+import zlib
 
 import pytest
 
@@ -143,14 +144,49 @@ def test_gzip_and_chunks(serving):
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"no gzip", gzip.compress(GOOD.encode())[:-12], gzip.compress(b" " * (101 << 20), 1)],
+    "data, reason",
+    [
+        (b"no gzip", "no gzip data"),
+        (gzip.compress(GOOD.encode())[:-12], "ends early"),
+        (gzip.compress(b" " * (101 << 20), 1), "more than 104857600 bytes when inflated"),
+    ],
     ids=["garbage", "truncated", "beyond_100_MiB"],
 )
-def test_bad_gzip(serving, data):
-    assert_refused(
-        curl(serving, "/v1/models/m:predict", "-H", "Content-Encoding: gzip", data=data), 400
+def test_bad_gzip(serving, data, reason):
+    reply = curl(serving, "/v1/models/m:predict", "-H", "Content-Encoding: gzip", data=data)
+    assert_refused(reply, 400)
+    assert reason in reply.json["error"]
+
+
+def test_other_compression_is_refused_by_name(serving):
+    reply = curl(
+        serving,
+        "/v1/models/m:predict",
+        "-H",
+        "Content-Encoding: deflate",
+        data=zlib.compress(GOOD.encode()),
     )
+    assert_refused(reply, 415)
+    assert "'deflate'" in reply.json["error"] and "gzip" in reply.json["error"]
+    # A name that means no compression is passed over, as TensorFlow Serving does.
+    assert curl(
+        serving, "/v1/models/m:predict", "-H", "Content-Encoding: utf-8", data=GOOD
+    ).json == {"predictions": [2.5, 3.0]}
+
+
+def test_list_of_models(serving):
+    reply = curl(serving, "/models")
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    models = {model["name"]: model["model_version_status"] for model in reply.json["models"]}
+    assert models["m"] == [{"version": "123", **AVAILABLE}]
+    assert [version["version"] for version in models["digits"]] == ["2", "1"]
+    assert curl(serving, "/models", "-X", "DELETE").status == 405
+
+
+@pytest.mark.parametrize("size", [70_000, 900_000])
+def test_too_long_header(serving, size, tmp_path):
+    (tmp_path / "headers").write_text("A: " + "x" * size, encoding="ascii")
+    assert curl(serving, "/v1/models/m", "-H", f"@{tmp_path}/headers").status == 431
 
 
 def test_old_http_and_connections_that_stay(serving):

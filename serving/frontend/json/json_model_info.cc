@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "serving/frontend/json/json_writer.h"
 #include "serving/servables/serving_proto.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
@@ -23,6 +24,22 @@ absl::StatusOr<std::string> Print(const google::protobuf::Message& message) {
   }
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
+}
+
+void WriteVersion(const ServableState& state, JsonWriter& json) {
+  json.StartObject();
+  json.Key("version");
+  json.String(absl::StrCat(state.id.version));
+  json.Key("state");
+  json.String(StateName(state.state));
+  json.Key("status");
+  json.StartObject();
+  json.Key("error_code");
+  json.String(absl::StatusCodeToString(state.health.code()));
+  json.Key("error_message");
+  json.String(state.health.message());
+  json.EndObject();
+  json.EndObject();
 }
 
 }  // namespace
@@ -45,6 +62,27 @@ absl::Status AppendModelMetadata(const ServableId& id,
   absl::StrAppend(out, "{\n\"model_spec\": ", spec, ",\n\"metadata\": {\"signature_def\": ", map,
                   "}\n}\n");
   return absl::OkStatus();
+}
+
+std::string JsonModelList(const std::map<std::string, std::vector<ServableState>>& models) {
+  std::string text;
+  JsonWriter json(&text);
+  json.StartObject();
+  json.Key("models");
+  json.StartArray();
+  for (const auto& [name, states] : models) {
+    json.StartObject();
+    json.Key("name");
+    json.String(name);
+    json.Key("model_version_status");
+    json.StartArray();
+    for (const ServableState& state : states) WriteVersion(state, json);
+    json.EndArray();
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  return text;
 }
 
 }  // namespace tessera::serving

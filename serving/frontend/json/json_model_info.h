@@ -1,7 +1,9 @@
 // The REST API's replies about models: the states of their versions, and their signatures.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -24,5 +26,11 @@ absl::Status AppendModelStatus(absl::Span<const ServableState> states, std::stri
 absl::Status AppendModelMetadata(const ServableId& id,
                                  const tensorflow::serving::SignatureDefMap& signatures,
                                  std::string* out);
+
+// Returns the models of a server with the states of their versions, in the words of
+// GetModelStatusResponse:
+//   {"models": [{"name": "m", "model_version_status": [{"version": "1", "state": "AVAILABLE",
+//                "status": {"error_code": "OK", "error_message": ""}}]}]}
+std::string JsonModelList(const std::map<std::string, std::vector<ServableState>>& models);
 
 }  // namespace tessera::serving

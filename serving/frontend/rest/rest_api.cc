@@ -45,12 +45,39 @@ bool IsGzip(const HttpRequest& request) {
   return absl::StrContains(absl::AsciiStrToLower(request.Header("Content-Encoding")), "gzip");
 }
 
-// Inflates a gzip body. A body that cannot be inflated counts as empty.
-void InflateBody(HttpRequest& request) {
-  if (!IsGzip(request)) return;
+// Inflates a gzip body. Errors: INVALID_ARGUMENT if it cannot be inflated, or only beyond
+// kMaxInflatedBytes.
+absl::Status InflateBody(HttpRequest& request) {
+  if (!IsGzip(request)) return absl::OkStatus();
   std::string inflated;
-  InflateGzip(request.body, RestApi::kMaxInflatedBytes, &inflated).IgnoreError();
+  const absl::Status status = InflateGzip(request.body, RestApi::kMaxInflatedBytes, &inflated);
   request.body = std::move(inflated);
+  if (!absl::IsResourceExhausted(status)) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(status.message(), "; a larger one must come without Content-Encoding: gzip"));
+}
+
+// Returns true if the body is compressed by a method that is not gzip. A client may name any other
+// coding for a body that is plain JSON: TensorFlow Serving never looks at that.
+bool IsUnreadableCoding(absl::string_view content_encoding) {
+  const std::string coding = absl::AsciiStrToLower(absl::StripAsciiWhitespace(content_encoding));
+  for (const absl::string_view known : {"deflate", "br", "zstd", "compress", "x-compress"}) {
+    if (coding == known) return true;
+  }
+  return false;
+}
+
+absl::Status CodingError(absl::string_view content_encoding) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Content-Encoding '", content_encoding,
+                   "' is not supported: send the body as it is, or compressed with gzip"));
+}
+
+// Returns a reply to a request for a page that only GET and HEAD have.
+HttpReply MethodNotAllowed() {
+  HttpReply reply = HttpStatusPage(405);
+  reply.headers = {{"Allow", "GET, HEAD"}};
+  return reply;
 }
 
 // Checks the preflight request that a browser sends for a page of another origin.
@@ -104,6 +131,7 @@ void RestApi::Handle(HttpRequest request, HttpResponder respond) {
   if (absl::StartsWithIgnoreCase(path, kApiPrefix)) {
     return HandleApi(std::move(request), path, std::move(respond));
   }
+  if (without_query == kModelListPath) return respond(ListModels(request.method));
   if (without_query == "/livez") return respond(TextReply(200, "ok\n"));
   if (without_query == "/readyz") {
     return respond(handler_->IsReady() ? TextReply(200, "ok\n")
@@ -124,6 +152,11 @@ HttpReply RestApi::AnswerMonitoring(absl::string_view path) const {
   return TextReply(200, handler_->metrics().RenderMetrics());
 }
 
+HttpReply RestApi::ListModels(absl::string_view method) const {
+  if (method != "GET" && method != "HEAD") return MethodNotAllowed();
+  return {.content_type = kJson, .body = JsonModelList(handler_->ModelStates())};
+}
+
 void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond) {
   auto call = std::make_shared<Call>();
   call->request = std::move(request);
@@ -140,6 +173,8 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
     const absl::Status status = DescribeModel(*call, &body);
     return Reply(*call, status, std::move(body));
   }
+  const absl::string_view coding = call->request.Header("Content-Encoding");
+  if (IsUnreadableCoding(coding)) return Reply(*call, CodingError(coding), "", 415);
 
   // The inflated size of a gzip body is not known; it may be a thousand times as large.
   if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
@@ -157,8 +192,8 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
 }
 
 absl::Status RestApi::Decode(Call& call) const {
-  InflateBody(call.request);
-  const absl::Status status = call.is_predict() ? DecodePredict(call) : DecodeExamples(call);
+  absl::Status status = InflateBody(call.request);
+  if (status.ok()) status = call.is_predict() ? DecodePredict(call) : DecodeExamples(call);
   if (!status.ok() && call.model) {
     handler_->NoteUnfit(call.model, call.signature_name(), status,
                         absl::Now() - call.times.arrived);
@@ -274,8 +309,10 @@ absl::Status RestApi::DescribeModel(const Call& call, std::string* body) const {
   return AppendModelMetadata(model.id(), signatures, body);
 }
 
-void RestApi::Reply(Call& call, const absl::Status& status, std::string body) const {
-  HttpReply reply{.status = HttpStatusOf(status.code()), .content_type = kJson};
+void RestApi::Reply(Call& call, const absl::Status& status, std::string body,
+                    std::optional<int> http_status) const {
+  HttpReply reply{.status = http_status.value_or(HttpStatusOf(status.code())),
+                  .content_type = kJson};
   if (options_.enable_cors) {
     reply.headers = {{"Access-Control-Allow-Origin", "*"},
                      {"Access-Control-Allow-Methods", "POST, GET"},

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
@@ -20,6 +22,7 @@ namespace tessera::serving {
 //   GET  /v1/models/NAME[/versions/N | /labels/L][/metadata]
 //   GET  /livez        200 while the process can answer at all
 //   GET  /readyz       200 if every configured model has a version available, else 503
+//   GET  /models       the configured models with the states of their versions, as JSON
 //   any  the path of the metrics, if there is one
 //   further pages, see Options::pages
 // Everything else is 404. Replies below /v1/ are JSON, errors {"error": "..."} with the status of
@@ -34,8 +37,11 @@ class RestApi {
   static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
   // Reading a body of this size takes about as long.
   static constexpr size_t kInlineBodyBytes = 64 << 10;
-  // The largest size that a gzip body may inflate to. A larger one is treated as an empty body.
+  // The largest size that a gzip body may inflate to.
   static constexpr size_t kMaxInflatedBytes = 100 << 20;
+  // TensorFlow Serving answers 404 outside /v1/, so that no path of its own can be this one; its
+  // GET /v1/models is an error that clients know.
+  static constexpr absl::string_view kModelListPath = "/models";
 
   struct Options {
     // Time limit of predict, classify and regress, after which they fail with DEADLINE_EXCEEDED.
@@ -61,6 +67,7 @@ class RestApi {
   struct Call;
 
   HttpReply AnswerMonitoring(absl::string_view path) const;
+  HttpReply ListModels(absl::string_view method) const;
   void HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond);
   // These answer a call that runs a model: they read its body, and run it.
   absl::Status Decode(Call& call) const;
@@ -74,7 +81,9 @@ class RestApi {
   // Answers all other calls.
   absl::Status DescribeModel(const Call& call, std::string* body) const;
 
-  void Reply(Call& call, const absl::Status& status, std::string body) const;
+  // Replies with `http_status`, or, if there is none, with that of the status's code.
+  void Reply(Call& call, const absl::Status& status, std::string body,
+             std::optional<int> http_status = std::nullopt) const;
 
   const Options options_;
   const HttpRoutes pages_;

@@ -179,6 +179,36 @@ TEST_F(RestServerTest, DescribesModels) {
   EXPECT_EQ(Ask("GET", "/v1/models/m/labels/zz/metadata").status, 400);
 }
 
+TEST_F(RestServerTest, ListsModels) {
+  Start();
+  EXPECT_EQ(Ask("GET", "/models").body, "{\n    \"models\": []\n}");
+  Configure();
+  const auto list = Ask("GET", "/models?any");
+  EXPECT_EQ(list.status, 200);
+  EXPECT_EQ(list.headers.at("content-type"), "application/json");
+  EXPECT_EQ(list.body, R"({
+    "models": [
+        {
+            "name": "m",
+            "model_version_status": [
+                {
+                    "version": "123",
+                    "state": "AVAILABLE",
+                    "status": {
+                        "error_code": "OK",
+                        "error_message": ""
+                    }
+                }
+            ]
+        }
+    ]
+})");
+  EXPECT_EQ(Ask("HEAD", "/models").status, 200);
+  const auto post = Ask("POST", "/models");
+  EXPECT_EQ(post.status, 405);
+  EXPECT_EQ(post.headers.at("allow"), "GET, HEAD");
+}
+
 TEST_F(RestServerTest, TellsWhetherModelsAreReady) {
   Start();
   EXPECT_EQ(Ask("GET", "/livez").status, 200);
@@ -276,13 +306,37 @@ TEST_F(RestServerTest, HeadHasNoBody) {
   EXPECT_EQ(reply.headers.count("content-length"), 0);
 }
 
-TEST_F(RestServerTest, BodiesThatAreNoGzipCountAsEmpty) {
+TEST_F(RestServerTest, BodiesThatAreNoGzipAreNamed) {
   Configure();
   Start();
   const auto reply =
       Ask("POST", "/v1/models/m:predict", R"({"instances": [1.0]})", "Content-Encoding: GZIP\r\n");
   EXPECT_EQ(reply.status, 400);
-  EXPECT_THAT(reply.body, HasSubstr("The document is empty"));
+  EXPECT_THAT(reply.body, HasSubstr("the body is no gzip data"));
+}
+
+TEST_F(RestServerTest, CompressionOtherThanGzipIsRefused) {
+  Configure();
+  Start();
+  for (const char* coding : {"deflate", " BR", "zstd", "compress"}) {
+    const auto reply = Ask("POST", "/v1/models/m:predict", R"({"instances": [1.0]})",
+                           absl::StrCat("Content-Encoding: ", coding, "\r\n"));
+    EXPECT_EQ(reply.status, 415) << coding;
+    EXPECT_THAT(reply.body, HasSubstr("is not supported: send the body as it is, or compressed"));
+  }
+  EXPECT_EQ(Count("m", "INVALID_ARGUMENT"), 4);
+}
+
+TEST_F(RestServerTest, NamesThatAreNoCompressionAreIgnored) {
+  Configure();
+  Start();
+  for (const char* coding : {"identity", "utf-8", ""}) {
+    EXPECT_EQ(Ask("POST", "/v1/models/m:predict", R"({"instances": [1.0]})",
+                  absl::StrCat("Content-Encoding: ", coding, "\r\n"))
+                  .status,
+              200)
+        << coding;
+  }
 }
 
 TEST_F(RestServerTest, LargeBodiesAndSlowModelsHoldUpNobody) {
