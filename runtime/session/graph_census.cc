@@ -1,7 +1,8 @@
 #include "runtime/session/graph_census.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -31,14 +32,45 @@ absl::Status FindKernel(const tensorflow::NodeDef& node) {
   return kernels.Find(node.op(), kCpu, attrs).status();
 }
 
+using Functions = std::map<std::string, const tensorflow::FunctionDef*>;
+
+// Appends the functions that a node calls, by its op or by its attributes.
+void AppendCalls(const tensorflow::NodeDef& node, std::vector<std::string>* names) {
+  names->push_back(node.op());
+  for (const auto& [attr, value] : node.attr()) {
+    if (value.has_func()) names->push_back(value.func().name());
+    for (const auto& function : value.list().func()) names->push_back(function.name());
+  }
+}
+
+// Returns the functions that the nodes of the graph call, and those that these call, by name.
+Functions CalledFunctions(const tensorflow::GraphDef& graph) {
+  Functions all, called;
+  for (const auto& function : graph.library().function()) {
+    all[function.signature().name()] = &function;
+  }
+  std::vector<std::string> names;
+  for (const tensorflow::NodeDef& node : graph.node()) AppendCalls(node, &names);
+  while (!names.empty()) {
+    const auto found = all.find(names.back());
+    names.pop_back();
+    if (found == all.end() || !called.insert(*found).second) continue;
+    for (const tensorflow::NodeDef& node : found->second->node_def()) AppendCalls(node, &names);
+  }
+  return called;
+}
+
 }  // namespace
+
+int GraphCensus::NumOpsWithoutKernel() const {
+  return static_cast<int>(std::count_if(ops.begin(), ops.end(), [](const auto& entry) {
+    return !entry.second.without_kernel.empty();
+  }));
+}
 
 GraphCensus TakeCensus(const tensorflow::GraphDef& graph) {
   GraphCensus census;
-  std::set<std::string> functions;
-  for (const auto& function : graph.library().function()) {
-    functions.insert(function.signature().name());
-  }
+  const Functions functions = CalledFunctions(graph);
   auto count = [&](const tensorflow::NodeDef& node, const std::string& name) {
     if (functions.count(node.op()) > 0) return;
     OpUse& use = census.ops[node.op()];
@@ -50,11 +82,11 @@ GraphCensus TakeCensus(const tensorflow::GraphDef& graph) {
   };
   census.num_nodes = graph.node_size();
   for (const tensorflow::NodeDef& node : graph.node()) count(node, node.name());
-  census.num_functions = graph.library().function_size();
-  for (const auto& function : graph.library().function()) {
-    census.num_function_nodes += function.node_def_size();
-    for (const tensorflow::NodeDef& node : function.node_def()) {
-      count(node, absl::StrCat(function.signature().name(), "/", node.name()));
+  census.num_functions = static_cast<int>(functions.size());
+  for (const auto& [function_name, function] : functions) {
+    census.num_function_nodes += function->node_def_size();
+    for (const tensorflow::NodeDef& node : function->node_def()) {
+      count(node, absl::StrCat(function_name, "/", node.name()));
     }
   }
   return census;

@@ -18,13 +18,17 @@ struct OpUse {
 };
 
 struct GraphCensus {
+  int NumOpsWithoutKernel() const;
+
   std::map<std::string, OpUse> ops;  // calls of functions by their name are not counted
   int num_nodes = 0;                 // outside functions
   int num_functions = 0;
   int num_function_nodes = 0;
 };
 
-// Counts the graph's nodes and those of all its functions, called or not. A node has a kernel if
+// Counts the graph's nodes and those of the functions that they call. A SavedModel has further
+// functions, which are the traces of its Python objects: copies of those that are called, most of
+// them, which nothing here runs. A node has a kernel if
 // its op is declared and a CPU kernel is registered for its attributes. In a function, an attribute
 // whose value depends on the caller is taken to have a value that some kernel accepts.
 GraphCensus TakeCensus(const tensorflow::GraphDef& graph);

@@ -1,21 +1,16 @@
 #include "runtime/session/inspect.h"
 
 #include <algorithm>
-#include <climits>
 #include <map>
-#include <set>
-#include <utility>
-#include <vector>
+#include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/proto_text.h"
 #include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_match.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
-#include "runtime/session/graph_census.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -25,19 +20,15 @@
 namespace tessera {
 namespace {
 
-std::string BytesText(int64_t bytes) {
-  if (bytes < 10 * 1024) return absl::StrCat(bytes, " bytes");
-  if (bytes < 10 * 1024 * 1024) return absl::StrFormat("%.1f KiB", bytes / 1024.0);
-  return absl::StrFormat("%.1f MiB", bytes / (1024.0 * 1024.0));
+using TensorInfos = google::protobuf::Map<std::string, tensorflow::TensorInfo>;
+using Defaults = google::protobuf::Map<std::string, tensorflow::TensorProto>;
+
+PartialShape ShapeOf(const tensorflow::TensorInfo& info) {
+  if (!info.has_tensor_shape()) return PartialShape();
+  return PartialShapeFromProto(info.tensor_shape()).value_or(PartialShape());
 }
 
-std::string ShapeText(const tensorflow::TensorInfo& info) {
-  if (!info.has_tensor_shape()) return "<unknown>";
-  absl::StatusOr<PartialShape> shape = PartialShapeFromProto(info.tensor_shape());
-  return shape.ok() ? shape->ToString() : "<malformed>";
-}
-
-std::string PlaceText(const tensorflow::TensorInfo& info) {
+std::string PlaceOf(const tensorflow::TensorInfo& info) {
   if (info.has_coo_sparse()) {
     return absl::StrCat("sparse: ", info.coo_sparse().indices_tensor_name(), ", ",
                         info.coo_sparse().values_tensor_name(), ", ",
@@ -49,147 +40,87 @@ std::string PlaceText(const tensorflow::TensorInfo& info) {
   return info.name();
 }
 
-void DescribeEnds(const char* what,
-                  const google::protobuf::Map<std::string, tensorflow::TensorInfo>& ends,
-                  const google::protobuf::Map<std::string, tensorflow::TensorProto>* defaults,
-                  std::string* out) {
-  const std::map<std::string, const tensorflow::TensorInfo*> sorted = [&] {
-    std::map<std::string, const tensorflow::TensorInfo*> result;
-    for (const auto& [alias, info] : ends) result[alias] = &info;
-    return result;
-  }();
-  size_t width = 0;
-  for (const auto& [alias, info] : sorted) width = std::max(width, alias.size());
-  for (const auto& [alias, info] : sorted) {
-    absl::StrAppendFormat(
-        out, "      %-6s %-*s  %s %s  %s%s\n", what, static_cast<int>(width), alias,
-        DTypeName(static_cast<DType>(info->dtype())), ShapeText(*info), PlaceText(*info),
-        defaults != nullptr && defaults->count(alias) > 0 ? "  (has a default)" : "");
+std::vector<InspectedTensor> InspectTensors(const TensorInfos& infos, const Defaults& defaults) {
+  std::vector<InspectedTensor> tensors;
+  for (const auto& [alias, info] : infos) {
+    tensors.push_back({.alias = alias,
+                       .dtype = static_cast<DType>(info.dtype()),
+                       .shape = ShapeOf(info),
+                       .place = PlaceOf(info),
+                       .has_default = defaults.count(alias) > 0});
   }
+  std::sort(tensors.begin(), tensors.end(),
+            [](const auto& a, const auto& b) { return a.alias < b.alias; });
+  return tensors;
 }
 
-void DescribeSignatures(const tensorflow::MetaGraphDef& meta_graph, std::string* out) {
-  std::map<std::string, const tensorflow::SignatureDef*> sorted;
+std::vector<InspectedSignature> InspectSignatures(const tensorflow::MetaGraphDef& meta_graph) {
+  std::vector<InspectedSignature> signatures;
   for (const auto& [name, signature] : meta_graph.signature_def()) {
-    if (name != "__saved_model_init_op") sorted[name] = &signature;
+    if (name == "__saved_model_init_op") continue;
+    signatures.push_back({.name = name,
+                          .method_name = signature.method_name(),
+                          .inputs = InspectTensors(signature.inputs(), signature.defaults()),
+                          .outputs = InspectTensors(signature.outputs(), {})});
   }
-  for (const auto& [name, signature] : sorted) {
-    absl::StrAppend(
-        out, "    signature ", name,
-        signature->method_name().empty() ? "" : absl::StrCat(" (", signature->method_name(), ")"),
-        "\n");
-    DescribeEnds("input", signature->inputs(), &signature->defaults(), out);
-    DescribeEnds("output", signature->outputs(), nullptr, out);
-  }
-  if (sorted.empty()) absl::StrAppend(out, "    no signatures\n");
+  std::sort(signatures.begin(), signatures.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return signatures;
 }
 
-void DescribeOps(const GraphCensus& census, const InspectOptions& options, std::string* out) {
-  absl::StrAppend(out, "    ", census.num_nodes, " nodes");
-  if (census.num_functions > 0) {
-    absl::StrAppend(out, ", ", census.num_function_nodes, " more in ", census.num_functions,
-                    census.num_functions == 1 ? " function" : " functions");
-  }
-  absl::StrAppend(out, "; ", census.ops.size(), " ops\n");
-  const auto missing = std::count_if(census.ops.begin(), census.ops.end(), [](const auto& entry) {
-    return !entry.second.without_kernel.empty();
-  });
-  if (missing == 0) {
-    absl::StrAppend(out, "    every op has a kernel\n");
-  } else {
-    absl::StrAppend(out, "    ", missing, missing == 1 ? " op has" : " ops have",
-                    " no kernel (custom ops load with --op_library=FILE.so):\n");
-  }
-  constexpr size_t kNodesShown = 5;
-  for (const auto& [op, use] : census.ops) {
-    const std::vector<std::string>& nodes = use.without_kernel;
-    if (nodes.empty()) continue;
-    const size_t shown = std::min(nodes.size(), kNodesShown);
-    absl::StrAppend(out, "      ", op, " x ", nodes.size(), ": ",
-                    absl::StrJoin(nodes.begin(), nodes.begin() + shown, ", "),
-                    nodes.size() > shown ? ", ..." : "",
-                    use.detail.empty() ? "" : absl::StrCat(" (", use.detail, ")"), "\n");
-  }
-  if (!options.list_ops) return;
-  std::vector<std::pair<std::string, size_t>> by_count;
-  for (const auto& [op, use] : census.ops) by_count.emplace_back(op, use.nodes.size());
-  std::stable_sort(by_count.begin(), by_count.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  absl::StrAppend(out, "    ops by count:\n");
-  for (const auto& [op, count] : by_count) {
-    absl::StrAppendFormat(out, "      %6d  %s%s\n", count, op,
-                          census.ops.at(op).without_kernel.empty() ? "" : "  (no kernel)");
-  }
-}
-
-absl::Status DescribeCheckpoint(const std::string& prefix, const std::string& indent,
-                                std::string* out) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(prefix));
-  int64_t total = 0;
-  size_t width = 0;
-  const std::vector<std::string> names = reader->TensorNames();
-  for (const std::string& name : names) width = std::max(width, name.size());
-  std::string lines;
-  for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const CheckpointEntry entry, reader->Find(name));
-    const bool has_size = IsTriviallyCopyable(entry.dtype);
-    const int64_t bytes = entry.shape.num_elements() * static_cast<int64_t>(DTypeSize(entry.dtype));
-    if (has_size) total += bytes;
-    absl::StrAppendFormat(&lines, "%s  %-*s  %s %s%s%s\n", indent, static_cast<int>(width), name,
-                          DTypeName(entry.dtype), entry.shape.ToString(),
-                          has_size ? absl::StrCat("  ", BytesText(bytes)) : "",
-                          entry.is_partitioned ? "  (in slices)" : "");
-  }
-  absl::StrAppend(out, indent, names.size(), names.size() == 1 ? " variable" : " variables", ", ",
-                  BytesText(total), "\n", lines);
-  return absl::OkStatus();
-}
-
-absl::Status DescribeAssets(const tensorflow::MetaGraphDef& meta_graph, std::string* out) {
+absl::StatusOr<InspectedMetaGraph> InspectMetaGraph(const std::string& directory,
+                                                    const tensorflow::MetaGraphDef& meta_graph,
+                                                    const SessionOptions& options) {
+  const auto& tags = meta_graph.meta_info_def().tags();
+  InspectedMetaGraph result{
+      .tags = {tags.begin(), tags.end()},
+      .tensorflow_version = meta_graph.meta_info_def().tensorflow_version(),
+      .signatures = InspectSignatures(meta_graph),
+      .census = TakeCensus(meta_graph.graph_def()),
+      .load = LoadSavedModel(directory, {tags.begin(), tags.end()}, options).status()};
   ASSIGN_OR_RETURN(const std::vector<tensorflow::AssetFileDef> assets, ReadAssets(meta_graph));
   for (const tensorflow::AssetFileDef& asset : assets) {
-    absl::StrAppend(out, "    asset ", asset.filename(), "  fed to ", asset.tensor_info().name(),
-                    "\n");
+    result.assets.emplace_back(asset.filename(), asset.tensor_info().name());
   }
-  return absl::OkStatus();
+  return result;
 }
 
-// Says whether a meta graph loads, which is tried.
-void DescribeLoad(const std::string& directory, const tensorflow::MetaGraphDef& meta_graph,
-                  const SessionOptions& options, std::string* out) {
-  const auto& tags = meta_graph.meta_info_def().tags();
-  const absl::Status status =
-      LoadSavedModel(directory, {tags.begin(), tags.end()}, options).status();
-  absl::StrAppend(out, "    ",
-                  status.ok() ? "loads" : absl::StrCat("does not load: ", status.ToString()), "\n");
+absl::StatusOr<InspectedCheckpoint> InspectCheckpoint(const std::string& prefix) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(prefix));
+  InspectedCheckpoint checkpoint{.prefix = prefix};
+  for (const std::string& name : reader->TensorNames()) {
+    if (name == kObjectGraphKey) continue;  // tells what belongs to what, and is no variable
+    ASSIGN_OR_RETURN(const CheckpointEntry entry, reader->Find(name));
+    InspectedVariable variable{.name = name,
+                               .dtype = entry.dtype,
+                               .shape = entry.shape,
+                               .in_slices = entry.is_partitioned};
+    if (IsTriviallyCopyable(entry.dtype)) {
+      variable.bytes = entry.shape.num_elements() * static_cast<int64_t>(DTypeSize(entry.dtype));
+      checkpoint.bytes += *variable.bytes;
+    }
+    checkpoint.variables.push_back(std::move(variable));
+  }
+  return checkpoint;
 }
 
-absl::StatusOr<std::string> DescribeSavedModel(const std::string& directory,
-                                               const InspectOptions& options) {
+absl::StatusOr<Inspection> InspectSavedModel(const std::string& directory,
+                                             const SessionOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<tensorflow::SavedModel> saved_model,
                    ReadSavedModel(directory));
-  std::string out = absl::StrCat("SavedModel ", directory, "\n");
+  Inspection result{.kind = Inspection::Kind::kSavedModel, .path = directory};
   for (const tensorflow::MetaGraphDef& meta_graph : saved_model->meta_graphs()) {
-    const auto& info = meta_graph.meta_info_def();
-    absl::StrAppend(&out, "  meta graph { ", absl::StrJoin(info.tags(), ", "), " }",
-                    info.tensorflow_version().empty()
-                        ? ""
-                        : absl::StrCat(", written by TensorFlow ", info.tensorflow_version()),
-                    "\n");
-    DescribeSignatures(meta_graph, &out);
-    DescribeOps(TakeCensus(meta_graph.graph_def()), options, &out);
-    DescribeLoad(directory, meta_graph, options.session, &out);
-    RETURN_IF_ERROR(DescribeAssets(meta_graph, &out));
+    ASSIGN_OR_RETURN(result.meta_graphs.emplace_back(),
+                     InspectMetaGraph(directory, meta_graph, options));
   }
   const std::string variables = JoinPath(JoinPath(directory, "variables"), "variables");
   if (FileExists(absl::StrCat(variables, ".index"))) {
-    RETURN_IF_ERROR(DescribeCheckpoint(variables, "  ", &out));
+    ASSIGN_OR_RETURN(result.checkpoint, InspectCheckpoint(variables));
   }
-  return out;
+  return result;
 }
 
-absl::StatusOr<std::string> DescribeGraphFile(const std::string& path,
-                                              const InspectOptions& options) {
+absl::StatusOr<InspectedGraph> InspectGraphFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   tensorflow::GraphDef graph;
   const bool is_text = absl::EndsWith(path, ".pbtxt") || absl::EndsWith(path, ".textproto");
@@ -200,18 +131,15 @@ absl::StatusOr<std::string> DescribeGraphFile(const std::string& path,
     parsed = absl::DataLossError("it is damaged, or of another kind");
   }
   RETURN_IF_ERROR(Annotate(parsed, absl::StrCat(path, " is not a GraphDef: ")));
-  std::string out =
-      absl::StrCat("GraphDef ", path, ", producer ", graph.versions().producer(), "\n");
+  InspectedGraph result{.producer = graph.versions().producer(), .census = TakeCensus(graph)};
   for (const tensorflow::NodeDef& node : graph.node()) {
     if (node.op() != "Placeholder" && node.op() != "PlaceholderV2") continue;
     auto dtype = node.attr().find("dtype");
-    absl::StrAppend(
-        &out, "    placeholder ", node.name(), "  ",
-        dtype == node.attr().end() ? "" : DTypeName(static_cast<DType>(dtype->second.type())),
-        "\n");
+    result.placeholders.emplace_back(node.name(), dtype == node.attr().end()
+                                                      ? DType::kInvalid
+                                                      : static_cast<DType>(dtype->second.type()));
   }
-  DescribeOps(TakeCensus(graph), options, &out);
-  return out;
+  return result;
 }
 
 // The prefix of the checkpoint that `path` names: itself, its index, or the newest in a directory.
@@ -233,23 +161,39 @@ std::string CheckpointPrefix(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> Inspect(const std::string& path, const InspectOptions& options) {
+absl::StatusOr<Inspection> Inspect(const std::string& path, const SessionOptions& options) {
   if (FileExists(JoinPath(path, "saved_model.pb")) ||
       FileExists(JoinPath(path, "saved_model.pbtxt"))) {
-    return DescribeSavedModel(path, options);
+    return InspectSavedModel(path, options);
   }
   const std::string prefix = CheckpointPrefix(path);
   if (!prefix.empty()) {
-    std::string out = absl::StrCat("checkpoint ", prefix, "\n");
-    RETURN_IF_ERROR(DescribeCheckpoint(prefix, "  ", &out));
-    return out;
+    Inspection result{.kind = Inspection::Kind::kCheckpoint, .path = prefix};
+    ASSIGN_OR_RETURN(result.checkpoint, InspectCheckpoint(prefix));
+    return result;
   }
-  if (FileExists(path) && !IsDirectory(path)) return DescribeGraphFile(path, options);
+  if (FileExists(path) && !IsDirectory(path)) {
+    Inspection result{.kind = Inspection::Kind::kGraph, .path = path};
+    ASSIGN_OR_RETURN(result.graph, InspectGraphFile(path));
+    return result;
+  }
   return absl::NotFoundError(absl::StrCat(
       path,
       " is neither a SavedModel (a directory with saved_model.pb), nor a checkpoint (PREFIX "
       "of PREFIX.index), nor a file with a GraphDef",
       HintAtVersions(path)));
+}
+
+absl::Status Usability(const Inspection& inspection) {
+  int num_missing = 0;
+  for (const InspectedMetaGraph& meta_graph : inspection.meta_graphs) {
+    RETURN_IF_ERROR(meta_graph.load);
+    num_missing += meta_graph.census.NumOpsWithoutKernel();
+  }
+  if (inspection.graph) num_missing += inspection.graph->census.NumOpsWithoutKernel();
+  if (num_missing == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(num_missing, num_missing == 1 ? " op has" : " ops have", " no kernel"));
 }
 
 }  // namespace tessera

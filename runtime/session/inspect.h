@@ -1,38 +1,92 @@
-// Describes models, checkpoints and graphs as text for people.
+// Finds out what is in models, checkpoints and graphs, for people and programs that ask before a
+// server does.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/session/graph_census.h"
 #include "runtime/session/session.h"
+#include "runtime/tensor/dtype.h"
+#include "runtime/tensor/shape.h"
 
 namespace tessera {
 
-struct InspectOptions {
-  // Lists every op with its count. Otherwise only ops without a kernel are listed.
-  bool list_ops = false;
-  // The options with which SavedModels are loaded on trial. A server that loads them with the same
-  // options succeeds or fails alike.
-  SessionOptions session;
+// An input or an output of a signature, by its alias.
+struct InspectedTensor {
+  std::string alias;
+  DType dtype = DType::kInvalid;
+  // Unknown as well if the model tells none or a malformed one.
+  PartialShape shape;
+  // The tensor in the graph, "x:0"; for sparse and composite ones a description.
+  std::string place;
+  bool has_default = false;
 };
 
-// Describes the files at `path`: a SavedModel's directory (each meta graph's signatures, ops,
-// variables and assets, and whether it loads), a checkpoint (its prefix, or a directory with one:
-// tensors with dtype, shape and bytes), or a file with a GraphDef, binary or text (ops, functions,
-// placeholders). Ops without a kernel are listed with their nodes. Meta graphs are loaded to see
-// whether they can be, which runs their restore and init ops; nothing else is run.
-//
-//   SavedModel /models/half_plus_two/1
-//     meta graph { serve }, written by TensorFlow 2.21.0
-//     signature serving_default (tensorflow/serving/predict)
-//       input  x   float [?]     x:0
-//       output y   float [?]     y:0
-//     57 nodes; 19 ops
-//     every op has a kernel
-//     loads
-//   ...
-//
-// Errors: NOT_FOUND if there are no such files; DATA_LOSS for damaged ones.
-absl::StatusOr<std::string> Inspect(const std::string& path, const InspectOptions& options);
+struct InspectedSignature {
+  std::string name;
+  std::string method_name;
+  std::vector<InspectedTensor> inputs, outputs;  // by alias
+};
+
+struct InspectedMetaGraph {
+  std::vector<std::string> tags;
+  std::string tensorflow_version;              // which wrote it; may be empty
+  std::vector<InspectedSignature> signatures;  // by name
+  GraphCensus census;
+  absl::Status load;  // the result of loading it on trial
+  // Assets by file name, with the tensors that their paths are fed to.
+  std::vector<std::pair<std::string, std::string>> assets;
+};
+
+struct InspectedVariable {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  Shape shape;
+  std::optional<int64_t> bytes;  // none for strings and other elements of no fixed size
+  bool in_slices = false;
+};
+
+struct InspectedCheckpoint {
+  std::string prefix;
+  std::vector<InspectedVariable> variables;  // by name
+  // The sum of what is known.
+  int64_t bytes = 0;
+};
+
+// A GraphDef alone.
+struct InspectedGraph {
+  int producer = 0;  // the version of the format
+  std::vector<std::pair<std::string, DType>> placeholders;
+  GraphCensus census;
+};
+
+// One of three: a SavedModel, which has meta graphs, and a checkpoint if it has variables; a
+// checkpoint; or a graph.
+struct Inspection {
+  enum class Kind { kSavedModel, kCheckpoint, kGraph };
+
+  Kind kind = Kind::kSavedModel;
+  std::string path;
+  std::vector<InspectedMetaGraph> meta_graphs;
+  std::optional<InspectedCheckpoint> checkpoint;
+  std::optional<InspectedGraph> graph;
+};
+
+// Inspects the files at `path`: a SavedModel's directory, a checkpoint (its prefix, or a directory
+// with one), or a file with a GraphDef, binary or text. Meta graphs are loaded with `options` to
+// see whether they can be, which runs their restore and init ops; nothing else is run. A server
+// that loads them with the same options succeeds or fails alike. Errors: NOT_FOUND if there are no
+// such files; DATA_LOSS for damaged ones.
+absl::StatusOr<Inspection> Inspect(const std::string& path, const SessionOptions& options);
+
+// Returns why what was inspected cannot be served or run: the error of the load that failed, or
+// FAILED_PRECONDITION if an op has no kernel. OK for a checkpoint.
+absl::Status Usability(const Inspection& inspection);
 
 }  // namespace tessera

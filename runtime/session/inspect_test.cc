@@ -15,9 +15,9 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
+using ::testing::IsEmpty;
 
 constexpr char kHalfPlusTwo[] = "tests/data/tfserving/half_plus_two/00000123";
 
@@ -36,100 +36,155 @@ class InspectTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(directory_); }
 
-  // What is said of the GraphDef with this text.
-  std::string OfGraph(const std::string& text) {
+  // Inspects the GraphDef with this text.
+  GraphCensus OfGraph(const std::string& text) {
     const std::string path = directory_ + "/graph.pbtxt";
     std::ofstream(path) << text;
-    return Inspect(path, {}).value();
+    inspection_ = Inspect(path, {}).value();
+    return inspection_.graph.value().census;
   }
+
+  Inspection inspection_;
 
   std::string directory_;
 };
 
 TEST_F(InspectTest, SavedModelThatLoads) {
-  EXPECT_THAT(Inspect(kHalfPlusTwo, {}).value(),
-              HasSubstr("    every op has a kernel\n    loads\n"));
+  const Inspection inspection = Inspect(kHalfPlusTwo, {}).value();
+  ASSERT_EQ(inspection.meta_graphs.size(), 1);
+  const InspectedMetaGraph& meta_graph = inspection.meta_graphs[0];
+  EXPECT_TRUE(meta_graph.load.ok()) << meta_graph.load;
+  EXPECT_EQ(meta_graph.census.NumOpsWithoutKernel(), 0);
+  EXPECT_TRUE(Usability(inspection).ok());
+  EXPECT_EQ(meta_graph.signatures.back().name, "serving_default");
+  EXPECT_EQ(meta_graph.signatures.back().inputs[0].place, "x:0");
+  EXPECT_EQ(inspection.checkpoint.value().variables.size(), 3);
+  EXPECT_EQ(inspection.checkpoint->bytes, 12);
 }
 
 TEST_F(InspectTest, SavedModelThatDoesNotLoadIsDescribedWithTheError) {
   fs::copy(kHalfPlusTwo, directory_, fs::copy_options::recursive);
   fs::permissions(directory_ + "/variables", fs::perms::owner_all, fs::perm_options::add);
   fs::remove(directory_ + "/variables/variables.data-00000-of-00001");
-  EXPECT_THAT(Inspect(directory_, {}).value(),
-              AllOf(HasSubstr("signature serving_default"), HasSubstr("every op has a kernel"),
-                    HasSubstr("\n    does not load: "), Not(HasSubstr("    loads\n"))));
+  const Inspection inspection = Inspect(directory_, {}).value();
+  EXPECT_FALSE(inspection.meta_graphs[0].load.ok());
+  EXPECT_EQ(inspection.meta_graphs[0].census.NumOpsWithoutKernel(), 0);
+  EXPECT_EQ(Usability(inspection), inspection.meta_graphs[0].load);
 }
 
 TEST_F(InspectTest, NodesWhoseTypesNoKernelTakesAreListed) {
-  EXPECT_THAT(OfGraph(R"pb(
-                node {
-                  name: "x"
-                  op: "Placeholder"
-                  attr {
-                    key: "dtype"
-                    value { type: DT_STRING }
-                  }
-                }
-                node {
-                  name: "i"
-                  op: "Placeholder"
-                  attr {
-                    key: "dtype"
-                    value { type: DT_INT32 }
-                  }
-                }
-                node {
-                  name: "good"
-                  op: "UpperBound"
-                  input: "i"
-                  input: "i"
-                  attr {
-                    key: "T"
-                    value { type: DT_INT32 }
-                  }
-                }
-                node {
-                  name: "bad"
-                  op: "UpperBound"
-                  input: "x"
-                  input: "x"
-                  attr {
-                    key: "T"
-                    value { type: DT_STRING }
-                  }
-                })pb"),
-              AllOf(HasSubstr("1 op has no kernel"),
-                    HasSubstr("      UpperBound x 1: bad (op UpperBound has no kernel for T=")));
+  const GraphCensus census = OfGraph(R"pb(
+    node {
+      name: "x"
+      op: "Placeholder"
+      attr {
+        key: "dtype"
+        value { type: DT_STRING }
+      }
+    }
+    node {
+      name: "i"
+      op: "Placeholder"
+      attr {
+        key: "dtype"
+        value { type: DT_INT32 }
+      }
+    }
+    node {
+      name: "good"
+      op: "UpperBound"
+      input: "i"
+      input: "i"
+      attr {
+        key: "T"
+        value { type: DT_INT32 }
+      }
+    }
+    node {
+      name: "bad"
+      op: "UpperBound"
+      input: "x"
+      input: "x"
+      attr {
+        key: "T"
+        value { type: DT_STRING }
+      }
+    })pb");
+  EXPECT_EQ(census.NumOpsWithoutKernel(), 1);
+  EXPECT_THAT(census.ops.at("UpperBound").without_kernel, ElementsAre("bad"));
+  EXPECT_THAT(census.ops.at("UpperBound").detail, HasSubstr("op UpperBound has no kernel for T="));
+  EXPECT_EQ(Usability(inspection_), absl::FailedPreconditionError("1 op has no kernel"));
 }
 
 TEST_F(InspectTest, OpWithoutDeclarationHasNoUsableKernel) {
-  EXPECT_THAT(OfGraph(R"pb(node { name: "a" op: "InspectTestUndeclared" })pb"),
-              AllOf(HasSubstr("1 op has no kernel"),
-                    HasSubstr("      InspectTestUndeclared x 1: a (op InspectTestUndeclared has a "
-                              "kernel but no declaration)")));
+  const GraphCensus census = OfGraph(R"pb(node { name: "a" op: "InspectTestUndeclared" })pb");
+  EXPECT_EQ(census.ops.at("InspectTestUndeclared").detail,
+            "op InspectTestUndeclared has a kernel but no declaration");
+}
+
+TEST_F(InspectTest, FunctionsThatNothingCallsAreNotCounted) {
+  // f is called by an attribute and calls g by its name; h is a copy that nothing calls.
+  const GraphCensus census = OfGraph(R"pb(
+    node {
+      name: "call"
+      op: "PartitionedCall"
+      attr {
+        key: "f"
+        value { func { name: "f" } }
+      }
+    }
+    library {
+      function {
+        signature { name: "f" }
+        node_def { name: "a" op: "InspectTestUndeclared" }
+        node_def { name: "b" op: "g" }
+      }
+      function {
+        signature { name: "g" }
+        node_def { name: "c" op: "NoOp" }
+      }
+      function {
+        signature { name: "h" }
+        node_def { name: "a" op: "InspectTestUndeclared" }
+        node_def { name: "b" op: "g" }
+      }
+    })pb");
+  EXPECT_EQ(census.num_functions, 2);
+  EXPECT_EQ(census.num_function_nodes, 3);
+  EXPECT_THAT(census.ops.at("InspectTestUndeclared").nodes, ElementsAre("f/a"));
+  EXPECT_EQ(census.ops.count("g"), 0);
 }
 
 TEST_F(InspectTest, TypesThatAFunctionTakesFromItsCallerAreNoObstacle) {
-  EXPECT_THAT(OfGraph(R"pb(
-                library {
-                  function {
-                    signature {
-                      name: "f"
-                      attr { name: "T" type: "type" }
-                    }
-                    node_def {
-                      name: "y"
-                      op: "MatMul"
-                      input: "x"
-                      input: "x"
-                      attr {
-                        key: "T"
-                        value { placeholder: "T" }
-                      }
-                    }
-                  }
-                })pb"),
-              HasSubstr("every op has a kernel"));
+  const GraphCensus census = OfGraph(R"pb(
+    node {
+      name: "call"
+      op: "PartitionedCall"
+      attr {
+        key: "f"
+        value { func { name: "f" } }
+      }
+    }
+    library {
+      function {
+        signature {
+          name: "f"
+          attr { name: "T" type: "type" }
+        }
+        node_def {
+          name: "y"
+          op: "MatMul"
+          input: "x"
+          input: "x"
+          attr {
+            key: "T"
+            value { placeholder: "T" }
+          }
+        }
+      }
+    })pb");
+  EXPECT_THAT(census.ops.at("MatMul").nodes, ElementsAre("f/y"));
+  EXPECT_THAT(census.ops.at("MatMul").without_kernel, IsEmpty());
 }
 
 }  // namespace

@@ -109,14 +109,44 @@ def test_inspect_says_what_a_load_says(tmp_path):
     """A model whose signature is fine by its ops, but whose variables are gone."""
     shutil.copytree(VERSION, tmp_path / "1", copy_function=shutil.copyfile)
     next((tmp_path / "1" / "variables").glob("*.data-*")).unlink()
-    out = done("inspect", tmp_path / "1")
+    code, out, err = tessera("inspect", tmp_path / "1")
     assert "    every op has a kernel\n" in out
     (inspected,) = re.findall("    does not load: (.*)\n", out)
+    assert (code, err) == (1, f"tessera inspect: {inspected}\n")
     code, _, err = tessera("run", tmp_path / "1", "--input=x=1")
     assert (code, err) == (1, f"tessera run: {inspected}\n")
     with pytest.raises(StartError) as failure:
         Server(models=[Model("m", tmp_path)])
     assert inspected in str(failure.value)
+
+
+def test_inspect_tells_programs_what_it_tells_people():
+    found = json.loads(done("inspect", "--json", VERSION))
+    assert (found["kind"], found["usable"]) == ("saved_model", True)
+    (meta_graph,) = found["meta_graphs"]
+    assert meta_graph["load"]["error_code"] == "OK"
+    signature = meta_graph["signatures"]["serving_default"]
+    assert signature["inputs"] == {
+        "x": {"dtype": "float", "shape": None, "tensor": "x:0", "has_default": False}
+    }
+    assert (meta_graph["nodes"], len(meta_graph["ops"])) == (57, 19)
+    assert found["checkpoint"]["bytes"] == 12
+    assert sorted(found["checkpoint"]["variables"]) == ["a", "b", "c"]
+
+
+def test_inspect_json_names_what_is_missing(zero_out_model):
+    code, out, err = tessera("inspect", "--json", zero_out_model / "1")
+    found = json.loads(out)
+    assert (code, found["usable"]) == (1, False)
+    assert found["problem"] in err
+    assert found["meta_graphs"][0]["ops"]["ZeroOut"]["without_kernel"] == ["zero_out"]
+
+
+def test_inspect_counts_what_can_run():
+    """Keras leaves traces of every layer in a model, which no signature calls."""
+    found = json.loads(done("inspect", "--json", MODELS / "tf_keras2_mnist_cnn" / "1"))
+    assert found["meta_graphs"][0]["functions"] == 4
+    assert "_CHECKPOINTABLE_OBJECT_GRAPH" not in found["checkpoint"]["variables"]
 
 
 def test_inspect_shows_assets():
@@ -346,7 +376,8 @@ def _zero_out_model(tmp_path):
 
 
 def test_inspect_names_ops_that_a_library_must_bring(zero_out_model, op_library):
-    out = done("inspect", zero_out_model / "1")
+    code, out, _ = tessera("inspect", zero_out_model / "1")
+    assert code == 1
     assert "1 op has no kernel (custom ops load with --op_library=FILE.so):" in out
     assert "      ZeroOut x 1: zero_out" in out
     assert "every op has a kernel" in done(
