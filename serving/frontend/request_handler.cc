@@ -283,7 +283,11 @@ void RequestHandler::RecordRequest(Entrypoint entrypoint, absl::string_view api,
   if (times.cell != nullptr) times.cell->End(status, times, now);
   const std::string code = absl::StatusCodeToString(status.code());
   request_count_->Get({model_name, code}).Increment();
-  if (!status.ok()) return;
+  if (!status.ok()) {
+    failure_log_.Note(kEntrypointNames[static_cast<size_t>(entrypoint)], api, model_name, status,
+                      now);
+    return;
+  }
   request_latency_->Get({model_name, api, entrypoint == Entrypoint::kGrpc ? "GRPC" : "REST"})
       .Record(absl::ToDoubleMicroseconds(now - times.arrived));
 }

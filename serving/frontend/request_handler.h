@@ -19,6 +19,7 @@
 #include "runtime/host/pace.h"
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
+#include "serving/frontend/failure_log.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/request_stats.h"
 #include "serving/servables/servable.h"
@@ -94,7 +95,7 @@ class RequestHandler {
   // and records its time in request_latency if it succeeded; both also among those of its version,
   // if that was found, whose handle must still be held. gRPC passes "Predict", "Classify" or
   // "Regress" as `api`. REST passes "predict", "classify", "regress" or "", and counts every
-  // request below /v1/.
+  // request below /v1/. A request that failed is logged, see FailureLog.
   void RecordRequest(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
                      const absl::Status& status, const RequestTimes& times) const;
 
@@ -110,6 +111,7 @@ class RequestHandler {
   HistogramFamily* const runtime_latency_;
   HistogramFamily* const example_counts_;
   CounterFamily* const example_count_total_;
+  mutable FailureLog failure_log_;
 };
 
 }  // namespace tessera::serving

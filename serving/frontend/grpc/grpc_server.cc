@@ -56,8 +56,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   }
   if (!options.socket_path.empty()) {
     RemoveStaleSocket(options.socket_path);
-    builder.AddListeningPort(absl::StrCat("unix:", options.socket_path),
-                             grpc::InsecureServerCredentials());
+    builder.AddListeningPort(absl::StrCat("unix:", options.socket_path), credentials);
   }
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());

@@ -26,7 +26,7 @@ class GrpcServer {
     int port = 0;
     // Path of a Unix socket to listen on as well. A stale socket is replaced. Empty: none.
     std::string socket_path;
-    // Null: no encryption.
+    // Of the port and of the socket. Null: no encryption.
     std::shared_ptr<grpc::ServerCredentials> credentials;
     // Name and value, an int or a string. A later argument overrides an earlier one of its name.
     struct ChannelArgument {

@@ -1,0 +1,37 @@
+#include "serving/frontend/failure_log.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/logging.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Seconds(1);
+
+}  // namespace
+
+void FailureLog::Note(absl::string_view protocol, absl::string_view method, absl::string_view model,
+                      const absl::Status& status, absl::Time now) {
+  int64_t left_out = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    if (now < last_line_ + kInterval) {
+      ++left_out_;
+      return;
+    }
+    last_line_ = now;
+    left_out = std::exchange(left_out_, 0);
+  }
+  // Escaped, because clients choose the name, and errors quote them: a line is a line.
+  LOG(WARNING) << "request failed: " << protocol << ' ' << method << " of model '"
+               << absl::Utf8SafeCEscape(model) << "': " << absl::Utf8SafeCEscape(status.ToString())
+               << (left_out == 0
+                       ? ""
+                       : absl::StrCat("; ", left_out, " more failed since the last line"));
+}
+
+}  // namespace tessera::serving
