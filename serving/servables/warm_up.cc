@@ -121,7 +121,7 @@ void WarmUp::Ask(const std::string& directory, const Servable& servable,
   const absl::Time start = absl::Now();
   const absl::Time deadline = start + kMaxTime;
   int num_answered = 0, num_left_out = 0;
-  absl::Status failure;
+  absl::Status failure;                      // of a request that a client has sent
   std::map<std::string, LastRun> last_runs;  // by signature
   const auto ask = [&](const SampleRequest& request, bool may_be_sampled) {
     const SignatureInfo* signature = servable.info().FindSignature(request.signature_name);
@@ -137,7 +137,8 @@ void WarmUp::Ask(const std::string& directory, const Servable& servable,
       const absl::Time run_start = absl::Now();
       PredictResult result;
       if (absl::Status status = AskSample(servable, request, options, &result); !status.ok()) {
-        failure = std::move(status);
+        // One that is made up may be senseless to the model, which is no fault.
+        if (may_be_sampled) failure = std::move(status);
         break;
       }
       last = {rows, absl::Now() - run_start};
@@ -154,12 +155,15 @@ void WarmUp::Ask(const std::string& directory, const Servable& servable,
                          likely_rows.empty() ? absl::MakeConstSpan(&one, 1) : likely_rows,
                          ask_unsampled);
   }
-  LOG(INFO) << "warmed up " << directory << " with " << num_answered << " requests of our own in "
-            << absl::FormatDuration(absl::Trunc(absl::Now() - start, absl::Milliseconds(1)))
+  if (num_answered == 0 && num_left_out == 0 && failure.ok()) return;
+  LOG(INFO) << "warmed up " << directory << " with " << num_answered
+            << (num_answered == 1 ? " request" : " requests") << " of our own in "
+            << absl::FormatDuration(absl::Ceil(absl::Now() - start, absl::Milliseconds(1)))
             << (num_left_out == 0
                     ? ""
                     : absl::StrCat("; left out, as they would have taken longer: ", num_left_out))
-            << (failure.ok() ? "" : "; one that failed: ") << failure.message();
+            << (failure.ok() ? "" : "; a request that the version before was sent failed: ")
+            << failure.message();
 }
 
 absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string& path,
@@ -191,7 +195,7 @@ absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string&
   const absl::Duration time = absl::Now() - start;
   warmup_latency_->Record({directory, "OK"}, absl::ToDoubleMicroseconds(time));
   LOG(INFO) << "warmed up " << directory << " with " << num_records << " records in "
-            << absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(1)));
+            << absl::FormatDuration(absl::Ceil(time, absl::Milliseconds(1)));
   return absl::OkStatus();
 }
 

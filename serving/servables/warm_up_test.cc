@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using tensorflow::serving::PredictionLog;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -187,8 +188,17 @@ TEST_F(WarmUpTest, WithAFileItAloneIsReplayed) {
 
 TEST_F(WarmUpTest, RequestsThatWereNotRecordedMayFail) {
   log_.on_run = [](const RunOptions&) { return absl::InternalError("cannot"); };
+  testing::internal::CaptureStderr();
   EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}, {}).ok());
   EXPECT_GT(log_.runs, 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "a request that is made up is no fault";
+}
+
+TEST_F(WarmUpTest, TheLogSaysHowManyRequestsRanAndHowLong) {
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(WarmUp(1, &metrics_).Run(directory_, *servable_, {}, {}).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              ContainsRegex("warmed up .* with [0-9]+ requests of our own in [0-9.]+m?s\n"));
 }
 
 TEST_F(WarmUpTest, EveryKindOfRequestRuns) {
