@@ -11,16 +11,21 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/host/host.h"
+#include "serving/server/nearest_name.h"
 #include "serving/server/platform_config.h"
 #include "serving/server/server.h"
 #include "serving/server/server_options.h"
@@ -122,8 +127,25 @@ class SignalWatcher {
   std::thread thread_;
 };
 
+absl::Status ApplyLogLevel(absl::string_view level) {
+  constexpr std::pair<absl::string_view, LogSeverity> kLevels[] = {
+      {"info", LogSeverity::kInfo},
+      {"warning", LogSeverity::kWarning},
+      {"error", LogSeverity::kError},
+  };
+  if (level.empty()) return absl::OkStatus();
+  for (const auto& [name, severity] : kLevels) {
+    if (name != level) continue;
+    SetMinLogSeverity(severity);
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("log_level is '", level, "'; it must be info, warning or error"));
+}
+
 // Makes the host of the program and a server on it.
 absl::StatusOr<std::unique_ptr<Server>> MakeServer(ServerOptions options) {
+  RETURN_IF_ERROR(ApplyLogLevel(options.log_level));
   RETURN_IF_ERROR(ApplyPlatformConfig(&options));
   ASSIGN_OR_RETURN(ServerSettings settings, ReadSettings(options));
   // The host comes before the threads of the server, some of which have a low priority that the
@@ -135,6 +157,21 @@ absl::StatusOr<std::unique_ptr<Server>> MakeServer(ServerOptions options) {
 int FailToStart(const absl::Status& status) {
   Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
   return kFailure;
+}
+
+// Tells that an argument is passed over, and what may have been meant.
+std::string DescribeUnknown(absl::string_view argument, const std::vector<std::string>& flags) {
+  absl::string_view name = argument.substr(0, argument.find('='));
+  const bool has_dashes = absl::ConsumePrefix(&name, "--");
+  const bool is_flag = absl::c_linear_search(flags, name);
+  std::string hint;
+  if (has_dashes && is_flag) {
+    hint = absl::StrCat("; its value belongs behind a =, as in --", name, "=VALUE");
+  } else if (has_dashes) {
+    hint = DidYouMean(name, flags);
+  }
+  if (hint.empty()) hint = "; flags are --NAME=VALUE, and --help lists them";
+  return absl::StrCat("unknown argument: ", argument, " is passed over", hint);
 }
 
 // Runs one server from its start to its end. Returns the exit code.
@@ -166,9 +203,8 @@ int Main(ServerOptions& options, const std::string& program, absl::Span<const st
                       "\nTensorFlow Library: " + kLibraryVersion + "\n");
     return 0;
   }
-  if (!flags.unknown().empty()) {
-    Print(stdout,
-          "unknown argument: " + flags.unknown().front() + "\n" + flags.Usage(program) + "\n");
+  for (const std::string& argument : flags.unknown()) {
+    Print(stdout, DescribeUnknown(argument, flags.names()) + "\n");
   }
 
   const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));

@@ -1,9 +1,13 @@
 #include "serving/server/platform_config.h"
 
+#include <set>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/base/status.h"
 #include "serving/server/text_proto_file.h"
+#include "serving/server/unused_fields.h"
 #include "tensorflow_serving/config/platform_config.pb.h"
 #include "tensorflow_serving/servables/tensorflow/saved_model_bundle_source_adapter.pb.h"
 
@@ -27,6 +31,23 @@ absl::Status CheckSupported(const std::string& path, const SessionBundleConfig& 
                      "signature's inputs default values instead"));
   }
   return absl::OkStatus();
+}
+
+// The fields that are read here, and those of session_config that ReadSettings() tells of.
+const std::set<std::string>& UsedFields() {
+  static const auto& used = *new std::set<std::string>{
+      "session_config",
+      "batching_parameters",
+      "saved_model_tags",
+      "enable_model_warmup",
+      "model_warmup_options.num_request_iterations",
+      "prefer_tflite_model",
+      "enable_per_model_batching_params",
+      // These ask for what is so anyway.
+      "enable_session_metadata",
+      "remove_unused_fields_from_bundle_metagraph",
+  };
+  return used;
 }
 
 absl::StatusOr<SessionBundleConfig> ReadSessionBundleConfig(const std::string& path) {
@@ -60,6 +81,7 @@ absl::Status ApplyPlatformConfig(ServerOptions* options) {
   const std::string& path = options->platform_config_file;
   ASSIGN_OR_RETURN(const SessionBundleConfig config, ReadSessionBundleConfig(path));
   RETURN_IF_ERROR(CheckSupported(path, config));
+  LogUnusedFields(path, config, UsedFields());
 
   options->enable_batching = config.has_batching_parameters();
   options->batching.reset();

@@ -83,6 +83,24 @@ TEST_F(PlatformConfigTest, WhatIsLeftOutHasTheMessagesDefault) {
   EXPECT_EQ(settings->session.intra_op_threads, 0);
 }
 
+TEST_F(PlatformConfigTest, WhatHasNoEffectIsTold) {
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(ApplyBundle("mixed_precision: 'bfloat16' "
+                          "in_graph_batching_parameters { max_batch_size: 8 } "
+                          "session_run_load_threadpool_index { value: 1 } "
+                          "enable_model_warmup: true "
+                          "session_config { intra_op_parallelism_threads: 2 "
+                          "use_per_session_threads: true }")
+                  .ok());
+  ASSERT_TRUE(ReadSettings(options_).ok());
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("platform.config: these settings have no effect: "
+                             "session_run_load_threadpool_index.value, mixed_precision, "
+                             "in_graph_batching_parameters.max_batch_size\n"));
+  EXPECT_THAT(log, HasSubstr("session_config: these settings have no effect: "
+                             "use_per_session_threads\n"));
+}
+
 TEST_F(PlatformConfigTest, WhatCannotBeDoneIsRefused) {
   ExpectRefused(Apply("platform_configs { key: 'caffe' value {} }"), StatusCode::kInvalidArgument,
                 "there is no platform 'caffe', only 'tensorflow'");
@@ -95,6 +113,8 @@ TEST_F(PlatformConfigTest, WhatCannotBeDoneIsRefused) {
                 "'grpc://other'");
   ExpectRefused(ApplyBundle("experimental_fixed_input_tensors { name: 'x' }"),
                 StatusCode::kUnimplemented, "experimental_fixed_input_tensors");
+  ASSERT_TRUE(ApplyBundle("session_config { cluster_def { job { name: 'worker' } } }").ok());
+  ExpectRefused(ReadSettings(options_).status(), StatusCode::kUnimplemented, "cluster_def");
   options_.platform_config_file = "/no/such/file";
   ExpectRefused(ApplyPlatformConfig(&options_), StatusCode::kNotFound, "/no/such/file");
 }

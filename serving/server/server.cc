@@ -14,9 +14,11 @@
 #include "runtime/tensor/large_blocks.h"
 #include "serving/core/process_metrics.h"
 #include "serving/servables/saved_model/saved_model_loader.h"
+#include "serving/servables/saved_model/whole_version.h"
 #include "serving/servables/servable.h"
 #include "serving/server/effective_config.h"
 #include "serving/server/op_libraries.h"
+#include "serving/server/port_check.h"
 #include "serving/server/version.h"
 #include "serving/sources/model_config.h"
 
@@ -25,6 +27,9 @@ namespace {
 
 // The time that a reload waits for the first outcome of new models.
 constexpr absl::Duration kReloadWait = absl::Seconds(10);
+
+// The interval at which a lasting problem with the configuration is logged again.
+constexpr absl::Duration kProblemLogInterval = absl::Minutes(1);
 
 // The least time that the admin address has for answering what it was asked.
 constexpr absl::Duration kAdminGrace = absl::Seconds(1);
@@ -77,8 +82,12 @@ Server::~Server() {
 }
 
 absl::Status Server::Start() {
+  LogStart();
   ASSIGN_OR_RETURN(const std::vector<std::string> ops, LoadOpLibraries(options_.op_library));
   if (!ops.empty()) LOG(INFO) << "op_library adds the ops " << absl::StrJoin(ops, ", ");
+  // Asked before models load, which may take long.
+  RETURN_IF_ERROR(
+      Annotate(CheckPortIsFree(options_.port), "Failed to BuildAndStart gRPC server: "));
   MakeModels();
   MakeDashboard();
   RETURN_IF_ERROR(StartAdmin());  // shows how models load, too
@@ -134,7 +143,8 @@ void Server::MakeModels() {
   }
   models.source = {.poll_interval = absl::Seconds(options_.file_system_poll_wait_seconds),
                    .settle_time = absl::Seconds(options_.version_settle_seconds),
-                   .marker_file = options_.version_marker_file};
+                   .marker_file = options_.version_marker_file,
+                   .is_whole = IsWholeVersion};
   rollouts_ = std::make_unique<Rollouts>(Rollouts::Options{
       .configs = settings_.rollouts,
       .state_file = settings_.rollout_state_file,
@@ -257,7 +267,7 @@ void Server::RunReloads() {
   const absl::Duration interval = polls
                                       ? absl::Seconds(options_.model_config_file_poll_wait_seconds)
                                       : absl::InfiniteDuration();
-  if (polls) Reload();
+  if (polls) Reload(/*asked=*/false);
   while (!stopped_.HasBeenNotified()) {
     bool asked = false;
     {
@@ -266,7 +276,7 @@ void Server::RunReloads() {
       reload_asked_ = false;
     }
     if (stopped_.HasBeenNotified()) return;
-    Reload();
+    Reload(asked);
     if (asked) LOG(INFO) << "the models were read again, as asked";
   }
 }
@@ -289,14 +299,38 @@ absl::Status Server::ApplyAgain(const ModelSettings& now) {
   return status;
 }
 
-void Server::Reload() {
-  const absl::StatusOr<ModelSettings> now = ReadModelsAgain(options_);
-  const absl::Status status = now.ok() ? ApplyAgain(*now) : now.status();
-  if (status.ok() || stopped_.HasBeenNotified()) return;
-  LOG(ERROR) << (WasApplied(status)
-                     ? "the models were read again: "
-                     : "the models read again were not applied, what was served stays: ")
-             << status.ToString();
+void Server::Reload(bool asked) {
+  const absl::StatusOr<ModelSettings> models = ReadModelsAgain(options_);
+  const absl::Status status = models.ok() ? ApplyAgain(*models) : models.status();
+  if (stopped_.HasBeenNotified()) return;
+  if (status.ok()) {
+    if (!std::exchange(reload_problem_, "").empty()) {
+      LOG(INFO) << "the models were read again, and all is well again";
+    }
+    return;
+  }
+  std::string problem = absl::StrCat(
+      WasApplied(status) ? "the models were read again: "
+                         : "the models read again were not applied, what was served stays: ",
+      status.ToString());
+  const absl::Time now = absl::Now();
+  if (!asked && problem == reload_problem_ && now < reload_problem_logged_ + kProblemLogInterval)
+    return;
+  LOG(ERROR) << problem;
+  reload_problem_ = std::move(problem);
+  reload_problem_logged_ = now;
+}
+
+void Server::LogStart() const {
+  std::vector<std::string> models;
+  for (const auto& model : settings_.models.model_config_list().config()) {
+    models.push_back(absl::StrCat("'", model.name(), "' of ", model.base_path()));
+  }
+  LOG(INFO) << "TensorFlow ModelServer " << kModelServerVersion << " on "
+            << std::thread::hardware_concurrency() << " cores; batching is "
+            << (settings_.batching ? "on" : "off")
+            << "; ports open once there is a version of each model: "
+            << (models.empty() ? "none is configured" : absl::StrJoin(models, ", "));
 }
 
 void Server::Stop() {

@@ -84,7 +84,10 @@ class Server {
   void StartRest();
   // Body of the thread that applies new configurations of models.
   void RunReloads();
-  void Reload();
+  // `asked`: by a signal, so that the outcome is logged in any case.
+  void Reload(bool asked);
+  // Logs what this server is and what it is going to serve.
+  void LogStart() const;
   // Applies models that were read again. Errors: those of ServedModels::ApplyConfig();
   // FAILED_PRECONDITION for the first rollout of a server that started without any.
   absl::Status ApplyAgain(const ModelSettings& now);
@@ -113,6 +116,8 @@ class Server {
   absl::Mutex reload_mu_;
   bool reload_asked_ ABSL_GUARDED_BY(reload_mu_) = false;
   RolloutConfigs rollout_configs_;  // as applied last; the reloader's
+  std::string reload_problem_;      // as logged last; empty if there is none; the reloader's
+  absl::Time reload_problem_logged_;
   std::thread reloader_;
 };
 

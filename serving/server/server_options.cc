@@ -173,6 +173,10 @@ FlagParser ServerOptions::Flags() {
       "and the threads");
   flags.Add("op_library", &op_library,
             "comma-separated shared libraries with custom ops and kernels to load first");
+  flags.Add("log_level", &log_level,
+            "least severity of lines in the log: info, warning or error; empty: that of the "
+            "environment variable TF_CPP_MIN_LOG_LEVEL, or info",
+            "info|warning|error");
   flags.Add("shutdown_grace_seconds", &shutdown_grace_seconds,
             "how long SIGTERM lets requests under way finish");
   flags.Add("version", &version, "print the version and exit");

@@ -95,6 +95,7 @@ struct ServerOptions {
   std::string disable_pass;
   std::string numerics = "fast";
   std::string op_library;
+  std::string log_level;
   int32_t shutdown_grace_seconds = 10;
   bool version = false;
 

@@ -3,11 +3,13 @@
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/standard_passes.h"
@@ -15,6 +17,7 @@
 #include "serving/servables/saved_model/serving_session.h"
 #include "serving/server/byte_size.h"
 #include "serving/server/text_proto_file.h"
+#include "serving/server/unused_fields.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tessera::serving {
@@ -127,6 +130,26 @@ absl::StatusOr<int> Threads(absl::string_view flag, int64_t count) {
   return static_cast<int>(std::max<int64_t>(0, count));
 }
 
+// Refuses what would run models elsewhere, and tells of what has no effect.
+absl::Status CheckSessionConfig(const ServerOptions& options,
+                                const tensorflow::ConfigProto& config) {
+  std::set<std::string> used = {"allow_soft_placement", "operation_timeout_in_ms"};
+  std::string where = options.tensorflow_session_config_file;
+  if (where.empty()) {
+    where = absl::StrCat(options.platform_config_file, ": session_config");
+    // Those of a file of its own give way to the flags.
+    used.insert({"intra_op_parallelism_threads", "inter_op_parallelism_threads"});
+  }
+  if (!config.cluster_def().job().empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(where,
+                     ": cluster_def names other tasks, but models run in the server's own process; "
+                     "leave it out"));
+  }
+  LogUnusedFields(where, config, used);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) {
   SessionOptions session = ServingSessionOptions();
   std::optional<tensorflow::ConfigProto> config = options.session_config;
@@ -134,6 +157,7 @@ absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) 
     RETURN_IF_ERROR(ReadTextProto(options.tensorflow_session_config_file, &config.emplace()));
   }
   if (config) {
+    RETURN_IF_ERROR(CheckSessionConfig(options, *config));
     session.allow_soft_placement = config->allow_soft_placement();
     if (config->operation_timeout_in_ms() > 0) {
       session.default_timeout = absl::Milliseconds(config->operation_timeout_in_ms());
@@ -204,6 +228,17 @@ std::set<std::string> ReadTags(const std::string& text) {
   return tags;
 }
 
+absl::Status CheckPorts(const ServerOptions& options) {
+  for (const auto& [flag, port] :
+       {std::pair("port", options.port), std::pair("rest_api_port", options.rest_api_port),
+        std::pair("admin_port", options.admin_port)}) {
+    if (port >= 0 && port <= std::numeric_limits<uint16_t>::max()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " is ", port, "; ports are numbers from 1 to 65535, and 0 is none"));
+  }
+  return absl::OkStatus();
+}
+
 void LogOptionsWithoutEffect(const ServerOptions& options) {
   auto tell = [](bool is_set, absl::string_view flag, absl::string_view what) {
     if (is_set) LOG(WARNING) << "--" << flag << " has no effect: " << what;
@@ -240,6 +275,7 @@ absl::StatusOr<ModelSettings> ReadModelsAgain(const ServerOptions& options) {
 }
 
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
+  RETURN_IF_ERROR(CheckPorts(options));
   if (options.port == 0 && options.grpc_socket_path.empty()) {
     return absl::InvalidArgumentError(
         "nothing to listen on: --port is 0 and --grpc_socket_path is empty; set one of them");
@@ -248,6 +284,9 @@ absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
     return absl::InvalidArgumentError(
         "file_system_poll_wait_seconds is negative: no model would ever be found; use 0 to look "
         "once, or more to look every so many seconds");
+  }
+  if (!options.thread_pool_factory_config_file.empty()) {
+    RETURN_IF_ERROR(ReadFile(options.thread_pool_factory_config_file).status());
   }
   ServerSettings settings;
   ASSIGN_OR_RETURN(settings.models, ReadModels(options));

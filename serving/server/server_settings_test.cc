@@ -69,6 +69,17 @@ TEST_F(ServerSettingsTest, NothingToServeOrToListenOn) {
   EXPECT_TRUE(ReadSettings(options_).ok());
 }
 
+TEST_F(ServerSettingsTest, PortsThatThereAreNotAreRefused) {
+  options_.port = 99999;
+  ExpectRefused(kInvalid, "port is 99999; ports are numbers from 1 to 65535");
+  options_.port = 8500;
+  options_.rest_api_port = -1;
+  ExpectRefused(kInvalid, "rest_api_port is -1");
+  options_.rest_api_port = 65535;
+  options_.admin_port = 65536;
+  ExpectRefused(kInvalid, "admin_port is 65536");
+}
+
 TEST_F(ServerSettingsTest, ContradictionsAreRefused) {
   options_.batching_parameters_file = Write("max_batch_size { value: 4 }");
   ExpectRefused(kInvalid, "enable_batching");
@@ -145,11 +156,26 @@ TEST_F(ServerSettingsTest, TrapsOfUpstreamAreErrorsHere) {
   options_.ssl_config_file = "/no/such/file";
   ExpectRefused(absl::StatusCode::kNotFound, "/no/such/file");
   options_.ssl_config_file = "";
+  options_.thread_pool_factory_config_file = "/no/such/pools";
+  ExpectRefused(absl::StatusCode::kNotFound, "/no/such/pools");
+  options_.thread_pool_factory_config_file = "";
   options_.grpc_channel_arguments = "a=1,b";
   ExpectRefused(kInvalid, "'b' has no value");
   options_.grpc_channel_arguments = "";
   options_.monitoring_config_file = Write("");
   ExpectRefused(kInvalid, "Invalid argument");
+}
+
+TEST_F(ServerSettingsTest, SessionSettingsWithoutEffectAreTold) {
+  options_.tensorflow_session_config_file =
+      Write("allow_soft_placement: true gpu_options { allow_growth: true }");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(ReadSettings(options_).ok());
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr("settings.pbtxt: these settings have no effect: gpu_options.allow_growth\n"));
+  options_.tensorflow_session_config_file = Write("cluster_def { job { name: 'w' } }");
+  ExpectRefused(absl::StatusCode::kUnimplemented, "cluster_def names other tasks");
 }
 
 TEST_F(ServerSettingsTest, ChannelArgumentsAreNumbersOrTexts) {

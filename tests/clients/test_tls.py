@@ -3,6 +3,7 @@
 import contextlib
 import json
 import subprocess
+import tempfile
 
 import grpc
 import numpy as np
@@ -60,27 +61,29 @@ def _stranger(tmp_path_factory):
 
 @pytest.fixture(name="start")
 def _start(tmp_path):
-    """start(field=value...) -> a server with these fields of SSLConfig."""
+    """start(flags..., field=value...) -> a server with these fields of SSLConfig."""
     with contextlib.ExitStack() as stack:
 
-        def start(**fields):
+        def start(*flags, **fields):
             # A quoted string of text proto may be written as JSON's, and so may true.
             lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
             file = tmp_path / "ssl.config"
             file.write_text("\n".join(lines), encoding="utf-8")
-            return stack.enter_context(Server(f"--ssl_config_file={file}", models=MODELS))
+            return stack.enter_context(Server(f"--ssl_config_file={file}", *flags, models=MODELS))
 
         yield start
 
 
-def ask(server, root=None, key=None, cert=None):
+def ask(server, root=None, key=None, cert=None, address=None):
     """The model's answer on a connection that trusts `root`; without one, it is not encrypted."""
-    address = f"localhost:{server.grpc_port}"
+    address = address or f"localhost:{server.grpc_port}"
     if root is None:
         channel = grpc.insecure_channel(address)
     else:
         parts = [part and part.encode() for part in (root, key, cert)]
-        channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(*parts))
+        credentials = grpc.ssl_channel_credentials(*parts)
+        name = [("grpc.ssl_target_name_override", "localhost")]
+        channel = grpc.secure_channel(address, credentials, options=name)
     with channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         reply = stub.Predict(
@@ -89,9 +92,9 @@ def ask(server, root=None, key=None, cert=None):
         return array(reply.outputs["y"]).tolist()
 
 
-def assert_not_answered(server, *credentials):
+def assert_not_answered(server, *credentials, **to):
     with pytest.raises(grpc.RpcError) as error:
-        ask(server, *credentials)
+        ask(server, *credentials, **to)
     assert error.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
@@ -102,6 +105,14 @@ def test_clients_that_trust_the_server_are_answered(start, authority, stranger):
     assert_not_answered(server)  # in the clear
     assert_not_answered(server, stranger.cert)
     assert server.http("GET", "/v1/models/m")[0] == 200  # REST is not encrypted
+
+
+def test_the_unix_socket_is_encrypted_like_the_port(start, authority):
+    key, cert = authority.sign("server")
+    with tempfile.TemporaryDirectory(prefix="tls-", dir="/tmp") as folder:  # its path is short
+        server = start(f"--grpc_socket_path={folder}/s", server_key=key, server_cert=cert)
+        assert ask(server, authority.cert, address=f"unix:{folder}/s") == [2.5]
+        assert_not_answered(server, address=f"unix:{folder}/s")
 
 
 def test_clients_show_a_certificate_where_it_is_required(start, authority, stranger):
