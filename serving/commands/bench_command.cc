@@ -117,9 +117,7 @@ absl::Status MeasureLocal(const std::string& directory, const Options& options) 
   ASSIGN_OR_RETURN(const Values inputs, Inputs(model.signature, options));
   ModelTarget target(model.servable.get(), options.server.signature, inputs, options.concurrency);
   // Compiles the program, and tells what is wrong with the inputs before anything is measured.
-  if (const absl::Status status = target.Run(); !status.ok()) {
-    return WithShapeHints(status, model.signature, inputs);
-  }
+  RETURN_IF_ERROR(target.Run());
   return Measure(options, &target, {.subject = directory, .inputs = inputs});
 }
 

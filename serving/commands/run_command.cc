@@ -33,9 +33,8 @@ absl::Status Run(const std::string& directory, const Options& options) {
   }
   const auto input = [&](size_t i) -> absl::StatusOr<Tensor> { return values[i]; };
   PredictResult result;
-  const absl::Status status = model.servable->Predict(
-      {.signature_name = options.signature, .input_names = names, .input = input}, {}, &result);
-  if (!status.ok()) return WithShapeHints(status, model.signature, inputs);
+  RETURN_IF_ERROR(model.servable->Predict(
+      {.signature_name = options.signature, .input_names = names, .input = input}, {}, &result));
   return PrintOutputs(result.outputs, options.json);
 }
 

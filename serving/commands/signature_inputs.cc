@@ -80,18 +80,4 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadInputs(const InputFlags& flags
   return tensors;
 }
 
-absl::Status WithShapeHints(const absl::Status& error, const SignatureInputs& signature,
-                            const std::map<std::string, Tensor>& inputs) {
-  std::vector<std::string> hints;
-  for (const auto& [name, tensor] : inputs) {
-    const PartialShape& shape = signature.inputs.at(name).shape;
-    if (shape.IsCompatibleWith(tensor.shape())) continue;
-    hints.push_back(absl::StrCat("input '", name, "' has the shape ", tensor.shape().ToString(),
-                                 ", the signature takes ", shape.ToString()));
-  }
-  if (hints.empty()) return error;
-  return absl::Status(error.code(),
-                      absl::StrCat(error.message(), " (", absl::StrJoin(hints, "; "), ")"));
-}
-
 }  // namespace tessera::serving

@@ -36,9 +36,4 @@ struct SignatureInputs {
 absl::StatusOr<std::map<std::string, Tensor>> ReadInputs(const InputFlags& flags,
                                                          const SignatureInputs& signature);
 
-// Returns the error of a run, with a word about each input whose shape is not what the signature
-// says. Shapes are not checked beforehand: models may take more than their signatures say.
-absl::Status WithShapeHints(const absl::Status& error, const SignatureInputs& signature,
-                            const std::map<std::string, Tensor>& inputs);
-
 }  // namespace tessera::serving

@@ -152,7 +152,7 @@ def test_failures_are_counted_and_an_interrupt_ends_the_load(terminal):
         ([VERSION, "--signature=nope"], 1, ["NOT_FOUND", "serving_default"]),
         ([VERSION, "--input=z=1"], 1, ["no input 'z'", "it takes: x"]),
         ([VERSION, "--signature=classify_x_to_y"], 1, ["string", "--input"]),
-        ([DIGITS / "2", "--input=image=[[1]]"], 1, ["'image' has the shape [1,1]", "[?,8,8,1]"]),
+        ([DIGITS / "2", "--input=image=[[1]]"], 1, ["input 'image'", "but [1,1]", "[?,8,8,1]"]),
         ([DIGITS / "2", "--batch_size=2000000000"], 1, ["'image'", "--batch_size"]),
     ],
 )

@@ -180,9 +180,8 @@ absl::StatusOr<EncodedRequest> ModelClient::EncodePredict(
 absl::StatusOr<ModelCodec::Outputs> ModelClient::Predict(
     const std::map<std::string, Tensor>& inputs, const RemoteSignature& signature) const {
   ASSIGN_OR_RETURN(const EncodedRequest request, EncodePredict(inputs));
-  const absl::StatusOr<std::string> answer = Ask(request);
-  if (!answer.ok()) return WithShapeHints(answer.status(), signature.inputs, inputs);
-  return codec_->DecodePredict(*answer, signature);
+  ASSIGN_OR_RETURN(const std::string answer, Ask(request));
+  return codec_->DecodePredict(answer, signature);
 }
 
 std::string ModelClient::Description() const {
