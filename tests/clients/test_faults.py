@@ -96,17 +96,18 @@ def test_a_version_that_was_broken_and_is_whole_again(folder):
 
 def test_a_slow_copy_is_never_served_torn(folder):
     with Server(models=[Model("m", folder)]) as server, Client(server) as client:
-        target = folder / "2"
-        for path in sorted(VERSION.rglob("*")):
-            if path.is_dir():
-                continue
-            place = target / path.relative_to(VERSION)
+        files = [path for path in sorted(VERSION.rglob("*")) if path.is_file()]
+        for path in files:
+            place = folder / "2" / path.relative_to(VERSION)
             place.parent.mkdir(parents=True, exist_ok=True)
             data = path.read_bytes()
+            third = 1 + len(data) // 3
             with open(place, "wb") as file:
-                for begin in range(0, len(data), 1 + len(data) // 3):
-                    file.write(data[begin : begin + 1 + len(data) // 3])
+                for begin in range(0, len(data), third):
+                    file.write(data[begin : begin + third])
                     file.flush()
+                    if path == files[-1] and begin + third >= len(data):
+                        break  # now it is whole
                     time.sleep(0.4)
                     assert 2 not in client.version_states("m")
         wait_for_state(client, "m", 2, "AVAILABLE")
