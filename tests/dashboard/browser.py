@@ -163,6 +163,11 @@ class Page:
             if event["entry"]["level"] == "error" and event["entry"]["source"] != "network"
         ]
 
+    def requested(self):
+        """The URLs that the page has asked for, itself included."""
+        sent = self._browser.events(self._session, "Network.requestWillBeSent")
+        return [event["request"]["url"] for event in sent]
+
     def value(self, expression):
         """The value of a JavaScript expression, or of its promise."""
         result = self.call(

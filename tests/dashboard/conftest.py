@@ -21,16 +21,20 @@ def browser():
 
 @pytest.fixture
 def show(browser):
-    """show(url) -> page, which must have had no problem by the end of the test."""
+    """show(url) -> page, which by the end of the test must have had no problem, and have asked
+    nobody but its server."""
     pages = []
 
     def open_page(url, **size):
-        pages.append(browser.open(url, **size))
-        return pages[-1]
+        page = browser.open(url, **size)
+        pages.append((page, url.split("/dashboard")[0] + "/"))
+        return page
 
     yield open_page
-    for page in pages:
+    for page, origin in pages:
         assert page.problems() == []
+        asked = page.requested()
+        assert asked and [url for url in asked if not url.startswith((origin, "data:"))] == []
         page.close()
 
 
