@@ -1,6 +1,5 @@
 #include "runtime/session/restore_weights.h"
 
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -141,29 +140,56 @@ absl::flat_hash_set<std::string> UsedResources(const SavedModelGraph& model) {
   return used;
 }
 
-absl::StatusOr<std::vector<RestoredVariable>> ResourceVariables(const Graph& graph) {
-  std::vector<RestoredVariable> variables;
-  for (const Node* node : graph.nodes()) {
-    if (!node->IsOp("VarHandleOp")) continue;
-    ASSIGN_OR_RETURN(RestoredVariable variable, VariableOf(*node));
-    variables.push_back(std::move(variable));
+// A variable that the graph does not restore, and another one that it does, whose initial value is
+// that of the first.
+struct CopiedVariable {
+  RestoredVariable original;  // with the key that the checkpoint's object graph has for its name
+  RestoredVariable copy;      // without a key
+};
+
+absl::StatusOr<std::vector<CopiedVariable>> CopiedVariables(const SavedModelGraph& model) {
+  std::vector<CopiedVariable> variables;
+  if (model.object_graph.empty()) return variables;
+  ASSIGN_OR_RETURN(auto keys, KeysByFullName(model.object_graph));
+  for (const Node* node : model.graph->nodes()) {
+    if (!node->IsOp("AssignVariableOp")) continue;
+    const Node* copy = ThroughIdentities(node->input(0).node);
+    const Node* read = ThroughIdentities(node->input(1).node);
+    if (copy == nullptr || !copy->IsOp("VarHandleOp")) continue;
+    if (read == nullptr || !read->IsOp("ReadVariableOp")) continue;
+    const Node* original = ThroughIdentities(read->input(0).node);
+    if (original == nullptr || !original->IsOp("VarHandleOp")) continue;
+    CopiedVariable variable;
+    ASSIGN_OR_RETURN(variable.original, VariableOf(*original));
+    ASSIGN_OR_RETURN(variable.copy, VariableOf(*copy));
+    variable.original.key = keys[variable.original.name];
+    if (!variable.original.key.empty()) variables.push_back(std::move(variable));
   }
   return variables;
 }
 
-bool HasValue(const RestoredVariable& variable, ResourceManager& resources) {
-  const auto resource = resources.Lookup(variable.container, variable.type_name, variable.name);
-  return resource.ok() && static_cast<Variable*>(resource->get())->initialized();
+// Adds those of the variables `wanted` of which a copy is among `variables`.
+absl::Status AddOriginals(const SavedModelGraph& model,
+                          const absl::flat_hash_set<std::string>& wanted,
+                          std::vector<RestoredVariable>* variables) {
+  ASSIGN_OR_RETURN(std::vector<CopiedVariable> copied, CopiedVariables(model));
+  absl::flat_hash_map<std::string, std::string> keys;  // by resource
+  for (const RestoredVariable& variable : *variables) keys[variable.resource] = variable.key;
+  for (auto& [original, copy] : copied) {
+    auto key = keys.find(copy.resource);
+    if (key != keys.end() && key->second == original.key && wanted.contains(original.resource)) {
+      variables->push_back(std::move(original));
+    }
+  }
+  return absl::OkStatus();
 }
 
-// Sets the keys of variables by their names in the object graph of the model's checkpoint. Removes
-// the variables that it does not know, or that share their names.
-absl::Status SetKeysByName(const SavedModelGraph& model, std::vector<RestoredVariable>* variables) {
-  if (variables->empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(auto keys, KeysByFullName(model.object_graph));
-  for (RestoredVariable& variable : *variables) variable.key = keys[variable.name];
-  std::erase_if(*variables, [](const RestoredVariable& variable) { return variable.key.empty(); });
-  return absl::OkStatus();
+// Returns the variable of a session; null if it has no value.
+IntrusivePtr<Resource> FindInitialized(const RestoredVariable& variable,
+                                       ResourceManager& resources) {
+  auto resource = resources.Lookup(variable.container, variable.type_name, variable.name);
+  if (!resource.ok() || !static_cast<Variable*>(resource->get())->initialized()) return nullptr;
+  return *std::move(resource);
 }
 
 // Tells how the tensor of a checkpoint does not fit a variable; empty if it fits.
@@ -189,9 +215,7 @@ absl::StatusOr<Tensor> ReadFor(const RestoredVariable& variable, const std::stri
   return checkpoint.ReadSlice(key, wanted.slice);
 }
 
-absl::Status Restore(const RestoredVariable& variable, const std::string& key,
-                     const CheckpointReader& checkpoint, ResourceManager& resources) {
-  ASSIGN_OR_RETURN(Tensor value, ReadFor(variable, key, checkpoint));
+absl::Status Assign(const RestoredVariable& variable, Tensor value, ResourceManager& resources) {
   ASSIGN_OR_RETURN(
       const IntrusivePtr<Resource> resource,
       resources.LookupOrCreate(variable.container, variable.type_name, variable.name,
@@ -203,15 +227,22 @@ absl::Status Restore(const RestoredVariable& variable, const std::string& key,
   return absl::OkStatus();
 }
 
-// Gives `variables` the values of a checkpoint.
-absl::Status RestoreAll(const std::vector<RestoredVariable>& variables,
-                        const SavedModelGraph& model, const std::string& prefix, ThreadPool* pool,
-                        Session& session) {
+}  // namespace
+
+absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
+                            ThreadPool* pool, Session& session) {
   if (session.ListDevices().size() > 1) {
     return absl::UnimplementedError(
-        "variables are restored without the graph's restore op by sessions with a CPU only; load a "
-        "whole SavedModel, from Keras 3 one of model.export()");
+        "weights alone are loaded by sessions with a CPU only; push a whole SavedModel");
   }
+  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariables().Find(model));
+  const absl::flat_hash_set<std::string> used = UsedResources(model);
+  absl::flat_hash_set<std::string> others = used;
+  for (const RestoredVariable& variable : variables) others.erase(variable.resource);
+  RETURN_IF_ERROR(AddOriginals(model, others, &variables));
+  std::erase_if(variables, [&](const RestoredVariable& variable) {
+    return !used.contains(variable.resource);
+  });
   std::vector<std::string> keys;
   absl::flat_hash_map<absl::string_view, std::vector<const RestoredVariable*>> by_key;
   for (const RestoredVariable& variable : variables) {
@@ -240,8 +271,11 @@ absl::Status RestoreAll(const std::vector<RestoredVariable>& variables,
   ParallelFor(pool, static_cast<int64_t>(variables.size()), kCostPerTensor,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
-                  const absl::Status restored = Restore(variables[i], matched->at(variables[i].key),
-                                                        *checkpoint, session.resources());
+                  absl::StatusOr<Tensor> value =
+                      ReadFor(variables[i], matched->at(variables[i].key), *checkpoint);
+                  const absl::Status restored =
+                      value.ok() ? Assign(variables[i], *std::move(value), session.resources())
+                                 : value.status();
                   if (restored.ok()) continue;
                   absl::MutexLock lock(&mu);
                   status.Update(restored);
@@ -250,37 +284,16 @@ absl::Status RestoreAll(const std::vector<RestoredVariable>& variables,
   return status;
 }
 
-}  // namespace
-
-absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
-                            ThreadPool* pool, Session& session) {
-  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariables().Find(model));
-  ASSIGN_OR_RETURN(std::vector<RestoredVariable> by_name, ResourceVariables(*model.graph));
-  absl::flat_hash_set<std::string> wanted = UsedResources(model);
-  const auto is_unwanted = [&](const RestoredVariable& variable) {
-    return !wanted.contains(variable.resource);
-  };
-  std::erase_if(variables, is_unwanted);
-  for (const RestoredVariable& variable : variables) wanted.erase(variable.resource);
-  std::erase_if(by_name, is_unwanted);
-  RETURN_IF_ERROR(SetKeysByName(model, &by_name));
-  std::move(by_name.begin(), by_name.end(), std::back_inserter(variables));
-  return RestoreAll(variables, model, prefix, pool, session);
-}
-
-absl::Status RestoreByName(const SavedModelGraph& model, ThreadPool* pool, Session& session) {
-  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, ResourceVariables(*model.graph));
-  std::erase_if(variables, [&](const RestoredVariable& variable) {
-    return HasValue(variable, session.resources());
-  });
-  if (variables.empty()) return absl::OkStatus();
-  const absl::flat_hash_set<std::string> used = UsedResources(model);
-  std::erase_if(variables, [&](const RestoredVariable& variable) {
-    return !used.contains(variable.resource);
-  });
-  RETURN_IF_ERROR(SetKeysByName(model, &variables));
-  if (variables.empty()) return absl::OkStatus();
-  return RestoreAll(variables, model, VariablesPrefix(model.directory), pool, session);
+absl::Status RestoreOriginals(const SavedModelGraph& model, ResourceManager& resources) {
+  ASSIGN_OR_RETURN(const std::vector<CopiedVariable> copied, CopiedVariables(model));
+  for (const auto& [original, copy] : copied) {
+    if (original.dtype != copy.dtype || FindInitialized(original, resources) != nullptr) continue;
+    const IntrusivePtr<Resource> restored = FindInitialized(copy, resources);
+    if (restored == nullptr) continue;
+    RETURN_IF_ERROR(
+        Assign(original, static_cast<const Variable*>(restored.get())->Read(), resources));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tessera

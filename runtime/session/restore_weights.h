@@ -10,10 +10,10 @@
 namespace tessera {
 
 // Gives the variables that the graph's signatures or its init op use the values of the checkpoint
-// of this prefix: those that the graph's restore op assigns, and those that RestoreByName()
-// restores. See MatchCheckpoint() for the keys. What else the checkpoint holds, such as the slots
-// of an optimizer, is ignored. Values alias the mapped files where they can. `session` is one on
-// `model.graph`, and `pool` may be null.
+// of this prefix: those that the graph's restore op assigns, and their originals, see
+// RestoreOriginals(). See MatchCheckpoint() for the keys. What else the checkpoint holds, such as
+// the slots of an optimizer, is ignored. Values alias the mapped files where they can. `session` is
+// one on `model.graph`, and `pool` may be null.
 //
 // Errors: NOT_FOUND and DATA_LOSS from the checkpoint reader; INVALID_ARGUMENT with the first
 // variables that are missing, or have another dtype or shape than the graph declares;
@@ -22,15 +22,13 @@ namespace tessera {
 absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& prefix,
                             ThreadPool* pool, Session& session);
 
-// Gives the variables that have no value after the restore op of `model` has run, though its
-// signatures or its init op use them, the values that its own checkpoint has under their names.
+// Gives variables that have no value, though the restore op of `model` has run, those of their
+// copies.
 //
 // Keras 3 has two variables in a graph for each weight where tf.saved_model.save() saves it: the
-// restore op assigns one of them, and the signatures read the other. The object graph of the
-// checkpoint says by its full names which key is whose, as tf.saved_model.load() finds it.
-//
-// Errors: as for RestoreWeights(). A variable whose name the object graph does not know, or knows
-// twice, is left without a value.
-absl::Status RestoreByName(const SavedModelGraph& model, ThreadPool* pool, Session& session);
+// signatures read one, and the restore op assigns the other, whose initial value is that of the
+// first. Where in addition the object graph of the checkpoint knows the first by its name, as
+// tf.saved_model.load() would find it, it gets the value of the second.
+absl::Status RestoreOriginals(const SavedModelGraph& model, ResourceManager& resources);
 
 }  // namespace tessera

@@ -132,14 +132,16 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
   for (const StartRun& run : runs) compiler.Compile(SignatureOf(run));
   timer.End("compile");
   if (compiler.missing().empty()) {
-    ThreadPool* const pool = options.host == nullptr ? nullptr : options.host->intra_op_pool();
     if (weights != nullptr) {
+      ThreadPool* const pool = options.host == nullptr ? nullptr : options.host->intra_op_pool();
       RETURN_IF_ERROR(Annotate(RestoreWeights(*graph, *weights, pool, *bundle.session), loading));
       timer.End("restore_graph");
     }
     for (const StartRun& run : runs) {
       absl::Status status = bundle.session->Run(run.feeds, {}, {run.node}, nullptr);
-      if (status.ok() && run.is_restore) status = RestoreByName(*graph, pool, *bundle.session);
+      if (status.ok() && run.is_restore) {
+        status = RestoreOriginals(*graph, bundle.session->resources());
+      }
       RETURN_IF_ERROR(Annotate(status, absl::StrCat(loading, run.what, ": ")));
       timer.End(run.stage);
     }
