@@ -1,11 +1,10 @@
 #include "runtime/exec/step_stats.h"
 
-#include <functional>
 #include <map>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/profile/tracer.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 
@@ -23,7 +22,7 @@ void StepStatsCollector::Record(absl::string_view device, absl::string_view node
   entry.ready = ready;
   entry.start = start;
   entry.end = end;
-  entry.thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+  entry.thread = CurrentThreadId();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& tensor = outputs[i].tensor;
     if (!tensor.has_value()) continue;
@@ -46,7 +45,7 @@ void StepStatsCollector::WriteTo(tensorflow::StepStats* proto) const {
     tensorflow::NodeExecStats* const stats = device->add_node_stats();
     stats->set_node_name(entry.node);
     stats->set_timeline_label(absl::StrCat(entry.node, " = ", entry.op, "()"));
-    stats->set_thread_id(static_cast<uint32_t>(entry.thread));
+    stats->set_thread_id(entry.thread);
     stats->set_scheduled_micros(entry.ready / 1000);
     stats->set_scheduled_nanos(entry.ready);
     stats->set_all_start_micros(entry.start / 1000);

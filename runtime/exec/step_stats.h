@@ -40,7 +40,7 @@ class StepStatsCollector {
   struct Entry {
     std::string device, node, op;
     int64_t ready, start, end;
-    uint64_t thread;
+    int32_t thread;  // CurrentThreadId()
     struct Output {
       int slot;
       DType dtype;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "serving/servables/request_trace.h"
 #include "serving/servables/served_models.h"
 
 namespace tessera::serving {
@@ -130,10 +131,12 @@ std::vector<ServableState> InOrder(const ServableStateMonitor::VersionStates& ve
 
 }  // namespace
 
-RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer)
+RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
+                               Tracer* tracer)
     : models_(models),
       metrics_(metrics),
       pacer_(pacer),
+      tracer_(tracer),
       router_(models->router()),
       request_count_(
           metrics->AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})),
@@ -280,7 +283,7 @@ void RequestHandler::RecordRequest(Entrypoint entrypoint, absl::string_view api,
                                    absl::string_view model_name, const absl::Status& status,
                                    const RequestTimes& times) const {
   const absl::Time now = absl::Now();
-  if (times.cell != nullptr) times.cell->End(status, times, now);
+  RecordEnd(entrypoint, api, model_name, status, times, now);
   const std::string code = absl::StatusCodeToString(status.code());
   request_count_->Get({model_name, code}).Increment();
   if (!status.ok()) {
@@ -290,6 +293,20 @@ void RequestHandler::RecordRequest(Entrypoint entrypoint, absl::string_view api,
   }
   request_latency_->Get({model_name, api, entrypoint == Entrypoint::kGrpc ? "GRPC" : "REST"})
       .Record(absl::ToDoubleMicroseconds(now - times.arrived));
+}
+
+void RequestHandler::RecordEnd(Entrypoint entrypoint, absl::string_view api,
+                               absl::string_view model_name, const absl::Status& status,
+                               const RequestTimes& times, absl::Time now) const {
+  if (times.cell != nullptr) times.cell->End(status, times, now);
+  if (tracer_ == nullptr || !tracer_->Records(TraceLevel::kRuns)) [[likely]]
+    return;
+  TraceRequest({.method = api,
+                .model = model_name,
+                .entrypoint = entrypoint,
+                .status = status,
+                .ended = now},
+               times, tracer_);
 }
 
 }  // namespace tessera::serving

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/pace.h"
+#include "runtime/profile/tracer.h"
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
 #include "serving/frontend/failure_log.h"
@@ -36,8 +37,10 @@ class ServedModels;
 // Thread-safe. Every call but ApplyConfig() is bounded by the run itself.
 class RequestHandler {
  public:
-  // `pacer` is told of each request. All must outlive the handler.
-  RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer);
+  // `pacer` is told of each request. `tracer` records requests; null: nobody does. All must outlive
+  // the handler.
+  RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
+                 Tracer* tracer = nullptr);
   ~RequestHandler();
 
   // Finds the version that `spec` names now, or, if it names none, the one that a request with
@@ -99,12 +102,23 @@ class RequestHandler {
   void RecordRequest(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
                      const absl::Status& status, const RequestTimes& times) const;
 
+  // Records a request that ends now among those of its version, which was found, but does not count
+  // it in request_count.
+  void RecordUncounted(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
+                       const absl::Status& status, const RequestTimes& times) const {
+    RecordEnd(entrypoint, api, model_name, status, times, absl::Now());
+  }
+
   MetricsRegistry& metrics() const { return *metrics_; }
 
  private:
+  void RecordEnd(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
+                 const absl::Status& status, const RequestTimes& times, absl::Time now) const;
+
   ServedModels* const models_;
   MetricsRegistry* const metrics_;
   Pacer* const pacer_;
+  Tracer* const tracer_;         // may be null
   TrafficRouter* const router_;  // null without rollouts
   CounterFamily* const request_count_;
   HistogramFamily* const request_latency_;

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -47,10 +48,12 @@ class RequestCell;
 struct RequestTimes {
   absl::Time arrived;                             // when it had been read from its connection
   absl::Duration waited = absl::ZeroDuration();   // for a thread
+  absl::Time resumed = absl::InfinitePast();      // when that wait ended
   absl::Time run_began = absl::InfinitePast();    // its tensors are decoded
   absl::Duration batched = absl::ZeroDuration();  // between `run_began` and the run of its batch
   absl::Time run_ended = absl::InfinitePast();    // its outputs are there
   RequestCell* cell = nullptr;                    // null until its version was found
+  std::optional<int64_t> version;                 // of the servable, once it was found
 };
 
 // Returns a closure that answers a request on another thread by `answer`, and first notes how long
@@ -58,7 +61,8 @@ struct RequestTimes {
 template <typename Answer>
 auto NotingWait(RequestTimes* times, Answer answer) {
   return [times, scheduled = absl::Now(), answer = std::move(answer)] {
-    times->waited = absl::Now() - scheduled;
+    times->resumed = absl::Now();
+    times->waited = times->resumed - scheduled;
     answer();
   };
 }

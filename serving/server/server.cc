@@ -106,6 +106,7 @@ void Server::MakeModels() {
   loading->session.host = host_;
   loading->check_method_names = options_.enable_signature_method_name_check;
   loading->metrics = &run_metrics_;
+  loading->tracer = &tracer_;
   batch_metrics_ = std::make_unique<BatchMetrics>(&metrics_);
   if (settings_.batching) {
     batching_ = std::make_unique<ServerBatching>(*settings_.batching, batch_metrics_.get());
@@ -174,7 +175,7 @@ void Server::MakeModels() {
         });
     rollouts_->SetMirror(mirror_.get());
   }
-  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer());
+  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_);
   if (stopped_.HasBeenNotified()) models_->Stop();
 }
 
@@ -225,6 +226,7 @@ absl::Status Server::StartGrpc() {
   grpc.prediction.output_form = options_.enable_serialization_as_tensor_content
                                     ? TensorProtoForm::kTensorContent
                                     : TensorProtoForm::kTypedFields;
+  if (options_.enable_profiler) grpc.services.push_back(&profiler_);
   ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(grpc, handler_.get()));
   LOG(INFO) << "serving gRPC on port " << grpc_->port();
   return absl::OkStatus();
@@ -344,6 +346,7 @@ void Server::Stop() {
 void Server::Shutdown(absl::Duration grace) {
   const absl::Time deadline = absl::Now() + grace;
   if (batching_ != nullptr) batching_->Drain();
+  profiler_.EndCalls();
   // Both at once, so that neither accepts requests while the other finishes its own.
   std::thread rest([&] {
     if (rest_ != nullptr) rest_->Shutdown(deadline);

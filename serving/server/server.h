@@ -11,12 +11,14 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "runtime/host/host.h"
+#include "runtime/profile/tracer.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/admin/admin_server.h"
 #include "serving/frontend/dashboard/dashboard.h"
 #include "serving/frontend/dashboard/version_history.h"
 #include "serving/frontend/grpc/grpc_server.h"
+#include "serving/frontend/grpc/profiler_service.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
 #include "serving/rollout/mirror.h"
@@ -96,6 +98,7 @@ class Server {
   const ServerSettings settings_;
   const std::shared_ptr<Host> host_;
   MetricsRegistry metrics_;
+  Tracer tracer_;
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> process_metrics_;
   RunMetrics run_metrics_{&metrics_};
   absl::Mutex stop_mu_;
@@ -110,6 +113,7 @@ class Server {
   std::unique_ptr<Mirror> mirror_;  // null without rollouts
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<Dashboard> dashboard_;  // null where it is not served
+  ProfilerService profiler_{&tracer_};
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<RestServer> rest_;
   std::unique_ptr<AdminServer> admin_;

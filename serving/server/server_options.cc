@@ -146,7 +146,8 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
             "share of a GPU's memory to take; has no effect on CPUs");
   flags.Add("xla_cpu_compilation_enabled", &o.xla_cpu_compilation_enabled, "accepted and not used");
   flags.Add("xla_gpu_compilation_enabled", &o.xla_gpu_compilation_enabled, "accepted and not used");
-  flags.Add("enable_profiler", &o.enable_profiler, "accepted and not used");
+  flags.Add("enable_profiler", &o.enable_profiler,
+            "let clients of the gRPC port record traces, as TensorBoard and `tessera profile` do");
   flags.Add("thread_pool_factory_config_file", &o.thread_pool_factory_config_file,
             "accepted and not used");
   flags.Add("mixed_precision", &o.mixed_precision, "accepted and not used");

@@ -70,6 +70,7 @@ void PredictionService::Dispatch(Call* call, RequestMethod method, absl::string_
   absl::StatusOr<ModelHandle> found = handler_->FindModel(spec, keys);
   if (!found.ok()) return refuse(found.status());
   call->times.cell = &(*found)->request_stats().Begin(method, Entrypoint::kGrpc);
+  call->times.version = found->version();
   const bool runs_here =
       call->is_small() && (*found)->TypicalRunTime(spec.signature_name) < kInlineRunTime;
   call->model = *std::move(found);
@@ -175,8 +176,9 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   // request_count lacks these requests, as TensorFlow Serving's does; their version counts them.
   RequestTimes& times = *options.times;
   times.cell = &model->request_stats().Begin(RequestMethod::kMultiInference, Entrypoint::kGrpc);
+  times.version = model.version();
   const absl::Status status = Answer(request, tasks, model, options, response);
-  times.cell->End(status, times, absl::Now());
+  handler_->RecordUncounted(Entrypoint::kGrpc, "multi_inference", model.id().name, status, times);
   return status;
 }
 

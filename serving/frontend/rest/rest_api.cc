@@ -210,6 +210,7 @@ absl::Status RestApi::FindModel(Call& call) const {
   };
   ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.spec(), keys));
   call.times.cell = &call.model->request_stats().Begin(call.method(), Entrypoint::kRest);
+  call.times.version = call.model.version();
   return absl::OkStatus();
 }
 

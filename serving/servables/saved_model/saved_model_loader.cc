@@ -9,6 +9,7 @@
 #include "runtime/host/mapping_guard.h"
 #include "runtime/session/unused_variables.h"
 #include "serving/servables/saved_model/intact_callable.h"
+#include "serving/servables/saved_model/traced_callable.h"
 #include "serving/servables/saved_model/version_files.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -84,10 +85,12 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Make
   SavedModelServable::Options servable_options;
   servable_options.id = id_;
   servable_options.check_method_names = options_->check_method_names;
-  // The metrics are innermost, so that they count a merged run of many requests as one run.
-  servable_options.wrap_run = [metrics = options_->metrics, run_wrapper = run_wrapper_,
+  // Traces and metrics are within batching, so that they show a merged run of many requests as one.
+  servable_options.wrap_run = [id = id_, tracer = options_->tracer, metrics = options_->metrics,
+                               run_wrapper = run_wrapper_,
                                path = path_](std::shared_ptr<const Callable> callable)
       -> absl::StatusOr<std::shared_ptr<const Callable>> {
+    if (tracer != nullptr) callable = MakeTracedCallable(id, tracer, std::move(callable));
     callable = MakeIntactCallable(path, std::move(callable));
     if (metrics != nullptr) callable = metrics->Meter(std::move(callable));
     if (run_wrapper != nullptr) return run_wrapper->Wrap(std::move(callable));

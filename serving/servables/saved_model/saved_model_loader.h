@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "runtime/profile/tracer.h"
 #include "runtime/session/saved_model.h"
 #include "serving/batching/run_wrapper.h"
 #include "serving/core/loader.h"
@@ -43,6 +44,8 @@ class SavedModelLoader : public Loader {
         warm_up;
     // May be null; must outlive the loader.
     RunMetrics* metrics = nullptr;
+    // Records runs and their ops. May be null; must outlive the loader.
+    Tracer* tracer = nullptr;
   };
 
   // Loads the version `id` from its path, see FindVersionFiles(). The graph of a version that has

@@ -14,6 +14,7 @@ namespace tessera::serving {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -58,6 +59,47 @@ TEST_F(SavedModelLoaderTest, LoadsAModelThatAnswers) {
   EXPECT_THAT(page, HasSubstr(":tensorflow:core:graph_runs{} 1\n"));
   EXPECT_THAT(page, HasSubstr("load_attempt_count{model_path=\"" + std::string(kHalfPlusTwo) +
                               "\",status=\"success\"} 1\n"));
+  loader_->Unload();
+}
+
+TEST_F(SavedModelLoaderTest, TracesRunsWithTheirOps) {
+  Tracer tracer;
+  options_.tracer = &tracer;
+  ASSERT_TRUE(Load(kHalfPlusTwo).ok());
+  const auto* servable = loader_->servable().get<const Servable>();
+  const auto trace_one = [&](TraceLevel level) {
+    EXPECT_TRUE(tracer.Start({.level = level}).ok());
+    const absl::string_view name = "x";
+    const auto input = [](size_t) -> absl::StatusOr<Tensor> {
+      return Tensor::Vector<float>({2, 10});
+    };
+    PredictResult result;
+    EXPECT_TRUE(servable->Predict({"", {&name, 1}, input, {}}, {}, &result).ok());
+    return tracer.Stop();
+  };
+  const Trace trace = trace_one(TraceLevel::kOps);
+  ASSERT_GE(trace.events.size(), 2u);
+  const auto run = std::find_if(trace.events.begin(), trace.events.end(),
+                                [](const TraceEvent& event) { return event.name == "run m/1"; });
+  ASSERT_NE(run, trace.events.end());
+  EXPECT_STREQ(run->category, "run");
+  EXPECT_EQ(run->thread, CurrentThreadId());
+  ASSERT_EQ(run->arguments.size(), 1u);
+  EXPECT_EQ(run->arguments[0].second, "2");
+  std::vector<std::string> ops;
+  for (const TraceEvent& event : trace.events) {
+    if (event.category != absl::string_view("op")) continue;
+    ops.emplace_back(event.name);
+    EXPECT_EQ(event.thread, CurrentThreadId()) << event.name;
+    EXPECT_LE(run->start, event.start) << event.name;
+    EXPECT_LE(event.start, event.end) << event.name;
+    EXPECT_LE(event.end, run->end) << event.name;
+  }
+  EXPECT_THAT(ops, Contains(HasSubstr(":Mul")));
+
+  const Trace runs = trace_one(TraceLevel::kRuns);
+  ASSERT_EQ(runs.events.size(), 1u);
+  EXPECT_EQ(runs.events[0].name, "run m/1");
   loader_->Unload();
 }
 
