@@ -15,6 +15,7 @@
 #include "serving/commands/health_command.h"
 #include "serving/commands/inspect_command.h"
 #include "serving/commands/man_command.h"
+#include "serving/commands/profile_command.h"
 #include "serving/commands/rollout_command.h"
 #include "serving/commands/run_command.h"
 #include "serving/commands/serve_command.h"
@@ -27,8 +28,9 @@ namespace {
 // All commands, in the order in which help lists them.
 std::vector<Command> Commands() {
   return {
-      ServeCommand(),       InspectCommand(), RunCommand(),     ClientCommand(),
-      BenchCommand(),       HealthCommand(),  RolloutCommand(), CompletionCommand(Commands),
+      ServeCommand(),       InspectCommand(), RunCommand(),
+      ClientCommand(),      BenchCommand(),   HealthCommand(),
+      RolloutCommand(),     ProfileCommand(), CompletionCommand(Commands),
       ManCommand(Commands),
   };
 }

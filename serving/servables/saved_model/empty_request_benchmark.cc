@@ -11,7 +11,9 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "serving/core/manager.h"
+#include "serving/servables/request_trace.h"
 #include "serving/servables/saved_model/saved_model_servable.h"
+#include "serving/servables/saved_model/traced_callable.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -26,6 +28,8 @@ constexpr char kGraph[] = R"(
 
 class EmptyLoader : public Loader {
  public:
+  // `tracer` may record its runs; null: nobody does.
+  explicit EmptyLoader(Tracer* tracer) : tracer_(tracer) {}
   absl::Status Load() override {
     tensorflow::GraphDef graph;
     if (!google::protobuf::TextFormat::ParseFromString(kGraph, &graph)) {
@@ -41,7 +45,13 @@ class EmptyLoader : public Loader {
         .tensor_name = "y:0", .run_name = "y:0", .dtype = DType::kFloat, .shape = {}};
     signature.method_name = std::string(kPredictMethod);
     bundle.meta_graph = std::make_unique<tensorflow::MetaGraphDef>();
-    ASSIGN_OR_RETURN(servable_, SavedModelServable::Create(std::move(bundle), {}));
+    SavedModelServable::Options options;
+    if (tracer_ != nullptr) {
+      options.wrap_run = [this](std::shared_ptr<const Callable> callable) {
+        return MakeTracedCallable({"traceable", 1}, tracer_, std::move(callable));
+      };
+    }
+    ASSIGN_OR_RETURN(servable_, SavedModelServable::Create(std::move(bundle), options));
     return absl::OkStatus();
   }
   void Unload() override { servable_.reset(); }
@@ -50,28 +60,40 @@ class EmptyLoader : public Loader {
   }
 
  private:
+  Tracer* const tracer_;
   std::unique_ptr<const SavedModelServable> servable_;
 };
+
+Tracer& SharedTracer() {
+  static Tracer* const tracer = new Tracer;
+  return *tracer;
+}
 
 AspiredVersionsManager& SharedManager() {
   static AspiredVersionsManager* const manager = [] {
     auto* m = new AspiredVersionsManager({.max_load_retries = 0});
-    AspiredVersions<std::unique_ptr<Loader>> versions;
-    versions.push_back({{"empty", 1}, std::make_unique<EmptyLoader>()});
-    m->SetAspiredVersions("empty", std::move(versions));
-    while (m->AvailableVersions("empty").empty()) absl::SleepFor(absl::Milliseconds(1));
+    const auto load = [m](const char* name, Tracer* tracer) {
+      AspiredVersions<std::unique_ptr<Loader>> versions;
+      versions.push_back({{name, 1}, std::make_unique<EmptyLoader>(tracer)});
+      m->SetAspiredVersions(name, std::move(versions));
+      while (m->AvailableVersions(name).empty()) absl::SleepFor(absl::Milliseconds(1));
+    };
+    load("empty", nullptr);
+    load("traceable", &SharedTracer());
     return m;
   }();
   return *manager;
 }
 
-void BM_EmptyRequest(benchmark::State& state) {
+// Asks a model, and then does `after`.
+template <typename After>
+void AskModel(benchmark::State& state, const char* name, After after) {
   AspiredVersionsManager& manager = SharedManager();
   const Tensor x = Tensor::Vector<float>({1, 2, 3});
   const std::vector<absl::string_view> names = {"x"};
   const auto input = [&](size_t) -> absl::StatusOr<Tensor> { return x; };
   for (auto _ : state) {
-    auto model = manager.Acquire<const Servable>({"empty"});
+    auto model = manager.Acquire<const Servable>({name});
     PredictResult result;
     const absl::Status status =
         (*model)->Predict({.input_names = names, .input = input}, {}, &result);
@@ -79,10 +101,29 @@ void BM_EmptyRequest(benchmark::State& state) {
       state.SkipWithError(status.ToString().c_str());
       break;
     }
+    after();
   }
   state.SetItemsProcessed(state.iterations());
 }
+
+void BM_EmptyRequest(benchmark::State& state) {
+  AskModel(state, "empty", [] {});
+}
 BENCHMARK(BM_EmptyRequest)->Threads(1)->Threads(2);
+
+// The same in a server whose profiler is there and does not record.
+void BM_TraceableRequest(benchmark::State& state) {
+  const absl::Time now = absl::Now();
+  AskModel(state, "traceable", [now] {
+    TraceRequest({.method = "Predict",
+                  .model = "traceable",
+                  .entrypoint = Entrypoint::kGrpc,
+                  .status = absl::OkStatus(),
+                  .ended = now},
+                 {.arrived = now}, &SharedTracer());
+  });
+}
+BENCHMARK(BM_TraceableRequest)->Threads(1)->Threads(2);
 
 }  // namespace
 }  // namespace tessera::serving
