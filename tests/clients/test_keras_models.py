@@ -1,8 +1,8 @@
 """Models that Keras 3 saves, each in the two ways it has, answer as in TensorFlow.
 
-tf.saved_model.save() writes a graph whose restore op assigns other variables than its signatures
-read. tf.saved_model.load() finds their values by the names in the checkpoint's object graph, and so
-must the server. TensorFlow's Session cannot.
+tf.saved_model.save() writes a graph whose restore op assigns copies of the variables that its
+signatures read. tf.saved_model.load() finds their values by the object graph, and the server must as
+well. TensorFlow's Session cannot.
 """
 
 import itertools
@@ -107,3 +107,33 @@ def test_answers_are_those_of_tensorflow(answers, name):
     expected, got = answers[name]
     np.testing.assert_allclose(got, expected, 1e-5, 1e-6)
     assert np.abs(expected).max() > 0
+
+
+class Vocabulary(tf.Module):
+    """In its graph the path of the vocabulary has the name that the weights have outside of it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.rows = tf.Variable(tf.reshape(tf.range(24.0), (4, 6)), name="Variable")
+        words = tf.lookup.TextFileInitializer(
+            str(path),
+            key_dtype=tf.string,
+            key_index=tf.lookup.TextFileIndex.WHOLE_LINE,
+            value_dtype=tf.int64,
+            value_index=tf.lookup.TextFileIndex.LINE_NUMBER,
+        )
+        self.table = tf.lookup.StaticVocabularyTable(words, num_oov_buckets=1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="x")])
+    def __call__(self, x):
+        return {"y": tf.gather(self.rows, self.table[x])}
+
+
+def test_names_alone_do_not_decide(tmp_path):
+    (tmp_path / "words").write_text("a\nb\nc\n", encoding="utf-8")
+    net = Vocabulary(tmp_path / "words")
+    tf.saved_model.save(net, str(tmp_path / "m" / "1"), signatures=net.__call__)
+    x = np.array([b"c", b"a", b"other"], dtype=object)
+    with Server(models=[Model("m", tmp_path / "m")]) as server, Client(server) as client:
+        (output,) = client.predict(predict_request("m", {"x": x})).outputs.values()
+    np.testing.assert_array_equal(array(output), net(tf.constant(x))["y"].numpy())
