@@ -31,7 +31,7 @@ def copy_in_place(source, target):
 
 
 def finish(version):
-    """Makes a version complete at once, as copying tools do which set the times of a folder last."""
+    """Makes a version complete at once, as tools do which set the times of a folder last."""
     newest = max((path.lstat().st_ctime_ns for path in version.rglob("*")), default=0)
     os.utime(version, (0, 0))
     while version.stat().st_ctime_ns <= newest:  # until the file system's clock has ticked
@@ -175,6 +175,22 @@ def test_what_cannot_get_better_ends_the_start_at_once(folder):
             pass
     assert "ended with code 255" in str(error.value)
     assert "3 ops have no kernel" in str(error.value)
+
+
+def test_a_version_that_is_to_be_tried_again_tells_its_last_error(folder):
+    shutil.copytree(VERSION, folder / "1")
+    with Server("--max_num_load_retries=5", models=[Model("m", folder)]) as server, Client(
+        server
+    ) as client:
+        break_by_emptiness(folder / "2")
+        wait_for_line(server, "try 1 of 6")
+        state, code, message = client.version_states("m")[2]
+        assert state in ("START", "LOADING")
+        assert code != 0
+        assert "saved_model.pb" in message
+        copy_in_place(VERSION, folder / "2")
+        wait_for_line(server, "loaded servable {name: m version: 2}")
+        assert client.version_states("m")[2] == ("AVAILABLE", 0, "")
 
 
 def run(*flags, seconds=60):
