@@ -92,6 +92,18 @@ def within(inner, outer):
     )
 
 
+def whole_requests(found):
+    """Those that did not begin before the trace, and whose last phase was recorded before its end."""
+    encodes = [event for event in found["phase"] if event["name"] == "encode"]
+    whole = [
+        request
+        for request in found["request"]
+        if request["ts"] > CLOSE and any(within(encode, request) for encode in encodes)
+    ]
+    assert len(whole) > len(found["request"]) / 2
+    return whole[:20]
+
+
 def assert_nested(events):
     """Two events of a thread are one within the other, or apart."""
     threads = collections.defaultdict(list)
@@ -162,16 +174,11 @@ def test_a_chrome_trace_nests_requests_runs_and_ops(busy, tmp_path):
     assert set(found) >= {"request", "phase", "run", "op"}
     assert {event["args"]["protocol"] for event in found["request"]} == {"grpc", "rest"}
     assert {event["args"]["status"] for event in found["request"]} == {"OK"}
-    phases = [event for event in found["phase"] if event["name"] == "run"]
-    inside = collections.defaultdict(list)  # by thread, in the order of time
-    for event in found["op"]:
-        inside[event["tid"]].append(event)
-    # Requests that began before the trace or end after it may lack one or the other.
-    whole = [r for r in found["run"] if any(within(r, phase) for phase in phases)]
-    assert len(whole) > len(found["run"]) / 2
-    for run in whole[:20]:
+    for request in whole_requests(found):
+        (phase,) = [p for p in found["phase"] if p["name"] == "run" and within(p, request)]
+        (run,) = [run for run in found["run"] if within(run, phase)]
         assert run["args"]["rows"] == "1"
-        ops = [op["name"] for op in inside[run["tid"]] if within(op, run)]
+        ops = [op["name"] for op in found["op"] if within(op, run)]
         assert any(name.endswith(":Mul") for name in ops), ops
 
 
@@ -201,10 +208,10 @@ def test_a_batch_is_one_run_that_its_requests_wait_for(start_batching, tmp_path)
     found = by_category(events)
     runs = [event for event in found["run"] if event["name"] == "run look/1"]
     assert runs and {run["args"]["rows"] for run in runs} == {"3"}
-    requests = [event for event in found["request"] if event["name"] == "predict look/1"]
     waits = [event for event in found["queue"] if event["name"] == "batch"]
-    assert len(requests) > len(runs) > 0 and waits
-    for request in requests[:20]:
+    assert len(found["request"]) > len(runs)
+    for request in whole_requests(found):
+        assert request["name"] == "predict look/1"
         (wait,) = [wait for wait in waits if within(wait, request)]
         (phase,) = [p for p in found["phase"] if p["name"] == "run" and within(p, request)]
         assert abs(end(wait) - phase["ts"]) < CLOSE
