@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,7 @@ namespace {
 // Requests that run at once. Streams of events are none of them.
 constexpr int kMaxThreads = 4;
 constexpr uint32_t kMaxHeadBytes = 64 << 10;
-constexpr uint64_t kMaxBodyBytes = 16 << 20;
+constexpr int kMaxMessageBytes = 64 << 10;  // of gRPC
 constexpr absl::Duration kIdleTimeout = absl::Minutes(10);
 
 std::vector<HttpRoute> Joined(std::vector<HttpRoute> routes, std::vector<HttpRoute> more) {
@@ -35,7 +36,7 @@ std::vector<HttpRoute> Joined(std::vector<HttpRoute> routes, std::vector<HttpRou
 std::unique_ptr<grpc::Server> MakeGrpcServer(grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
-  builder.SetMaxReceiveMessageSize(kMaxBodyBytes);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                              static_cast<int>(absl::ToInt64Milliseconds(kIdleTimeout)));
   // Clients that vanished are noticed by unanswered pings, and their watches end.
@@ -70,7 +71,9 @@ class AdminServer::Impl {
     http.port = port;
     http.address = address;
     http.max_head_bytes = kMaxHeadBytes;
-    http.max_body_bytes = kMaxBodyBytes;
+    http.admit = [this](const HttpRequest& head, uint64_t* max_body_bytes) {
+      return Refusal(head, max_body_bytes);
+    };
     http.idle_timeout = kIdleTimeout;
     http.take_http2 = [grpc = grpc_.get()](int socket) {
       grpc::AddInsecureChannelFromFd(grpc, socket);
@@ -93,19 +96,32 @@ class AdminServer::Impl {
   }
 
  private:
+  HttpRoutes::Match Find(const HttpRequest& request) const {
+    return routes_.Find(request.method, PathOfTarget(request.target));
+  }
+
+  // Refuses, before its body is read, what a client may not ask or what nobody answers.
+  std::optional<HttpReply> Refusal(const HttpRequest& head, uint64_t* max_body_bytes) const {
+    const HttpRoutes::Match match = Find(head);
+    if (match.route == nullptr || match.route->access == HttpRoute::kProtected) {
+      const absl::Status status = access_->Check(head);
+      if (!status.ok()) return ForBrowsers(ErrorReply(status));
+    }
+    if (match.route == nullptr) return ForBrowsers(NoRouteReply(match));
+    *max_body_bytes = match.route->max_body_bytes;
+    return std::nullopt;
+  }
+
   HttpReply Answer(const HttpRequest& request) const {
-    HttpReply reply = AnswerByRoute(request);
+    return ForBrowsers(Find(request).route->handler(request));
+  }
+
+  static HttpReply ForBrowsers(HttpReply reply) {
     AddBrowserHeaders(&reply);
     return reply;
   }
 
-  HttpReply AnswerByRoute(const HttpRequest& request) const {
-    const HttpRoutes::Match match = routes_.Find(request.method, PathOfTarget(request.target));
-    if (match.route == nullptr || match.route->access == HttpRoute::kProtected) {
-      const absl::Status status = access_->Check(request);
-      if (!status.ok()) return ErrorReply(status);
-    }
-    if (match.route != nullptr) return match.route->handler(request);
+  static HttpReply NoRouteReply(const HttpRoutes::Match& match) {
     if (match.allowed.empty()) {
       return ErrorReply(absl::NotFoundError("there is nothing at this path"));
     }

@@ -16,7 +16,7 @@ namespace tessera::serving {
 //   - tessera.AdminService over gRPC without encryption, for clients that begin with HTTP/2's
 //     connection preface;
 //   - its REST form (rollout_routes.h) and further pages over HTTP/1.1, for all others.
-// AdminAccess says who may ask.
+// AdminAccess says who may ask, by the head of the request, before its body is read.
 //
 // To add a page, make its HttpRoute (serving/frontend/http/http_routes.h) and put it into
 // Options::routes where the server is made, serving/server/server.cc. Its handler is called for

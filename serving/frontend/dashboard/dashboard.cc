@@ -23,6 +23,8 @@ constexpr absl::Duration kShortestInterval = absl::Milliseconds(100);
 constexpr int kMaxAsking = 2;
 // Enough for about 1,500 versions. A stream takes no more at once.
 constexpr size_t kMaxOverviewBytes = HttpStream::kMaxUnsentBytes - 64;
+// The largest body of a request that the page sends on to a model.
+constexpr uint64_t kMaxRequestBytes = 16 << 20;
 
 HttpReply JsonText(std::string body) {
   return {.content_type = "application/json", .body = std::move(body)};
@@ -185,8 +187,11 @@ std::vector<HttpRoute> Dashboard::AdminRoutes() {
   std::vector<HttpRoute> routes = Routes(/*read_only=*/false);
   routes.push_back(
       {"GET", "/v1/models/*", [this](const HttpRequest& request) { return Ask(request); }});
-  routes.push_back({"POST", "/v1/models/*",
-                    [this](const HttpRequest& request) { return AskForInference(request); }});
+  routes.push_back(
+      {.method = "POST",
+       .path = "/v1/models/*",
+       .handler = [this](const HttpRequest& request) { return AskForInference(request); },
+       .max_body_bytes = kMaxRequestBytes});
   return routes;
 }
 

@@ -52,6 +52,18 @@ size_t Parse(asio::const_buffer bytes, Parser& parser, boost::system::error_code
   }
 }
 
+// Returns a request without its body. `message` is one of Beast's.
+template <typename Message>
+HttpRequest HeadOf(const Message& message) {
+  HttpRequest request;
+  request.method = std::string(ToView(message.method_string()));
+  request.target = std::string(ToView(message.target()));
+  for (const auto& field : message) {
+    request.headers.emplace_back(ToView(field.name_string()), ToView(field.value()));
+  }
+  return request;
+}
+
 }  // namespace
 
 void HttpBody::reader::init(const boost::optional<uint64_t>& length,
@@ -265,6 +277,7 @@ bool HttpConnection::OnHead() {
   context_ = {.is_http_1_1 = head.version() >= 11,
               .is_head = head.method() == http::verb::head,
               .keep_alive = head.keep_alive()};
+  if (options_.admit != nullptr && !Admit()) return false;
   const bool waits = context_.is_http_1_1 && !parser_->is_done() && buffer_.size() == 0 &&
                      beast::iequals(head[http::field::expect], "100-continue");
   if (!waits) return true;
@@ -274,6 +287,21 @@ bool HttpConnection::OnHead() {
                       error ? self->Close() : self->Read(&HttpConnection::ParseRequest);
                     });
   return false;
+}
+
+bool HttpConnection::Admit() {
+  uint64_t max_body_bytes = options_.max_body_bytes;
+  if (std::optional<HttpReply> refusal = options_.admit(HeadOf(parser_->get()), &max_body_bytes)) {
+    refusal->close = true;
+    Write(*std::move(refusal));
+    return false;
+  }
+  if (parser_->content_length().value_or(0) > max_body_bytes) {
+    Refuse(http::error::body_limit);
+    return false;
+  }
+  parser_->body_limit(max_body_bytes);
+  return true;
 }
 
 void HttpConnection::Refuse(Error error) {
@@ -287,12 +315,7 @@ void HttpConnection::HandleRequest() {
   deadline_ = Clock::time_point::max();
   auto message = parser_->release();
   parser_.reset();
-  HttpRequest request;
-  request.method = std::string(ToView(message.method_string()));
-  request.target = std::string(ToView(message.target()));
-  for (const auto& field : message) {
-    request.headers.emplace_back(ToView(field.name_string()), ToView(field.value()));
-  }
+  HttpRequest request = HeadOf(message);
   request.body = std::move(message.body());
   handler_(std::move(request), [self = shared_from_this()](HttpReply reply) {
     asio::dispatch(self->socket_.get_executor(),

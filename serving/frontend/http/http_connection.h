@@ -80,6 +80,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void ParseRequest();
   // Returns false if the client must be told first that it may send the body.
   bool OnHead();
+  // Asks whether the body may be read. Returns false if the request was refused.
+  bool Admit();
   void HandleRequest();
   void Write(HttpReply reply);
   void OnWritten(Error error);

@@ -1,6 +1,7 @@
 // HttpRoutes: which handler answers which path.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ struct HttpRoute {
   // Called on several threads at once, of which there are few; it may wait for a short while.
   std::function<HttpReply(const HttpRequest&)> handler;
   Access access = kProtected;
+  // A request with a larger body is refused before that is read.
+  uint64_t max_body_bytes = 64 << 10;
 };
 
 // Thread-safe, as it does not change.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,11 @@ class HttpServer {
     uint32_t max_head_bytes = 1 << 20;
     // The largest body of a request. Memory is taken as bytes arrive, whatever length is announced.
     uint64_t max_body_bytes = uint64_t{2} << 30;
+    // Called with each request once its head was read, and before its body is, on the thread of the
+    // connection. A reply is sent at once, and the connection ends, so that who may not ask cannot
+    // make the server read. The limit of the body may be lowered. Null: every body is read.
+    std::function<std::optional<HttpReply>(const HttpRequest& head, uint64_t* max_body_bytes)>
+        admit;
     // How long a connection stays open without a request.
     absl::Duration idle_timeout = absl::Minutes(10);
     // Time limit for the head of a request. It is also the time by which a body, or the client's

@@ -275,6 +275,34 @@ TEST_F(HttpServerTest, BoundsBodiesAnnouncedOrNot) {
   EXPECT_EQ(chunked.Read()->status, 413);
 }
 
+TEST_F(HttpServerTest, AdmitsByTheHeadBeforeTheBodyIsRead) {
+  options_.admit = [](const HttpRequest& head, uint64_t* max_body_bytes) {
+    *max_body_bytes = 10;
+    return head.Header("Token") == "secret"
+               ? std::nullopt
+               : std::optional<HttpReply>({.status = 401, .body = head.target});
+  };
+  Start();
+  HttpTestClient admitted(server_->port());
+  EXPECT_EQ(admitted.Ask("POST", "/", "0123456789", "Token: secret\r\n")->status, 200);
+  EXPECT_EQ(admitted.Ask("POST", "/", "0123456789", "Token: secret\r\n")->status, 200);
+  // The bodies never come.
+  HttpTestClient refused(server_->port());
+  ASSERT_TRUE(refused.Send("POST /a HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n"));
+  const auto reply = refused.Read();
+  EXPECT_EQ(reply->status, 401);
+  EXPECT_EQ(reply->body, "/a");
+  EXPECT_TRUE(refused.WaitForEnd());
+  for (const char* body :
+       {"Content-Length: 11\r\n\r\n", "Content-Length: 11\r\nExpect: 100-continue\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\nb\r\n"}) {
+    HttpTestClient announced(server_->port());
+    ASSERT_TRUE(announced.Send(absl::StrCat("POST / HTTP/1.1\r\nToken: secret\r\n", body)));
+    EXPECT_EQ(announced.Read()->status, 413) << body;
+    EXPECT_TRUE(announced.WaitForEnd());
+  }
+}
+
 // Bytes that this process has from malloc, touched or not. 0 under sanitizers, which have their
 // own.
 size_t BytesAllocated() {
