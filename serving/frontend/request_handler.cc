@@ -62,13 +62,15 @@ std::vector<NamedOutput> OutputsOf(absl::Span<const InferenceResult> results) {
 
 using Interest = TrafficRouter::Interest;
 
-Interest InterestIn(const TrafficRouter* router, const ModelHandle& model) {
-  return router == nullptr ? Interest::kNone : router->InterestIn(model.id());
+// A version is not measured by what others could not answer.
+Interest InterestIn(const TrafficRouter* router, const RoutedModel& model) {
+  if (router == nullptr || model.origin() == RoutedModel::Origin::kFallback) return Interest::kNone;
+  return router->InterestIn(model.id());
 }
 
 // Runs `run`, and tells the router if that wants to know. `result` is what the run fills.
 template <typename Result, typename Run>
-absl::Status Observed(TrafficRouter* router, const ModelHandle& model, absl::string_view signature,
+absl::Status Observed(TrafficRouter* router, const RoutedModel& model, absl::string_view signature,
                       const Result& result, Run&& run) {
   if (InterestIn(router, model) == Interest::kNone) [[likely]]
     return run();
@@ -90,7 +92,7 @@ absl::Status Observed(TrafficRouter* router, const ModelHandle& model, absl::str
 
 // Runs a Predict that the router wants to know of. `run` takes a request.
 template <typename Run>
-absl::Status ObservedPredict(TrafficRouter* router, Interest interest, const ModelHandle& model,
+absl::Status ObservedPredict(TrafficRouter* router, Interest interest, const RoutedModel& model,
                              const PredictRequest& request, const PredictResult& result,
                              Run&& run) {
   std::vector<Tensor> inputs;
@@ -147,7 +149,11 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, P
       example_counts_(metrics->AddHistogram("/tensorflow/serving/request_example_counts", {"model"},
                                             ExponentialBounds(1, 2, 15))),
       example_count_total_(
-          metrics->AddCounter("/tensorflow/serving/request_example_count_total", {"model"})) {
+          metrics->AddCounter("/tensorflow/serving/request_example_count_total", {"model"})),
+      retried_requests_(
+          router_ == nullptr
+              ? nullptr
+              : metrics->AddCounter("/tessera/serving/rollout_retried_requests", {"model_name"})) {
   // The page shows the type of this metric and no values, because this server does not log
   // requests.
   metrics->AddCounter("/tensorflow/serving/request_log_count", {"model_name", "status_code"});
@@ -155,10 +161,13 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, P
 
 RequestHandler::~RequestHandler() = default;
 
-absl::StatusOr<ModelHandle> RequestHandler::FindModel(const ModelSpec& spec,
+absl::StatusOr<RoutedModel> RequestHandler::FindModel(const ModelSpec& spec,
                                                       RoutingKeys keys) const {
   pacer_->NoteRequest();
-  return models_->Acquire(spec, keys);
+  ASSIGN_OR_RETURN(ModelHandle model, models_->Acquire(spec, keys));
+  const bool is_drawn = router_ != nullptr && !spec.version && !spec.label;
+  return RoutedModel(std::move(model),
+                     is_drawn ? RoutedModel::Origin::kDrawn : RoutedModel::Origin::kNamed);
 }
 
 absl::StatusOr<ModelHandle> RequestHandler::FindDescribedModel(const ModelSpec& spec) const {
@@ -166,9 +175,9 @@ absl::StatusOr<ModelHandle> RequestHandler::FindDescribedModel(const ModelSpec& 
   return models_->Acquire(spec);
 }
 
-absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const InferenceTask> tasks,
+absl::StatusOr<RoutedModel> RequestHandler::FindModel(absl::Span<const InferenceTask> tasks,
                                                       RoutingKeys keys) const {
-  ASSIGN_OR_RETURN(ModelHandle model,
+  ASSIGN_OR_RETURN(RoutedModel model,
                    FindModel(tasks.empty() ? ModelSpec() : tasks[0].model, keys));
   const absl::string_view name = tasks[0].model.name;
   for (const InferenceTask& task : tasks) {
@@ -185,7 +194,7 @@ absl::StatusOr<ModelHandle> RequestHandler::FindModel(absl::Span<const Inference
   return model;
 }
 
-absl::Status RequestHandler::Predict(const ModelHandle& model, const PredictRequest& request,
+absl::Status RequestHandler::Predict(const RoutedModel& model, const PredictRequest& request,
                                      const CallOptions& options, PredictResult* result) const {
   auto run = [&](const PredictRequest& request) {
     return Timed(runtime_latency_, model.id().name, "Predict", options,
@@ -197,7 +206,7 @@ absl::Status RequestHandler::Predict(const ModelHandle& model, const PredictRequ
   return ObservedPredict(router_, interest, model, request, *result, run);
 }
 
-absl::Status RequestHandler::Classify(const ModelHandle& model, const ExamplesRequest& request,
+absl::Status RequestHandler::Classify(const RoutedModel& model, const ExamplesRequest& request,
                                       const CallOptions& options, ClassifyResult* result) const {
   return Observed(router_, model, request.signature_name, *result, [&] {
     return Timed(runtime_latency_, model.id().name, "Classify", options,
@@ -205,7 +214,7 @@ absl::Status RequestHandler::Classify(const ModelHandle& model, const ExamplesRe
   });
 }
 
-absl::Status RequestHandler::Regress(const ModelHandle& model, const ExamplesRequest& request,
+absl::Status RequestHandler::Regress(const RoutedModel& model, const ExamplesRequest& request,
                                      const CallOptions& options, RegressResult* result) const {
   return Observed(router_, model, request.signature_name, *result, [&] {
     return Timed(runtime_latency_, model.id().name, "Regress", options,
@@ -213,7 +222,7 @@ absl::Status RequestHandler::Regress(const ModelHandle& model, const ExamplesReq
   });
 }
 
-absl::Status RequestHandler::MultiInference(const ModelHandle& model,
+absl::Status RequestHandler::MultiInference(const RoutedModel& model,
                                             absl::Span<const InferenceTask> tasks,
                                             absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
                                             const CallOptions& options,
@@ -235,7 +244,7 @@ absl::Status RequestHandler::MultiInference(const ModelHandle& model,
   return absl::OkStatus();
 }
 
-void RequestHandler::NoteUnfit(const ModelHandle& model, absl::string_view signature_name,
+void RequestHandler::NoteUnfit(const RoutedModel& model, absl::string_view signature_name,
                                const absl::Status& status, absl::Duration latency) const {
   if (InterestIn(router_, model) == Interest::kNone) return;
   router_->Observe({.id = model.id(),
@@ -246,6 +255,42 @@ void RequestHandler::NoteUnfit(const ModelHandle& model, absl::string_view signa
                     .status = status,
                     .latency = latency,
                     .outputs = {}});
+}
+
+bool RequestHandler::MayFallBack(const RoutedModel& model) const {
+  return model.origin() == RoutedModel::Origin::kDrawn &&
+         router_->FallbackFor(model.id()).has_value();
+}
+
+bool RequestHandler::FallBack(const absl::Status& error,
+                              absl::Span<const absl::string_view> signature_names,
+                              const CallOptions& options, RoutedModel* model) const {
+  if (error.ok() || model->origin() != RoutedModel::Origin::kDrawn) [[likely]]
+    return false;
+  const absl::Time now = absl::Now();
+  const bool is_over = now >= options.deadline ||
+                       (options.cancellation != nullptr && options.cancellation->IsCancelled());
+  if (is_over || absl::IsCancelled(error) || absl::IsDeadlineExceeded(error)) return false;
+  for (const absl::string_view name : signature_names) {
+    const SignatureInfo* signature = (*model)->info().FindSignature(name);
+    if (signature != nullptr && !signature->is_pure) return false;
+  }
+  const ServableId& candidate = model->id();
+  const std::optional<int64_t> version = router_->FallbackFor(candidate);
+  if (!version) return false;
+  absl::StatusOr<ModelHandle> stable =
+      models_->Acquire({.name = candidate.name, .version = *version});
+  if (!stable.ok()) return false;
+  retried_requests_->Get({candidate.name}).Increment();
+  // The candidate has its error; for the client, its time was spent waiting.
+  RequestTimes& times = *options.times;
+  RequestCell& failed = *times.cell;
+  failed.End(error, times, now);
+  times = {.arrived = times.arrived,
+           .waited = now - times.arrived,
+           .cell = &(*stable)->request_stats().Begin(failed.method(), failed.entrypoint())};
+  *model = RoutedModel(*std::move(stable), RoutedModel::Origin::kFallback);
+  return true;
 }
 
 absl::StatusOr<std::vector<ServableState>> RequestHandler::StatesOf(

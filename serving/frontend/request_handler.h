@@ -2,10 +2,9 @@
 // ask it here, and encode the answer. Which version answers, what is recorded, and every error are
 // the same for both.
 //
-//   ASSIGN_OR_RETURN(const ModelHandle model, handler.FindModel({.name = "resnet"}));
-//   PredictResult result;
-//   RETURN_IF_ERROR(handler.Predict(model, request, {.deadline = deadline}, &result));
-//   for (const NamedOutput& output : result.outputs) Write(output.name, output.tensor);
+//   ASSIGN_OR_RETURN(RoutedModel model, handler.FindModel({.name = "resnet"}, keys));
+//   absl::Status status = Answer(model);   // calls handler.Predict(), and writes the outputs
+//   if (handler.FallBack(status, {signature_name}, options, &model)) status = Answer(model);
 #pragma once
 
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
 #include "serving/frontend/failure_log.h"
+#include "serving/frontend/routed_model.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/request_stats.h"
 #include "serving/servables/servable.h"
@@ -49,10 +49,10 @@ class RequestHandler {
   // INVALID_ARGUMENT without a name or for an unknown label; NOT_FOUND "Servable not found for
   // request: ..." if no such version is available; UNAVAILABLE for labels before any configuration
   // was applied.
-  absl::StatusOr<ModelHandle> FindModel(const ModelSpec& spec, RoutingKeys keys) const;
+  absl::StatusOr<RoutedModel> FindModel(const ModelSpec& spec, RoutingKeys keys) const;
   // Finds the model of the first task. Errors: as above; INVALID_ARGUMENT for tasks of different
   // models.
-  absl::StatusOr<ModelHandle> FindModel(absl::Span<const InferenceTask> tasks,
+  absl::StatusOr<RoutedModel> FindModel(absl::Span<const InferenceTask> tasks,
                                         RoutingKeys keys) const;
   // Finds the version that is described to whoever asks about a model without naming a version: the
   // stable one. Errors: as above.
@@ -60,22 +60,35 @@ class RequestHandler {
 
   // Ask a model that was found, and record what it took, in `options.times` too. Errors: see
   // Servable.
-  absl::Status Predict(const ModelHandle& model, const PredictRequest& request,
+  absl::Status Predict(const RoutedModel& model, const PredictRequest& request,
                        const CallOptions& options, PredictResult* result) const;
-  absl::Status Classify(const ModelHandle& model, const ExamplesRequest& request,
+  absl::Status Classify(const RoutedModel& model, const ExamplesRequest& request,
                         const CallOptions& options, ClassifyResult* result) const;
-  absl::Status Regress(const ModelHandle& model, const ExamplesRequest& request,
+  absl::Status Regress(const RoutedModel& model, const ExamplesRequest& request,
                        const CallOptions& options, RegressResult* result) const;
   // Results are in the order of the tasks.
-  absl::Status MultiInference(const ModelHandle& model, absl::Span<const InferenceTask> tasks,
+  absl::Status MultiInference(const RoutedModel& model, absl::Span<const InferenceTask> tasks,
                               absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
                               const CallOptions& options,
                               std::vector<InferenceResult>* results) const;
 
   // Tells that a request to a model that was found failed before any of the calls above, because it
   // does not fit the model, after this time.
-  void NoteUnfit(const ModelHandle& model, absl::string_view signature_name,
+  void NoteUnfit(const RoutedModel& model, absl::string_view signature_name,
                  const absl::Status& status, absl::Duration latency) const;
+
+  // Puts the stable version in the place of a candidate that answered a request with `error`, if
+  // the router chose the candidate and the request may be answered twice. The caller then asks
+  // `model` again, from the bytes of the request on, because versions may differ in their inputs;
+  // the answer counts for the metrics, and not for the rollout. It happens once for a request, and
+  // not for signatures of the candidate that leave a trace (SignatureInfo::is_pure), after the
+  // client's deadline, or if the client has gone. Returns false if `error` is for the client.
+  //
+  // `options` has the `times` of the request, whose cell is then that of the stable version.
+  bool FallBack(const absl::Status& error, absl::Span<const absl::string_view> signature_names,
+                const CallOptions& options, RoutedModel* model) const;
+  // Whether FallBack() may return true, so that the bytes of the request must be kept.
+  bool MayFallBack(const RoutedModel& model) const;
 
   // Returns the states of the versions of a model that this process has seen, highest version
   // first, or of one version if one is given. A state holds the health of its version. Errors:
@@ -125,6 +138,7 @@ class RequestHandler {
   HistogramFamily* const runtime_latency_;
   HistogramFamily* const example_counts_;
   CounterFamily* const example_count_total_;
+  CounterFamily* const retried_requests_;  // null without rollouts
   mutable FailureLog failure_log_;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -27,6 +28,7 @@ namespace tfs = tensorflow::serving;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Sends clients whose entry "user" is "eager" to version 2 of model `m`, and all others to 1. Keeps
 // what it is told.
@@ -35,6 +37,10 @@ class TestRouter : public TrafficRouter {
   std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const override {
     if (model != "m") return std::nullopt;
     return keys("User") == "eager" ? eager_version : 1;
+  }
+  std::optional<int64_t> FallbackFor(const ServableId& failed) const override {
+    EXPECT_EQ(failed.name, "m");
+    return failed.version == 1 ? std::nullopt : fallback;
   }
   std::optional<int64_t> VersionOfLabel(absl::string_view, absl::string_view label) const override {
     if (label == kStableLabel) return 1;
@@ -56,6 +62,7 @@ class TestRouter : public TrafficRouter {
   }
 
   int64_t eager_version = 2;
+  std::optional<int64_t> fallback;
   Interest interest = Interest::kNone;
   absl::Mutex mu;
   std::vector<std::string> told;
@@ -72,9 +79,11 @@ class TrafficRoutingTest : public ::testing::Test {
     options.platforms["tensorflow"] =
         [this](const ServableId&,
                const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
-      return std::make_unique<LinearLoader>(directory, &log_);
+      return std::make_unique<LinearLoader>(directory,
+                                            absl::EndsWith(directory, "2") ? &eager_log_ : &log_);
     };
     options.router = &router_;
+    eager_log_.impure_signature = "with_default";
     models_ = std::make_unique<ServedModels>(options);
     tfs::ModelServerConfig config;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
@@ -125,6 +134,18 @@ class TrafficRoutingTest : public ::testing::Test {
     HttpTestClient client(rest_->port());
     return client.Ask("POST", target, body, headers).value_or(HttpTestClient::Reply());
   }
+  // Makes all runs of version 2 fail. Version 1 is asked instead.
+  void BreakVersion2() {
+    eager_log_.on_run = [](const RunOptions&) { return absl::InternalError("broken"); };
+    router_.fallback = 1;
+    router_.interest = TrafficRouter::Interest::kAnswers;
+  }
+  int64_t Retried() {
+    const std::string page = metrics_.RenderMetrics();
+    constexpr char kLine[] = ":tessera:serving:rollout_retried_requests{model_name=\"m\"} ";
+    const size_t start = page.find(kLine);
+    return start == std::string::npos ? 0 : std::stoll(page.substr(start + sizeof(kLine) - 1));
+  }
   // The lines since the last call.
   std::vector<std::string> Told() {
     absl::MutexLock lock(&router_.mu);
@@ -133,6 +154,7 @@ class TrafficRoutingTest : public ::testing::Test {
 
   fs::path root_;
   LinearSessionLog log_;
+  LinearSessionLog eager_log_;  // of version 2
   TestRouter router_;
   MetricsRegistry metrics_;
   Pacer pacer_;
@@ -206,6 +228,99 @@ TEST_F(TrafficRoutingTest, RequestsThatDoNotFitTheModelCountAsAnswered) {
   EXPECT_THAT(Told(), ElementsAre("1  INVALID_ARGUMENT ->", "1  INVALID_ARGUMENT ->"));
   EXPECT_EQ(Post("/v1/models/m:predict", "no JSON").status, 400);
   EXPECT_THAT(Told(), IsEmpty()) << "no model was asked for it";
+}
+
+TEST_F(TrafficRoutingTest, WhatACandidateFailsTheStableVersionIsAsked) {
+  BreakVersion2();
+  EXPECT_EQ(Predict("", "eager"), 1);
+  EXPECT_THAT(Told(), ElementsAre("2  INTERNAL ->")) << "the fallback is no part of the measures";
+  EXPECT_EQ(Predict("signature_name: 'absent'", "eager"), 0) << "no version has it";
+  EXPECT_THAT(Told(), ElementsAre("2 absent FAILED_PRECONDITION ->"));
+  EXPECT_EQ(Retried(), 2);
+
+  // The client's request counts once, and for both versions.
+  const ModelHandle stable = *models_->Acquire({.name = "m", .version = 1});
+  const ModelHandle candidate = *models_->Acquire({.name = "m", .version = 2});
+  const RequestCell& answered =
+      stable->request_stats().Begin(RequestMethod::kPredict, Entrypoint::kGrpc);
+  const RequestCell& failed =
+      candidate->request_stats().Begin(RequestMethod::kPredict, Entrypoint::kGrpc);
+  EXPECT_EQ(answered.ended(absl::StatusCode::kOk), 1);
+  EXPECT_EQ(failed.ended(absl::StatusCode::kInternal), 1);
+  EXPECT_EQ(failed.in_flight(), 1) << "that of this test";
+  const std::string page = metrics_.RenderMetrics();
+  EXPECT_THAT(page, HasSubstr("request_count{model_name=\"m\",status=\"OK\"} 1\n"));
+  EXPECT_THAT(page, Not(HasSubstr("status=\"INTERNAL\"")));
+}
+
+TEST_F(TrafficRoutingTest, OnlyWhatTheRouterChoseIsAskedAgain) {
+  BreakVersion2();
+  EXPECT_EQ(Predict("version { value: 2 }"), 0);
+  EXPECT_EQ(Predict("version_label: 'canary'"), 0);
+  EXPECT_EQ(Predict("signature_name: 'with_default'", "eager"), 0) << "its runs leave a trace";
+  EXPECT_EQ(Post("/v1/models/m/versions/2:predict", R"({"instances": [4]})").status, 500);
+  router_.fallback = std::nullopt;
+  EXPECT_EQ(Predict("", "eager"), 0);
+  EXPECT_EQ(Retried(), 0);
+}
+
+TEST_F(TrafficRoutingTest, AStableVersionThatFailsAsWellIsNotAskedTwice) {
+  BreakVersion2();
+  log_.on_run = [](const RunOptions&) { return absl::UnavailableError("overloaded"); };
+  EXPECT_EQ(Predict("", "eager"), 0);
+  EXPECT_EQ(log_.runs, 1);
+  EXPECT_EQ(eager_log_.runs, 1);
+}
+
+TEST_F(TrafficRoutingTest, OtherMethodsFallBackAsWell) {
+  BreakVersion2();
+  tfs::ClassificationRequest request;
+  request.mutable_model_spec()->set_name("m");
+  request.mutable_model_spec()->set_signature_name("classify");
+  request.mutable_input()->mutable_example_list()->add_examples();
+  const auto eager = [](grpc::ClientContext& context) -> grpc::ClientContext* {
+    context.AddMetadata("user", "eager");
+    return &context;
+  };
+  grpc::ClientContext contexts[3];
+  tfs::ClassificationResponse classified;
+  EXPECT_TRUE(stub_->Classify(eager(contexts[0]), request, &classified).ok());
+  EXPECT_EQ(classified.model_spec().version().value(), 1);
+  tfs::RegressionRequest values;
+  *values.mutable_model_spec() = request.model_spec();
+  values.mutable_model_spec()->set_signature_name("regress");
+  *values.mutable_input() = request.input();
+  tfs::RegressionResponse regressed;
+  EXPECT_TRUE(stub_->Regress(eager(contexts[1]), values, &regressed).ok());
+  EXPECT_EQ(regressed.model_spec().version().value(), 1);
+  tfs::MultiInferenceRequest both;
+  auto* task = both.add_tasks();
+  *task->mutable_model_spec() = request.model_spec();
+  task->set_method_name(std::string(kClassifyMethod));
+  *both.mutable_input() = request.input();
+  tfs::MultiInferenceResponse results;
+  EXPECT_TRUE(stub_->MultiInference(eager(contexts[2]), both, &results).ok());
+  EXPECT_EQ(results.results(0).model_spec().version().value(), 1);
+  EXPECT_EQ(Retried(), 3);
+}
+
+TEST_F(TrafficRoutingTest, RestFallsBackFromWhatDoesNotFitAndFromRuns) {
+  BreakVersion2();
+  const std::string eager = "user: eager\r\n";
+  const auto reply = Post("/v1/models/m:predict", R"({"instances": [4, 6]})", eager);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_THAT(reply.body, HasSubstr("\"y\": 4.0"));
+  EXPECT_THAT(Told(), ElementsAre("2  INTERNAL ->"));
+  EXPECT_EQ(
+      Post("/v1/models/m:regress", R"({"signature_name": "regress", "examples": [{}]})", eager)
+          .status,
+      200);
+  EXPECT_EQ(Retried(), 2);
+  // Neither version takes this. Both are asked, and one error is told.
+  Told();
+  EXPECT_EQ(Post("/v1/models/m:predict", R"({"instances": ["text"]})", eager).status, 400);
+  EXPECT_THAT(Told(), ElementsAre("2  INVALID_ARGUMENT ->"));
+  EXPECT_EQ(Retried(), 3);
 }
 
 }  // namespace

@@ -137,6 +137,7 @@ RolloutConfig WithDefaults(RolloutConfig config) {
     config.add_steps()->set_share_percent(kAllTraffic);
   }
   *config.mutable_conditions() = WithDefaults(config.conditions());
+  if (!config.has_retry_on_stable()) config.set_retry_on_stable(true);
   return config;
 }
 

@@ -24,6 +24,14 @@ std::optional<int64_t> RolloutRoutes::Choose(absl::string_view model, RoutingKey
   });
 }
 
+std::optional<int64_t> RolloutRoutes::FallbackFor(const ServableId& failed) const {
+  // `failed` may have been taken back since it was chosen.
+  return WithRoute(failed.name, [&](const Route& route) -> std::optional<int64_t> {
+    if (!route.retries_on_stable || failed.version == route.stable) return std::nullopt;
+    return route.stable;
+  });
+}
+
 std::optional<int64_t> RolloutRoutes::VersionOfLabel(absl::string_view model,
                                                      absl::string_view label) const {
   if (label != kStableLabel && label != kCanaryLabel) return std::nullopt;

@@ -26,6 +26,7 @@ class RolloutRoutes : public TrafficRouter {
     double share = 0;       // of the candidate, from 0 to 1
     std::string sticky_key;
     double mirror_percent = 0;
+    bool retries_on_stable = false;  // whether the stable version is asked what others failed
     // What the answers of both are recorded in. Null while nothing is tried.
     std::shared_ptr<VersionMeasurer> live;
     std::shared_ptr<VersionMeasurer> tried;
@@ -43,6 +44,7 @@ class RolloutRoutes : public TrafficRouter {
   void Publish(Table table) { table_.Publish(std::make_unique<Table>(std::move(table))); }
 
   std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const override;
+  std::optional<int64_t> FallbackFor(const ServableId& failed) const override;
   std::optional<int64_t> VersionOfLabel(absl::string_view model,
                                         absl::string_view label) const override;
   Interest InterestIn(const ServableId& id) const override;

@@ -97,6 +97,22 @@ TEST(RolloutRoutesTest, LabelsFollow) {
   EXPECT_EQ(routes.VersionOfLabel("m", "latest"), std::nullopt);
 }
 
+TEST(RolloutRoutesTest, TheStableVersionIsAskedWhatOthersFailed) {
+  RolloutRoutes routes;
+  EXPECT_EQ(routes.FallbackFor({"m", 2}), std::nullopt);
+  RolloutRoutes::Route route{.stable = 1, .candidate = 2, .share = 0.5, .retries_on_stable = true};
+  routes.Publish({{"m", route}});
+  EXPECT_EQ(routes.FallbackFor({"m", 2}), 1);
+  EXPECT_EQ(routes.FallbackFor({"m", 1}), std::nullopt);
+  EXPECT_EQ(routes.FallbackFor({"n", 2}), std::nullopt);
+  route.candidate = 0;
+  routes.Publish({{"m", route}});
+  EXPECT_EQ(routes.FallbackFor({"m", 2}), 1) << "it was taken back while the request ran";
+  route.retries_on_stable = false;
+  routes.Publish({{"m", route}});
+  EXPECT_EQ(routes.FallbackFor({"m", 2}), std::nullopt);
+}
+
 TEST(RolloutRoutesTest, AnswersAreRecordedWhileACandidateIsTried) {
   RolloutRoutes routes;
   RolloutRoutes::Route route{.stable = 1, .candidate = 2, .share = 0.5};

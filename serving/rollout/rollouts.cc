@@ -240,7 +240,8 @@ bool Rollouts::UpdateRoute(Model& model) {
                              .candidate = chosen.candidate,
                              .share = chosen.share_percent / 100,
                              .sticky_key = rollout.config().sticky_key(),
-                             .mirror_percent = rollout.config().mirror_percent()};
+                             .mirror_percent = rollout.config().mirror_percent(),
+                             .retries_on_stable = rollout.config().retry_on_stable()};
   if (rollout.IsTrying()) {
     route.live = model.route.live;
     route.tried = model.route.tried;

@@ -20,8 +20,10 @@ double Micros(absl::Duration duration) {
 
 }  // namespace
 
-RequestCell::RequestCell()
-    : latency_(LatencyBounds()),
+RequestCell::RequestCell(RequestMethod method, Entrypoint entrypoint)
+    : method_(method),
+      entrypoint_(entrypoint),
+      latency_(LatencyBounds()),
       phases_{Histogram(LatencyBounds()), Histogram(LatencyBounds()), Histogram(LatencyBounds()),
               Histogram(LatencyBounds()), Histogram(LatencyBounds())} {}
 
@@ -62,7 +64,7 @@ RequestCell& RequestStats::Begin(RequestMethod method, Entrypoint entrypoint) {
   std::atomic<RequestCell*>& place = cells_[static_cast<int>(method)][static_cast<int>(entrypoint)];
   RequestCell* cell = place.load(std::memory_order_acquire);
   if (cell == nullptr) [[unlikely]] {
-    auto made = std::make_unique<RequestCell>();
+    auto made = std::make_unique<RequestCell>(method, entrypoint);
     if (place.compare_exchange_strong(cell, made.get())) cell = made.release();
   }
   cell->begun_.fetch_add(1, std::memory_order_relaxed);

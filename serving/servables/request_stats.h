@@ -33,7 +33,8 @@ inline constexpr std::array<absl::string_view, 4> kMethodNames = {"predict", "cl
 // The parts of the time of a request, in their order; together they are the whole.
 enum class RequestPhase {
   kDecode,  // reading its message into tensors, and finding its model
-  kWait,    // for a thread, if it is not answered on the one that read it
+  kWait,    // for a thread, if it is not answered on the one that read it; also the time that was
+            // lost with a candidate, if the stable version answers what that could not
   kBatch,   // in a queue, for other requests to share its run, and for that run to begin
   kRun,     // of the model; also merging and splitting a batch
   kEncode,  // writing the answer from tensors
@@ -46,8 +47,9 @@ class RequestCell;
 // What the front end, the servable and batching note of one request on its way. Used by one thread
 // at a time.
 struct RequestTimes {
-  absl::Time arrived;                             // when it had been read from its connection
-  absl::Duration waited = absl::ZeroDuration();   // for a thread
+  absl::Time arrived;  // when it had been read from its connection
+  // For a thread, and for a candidate whose error the client does not get.
+  absl::Duration waited = absl::ZeroDuration();
   absl::Time resumed = absl::InfinitePast();      // when that wait ended
   absl::Time run_began = absl::InfinitePast();    // its tensors are decoded
   absl::Duration batched = absl::ZeroDuration();  // between `run_began` and the run of its batch
@@ -62,7 +64,7 @@ template <typename Answer>
 auto NotingWait(RequestTimes* times, Answer answer) {
   return [times, scheduled = absl::Now(), answer = std::move(answer)] {
     times->resumed = absl::Now();
-    times->waited = times->resumed - scheduled;
+    times->waited += times->resumed - scheduled;
     answer();
   };
 }
@@ -73,7 +75,10 @@ class RequestCell {
   // The codes of absl::Status, from 0.
   static constexpr int kNumCodes = 17;
 
-  RequestCell();
+  RequestCell(RequestMethod method, Entrypoint entrypoint);
+
+  RequestMethod method() const { return method_; }
+  Entrypoint entrypoint() const { return entrypoint_; }
 
   // Counts a request as answered at `now`, with its status. The times of those that succeeded are
   // recorded.
@@ -90,6 +95,8 @@ class RequestCell {
  private:
   friend class RequestStats;
 
+  const RequestMethod method_;
+  const Entrypoint entrypoint_;
   std::atomic<int64_t> begun_{0};
   std::array<std::atomic<int64_t>, kNumCodes> ended_{};
   Histogram latency_;

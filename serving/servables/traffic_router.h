@@ -36,6 +36,10 @@ class TrafficRouter {
   // acquired; the caller then takes the highest that is available.
   virtual std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const = 0;
 
+  // Returns the version that is asked what `failed` could not answer, a version that Choose()
+  // returned for a request; nullopt: none, so that the client gets the error.
+  virtual std::optional<int64_t> FallbackFor(const ServableId& failed) const = 0;
+
   // Returns the version of a label that follows the rollout, kStableLabel or kCanaryLabel; nullopt
   // for every other label, and for models without a rollout. kCanaryLabel is the stable version
   // while no candidate is loaded.

@@ -192,6 +192,7 @@ TEST(ServerOptionsTest, ReadsRollouts) {
   EXPECT_EQ(a.conditions().max_p50_ratio(), 1.25);
   EXPECT_EQ(a.sticky_key(), "X-User");
   EXPECT_EQ(options.rollouts.at("c").steps_size(), 0);
+  EXPECT_TRUE(WithDefaults(a).retry_on_stable());
   EXPECT_EQ(options.models->model_config_list().config(0).base_path(), "/a");
 }
 
@@ -224,6 +225,15 @@ TEST(ServerOptionsTest, BadRolloutsAreRefusedWithTheirLine) {
             "config.yaml:4: unknown key 'stepps' in models[0].rollout; did you mean 'steps'?");
   EXPECT_THAT(ErrorOf(model + "    steps: 5\n"),
               HasSubstr("models[0].rollout.steps must be a list"));
+}
+
+TEST(ServerOptionsTest, MisspeltKeysBesideTheFieldsOfAMessageAreNamed) {
+  EXPECT_EQ(ErrorOf("models:\n- name: a\n  rolout: {}\n"),
+            "config.yaml:3: unknown key 'rolout' in models[0]; did you mean 'rollout'?");
+  EXPECT_EQ(ErrorOf("batching:\n  mod: continuous\n"),
+            "config.yaml:2: unknown key 'mod' in batching; did you mean 'mode'?");
+  EXPECT_EQ(ErrorOf("models:\n- rollout: {}\n  rollout: {}\n"),
+            "config.yaml:3: key 'rollout' stands twice in models[0]");
 }
 
 TEST(ServerOptionsTest, ARolloutChoosesVersionsAndItsLabels) {

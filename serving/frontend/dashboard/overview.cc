@@ -93,7 +93,8 @@ Traffic TrafficOf(const Servable& servable) {
 // Returns the bounds of the latency buckets of all versions, in microseconds, but for infinity.
 std::vector<double> LatencyBounds() {
   std::vector<double> bounds;
-  for (const auto& bucket : RequestCell().latency().Read().bucket) {
+  const RequestCell cell(RequestMethod::kPredict, Entrypoint::kGrpc);
+  for (const auto& bucket : cell.latency().Read().bucket) {
     bounds.push_back(bucket.upper_bound);
   }
   bounds.pop_back();

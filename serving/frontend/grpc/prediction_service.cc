@@ -26,7 +26,7 @@ class PredictionService::PredictCall final : public GrpcCall {
 
   WirePredictRequest request;
   grpc::ByteBuffer* const response;
-  ModelHandle model;
+  RoutedModel model;
 };
 
 class PredictionService::ClassifyCall final
@@ -39,7 +39,7 @@ class PredictionService::ClassifyCall final
   ModelSpec model_spec() const { return ViewModelSpec(request.model_spec()); }
   bool is_small() const { return true; }
 
-  ModelHandle model;
+  RoutedModel model;
 };
 
 class PredictionService::RegressCall final
@@ -52,36 +52,44 @@ class PredictionService::RegressCall final
   ModelSpec model_spec() const { return ViewModelSpec(request.model_spec()); }
   bool is_small() const { return true; }
 
-  ModelHandle model;
+  RoutedModel model;
 };
 
 template <typename Call>
+void PredictionService::Record(const Call& call, absl::string_view api,
+                               const absl::Status& status) const {
+  handler_->RecordRequest(Entrypoint::kGrpc, api, call.model_spec().name, status, call.times);
+}
+
+template <typename Call>
 void PredictionService::Dispatch(Call* call, RequestMethod method, absl::string_view api) {
-  const ModelSpec spec = call->model_spec();
-  const auto record = [this, call, api, name = spec.name](const absl::Status& status) {
-    handler_->RecordRequest(Entrypoint::kGrpc, api, name, status, call->times);
-  };
   const auto refuse = [&](const absl::Status& status) {
-    record(status);
+    Record(*call, api, status);
     call->Reply(status);
   };
   if (!call->has_model_spec()) return refuse(absl::InvalidArgumentError("Missing ModelSpec"));
   const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
-  absl::StatusOr<ModelHandle> found = handler_->FindModel(spec, keys);
+  absl::StatusOr<RoutedModel> found = handler_->FindModel(call->model_spec(), keys);
   if (!found.ok()) return refuse(found.status());
   call->times.cell = &(*found)->request_stats().Begin(method, Entrypoint::kGrpc);
   call->times.version = found->version();
-  const bool runs_here =
-      call->is_small() && (*found)->TypicalRunTime(spec.signature_name) < kInlineRunTime;
   call->model = *std::move(found);
-  auto answer = [this, call, record] {
-    absl::Status status;
-    {
-      // Released before the reply is sent, so that a slow client does not keep the version loaded.
-      const ModelHandle model = std::move(call->model);
-      status = Answer(*call, model);
-      record(status);
+  AnswerFound(call, api);
+}
+
+template <typename Call>
+void PredictionService::AnswerFound(Call* call, absl::string_view api) {
+  const absl::string_view signature = call->model_spec().signature_name;
+  const bool runs_here =
+      call->is_small() && call->model->TypicalRunTime(signature) < kInlineRunTime;
+  auto answer = [this, call, api, signature] {
+    const absl::Status status = Answer(*call, call->model);
+    if (handler_->FallBack(status, {signature}, call->options(), &call->model)) {
+      return AnswerFound(call, api);
     }
+    Record(*call, api, status);
+    // Released before the reply is sent, so that a slow client does not keep the version loaded.
+    call->model = RoutedModel();
     call->Reply(status);
   };
   if (runs_here) {
@@ -103,7 +111,7 @@ grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext
   return call;
 }
 
-absl::Status PredictionService::Answer(PredictCall& call, const ModelHandle& model) {
+absl::Status PredictionService::Answer(PredictCall& call, const RoutedModel& model) {
   const WirePredictRequest& request = call.request;
   auto input = [&](size_t i) { return request.DecodeInput(i); };
   PredictResult result;
@@ -121,7 +129,7 @@ grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContex
   return call;
 }
 
-absl::Status PredictionService::Answer(ClassifyCall& call, const ModelHandle& model) {
+absl::Status PredictionService::Answer(ClassifyCall& call, const RoutedModel& model) {
   const auto& request = call.request;
   auto examples = [&] { return ExamplesFromInput(request.input()); };
   ClassifyResult result;
@@ -140,7 +148,7 @@ grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext
   return call;
 }
 
-absl::Status PredictionService::Answer(RegressCall& call, const ModelHandle& model) {
+absl::Status PredictionService::Answer(RegressCall& call, const RoutedModel& model) {
   const auto& request = call.request;
   auto examples = [&] { return ExamplesFromInput(request.input()); };
   RegressResult result;
@@ -172,19 +180,24 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   for (const auto& task : request.tasks()) {
     tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
   }
-  ASSIGN_OR_RETURN(const ModelHandle model, handler_->FindModel(tasks, keys));
+  ASSIGN_OR_RETURN(RoutedModel model, handler_->FindModel(tasks, keys));
   // request_count lacks these requests, as TensorFlow Serving's does; their version counts them.
   RequestTimes& times = *options.times;
   times.cell = &model->request_stats().Begin(RequestMethod::kMultiInference, Entrypoint::kGrpc);
   times.version = model.version();
-  const absl::Status status = Answer(request, tasks, model, options, response);
+  absl::Status status = Answer(request, tasks, model, options, response);
+  std::vector<absl::string_view> signatures;
+  for (const InferenceTask& task : tasks) signatures.push_back(task.model.signature_name);
+  if (handler_->FallBack(status, signatures, options, &model)) {
+    status = Answer(request, tasks, model, options, response);
+  }
   handler_->RecordUncounted(Entrypoint::kGrpc, "multi_inference", model.id().name, status, times);
   return status;
 }
 
 absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,
                                        absl::Span<const InferenceTask> tasks,
-                                       const ModelHandle& model, const CallOptions& options,
+                                       const RoutedModel& model, const CallOptions& options,
                                        tensorflow::serving::MultiInferenceResponse* response) {
   auto examples = [&] { return ExamplesFromInput(request.input()); };
   std::vector<InferenceResult> results;

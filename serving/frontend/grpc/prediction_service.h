@@ -62,17 +62,23 @@ class PredictionService final : public PredictionServiceMethods {
   // label of the metrics.
   template <typename Call>
   void Dispatch(Call* call, RequestMethod method, absl::string_view api);
+  // Answers a call whose model was found, on this thread if that will not take long.
+  template <typename Call>
+  void AnswerFound(Call* call, absl::string_view api);
+  // Counts a call that ends now.
+  template <typename Call>
+  void Record(const Call& call, absl::string_view api, const absl::Status& status) const;
 
-  absl::Status Answer(PredictCall& call, const ModelHandle& model);
-  absl::Status Answer(ClassifyCall& call, const ModelHandle& model);
-  absl::Status Answer(RegressCall& call, const ModelHandle& model);
+  absl::Status Answer(PredictCall& call, const RoutedModel& model);
+  absl::Status Answer(ClassifyCall& call, const RoutedModel& model);
+  absl::Status Answer(RegressCall& call, const RoutedModel& model);
   absl::Status Answer(const tensorflow::serving::GetModelMetadataRequest& request,
                       tensorflow::serving::GetModelMetadataResponse* response) const;
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request, RoutingKeys keys,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
-                      absl::Span<const InferenceTask> tasks, const ModelHandle& model,
+                      absl::Span<const InferenceTask> tasks, const RoutedModel& model,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);
 

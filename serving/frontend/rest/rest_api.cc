@@ -115,7 +115,7 @@ struct RestApi::Call {
   HttpResponder respond;
   RequestTimes times;
   RestTarget target;
-  ModelHandle model;
+  RoutedModel model;
   std::vector<InputType> input_types;
   PredictBody predict;
   ExamplesBody examples;
@@ -180,26 +180,44 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
   if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
     return pool_->Schedule(NotingWait(&call->times, [this, call] {
       const absl::Status status = Decode(*call);
-      status.ok() ? RunAndReply(*call) : Reply(*call, status, "");
+      status.ok() ? RunAndReply(call) : Reply(*call, status, "");
     }));
   }
   const absl::Status status = Decode(*call);
-  if (!status.ok()) return Reply(*call, status, "");
-  if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) {
-    return RunAndReply(*call);
-  }
-  pool_->Schedule(NotingWait(&call->times, [this, call] { RunAndReply(*call); }));
+  status.ok() ? RunOrSchedule(std::move(call)) : Reply(*call, status, "");
 }
 
-absl::Status RestApi::Decode(Call& call) const {
-  absl::Status status = InflateBody(call.request);
-  if (status.ok()) status = call.is_predict() ? DecodePredict(call) : DecodeExamples(call);
+void RestApi::RunOrSchedule(std::shared_ptr<Call> call) {
+  if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) {
+    return RunAndReply(std::move(call));
+  }
+  RequestTimes* const times = &call->times;
+  pool_->Schedule(NotingWait(times, [this, call = std::move(call)] { RunAndReply(call); }));
+}
+
+absl::Status RestApi::Decode(Call& call) {
+  RETURN_IF_ERROR(InflateBody(call.request));
+  absl::Status status = DecodeForModel(call);
+  if (FallBack(status, call)) status = DecodeForModel(call);
+  // It may be large, and the run may be long.
+  if (!call.model || !handler_->MayFallBack(call.model)) call.request.body = std::string();
+  return status;
+}
+
+absl::Status RestApi::DecodeForModel(Call& call) const {
+  call.predict = {};
+  call.examples = {};
+  const absl::Status status = call.is_predict() ? DecodePredict(call) : DecodeExamples(call);
   if (!status.ok() && call.model) {
     handler_->NoteUnfit(call.model, call.signature_name(), status,
                         absl::Now() - call.times.arrived);
   }
-  call.request.body = std::string();  // it may be large, and the run may be long
   return status;
+}
+
+bool RestApi::FallBack(const absl::Status& error, Call& call) {
+  return call.model &&
+         handler_->FallBack(error, {call.signature_name()}, OptionsOf(call), &call.model);
 }
 
 absl::Status RestApi::FindModel(Call& call) const {
@@ -238,26 +256,35 @@ absl::Status RestApi::DecodePredict(Call& call) const {
 
 absl::Status RestApi::DecodeExamples(Call& call) const {
   RETURN_IF_ERROR(DecodeExamplesBody(call.request.body, &call.examples));
-  return FindModel(call);
+  return call.model ? absl::OkStatus() : FindModel(call);
 }
 
 void RestApi::Cancel() {
   for (Cancellation& cancellation : cancellations_) cancellation.manager.Cancel();
 }
 
-void RestApi::RunAndReply(Call& call) {
+void RestApi::RunAndReply(std::shared_ptr<Call> call) {
   std::string body;
-  const absl::Status status = Run(call, &body);
-  Reply(call, status, std::move(body));
+  absl::Status status = Run(*call, &body);
+  if (FallBack(status, *call)) {
+    status = DecodeForModel(*call);
+    if (status.ok()) return RunOrSchedule(std::move(call));
+  }
+  Reply(*call, status, std::move(body));
 }
 
-absl::Status RestApi::Run(Call& call, std::string* body) {
+CallOptions RestApi::OptionsOf(Call& call) {
   const size_t part = std::hash<std::thread::id>()(std::this_thread::get_id());
   CallOptions options{.cancellation = &cancellations_[part % cancellations_.size()].manager,
                       .times = &call.times};
   if (options_.timeout > absl::ZeroDuration()) {
     options.deadline = call.times.arrived + options_.timeout;
   }
+  return options;
+}
+
+absl::Status RestApi::Run(Call& call, std::string* body) {
+  const CallOptions options = OptionsOf(call);
   return call.is_predict() ? RunPredict(call, options, body) : RunExamples(call, options, body);
 }
 
@@ -326,7 +353,7 @@ void RestApi::Reply(Call& call, const absl::Status& status, std::string body,
   }
   const absl::string_view api = call.needs_run() ? absl::string_view(call.target.action) : "";
   handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status, call.times);
-  call.model = ModelHandle();  // before the reply is sent: a slow client keeps no version loaded
+  call.model = RoutedModel();  // before the reply is sent: a slow client keeps no version loaded
   call.respond(std::move(reply));
 }
 

@@ -69,15 +69,21 @@ class RestApi {
   HttpReply AnswerMonitoring(absl::string_view path) const;
   HttpReply ListModels(absl::string_view method) const;
   void HandleApi(HttpRequest request, absl::string_view path, HttpResponder respond);
-  // These answer a call that runs a model: they read its body, and run it.
-  absl::Status Decode(Call& call) const;
+  // These answer a call that runs a model: they read its body, and run it. If a candidate fails,
+  // the stable version does both again.
+  absl::Status Decode(Call& call);
+  absl::Status DecodeForModel(Call& call) const;
   absl::Status DecodePredict(Call& call) const;
   absl::Status DecodeExamples(Call& call) const;
   absl::Status FindModel(Call& call) const;
+  bool FallBack(const absl::Status& error, Call& call);
+  CallOptions OptionsOf(Call& call);
   absl::Status Run(Call& call, std::string* body);
   absl::Status RunPredict(Call& call, const CallOptions& options, std::string* body);
   absl::Status RunExamples(Call& call, const CallOptions& options, std::string* body);
-  void RunAndReply(Call& call);
+  void RunAndReply(std::shared_ptr<Call> call);
+  // Does so on this thread if that will not take long.
+  void RunOrSchedule(std::shared_ptr<Call> call);
   // Answers all other calls.
   absl::Status DescribeModel(const Call& call, std::string* body) const;
 

@@ -130,7 +130,7 @@ SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
   s["odd_method"] = s["serving_default"];
   s["odd_method"].method_name = "my/method";
   for (auto& [name, signature] : s) {
-    signature.is_pure = true;
+    signature.is_pure = name != log->impure_signature;
     auto& proto = (*meta_graph->mutable_signature_def())[name];
     proto.set_method_name(signature.method_name);
     for (const auto& [alias, tensor] : signature.inputs) {

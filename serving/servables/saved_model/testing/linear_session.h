@@ -21,6 +21,8 @@ struct LinearSessionLog {
   std::atomic<int> runs{0};
   // Called by every run before it answers; an error fails the run. May be null.
   std::function<absl::Status(const RunOptions&)> on_run;
+  // A signature that says that its runs leave a trace. Read when a bundle is made.
+  std::string impure_signature;
 };
 
 // A session with these tensors. Of floats "x:0" of any shape it computes "y:0" = x / 2 + 2 and
