@@ -68,16 +68,12 @@ absl::Status ReadRollout(const std::string& path, const std::string& context,
                                                  context, ".", error->field, " ", error->message));
 }
 
-absl::Status ReadModel(const std::string& path, const std::string& context, YAML::Node node,
+absl::Status ReadModel(const std::string& path, const std::string& context, const YAML::Node& node,
                        tensorflow::serving::ModelConfig* model, ServerOptions* options) {
-  const bool has_rollout = node.IsMap() && node[kRollout];
-  // The only key that is not a field of ModelConfig.
-  const YAML::Node rollout = has_rollout ? node[kRollout] : YAML::Node();
-  if (has_rollout) node.remove(kRollout);
-  RETURN_IF_ERROR(YamlToProto(path, context, node, model));
+  RETURN_IF_ERROR(YamlToProto(path, context, node, model, {kRollout}));
   if (model->model_platform().empty()) model->set_model_platform("tensorflow");
-  if (!has_rollout) return absl::OkStatus();
-  RETURN_IF_ERROR(ReadRollout(path, absl::StrCat(context, ".", kRollout), rollout,
+  if (!node[kRollout]) return absl::OkStatus();
+  RETURN_IF_ERROR(ReadRollout(path, absl::StrCat(context, ".", kRollout), node[kRollout],
                               &options->rollouts[model->name()]));
   return CheckModelOfRollout(path, node, *model);
 }
@@ -95,19 +91,17 @@ absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerO
   return absl::OkStatus();
 }
 
-absl::Status ReadBatching(const std::string& path, YAML::Node node, ServerOptions* options) {
+absl::Status ReadBatching(const std::string& path, const YAML::Node& node, ServerOptions* options) {
   options->enable_batching = true;
-  // The only key that is not a field of BatchingParameters.
-  if (node.IsMap() && node[kMode]) {
-    const YAML::Node mode = node[kMode];
-    if (!mode.IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(YamlPlace(path, mode), ": batching.mode must be a single value"));
-    }
-    options->batching_mode = mode.Scalar();
-    node.remove(kMode);
+  RETURN_IF_ERROR(YamlToProto(path, kBatching, node, &options->batching.emplace(), {kMode}));
+  const YAML::Node mode = node[kMode];
+  if (!mode) return absl::OkStatus();
+  if (!mode.IsScalar()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(YamlPlace(path, mode), ": batching.mode must be a single value"));
   }
-  return YamlToProto(path, kBatching, node, &options->batching.emplace());
+  options->batching_mode = mode.Scalar();
+  return absl::OkStatus();
 }
 
 absl::Status ReadKey(const std::string& path, const YAML::Node& key, const YAML::Node& value,

@@ -24,15 +24,18 @@ class Converter {
  public:
   Converter(const std::string& file, std::string context) : file_(file), context_(context) {}
 
-  absl::Status Fill(const YAML::Node& node, Message* message) {
+  absl::Status Fill(const YAML::Node& node, Message* message,
+                    const std::vector<std::string>& other_keys = {}) {
     if (!node.IsMap()) return Error(node, absl::StrCat(context_, " must be a mapping"));
     const auto* descriptor = message->GetDescriptor();
     std::set<std::string> seen;
     for (const auto& item : node) {
       const std::string key = item.first.Scalar();
       const FieldDescriptor* field = descriptor->FindFieldByName(key);
-      if (field == nullptr) {
-        std::vector<std::string> known;
+      const bool is_other =
+          std::find(other_keys.begin(), other_keys.end(), key) != other_keys.end();
+      if (field == nullptr && !is_other) {
+        std::vector<std::string> known = other_keys;
         for (int i = 0; i < descriptor->field_count(); ++i) {
           known.push_back(descriptor->field(i)->name());
         }
@@ -41,6 +44,7 @@ class Converter {
       if (!seen.insert(key).second) {
         return Error(item.first, absl::StrCat("key '", key, "' stands twice in ", context_));
       }
+      if (is_other) continue;
       const auto* oneof = field->real_containing_oneof();
       if (oneof != nullptr && message->GetReflection()->HasOneof(*message, oneof)) {
         return Error(item.first,
@@ -199,8 +203,9 @@ absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
 }
 
 absl::Status YamlToProto(const std::string& file, const std::string& context,
-                         const YAML::Node& node, Message* message) {
-  return Converter(file, context).Fill(node, message);
+                         const YAML::Node& node, Message* message,
+                         const std::vector<std::string>& other_keys) {
+  return Converter(file, context).Fill(node, message, other_keys);
 }
 
 }  // namespace tessera::serving

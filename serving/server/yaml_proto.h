@@ -20,10 +20,11 @@ absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
 
 // Fills `message` from a mapping. In YAML, wrapped values (Int64Value) are plain values, maps are
 // mappings, enums are names, and repeated fields are lists. `context` names the node in error
-// messages: "models[0]".
+// messages: "models[0]". `other_keys` may stand in the mapping as well; the caller reads these.
 // Errors: INVALID_ARGUMENT with file and line, for unknown keys, keys set twice, two members of a
 // oneof, and values that do not fit the field.
 absl::Status YamlToProto(const std::string& file, const std::string& context,
-                         const YAML::Node& node, google::protobuf::Message* message);
+                         const YAML::Node& node, google::protobuf::Message* message,
+                         const std::vector<std::string>& other_keys = {});
 
 }  // namespace tessera::serving
