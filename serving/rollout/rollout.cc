@@ -53,6 +53,14 @@ void Rollout::NoteState(absl::Time now, const ServableState& state) {
     if (absl::IsResourceExhausted(state.health) && in_memory_.contains(saved_.previous_version())) {
       making_room_ = saved_.previous_version();
       saved_.set_previous_version(0);
+    } else if (absl::IsResourceExhausted(state.health)) {
+      load_again_at_ = now + kMemoryRetryInterval;
+      if (!std::exchange(lacks_memory_, true)) {
+        Tell(now, "held", version,
+             absl::StrCat("version ", version, " lacks memory, and is tried again every ",
+                          absl::FormatDuration(kMemoryRetryInterval), ": ",
+                          state.health.ToString()));
+      }
     } else {
       RejectCandidate(now,
                       absl::StrCat("version ", version,
@@ -192,6 +200,8 @@ void Rollout::DropCandidate() {
   saved_.clear_candidate_revision();
   saved_.clear_step();
   saved_.clear_paused();
+  lacks_memory_ = false;
+  load_again_at_.reset();
   step_began_.reset();
   is_held_ = false;
 }
@@ -208,6 +218,10 @@ void Rollout::BeginStep(absl::Time now, int index, const std::string& reason) {
   ++steps_begun_;
   Tell(now, "step", saved_.candidate_version(), reason);
   evidence_ = {};
+}
+
+void Rollout::LoadAgain(absl::Time now) {
+  if (load_again_at_ && now >= *load_again_at_) load_again_at_.reset();
 }
 
 void Rollout::Advance(absl::Time now, const Evidence& evidence) {
@@ -363,7 +377,7 @@ std::set<int64_t> Rollout::Wanted() const {
     if (version != 0 && (may_load || in_memory_.contains(version))) wanted.insert(version);
   };
   add(saved_.previous_version());
-  if (making_room_ == 0) add(saved_.candidate_version());
+  if (making_room_ == 0 && !load_again_at_) add(saved_.candidate_version());
   return wanted;
 }
 

@@ -37,9 +37,14 @@ namespace tessera::serving {
 // goes back to the previous one, as TensorFlow Serving does. Otherwise what is in memory is served
 // on.
 //
+// A candidate that does not fit into memory takes that of the previous version. Without one it is
+// not rejected, because it is not at fault, but loaded again after each kMemoryRetryInterval.
+//
 // Not thread-safe. Times never go back from call to call.
 class Rollout {
  public:
+  static constexpr absl::Duration kMemoryRetryInterval = absl::Minutes(1);
+
   // What was measured of both versions, and what follows from that.
   struct Evidence {
     VersionMeasures live;
@@ -70,6 +75,8 @@ class Rollout {
   void SetVersions(absl::Time now, std::map<int64_t, uint64_t> revisions);
   // Tells a change of a version's state, in the order of the event bus.
   void NoteState(absl::Time now, const ServableState& state);
+  // Lets a candidate that lacked memory be loaded again, if it is time to.
+  void LoadAgain(absl::Time now);
   // Judges the candidate, if it is being tried, and passes to the next step when it is time to.
   void Advance(absl::Time now, const Evidence& evidence);
 
@@ -84,6 +91,8 @@ class Rollout {
   Route route() const;
   // Whether a candidate gets traffic, so that both versions ought to be measured.
   bool IsTrying() const { return step_began_.has_value(); }
+  // Whether time alone may change something, by Advance() or LoadAgain().
+  bool NeedsTime() const { return IsTrying() || load_again_at_.has_value(); }
   // Counts the steps that have begun. Measures of the candidate start anew with each.
   uint64_t steps_begun() const { return steps_begun_; }
   // Returns the decisions since the last call.
@@ -131,7 +140,9 @@ class Rollout {
   std::map<int64_t, absl::Status> failed_;  // why the last load of a version failed
   // A version whose memory the candidate needs before it can be loaded; 0: none.
   int64_t making_room_ = 0;
-  std::optional<absl::Time> step_began_;  // set while the candidate is tried
+  bool lacks_memory_ = false;  // whether a load of the candidate failed for want of memory
+  std::optional<absl::Time> load_again_at_;  // set while such a candidate waits
+  std::optional<absl::Time> step_began_;     // set while the candidate is tried
   bool is_held_ = false;
   uint64_t steps_begun_ = 0;
   Evidence evidence_;   // of the step that runs

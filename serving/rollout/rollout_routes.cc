@@ -43,7 +43,8 @@ std::optional<int64_t> RolloutRoutes::VersionOfLabel(absl::string_view model,
 TrafficRouter::Interest RolloutRoutes::InterestIn(const ServableId& id) const {
   return WithRoute(id.name, [&](const Route& route) {
     if (MeasurerOf(route, id.version) == nullptr) return Interest::kNone;
-    const bool is_mirrored = mirror_ != nullptr && route.mirror_percent > 0;
+    const bool is_mirrored =
+        mirror_.load(std::memory_order_relaxed) != nullptr && route.mirror_percent > 0;
     return is_mirrored && id.version == route.stable ? Interest::kAnswersAndInputs
                                                      : Interest::kAnswers;
   });
@@ -64,8 +65,9 @@ void RolloutRoutes::Observe(const Answer& answer) {
     if (answer.id.version != route.stable || route.mirror_percent <= 0) return {};
     return {route.tried, route.candidate, route.mirror_percent};
   });
-  if (mirrored.measurer == nullptr || mirror_ == nullptr) return;
-  mirror_->Offer({answer.id.name, mirrored.candidate}, mirrored.measurer, mirrored.percent, answer);
+  Mirror* const mirror = mirror_.load(std::memory_order_acquire);
+  if (mirrored.measurer == nullptr || mirror == nullptr) return;
+  mirror->Offer({answer.id.name, mirrored.candidate}, mirrored.measurer, mirrored.percent, answer);
 }
 
 }  // namespace tessera::serving

@@ -1,6 +1,7 @@
 // RolloutRoutes: the versions that requests go to, as the rollouts have decided.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,8 +38,8 @@ class RolloutRoutes : public TrafficRouter {
   using Table = absl::flat_hash_map<std::string, Route, NameHash, std::equal_to<>>;
 
   // Gives the mirror that asks candidates what the stable version was asked. Without one, nothing
-  // is mirrored. Must be called before the first request, and the mirror must outlive the last one.
-  void SetMirror(Mirror* mirror) { mirror_ = mirror; }
+  // is mirrored. The mirror must outlive the last request.
+  void SetMirror(Mirror* mirror) { mirror_.store(mirror, std::memory_order_release); }
 
   // Routes requests by `table` from now on. When it returns, no request follows the old one.
   void Publish(Table table) { table_.Publish(std::make_unique<Table>(std::move(table))); }
@@ -57,7 +58,7 @@ class RolloutRoutes : public TrafficRouter {
   auto WithRoute(absl::string_view model, Read&& read) const
       -> decltype(read(std::declval<const Route&>())) {
     return table_.Read([&](const Table* table) -> decltype(read(std::declval<const Route&>())) {
-      if (table == nullptr) return {};
+      if (table == nullptr || table->empty()) return {};
       const auto route = table->find(model);
       if (route == table->end() || route->second.stable == 0) return {};
       return read(route->second);
@@ -65,7 +66,7 @@ class RolloutRoutes : public TrafficRouter {
   }
 
   RcuPointer<Table> table_;
-  Mirror* mirror_ = nullptr;
+  std::atomic<Mirror*> mirror_{nullptr};
 };
 
 }  // namespace tessera::serving

@@ -388,6 +388,32 @@ TEST_F(RolloutTest, ThePreviousVersionMakesRoomForTheCandidate) {
   EXPECT_THAT(Parts(), ElementsAre(4, 5, 0));
 }
 
+TEST_F(RolloutTest, ACandidateThatLacksMemoryIsLoadedAgainLater) {
+  Disk({{3, 3}});
+  rollout_->SetVersions(now_, {{3, 3}, {4, 4}});
+  Events();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_THAT(rollout_->Wanted(), ElementsAre(3, 4));
+    Tell(4, State::kStart);
+    Tell(4, State::kEnd, absl::ResourceExhaustedError("memory_limit"));
+    EXPECT_THAT(rollout_->Wanted(), ElementsAre(3));
+    EXPECT_THAT(Parts(), ElementsAre(3, 4, 0)) << "it is not rejected";
+    EXPECT_TRUE(rollout_->NeedsTime());
+    rollout_->LoadAgain(now_ += Rollout::kMemoryRetryInterval - absl::Seconds(1));
+    EXPECT_THAT(rollout_->Wanted(), ElementsAre(3));
+    rollout_->LoadAgain(now_ += absl::Seconds(1));
+  }
+  EXPECT_THAT(Events(), ElementsAre("held 4 0 %")) << "told once";
+  EXPECT_THAT(last_reason_, HasSubstr("memory_limit"));
+  // A higher version takes its place while it waits.
+  Tell(4, State::kStart);
+  Tell(4, State::kEnd, absl::ResourceExhaustedError("memory_limit"));
+  rollout_->SetVersions(now_, {{3, 3}, {4, 4}, {5, 5}});
+  EXPECT_THAT(rollout_->Wanted(), ElementsAre(3, 5));
+  Load();
+  EXPECT_THAT(Events(), ElementsAre("superseded 4 0 %", "started 5 0 %", "step 5 1 %"));
+}
+
 TEST_F(RolloutTest, AModelThatIsNotServedKeepsWhatWasDecided) {
   Disk({{3, 3}});
   Disk({{3, 3}, {4, 4}});

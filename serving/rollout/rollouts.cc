@@ -16,8 +16,6 @@ namespace {
 // The pause before a state that could not be written is tried again.
 constexpr absl::Duration kWriteRetryInterval = absl::Seconds(10);
 
-constexpr double kPartsPerPercent = 1e4;  // of a share in parts per million
-
 // Reads the state of the process before. A file that is damaged is set aside.
 RolloutState ReadStateOrStartAnew(const std::string& path, Rollout::Start* start) {
   if (path.empty()) return {};
@@ -38,21 +36,12 @@ RolloutState ReadStateOrStartAnew(const std::string& path, Rollout::Start* start
 }  // namespace
 
 Rollouts::Rollouts(Options options)
-    : options_(std::move(options)),
-      phase_(options_.metrics->AddGauge("/tessera/serving/rollout_phase", {"model_name"})),
-      stable_version_(
-          options_.metrics->AddGauge("/tessera/serving/rollout_stable_version", {"model_name"})),
-      candidate_version_(
-          options_.metrics->AddGauge("/tessera/serving/rollout_candidate_version", {"model_name"})),
-      candidate_share_(options_.metrics->AddGauge("/tessera/serving/rollout_candidate_share_ppm",
-                                                  {"model_name"})),
-      events_(options_.metrics) {
+    : options_(std::move(options)), gauges_(options_.metrics), events_(options_.metrics) {
   {
     absl::MutexLock lock(&mu_);
-    if (!options_.configs.empty()) state_ = ReadStateOrStartAnew(options_.state_file, &start_);
     for (const auto& [name, config] : options_.configs) AddModel(name, config);
   }
-  if (!options_.configs.empty()) thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] { Run(); });
 }
 
 Rollouts::~Rollouts() { Disconnect(); }
@@ -75,9 +64,10 @@ void Rollouts::ConnectTo(Target<std::string>* target) {
 }
 
 void Rollouts::AddModel(const std::string& name, const RolloutConfig& config) {
-  const auto saved = state_.models().find(name);
+  if (!state_) state_ = ReadStateOrStartAnew(options_.state_file, &start_);
+  const auto saved = state_->models().find(name);
   models_.try_emplace(name, name, WithDefaults(config),
-                      saved == state_.models().end() ? RolloutState::Model() : saved->second,
+                      saved == state_->models().end() ? RolloutState::Model() : saved->second,
                       start_);
 }
 
@@ -86,7 +76,12 @@ void Rollouts::SetConfigs(const RolloutConfigs& configs) {
   if (target_ == nullptr) return;
   TakeInbox();
   for (auto it = models_.begin(); it != models_.end();) {
-    it = configs.contains(it->first) ? std::next(it) : models_.erase(it);
+    if (configs.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    gauges_.Remove(it->first);
+    it = models_.erase(it);
   }
   for (const auto& [name, config] : configs) {
     if (auto it = models_.find(name); it != models_.end()) {
@@ -189,11 +184,12 @@ void Rollouts::Run() {
       absl::MutexLock lock(&mu_);
       if (target_ != nullptr) TakeInbox();
       for (auto& [name, model] : models_) {
-        if (target_ == nullptr || !model.rollout.IsTrying()) continue;
+        if (target_ == nullptr || !model.rollout.NeedsTime()) continue;
         const absl::Time now = absl::Now();
-        model.rollout.Advance(now, Measure(model, now));
+        model.rollout.LoadAgain(now);
+        if (model.rollout.IsTrying()) model.rollout.Advance(now, Measure(model, now));
         Apply(name, model);
-        is_busy |= model.rollout.IsTrying();
+        is_busy |= model.rollout.NeedsTime();
       }
       is_busy |= state_changed_;
     }
@@ -224,9 +220,9 @@ void Rollouts::Apply(const std::string& name, Model& model) {
   for (const RolloutEvent& event : model.rollout.TakeEvents()) events_.Add(event);
   if (UpdateRoute(model)) PublishRoutes();
   PassOn(name, model);
-  ShowMetrics(name, model);
+  gauges_.Show(model.rollout.Status(absl::Now()));
   const RolloutState::Model& saved = model.rollout.saved();
-  RolloutState::Model& kept = (*state_.mutable_models())[name];
+  RolloutState::Model& kept = (*state_->mutable_models())[name];
   if (google::protobuf::util::MessageDifferencer::Equals(saved, kept)) return;
   kept = saved;
   state_changed_ = true;
@@ -291,21 +287,13 @@ void Rollouts::PassOn(const std::string& name, Model& model) {
   target_->SetAspiredVersions(name, std::move(versions));
 }
 
-void Rollouts::ShowMetrics(const std::string& name, const Model& model) {
-  const RolloutStatus status = model.rollout.Status(absl::Now());
-  phase_->Get({name}).Set(status.phase());
-  stable_version_->Get({name}).Set(static_cast<double>(status.stable_version()));
-  candidate_version_->Get({name}).Set(static_cast<double>(status.candidate_version()));
-  candidate_share_->Get({name}).Set(std::round(status.share_percent() * kPartsPerPercent));
-}
-
 void Rollouts::WriteState() {
   if (absl::Now() < next_write_) return;
   RolloutState state;
   {
     absl::MutexLock lock(&mu_);
     if (!std::exchange(state_changed_, false) || options_.state_file.empty()) return;
-    state = state_;
+    state = *state_;
   }
   const absl::Status status = WriteRolloutState(options_.state_file, state);
   const bool failed_before = next_write_ != absl::InfinitePast();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "serving/rollout/rollout_admin.h"
 #include "serving/rollout/rollout_config.h"
 #include "serving/rollout/rollout_events.h"
+#include "serving/rollout/rollout_gauges.h"
 #include "serving/rollout/rollout_routes.h"
 #include "serving/rollout/version_measures.h"
 #include "serving/sources/version_gate.h"
@@ -57,7 +59,7 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   void SetMirror(Mirror* mirror) { routes_.SetMirror(mirror); }
 
   // Replaces the configurations. Rollouts that are under way go on. To be called before the models
-  // that go with them are applied. Requires that there were some when this object was made.
+  // that go with them are applied.
   void SetConfigs(const RolloutConfigs& configs) ABSL_LOCKS_EXCLUDED(mu_);
 
   // VersionGate:
@@ -116,6 +118,7 @@ class Rollouts : public VersionGate, public RolloutAdmin {
 
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   void Wake() ABSL_LOCKS_EXCLUDED(inbox_mu_);
+  // Adds a model with what the process before has saved of its rollout.
   void AddModel(const std::string& name, const RolloutConfig& config)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Hands the states that the manager has told to the rollouts.
@@ -129,16 +132,12 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   bool UpdateRoute(Model& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PublishRoutes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void PassOn(const std::string& name, Model& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ShowMetrics(const std::string& name, const Model& model);
   // Writes the state if it has changed. Called by one thread at a time, without the lock, because a
   // disk may take long.
   void WriteState() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
-  GaugeFamily* const phase_;
-  GaugeFamily* const stable_version_;
-  GaugeFamily* const candidate_version_;
-  GaugeFamily* const candidate_share_;
+  RolloutGauges gauges_;
   RolloutEvents events_;
   RolloutRoutes routes_;
 
@@ -154,8 +153,8 @@ class Rollouts : public VersionGate, public RolloutAdmin {
   Rollout::Start start_ ABSL_GUARDED_BY(mu_) = Rollout::Start::kFromSaved;
   Models models_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, Told, std::less<>> told_ ABSL_GUARDED_BY(mu_);
-  // What the state file holds of all models, configured or not.
-  RolloutState state_ ABSL_GUARDED_BY(mu_);
+  // What the state file holds of all models, configured or not. Read for the first rollout.
+  std::optional<RolloutState> state_ ABSL_GUARDED_BY(mu_);
   bool state_changed_ ABSL_GUARDED_BY(mu_) = false;
 
   absl::Time next_write_ = absl::InfinitePast();  // the thread's: not before, after a failure

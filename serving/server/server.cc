@@ -151,11 +151,8 @@ void Server::MakeModels() {
       .state_file = settings_.rollout_state_file,
       .metrics = &metrics_,
   });
-  // A server without rollouts at its start never has any, so that its requests need not ask.
-  if (!settings_.rollouts.empty()) {
-    models.gate = rollouts_.get();
-    models.router = rollouts_->router();
-  }
+  models.gate = rollouts_.get();
+  models.router = rollouts_->router();
   models.allow_labels_for_unavailable_models = options_.allow_version_labels_for_unavailable_models;
   models.platforms[kTensorFlowPlatform] =
       [loading](const ServableId& id,
@@ -164,19 +161,21 @@ void Server::MakeModels() {
   };
   absl::MutexLock lock(&stop_mu_);
   models_ = std::make_unique<ServedModels>(std::move(models));
-  if (!settings_.rollouts.empty()) {
-    mirror_ = std::make_unique<Mirror>(
-        Mirror::Options{.background_pool = host_->background_pool(),
-                        .cores = host_->background_cores(),
-                        .pacer = &host_->pacer(),
-                        .metrics = &metrics_},
-        [this](const ServableId& id) {
-          return models_->Acquire({.name = id.name, .version = id.version});
-        });
-    rollouts_->SetMirror(mirror_.get());
-  }
+  if (!settings_.rollouts.empty()) MakeMirror();
   handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_);
   if (stopped_.HasBeenNotified()) models_->Stop();
+}
+
+void Server::MakeMirror() {
+  mirror_ =
+      std::make_unique<Mirror>(Mirror::Options{.background_pool = host_->background_pool(),
+                                               .cores = host_->background_cores(),
+                                               .pacer = &host_->pacer(),
+                                               .metrics = &metrics_},
+                               [this](const ServableId& id) {
+                                 return models_->Acquire({.name = id.name, .version = id.version});
+                               });
+  rollouts_->SetMirror(mirror_.get());
 }
 
 void Server::MakeDashboard() {
@@ -187,8 +186,8 @@ void Server::MakeDashboard() {
                        .memory_limit = settings_.memory_limit,
                        .models = models_.get(),
                        .history = &history_,
-                       .metrics = &metrics_};
-  if (!settings_.rollouts.empty()) dashboard.sources.rollouts = rollouts_.get();
+                       .metrics = &metrics_,
+                       .rollouts = rollouts_.get()};
   dashboard.config = [this] {
     RolloutConfigs rollouts;
     for (const RolloutStatus& status : rollouts_->Statuses()) {
@@ -207,7 +206,7 @@ absl::Status Server::StartAdmin() {
   admin.port = options_.admin_port;
   admin.address = options_.admin_address;
   admin.token_file = options_.admin_token_file;
-  if (!settings_.rollouts.empty()) admin.rollouts = rollouts_.get();
+  admin.rollouts = rollouts_.get();
   admin.routes = dashboard_->AdminRoutes();
   ASSIGN_OR_RETURN(admin_, AdminServer::Start(std::move(admin)));
   LOG(INFO) << "serving the admin address on " << options_.admin_address << " port "
@@ -284,11 +283,7 @@ void Server::RunReloads() {
 }
 
 absl::Status Server::ApplyAgain(const ModelSettings& now) {
-  if (settings_.rollouts.empty() && !now.rollouts.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("model '", now.rollouts.begin()->first,
-                     "' has a rollout, and no model had one when the server started; restart it"));
-  }
+  if (!now.rollouts.empty() && mirror_ == nullptr) MakeMirror();
   rollouts_->SetConfigs(now.rollouts);
   // Models that take longer go on loading without delaying the next reload.
   const absl::Status status =

@@ -80,6 +80,7 @@ class Server {
 
  private:
   void MakeModels();
+  void MakeMirror();
   void MakeDashboard();
   absl::Status StartAdmin();
   absl::Status StartGrpc();
@@ -90,8 +91,7 @@ class Server {
   void Reload(bool asked);
   // Logs what this server is and what it is going to serve.
   void LogStart() const;
-  // Applies models that were read again. Errors: those of ServedModels::ApplyConfig();
-  // FAILED_PRECONDITION for the first rollout of a server that started without any.
+  // Applies models that were read again. Errors: those of ServedModels::ApplyConfig().
   absl::Status ApplyAgain(const ModelSettings& now);
 
   const ServerOptions options_;
@@ -110,7 +110,7 @@ class Server {
   VersionHistory history_;  // kept where the dashboard is served
   std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<ServedModels> models_;
-  std::unique_ptr<Mirror> mirror_;  // null without rollouts
+  std::unique_ptr<Mirror> mirror_;  // null before the first rollout
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<Dashboard> dashboard_;  // null where it is not served
   ProfilerService profiler_{&tracer_};

@@ -14,6 +14,7 @@ from rollouts.version_folders import push
 
 VERSION = HALF_PLUS_TWO / "00000123"
 HEAD = """file_system_poll_wait_seconds: 1
+monitoring: {prometheus_config: {enable: true, path: /metrics}}
 version_settle_seconds: 0
 models:
   - name: m
@@ -67,16 +68,23 @@ def labels(server):
         return versions
 
 
+def gauge(server, name):
+    """The value of a metric of model `m`; None if the page has none."""
+    page = server.http("GET", "/metrics")[2].decode()
+    found = re.search(rf':tessera:serving:{name}\{{model_name="m"\}} (\d+)', page)
+    return found and found[1]
+
+
 @pytest.mark.parametrize(
     "rollout, error",
     [
         (
             "{steps: [{share_percent: 10}, {share_percent: 5}]}",
-            r"config.yaml:6: models\[0\].rollout.steps\[1\].share_percent is 5; it must be above 10",
+            r"config.yaml:7: models\[0\].rollout.steps\[1\].share_percent is 5; it must be above 10",
         ),
-        ("{conditions: {window_seconds: -1}}", r"config.yaml:6: .*window_seconds is -1"),
-        ("{conditions: {max_psi: 0.2}}", r"config.yaml:6: .*set mirror_percent as well"),
-        ("{}\n    model_version_policy: {all: {}}", r"config.yaml:7: .*Remove model_version_policy"),
+        ("{conditions: {window_seconds: -1}}", r"config.yaml:7: .*window_seconds is -1"),
+        ("{conditions: {max_psi: 0.2}}", r"config.yaml:7: .*set mirror_percent as well"),
+        ("{}\n    model_version_policy: {all: {}}", r"config.yaml:8: .*Remove model_version_policy"),
     ],
 )
 def test_a_bad_block_stops_the_start_with_its_line(files, rollout, error):
@@ -128,7 +136,7 @@ def test_a_configuration_that_is_read_again_keeps_the_rollout(files, tmp_path):
 
         files.write("{steps: [{share_percent: 120}]}")
         server.process.send_signal(signal.SIGHUP)
-        wait_for_line(server, r"not applied.*config.yaml:6: .*share_percent is 120")
+        wait_for_line(server, r"not applied.*config.yaml:7: .*share_percent is 120")
         assert labels(server) == {"stable": 1, "canary": 2}
 
         files.write("{steps: [{share_percent: 40}]}", base_path="relative")
@@ -143,14 +151,22 @@ def test_a_configuration_that_is_read_again_keeps_the_rollout(files, tmp_path):
         assert labels(server) == {"stable": 2, "canary": 2}
 
 
-def test_the_first_rollout_needs_a_restart(files):
+def test_the_first_rollout_of_a_server_comes_with_its_configuration_read_again(files):
     files.config.write_text(HEAD + f"    base_path: {files.base_path}\n", encoding="utf-8")
     with files.server() as server:
-        files.write("")
+        files.write("{steps: [{share_percent: 20, duration_seconds: 1000}]}")
         server.process.send_signal(signal.SIGHUP)
-        wait_for_line(server, r"model 'm' has a rollout, and no model had one .*; restart it")
+        wait_for_line(server, r"rollout of model 'm': version 1 promoted")
         files.push(2)
+        wait_for_line(server, r"version 2 step, version 1 is stable, share 20 %")
+        assert labels(server) == {"stable": 1, "canary": 2}
+        assert gauge(server, "rollout_candidate_version") == "2"
+
+        # Without the block the highest version answers again, and nothing is left of the rollout.
+        files.config.write_text(HEAD + f"    base_path: {files.base_path}\n", encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + 60
         while not server.http("GET", "/v1/models/m/metadata")[2].count(b'"version": "2"'):
-            assert time.monotonic() < deadline, "without rollouts the highest version answers"
+            assert time.monotonic() < deadline, server.log(100)
             time.sleep(0.05)
+        assert gauge(server, "rollout_candidate_version") is None
