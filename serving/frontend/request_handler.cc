@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "serving/servables/named_outputs.h"
 #include "serving/servables/request_trace.h"
 #include "serving/servables/served_models.h"
 
@@ -39,27 +40,6 @@ absl::Status Timed(HistogramFamily* family, absl::string_view model, absl::strin
   return absl::OkStatus();
 }
 
-std::vector<NamedOutput> OutputsOf(const ClassifyResult& result) {
-  std::vector<NamedOutput> outputs;
-  if (result.labels.has_value()) outputs.push_back({"classes", result.labels});
-  if (result.scores.has_value()) outputs.push_back({"scores", result.scores});
-  return outputs;
-}
-
-std::vector<NamedOutput> OutputsOf(const RegressResult& result) {
-  return {{"outputs", result.values}};
-}
-
-std::vector<NamedOutput> OutputsOf(absl::Span<const InferenceResult> results) {
-  std::vector<NamedOutput> outputs;
-  for (const InferenceResult& result : results) {
-    for (NamedOutput& output : std::visit([](const auto& r) { return OutputsOf(r); }, result)) {
-      outputs.push_back(std::move(output));
-    }
-  }
-  return outputs;
-}
-
 using Interest = TrafficRouter::Interest;
 
 // A version is not measured by what others could not answer.
@@ -68,22 +48,49 @@ Interest InterestIn(const TrafficRouter* router, const RoutedModel& model) {
   return router->InterestIn(model.id());
 }
 
-// Runs `run`, and tells the router if that wants to know. `result` is what the run fills.
-template <typename Result, typename Run>
-absl::Status Observed(TrafficRouter* router, const RoutedModel& model, absl::string_view signature,
-                      const Result& result, Run&& run) {
+// Runs a MultiInference, and tells the router if that wants to know.
+template <typename Run>
+absl::Status ObservedTasks(TrafficRouter* router, const RoutedModel& model,
+                           const std::vector<InferenceResult>& results, Run&& run) {
   if (InterestIn(router, model) == Interest::kNone) [[likely]]
     return run();
   const absl::Time start = absl::Now();
   const absl::Status status = run();
   const absl::Duration latency = absl::Now() - start;
   std::vector<NamedOutput> outputs;
+  if (status.ok()) outputs = OutputsOf(results);
+  router->Observe({.id = model.id(),
+                   .method = RequestMethod::kMultiInference,
+                   .status = status,
+                   .latency = latency,
+                   .outputs = outputs});
+  return status;
+}
+
+// Runs a Classify or a Regress, and tells the router if that wants to know. `run` takes a request
+// and fills `result`.
+template <typename Result, typename Run>
+absl::Status ObservedExamples(TrafficRouter* router, const RoutedModel& model, RequestMethod method,
+                              const ExamplesRequest& request, const Result& result, Run&& run) {
+  const Interest interest = InterestIn(router, model);
+  if (interest == Interest::kNone) [[likely]]
+    return run(request);
+  std::vector<Tensor> examples;
+  auto kept_examples = [&]() -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor tensor, request.examples());
+    examples.push_back(tensor);
+    return tensor;
+  };
+  const ExamplesRequest keeping{request.signature_name, kept_examples};
+  const absl::Time start = absl::Now();
+  const absl::Status status = run(interest == Interest::kAnswersAndInputs ? keeping : request);
+  const absl::Duration latency = absl::Now() - start;
+  std::vector<NamedOutput> outputs;
   if (status.ok()) outputs = OutputsOf(result);
   router->Observe({.id = model.id(),
-                   .signature_name = signature,
-                   .input_names = {},
-                   .inputs = {},
-                   .output_filter = {},
+                   .method = method,
+                   .signature_name = request.signature_name,
+                   .inputs = examples,
                    .status = status,
                    .latency = latency,
                    .outputs = outputs});
@@ -208,18 +215,20 @@ absl::Status RequestHandler::Predict(const RoutedModel& model, const PredictRequ
 
 absl::Status RequestHandler::Classify(const RoutedModel& model, const ExamplesRequest& request,
                                       const CallOptions& options, ClassifyResult* result) const {
-  return Observed(router_, model, request.signature_name, *result, [&] {
+  auto run = [&](const ExamplesRequest& request) {
     return Timed(runtime_latency_, model.id().name, "Classify", options,
                  [&] { return model->Classify(request, options, result); });
-  });
+  };
+  return ObservedExamples(router_, model, RequestMethod::kClassify, request, *result, run);
 }
 
 absl::Status RequestHandler::Regress(const RoutedModel& model, const ExamplesRequest& request,
                                      const CallOptions& options, RegressResult* result) const {
-  return Observed(router_, model, request.signature_name, *result, [&] {
+  auto run = [&](const ExamplesRequest& request) {
     return Timed(runtime_latency_, model.id().name, "Regress", options,
                  [&] { return model->Regress(request, options, result); });
-  });
+  };
+  return ObservedExamples(router_, model, RequestMethod::kRegress, request, *result, run);
 }
 
 absl::Status RequestHandler::MultiInference(const RoutedModel& model,
@@ -234,7 +243,7 @@ absl::Status RequestHandler::MultiInference(const RoutedModel& model,
     return tensor;
   };
   const absl::Time start = absl::Now();
-  RETURN_IF_ERROR(Observed(router_, model, "", *results, [&] {
+  RETURN_IF_ERROR(ObservedTasks(router_, model, *results, [&] {
     return model->MultiInference(tasks, counted, options, results);
   }));
   EndOfRun(start, options.times);
@@ -247,14 +256,8 @@ absl::Status RequestHandler::MultiInference(const RoutedModel& model,
 void RequestHandler::NoteUnfit(const RoutedModel& model, absl::string_view signature_name,
                                const absl::Status& status, absl::Duration latency) const {
   if (InterestIn(router_, model) == Interest::kNone) return;
-  router_->Observe({.id = model.id(),
-                    .signature_name = signature_name,
-                    .input_names = {},
-                    .inputs = {},
-                    .output_filter = {},
-                    .status = status,
-                    .latency = latency,
-                    .outputs = {}});
+  router_->Observe(
+      {.id = model.id(), .signature_name = signature_name, .status = status, .latency = latency});
 }
 
 bool RequestHandler::MayFallBack(const RoutedModel& model) const {

@@ -49,11 +49,17 @@ class TestRouter : public TrafficRouter {
   Interest InterestIn(const ServableId&) const override { return interest; }
   void Observe(const Answer& answer) override {
     EXPECT_GT(answer.latency, absl::ZeroDuration());
-    EXPECT_TRUE(answer.inputs.empty() || answer.inputs.size() == answer.input_names.size());
+    const bool is_predict = answer.method == RequestMethod::kPredict;
+    EXPECT_TRUE(answer.inputs.empty() ||
+                answer.inputs.size() == (is_predict ? answer.input_names.size() : 1));
     std::string line = absl::StrCat(answer.id.version, " ", answer.signature_name, " ",
                                     absl::StatusCodeToString(answer.status.code()));
     for (size_t i = 0; i < answer.inputs.size(); ++i) {
-      absl::StrAppend(&line, " ", answer.input_names[i], "=", answer.inputs[i].flat<float>()[0]);
+      if (is_predict) {
+        absl::StrAppend(&line, " ", answer.input_names[i], "=", answer.inputs[i].flat<float>()[0]);
+      } else {
+        absl::StrAppend(&line, " ", answer.inputs[i].num_elements(), " examples");
+      }
     }
     absl::StrAppend(&line, " ->");
     for (const NamedOutput& output : answer.outputs) absl::StrAppend(&line, " ", output.name);
@@ -218,7 +224,8 @@ TEST_F(TrafficRoutingTest, HeadersOfRestRequestsAreKeysToo) {
       Post("/v1/models/m:regress", R"({"signature_name": "regress", "examples": [{}]})").status,
       200);
   EXPECT_THAT(Told(), ElementsAre("1  OK x=4 -> y z", "2  OK x=4 -> y z", "2  OK x=4 -> y z",
-                                  "2 classify OK -> classes scores", "1 regress OK -> outputs"));
+                                  "2 classify OK 1 examples -> classes scores",
+                                  "1 regress OK 1 examples -> outputs"));
 }
 
 TEST_F(TrafficRoutingTest, RequestsThatDoNotFitTheModelCountAsAnswered) {

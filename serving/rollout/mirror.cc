@@ -11,6 +11,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/host/background.h"
+#include "serving/servables/named_outputs.h"
 
 namespace tessera::serving {
 namespace {
@@ -55,7 +56,8 @@ bool IsOfTheMirror(const absl::Status& status) {
 struct Mirror::Copy {
   ServableId candidate;
   std::shared_ptr<VersionMeasurer> measurer;
-  SampleRequest request;
+  RequestMethod method = RequestMethod::kPredict;
+  SampleRequest request;  // of Classify and Regress, the one input is the examples
   AnswerExcerpt live;
   int64_t bytes = 0;  // as counted in waiting_bytes_
   Copy* next = nullptr;
@@ -100,6 +102,7 @@ void Mirror::Offer(const ServableId& candidate, std::shared_ptr<VersionMeasurer>
   copy->bytes = bytes;
   copy->live = ExcerptOf(answer.outputs, measurer->output());
   copy->measurer = std::move(measurer);
+  copy->method = answer.method;
   copy->request.signature_name = std::string(answer.signature_name);
   copy->request.inputs = std::move(inputs);
   for (const absl::string_view name : answer.input_names) {
@@ -176,19 +179,40 @@ void Mirror::Run(const Copy& copy) {
   if (!model.ok()) return;  // it was taken back or replaced meanwhile
   const SignatureInfo* signature = (*model)->info().FindSignature(copy.request.signature_name);
   if (signature != nullptr && !signature->is_pure) return;
-  PredictResult result;
-  const absl::Status status = AskSample(**model, copy.request,
-                                        {.deadline = absl::Now() + options_.timeout,
-                                         .cancellation = &cancellation_,
-                                         .may_be_sampled = false},
-                                        &result);
+  std::vector<NamedOutput> outputs;
+  const absl::Status status = Ask(**model, copy, &outputs);
   if (IsOfTheMirror(status)) {
     copy.measurer->RecordDropped(absl::Now());
     Count(copy.candidate.name, "dropped");
     return;
   }
-  copy.measurer->RecordComparison(absl::Now(), copy.live, status, result.outputs);
+  copy.measurer->RecordComparison(absl::Now(), copy.live, status, outputs);
   Count(copy.candidate.name, status.ok() ? "compared" : "failed");
+}
+
+absl::Status Mirror::Ask(const Servable& candidate, const Copy& copy,
+                         std::vector<NamedOutput>* outputs) {
+  const CallOptions options{.deadline = absl::Now() + options_.timeout,
+                            .cancellation = &cancellation_,
+                            .may_be_sampled = false};
+  if (copy.method == RequestMethod::kPredict) {
+    PredictResult result;
+    RETURN_IF_ERROR(AskSample(candidate, copy.request, options, &result));
+    *outputs = std::move(result.outputs);
+    return absl::OkStatus();
+  }
+  const auto examples = [&]() -> absl::StatusOr<Tensor> { return copy.request.inputs[0]; };
+  const ExamplesRequest request{copy.request.signature_name, examples};
+  if (copy.method == RequestMethod::kClassify) {
+    ClassifyResult result;
+    RETURN_IF_ERROR(candidate.Classify(request, options, &result));
+    *outputs = OutputsOf(result);
+  } else {
+    RegressResult result;
+    RETURN_IF_ERROR(candidate.Regress(request, options, &result));
+    *outputs = OutputsOf(result);
+  }
+  return absl::OkStatus();
 }
 
 void Mirror::Count(const std::string& model, absl::string_view outcome) {

@@ -47,8 +47,26 @@ class TestServable : public Servable {
     result->outputs.push_back({"out", *std::move(out)});
     return absl::OkStatus();
   }
+  // Answers the lengths of the examples.
+  absl::Status Regress(const ExamplesRequest& request, const CallOptions&,
+                       RegressResult* result) const override {
+    result->values = LengthsOf(request.examples().value());
+    return absl::OkStatus();
+  }
+  absl::Status Classify(const ExamplesRequest& request, const CallOptions&,
+                        ClassifyResult* result) const override {
+    result->scores = LengthsOf(request.examples().value());
+    return absl::OkStatus();
+  }
 
  private:
+  static Tensor LengthsOf(const Tensor& examples) {
+    Tensor lengths = Tensor::Allocate(DType::kFloat, examples.shape()).value();
+    for (int64_t i = 0; i < examples.num_elements(); ++i) {
+      lengths.flat<float>()[i] = examples.flat<std::string>()[i].size();
+    }
+    return lengths;
+  }
   static SignatureInfo MakeSignature(bool is_pure) {
     return {.inputs = {{"in", {DType::kFloat, PartialShape()}}},
             .outputs = {{"out", {DType::kFloat, PartialShape()}}},
@@ -137,6 +155,29 @@ TEST_F(MirrorTest, ComparesTheCandidatesAnswerWithLives) {
   ASSERT_TRUE(WaitUntil([&] { return Measures().compared() == 1; }));
   EXPECT_EQ(Measures().mean_abs_difference(), 1);
   EXPECT_EQ(Measures().requests(), 0);
+}
+
+TEST_F(MirrorTest, AsksClassifyAndRegressWithTheirExamples) {
+  Start();
+  Tensor examples = Tensor::Allocate(DType::kString, {2}).value();
+  examples.flat<std::string>()[1] = "four";  // the candidate answers 0 and 4
+  const Tensor live = Tensor::Vector<float>({0, 1});
+  const absl::Status ok;
+  int64_t compared = 0;
+  for (const RequestMethod method : {RequestMethod::kRegress, RequestMethod::kClassify}) {
+    const NamedOutput output{method == RequestMethod::kRegress ? "outputs" : "scores", live};
+    mirror_->Offer(kCandidate, measurer_, 100,
+                   {.id = kLive,
+                    .method = method,
+                    .inputs = {&examples, 1},
+                    .status = ok,
+                    .latency = absl::Milliseconds(1),
+                    .outputs = {&output, 1}});
+    ++compared;
+    ASSERT_TRUE(WaitUntil([&] { return Measures().compared() == compared; }));
+    EXPECT_EQ(Measures().mismatched(), 0);
+    EXPECT_EQ(Measures().mean_abs_difference(), 1.5);
+  }
 }
 
 TEST_F(MirrorTest, CountsWhatTheCandidateAloneFails) {

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "serving/core/servable_id.h"
 #include "serving/servables/inference_request.h"
+#include "serving/servables/request_stats.h"
 #include "serving/servables/servable.h"
 
 namespace tessera::serving {
@@ -51,23 +52,25 @@ class TrafficRouter {
   enum class Interest {
     kNone,              // nothing; so for models without a rollout
     kAnswers,           // how requests were answered
-    kAnswersAndInputs,  // the inputs of Predict as well, because some are mirrored
+    kAnswersAndInputs,  // their inputs as well, because some are mirrored
   };
   virtual Interest InterestIn(const ServableId& id) const = 0;
 
   // Tells how a version answered a request, after its run and before the answer is written.
-  // `outputs` is empty unless `status` is OK. A Predict of the stable version may be copied for the
-  // candidate here; `inputs` are its tensors in the order of `input_names`. They are empty if the
-  // request failed before they were decoded, if nobody asked for them, and for other methods.
+  // `outputs` is empty unless `status` is OK. A request to the stable version may be copied for the
+  // candidate here. `inputs` of Predict are its tensors in the order of `input_names`; those of
+  // Classify and Regress are the one tensor of examples. They are empty if the request failed
+  // before they were decoded, if nobody asked for them, and for MultiInference.
   struct Answer {
     const ServableId& id;
-    absl::string_view signature_name;
-    absl::Span<const absl::string_view> input_names;
-    absl::Span<const Tensor> inputs;
-    absl::Span<const absl::string_view> output_filter;
+    RequestMethod method = RequestMethod::kPredict;
+    absl::string_view signature_name = {};
+    absl::Span<const absl::string_view> input_names = {};
+    absl::Span<const Tensor> inputs = {};
+    absl::Span<const absl::string_view> output_filter = {};
     const absl::Status& status;
     absl::Duration latency;
-    absl::Span<const NamedOutput> outputs;
+    absl::Span<const NamedOutput> outputs = {};
   };
   virtual void Observe(const Answer& answer) = 0;
 };
