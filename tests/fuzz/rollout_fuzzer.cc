@@ -84,6 +84,9 @@ void Drive(Rollout rollout, absl::string_view events) {
       case 10:
         rollout.Resume(now, 0).IgnoreError();
         break;
+      case 11:
+        rollout.LoadAgain(now);
+        break;
       default:
         rollout.Advance(now, {.live = {},
                               .candidate = {},

@@ -121,6 +121,21 @@ def rollouts():
                 yield b"\0".join(texts + [up + up_next + events])
 
 
+def admin_requests():
+    """Token files, and a request of each kind to the admin address."""
+    tokens = (b"secret", b"# a comment\n\nab.c== 2030-12-31T23:59:59Z\r\nother\n")
+    hosts = (b"127.0.0.1:8502", b"[::1]:80", b"LocalHost", b"evil.example")
+    folder = b"/admin/v1/rollouts"
+    requests = [(b"GET", folder, b""), (b"GET", folder + b"/%6d?a=b", b""),
+                (b"GET", b"http://a/admin/v1/events?since_start=true&model=m", b"")]
+    for action in (b"promote", b"rollback", b"pause", b"resume", b"explode"):
+        requests.append((b"POST", folder + b"/m:" + action, b'{"version": "4"}'))
+    for file in tokens:
+        for i, (method, target, body) in enumerate(requests):
+            yield b"\0".join([file, method, target, hosts[i % len(hosts)], b"Bearer secret", body])
+            yield b"\0".join([file, method, target, hosts[0], b"", body])
+
+
 SEEDS = {
     "tensor_proto_fuzzer": tensor_protos,
     "predict_request_fuzzer": predict_requests,
@@ -130,6 +145,7 @@ SEEDS = {
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,
     "rollout_fuzzer": rollouts,
+    "admin_fuzzer": admin_requests,
 }
 
 

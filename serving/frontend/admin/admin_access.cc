@@ -2,6 +2,9 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -33,9 +36,16 @@ bool IsLoopback(const std::string& ip_address) {
 
 bool IsAddressHost(absl::string_view host) {
   // An IPv6 address has brackets around it, and its colons are not that of a port.
-  if (absl::ConsumePrefix(&host, "[")) return IsIpv6(std::string(host.substr(0, host.find(']'))));
-  const absl::string_view name = host.substr(0, host.find(':'));
-  return absl::EqualsIgnoreCase(name, "localhost") || IsIpv4(std::string(name));
+  const bool has_brackets = absl::ConsumePrefix(&host, "[");
+  const size_t end = std::min(host.find(has_brackets ? ']' : ':'), host.size());
+  const std::string name(host.substr(0, end));
+  host.remove_prefix(end);
+  if (has_brackets && !absl::ConsumePrefix(&host, "]")) return false;
+  absl::ConsumePrefix(&host, ":");
+  const bool has_port_alone = std::all_of(host.begin(), host.end(), absl::ascii_isdigit);
+  if (!has_port_alone) return false;
+  if (has_brackets) return IsIpv6(name);
+  return absl::EqualsIgnoreCase(name, "localhost") || IsIpv4(name);
 }
 
 AdminAccess::AdminAccess(const std::string& token_file)

@@ -71,7 +71,8 @@ TEST_F(AdminAccessTest, ANameThatLeadsHereIsRefused) {
     EXPECT_EQ(Check(Request("GET", host)), absl::StatusCode::kOk) << host;
   }
   for (const char* host : {"", "evil.example", "evil.example:8502", "127.0.0.1.evil.example",
-                           "localhost.evil.example", "[evil]", "::1", "127.0.0.1@evil"}) {
+                           "localhost.evil.example", "[evil]", "::1", "127.0.0.1@evil",
+                           "[::1].evil.example", "[::1", "127.0.0.1:evil.example"}) {
     EXPECT_EQ(Check(Request("GET", host)), absl::StatusCode::kPermissionDenied) << host;
   }
   EXPECT_EQ(Check({.method = "GET", .target = "/"}), absl::StatusCode::kPermissionDenied);
