@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a rollout costs the live version: routing and measuring requests, and mirroring all of them.
+"""What a rollout costs the live version, and what clients notice while a bad version is tried.
 
     scripts/bench rollout [--models=half_plus_two,resnet50] [--rounds=9] [--seconds=4]
-                          [--rate_share=0.25]
+                          [--rate_share=0.25] [--trials_only]
 
 Builds //:tessera and //benchmarks:load_generator first, unless TESSERA_BINARY and
 TESSERA_LOAD_GENERATOR name them.
@@ -13,6 +13,9 @@ of the first, on 1 % of the requests, and measures both. `mirror` does too, and 
 to the live version for the candidate. Routing is measured by one request at a time. Mirroring is
 measured by a Poisson process at a share of what the server can do: by default so little that the
 candidate could answer as many requests again and still leave half of the machine free.
+
+Then a good version and a bad one of each kind are pushed to a server under load, see
+rollout_trial.py.
 """
 
 import argparse
@@ -25,6 +28,7 @@ import tempfile
 import time
 
 from load_generator import Case, answers_per_second, ask, build
+import rollout_trial
 import swapped_models
 
 from clients.server import Server
@@ -138,16 +142,7 @@ def compare(name, folder, options):
             server.stop()
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--models", default="half_plus_two,resnet50")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=4, help="of load, for each server and round")
-    parser.add_argument("--rate_share", type=float, default=0.25, help="of what the server can do")
-    options = parser.parse_args()
-    build()
+def report_costs(options):
     row(
         ["model", "load", "server", "p50, us: best (median)", "to none", "p99, us", "to none"]
         + ["lost or wrong", "copies compared / dropped"]
@@ -156,6 +151,23 @@ def main():
     for name in options.models.split(","):
         with tempfile.TemporaryDirectory(prefix="bench-rollout-") as temporary:
             compare(name, pathlib.Path(temporary), options)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", default="half_plus_two,resnet50")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=4, help="of load, for each server and round")
+    parser.add_argument("--rate_share", type=float, default=0.25, help="of what the server can do")
+    parser.add_argument("--trials_only", action="store_true", help="only pushes new versions")
+    options = parser.parse_args()
+    build()
+    if not options.trials_only:
+        report_costs(options)
+    with tempfile.TemporaryDirectory(prefix="bench-rollout-") as temporary:
+        rollout_trial.report(row, pathlib.Path(temporary), 2 * options.seconds, options.rate_share)
 
 
 if __name__ == "__main__":
