@@ -1,24 +1,27 @@
 """Versions of a model for tests of rollouts: a good one, and a bad one of each kind.
 
-All take `x`, a vector of floats, and answer `y`. The good versions answer 2 x + 1.
+All take `x`, a vector of floats, and answer `y`; of the renamed ones the input is called `z`. The
+good versions answer 2 x + 1.
 """
 
 import tensorflow as tf
 
 # Turns of a loop that stands for the work of a version, each a product of some tens of microseconds.
 TURNS = 20
-KINDS = ("good", "errors", "slow", "nan", "wrong")
+KINDS = ("good", "errors", "renamed", "slow", "nan", "wrong")
 
 
 def save(folder, kind):
     """Saves a version of this kind into a folder. Bad versions say so in what they answer."""
+
+    name = "z" if kind == "renamed" else "x"
 
     class Version(tf.Module):
         def __init__(self):
             super().__init__()
             self.w = tf.Variable(tf.eye(128))
 
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name=name)])
         def __call__(self, x):
             turns = 4 * TURNS if kind == "slow" else TURNS
 

@@ -15,7 +15,7 @@ from clients.server import Server
 from rollouts import rollout_models
 from rollouts.version_folders import push, tear
 
-BAD = ("errors", "slow", "nan", "wrong", "torn")
+BAD = ("errors", "renamed", "slow", "nan", "wrong", "torn")
 MODELS = ("good",) + BAD
 SECONDS = 240
 X = [1.0, 2.0, 3.0]
@@ -54,7 +54,8 @@ WRONG_LIMITS = OTHER_LIMITS + ", max_mean_abs_difference: 0.5"
 
 
 class Asking(threading.Thread):
-    """A client of one model: most requests name no version, some name the label `stable`."""
+    """A client of one model: most requests name no version, over gRPC and some over REST, and some
+    name the label `stable`."""
 
     def __init__(self, server, model):
         super().__init__()
@@ -75,6 +76,9 @@ class Asking(threading.Thread):
             while not self._stopping.is_set():
                 count += 1
                 is_plain = count % 5 != 0
+                if count % 5 == 1:
+                    self._ask_by_rest()
+                    continue
                 try:
                     reply = client.predict(plain if is_plain else stable)
                 except grpc.RpcError as error:
@@ -84,6 +88,12 @@ class Asking(threading.Thread):
                 if is_plain:
                     self.versions.append(version)
                 self.answers[version] = array(reply.outputs["y"]).tolist()
+
+    def _ask_by_rest(self):
+        body = json.dumps({"instances": X}).encode()
+        status, _, reply = self._server.http("POST", f"/v1/models/{self._model}:predict", body)
+        if status != 200:
+            self.failures.append(reply.decode())
 
     def stop(self):
         self._stopping.set()
@@ -179,7 +189,7 @@ def test_good_versions_are_promoted_and_bad_ones_taken_back_for_good(versions, t
         assert asking[model].failures == [], model
         assert asking[model].answers[1] == Y
     reasons = dict(re.findall(r"model '(\w+)': version 2 rolled_back, .*?%: (.*)", log))
-    assert "error" in reasons["errors"]
+    assert "error" in reasons["errors"] and "error" in reasons["renamed"]
     assert "p50" in reasons["slow"]
     assert "NaN" in reasons["nan"]
     assert "answers differ" in reasons["wrong"]
