@@ -288,10 +288,18 @@ bool RequestHandler::FallBack(const absl::Status& error,
   // The candidate has its error; for the client, its time was spent waiting.
   RequestTimes& times = *options.times;
   RequestCell& failed = *times.cell;
-  failed.End(error, times, now);
+  RecordEnd(failed.entrypoint(), kMethodNames[static_cast<size_t>(failed.method())], candidate.name,
+            error, times, now);
+  failure_log_.Note(kEntrypointNames[static_cast<size_t>(failed.entrypoint())],
+                    kMethodNames[static_cast<size_t>(failed.method())],
+                    absl::StrCat(candidate.name, " version ", candidate.version,
+                                 ", asked again of version ", *version),
+                    error, now);
   times = {.arrived = times.arrived,
            .waited = now - times.arrived,
-           .cell = &(*stable)->request_stats().Begin(failed.method(), failed.entrypoint())};
+           .resumed = now,
+           .cell = &(*stable)->request_stats().Begin(failed.method(), failed.entrypoint()),
+           .version = *version};
   *model = RoutedModel(*std::move(stable), RoutedModel::Origin::kFallback);
   return true;
 }
