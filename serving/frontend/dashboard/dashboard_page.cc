@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxPageBytes = 1 << 20;
 
-absl::string_view Policy() {
+const std::string& Policy() {
   static const auto* const policy = new std::string(absl::StrCat(
       "default-src 'none'; script-src '", kDashboardScriptHash, "'; style-src '",
       kDashboardStyleHash,

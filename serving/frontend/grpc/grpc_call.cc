@@ -7,28 +7,27 @@
 #include "absl/time/clock.h"
 
 namespace tessera::serving {
-namespace {
 
-absl::Time ToTime(std::chrono::system_clock::time_point deadline) {
+absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
+  const std::chrono::system_clock::time_point deadline = context.deadline();
   return deadline == std::chrono::system_clock::time_point::max() ? absl::InfiniteFuture()
                                                                   : absl::FromChrono(deadline);
 }
 
-}  // namespace
+std::optional<absl::string_view> MetadataOf(const grpc::CallbackServerContext& context,
+                                            absl::string_view name) {
+  // Names arrive in lower case, as HTTP/2 demands.
+  const std::string key = absl::AsciiStrToLower(name);
+  const auto entry = context.client_metadata().find(key);
+  if (entry == context.client_metadata().end()) return std::nullopt;
+  return absl::string_view(entry->second.data(), entry->second.size());
+}
 
 absl::Status NotThisMessage(absl::string_view type_name) {
   return absl::InternalError(absl::StrCat("the request is not a ", type_name));
 }
 
 GrpcCall::GrpcCall(const grpc::CallbackServerContext* context)
-    : times{.arrived = absl::Now()}, context_(context), deadline_(ToTime(context->deadline())) {}
-
-std::optional<absl::string_view> GrpcCall::Metadata(absl::string_view name) const {
-  // Names arrive in lower case, as HTTP/2 demands.
-  const std::string key = absl::AsciiStrToLower(name);
-  const auto entry = context_->client_metadata().find(key);
-  if (entry == context_->client_metadata().end()) return std::nullopt;
-  return absl::string_view(entry->second.data(), entry->second.size());
-}
+    : times{.arrived = absl::Now()}, context_(context), deadline_(DeadlineOf(*context)) {}
 
 }  // namespace tessera::serving

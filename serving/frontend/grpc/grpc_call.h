@@ -19,6 +19,14 @@
 
 namespace tessera::serving {
 
+// Returns the client's deadline; the infinite future if it set none.
+absl::Time DeadlineOf(const grpc::CallbackServerContext& context);
+
+// Returns the value of the first entry of the client's metadata that has a name, whose case is
+// ignored; nullopt if there is none. A view of the context.
+std::optional<absl::string_view> MetadataOf(const grpc::CallbackServerContext& context,
+                                            absl::string_view name);
+
 // Lives from the arrival of a request until its reply was sent, and then deletes itself.
 //
 //   auto* call = new GrpcCall(context);
@@ -35,9 +43,10 @@ class GrpcCall : public grpc::ServerUnaryReactor {
     return {.deadline = deadline_, .cancellation = &cancellation_, .times = &times};
   }
 
-  // Returns the value of the first entry of the client's metadata that has a name, whose case is
-  // ignored; nullopt if there is none. Valid until End().
-  std::optional<absl::string_view> Metadata(absl::string_view name) const;
+  // See MetadataOf(). Valid until End().
+  std::optional<absl::string_view> Metadata(absl::string_view name) const {
+    return MetadataOf(*context_, name);
+  }
 
   // Sends the response, or the error. Must be called exactly once. The call must not be used after
   // that.

@@ -5,12 +5,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "serving/frontend/grpc/call_dispatch.h"
 #include "serving/frontend/grpc/grpc_call.h"
 #include "serving/frontend/wire/wire_predict_request.h"
 #include "serving/frontend/wire/wire_predict_response.h"
 #include "serving/servables/serving_proto.h"
 
 namespace tessera::serving {
+namespace {
+
+absl::Status MissingModelSpec() { return absl::InvalidArgumentError("Missing ModelSpec"); }
+
+}  // namespace
 
 // Each kind of call knows which model it asks for, and holds that model from when it was read until
 // it is answered.
@@ -19,8 +25,11 @@ class PredictionService::PredictCall final : public GrpcCall {
   PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
       : GrpcCall(context), response(response) {}
 
-  bool has_model_spec() const { return request.has_model_spec(); }
-  ModelSpec model_spec() const { return request.model_spec(); }
+  absl::StatusOr<ModelSpec> model_spec() const {
+    if (!request.has_model_spec()) return MissingModelSpec();
+    return request.model_spec();
+  }
+  absl::string_view signature_name() const { return request.model_spec().signature_name; }
   bool is_small() const { return request.size_bytes() <= kInlineBytes; }
   void Reply(const absl::Status& status) { End(status); }
 
@@ -35,8 +44,11 @@ class PredictionService::ClassifyCall final
  public:
   using MessageCall::MessageCall;
 
-  bool has_model_spec() const { return request.has_model_spec(); }
-  ModelSpec model_spec() const { return ViewModelSpec(request.model_spec()); }
+  absl::StatusOr<ModelSpec> model_spec() const {
+    if (!request.has_model_spec()) return MissingModelSpec();
+    return ViewModelSpec(request.model_spec());
+  }
+  absl::string_view signature_name() const { return request.model_spec().signature_name(); }
   bool is_small() const { return true; }
 
   RoutedModel model;
@@ -48,55 +60,24 @@ class PredictionService::RegressCall final
  public:
   using MessageCall::MessageCall;
 
-  bool has_model_spec() const { return request.has_model_spec(); }
-  ModelSpec model_spec() const { return ViewModelSpec(request.model_spec()); }
+  absl::StatusOr<ModelSpec> model_spec() const {
+    if (!request.has_model_spec()) return MissingModelSpec();
+    return ViewModelSpec(request.model_spec());
+  }
+  absl::string_view signature_name() const { return request.model_spec().signature_name(); }
   bool is_small() const { return true; }
 
   RoutedModel model;
 };
 
 template <typename Call>
-void PredictionService::Record(const Call& call, absl::string_view api,
-                               const absl::Status& status) const {
-  handler_->RecordRequest(Entrypoint::kGrpc, api, call.model_spec().name, status, call.times);
-}
-
-template <typename Call>
 void PredictionService::Dispatch(Call* call, RequestMethod method, absl::string_view api) {
-  const auto refuse = [&](const absl::Status& status) {
-    Record(*call, api, status);
-    call->Reply(status);
+  const auto find = [this](const ModelSpec& spec, RoutingKeys keys) {
+    return handler_->FindModel(spec, keys);
   };
-  if (!call->has_model_spec()) return refuse(absl::InvalidArgumentError("Missing ModelSpec"));
-  const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
-  absl::StatusOr<RoutedModel> found = handler_->FindModel(call->model_spec(), keys);
-  if (!found.ok()) return refuse(found.status());
-  call->times.cell = &(*found)->request_stats().Begin(method, Entrypoint::kGrpc);
-  call->times.version = found->version();
-  call->model = *std::move(found);
-  AnswerFound(call, api);
-}
-
-template <typename Call>
-void PredictionService::AnswerFound(Call* call, absl::string_view api) {
-  const absl::string_view signature = call->model_spec().signature_name;
-  const bool runs_here =
-      call->is_small() && call->model->TypicalRunTime(signature) < kInlineRunTime;
-  auto answer = [this, call, api, signature] {
-    const absl::Status status = Answer(*call, call->model);
-    if (handler_->FallBack(status, {signature}, call->options(), &call->model)) {
-      return AnswerFound(call, api);
-    }
-    Record(*call, api, status);
-    // Released before the reply is sent, so that a slow client does not keep the version loaded.
-    call->model = RoutedModel();
-    call->Reply(status);
-  };
-  if (runs_here) {
-    answer();
-  } else {
-    pool_->Schedule(NotingWait(&call->times, std::move(answer)));
-  }
+  const auto answer = [this](Call& call, const RoutedModel& model) { return Answer(call, model); };
+  DispatchCall({.handler = handler_, .pool = pool_, .method = method, .api = api}, call, find,
+               answer);
 }
 
 grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
@@ -222,7 +203,7 @@ absl::Status PredictionService::Answer(
     const tensorflow::serving::GetModelMetadataRequest& request,
     tensorflow::serving::GetModelMetadataResponse* response) const {
   constexpr char kSignatureDef[] = "signature_def";
-  if (!request.has_model_spec()) return absl::InvalidArgumentError("Missing ModelSpec");
+  if (!request.has_model_spec()) return MissingModelSpec();
   if (request.metadata_field().empty()) {
     return absl::InvalidArgumentError(
         "GetModelMetadataRequest must specify at least one metadata_field");

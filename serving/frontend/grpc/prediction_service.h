@@ -17,16 +17,11 @@ using PredictionServiceMethods =
                         tensorflow::serving::PredictionService::Service>>>>>;
 
 // Decodes requests, asks the handler, and encodes the answers. A small request whose signature
-// typically runs for less than kInlineRunTime runs on the thread that read it. All others run on
-// the threads of the pool, so that they hold up nobody; so do requests for signatures that have not
-// run yet. Thread-safe.
+// typically runs for a short time (see call_dispatch.h) runs on the thread that read it. All others
+// run on the threads of the pool, so that they hold up nobody; so do requests for signatures that
+// have not run yet. Thread-safe.
 class PredictionService final : public PredictionServiceMethods {
  public:
-  // About ten times what handing a request to another thread costs.
-  static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
-  // Copying this much into tensors takes about as long.
-  static constexpr size_t kInlineBytes = 512 << 10;
-
   struct Options {
     // How outputs of Predict are written: as fields by dtype, or as raw bytes, which are cheaper
     // for both sides but not what old clients expect.
@@ -58,16 +53,9 @@ class PredictionService final : public PredictionServiceMethods {
   class ClassifyCall;
   class RegressCall;
 
-  // Finds the model that a call asks for, and answers the call here or on the pool. `api` is the
-  // label of the metrics.
+  // See DispatchCall().
   template <typename Call>
   void Dispatch(Call* call, RequestMethod method, absl::string_view api);
-  // Answers a call whose model was found, on this thread if that will not take long.
-  template <typename Call>
-  void AnswerFound(Call* call, absl::string_view api);
-  // Counts a call that ends now.
-  template <typename Call>
-  void Record(const Call& call, absl::string_view api, const absl::Status& status) const;
 
   absl::Status Answer(PredictCall& call, const RoutedModel& model);
   absl::Status Answer(ClassifyCall& call, const RoutedModel& model);

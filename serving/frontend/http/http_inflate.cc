@@ -11,13 +11,15 @@
 namespace tessera::serving {
 namespace {
 
+// Window bits of inflateInit2(), which choose the format.
 constexpr int kGzipFormat = 16 + MAX_WBITS;
+constexpr int kZlibFormat = MAX_WBITS;
 constexpr size_t kFirstBytes = 64 << 10;
 
-absl::Status Inflate(absl::string_view compressed, size_t max_bytes, std::string* out) {
+absl::Status Inflate(absl::string_view compressed, int format, size_t max_bytes, std::string* out) {
   z_stream stream = {};
-  if (inflateInit2(&stream, kGzipFormat) != Z_OK) {
-    return absl::ResourceExhaustedError("no memory to inflate a gzip body");
+  if (inflateInit2(&stream, format) != Z_OK) {
+    return absl::ResourceExhaustedError("no memory to inflate a body");
   }
   absl::Cleanup end = [&] { inflateEnd(&stream); };
   size_t consumed = 0, size = 0;
@@ -38,12 +40,13 @@ absl::Status Inflate(absl::string_view compressed, size_t max_bytes, std::string
       continue;
     }
     if (code != Z_OK && code != Z_BUF_ERROR) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the body is no gzip data: ", stream.msg != nullptr ? stream.msg : "unknown error"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the body is no gzip or deflate data: ",
+                       stream.msg != nullptr ? stream.msg : "unknown error"));
     }
     if (stream.avail_out > 0) {
       if (consumed < compressed.size()) continue;
-      return absl::InvalidArgumentError("the gzip data of the body ends early");
+      return absl::InvalidArgumentError("the compressed data of the body ends early");
     }
     if (out->size() == max_bytes) {
       return absl::ResourceExhaustedError(
@@ -55,12 +58,21 @@ absl::Status Inflate(absl::string_view compressed, size_t max_bytes, std::string
   return absl::OkStatus();
 }
 
+absl::Status InflateOrClear(absl::string_view compressed, int format, size_t max_bytes,
+                            std::string* out) {
+  const absl::Status status = Inflate(compressed, format, max_bytes, out);
+  if (!status.ok()) out->clear();
+  return status;
+}
+
 }  // namespace
 
 absl::Status InflateGzip(absl::string_view compressed, size_t max_bytes, std::string* out) {
-  const absl::Status status = Inflate(compressed, max_bytes, out);
-  if (!status.ok()) out->clear();
-  return status;
+  return InflateOrClear(compressed, kGzipFormat, max_bytes, out);
+}
+
+absl::Status InflateZlib(absl::string_view compressed, size_t max_bytes, std::string* out) {
+  return InflateOrClear(compressed, kZlibFormat, max_bytes, out);
 }
 
 }  // namespace tessera::serving

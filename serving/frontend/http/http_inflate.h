@@ -1,4 +1,4 @@
-// Inflates request bodies that are encoded with gzip.
+// Inflates request bodies that are encoded with gzip or deflate.
 #pragma once
 
 #include <cstddef>
@@ -14,5 +14,7 @@ namespace tessera::serving {
 // ends early, or has trailing bytes; RESOURCE_EXHAUSTED for more than `max_bytes` of output. After
 // an error *out is empty.
 absl::Status InflateGzip(absl::string_view compressed, size_t max_bytes, std::string* out);
+// Does the same for data in the zlib format, which is what HTTP calls deflate.
+absl::Status InflateZlib(absl::string_view compressed, size_t max_bytes, std::string* out);
 
 }  // namespace tessera::serving

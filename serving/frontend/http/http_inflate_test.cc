@@ -59,6 +59,21 @@ TEST(HttpInflateTest, RefusesWhatIsNoGzip) {
   }
 }
 
+TEST(HttpInflateTest, InflatesWhatHttpCallsDeflate) {
+  const std::string text(100'000, 'a');
+  std::string packed(compressBound(text.size()), '\0');
+  uLongf size = packed.size();
+  ASSERT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                     reinterpret_cast<const Bytef*>(text.data()), text.size()),
+            Z_OK);
+  packed.resize(size);
+  std::string out;
+  EXPECT_TRUE(InflateZlib(packed, text.size(), &out).ok());
+  EXPECT_EQ(out, text);
+  EXPECT_TRUE(absl::IsInvalidArgument(InflateZlib(Gzip(text), text.size(), &out)));
+  EXPECT_EQ(out, "");
+}
+
 TEST(HttpInflateTest, EndsAtTheLimit) {
   const std::string text(1000, 'a');
   EXPECT_EQ(Inflated(Gzip(text), 1000), text);

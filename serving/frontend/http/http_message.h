@@ -32,7 +32,7 @@ struct HttpReply {
   int status = 200;
   std::string content_type;  // "" for no such header
   // Further headers. The server adds length, date and connection by itself.
-  std::vector<std::pair<absl::string_view, absl::string_view>> headers;
+  std::vector<std::pair<absl::string_view, std::string>> headers;
   std::string body;
   // Ends the connection after this reply, whatever the client asked for.
   bool close = false;

@@ -1,7 +1,5 @@
 #include "serving/frontend/rest/rest_api.h"
 
-#include <functional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -177,22 +175,15 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
   if (IsUnreadableCoding(coding)) return Reply(*call, CodingError(coding), "", 415);
 
   // The inflated size of a gzip body is not known; it may be a thousand times as large.
-  if (call->request.body.size() > kInlineBodyBytes || IsGzip(call->request)) {
-    return pool_->Schedule(NotingWait(&call->times, [this, call] {
-      const absl::Status status = Decode(*call);
-      status.ok() ? RunAndReply(call) : Reply(*call, status, "");
-    }));
-  }
-  const absl::Status status = Decode(*call);
-  status.ok() ? RunOrSchedule(std::move(call)) : Reply(*call, status, "");
-}
-
-void RestApi::RunOrSchedule(std::shared_ptr<Call> call) {
-  if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) {
-    return RunAndReply(std::move(call));
-  }
-  RequestTimes* const times = &call->times;
-  pool_->Schedule(NotingWait(times, [this, call = std::move(call)] { RunAndReply(call); }));
+  const bool quick_to_read =
+      call->request.body.size() <= RestRuns::kInlineBodyBytes && !IsGzip(call->request);
+  const auto decode = [this](Call& call) {
+    const absl::Status status = Decode(call);
+    if (!status.ok()) Reply(call, status, "");
+    return status.ok();
+  };
+  const auto run = [this](std::shared_ptr<Call> call) { RunAndReply(std::move(call)); };
+  runs_.Answer(std::move(call), quick_to_read, decode, run);
 }
 
 absl::Status RestApi::Decode(Call& call) {
@@ -217,7 +208,7 @@ absl::Status RestApi::DecodeForModel(Call& call) const {
 
 bool RestApi::FallBack(const absl::Status& error, Call& call) {
   return call.model &&
-         handler_->FallBack(error, {call.signature_name()}, OptionsOf(call), &call.model);
+         handler_->FallBack(error, {call.signature_name()}, runs_.Options(&call.times), &call.model);
 }
 
 absl::Status RestApi::FindModel(Call& call) const {
@@ -259,32 +250,21 @@ absl::Status RestApi::DecodeExamples(Call& call) const {
   return call.model ? absl::OkStatus() : FindModel(call);
 }
 
-void RestApi::Cancel() {
-  for (Cancellation& cancellation : cancellations_) cancellation.manager.Cancel();
-}
-
 void RestApi::RunAndReply(std::shared_ptr<Call> call) {
   std::string body;
   absl::Status status = Run(*call, &body);
   if (FallBack(status, *call)) {
     status = DecodeForModel(*call);
-    if (status.ok()) return RunOrSchedule(std::move(call));
+    if (status.ok()) {
+      const auto run = [this](std::shared_ptr<Call> call) { RunAndReply(std::move(call)); };
+      return runs_.Answer(std::move(call), run);
+    }
   }
   Reply(*call, status, std::move(body));
 }
 
-CallOptions RestApi::OptionsOf(Call& call) {
-  const size_t part = std::hash<std::thread::id>()(std::this_thread::get_id());
-  CallOptions options{.cancellation = &cancellations_[part % cancellations_.size()].manager,
-                      .times = &call.times};
-  if (options_.timeout > absl::ZeroDuration()) {
-    options.deadline = call.times.arrived + options_.timeout;
-  }
-  return options;
-}
-
 absl::Status RestApi::Run(Call& call, std::string* body) {
-  const CallOptions options = OptionsOf(call);
+  const CallOptions options = runs_.Options(&call.times);
   return call.is_predict() ? RunPredict(call, options, body) : RunExamples(call, options, body);
 }
 

@@ -1,7 +1,6 @@
 // RestApi: answers the requests of TensorFlow Serving's REST API, and those for a few other pages.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,11 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/frontend/http/http_message.h"
 #include "serving/frontend/http/http_routes.h"
 #include "serving/frontend/request_handler.h"
+#include "serving/frontend/rest/rest_runs.h"
 
 namespace tessera::serving {
 
@@ -29,14 +28,10 @@ namespace tessera::serving {
 // their code. Each request below /v1/ is counted in the handler's metrics.
 //
 // A request is answered on the thread that calls Handle() if its body is small and not compressed,
-// and its signature typically runs for less than kInlineRunTime. Others are answered on the threads
-// of the pool. Thread-safe.
+// and its signature typically runs for a short time, see RestRuns. Others are answered on the
+// threads of the pool. Thread-safe.
 class RestApi {
  public:
-  // About ten times the cost of handing a request to another thread.
-  static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
-  // Reading a body of this size takes about as long.
-  static constexpr size_t kInlineBodyBytes = 64 << 10;
   // The largest size that a gzip body may inflate to.
   static constexpr size_t kMaxInflatedBytes = 100 << 20;
   // TensorFlow Serving answers 404 outside /v1/, so that no path of its own can be this one; its
@@ -57,11 +52,15 @@ class RestApi {
 
   // Both must outlive the API.
   RestApi(const Options& options, RequestHandler* handler, ElasticPool* pool)
-      : options_(options), pages_(options.pages), handler_(handler), pool_(pool) {}
+      : options_(options),
+        pages_(options.pages),
+        handler_(handler),
+        pool_(pool),
+        runs_(options.timeout, pool) {}
 
   void Handle(HttpRequest request, HttpResponder respond);
   // Makes all runs, present and future, fail with CANCELLED.
-  void Cancel();
+  void Cancel() { runs_.Cancel(); }
 
  private:
   struct Call;
@@ -77,13 +76,10 @@ class RestApi {
   absl::Status DecodeExamples(Call& call) const;
   absl::Status FindModel(Call& call) const;
   bool FallBack(const absl::Status& error, Call& call);
-  CallOptions OptionsOf(Call& call);
   absl::Status Run(Call& call, std::string* body);
   absl::Status RunPredict(Call& call, const CallOptions& options, std::string* body);
   absl::Status RunExamples(Call& call, const CallOptions& options, std::string* body);
   void RunAndReply(std::shared_ptr<Call> call);
-  // Does so on this thread if that will not take long.
-  void RunOrSchedule(std::shared_ptr<Call> call);
   // Answers all other calls.
   absl::Status DescribeModel(const Call& call, std::string* body) const;
 
@@ -95,11 +91,7 @@ class RestApi {
   const HttpRoutes pages_;
   RequestHandler* const handler_;
   ElasticPool* const pool_;
-  // Each serves some of the threads, so that runs do not contend for one lock.
-  struct alignas(64) Cancellation {
-    CancellationManager manager;
-  };
-  std::array<Cancellation, 16> cancellations_;
+  RestRuns runs_;
 };
 
 }  // namespace tessera::serving

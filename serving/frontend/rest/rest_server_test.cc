@@ -352,7 +352,7 @@ TEST_F(RestServerTest, LargeBodiesAndSlowModelsHoldUpNobody) {
   Start();
   // The first run of a signature is of unknown length; these fill the pool.
   std::string large = "{\"signature_name\": \"with_default\", \"inputs\": [1";
-  while (large.size() <= RestApi::kInlineBodyBytes) large += ",1";
+  while (large.size() <= RestRuns::kInlineBodyBytes) large += ",1";
   large += "]}";
   HttpTestClient first(server_->port()), second(server_->port());
   ASSERT_TRUE(first.Send("POST", "/v1/models/m:predict", R"({"instances": [1.0]})"));

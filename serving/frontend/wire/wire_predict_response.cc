@@ -35,7 +35,9 @@ struct Output {
   uint64_t entry_size() const {
     return BytesFieldSize(kKey, name.size()) + BytesFieldSize(kValue, tensor.size());
   }
-  bool is_shared() const { return tensor.has_own_bytes() && tensor.values_size() >= kMinSharedBytes; }
+  bool is_shared() const {
+    return tensor.has_own_bytes() && tensor.values_size() >= kMinSharedBytes;
+  }
 };
 
 }  // namespace

@@ -1,0 +1,88 @@
+// DispatchCall: finds the model of a call and answers it on the thread that suits it.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "serving/core/elastic_pool.h"
+#include "serving/frontend/request_handler.h"
+#include "serving/servables/request_stats.h"
+
+namespace tessera::serving {
+
+// A request is answered on the thread that read it if it is small, and its signature typically runs
+// for less than this, which is about ten times what handing it to another thread costs.
+inline constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
+// Copying this much into tensors takes about as long.
+inline constexpr size_t kInlineBytes = 512 << 10;
+
+// The handler that a call is recorded by, the pool for calls that take long, and the names under
+// which the call is recorded.
+struct CallDispatch {
+  RequestHandler* handler;
+  ElasticPool* pool;
+  RequestMethod method;
+  absl::string_view api;
+};
+
+// Answers a call whose model was found, here or on the pool, and records it. See DispatchCall().
+template <typename Call, typename Answer>
+void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view model_name,
+                Answer answer) {
+  const absl::string_view signature = call->signature_name();
+  const bool runs_here =
+      call->is_small() && call->model->TypicalRunTime(signature) < kInlineRunTime;
+  auto answer_and_reply = [dispatch, call, model_name, signature, answer = std::move(answer)] {
+    const absl::Status status = answer(*call, call->model);
+    if (dispatch.handler->FallBack(status, {signature}, call->options(), &call->model)) {
+      return AnswerCall(dispatch, call, model_name, answer);
+    }
+    dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, status,
+                                    call->times);
+    // Released before the reply is sent, so that a slow client does not keep the version loaded.
+    call->model = RoutedModel();
+    call->Reply(status);
+  };
+  if (runs_here) {
+    answer_and_reply();
+  } else {
+    dispatch.pool->Schedule(NotingWait(&call->times, std::move(answer_and_reply)));
+  }
+}
+
+// Answers a call by `answer(call, model)`, here or on the pool, and records it; if a candidate
+// fails, the stable version is asked once more. `find(spec, keys)` finds its model. A call has
+// these members:
+//
+//   absl::StatusOr<ModelSpec> model_spec() const;  // the model that it asks for
+//   absl::string_view signature_name() const;      // that it runs, once the model is found
+//   bool is_small() const;
+//   std::optional<absl::string_view> Metadata(absl::string_view name) const;
+//   CallOptions options();
+//   void Reply(const absl::Status& status);        // after which it must not be used any more
+//   RequestTimes times;
+//   RoutedModel model;                             // set here, released before the reply is sent
+template <typename Call, typename Find, typename Answer>
+void DispatchCall(const CallDispatch& dispatch, Call* call, Find find, Answer answer) {
+  const absl::StatusOr<ModelSpec> spec = call->model_spec();
+  const absl::string_view model_name = spec.ok() ? spec->name : absl::string_view();
+  const auto refuse = [&](const absl::Status& status) {
+    dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, status,
+                                    call->times);
+    call->Reply(status);
+  };
+  if (!spec.ok()) return refuse(spec.status());
+  const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
+  absl::StatusOr<RoutedModel> found = find(*spec, keys);
+  if (!found.ok()) return refuse(found.status());
+  call->times.cell = &(*found)->request_stats().Begin(dispatch.method, Entrypoint::kGrpc);
+  call->times.version = found->version();
+  call->model = *std::move(found);
+  AnswerCall(dispatch, call, model_name, std::move(answer));
+}
+
+}  // namespace tessera::serving

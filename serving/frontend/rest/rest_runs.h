@@ -1,0 +1,62 @@
+// RestRuns: on which thread, for how long, and until when REST requests run their models.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "runtime/base/cancellation.h"
+#include "serving/core/elastic_pool.h"
+#include "serving/servables/inference_request.h"
+#include "serving/servables/request_stats.h"
+
+namespace tessera::serving {
+
+// Thread-safe.
+class RestRuns {
+ public:
+  // About ten times the cost of handing a request to another thread.
+  static constexpr absl::Duration kInlineRunTime = absl::Microseconds(200);
+  // Reading a body of this size takes about as long.
+  static constexpr size_t kInlineBodyBytes = 64 << 10;
+
+  // `timeout` is the time limit of a request from its arrival; zero or less: none. The pool must
+  // outlive this object.
+  RestRuns(absl::Duration timeout, ElasticPool* pool) : timeout_(timeout), pool_(pool) {}
+
+  // Lets `decode(*call)` read the body of a request and, if that returns true, `run(call)` answer
+  // it. Both happen here if the body is quick to read and the model that was found runs for less
+  // than kInlineRunTime; else on the pool. A call has the members `times`, `model`, which decode()
+  // sets, and signature_name().
+  template <typename Call, typename Decode, typename Run>
+  void Answer(std::shared_ptr<Call> call, bool quick_to_read, Decode decode, Run run) {
+    if (!quick_to_read) {
+      return pool_->Schedule(NotingWait(&call->times, [call, decode, run] {
+        if (decode(*call)) run(call);
+      }));
+    }
+    if (decode(*call)) Answer(std::move(call), run);
+  }
+  // Lets `run(call)` answer a request whose body has been read, here or on the pool.
+  template <typename Call, typename Run>
+  void Answer(std::shared_ptr<Call> call, Run run) {
+    if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) return run(call);
+    pool_->Schedule(NotingWait(&call->times, [call, run] { run(call); }));
+  }
+
+  // Returns the options of a run on this thread.
+  CallOptions Options(RequestTimes* times);
+  // Makes all runs, present and future, fail with CANCELLED.
+  void Cancel();
+
+ private:
+  const absl::Duration timeout_;
+  ElasticPool* const pool_;
+  // Each serves some of the threads, so that runs do not contend for one lock.
+  struct alignas(64) Cancellation {
+    CancellationManager manager;
+  };
+  std::array<Cancellation, 16> cancellations_;
+};
+
+}  // namespace tessera::serving
