@@ -32,6 +32,7 @@ void RequestCell::End(const absl::Status& status, const RequestTimes& times, abs
   const int known = code < kNumCodes ? code : static_cast<int>(absl::StatusCode::kUnknown);
   ended_[known].fetch_add(1, std::memory_order_relaxed);
   if (!status.ok()) return;
+  last_success_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
   const auto record = [this](RequestPhase phase, absl::Duration time) {
     phases_[static_cast<int>(phase)].Record(Micros(time));
   };

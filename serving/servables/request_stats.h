@@ -88,6 +88,10 @@ class RequestCell {
   int64_t in_flight() const;
   // Returns the number of requests that ended with this code.
   int64_t ended(absl::StatusCode code) const;
+  // Returns when a request succeeded last; the epoch of Unix before the first.
+  absl::Time last_success() const {
+    return absl::FromUnixNanos(last_success_.load(std::memory_order_relaxed));
+  }
   // In microseconds, of requests that succeeded.
   const Histogram& latency() const { return latency_; }
   const Histogram& latency(RequestPhase phase) const { return phases_[static_cast<int>(phase)]; }
@@ -99,6 +103,7 @@ class RequestCell {
   const Entrypoint entrypoint_;
   std::atomic<int64_t> begun_{0};
   std::array<std::atomic<int64_t>, kNumCodes> ended_{};
+  std::atomic<int64_t> last_success_{0};  // in nanoseconds since the epoch
   Histogram latency_;
   std::array<Histogram, kPhaseNames.size()> phases_;
 };

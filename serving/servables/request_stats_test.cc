@@ -48,6 +48,15 @@ TEST(RequestStatsTest, FailuresAreCountedByCodeAndHaveNoLatency) {
   EXPECT_EQ(cell.in_flight(), 1);
 }
 
+TEST(RequestStatsTest, KnowsWhenARequestSucceededLast) {
+  RequestStats stats;
+  RequestCell& cell = stats.Begin(RequestMethod::kPredict, Entrypoint::kGrpc);
+  EXPECT_EQ(cell.last_success(), absl::UnixEpoch());
+  cell.End(absl::OkStatus(), {.arrived = kArrived}, kArrived + absl::Seconds(1));
+  cell.End(absl::NotFoundError(""), {.arrived = kArrived}, kArrived + absl::Seconds(2));
+  EXPECT_EQ(cell.last_success(), kArrived + absl::Seconds(1));
+}
+
 TEST(RequestStatsTest, AClockThatWasSetBackRecordsNoNegativeTimes) {
   RequestStats stats;
   RequestCell& cell = stats.Begin(RequestMethod::kPredict, Entrypoint::kGrpc);

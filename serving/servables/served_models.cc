@@ -142,9 +142,10 @@ std::map<std::string, int64_t> ServedModels::NumAvailable() const {
   return counts;
 }
 
-std::vector<ModelHandle> ServedModels::AcquireAll() const {
+std::vector<ModelHandle> ServedModels::AcquireAll(absl::string_view name) const {
   std::vector<ModelHandle> handles;
   for (const ServableId& id : manager_.AvailableVersions()) {
+    if (!name.empty() && id.name != name) continue;
     // A version may have gone meanwhile.
     auto handle = manager_.Acquire<const Servable>({.name = id.name, .version = id.version});
     if (handle.ok()) handles.push_back(*std::move(handle));
@@ -179,8 +180,8 @@ absl::Status ServedModels::AwaitTurn(const CallOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
-                                       const CallOptions& options) {
+absl::Status ServedModels::InTurn(const CallOptions& options,
+                                  absl::FunctionRef<absl::Status()> apply) {
   CancellationManager::Token token;
   const bool watches_cancellation =
       options.cancellation != nullptr && options.cancellation->Register([this] { Wake(); }, &token);
@@ -192,7 +193,16 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
     absl::MutexLock lock(&apply_mu_);
     applying_ = false;
   };
+  return apply();
+}
 
+absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
+                                       const CallOptions& options) {
+  return InTurn(options, [&] { return ApplyConfigInTurn(config, options); });
+}
+
+absl::Status ServedModels::ApplyConfigInTurn(const ModelServerConfig& config,
+                                             const CallOptions& options) {
   std::set<std::string> new_names = ModelNames(config);
   // Clients look for these words, which differ between a start and a reload in TensorFlow Serving.
   absl::string_view noun = " servable";
@@ -208,8 +218,7 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   // A file with only comments changes nothing. It may be filled later.
   if (config.config_case() == ModelServerConfig::CONFIG_NOT_SET) return absl::OkStatus();
   RETURN_IF_ERROR(CheckLabels(config));
-  std::vector<MonitoredServable> servables = MonitoredServables(config);
-  RETURN_IF_ERROR(LetGateChoose(config, options_.gate, &servables));
+  ASSIGN_OR_RETURN(std::vector<MonitoredServable> servables, ServablesOf(config));
 
   std::map<std::string, std::string> platform_of;
   for (const ModelConfig& model : config.model_config_list().config()) {
@@ -224,6 +233,7 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
   {
     absl::MutexLock lock(&config_mu_);
     config_ = config;
+    std::erase_if(unloaded_, [&](const std::string& name) { return !platform_of.contains(name); });
     for (const auto& [name, platform] : platform_of) platform_of_[name] = platform;
   }
   const uint64_t last_event = monitor_.last_sequence();
@@ -233,6 +243,63 @@ absl::Status ServedModels::ApplyConfig(const ModelServerConfig& config,
     platform_of_ = std::move(platform_of);
   }
   return AwaitModels(new_names, last_event, noun, options);
+}
+
+absl::StatusOr<std::vector<MonitoredServable>> ServedModels::ServablesOf(
+    const ModelServerConfig& config) const {
+  std::vector<MonitoredServable> servables = MonitoredServables(config);
+  RETURN_IF_ERROR(LetGateChoose(config, options_.gate, &servables));
+  absl::MutexLock lock(&config_mu_);
+  std::erase_if(servables, [this](const MonitoredServable& servable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                               config_mu_) { return unloaded_.contains(servable.name); });
+  return servables;
+}
+
+absl::Status ServedModels::HoldUnloaded(absl::string_view name, bool unloaded) {
+  const ModelServerConfig config = this->config();
+  const std::set<std::string> names = ModelNames(config);
+  if (!names.contains(std::string(name))) {
+    return absl::NotFoundError(absl::StrCat("model '", name, "' is not configured; there are: ",
+                                            names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  }
+  {
+    absl::MutexLock lock(&config_mu_);
+    if (unloaded) {
+      unloaded_.emplace(name);
+    } else {
+      unloaded_.erase(std::string(name));
+    }
+  }
+  ASSIGN_OR_RETURN(std::vector<MonitoredServable> servables, ServablesOf(config));
+  source_.SetServables(std::move(servables));
+  return absl::OkStatus();
+}
+
+absl::Status ServedModels::UnloadModel(absl::string_view name, const CallOptions& options) {
+  return InTurn(options, [&]() -> absl::Status {
+    RETURN_IF_ERROR(HoldUnloaded(name, /*unloaded=*/true));
+    const auto none_answers = [&](const ServableStateMonitor::AllStates& states) {
+      const auto of_model = states.find(name);
+      return stopped_ || IsCancelled(options) || of_model == states.end() ||
+             std::none_of(of_model->second.begin(), of_model->second.end(), [](const auto& entry) {
+               return entry.second.state == State::kAvailable;
+             });
+    };
+    if (!monitor_.WaitUntil(none_answers, options.deadline)) {
+      return absl::DeadlineExceededError(absl::StrCat("model '", name, "' is still unloading"));
+    }
+    if (stopped_) return ShuttingDown();
+    return IsCancelled(options) ? absl::CancelledError("the caller waits no more")
+                                : absl::OkStatus();
+  });
+}
+
+absl::Status ServedModels::LoadModel(absl::string_view name, const CallOptions& options) {
+  return InTurn(options, [&]() -> absl::Status {
+    const uint64_t last_event = monitor_.last_sequence();
+    RETURN_IF_ERROR(HoldUnloaded(name, /*unloaded=*/false));
+    return AwaitModels({std::string(name)}, last_event, " model", options);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> ServedModels::MakeLoader(

@@ -80,12 +80,28 @@ class ServedModels {
   absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
                            const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
 
+  // Stops serving all versions of a configured model, and returns when none answers requests any
+  // more. It stays configured, and unloaded whatever versions arrive, until LoadModel() or until a
+  // configuration leaves it out. Errors: NOT_FOUND if the model is not configured;
+  // DEADLINE_EXCEEDED or CANCELLED as for ApplyConfig().
+  absl::Status UnloadModel(absl::string_view name, const CallOptions& options = {})
+      ABSL_LOCKS_EXCLUDED(apply_mu_);
+  // Serves a configured model again, and looks for its versions at once. Then waits for it as
+  // ApplyConfig() does for a new one. A model that is served already stays as it is. Errors: those
+  // of UnloadModel(); UNKNOWN if the model did not become available.
+  absl::Status LoadModel(absl::string_view name, const CallOptions& options = {})
+      ABSL_LOCKS_EXCLUDED(apply_mu_);
+
   // Returns the version that the spec names. If it names none, returns the version that the router
   // draws for a request with these keys. Errors: see RequestHandler::FindModel().
   absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec, RoutingKeys keys) const;
   // Returns the version that the spec names. If it names none, returns the router's stable one. For
   // what is no part of the traffic.
   absl::StatusOr<ModelHandle> Acquire(const ModelSpec& spec) const;
+
+  // Returns handles to the available versions of a model, in ascending order; to those of all
+  // models if the name is empty.
+  std::vector<ModelHandle> AcquireAll(absl::string_view name = "") const;
 
   // Null if there is none.
   TrafficRouter* router() const { return options_.router; }
@@ -120,9 +136,22 @@ class ServedModels {
   // Makes the loader of a version by the platform of its model.
   absl::StatusOr<std::unique_ptr<Loader>> MakeLoader(const ServableId& id,
                                                      const std::string& directory) const;
+  // Sets whether a configured model is held unloaded, and tells the source. Must be called by who
+  // applies a configuration.
+  absl::Status HoldUnloaded(absl::string_view name, bool unloaded);
+  // Returns what the source is to watch: the configured models but those held unloaded. Errors:
+  // those of ApplyConfig() for version policies.
+  absl::StatusOr<std::vector<MonitoredServable>> ServablesOf(
+      const tensorflow::serving::ModelServerConfig& config) const;
   // Waits until no other call applies a configuration, and marks that this one does. Errors: those
   // of the waits of ApplyConfig().
   absl::Status AwaitTurn(const CallOptions& options) ABSL_LOCKS_EXCLUDED(apply_mu_);
+  // Awaits the turn, runs `apply`, and lets the next one have its turn. Meanwhile a cancellation of
+  // the options wakes whoever waits for models.
+  absl::Status InTurn(const CallOptions& options, absl::FunctionRef<absl::Status()> apply)
+      ABSL_LOCKS_EXCLUDED(apply_mu_);
+  absl::Status ApplyConfigInTurn(const tensorflow::serving::ModelServerConfig& config,
+                                 const CallOptions& options);
   // Makes all waiting calls evaluate their conditions again.
   void Wake() ABSL_LOCKS_EXCLUDED(apply_mu_);
   absl::Status CheckLabels(const tensorflow::serving::ModelServerConfig& config) const;
@@ -135,8 +164,6 @@ class ServedModels {
   void CollectMetrics(MetricsRegistry* registry);
   // Returns the number of available versions of each configured model.
   std::map<std::string, int64_t> NumAvailable() const;
-  // Returns handles to all available versions.
-  std::vector<ModelHandle> AcquireAll() const;
   // Describes the versions of a model, for the message that a version is not available.
   std::string WhatThereIs(absl::string_view model) const;
   absl::StatusOr<int64_t> VersionOfLabel(absl::string_view model, absl::string_view label) const;
@@ -161,6 +188,7 @@ class ServedModels {
   mutable absl::Mutex config_mu_;
   // The configuration that was applied last; nullopt before the first.
   std::optional<tensorflow::serving::ModelServerConfig> config_ ABSL_GUARDED_BY(config_mu_);
+  std::set<std::string, std::less<>> unloaded_ ABSL_GUARDED_BY(config_mu_);  // see UnloadModel()
   // The platforms of configured models by name. While a configuration is applied, also those of the
   // models that it leaves out, until the source has dropped them.
   std::map<std::string, std::string> platform_of_ ABSL_GUARDED_BY(config_mu_);

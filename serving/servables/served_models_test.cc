@@ -302,6 +302,34 @@ TEST_F(ServedModelsTest, ModelsLeftOutAreUnloadedAndRemembered) {
   EXPECT_TRUE(WaitForVersion({.name = "b"}, -1));
 }
 
+TEST_F(ServedModelsTest, AnUnloadedModelStaysSoUntilItIsLoadedAgain) {
+  AddVersion("a/1");
+  AddVersion("b/1");
+  ASSERT_TRUE(Apply({"a", "b"}).ok());
+
+  EXPECT_TRUE(models_->UnloadModel("a").ok());
+  EXPECT_EQ(VersionOf({.name = "a"}), -1);
+  EXPECT_EQ(VersionOf({.name = "b"}), 1);
+  EXPECT_FALSE(models_->IsReady());
+  // Neither a new version nor a configuration with the model loads it.
+  AddVersion("a/2");
+  ASSERT_TRUE(Apply({"a", "b", "a2"}, {.deadline = absl::Now()}).code() ==
+              absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(VersionOf({.name = "a"}), -1);
+
+  ASSERT_TRUE(models_->LoadModel("a").ok());
+  EXPECT_EQ(VersionOf({.name = "a"}), 2);
+  EXPECT_TRUE(models_->LoadModel("a").ok());
+  EXPECT_TRUE(absl::IsNotFound(models_->LoadModel("zz")));
+  EXPECT_TRUE(absl::IsNotFound(models_->UnloadModel("zz")));
+
+  // A model that a configuration leaves out is forgotten.
+  ASSERT_TRUE(models_->UnloadModel("a").ok());
+  ASSERT_TRUE(Apply({"b"}).ok());
+  ASSERT_TRUE(Apply({"a", "b"}).ok());
+  EXPECT_EQ(VersionOf({.name = "a"}), 2);
+}
+
 TEST_F(ServedModelsTest, EmptyConfigurationLeavesWhatIsServed) {
   AddVersion("m/1");
   ASSERT_TRUE(models_->ApplyConfig({}).ok());
