@@ -163,6 +163,10 @@ void Server::MakeModels() {
   models_ = std::make_unique<ServedModels>(std::move(models));
   if (!settings_.rollouts.empty()) MakeMirror();
   handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_);
+  repository_ = std::make_unique<ModelRepository>(
+      ModelRepository::Options{.server_version = kVersion,
+                               .allow_model_control = options_.enable_model_control},
+      handler_.get(), models_.get());
   if (stopped_.HasBeenNotified()) models_->Stop();
 }
 
@@ -226,7 +230,7 @@ absl::Status Server::StartGrpc() {
                                     ? TensorProtoForm::kTensorContent
                                     : TensorProtoForm::kTypedFields;
   if (options_.enable_profiler) grpc.services.push_back(&profiler_);
-  ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(grpc, handler_.get()));
+  ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(grpc, handler_.get(), repository_.get()));
   LOG(INFO) << "serving gRPC on port " << grpc_->port();
   return absl::OkStatus();
 }
@@ -247,7 +251,7 @@ void Server::StartRest() {
     rest.api.monitoring_path = path.empty() ? "/monitoring/prometheus/metrics" : path;
   }
   if (options_.enable_dashboard) rest.api.pages = dashboard_->ReadOnlyRoutes();
-  auto started = RestServer::Start(rest, handler_.get());
+  auto started = RestServer::Start(rest, handler_.get(), repository_.get());
   if (!started.ok()) {
     LOG(ERROR) << "REST is not served: " << started.status().message();
     return;

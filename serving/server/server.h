@@ -19,6 +19,7 @@
 #include "serving/frontend/dashboard/version_history.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/frontend/grpc/profiler_service.h"
+#include "serving/frontend/kserve/model_repository.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
 #include "serving/rollout/mirror.h"
@@ -112,6 +113,7 @@ class Server {
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<Mirror> mirror_;  // null before the first rollout
   std::unique_ptr<RequestHandler> handler_;
+  std::unique_ptr<ModelRepository> repository_;
   std::unique_ptr<Dashboard> dashboard_;  // null where it is not served
   ProfilerService profiler_{&tracer_};
   std::unique_ptr<GrpcServer> grpc_;

@@ -44,6 +44,8 @@ void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
             "limit on the run of a REST request; 0 or less: none");
   flags.Add("rest_api_enable_cors_support", &o.rest_api_enable_cors_support,
             "add cross-origin headers to REST replies");
+  flags.Add("enable_model_control", &o.enable_model_control,
+            "let clients of KServe's protocol load and unload the configured models");
   flags.Add("monitoring_config_file", &o.monitoring_config_file,
             "text proto MonitoringConfig: whether and where REST shows metrics");
   flags.Add("admin_port", &o.admin_port,

@@ -38,6 +38,7 @@ struct ServerOptions {
   int32_t admin_port = 0;
   std::string admin_address = "127.0.0.1";
   std::string admin_token_file;
+  bool enable_model_control = false;
   bool enable_dashboard = false;
 
   // The models to serve.

@@ -27,14 +27,17 @@ void RemoveStaleSocket(const std::string& path) {
 
 }  // namespace
 
-GrpcServer::GrpcServer(const Options& options, RequestHandler* handler)
+GrpcServer::GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
     : pool_({.name = "request", .max_threads = options.max_threads}),
       pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
-      model_service_(handler) {}
+      model_service_(handler) {
+  if (repository != nullptr) kserve_service_.emplace(handler, repository, &pool_);
+}
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options,
-                                                              RequestHandler* handler) {
+                                                              RequestHandler* handler,
+                                                              ModelRepository* repository) {
   if (options.port == 0 && options.socket_path.empty()) {
     return absl::InvalidArgumentError(
         "nothing to listen on: set --port or --grpc_socket_path to a value that is not 0 or empty");
@@ -45,7 +48,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
         " bytes; a Unix socket's path has at most ", kMaxSocketPathBytes,
         ": choose a shorter one, under /tmp or /run for example"));
   }
-  std::unique_ptr<GrpcServer> result(new GrpcServer(options, handler));
+  std::unique_ptr<GrpcServer> result(new GrpcServer(options, handler, repository));
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::EnableDefaultHealthCheckService(options.health_service);
   grpc::ServerBuilder builder;
@@ -71,6 +74,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   }
   builder.RegisterService(&result->prediction_service_);
   builder.RegisterService(&result->model_service_);
+  if (result->kserve_service_) builder.RegisterService(&*result->kserve_service_);
   for (grpc::Service* service : options.services) builder.RegisterService(service);
   result->server_ = builder.BuildAndStart();
   if (result->server_ == nullptr || (options.port != 0 && result->port_ == 0)) {

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,13 @@
 #include "serving/frontend/grpc/grpc_waker.h"
 #include "serving/frontend/grpc/model_service.h"
 #include "serving/frontend/grpc/prediction_service.h"
+#include "serving/frontend/kserve/kserve_service.h"
 #include "serving/frontend/request_handler.h"
 
 namespace tessera::serving {
 
-// Serves PredictionService, ModelService and reflection, and health if that is enabled, from
-// Start() to the destructor. Messages may be as large as gRPC allows.
+// Serves PredictionService, ModelService, GRPCInferenceService and reflection, and health if that
+// is enabled, from Start() to the destructor. Messages may be as large as gRPC allows.
 class GrpcServer {
  public:
   struct Options {
@@ -45,10 +47,12 @@ class GrpcServer {
     std::vector<grpc::Service*> services;
   };
 
-  // Returns when the port is open. `handler` must outlive the server.
+  // Returns when the port is open. `handler` must outlive the server, and so must `repository`,
+  // without which (null) KServe's protocol is not served.
   // Errors: INVALID_ARGUMENT if there is neither a port nor a socket, or if it is in use.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options,
-                                                           RequestHandler* handler);
+                                                           RequestHandler* handler,
+                                                           ModelRepository* repository = nullptr);
   // Cancels the requests that still run.
   ~GrpcServer();
 
@@ -59,12 +63,13 @@ class GrpcServer {
   void Shutdown(absl::Time deadline);
 
  private:
-  GrpcServer(const Options& options, RequestHandler* handler);
+  GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository);
 
   ElasticPool pool_;
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   PredictionService prediction_service_;
   ModelService model_service_;
+  std::optional<KServeService> kserve_service_;
   GrpcWaker waker_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;  // declared last, because it calls the members above

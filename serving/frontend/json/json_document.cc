@@ -1,5 +1,6 @@
 #include "serving/frontend/json/json_document.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -118,7 +119,7 @@ void QuoteStart(const JsonValue& value, JsonWriter& json) {
 
 }  // namespace
 
-absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document) {
+absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document, JsonDialect dialect) {
   if (text.size() > kMaxJsonBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the body has ", text.size(), " bytes of JSON; at most ", kMaxJsonBytes, " can be parsed"));
@@ -131,7 +132,11 @@ absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document) {
   constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag |
                               rapidjson::kParseStopWhenDoneFlag;
   TextStream stream(text);
-  document->ParseStream<kFlags>(stream);
+  if (dialect == JsonDialect::kExact) {
+    document->ParseStream<kFlags | rapidjson::kParseFullPrecisionFlag>(stream);
+  } else {
+    document->ParseStream<kFlags>(stream);
+  }
   if (document->HasParseError()) {
     return absl::InvalidArgumentError(
         absl::StrCat("JSON Parse error: ", rapidjson::GetParseError_En(document->GetParseError()),
@@ -140,6 +145,12 @@ absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document) {
   if (!document->IsObject()) {
     return absl::InvalidArgumentError(
         absl::StrCat("JSON Value: ", QuoteJson(*document), " Is not object"));
+  }
+  const absl::string_view rest = text.substr(std::min(stream.Tell(), text.size()));
+  const bool has_more = !absl::StripAsciiWhitespace(rest).empty();
+  if (dialect == JsonDialect::kExact && has_more) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JSON Parse error: bytes after the object, at offset: ", stream.Tell()));
   }
   return absl::OkStatus();
 }

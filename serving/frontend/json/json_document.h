@@ -15,11 +15,19 @@ using JsonDocument = rapidjson::Document;  // freed as a whole, without visiting
 // Longer text is refused, because RapidJSON counts in 32 bits.
 inline constexpr size_t kMaxJsonBytes = 2'000'000'000;
 
-// Parses `text`, whose first value must be an object; text after that value is ignored. NaN, Inf,
+// How text is read.
+enum class JsonDialect {
+  kUpstream,  // as by TensorFlow Serving: text after the object is ignored, and a number may be off
+              // by one in the last place of a double
+  kExact,     // nothing but white space may follow, and numbers are the nearest doubles
+};
+
+// Parses `text`, whose first value must be an object. NaN, Inf,
 // Infinity and their negatives are numbers. A byte order mark is skipped. Strings may be invalid
 // UTF-8. Nested values take heap, not stack.
 // Errors: INVALID_ARGUMENT with the offset of the error.
-absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document);
+absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document,
+                             JsonDialect dialect = JsonDialect::kUpstream);
 
 // Returns the first member of this name, or null.
 const JsonValue* FindMember(const JsonValue& object, absl::string_view name);

@@ -9,41 +9,56 @@
 
 namespace tessera::serving {
 
-RestServer::RestServer(const Options& options, RequestHandler* handler)
+RestServer::RestServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
     : pool_(std::make_unique<ElasticPool>(
           ElasticPool::Options{.name = "rest", .max_threads = std::max(1, options.num_threads)})),
       pool_metrics_(CollectPool("rest", pool_.get(), &handler->metrics())),
-      api_(options.api, handler, pool_.get()) {}
+      api_(options.api, handler, pool_.get()) {
+  if (repository != nullptr) {
+    kserve_.emplace(options.api.timeout, handler, repository, pool_.get());
+  }
+}
 
 absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& options,
-                                                              RequestHandler* handler) {
+                                                              RequestHandler* handler,
+                                                              ModelRepository* repository) {
   if (options.num_threads < 1) {
     return absl::InvalidArgumentError("a REST server needs at least one thread");
   }
-  std::unique_ptr<RestServer> server(new RestServer(options, handler));
+  std::unique_ptr<RestServer> server(new RestServer(options, handler, repository));
   const int num_cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   HttpServer::Options http;
   http.port = options.port;
   http.num_threads = std::min(options.num_threads, num_cores);
   http.max_body_bytes = options.max_body_bytes;
   RestApi* const api = &server->api_;
-  ASSIGN_OR_RETURN(server->http_,
-                   HttpServer::Start(http, [api](HttpRequest request, HttpResponder respond) {
+  KServeRest* const kserve = server->kserve_ ? &*server->kserve_ : nullptr;
+  ASSIGN_OR_RETURN(server->http_, HttpServer::Start(http, [api, kserve](HttpRequest request,
+                                                                        HttpResponder respond) {
+                     if (kserve != nullptr && KServeRest::Serves(request)) {
+                       return kserve->Handle(std::move(request), std::move(respond));
+                     }
                      api->Handle(std::move(request), std::move(respond));
                    }));
   return server;
 }
 
 RestServer::~RestServer() {
-  api_.Cancel();
+  Cancel();
   pool_metrics_.clear();
   if (http_ != nullptr) http_->Stop();  // nothing is scheduled after this
-  pool_.reset();                        // and no reply is sent after this
+  pool_.reset();
+  kserve_.reset();  // no reply is sent after this
 }
 
 void RestServer::Shutdown(absl::Time deadline) {
   http_->Shutdown(deadline);
+  Cancel();
+}
+
+void RestServer::Cancel() {
   api_.Cancel();
+  if (kserve_) kserve_->Cancel();
 }
 
 }  // namespace tessera::serving

@@ -3,18 +3,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "serving/core/elastic_pool.h"
 #include "serving/frontend/http/http_server.h"
+#include "serving/frontend/kserve/kserve_rest.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_api.h"
 
 namespace tessera::serving {
 
-// Serves RestApi over plain HTTP, from Start() to its destructor.
+// Serves RestApi, and below /v2 KServe's protocol, over plain HTTP, from Start() to its destructor.
 class RestServer {
  public:
   struct Options {
@@ -28,10 +30,12 @@ class RestServer {
     uint64_t max_body_bytes = 2'000'000'000;
   };
 
-  // Returns when the port is open. `handler` must outlive the server.
+  // Returns when the port is open. `handler` must outlive the server, and so must `repository`,
+  // without which (null) KServe's protocol is not served.
   // Errors: INVALID_ARGUMENT without threads; UNAVAILABLE if the port cannot be opened.
   static absl::StatusOr<std::unique_ptr<RestServer>> Start(const Options& options,
-                                                           RequestHandler* handler);
+                                                           RequestHandler* handler,
+                                                           ModelRepository* repository = nullptr);
   // Cancels the requests that still run.
   ~RestServer();
 
@@ -41,11 +45,13 @@ class RestServer {
   void Shutdown(absl::Time deadline);
 
  private:
-  RestServer(const Options& options, RequestHandler* handler);
+  RestServer(const Options& options, RequestHandler* handler, ModelRepository* repository);
+  void Cancel();
 
   std::unique_ptr<ElasticPool> pool_;
   std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   RestApi api_;
+  std::optional<KServeRest> kserve_;
   std::unique_ptr<HttpServer> http_;  // must accept replies until the pool is destroyed
 };
 

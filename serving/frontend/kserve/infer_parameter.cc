@@ -1,0 +1,62 @@
+#include "serving/frontend/kserve/infer_parameter.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr absl::string_view kReservedPrefix = "triton_";
+
+const InferParameter* Find(const InferParameters& parameters, absl::string_view name) {
+  for (const InferParameter& parameter : parameters) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+absl::Status WrongKind(absl::string_view name, absl::string_view kind) {
+  return absl::InvalidArgumentError(absl::StrCat("the parameter '", name, "' must be ", kind));
+}
+
+}  // namespace
+
+absl::Status CheckRequestParameters(const InferParameters& parameters) {
+  for (const InferParameter& parameter : parameters) {
+    const std::string& name = parameter.name;
+    if (absl::StartsWith(name, kReservedPrefix)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the parameter '", name, "' is reserved: names must not begin with ", kReservedPrefix));
+    }
+    if (name == "priority" || name == "timeout") {
+      RETURN_IF_ERROR(CountParameter(parameters, name).status());
+    } else if (name == "sequence_start" || name == "sequence_end") {
+      RETURN_IF_ERROR(BoolParameter(parameters, name).status());
+    } else if (name == "sequence_id" && !std::holds_alternative<std::string>(parameter.value)) {
+      if (!std::holds_alternative<int64_t>(parameter.value)) {
+        return WrongKind(name, "a whole number or a string");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<bool>> BoolParameter(const InferParameters& parameters,
+                                                  absl::string_view name) {
+  const InferParameter* parameter = Find(parameters, name);
+  if (parameter == nullptr) return std::nullopt;
+  if (const bool* value = std::get_if<bool>(&parameter->value)) return *value;
+  return WrongKind(name, "true or false");
+}
+
+absl::StatusOr<std::optional<int64_t>> CountParameter(const InferParameters& parameters,
+                                                      absl::string_view name) {
+  const InferParameter* parameter = Find(parameters, name);
+  if (parameter == nullptr) return std::nullopt;
+  const int64_t* value = std::get_if<int64_t>(&parameter->value);
+  if (value != nullptr && *value >= 0) return *value;
+  return WrongKind(name, "a whole number that is not negative");
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,81 @@
+#include "serving/frontend/kserve/kserve_path.h"
+
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "absl/types/span.h"
+
+namespace tessera::serving {
+namespace {
+
+enum class Methods { kGet, kPost, kBoth };
+
+// A path with '*' for the name of a model.
+struct Route {
+  absl::string_view path;
+  Methods methods;
+  KServeCall call;
+};
+
+// The first route that fits a path counts.
+constexpr Route kRoutes[] = {
+    {"/v2", Methods::kGet, KServeCall::kServerMetadata},
+    {"/v2/health/live", Methods::kGet, KServeCall::kLive},
+    {"/v2/health/ready", Methods::kGet, KServeCall::kReady},
+    {"/v2/logging", Methods::kBoth, KServeCall::kLogSettings},
+    {"/v2/trace/setting", Methods::kBoth, KServeCall::kTraceSettings},
+    {"/v2/repository/index", Methods::kPost, KServeCall::kIndex},
+    {"/v2/repository/models/*/load", Methods::kPost, KServeCall::kLoad},
+    {"/v2/repository/models/*/unload", Methods::kPost, KServeCall::kUnload},
+    {"/v2/models/stats", Methods::kGet, KServeCall::kStatistics},
+    {"/v2/models/*", Methods::kGet, KServeCall::kModelMetadata},
+    {"/v2/models/*/ready", Methods::kGet, KServeCall::kModelReady},
+    {"/v2/models/*/config", Methods::kGet, KServeCall::kModelConfig},
+    {"/v2/models/*/stats", Methods::kGet, KServeCall::kStatistics},
+    {"/v2/models/*/infer", Methods::kPost, KServeCall::kInfer},
+    {"/v2/models/*/trace/setting", Methods::kBoth, KServeCall::kTraceSettings},
+};
+
+using Segments = std::vector<absl::string_view>;
+
+// Takes the segments "versions" and a number behind a model out of a path, and returns the number.
+absl::string_view TakeVersion(Segments* path) {
+  constexpr size_t kWord = 4;  // in {"", "v2", "models", M, "versions", V, ...}
+  if (path->size() < kWord + 2 || (*path)[2] != "models" || (*path)[kWord] != "versions") return {};
+  const absl::string_view version = (*path)[kWord + 1];
+  if (version.empty() || version.find_first_not_of("0123456789") != version.npos) return {};
+  path->erase(path->begin() + kWord, path->begin() + kWord + 2);
+  return version;
+}
+
+bool Fits(const Segments& path, const Segments& pattern, absl::string_view* model) {
+  if (path.size() != pattern.size()) return false;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (pattern[i] == "*" && !path[i].empty()) {
+      *model = path[i];
+    } else if (pattern[i] != path[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<KServePath> ParseKServePath(absl::string_view method, absl::string_view path) {
+  Segments segments = absl::StrSplit(path, '/');
+  const absl::string_view version = TakeVersion(&segments);
+  for (const Route& route : kRoutes) {
+    absl::string_view model;
+    if (!Fits(segments, absl::StrSplit(route.path, '/'), &model)) continue;
+    const bool has_method = (method == "GET" && route.methods != Methods::kPost) ||
+                            (method == "POST" && route.methods != Methods::kGet);
+    return KServePath{.call = route.call,
+                      .model = std::string(model),
+                      .version = std::string(version),
+                      .has_method = has_method};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,260 @@
+#include "serving/frontend/kserve/kserve_service.h"
+
+#include <memory>
+#include <utility>
+
+#include "runtime/base/status.h"
+#include "serving/frontend/grpc/call_dispatch.h"
+#include "serving/frontend/grpc/grpc_call.h"
+
+namespace tessera::serving {
+namespace {
+
+using Context = grpc::CallbackServerContext;
+
+// Answers a call at once.
+template <typename Request, typename Response, typename Answer>
+grpc::ServerUnaryReactor* AnswerNow(Context* context, const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response, Answer answer) {
+  auto* call = new MessageCall<Request, Response>(context, response);
+  if (call->Read(*request)) call->Reply(answer(call->request, &call->response));
+  return call;
+}
+
+// Answers a call on a pool, because the answer waits for a model.
+template <typename Request, typename Response, typename Answer>
+grpc::ServerUnaryReactor* AnswerOn(ElasticPool& pool, Context* context,
+                                   const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
+                                   Answer answer) {
+  auto* call = new MessageCall<Request, Response>(context, response);
+  if (!call->Read(*request)) return call;
+  pool.Schedule([call, answer] { call->Reply(answer(call->request, call->options())); });
+  return call;
+}
+
+// An inference that was read from the wire.
+struct Inference {
+  absl::StatusOr<ModelSpec> model_spec() const {
+    return ModelSpec{.name = wire.model_name()};  // the version is the repository's business
+  }
+  bool is_small() const { return wire.size_bytes() <= kInlineBytes; }
+
+  WireInferRequest wire;
+  ModelHandle model;
+};
+
+absl::Status Answer(const RequestHandler& handler, const Inference& inference,
+                    const ModelHandle& model, const CallOptions& options, InferEnvelope envelope,
+                    grpc::ByteBuffer* response) {
+  ASSIGN_OR_RETURN(const InferRequest request, inference.wire.Request());
+  const auto read = [&](size_t i, DType dtype, const Shape& shape) {
+    return inference.wire.Elements(i, dtype, shape);
+  };
+  PredictResult result;
+  RETURN_IF_ERROR(Infer(handler, model, request, read, options, &result));
+  ASSIGN_OR_RETURN(*response, EncodeInferResponse(request.id, model.id(), result, envelope));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class KServeService::InferCall final : public GrpcCall, public Inference {
+ public:
+  InferCall(const Context* context, grpc::ByteBuffer* response)
+      : GrpcCall(context), response(response) {}
+
+  void Reply(const absl::Status& status) { End(status); }
+
+  grpc::ByteBuffer* const response;
+};
+
+template <typename Call>
+void KServeService::Dispatch(Call* call, InferEnvelope envelope) {
+  const auto find = [this, call](const ModelSpec& spec, RoutingKeys keys) {
+    return repository_->Find(spec.name, call->wire.model_version(), keys);
+  };
+  const auto answer = [handler = handler_, envelope](Call& call, const ModelHandle& model) {
+    return Answer(*handler, call, model, call.options(), envelope, call.response);
+  };
+  DispatchCall(
+      {.handler = handler_, .pool = pool_, .method = RequestMethod::kPredict, .api = "ModelInfer"},
+      call, find, answer);
+}
+
+KServeService::Reactor* KServeService::ModelInfer(Context* context, const Bytes* request,
+                                                  Bytes* response) {
+  auto* call = new InferCall(context, response);
+  if (const absl::Status status = call->wire.Read(*request); !status.ok()) {
+    call->End(status);
+  } else {
+    Dispatch(call, InferEnvelope::kNone);
+  }
+  return call;
+}
+
+// Reads a request, answers it, and only then reads the next. Deletes itself when the stream ends.
+class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, Bytes> {
+ public:
+  InferStream(KServeService* service, const Context* context)
+      : service_(service), context_(context), deadline_(DeadlineOf(*context)) {
+    StartRead(&read_);
+  }
+
+ private:
+  // One request of the stream.
+  struct Turn : Inference {
+    explicit Turn(InferStream* stream) : stream(stream), response(&stream->written_) {}
+
+    CallOptions options() {
+      return {
+          .deadline = stream->deadline_, .cancellation = &stream->cancellation_, .times = &times};
+    }
+    std::optional<absl::string_view> Metadata(absl::string_view name) const {
+      return MetadataOf(*stream->context_, name);
+    }
+    void Reply(const absl::Status& status) { stream->Write(status); }
+
+    InferStream* const stream;
+    grpc::ByteBuffer* const response;
+    RequestTimes times{.arrived = absl::Now()};
+  };
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status::OK);  // the client has sent all it has
+    turn_ = std::make_unique<Turn>(this);
+    if (const absl::Status status = turn_->wire.Read(read_); !status.ok()) {
+      return Finish(ToGrpcStatus(status));
+    }
+    service_->Dispatch(turn_.get(), InferEnvelope::kStream);
+  }
+  void Write(const absl::Status& status) {
+    if (!status.ok()) written_ = EncodeStreamError(turn_->wire.id(), status);
+    StartWrite(&written_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish(ToGrpcStatus(absl::CancelledError("the client has gone")));
+    turn_.reset();
+    StartRead(&read_);
+  }
+  void OnCancel() override { cancellation_.Cancel(); }
+  void OnDone() override { delete this; }
+
+  KServeService* const service_;
+  const Context* const context_;
+  const absl::Time deadline_;
+  CancellationManager cancellation_;
+  Bytes read_, written_;
+  std::unique_ptr<Turn> turn_;
+};
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* KServeService::ModelStreamInfer(
+    Context* context) {
+  return new InferStream(this, context);
+}
+
+KServeService::Reactor* KServeService::ServerLive(Context* context, const Bytes* request,
+                                                  Bytes* response) {
+  return AnswerNow<inference::ServerLiveRequest, inference::ServerLiveResponse>(
+      context, request, response, [](const auto&, auto* answer) {
+        answer->set_live(true);
+        return absl::OkStatus();
+      });
+}
+
+KServeService::Reactor* KServeService::ServerReady(Context* context, const Bytes* request,
+                                                   Bytes* response) {
+  return AnswerNow<inference::ServerReadyRequest, inference::ServerReadyResponse>(
+      context, request, response, [this](const auto&, auto* answer) {
+        answer->set_ready(repository_->IsReady());
+        return absl::OkStatus();
+      });
+}
+
+KServeService::Reactor* KServeService::ModelReady(Context* context, const Bytes* request,
+                                                  Bytes* response) {
+  return AnswerNow<inference::ModelReadyRequest, inference::ModelReadyResponse>(
+      context, request, response, [this](const auto& asked, auto* answer) -> absl::Status {
+        ASSIGN_OR_RETURN(const bool ready,
+                         repository_->IsModelReady(asked.name(), asked.version()));
+        answer->set_ready(ready);
+        return absl::OkStatus();
+      });
+}
+
+KServeService::Reactor* KServeService::ServerMetadata(Context* context, const Bytes* request,
+                                                      Bytes* response) {
+  return AnswerNow<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
+      context, request, response, [this](const auto&, auto* answer) {
+        repository_->FillServer(answer);
+        return absl::OkStatus();
+      });
+}
+
+KServeService::Reactor* KServeService::ModelMetadata(Context* context, const Bytes* request,
+                                                     Bytes* response) {
+  return AnswerNow<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
+      context, request, response, [this](const auto& asked, auto* answer) {
+        return repository_->FillModel(asked.name(), asked.version(), answer);
+      });
+}
+
+KServeService::Reactor* KServeService::ModelConfig(Context* context, const Bytes* request,
+                                                   Bytes* response) {
+  return AnswerNow<inference::ModelConfigRequest, inference::ModelConfigResponse>(
+      context, request, response, [this](const auto& asked, auto* answer) {
+        return repository_->FillModelConfig(asked.name(), asked.version(),
+                                            answer->mutable_config());
+      });
+}
+
+KServeService::Reactor* KServeService::ModelStatistics(Context* context, const Bytes* request,
+                                                       Bytes* response) {
+  return AnswerNow<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
+      context, request, response, [this](const auto& asked, auto* answer) {
+        return repository_->FillModelStatistics(asked.name(), asked.version(), answer);
+      });
+}
+
+KServeService::Reactor* KServeService::TraceSetting(Context* context, const Bytes* request,
+                                                    Bytes* response) {
+  return AnswerNow<inference::TraceSettingRequest, inference::TraceSettingResponse>(
+      context, request, response, [this](const auto& asked, auto* answer) {
+        return repository_->FillTraceSettings(asked, answer);
+      });
+}
+
+KServeService::Reactor* KServeService::LogSettings(Context* context, const Bytes* request,
+                                                   Bytes* response) {
+  return AnswerNow<inference::LogSettingsRequest, inference::LogSettingsResponse>(
+      context, request, response, [this](const auto& asked, auto* answer) {
+        return repository_->FillLogSettings(asked, answer);
+      });
+}
+
+KServeService::Reactor* KServeService::RepositoryIndex(Context* context, const Bytes* request,
+                                                       Bytes* response) {
+  return AnswerNow<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
+      context, request, response,
+      [this](const auto& asked, auto* answer) { return repository_->FillIndex(asked, answer); });
+}
+
+KServeService::Reactor* KServeService::RepositoryModelLoad(Context* context, const Bytes* request,
+                                                           Bytes* response) {
+  return AnswerOn<inference::RepositoryModelLoadRequest, inference::RepositoryModelLoadResponse>(
+      control_pool_, context, request, response,
+      [this](const auto& asked, const CallOptions& options) {
+        return repository_->LoadModel(asked, options);
+      });
+}
+
+KServeService::Reactor* KServeService::RepositoryModelUnload(Context* context, const Bytes* request,
+                                                             Bytes* response) {
+  return AnswerOn<inference::RepositoryModelUnloadRequest,
+                  inference::RepositoryModelUnloadResponse>(
+      control_pool_, context, request, response,
+      [this](const auto& asked, const CallOptions& options) {
+        return repository_->UnloadModel(asked, options);
+      });
+}
+
+}  // namespace tessera::serving
