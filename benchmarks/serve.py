@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What serving costs beyond the wire: half_plus_two next to a method that does nothing.
 
-    scripts/bench serve [--rounds=N] [--seconds=S] [--only=small|large|json]
+    scripts/bench serve [--rounds=N] [--seconds=S] [--only=small|v2|large|json]
 
 Builds //:tessera, //benchmarks:empty_server, //benchmarks:load_generator and
 //serving/frontend/json:json_benchmark first; TESSERA_BENCHMARK_BINARIES names a folder that has them.
@@ -10,6 +10,8 @@ One client program asks both servers in turns, a closed loop with 1, 8 and 32 re
 ours, which runs half_plus_two, and the empty one, a callback method of the same gRPC library and a
 Beast reply of no bytes. Both get the same requests. Client and servers share the cores. A table
 shows the median over the rounds, and in parentheses the best round; so do the ratios.
+
+Then the same model by KServe's protocol, version 2, next to Predict of the same server.
 
 Then an Identity of 4 MB of floats by gRPC, in bytes of tensor a second one way, next to a method
 that sends back what it got and one that only receives it; and what a 1 MB body of numbers takes to
@@ -38,6 +40,8 @@ HALF_PLUS_TWO = os.path.join(ROOT, "tests/data/tfserving/half_plus_two")
 FLOATS = 1 << 20
 WARM_UP = 0.3
 REST_BODY = b'{"instances": [1.0]}'
+V2_METHOD = "/inference.GRPCInferenceService/ModelInfer"
+V2_BODY = b'{"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [1.0]}]}'
 
 
 def binary(name):
@@ -99,6 +103,23 @@ def predict_request(model, tensor):
     return request.SerializeToString()
 
 
+def wire(field, content):
+    """A field of a protocol buffer: a number, or bytes."""
+    def varint(value):
+        groups = [value >> shift & 127 for shift in range(0, max(1, value.bit_length()), 7)]
+        return bytes(group | 128 for group in groups[:-1]) + bytes(groups[-1:])
+
+    if isinstance(content, int):
+        return varint(field << 3) + varint(content)
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def v2_request(model, values):
+    """A ModelInferRequest with an array of floats as the raw contents of x."""
+    tensor = wire(1, b"x") + wire(2, b"FP32") + wire(3, values.size)
+    return wire(1, model.encode()) + wire(5, tensor) + wire(7, values.tobytes())
+
+
 def save_identity(directory):
     import tensorflow as tf
 
@@ -131,25 +152,26 @@ def cell(values, best, digits):
     return f"{statistics.median(values):,.{digits}f} ({best(values):,.{digits}f})"
 
 
-def compare(label, servers, urls, request, in_flight, args):
-    """One row: both servers by turns."""
-    runs = {"ours": [], "empty": []}
+def compare(label, sides, in_flight, args):
+    """One row: two sides by turns, each a server, a URL and a request by its name."""
+    runs = {name: [] for name in sides}
+    ours, other = sides
     for _ in range(args.rounds):
-        for name, server in servers.items():
-            runs[name].append(load(server, urls[name], request, in_flight, args.seconds))
+        for name, (server, url, request) in sides.items():
+            runs[name].append(load(server, url, request, in_flight, args.seconds))
 
     def column(name, what):
         return [run[what] for run in runs[name]]
 
     def ratio(what, best):
-        middle = statistics.median(column("ours", what)) / statistics.median(column("empty", what))
-        return f"{middle:.2f} ({best(column('ours', what)) / best(column('empty', what)):.2f})"
+        middle = statistics.median(column(ours, what)) / statistics.median(column(other, what))
+        return f"{middle:.2f} ({best(column(ours, what)) / best(column(other, what)):.2f})"
 
-    print(f"| {label} | {in_flight} | {cell(column('ours', 'p50'), min, 0)} | "
-          f"{cell(column('empty', 'p50'), min, 0)} | {ratio('p50', min)} | "
-          f"{cell(column('ours', 'rate'), max, 0)} | {cell(column('empty', 'rate'), max, 0)} | "
-          f"{ratio('rate', max)} | {cell(column('ours', 'cpu'), min, 1)} | "
-          f"{cell(column('empty', 'cpu'), min, 1)} |", flush=True)
+    print(f"| {label} | {in_flight} | {cell(column(ours, 'p50'), min, 0)} | "
+          f"{cell(column(other, 'p50'), min, 0)} | {ratio('p50', min)} | "
+          f"{cell(column(ours, 'rate'), max, 0)} | {cell(column(other, 'rate'), max, 0)} | "
+          f"{ratio('rate', max)} | {cell(column(ours, 'cpu'), min, 1)} | "
+          f"{cell(column(other, 'cpu'), min, 1)} |", flush=True)
 
 
 def compare_small(args, files):
@@ -159,13 +181,32 @@ def compare_small(args, files):
     command = [binary("tessera"), "serve", "--model_name=m", f"--model_base_path={HALF_PLUS_TWO}"]
     with Server(command) as ours, Server([binary("empty_server")]) as empty:
         servers = {"ours": ours, "empty": empty}
-        grpc = {name: f"grpc://127.0.0.1:{s.grpc_port}" for name, s in servers.items()}
-        rest = {name: f"rest://127.0.0.1:{s.rest_port}/v1/models/m:predict"
+        grpc = {name: (s, f"grpc://127.0.0.1:{s.grpc_port}", files["small"])
                 for name, s in servers.items()}
-        for in_flight in (1, 8, 32):
-            compare("gRPC", servers, grpc, files["small"], in_flight, args)
-        for in_flight in (1, 8, 32):
-            compare("REST", servers, rest, files["body"], in_flight, args)
+        rest = {name: (s, f"rest://127.0.0.1:{s.rest_port}/v1/models/m:predict", files["body"])
+                for name, s in servers.items()}
+        for label, sides in (("gRPC", grpc), ("REST", rest)):
+            for in_flight in (1, 8, 32):
+                compare(label, sides, in_flight, args)
+
+
+def compare_v2(args, files):
+    print("\n| half_plus_two by v2 | in flight | p50, us | Predict | ratio | requests/s | Predict | "
+          "ratio | CPU of the server, us a request | Predict |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    command = [binary("tessera"), "serve", "--model_name=m", f"--model_base_path={HALF_PLUS_TWO}"]
+    with Server(command) as server:
+        grpc = f"grpc://127.0.0.1:{server.grpc_port}"
+        rest = f"rest://127.0.0.1:{server.rest_port}"
+        rows = {
+            "gRPC": {"v2": (server, grpc + V2_METHOD, files["v2"]),
+                     "Predict": (server, grpc, files["small"])},
+            "REST": {"v2": (server, rest + "/v2/models/m/infer", files["v2_body"]),
+                     "Predict": (server, rest + "/v1/models/m:predict", files["body"])},
+        }
+        for label, sides in rows.items():
+            for in_flight in (1, 8, 32):
+                compare(label, sides, in_flight, args)
 
 
 def measure_large(args, directory, files):
@@ -175,24 +216,25 @@ def measure_large(args, directory, files):
     save_identity(os.path.join(directory, "identity"))
     ours = [binary("tessera"), "serve", "--model_name=m", f"--model_base_path={directory}/identity"]
     empty = [binary("empty_server")]
-    # By what is asked: the server's command, and the request.
+    # By what is asked: the server's command, the method, and the request.
     sides = {
-        "Identity, float_val": (ours, "floats"),
-        "Identity, tensor_content": (ours + ["--enable_serialization_as_tensor_content"],
+        "Identity, float_val": (ours, "", "floats"),
+        "Identity, tensor_content": (ours + ["--enable_serialization_as_tensor_content"], "",
                                      "content"),
-        "the library alone, echo": (empty + ["--echo"], "floats"),
-        "the library alone, empty reply": (empty, "floats"),
+        "Identity, v2": (ours, V2_METHOD, "v2_floats"),
+        "the library alone, echo": (empty + ["--echo"], "", "floats"),
+        "the library alone, empty reply": (empty, "", "floats"),
     }
     with contextlib.ExitStack() as stack:
         servers = {label: stack.enter_context(Server(command))
-                   for label, (command, _) in sides.items()}
+                   for label, (command, _, _) in sides.items()}
         for in_flight in (1, 2, 4):
             runs = {label: [] for label in sides}
             for _ in range(args.rounds):
-                for label, (_, request) in sides.items():
+                for label, (_, method, request) in sides.items():
                     server = servers[label]
-                    runs[label].append(load(server, f"grpc://127.0.0.1:{server.grpc_port}",
-                                            files[request], in_flight, args.seconds))
+                    url = f"grpc://127.0.0.1:{server.grpc_port}{method}"
+                    runs[label].append(load(server, url, files[request], in_flight, args.seconds))
             for label in sides:
                 rates = [run["rate"] * FLOATS * 4 / 1e9 for run in runs[label]]
                 times = [run["p50"] / 1000 for run in runs[label]]
@@ -224,7 +266,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--only", choices=("small", "large", "json"))
+    parser.add_argument("--only", choices=("small", "v2", "large", "json"))
     args = parser.parse_args()
     if not BINARIES:
         subprocess.run(["bazel", "build", *TARGETS.values()], cwd=ROOT, check=True,
@@ -239,6 +281,9 @@ def main():
         contents = {
             "small": predict_request("m", tf.make_tensor_proto([1.0])),
             "body": REST_BODY,
+            "v2": v2_request("m", np.ones(1, np.float32)),
+            "v2_body": V2_BODY,
+            "v2_floats": v2_request("m", values),
             "floats": predict_request("m", floats),
             "content": predict_request("m", tf.make_tensor_proto(values)),
         }
@@ -248,6 +293,8 @@ def main():
                 file.write(content)
         if args.only in (None, "small"):
             compare_small(args, files)
+        if args.only in (None, "v2"):
+            compare_v2(args, files)
         if args.only in (None, "large"):
             measure_large(args, directory, files)
         if args.only in (None, "json"):

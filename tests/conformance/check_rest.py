@@ -15,33 +15,19 @@ server's own except where clients are known to read it: those cases have the bas
 
 import argparse
 import gzip
-import http.client
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
-from conformance import answers
+from conformance import answers, replay
 from conformance import protos  # noqa: F401  (its import finds the messages without TensorFlow)
 from conformance.tensors import Tolerance
-from counting.counts import Counts
 from clients.server import DATA, REPOSITORY, Model, Server, StartError
 
 import grpc
 from google.protobuf import descriptor_pool, message_factory, text_format
-
-REQUEST_SECONDS = 60
-
-
-def read_cases(files):
-    cases = []
-    for file in files:
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if line.strip():
-                cases.append(json.loads(line))
-    return cases
-
 
 def wording_difference(case, key, text):
     """Holds the server to an error's wording only where upstream's own tests do."""
@@ -77,7 +63,7 @@ def http_difference(case, server):
     recorded, expect = case["input"], case["expect"]
     body, headers = http_body(recorded)
     status, response_headers, response = server.http(
-        recorded["method"], recorded["path"], body or None, headers, timeout=REQUEST_SECONDS
+        recorded["method"], recorded["path"], body or None, headers, timeout=replay.REQUEST_SECONDS
     )
     text = response.decode(errors="replace")
     if status != expect["status"]:
@@ -107,7 +93,7 @@ def grpc_difference(case, channel):
     request = text_format.Parse(case["request"], request_class())
     expect = case["expect"]
     try:
-        response = call(request, timeout=REQUEST_SECONDS)
+        response = call(request, timeout=replay.REQUEST_SECONDS)
     except grpc.RpcError as error:
         if error.code().name != expect["code"]:
             return f"code is {error.code().name}, expected {expect['code']}: {error.details()}"
@@ -140,19 +126,16 @@ def check_on_server(cases, files):
         server = Server("--allow_version_labels_for_unavailable_models", models=[model])
     except StartError as error:
         return {case["id"]: f"no server: {error}" for case in cases}
-    results = {}
     with server, grpc.insecure_channel(server.grpc_address) as channel:
-        for case in cases:
-            try:
-                results[case["id"]] = (
-                    http_difference(case, server)
-                    if case["op"] == "http"
-                    else grpc_difference(case, channel)
-                )
-            except (OSError, http.client.HTTPException) as error:
-                ended = "" if server.is_running() else f"; the server ended:\n{server.log()}"
-                results[case["id"]] = f"no answer: {error!r}{ended}"
-    return results
+        return replay.differences(
+            cases,
+            server,
+            lambda case: (
+                http_difference(case, server)
+                if case["op"] == "http"
+                else grpc_difference(case, channel)
+            ),
+        )
 
 
 def check_in_process(cases):
@@ -189,21 +172,11 @@ def main():
     parser.add_argument("files", nargs="+", type=pathlib.Path, help="files of cases, JSON lines")
     files = parser.parse_args().files
 
-    cases = read_cases(files)
+    cases = replay.read_cases(files)
     sent = [case for case in cases if case["op"] in ("http", "grpc")]
     rest = [case for case in cases if case["op"] not in ("http", "grpc")]
     results = check_on_server(sent, files) | check_in_process(rest)
-    counts = Counts()
-    for case in cases:
-        difference = results[case["id"]]
-        if difference is None:
-            counts.passed += 1
-        else:
-            counts.failed += 1
-            note = f" (note: {case['note']})" if case.get("note") else ""
-            print(f"FAIL {case['id']} [{case['op']}, {case['basis']}]: {difference}{note}")
-    print(counts)
-    return 1 if counts.failed else 0
+    return replay.report(cases, results)
 
 
 if __name__ == "__main__":

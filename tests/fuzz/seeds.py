@@ -83,6 +83,22 @@ def rest_bodies():
             yield bytes([choice]) + body.encode()
 
 
+def v2_bodies():
+    """The length of the JSON, and a recorded body."""
+    with open(DATA / "kserve_v2" / "rest_cases.jsonl", encoding="utf-8") as cases:
+        for line in cases:
+            parts = [
+                bytes.fromhex(part["hex"])
+                if "hex" in part
+                else (part["text"] if "text" in part else json.dumps(part["json"])).encode()
+                for part in json.loads(line).get("body", [])
+            ]
+            if len(parts) > 1:
+                yield struct.pack("<H", len(parts[0])) + b"".join(parts)
+            yield b"\xff\xff" + b"".join(parts)
+    yield b"\0\0" + struct.pack("<4f", 1, 2, 3, 4)
+
+
 def saved_models():
     """Recorded models whose graph is small."""
     for path in sorted(DATA.rglob("saved_model.pb")):
@@ -146,6 +162,7 @@ SEEDS = {
     "saved_model_fuzzer": saved_models,
     "rollout_fuzzer": rollouts,
     "admin_fuzzer": admin_requests,
+    "v2_body_fuzzer": v2_bodies,
 }
 
 

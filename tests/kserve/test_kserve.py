@@ -1,0 +1,163 @@
+"""KServe's protocol, version 2, by Triton's clients, which live in an environment of their own, and
+what no recorded case says."""
+
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from clients.server import DATA, REPOSITORY, Model, Server
+
+MODELS = DATA / "kserve_v2" / "models"
+INFER = "/v2/models/half_plus_two/infer"
+BODY = b'{"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [2]}]}'
+
+
+def served_models():
+    return [Model(path.name, path) for path in sorted(MODELS.iterdir())]
+
+
+@pytest.fixture(scope="module", name="server")
+def _server():
+    with Server("--enable_model_control", models=served_models()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", name="triton_python")
+def _triton_python():
+    run = subprocess.run(
+        [REPOSITORY / "scripts" / "python_env", "kserve"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return run.stdout.strip()
+
+
+@pytest.mark.parametrize("form", ["grpc", "http", "grpc_asyncio", "http_asyncio"])
+def test_tritonclient(server, triton_python, form):
+    address = server.grpc_address if "grpc" in form else f"127.0.0.1:{server.rest_port}"
+    program = pathlib.Path(__file__).with_name("triton_calls.py")
+    run = subprocess.run(
+        [triton_python, program, form, address],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr + server.log()
+
+
+def test_models_are_controlled_only_where_that_is_allowed():
+    with Server(models=[Model("half_plus_two", MODELS / "half_plus_two")]) as server:
+        for action in ("load", "unload"):
+            path = f"/v2/repository/models/half_plus_two/{action}"
+            status, _, body = server.http("POST", path)
+            assert status == 503
+            assert "--enable_model_control" in json.loads(body)["error"]
+        assert server.http("POST", INFER, BODY)[0] == 200
+
+
+def test_a_load_that_fails_is_an_error_and_can_be_mended(tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(MODELS / "half_plus_two", folder)
+    flags = ("--enable_model_control", "--version_settle_seconds=0")
+    with Server(*flags, models=[Model("half_plus_two", folder)]) as server:
+        control = "/v2/repository/models/half_plus_two/"
+        assert server.http("POST", control + "unload")[0] == 200
+        assert server.http("GET", "/v2/health/ready")[0] == 400
+        graph = folder / "1" / "saved_model.pb"
+        good = graph.read_bytes()
+        graph.write_bytes(b"no model")
+        status, _, body = server.http("POST", control + "load")
+        assert status == 400, body
+        assert "half_plus_two" in json.loads(body)["error"]
+        status, _, body = server.http("POST", "/v2/models/half_plus_two/versions/1/infer", BODY)
+        assert status == 503, body
+        (tmp_path / "good").write_bytes(good)
+        (tmp_path / "good").rename(graph)
+        assert server.http("POST", control + "load")[0] == 200
+        assert server.http("POST", INFER, BODY)[0] == 200
+
+
+def test_a_raw_body_is_the_only_input(server):
+    headers = {"Inference-Header-Content-Length": "0"}
+    status, headers, answer = server.http("POST", INFER, struct.pack("<2f", 2, 4), headers)
+    assert status == 200, answer
+    length = int(headers["Inference-Header-Content-Length"])
+    assert json.loads(answer[:length])["outputs"][0]["shape"] == [2]
+    assert struct.unpack("<2f", answer[length:]) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "data, shape, datatype",
+    [
+        ([1e39], [1], "FP32"),  # no float, and not infinity either
+        ([[1, 2]], [1, 1 << 40], "FP32"),  # no memory is taken for what is not there
+        ([[[1]]], [1], "FP32"),
+        ([True], [1], "FP32"),
+        (5, [1], "FP32"),
+    ],
+)
+def test_elements_that_do_not_fit_are_refused(server, data, shape, datatype):
+    tensor = {"name": "x", "shape": shape, "datatype": datatype, "data": data}
+    status, _, body = server.http("POST", INFER, json.dumps({"inputs": [tensor]}))
+    assert status == 400
+    assert "'x'" in json.loads(body)["error"]
+
+
+def test_strings_that_are_no_text_have_no_form_in_json(server):
+    tensor = {"name": "x", "shape": [1, 1], "datatype": "BYTES"}
+    header = json.dumps({"inputs": [tensor | {"parameters": {"binary_data_size": 5}}]}).encode()
+    status, _, body = server.http(
+        "POST",
+        "/v2/models/identity_bytes/infer",
+        header + b"\x01\0\0\0\xff",
+        {"Inference-Header-Content-Length": str(len(header))},
+    )
+    assert status == 400
+    assert "binary" in json.loads(body)["error"]
+
+
+@pytest.mark.parametrize(
+    "parameters, status",
+    [
+        ({"priority": 3, "timeout": 1000, "sequence_id": "a", "sequence_start": True}, 200),
+        ({"priority": "high"}, 400),
+        ({"timeout": -1}, 400),
+        ({"sequence_start": 1}, 400),
+        ({"triton_enable_empty_final_response": True}, 400),
+        ({"own": {"nested": 1}}, 400),
+    ],
+)
+def test_parameters_of_a_request(server, parameters, status):
+    body = json.loads(BODY) | {"parameters": parameters}
+    assert server.http("POST", INFER, json.dumps(body))[0] == status
+
+
+def test_settings_are_shown_and_stay(server):
+    for path in ("/v2/logging", "/v2/trace/setting"):
+        status, _, body = server.http("GET", path)
+        assert status == 200
+        settings = json.loads(body)
+        status, _, body = server.http("POST", path, json.dumps(settings))
+        assert (status, json.loads(body)) == (200, settings)
+    status, _, _ = server.http("POST", "/v2/logging", '{"log_verbose_level": 2}')
+    assert status == 501
+
+
+def test_inferences_are_in_the_statistics_of_their_version(server):
+    def count():
+        _, _, body = server.http("GET", "/v2/models/identity_int64/stats")
+        (model,) = json.loads(body)["model_stats"]
+        return model["inference_count"], model["inference_stats"]["fail"]["count"]
+
+    before = count()
+    tensor = {"name": "x", "shape": [1, 1], "datatype": "INT64", "data": [1]}
+    for datatype in ("INT64", "INT32"):
+        body = json.dumps({"inputs": [tensor | {"datatype": datatype}]})
+        server.http("POST", "/v2/models/identity_int64/infer", body)
+    assert count() == (before[0] + 1, before[1])  # what was refused failed nowhere
