@@ -152,7 +152,8 @@ absl::Status ModelRepository::FillIndex(const inference::RepositoryIndexRequest&
     return absl::UnimplementedError("there is one repository, which has no name");
   }
   const auto states = models_->states().All();
-  for (const auto& model : models_->config().model_config_list().config()) {
+  const auto config = models_->config();
+  for (const auto& model : config.model_config_list().config()) {
     const auto of_model = states.find(model.name());
     if (of_model == states.end() && !request.ready()) index->add_models()->set_name(model.name());
     if (of_model == states.end()) continue;
