@@ -125,7 +125,7 @@ absl::StatusOr<InferSignature> SignatureToInfer(const ModelInfo& model) {
       "', which is the one that this protocol asks; it has: ", model.SignatureNames()));
 }
 
-absl::Status Infer(const RequestHandler& handler, const ModelHandle& model,
+absl::Status Infer(const RequestHandler& handler, const RoutedModel& model,
                    const InferRequest& request, ReadElements read, const CallOptions& options,
                    PredictResult* result) {
   ASSIGN_OR_RETURN(const InferSignature signature, SignatureToInfer(model->info()));

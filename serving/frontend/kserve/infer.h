@@ -56,7 +56,7 @@ using ReadElements =
 // `classification` holds its largest values, see Classification(). Errors: INVALID_ARGUMENT for
 // parameters, or for names, datatypes and shapes that do not fit the model; those of `read`; those
 // of SignatureToInfer() and of RequestHandler::Predict().
-absl::Status Infer(const RequestHandler& handler, const ModelHandle& model,
+absl::Status Infer(const RequestHandler& handler, const RoutedModel& model,
                    const InferRequest& request, ReadElements read, const CallOptions& options,
                    PredictResult* result);
 

@@ -71,9 +71,9 @@ struct KServeRest::InferCall {
   HttpResponder respond;
   KServePath path;
   RequestTimes times;
-  ModelHandle model;
+  RoutedModel model;
   absl::string_view signature;  // owned by the model
-  JsonInferRequest infer;
+  std::optional<JsonInferRequest> infer;
 };
 
 bool KServeRest::Serves(const HttpRequest& request) {
@@ -126,15 +126,11 @@ void KServeRest::HandleInfer(HttpRequest request, KServePath path, HttpResponder
     if (!status.ok()) Reply(call, status, {});
     return status.ok();
   };
-  const auto run = [this](InferCall& call) {
-    HttpReply reply;
-    const absl::Status status = Run(call, &reply);
-    Reply(call, status, std::move(reply));
-  };
+  const auto run = [this](std::shared_ptr<InferCall> call) { RunAndReply(std::move(call)); };
   runs_.Answer(std::move(call), quick_to_read, decode, run);
 }
 
-absl::Status KServeRest::Decode(InferCall& call) const {
+absl::Status KServeRest::Decode(InferCall& call) {
   const auto keys = [&](absl::string_view name) -> std::optional<absl::string_view> {
     const absl::string_view value = call.request.Header(name);
     if (value.empty()) return std::nullopt;
@@ -143,13 +139,22 @@ absl::Status KServeRest::Decode(InferCall& call) const {
   ASSIGN_OR_RETURN(call.model, repository_->Find(call.path.model, call.path.version, keys));
   call.times.cell = &call.model->request_stats().Begin(RequestMethod::kPredict, Entrypoint::kRest);
   call.times.version = call.model.version();
+  RETURN_IF_ERROR(InflateBody(call.request));
+  const absl::Status status = Read(call);
+  return FallBack(status, call) ? Read(call) : status;
+}
+
+absl::Status KServeRest::Read(InferCall& call) const {
   const auto read = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const InferSignature signature, SignatureToInfer(call.model->info()));
     call.signature = signature.name;
     ASSIGN_OR_RETURN(const auto json_length, JsonLength(call.request));
-    RETURN_IF_ERROR(InflateBody(call.request));
-    return call.infer.Read(std::move(call.request.body), json_length, call.model->info());
+    // It is needed again if a candidate fails.
+    std::string body = handler_->MayFallBack(call.model) ? call.request.body
+                                                         : std::move(call.request.body);
+    return call.infer.emplace().Read(std::move(body), json_length, call.model->info());
   };
+  call.signature = {};
   const absl::Status status = read();
   if (!status.ok()) {
     handler_->NoteUnfit(call.model, call.signature, status, absl::Now() - call.times.arrived);
@@ -157,15 +162,32 @@ absl::Status KServeRest::Decode(InferCall& call) const {
   return status;
 }
 
+bool KServeRest::FallBack(const absl::Status& error, InferCall& call) {
+  return handler_->FallBack(error, {call.signature}, runs_.Options(&call.times), &call.model);
+}
+
+void KServeRest::RunAndReply(std::shared_ptr<InferCall> call) {
+  HttpReply reply;
+  absl::Status status = Run(*call, &reply);
+  if (FallBack(status, *call)) {
+    status = Read(*call);
+    if (status.ok()) {
+      const auto run = [this](std::shared_ptr<InferCall> call) { RunAndReply(std::move(call)); };
+      return runs_.Answer(std::move(call), run);
+    }
+  }
+  Reply(*call, status, std::move(reply));
+}
+
 absl::Status KServeRest::Run(InferCall& call, HttpReply* reply) {
   const auto read = [&](size_t i, DType dtype, const Shape& shape) {
-    return call.infer.Elements(i, dtype, shape);
+    return call.infer->Elements(i, dtype, shape);
   };
   PredictResult result;
-  RETURN_IF_ERROR(Infer(*handler_, call.model, call.infer.request(), read,
+  RETURN_IF_ERROR(Infer(*handler_, call.model, call.infer->request(), read,
                         runs_.Options(&call.times), &result));
   ASSIGN_OR_RETURN(JsonInferResponse response,
-                   WriteInferResponse(call.infer, call.model.id(), result));
+                   WriteInferResponse(*call.infer, call.model.id(), result));
   reply->body = std::move(response.body);
   reply->content_type = response.json_length ? kBinary : kJson;
   if (response.json_length) {
@@ -177,7 +199,7 @@ absl::Status KServeRest::Run(InferCall& call, HttpReply* reply) {
 void KServeRest::Reply(InferCall& call, const absl::Status& status, HttpReply reply) const {
   if (!status.ok()) reply = ReplyOf(status, "");
   handler_->RecordRequest(Entrypoint::kRest, "infer", call.path.model, status, call.times);
-  call.model = ModelHandle();  // before the reply is sent: a slow client keeps no version loaded
+  call.model = RoutedModel();  // before the reply is sent: a slow client keeps no version loaded
   call.respond(std::move(reply));
 }
 

@@ -1,6 +1,7 @@
 // KServeRest: KServe's protocol, version 2, over HTTP.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -44,8 +45,13 @@ class KServeRest {
   struct InferCall;
 
   void HandleInfer(HttpRequest request, KServePath path, HttpResponder respond);
-  absl::Status Decode(InferCall& call) const;
+  // These answer an inference: they find its model, read its body, and run the model. If a
+  // candidate fails, the stable version does the last two again.
+  absl::Status Decode(InferCall& call);
+  absl::Status Read(InferCall& call) const;
   absl::Status Run(InferCall& call, HttpReply* reply);
+  void RunAndReply(std::shared_ptr<InferCall> call);
+  bool FallBack(const absl::Status& error, InferCall& call);
   void Reply(InferCall& call, const absl::Status& status, HttpReply reply) const;
   // Loads or unloads a model, and replies when that is done.
   void HandleControl(HttpRequest request, KServePath path, HttpResponder respond);

@@ -37,14 +37,18 @@ struct Inference {
   absl::StatusOr<ModelSpec> model_spec() const {
     return ModelSpec{.name = wire.model_name()};  // the version is the repository's business
   }
+  absl::string_view signature_name() const {
+    const absl::StatusOr<InferSignature> signature = SignatureToInfer(model->info());
+    return signature.ok() ? signature->name : absl::string_view();
+  }
   bool is_small() const { return wire.size_bytes() <= kInlineBytes; }
 
   WireInferRequest wire;
-  ModelHandle model;
+  RoutedModel model;
 };
 
 absl::Status Answer(const RequestHandler& handler, const Inference& inference,
-                    const ModelHandle& model, const CallOptions& options, InferEnvelope envelope,
+                    const RoutedModel& model, const CallOptions& options, InferEnvelope envelope,
                     grpc::ByteBuffer* response) {
   ASSIGN_OR_RETURN(const InferRequest request, inference.wire.Request());
   const auto read = [&](size_t i, DType dtype, const Shape& shape) {
@@ -73,7 +77,7 @@ void KServeService::Dispatch(Call* call, InferEnvelope envelope) {
   const auto find = [this, call](const ModelSpec& spec, RoutingKeys keys) {
     return repository_->Find(spec.name, call->wire.model_version(), keys);
   };
-  const auto answer = [handler = handler_, envelope](Call& call, const ModelHandle& model) {
+  const auto answer = [handler = handler_, envelope](Call& call, const RoutedModel& model) {
     return Answer(*handler, call, model, call.options(), envelope, call.response);
   };
   DispatchCall(

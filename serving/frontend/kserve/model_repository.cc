@@ -91,11 +91,11 @@ absl::Status ModelRepository::Missing(const ModelSpec& spec, const absl::Status&
                                              "' failed: ", states->front().health.message()));
 }
 
-absl::StatusOr<ModelHandle> ModelRepository::Find(absl::string_view name, absl::string_view version,
+absl::StatusOr<RoutedModel> ModelRepository::Find(absl::string_view name, absl::string_view version,
                                                   RoutingKeys keys) const {
   ModelSpec spec{.name = name};
   ASSIGN_OR_RETURN(spec.version, ParseVersion(version));
-  absl::StatusOr<ModelHandle> model = handler_->FindModel(spec, keys);
+  absl::StatusOr<RoutedModel> model = handler_->FindModel(spec, keys);
   if (!model.ok()) return Missing(spec, model.status());
   return model;
 }

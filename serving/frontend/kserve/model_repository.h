@@ -36,7 +36,7 @@ class ModelRepository {
   void FillServer(inference::ServerMetadataResponse* server) const;
 
   // Finds the version that a request is answered by; see RequestHandler::FindModel().
-  absl::StatusOr<ModelHandle> Find(absl::string_view name, absl::string_view version,
+  absl::StatusOr<RoutedModel> Find(absl::string_view name, absl::string_view version,
                                    RoutingKeys keys) const;
   // Returns whether a model is served. Errors: INVALID_ARGUMENT for a version that is no number.
   absl::StatusOr<bool> IsModelReady(absl::string_view name, absl::string_view version) const;
