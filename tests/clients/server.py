@@ -83,6 +83,13 @@ def free_port():
                 continue
 
 
+def environment():
+    """That of a server whose log is read, whatever modules that use TensorFlow ask of theirs."""
+    variables = dict(os.environ)
+    variables.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    return variables
+
+
 class Server:
     """One process of `tessera serve` on free ports, from ready to stopped.
 
@@ -110,16 +117,13 @@ class Server:
             config.write_text(config_text(models), encoding="utf-8")
             command.append(f"--model_config_file={config}")
         self.command = command + list(flags)
-        # Tests wait for lines of the log, whatever modules that use TensorFlow ask of theirs.
-        environment = dict(os.environ)
-        environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
         with open(self._log, "wb") as log:
             self.process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=environment,
+                env=environment(),
             )
         try:
             self._wait_until_ready(ready_timeout)

@@ -11,7 +11,7 @@ import pytest
 
 from clients.client import Client
 from clients.conftest import DIGITS, HALF_PLUS_TWO, assert_serves
-from clients.server import Model, Server, StartError, binary, config_text, free_port
+from clients.server import Model, Server, StartError, binary, config_text, environment, free_port
 from clients.test_bad_models import ops_without_a_kernel
 
 VERSION = HALF_PLUS_TWO / "00000123"
@@ -201,6 +201,7 @@ def run(*flags, seconds=60):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        env=environment(),
         timeout=seconds,
         check=False,
     )
@@ -254,12 +255,17 @@ class Waiting:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            env=environment(),
         )
+        # What never comes ends the wait.
+        self._limit = threading.Timer(60, self._process.kill)
+        self._limit.start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self._limit.cancel()
         self._process.kill()
         self._process.communicate()
 

@@ -11,14 +11,19 @@
 namespace tessera::serving {
 namespace {
 
-// Window bits of inflateInit2(), which choose the format.
-constexpr int kGzipFormat = 16 + MAX_WBITS;
-constexpr int kZlibFormat = MAX_WBITS;
+// A format of compressed data, by the name of its content coding.
+struct Format {
+  absl::string_view name;
+  int window_bits;  // of inflateInit2(), which choose the format
+};
+constexpr Format kGzipFormat = {"gzip", 16 + MAX_WBITS};
+constexpr Format kZlibFormat = {"deflate", MAX_WBITS};
 constexpr size_t kFirstBytes = 64 << 10;
 
-absl::Status Inflate(absl::string_view compressed, int format, size_t max_bytes, std::string* out) {
+absl::Status Inflate(absl::string_view compressed, const Format& format, size_t max_bytes,
+                     std::string* out) {
   z_stream stream = {};
-  if (inflateInit2(&stream, format) != Z_OK) {
+  if (inflateInit2(&stream, format.window_bits) != Z_OK) {
     return absl::ResourceExhaustedError("no memory to inflate a body");
   }
   absl::Cleanup end = [&] { inflateEnd(&stream); };
@@ -41,7 +46,7 @@ absl::Status Inflate(absl::string_view compressed, int format, size_t max_bytes,
     }
     if (code != Z_OK && code != Z_BUF_ERROR) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the body is no gzip or deflate data: ",
+          absl::StrCat("the body is no ", format.name, " data: ",
                        stream.msg != nullptr ? stream.msg : "unknown error"));
     }
     if (stream.avail_out > 0) {
@@ -58,7 +63,7 @@ absl::Status Inflate(absl::string_view compressed, int format, size_t max_bytes,
   return absl::OkStatus();
 }
 
-absl::Status InflateOrClear(absl::string_view compressed, int format, size_t max_bytes,
+absl::Status InflateOrClear(absl::string_view compressed, const Format& format, size_t max_bytes,
                             std::string* out) {
   const absl::Status status = Inflate(compressed, format, max_bytes, out);
   if (!status.ok()) out->clear();
