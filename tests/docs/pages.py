@@ -13,6 +13,8 @@ import re
 import signal
 import subprocess
 
+from clients.server import environment
+
 FENCE = re.compile(r"^```(.*)$")
 # Ports of the pages; a test puts free ones in their places.
 PORT = re.compile(r"\b(8500|8501|8502)\b")
@@ -95,7 +97,7 @@ def run(name, page, folder, ports, seconds=300):
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            env=os.environ | {"CURL_HOME": str(folder)},
+            env=environment() | {"CURL_HOME": str(folder)},
             start_new_session=True,
         )
         try:
