@@ -1,6 +1,7 @@
 // How requests of both protocols reach a TrafficRouter, and what it is told of their answers.
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -36,11 +37,12 @@ class TestRouter : public TrafficRouter {
  public:
   std::optional<int64_t> Choose(absl::string_view model, RoutingKeys keys) const override {
     if (model != "m") return std::nullopt;
-    return keys("User") == "eager" ? eager_version : 1;
+    return keys("User") == "eager" ? eager_version.load() : 1;
   }
   std::optional<int64_t> FallbackFor(const ServableId& failed) const override {
     EXPECT_EQ(failed.name, "m");
-    return failed.version == 1 ? std::nullopt : fallback;
+    const int64_t version = fallback;
+    return failed.version == 1 || version == 0 ? std::nullopt : std::optional<int64_t>(version);
   }
   std::optional<int64_t> VersionOfLabel(absl::string_view, absl::string_view label) const override {
     if (label == kStableLabel) return 1;
@@ -67,9 +69,10 @@ class TestRouter : public TrafficRouter {
     told.push_back(line);
   }
 
-  int64_t eager_version = 2;
-  std::optional<int64_t> fallback;
-  Interest interest = Interest::kNone;
+  // Set by tests while the server's threads may read them.
+  std::atomic<int64_t> eager_version = 2;
+  std::atomic<int64_t> fallback = 0;  // 0: there is none
+  std::atomic<Interest> interest = Interest::kNone;
   absl::Mutex mu;
   std::vector<std::string> told;
 };
@@ -266,7 +269,7 @@ TEST_F(TrafficRoutingTest, OnlyWhatTheRouterChoseIsAskedAgain) {
   EXPECT_EQ(Predict("version_label: 'canary'"), 0);
   EXPECT_EQ(Predict("signature_name: 'with_default'", "eager"), 0) << "its runs leave a trace";
   EXPECT_EQ(Post("/v1/models/m/versions/2:predict", R"({"instances": [4]})").status, 500);
-  router_.fallback = std::nullopt;
+  router_.fallback = 0;
   EXPECT_EQ(Predict("", "eager"), 0);
   EXPECT_EQ(Retried(), 0);
 }
