@@ -18,6 +18,8 @@ extern "C" const char* __tsan_default_suppressions() {
       // Counts who shares a status; the last one frees it, on whatever thread. The texts in it are
       // strings, whose code the library finds in the program: the library is not the direct caller.
       "race:libabsl_status.so\n"
+      // Copies what a status carries into a string that gRPC gives to another thread; likewise.
+      "race:libabsl_cord.so\n"
       // Reads back the times that gRPC writes into statuses.
       "called_from_lib:libabsl_time.so\n"
       // The mutex of the time zones is made in a function's static variable, whose guard is unseen.
