@@ -1,12 +1,17 @@
 #include "serving/frontend/json/json_document.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "rapidjson/error/en.h"
 #include "runtime/base/status.h"
@@ -96,6 +101,67 @@ std::string TameExponents(absl::string_view text) {
   return result;
 }
 
+// Passes what RapidJSON reads to a document, and numbers, which it is to leave as text, as the
+// integers or the nearest doubles that they are. RapidJSON's own exact conversion counts the
+// leading zeros of zero, which has no defined result.
+class ExactReader {
+ public:
+  explicit ExactReader(JsonDocument* document) : document_(*document) {}
+
+  bool RawNumber(const char* chars, rapidjson::SizeType size, bool /*copy*/) {
+    const absl::string_view text(chars, size);
+    int64_t integer;
+    uint64_t large;
+    if (absl::SimpleAtoi(text, &integer)) return document_.Int64(integer);
+    if (absl::SimpleAtoi(text, &large)) return document_.Uint64(large);
+    double value = 0;
+    const auto end = absl::from_chars(text.data(), text.data() + text.size(), value);
+    // A number that is too small is zero, or the smallest one.
+    if (end.ec == std::errc::result_out_of_range && std::abs(value) > 1) return false;
+    return document_.Double(value);
+  }
+
+  bool Null() { return document_.Null(); }
+  bool Bool(bool value) { return document_.Bool(value); }
+  bool String(const char* chars, rapidjson::SizeType size, bool copy) {
+    return document_.String(chars, size, copy);
+  }
+  bool Key(const char* chars, rapidjson::SizeType size, bool copy) {
+    return document_.Key(chars, size, copy);
+  }
+  bool StartObject() { return document_.StartObject(); }
+  bool EndObject(rapidjson::SizeType members) { return document_.EndObject(members); }
+  bool StartArray() { return document_.StartArray(); }
+  bool EndArray(rapidjson::SizeType values) { return document_.EndArray(values); }
+
+  // Numbers come as text alone.
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(int64_t) { return false; }
+  bool Uint64(uint64_t) { return false; }
+  bool Double(double) { return false; }
+
+ private:
+  JsonDocument& document_;
+};
+
+template <unsigned kFlags>
+rapidjson::ParseResult ParseExactly(TextStream& stream, JsonDocument* document) {
+  rapidjson::ParseResult result;
+  const auto read = [&](JsonDocument& values) {
+    ExactReader exact(&values);
+    rapidjson::Reader reader;
+    result = reader.Parse<kFlags | rapidjson::kParseNumbersAsStringsFlag>(stream, exact);
+    return !result.IsError();
+  };
+  document->Populate(read);
+  // The reader above refuses only this.
+  if (result.Code() == rapidjson::kParseErrorTermination) {
+    result.Set(rapidjson::kParseErrorNumberTooBig, result.Offset());
+  }
+  return result;
+}
+
 // Writes a scalar, or the beginning of a list or object.
 void QuoteStart(const JsonValue& value, JsonWriter& json) {
   switch (value.GetType()) {
@@ -132,15 +198,17 @@ absl::Status ParseJsonObject(absl::string_view text, JsonDocument* document, Jso
   constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag |
                               rapidjson::kParseStopWhenDoneFlag;
   TextStream stream(text);
+  rapidjson::ParseResult parsed;
   if (dialect == JsonDialect::kExact) {
-    document->ParseStream<kFlags | rapidjson::kParseFullPrecisionFlag>(stream);
+    parsed = ParseExactly<kFlags>(stream, document);
   } else {
     document->ParseStream<kFlags>(stream);
+    parsed.Set(document->GetParseError(), document->GetErrorOffset());
   }
-  if (document->HasParseError()) {
+  if (parsed.IsError()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("JSON Parse error: ", rapidjson::GetParseError_En(document->GetParseError()),
-                     " at offset: ", document->GetErrorOffset()));
+        absl::StrCat("JSON Parse error: ", rapidjson::GetParseError_En(parsed.Code()),
+                     " at offset: ", parsed.Offset()));
   }
   if (!document->IsObject()) {
     return absl::InvalidArgumentError(
