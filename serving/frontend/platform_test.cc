@@ -17,6 +17,7 @@
 #include "serving/frontend/rest/rest_server.h"
 #include "serving/servables/servable.h"
 #include "serving/servables/served_models.h"
+#include "serving/servables/testing/servable_loader.h"
 #include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
 
 namespace tessera::serving {
@@ -51,23 +52,6 @@ class EchoServable : public Servable {
   }
 };
 
-class EchoLoader : public Loader {
- public:
-  explicit EchoLoader(ServableId id) : id_(std::move(id)) {}
-  absl::Status Load() override {
-    servable_ = std::make_unique<const EchoServable>(id_);
-    return absl::OkStatus();
-  }
-  void Unload() override { servable_.reset(); }
-  AnyServable servable() override {
-    return AnyServable(static_cast<const Servable*>(servable_.get()));
-  }
-
- private:
-  const ServableId id_;
-  std::unique_ptr<const EchoServable> servable_;
-};
-
 // A server of both protocols with version 7 of the model `m`.
 class PlatformTest : public ::testing::Test {
  protected:
@@ -79,7 +63,8 @@ class PlatformTest : public ::testing::Test {
     options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
     options.platforms["echo"] = [](const ServableId& id,
                                    const std::string&) -> absl::StatusOr<std::unique_ptr<Loader>> {
-      return std::make_unique<EchoLoader>(id);
+      return std::make_unique<ServableLoader>(
+          [id] { return std::make_unique<const EchoServable>(id); });
     };
     models_ = std::make_unique<ServedModels>(options);
     tfs::ModelServerConfig config;

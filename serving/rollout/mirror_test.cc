@@ -12,6 +12,7 @@
 #include "runtime/host/background.h"
 #include "runtime/host/host.h"
 #include "serving/core/manager.h"
+#include "serving/servables/testing/servable_loader.h"
 
 namespace tessera::serving {
 namespace {
@@ -77,25 +78,6 @@ class TestServable : public Servable {
   const Behaviour* const behaviour_;
 };
 
-class TestLoader : public Loader {
- public:
-  TestLoader(ServableId id, const Behaviour* behaviour)
-      : id_(std::move(id)), behaviour_(behaviour) {}
-  absl::Status Load() override {
-    servable_ = std::make_unique<const TestServable>(id_, behaviour_);
-    return absl::OkStatus();
-  }
-  void Unload() override { servable_.reset(); }
-  AnyServable servable() override {
-    return AnyServable(static_cast<const Servable*>(servable_.get()));
-  }
-
- private:
-  const ServableId id_;
-  const Behaviour* const behaviour_;
-  std::unique_ptr<const TestServable> servable_;
-};
-
 // A manager that has loaded the candidate, and a mirror that asks it.
 class MirrorTest : public ::testing::Test {
  protected:
@@ -113,7 +95,9 @@ class MirrorTest : public ::testing::Test {
     AspiredVersions<std::unique_ptr<Loader>> aspired;
     for (const int64_t version : versions) {
       const ServableId id{"m", version};
-      aspired.push_back({id, std::make_unique<TestLoader>(id, &behaviour_)});
+      aspired.push_back({id, std::make_unique<ServableLoader>([this, id] {
+                           return std::make_unique<const TestServable>(id, &behaviour_);
+                         })});
     }
     manager_.SetAspiredVersions("m", std::move(aspired));
   }

@@ -11,6 +11,7 @@
 #include "runtime/base/file_system.h"
 #include "serving/rollout/rollout_state_file.h"
 #include "serving/servables/served_models.h"
+#include "serving/servables/testing/servable_loader.h"
 
 namespace tessera::serving {
 namespace {
@@ -27,27 +28,6 @@ class TestServable : public Servable {
   absl::Status Predict(const PredictRequest&, const CallOptions&, PredictResult*) const override {
     return absl::OkStatus();
   }
-};
-
-// Fails for a folder that holds a file "broken".
-class TestLoader : public Loader {
- public:
-  TestLoader(ServableId id, std::string directory)
-      : id_(std::move(id)), directory_(std::move(directory)) {}
-  absl::Status Load() override {
-    if (FileExists(JoinPath(directory_, "broken"))) return absl::DataLossError("torn");
-    servable_ = std::make_unique<const TestServable>(id_);
-    return absl::OkStatus();
-  }
-  void Unload() override { servable_.reset(); }
-  AnyServable servable() override {
-    return AnyServable(static_cast<const Servable*>(servable_.get()));
-  }
-
- private:
-  const ServableId id_;
-  const std::string directory_;
-  std::unique_ptr<const TestServable> servable_;
 };
 
 std::optional<absl::string_view> NoKeys(absl::string_view) { return std::nullopt; }
@@ -84,10 +64,15 @@ class RolloutsTest : public ::testing::Test {
     ServedModels::Options options;
     options.manager.max_load_retries = 0;
     options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
+    // Fails for a folder that holds a file "broken".
     options.platforms["test"] =
         [](const ServableId& id,
            const std::string& directory) -> absl::StatusOr<std::unique_ptr<Loader>> {
-      return std::make_unique<TestLoader>(id, directory);
+      return std::make_unique<ServableLoader>(
+          [id, directory]() -> absl::StatusOr<std::unique_ptr<const Servable>> {
+            if (FileExists(JoinPath(directory, "broken"))) return absl::DataLossError("torn");
+            return std::make_unique<const TestServable>(id);
+          });
     };
     options.gate = rollouts_.get();
     options.router = rollouts_->router();

@@ -3,13 +3,12 @@
 import contextlib
 import json
 import shutil
-import struct
 import subprocess
-import zlib
 
 import numpy as np
 import pytest
 
+from clients.picture import png
 from clients.server import Model, Server, binary, free_port
 from clients.test_command_line import VERSION, done, tessera
 
@@ -20,23 +19,6 @@ def _at(request, serving):
     if request.param == "grpc":
         return [f"--server={serving.grpc_address}"]
     return ["--rest", f"--server=127.0.0.1:{serving.rest_port}"]
-
-
-def png(pixels):
-    """A PNG file of gray pixels, rows of numbers from 0 to 255."""
-    height, width = len(pixels), len(pixels[0])
-
-    def chunk(kind, data):
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    rows = b"".join(b"\0" + bytes(row) for row in pixels)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND", b"")
-    )
 
 
 def test_predicts_from_json(at):

@@ -15,6 +15,7 @@
 #include "serving/frontend/http/testing/http_client.h"
 #include "serving/servables/servable.h"
 #include "serving/servables/served_models.h"
+#include "serving/servables/testing/servable_loader.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
 
 namespace tessera::serving {
@@ -50,23 +51,6 @@ class StuckServable : public Servable {
   }
 };
 
-class StuckLoader : public Loader {
- public:
-  explicit StuckLoader(ServableId id) : id_(std::move(id)) {}
-  absl::Status Load() override {
-    servable_ = std::make_unique<const StuckServable>(id_);
-    return absl::OkStatus();
-  }
-  void Unload() override { servable_.reset(); }
-  AnyServable servable() override {
-    return AnyServable(static_cast<const Servable*>(servable_.get()));
-  }
-
- private:
-  const ServableId id_;
-  std::unique_ptr<const StuckServable> servable_;
-};
-
 // The dashboard on an admin address, with version 7 of a model whose requests take for ever.
 class DashboardTest : public ::testing::Test {
  protected:
@@ -85,7 +69,8 @@ class DashboardTest : public ::testing::Test {
     options.source = {.poll_interval = absl::Milliseconds(5), .settle_time = absl::ZeroDuration()};
     options.platforms["stuck"] = [](const ServableId& id,
                                     const std::string&) -> absl::StatusOr<std::unique_ptr<Loader>> {
-      return std::make_unique<StuckLoader>(id);
+      return std::make_unique<ServableLoader>(
+          [id] { return std::make_unique<const StuckServable>(id); });
     };
     models_ = std::make_unique<ServedModels>(options);
     handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);

@@ -2,9 +2,11 @@
 //
 //   InferRequest request;          // what the message says, without the elements of its inputs
 //   request.inputs.push_back({.name = "x", .datatype = "FP32", .shape = {2, 3}});
-//   auto read = [&](size_t i, DType dtype, const Shape& shape) { return Elements(i, dtype, shape);
-//   }; PredictResult result; RETURN_IF_ERROR(Infer(handler, model, request, read, options,
-//   &result));
+//   auto read = [&](size_t i, DType dtype, const Shape& shape) {
+//     return Elements(i, dtype, shape);
+//   };
+//   PredictResult result;
+//   absl::Status status = Infer(handler, model, request, read, options, &result);
 #pragma once
 
 #include <cstdint>
