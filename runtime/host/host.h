@@ -9,6 +9,7 @@
 #include "runtime/host/core_set.h"
 #include "runtime/host/pace.h"
 #include "runtime/host/run_slots.h"
+#include "runtime/host/share.h"
 
 namespace tessera {
 
@@ -54,6 +55,8 @@ class Host {
 
   // One slot for each core.
   RunSlots& run_slots() { return run_slots_; }
+  // Whose runs compete for slots and threads: one share for each model, by its name.
+  Shares& shares() { return shares_; }
   // To be told of each request.
   Pacer& pacer() { return pacer_; }
 
@@ -61,6 +64,7 @@ class Host {
   class PacedPool;
 
   Pacer pacer_;
+  Shares shares_;
   RunSlots run_slots_;
   CoreSet background_cores_;
   // Null: see the accessors.

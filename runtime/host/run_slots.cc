@@ -1,16 +1,21 @@
 #include "runtime/host/run_slots.h"
 
+#include <chrono>
 #include <tuple>
 
 namespace tessera {
+namespace {
 
-RunSlots::RunSlots(int count) {
-  absl::MutexLock lock(&mu_);
-  for (Range& range : ranges_) range.free = count;
+int64_t Now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+}  // namespace
+
+RunSlots::RunSlots(int count) : count_(count) {}
+
 RunSlots::Turn::~Turn() {
-  if (share_.has_value()) slots_.Give(range_);
+  if (threads_.has_value()) slots_.Give(range_, share_);
 }
 
 absl::Status RunSlots::Turn::Await(int64_t nanoseconds, absl::Time deadline,
@@ -20,30 +25,33 @@ absl::Status RunSlots::Turn::Await(int64_t nanoseconds, absl::Time deadline,
     length /= 8;
     ++range_;
   }
-  if (absl::Status status = slots_.Take(range_, deadline, cancellation); !status.ok())
+  if (absl::Status status = slots_.Take(range_, share_, deadline, cancellation); !status.ok())
     return status;
-  share_.emplace(&slots_.num_running_);
+  threads_.emplace(&slots_.num_running_);
   return absl::OkStatus();
 }
 
 int RunSlots::num_waiting() const {
   absl::MutexLock lock(&mu_);
   size_t waiting = 0;
-  for (const Range& range : ranges_) waiting += range.waiting.size();
+  for (const Range& range : ranges_) waiting += range.queue.size();
   return static_cast<int>(waiting);
 }
 
-absl::Status RunSlots::Take(int range, absl::Time deadline, CancellationManager* cancellation) {
+absl::Status RunSlots::Take(int range, const Share* share, absl::Time deadline,
+                            CancellationManager* cancellation) {
   Waiter waiter;
   {
     absl::MutexLock lock(&mu_);
     Range& own = ranges_[range];
-    if (own.free > 0) {
-      --own.free;
+    const int limit = own.queue.IsIdle(share) ? 2 * count_ : count_;
+    if (own.taken < limit) {
+      ++own.taken;
+      own.queue.Take(share, Now());
       num_running_.fetch_add(1, std::memory_order_relaxed);
       return absl::OkStatus();
     }
-    own.waiting.push_back(&waiter);
+    waiter.position = own.queue.Push(share, &waiter, Now());
   }
   const auto cancel = [&] {
     absl::MutexLock lock(&mu_);
@@ -53,36 +61,38 @@ absl::Status RunSlots::Take(int range, absl::Time deadline, CancellationManager*
   CancellationManager::Token token = 0;
   const bool registered = cancellation != nullptr && cancellation->Register(cancel, &token);
   if (cancellation != nullptr && !registered) cancel();
-  absl::Status status = WaitForSlot(range, deadline, waiter);
+  const absl::Status status = WaitForSlot(range, share, deadline, waiter);
   if (registered) cancellation->Deregister(token);
   return status;
 }
 
-absl::Status RunSlots::WaitForSlot(int range, absl::Time deadline, Waiter& waiter) {
+absl::Status RunSlots::WaitForSlot(int range, const Share* share, absl::Time deadline,
+                                   Waiter& waiter) {
   absl::MutexLock lock(&mu_);
   bool timed_out = false;
   while (!waiter.has_slot && !waiter.is_cancelled && !timed_out) {
     timed_out = waiter.changed.WaitWithDeadline(&mu_, deadline);
   }
   if (waiter.has_slot) return absl::OkStatus();
-  ranges_[range].waiting.remove(&waiter);
+  ranges_[range].queue.Remove(share, waiter.position);
   if (waiter.is_cancelled) {
     return absl::CancelledError("the step was cancelled while it waited for its turn");
   }
   return absl::DeadlineExceededError("the step waited for its turn longer than its timeout");
 }
 
-void RunSlots::Give(int range) {
+void RunSlots::Give(int range, const Share* share) {
   absl::MutexLock lock(&mu_);
   Range& own = ranges_[range];
-  if (own.waiting.empty()) {
-    ++own.free;
+  const int64_t now = Now();
+  own.queue.Give(share, now);
+  if (own.queue.empty() || (own.taken > count_ && !own.queue.NextHoldsNone(now))) {
+    --own.taken;
     num_running_.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
   // The slot goes over: whoever comes now stands behind those that wait.
-  Waiter* const next = own.waiting.front();
-  own.waiting.pop_front();
+  Waiter* const next = own.queue.Pop(now).second;
   next->has_slot = true;
   next->changed.Signal();
 }

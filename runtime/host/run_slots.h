@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -12,12 +11,15 @@
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "runtime/base/thread_share.h"
+#include "runtime/host/fair_queue.h"
+#include "runtime/host/share.h"
 
 namespace tessera {
 
-// Slots for long runs, in the order in which the runs ask.
+// Slots for long runs. Between the runs of one share, who asks first is first; between shares, time
+// with a slot is divided by weight (FairQueue).
 //
-//   RunSlots::Turn turn(slots);
+//   RunSlots::Turn turn(slots, share);
 //   RETURN_IF_ERROR(turn.Await(nanoseconds, deadline, &cancellation));
 //   executor->Run(step, run);   // parallel loops use a share of the pool's threads
 //
@@ -26,6 +28,9 @@ namespace tessera {
 // slot divide the threads of the pool. Runs of different lengths have different slots, one set for
 // each eightfold range of lengths: a run of 2 ms does not wait for a run of 1 s. A run that has a
 // slot must not wait for another run.
+//
+// A share's only run does not wait for those of other shares: if they have all slots, it gets one
+// beyond the count, up to twice the count, and the system divides the cores between the runs.
 //
 // Thread-safe.
 class RunSlots {
@@ -42,7 +47,8 @@ class RunSlots {
   // Await(), and turns of one thread must be nested.
   class Turn {
    public:
-    explicit Turn(RunSlots& slots) : slots_(slots) {}
+    // `share` may be null, and must outlive the turn.
+    explicit Turn(RunSlots& slots, const Share* share = nullptr) : slots_(slots), share_(share) {}
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -53,8 +59,9 @@ class RunSlots {
 
    private:
     RunSlots& slots_;
+    const Share* const share_;
     int range_ = 0;
-    std::optional<ThreadShareScope> share_;  // has a value while the turn has a slot
+    std::optional<ThreadShareScope> threads_;  // has a value while the turn has a slot
   };
 
   // Returns the number of runs that are waiting now.
@@ -63,17 +70,20 @@ class RunSlots {
  private:
   struct Waiter {
     absl::CondVar changed;
+    FairQueue<Waiter*>::Position position;  // while it has no slot
     bool has_slot = false, is_cancelled = false;
   };
   struct Range {
-    int free = 0;
-    std::list<Waiter*> waiting;
+    int taken = 0;
+    FairQueue<Waiter*> queue;
   };
 
-  absl::Status Take(int range, absl::Time deadline, CancellationManager* cancellation);
-  absl::Status WaitForSlot(int range, absl::Time deadline, Waiter& waiter);
-  void Give(int range);
+  absl::Status Take(int range, const Share* share, absl::Time deadline,
+                    CancellationManager* cancellation);
+  absl::Status WaitForSlot(int range, const Share* share, absl::Time deadline, Waiter& waiter);
+  void Give(int range, const Share* share);
 
+  const int count_;
   mutable absl::Mutex mu_;
   std::array<Range, 4> ranges_ ABSL_GUARDED_BY(mu_);
   std::atomic<int> num_running_{0};

@@ -76,6 +76,42 @@ TEST(RunSlotsTest, WhoGivesUpLeavesTheQueue) {
   EXPECT_TRUE(next.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
 }
 
+TEST(RunSlotsTest, TheOnlyRunOfAShareDoesNotWaitForOthers) {
+  RunSlots slots(2);
+  Share flood, polite, third, fourth;
+  const auto try_slot = [&](const Share* share) {
+    auto turn = std::make_unique<RunSlots::Turn>(slots, share);
+    const bool has_slot = turn->Await(kLength, absl::InfinitePast(), nullptr).ok();
+    return has_slot ? std::move(turn) : nullptr;
+  };
+  auto first = try_slot(&flood), second = try_slot(&flood);
+  EXPECT_EQ(try_slot(&flood), nullptr);
+  auto only = try_slot(&polite);
+  EXPECT_NE(only, nullptr);
+  EXPECT_EQ(try_slot(&polite), nullptr) << "it has one";
+  auto another = try_slot(&third);
+  EXPECT_NE(another, nullptr);
+  EXPECT_EQ(try_slot(&fourth), nullptr) << "there are twice as many runs as slots";
+  first.reset();
+  EXPECT_EQ(try_slot(&flood), nullptr) << "the others take two of the slots";
+}
+
+TEST(RunSlotsTest, AShareWithoutASlotGetsOneFromWhoeverEnds) {
+  RunSlots slots(1);
+  Share starved, one, two;
+  RunSlots::Turn turn_of_one(slots, &one);
+  ASSERT_TRUE(turn_of_one.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
+  auto turn_of_two = std::make_unique<RunSlots::Turn>(slots, &two);
+  ASSERT_TRUE(turn_of_two->Await(kLength, absl::InfiniteFuture(), nullptr).ok());
+  std::thread thread([&] {
+    RunSlots::Turn turn(slots, &starved);
+    EXPECT_TRUE(turn.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
+  });
+  WaitUntil([&] { return slots.num_waiting() == 1; });
+  turn_of_two.reset();  // though there is one run more than there are slots
+  thread.join();
+}
+
 TEST(RunSlotsTest, RunsDivideThePool) {
   RunSlots slots(4);
   EXPECT_EQ(ThreadShare(4), 4);

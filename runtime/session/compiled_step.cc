@@ -109,7 +109,7 @@ absl::Status CompiledStep::RunInTurn(StepContext& context, const RunArgs& run) c
   if (executor_->may_wait() || !streams_.empty() || BackgroundPool() != nullptr) {
     return executor_->Run(context, run);
   }
-  RunSlots::Turn turn(state_->host->run_slots());
+  RunSlots::Turn turn(state_->host->run_slots(), state_->options.share);
   const int64_t usual = usual_nanoseconds_.load(std::memory_order_relaxed);
   if (usual >= RunSlots::kLongNanoseconds) {
     RETURN_IF_ERROR(turn.Await(usual, context.deadline, context.cancellation));

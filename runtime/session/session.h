@@ -27,6 +27,7 @@ class RunMetadata;
 namespace tessera {
 
 class Host;
+class Share;
 
 struct SessionOptions {
   // The thread pools, which several sessions may share. If null, the session makes a host of its
@@ -34,6 +35,9 @@ struct SessionOptions {
   std::shared_ptr<Host> host;
   int intra_op_threads = 0;
   int inter_op_threads = 0;
+  // Whose the session's runs are where they compete with others for the host's slots (RunSlots). It
+  // must outlive the session's runs. Null: nobody's.
+  const Share* share = nullptr;
   // The timeout of runs that do not set one.
   absl::Duration default_timeout = absl::InfiniteDuration();
   bool allow_soft_placement = true;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -10,6 +11,13 @@
 #include "runtime/base/logging.h"
 
 namespace tessera::serving {
+namespace {
+
+int64_t Now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
 
 ElasticPool::ElasticPool(const Options& options)
     : options_(options), max_threads_(options.max_threads) {}
@@ -26,25 +34,34 @@ ElasticPool::~ElasticPool() {
   for (std::thread& thread : ended) thread.join();
 }
 
-void ElasticPool::Schedule(std::function<void()> closure) {
+void ElasticPool::Schedule(const Share* share, std::function<void()> closure) {
   Threads ended;
   {
     absl::MutexLock lock(&mu_);
-    queue_.push_back(std::move(closure));
     ended.swap(ended_);
-    if (static_cast<size_t>(idle_) >= queue_.size() ||
-        threads_.size() >= static_cast<size_t>(max_threads_)) {
-      work_or_stop_.Signal();
+    const size_t limit = static_cast<size_t>(std::max(1, max_threads_));
+    const bool all_are_busy =
+        static_cast<size_t>(idle_) <= queue_.size() && threads_.size() >= limit;
+    if (all_are_busy && threads_.size() < 2 * limit && queue_.IsIdle(share)) {
+      queue_.Take(share, Now());
+      AddThread(share, std::move(closure));
     } else {
-      AddThread();
+      queue_.Push(share, std::move(closure), Now());
+      if (static_cast<size_t>(idle_) >= queue_.size() || threads_.size() >= limit) {
+        work_or_stop_.Signal();
+      } else {
+        AddThread();
+      }
     }
   }
   for (std::thread& thread : ended) thread.join();
 }
 
-void ElasticPool::AddThread() {
+void ElasticPool::AddThread(const Share* share, Closure first) {
   auto self = threads_.emplace(threads_.end());
-  *self = std::thread([this, self] { RunThread(self); });
+  *self = std::thread([this, self, share, first = std::move(first)]() mutable {
+    RunThread(self, share, std::move(first));
+  });
 }
 
 void ElasticPool::set_max_threads(int max_threads) {
@@ -67,20 +84,28 @@ int ElasticPool::num_queued() const {
   return static_cast<int>(queue_.size());
 }
 
-void ElasticPool::Run(std::function<void()> closure) const {
+void ElasticPool::Run(Closure closure) const {
   std::optional<PacedScope> pace;
   if (options_.pacer != nullptr) pace.emplace(options_.pacer);
   closure();
   closure = nullptr;  // what it holds may take long to die
 }
 
-void ElasticPool::RunThread(Threads::iterator self) {
+bool ElasticPool::HasTooManyThreads(int64_t now) {
+  return threads_.size() > static_cast<size_t>(std::max(1, max_threads_)) &&
+         !queue_.NextHoldsNone(now);
+}
+
+void ElasticPool::RunThread(Threads::iterator self, const Share* share, Closure first) {
   pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
   SetThreadPriority(options_.priority);
   if (const absl::Status kept = options_.cores.BindThisThread(); !kept.ok()) {
     LOG(WARNING) << options_.name << ": " << kept.message();
   }
+  const bool had_first = first != nullptr;
+  if (had_first) Run(std::move(first));
   absl::MutexLock lock(&mu_);
+  if (had_first) queue_.Give(share, Now());
   while (true) {
     bool timed_out = false;
     while (queue_.empty() && !stopping_ && !timed_out) {
@@ -89,15 +114,16 @@ void ElasticPool::RunThread(Threads::iterator self) {
       --idle_;
     }
     if (queue_.empty()) break;
-    if (threads_.size() > static_cast<size_t>(std::max(1, max_threads_))) {
+    const int64_t now = Now();
+    if (HasTooManyThreads(now)) {
       work_or_stop_.Signal();  // the closure that this thread was woken for
       break;
     }
-    std::function<void()> closure = std::move(queue_.front());
-    queue_.pop_front();
+    auto [whose, closure] = queue_.Pop(now);
     mu_.Unlock();
     Run(std::move(closure));
     mu_.Lock();
+    queue_.Give(whose, Now());
   }
   ended_.splice(ended_.end(), threads_, self);
   thread_ended_.Signal();

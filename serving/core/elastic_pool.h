@@ -2,24 +2,31 @@
 // none.
 #pragma once
 
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "runtime/host/background.h"
 #include "runtime/host/core_set.h"
+#include "runtime/host/fair_queue.h"
 #include "runtime/host/pace.h"
+#include "runtime/host/share.h"
 
 namespace tessera::serving {
 
 // Runs closures that may block, such as loads of models and requests. An idle pool has no threads,
 // and a closure waits only if `max_threads` are busy already. Computation that is split over cores
 // belongs to the runtime's ThreadPool instead.
+//
+// Closures belong to shares, which divide the threads while they compete for them (FairQueue). The
+// only closure of a share does not wait for those of other shares: if they have all threads, it
+// gets one of its own, up to twice `max_threads` in all.
 //
 // Thread-safe. The destructor waits for all closures.
 class ElasticPool {
@@ -41,7 +48,9 @@ class ElasticPool {
   ElasticPool(const ElasticPool&) = delete;
   ElasticPool& operator=(const ElasticPool&) = delete;
 
-  void Schedule(std::function<void()> closure);
+  // Runs a closure of a share, which may be null, and must outlive the pool.
+  void Schedule(const Share* share, std::function<void()> closure);
+  void Schedule(std::function<void()> closure) { Schedule(nullptr, std::move(closure)); }
   // Changes the limit, for closures that turn out to hold threads for ever. Threads above a lowered
   // limit end when their closures are done.
   void set_max_threads(int max_threads);
@@ -51,15 +60,20 @@ class ElasticPool {
 
  private:
   using Threads = std::list<std::thread>;
-  void Run(std::function<void()> closure) const ABSL_LOCKS_EXCLUDED(mu_);
-  void AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RunThread(Threads::iterator self);
+  using Closure = std::function<void()>;
+
+  void Run(Closure closure) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Starts a thread that first runs `first`, unless that is null.
+  void AddThread(const Share* share = nullptr, Closure first = nullptr)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RunThread(Threads::iterator self, const Share* share, Closure first);
+  bool HasTooManyThreads(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   mutable absl::Mutex mu_;
   absl::CondVar work_or_stop_;
   absl::CondVar thread_ended_;
-  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mu_);
+  FairQueue<Closure> queue_ ABSL_GUARDED_BY(mu_);
   Threads threads_ ABSL_GUARDED_BY(mu_);
   Threads ended_ ABSL_GUARDED_BY(mu_);  // the next caller joins them
   int idle_ ABSL_GUARDED_BY(mu_) = 0;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <vector>
 
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
@@ -11,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "runtime/host/core_set.h"
 #include "runtime/host/pace.h"
+#include "runtime/host/share.h"
 
 namespace tessera::serving {
 namespace {
@@ -60,6 +62,45 @@ TEST(ElasticPoolTest, NeverExceedsItsLimit) {
   }
   EXPECT_LE(most, 2);
   EXPECT_EQ(running, 0) << "the destructor waits";
+}
+
+TEST(ElasticPoolTest, TheOnlyClosureOfAShareDoesNotWaitForOthers) {
+  Share flood, polite;
+  ElasticPool pool({.max_threads = 2});
+  absl::Notification release;
+  absl::BlockingCounter blocked(2);
+  for (int i = 0; i < 10; ++i) {
+    pool.Schedule(&flood, [&, i] {
+      if (i < 2) blocked.DecrementCount();
+      release.WaitForNotification();
+    });
+  }
+  blocked.Wait();
+  for (int i = 0; i < 3; ++i) {
+    absl::Notification answered;
+    pool.Schedule(&polite, [&] { answered.Notify(); });
+    answered.WaitForNotification();
+    while (pool.num_threads() > 2) absl::SleepFor(absl::Milliseconds(1));  // its thread ends
+  }
+  EXPECT_EQ(pool.num_queued(), 8);
+  release.Notify();
+}
+
+TEST(ElasticPoolTest, SharesHaveTwiceTheThreadsAtMost) {
+  constexpr int kShares = 20;
+  std::vector<Share> shares(kShares);
+  ElasticPool pool({.max_threads = 2});
+  absl::Notification release;
+  absl::BlockingCounter done(kShares);
+  for (Share& share : shares) {
+    pool.Schedule(&share, [&] {
+      release.WaitForNotification();
+      done.DecrementCount();
+    });
+  }
+  EXPECT_EQ(pool.num_threads(), 4);
+  release.Notify();
+  done.Wait();
 }
 
 TEST(ElasticPoolTest, ThreadsStayOnTheGivenCores) {

@@ -141,11 +141,12 @@ std::vector<ServableState> InOrder(const ServableStateMonitor::VersionStates& ve
 }  // namespace
 
 RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                               Tracer* tracer)
+                               Tracer* tracer, const Shares* shares)
     : models_(models),
       metrics_(metrics),
       pacer_(pacer),
       tracer_(tracer),
+      shares_(shares),
       router_(models->router()),
       request_count_(
           metrics->AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})),

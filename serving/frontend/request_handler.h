@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/pace.h"
+#include "runtime/host/share.h"
 #include "runtime/profile/tracer.h"
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
@@ -37,10 +38,10 @@ class ServedModels;
 // Thread-safe. Every call but ApplyConfig() is bounded by the run itself.
 class RequestHandler {
  public:
-  // `pacer` is told of each request. `tracer` records requests; null: nobody does. All must outlive
-  // the handler.
+  // `pacer` is told of each request. `tracer` records requests; null: nobody does. `shares` are
+  // those of the models by their names; null: they have none. All must outlive the handler.
   RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                 Tracer* tracer = nullptr);
+                 Tracer* tracer = nullptr, const Shares* shares = nullptr);
   ~RequestHandler();
 
   // Finds the version that `spec` names now, or, if it names none, the one that a request with
@@ -122,6 +123,11 @@ class RequestHandler {
     RecordEnd(entrypoint, api, model_name, status, times, absl::Now());
   }
 
+  // Returns the share by which requests to a model wait for a thread; null if it has none.
+  const Share* ShareOf(absl::string_view model_name) const {
+    return shares_ == nullptr ? nullptr : shares_->Find(model_name);
+  }
+
   MetricsRegistry& metrics() const { return *metrics_; }
 
  private:
@@ -132,6 +138,7 @@ class RequestHandler {
   MetricsRegistry* const metrics_;
   Pacer* const pacer_;
   Tracer* const tracer_;         // may be null
+  const Shares* const shares_;   // may be null
   TrafficRouter* const router_;  // null without rollouts
   CounterFamily* const request_count_;
   HistogramFamily* const request_latency_;

@@ -162,7 +162,8 @@ void Server::MakeModels() {
   absl::MutexLock lock(&stop_mu_);
   models_ = std::make_unique<ServedModels>(std::move(models));
   if (!settings_.rollouts.empty()) MakeMirror();
-  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_);
+  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_,
+                                              &host_->shares());
   repository_ = std::make_unique<ModelRepository>(
       ModelRepository::Options{.server_version = kVersion,
                                .allow_model_control = options_.enable_model_control},

@@ -50,7 +50,8 @@ void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view mode
   if (runs_here) {
     answer_and_reply();
   } else {
-    dispatch.pool->Schedule(NotingWait(&call->times, std::move(answer_and_reply)));
+    dispatch.pool->Schedule(dispatch.handler->ShareOf(model_name),
+                            NotingWait(&call->times, std::move(answer_and_reply)));
   }
 }
 

@@ -147,10 +147,14 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                tensorflow::serving::MultiInferenceResponse>(context, response);
   if (!call->Read(*request)) return call;
   // The run time of several signatures together is not known, so a thread of the pool runs them.
-  pool_->Schedule(NotingWait(&call->times, [this, call] {
-    const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
-    call->Reply(Answer(call->request, keys, call->options(), &call->response));
-  }));
+  const auto& tasks = call->request.tasks();
+  const Share* share = tasks.empty() ? nullptr : handler_->ShareOf(tasks[0].model_spec().name());
+  pool_->Schedule(share, NotingWait(&call->times, [this, call] {
+                    const auto keys = [call](absl::string_view name) {
+                      return call->Metadata(name);
+                    };
+                    call->Reply(Answer(call->request, keys, call->options(), &call->response));
+                  }));
   return call;
 }
 

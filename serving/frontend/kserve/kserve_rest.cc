@@ -65,6 +65,7 @@ absl::StatusOr<std::optional<uint64_t>> JsonLength(const HttpRequest& request) {
 
 // The members after `times` are set as the call is read.
 struct KServeRest::InferCall {
+  absl::string_view model_name() const { return path.model; }
   absl::string_view signature_name() const { return signature; }
 
   HttpRequest request;
@@ -150,8 +151,8 @@ absl::Status KServeRest::Read(InferCall& call) const {
     call.signature = signature.name;
     ASSIGN_OR_RETURN(const auto json_length, JsonLength(call.request));
     // It is needed again if a candidate fails.
-    std::string body = handler_->MayFallBack(call.model) ? call.request.body
-                                                         : std::move(call.request.body);
+    std::string body =
+        handler_->MayFallBack(call.model) ? call.request.body : std::move(call.request.body);
     return call.infer.emplace().Read(std::move(body), json_length, call.model->info());
   };
   call.signature = {};

@@ -32,7 +32,7 @@ class KServeRest {
   // `timeout` limits an inference; zero or less: not. The others must outlive this object.
   KServeRest(absl::Duration timeout, RequestHandler* handler, ModelRepository* repository,
              ElasticPool* pool)
-      : handler_(handler), repository_(repository), runs_(timeout, pool) {}
+      : handler_(handler), repository_(repository), runs_(timeout, handler, pool) {}
 
   // Returns whether a request is for this protocol.
   static bool Serves(const HttpRequest& request);

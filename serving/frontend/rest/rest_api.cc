@@ -99,6 +99,7 @@ struct RestApi::Call {
     if (is_predict()) return RequestMethod::kPredict;
     return target.action == "classify" ? RequestMethod::kClassify : RequestMethod::kRegress;
   }
+  absl::string_view model_name() const { return target.model; }
   absl::string_view signature_name() const {
     return is_predict() ? predict.signature_name : examples.signature_name;
   }
@@ -207,8 +208,8 @@ absl::Status RestApi::DecodeForModel(Call& call) const {
 }
 
 bool RestApi::FallBack(const absl::Status& error, Call& call) {
-  return call.model &&
-         handler_->FallBack(error, {call.signature_name()}, runs_.Options(&call.times), &call.model);
+  return call.model && handler_->FallBack(error, {call.signature_name()},
+                                          runs_.Options(&call.times), &call.model);
 }
 
 absl::Status RestApi::FindModel(Call& call) const {

@@ -56,7 +56,7 @@ class RestApi {
         pages_(options.pages),
         handler_(handler),
         pool_(pool),
-        runs_(options.timeout, pool) {}
+        runs_(options.timeout, handler, pool) {}
 
   void Handle(HttpRequest request, HttpResponder respond);
   // Makes all runs, present and future, fail with CANCELLED.

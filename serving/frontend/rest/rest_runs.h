@@ -3,10 +3,12 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/frontend/request_handler.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/request_stats.h"
 
@@ -20,20 +22,21 @@ class RestRuns {
   // Reading a body of this size takes about as long.
   static constexpr size_t kInlineBodyBytes = 64 << 10;
 
-  // `timeout` is the time limit of a request from its arrival; zero or less: none. The pool must
+  // `timeout` is the time limit of a request from its arrival; zero or less: none. The others must
   // outlive this object.
-  RestRuns(absl::Duration timeout, ElasticPool* pool) : timeout_(timeout), pool_(pool) {}
+  RestRuns(absl::Duration timeout, const RequestHandler* handler, ElasticPool* pool)
+      : timeout_(timeout), handler_(handler), pool_(pool) {}
 
   // Lets `decode(*call)` read the body of a request and, if that returns true, `run(call)` answer
   // it. Both happen here if the body is quick to read and the model that was found runs for less
   // than kInlineRunTime; else on the pool. A call has the members `times`, `model`, which decode()
-  // sets, and signature_name().
+  // sets, model_name() and signature_name().
   template <typename Call, typename Decode, typename Run>
   void Answer(std::shared_ptr<Call> call, bool quick_to_read, Decode decode, Run run) {
     if (!quick_to_read) {
-      return pool_->Schedule(NotingWait(&call->times, [call, decode, run] {
+      return Schedule(*call, [call, decode, run] {
         if (decode(*call)) run(call);
-      }));
+      });
     }
     if (decode(*call)) Answer(std::move(call), run);
   }
@@ -41,7 +44,7 @@ class RestRuns {
   template <typename Call, typename Run>
   void Answer(std::shared_ptr<Call> call, Run run) {
     if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) return run(call);
-    pool_->Schedule(NotingWait(&call->times, [call, run] { run(call); }));
+    Schedule(*call, [call, run] { run(call); });
   }
 
   // Returns the options of a run on this thread.
@@ -50,7 +53,14 @@ class RestRuns {
   void Cancel();
 
  private:
+  template <typename Call, typename Closure>
+  void Schedule(Call& call, Closure closure) {
+    pool_->Schedule(handler_->ShareOf(call.model_name()),
+                    NotingWait(&call.times, std::move(closure)));
+  }
+
   const absl::Duration timeout_;
+  const RequestHandler* const handler_;
   ElasticPool* const pool_;
   // Each serves some of the threads, so that runs do not contend for one lock.
   struct alignas(64) Cancellation {

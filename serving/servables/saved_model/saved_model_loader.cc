@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/host/host.h"
 #include "runtime/host/mapping_guard.h"
 #include "runtime/session/unused_variables.h"
 #include "serving/servables/saved_model/intact_callable.h"
@@ -72,10 +73,11 @@ absl::StatusOr<SavedModelBundle> SavedModelLoader::LoadBundle() const {
                    files.has_graph() ? options_->graphs->Get(path_, options_->tags, &import_stages)
                                      : options_->graphs->GetForWeights(
                                            path_, id_.version, options_->tags, &import_stages));
+  SessionOptions session = options_->session;
+  if (session.host != nullptr) session.share = session.host->shares().Get(id_.name);
   ASSIGN_OR_RETURN(SavedModelBundle bundle,
-                   files.has_graph()
-                       ? LoadSavedModel(std::move(graph), options_->session)
-                       : LoadWeights(std::move(graph), files.weights, options_->session));
+                   files.has_graph() ? LoadSavedModel(std::move(graph), session)
+                                     : LoadWeights(std::move(graph), files.weights, session));
   bundle.stages.insert(bundle.stages.begin(), import_stages.begin(), import_stages.end());
   return bundle;
 }
