@@ -13,20 +13,11 @@
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/predict.pb.h"
+#include "tests/conformance/read_message.h"
 #include "tests/conformance/tensor_compare.h"
 
 namespace tessera {
 namespace {
-
-template <typename Message>
-absl::StatusOr<Message> ReadMessage(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  Message message;
-  if (!message.ParseFromString(bytes)) {
-    return absl::DataLossError(absl::StrCat(path, " does not parse"));
-  }
-  return message;
-}
 
 // Integers may differ by `int_atol`, which is 0 for most models.
 std::string Difference(const Tensor& got, const Tensor& want, const Tolerance& tolerance,

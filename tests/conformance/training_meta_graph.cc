@@ -1,0 +1,131 @@
+// TF1 graphs, whose variables the graph's own saver names.
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/tensor/tensor_proto.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tests/conformance/read_message.h"
+#include "tests/conformance/training_replay.h"
+
+namespace tessera {
+namespace {
+
+// The variables of a graph as its saver sees them: element i of each list belongs to one of them.
+struct SavedVariables {
+  std::vector<std::string> names;     // in checkpoints
+  std::vector<std::string> values;    // tensors that give the values
+  std::vector<std::string> restored;  // outputs of RestoreV2, which are assigned to the variables
+};
+
+absl::StatusOr<std::vector<std::string>> ConstStrings(const tensorflow::NodeDef& node) {
+  ASSIGN_OR_RETURN(const Tensor value, TensorFromProto(node.attr().at("value").tensor()));
+  const auto strings = value.flat<std::string>();
+  return std::vector<std::string>(strings.begin(), strings.end());
+}
+
+absl::StatusOr<SavedVariables> FindVariables(const tensorflow::GraphDef& graph) {
+  std::map<std::string, const tensorflow::NodeDef*> nodes;
+  for (const tensorflow::NodeDef& node : graph.node()) nodes[node.name()] = &node;
+  auto save = nodes.find("save/SaveV2"), restore = nodes.find("save/RestoreV2");
+  if (save == nodes.end() || restore == nodes.end()) {
+    return absl::DataLossError("the graph has no saver");
+  }
+  SavedVariables variables;
+  ASSIGN_OR_RETURN(variables.names, ConstStrings(*nodes.at(save->second->input(1))));
+  for (size_t i = 0; i < variables.names.size(); ++i) {
+    variables.values.push_back(save->second->input(static_cast<int>(i) + 3));
+    variables.restored.push_back(absl::StrCat("save/RestoreV2:", i));
+  }
+  return variables;
+}
+
+// Runs the graph's initialiser and then sets the variables that the checkpoint `init` has.
+absl::Status Initialise(Session& session, const std::string& init_op,
+                        const SavedVariables& variables, const std::string& checkpoint) {
+  RETURN_IF_ERROR(session.Run({}, {}, {init_op}, nullptr));
+  std::vector<Tensor> values;
+  RETURN_IF_ERROR(session.Run({}, variables.values, {}, &values));
+  ASSIGN_OR_RETURN(const auto initial, CheckpointReader::Open(checkpoint));
+  std::vector<NamedTensor> feeds;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (initial->Contains(variables.names[i])) {
+      ASSIGN_OR_RETURN(values[i], initial->Read(variables.names[i]));
+    }
+    feeds.emplace_back(variables.restored[i], values[i]);
+  }
+  return session.Run(feeds, {}, {"save/restore_all"}, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Open(const tensorflow::MetaGraphDef& meta) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(TrainingSession()));
+  RETURN_IF_ERROR(session->Extend(meta.graph_def()));
+  return session;
+}
+
+}  // namespace
+
+absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Document& info,
+                             const std::string& optimizer) {
+  const auto& about = info["optimizers"][optimizer.c_str()];
+  ASSIGN_OR_RETURN(const auto meta, ReadMessage<tensorflow::MetaGraphDef>(
+                                        JoinPath(directory, about["meta"].GetString())));
+  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(meta));
+  RETURN_IF_ERROR(
+      Initialise(*session, about["init_op"].GetString(), variables, JoinPath(directory, "init")));
+
+  ASSIGN_OR_RETURN(const rapidjson::Document losses,
+                   ReadJson(JoinPath(directory, absl::StrCat("losses_", optimizer, ".json"))));
+  std::vector<std::vector<NamedTensor>> feeds(info["feeds"].GetInt());
+  for (size_t k = 0; k < feeds.size(); ++k) {
+    ASSIGN_OR_RETURN(feeds[k], ReadFeed(directory, static_cast<int64_t>(k)));
+  }
+  for (rapidjson::SizeType step = 0; step < losses.Size(); ++step) {
+    const std::vector<NamedTensor>& feed = feeds[step % feeds.size()];
+    std::vector<Tensor> loss;
+    RETURN_IF_ERROR(session->Run(feed, {info["loss"].GetString()}, {}, &loss));
+    RETURN_IF_ERROR(CheckLoss(loss[0], losses[step].GetDouble(), step));
+    RETURN_IF_ERROR(session->Run(feed, {}, {about["train_op"].GetString()}, nullptr));
+  }
+
+  std::vector<Tensor> values;
+  RETURN_IF_ERROR(session->Run({}, variables.values, {}, &values));
+  ASSIGN_OR_RETURN(const std::vector<NamedTensor> final_values,
+                   ReadAnswer(JoinPath(directory, absl::StrCat("final_", optimizer, ".pb"))));
+  std::map<std::string, Tensor> want(final_values.begin(), final_values.end());
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto it = want.find(variables.names[i]);
+    if (it == want.end()) continue;
+    RETURN_IF_ERROR(CheckTensor(variables.names[i], values[i], it->second, 1e-2));
+    want.erase(it);
+  }
+  if (want.empty()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the saver lacks '", want.begin()->first, "'"));
+}
+
+absl::Status ReplayForward(const std::string& directory, const rapidjson::Document& info) {
+  ASSIGN_OR_RETURN(const auto meta,
+                   ReadMessage<tensorflow::MetaGraphDef>(JoinPath(directory, "forward.meta")));
+  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(meta));
+  RETURN_IF_ERROR(
+      Initialise(*session, info["init_op"].GetString(), variables, JoinPath(directory, "init")));
+  for (int k = 0; k < info["feeds"].GetInt(); ++k) {
+    ASSIGN_OR_RETURN(const std::vector<NamedTensor> feed, ReadFeed(directory, k));
+    ASSIGN_OR_RETURN(const std::vector<NamedTensor> answer,
+                     ReadAnswer(JoinPath(directory, absl::StrCat("grads_", k, ".pb"))));
+    for (const auto& [name, want] : answer) {
+      if (name != "loss" && name != "pred") continue;
+      std::vector<Tensor> got;
+      RETURN_IF_ERROR(session->Run(feed, {info[name.c_str()].GetString()}, {}, &got));
+      RETURN_IF_ERROR(
+          Annotate(CheckTensor(name, got[0], want, 1e-4), absl::StrCat("feed ", k, ": ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

@@ -1,0 +1,37 @@
+// Replays the recorded training of one folder. Format: tests/conformance/training_case.h.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "rapidjson/document.h"
+#include "runtime/session/session.h"
+#include "tests/conformance/tensor_compare.h"
+
+namespace tessera {
+
+// Errors: DATA_LOSS if the file does not parse.
+absl::StatusOr<rapidjson::Document> ReadJson(const std::string& path);
+
+// How all graphs are run: on one thread each, as they were recorded.
+SessionOptions TrainingSession();
+
+// The tensors of feed_K.pb, by name.
+absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const std::string& directory, int64_t k);
+// The tensors of a PredictResponse, by name.
+absl::StatusOr<std::vector<NamedTensor>> ReadAnswer(const std::string& path);
+
+// Errors: DATA_LOSS if the scalar is farther off than a loss may be after `step` steps.
+absl::Status CheckLoss(const Tensor& loss, double want, int64_t step);
+// Errors: DATA_LOSS, naming the tensor, if an element is off by more than `tolerance` times the
+// largest absolute value of `want`.
+absl::Status CheckTensor(const std::string& name, const Tensor& got, const Tensor& want,
+                         double tolerance);
+
+// The three styles: a curve with one optimizer, a graph without gradients, a SavedModel.
+absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Document& info,
+                             const std::string& optimizer);
+absl::Status ReplayForward(const std::string& directory, const rapidjson::Document& info);
+absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::Document& info);
+
+}  // namespace tessera
