@@ -29,6 +29,11 @@ absl::Status MakeWritable(KernelContext& ctx, Tensor* tensor);
 absl::Status UpdateVariable(KernelContext& ctx, Variable& variable,
                             absl::FunctionRef<absl::Status(Tensor& value)> update);
 
+// The same with several variables at once; values[i] belongs to variables[i]. Errors: those above;
+// INVALID_ARGUMENT if a variable stands there twice.
+absl::Status UpdateVariables(KernelContext& ctx, absl::Span<const IntrusivePtr<Variable>> variables,
+                             absl::FunctionRef<absl::Status(absl::Span<Tensor* const>)> update);
+
 // FAILED_PRECONDITION, saying that the variable must be initialised first.
 absl::Status UninitializedError(const Variable& variable);
 

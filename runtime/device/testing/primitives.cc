@@ -3,6 +3,7 @@
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/one_hot.h"
+#include "runtime/kernels/primitives/optimizer_update.h"
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/scatter.h"
 #include "runtime/kernels/primitives/strided_copy.h"
@@ -15,6 +16,7 @@ namespace {
 REGISTER_DEFERRED(Fill);
 REGISTER_DEFERRED(Gather);
 REGISTER_DEFERRED(OneHot);
+REGISTER_DEFERRED(OptimizerUpdate);
 REGISTER_DEFERRED(RavelMultiIndex);
 REGISTER_DEFERRED(Scatter);
 REGISTER_DEFERRED(StridedCopy);

@@ -1,0 +1,99 @@
+// The one loop of all optimizers.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "runtime/kernels/primitives/cpu/optimizer_loops.h"
+#include "runtime/kernels/primitives/cpu/optimizer_rules.h"
+
+namespace tessera::optimizers {
+inline namespace TESSERA_VECTOR_ABI {
+
+// Applies `rule` to `count` elements. The arrays do not overlap.
+template <typename Rule, typename T, typename... Slots>
+void UpdateElements(const Rule& rule, int64_t count, const T* gradient, Slots* const... state) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    [&](auto... value) __attribute__((always_inline)) {
+      rule(gradient[i], value...);
+      ((state[i] = value), ...);
+    }
+    (state[i]...);
+  }
+}
+
+// The number of slots that a rule takes beside the gradient and the variable.
+template <typename Rule, typename T>
+constexpr int NumSlots() {
+  if constexpr (std::is_invocable_v<Rule, T, T&>) return 0;
+  if constexpr (std::is_invocable_v<Rule, T, T&, T&>) return 1;
+  if constexpr (std::is_invocable_v<Rule, T, T&, T&, T&>) return 2;
+  return 3;
+}
+
+template <typename Rule, typename T>
+void UpdateRows(const OptimizerStep& step, const OptimizerRows& rows) {
+  T scalars[kMaxOptimizerScalars];
+  for (int i = 0; i < kMaxOptimizerScalars; ++i) {
+    if constexpr (std::is_floating_point_v<T>) {
+      scalars[i] = static_cast<T>(step.scalars[i].real());
+    } else {
+      scalars[i] = T(step.scalars[i]);
+    }
+  }
+  const Rule rule(scalars);
+  const T* const gradient = static_cast<const T*>(rows.gradient);
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const int64_t to = (rows.index == nullptr ? row : rows.index[row]) * rows.row_size;
+    [&]<size_t... slot>(std::index_sequence<slot...>) {
+      UpdateElements(rule, rows.row_size, gradient + row * rows.row_size,
+                     (static_cast<T*>(rows.state[slot]) + to)...);
+    }
+    (std::make_index_sequence<1 + NumSlots<Rule, T>()>());
+  }
+}
+
+// The loop of a rule that has two variants.
+template <typename T, template <typename, bool> typename Rule>
+OptimizerLoop LoopOfVariant(bool variant) {
+  return variant ? UpdateRows<Rule<T, true>, T> : UpdateRows<Rule<T, false>, T>;
+}
+
+// FTRL with any power of the learning rate; -1/2, which nearly everybody uses, needs no power.
+template <typename T, bool kScaleByLr>
+void FtrlRows(const OptimizerStep& step, const OptimizerRows& rows) {
+  if (step.scalars[3].real() == -0.5) {
+    UpdateRows<Ftrl<T, kScaleByLr, true>, T>(step, rows);
+  } else {
+    UpdateRows<Ftrl<T, kScaleByLr, false>, T>(step, rows);
+  }
+}
+
+// The loop of a rule that complex numbers have, too; null for others.
+template <typename T>
+OptimizerLoop LoopOfUnordered(OptimizerRule rule, bool variant) {
+  switch (rule) {
+    case OptimizerRule::kGradientDescent:
+      return UpdateRows<GradientDescent<T>, T>;
+    case OptimizerRule::kMomentum:
+      return LoopOfVariant<T, Momentum>(variant);
+    case OptimizerRule::kKerasMomentum:
+      return LoopOfVariant<T, KerasMomentum>(variant);
+    case OptimizerRule::kAdagrad:
+      return LoopOfVariant<T, Adagrad>(variant);
+    case OptimizerRule::kAdadelta:
+      return UpdateRows<Adadelta<T>, T>;
+    case OptimizerRule::kAdam:
+      return LoopOfVariant<T, Adam>(variant);
+    case OptimizerRule::kRmsProp:
+      return UpdateRows<RmsProp<T>, T>;
+    case OptimizerRule::kCenteredRmsProp:
+      return UpdateRows<CenteredRmsProp<T>, T>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace TESSERA_VECTOR_ABI
+}  // namespace tessera::optimizers

@@ -1,0 +1,274 @@
+// What each optimizer does to one element of a variable and its slots. Papers are named where a
+// rule has one; rules agree with TensorFlow's kernels in what they compute, not in each rounding.
+//
+// A rule is made from the scalars of a step, as OptimizerRule lists them, and called with the
+// gradient, the variable, and the slots.
+#pragma once
+
+#include <cmath>
+#include <complex>
+
+// Files that compile these for another instruction set than the rest of the program define this
+// before: see elementary_functions.h.
+#ifndef TESSERA_VECTOR_ABI
+#define TESSERA_VECTOR_ABI portable
+#endif
+
+namespace tessera::optimizers {
+inline namespace TESSERA_VECTOR_ABI {
+
+inline float Sqrt(float x) { return __builtin_sqrtf(x); }
+inline double Sqrt(double x) { return __builtin_sqrt(x); }
+template <typename T>
+std::complex<T> Sqrt(std::complex<T> x) {
+  return std::sqrt(x);
+}
+
+inline float Pow(float x, float y) { return __builtin_powf(x, y); }
+inline double Pow(double x, double y) { return __builtin_pow(x, y); }
+
+// x, moved by `threshold` >= 0 towards 0, which it does not pass. NaN stays NaN.
+template <typename T>
+T SoftThreshold(T x, T threshold) {
+  const T low = x < -threshold ? -threshold : x;
+  const T clamped = low > threshold ? threshold : low;
+  return x - clamped;
+}
+
+// The threshold of l1 regularisation, which negative weights switch off.
+template <typename T>
+T Threshold(T l1) {
+  return l1 > T(0) ? l1 : T(0);
+}
+
+template <typename T>
+struct GradientDescent {
+  explicit GradientDescent(const T* s) : lr(s[0]) {}
+  void operator()(T g, T& var) const { var -= lr * g; }
+  T lr;
+};
+
+template <typename T, bool kNesterov>
+struct Momentum {
+  explicit Momentum(const T* s) : lr(s[0]), momentum(s[1]) {}
+  void operator()(T g, T& var, T& accum) const {
+    accum = accum * momentum + g;
+    if constexpr (kNesterov) {
+      var -= g * lr + accum * momentum * lr;
+    } else {
+      var -= accum * lr;
+    }
+  }
+  T lr, momentum;
+};
+
+template <typename T, bool kNesterov>
+struct KerasMomentum {
+  explicit KerasMomentum(const T* s) : lr(s[0]), momentum(s[1]) {}
+  void operator()(T g, T& var, T& accum) const {
+    accum = accum * momentum - g * lr;
+    if constexpr (kNesterov) {
+      var += accum * momentum - g * lr;
+    } else {
+      var += accum;
+    }
+  }
+  T lr, momentum;
+};
+
+// Duchi, Hazan, Singer: Adaptive Subgradient Methods (2011).
+template <typename T, bool kUpdateSlots>
+struct Adagrad {
+  explicit Adagrad(const T* s) : lr(s[0]), epsilon(s[1]) {}
+  void operator()(T g, T& var, T& accum) const {
+    if constexpr (kUpdateSlots) accum += g * g;
+    var -= lr * g / (Sqrt(accum) + epsilon);
+  }
+  T lr, epsilon;
+};
+
+// The same paper's dual averaging.
+template <typename T>
+struct AdagradDa {
+  explicit AdagradDa(const T* s)
+      : lr(s[0]), threshold(Threshold(s[1]) * s[3]), shift(s[2] * s[3] * s[0]) {}
+  void operator()(T g, T& var, T& sum, T& sum_of_squares) const {
+    sum += g;
+    sum_of_squares += g * g;
+    var = -lr * SoftThreshold(sum, threshold) / (shift + Sqrt(sum_of_squares));
+  }
+  T lr, threshold, shift;
+};
+
+// Zeiler: ADADELTA (2012).
+template <typename T>
+struct Adadelta {
+  explicit Adadelta(const T* s) : lr(s[0]), rho(s[1]), epsilon(s[2]) {}
+  void operator()(T g, T& var, T& accum, T& accum_update) const {
+    accum = accum * rho + g * g * (T(1) - rho);
+    const T update = Sqrt(accum_update + epsilon) / Sqrt(accum + epsilon) * g;
+    var -= update * lr;
+    accum_update = accum_update * rho + update * update * (T(1) - rho);
+  }
+  T lr, rho, epsilon;
+};
+
+// Kingma, Ba: Adam (2014), in the form of its section 2 with epsilon outside of the root.
+template <typename T, bool kNesterov>
+struct Adam {
+  explicit Adam(const T* s)
+      : alpha(s[0] * Sqrt(T(1) - s[5]) / (T(1) - s[4])),
+        beta1(s[1]),
+        rest1(T(1) - s[1]),
+        rest2(T(1) - s[2]),
+        epsilon(s[3]) {}
+  void operator()(T g, T& var, T& m, T& v) const {
+    m += (g - m) * rest1;
+    v += (g * g - v) * rest2;
+    if constexpr (kNesterov) {
+      var -= (g * rest1 + beta1 * m) * alpha / (Sqrt(v) + epsilon);
+    } else {
+      var -= m * alpha / (Sqrt(v) + epsilon);
+    }
+  }
+  T alpha, beta1, rest1, rest2, epsilon;
+};
+
+// Reddi, Kale, Kumar: On the Convergence of Adam and Beyond (2018).
+template <typename T>
+struct AdamWithAmsgrad {
+  explicit AdamWithAmsgrad(const T* s) : adam(s) {}
+  void operator()(T g, T& var, T& m, T& v, T& largest) const {
+    m += (g - m) * adam.rest1;
+    v += (g * g - v) * adam.rest2;
+    largest = largest < v ? v : largest;
+    var -= m * adam.alpha / (Sqrt(largest) + adam.epsilon);
+  }
+  Adam<T, false> adam;
+};
+
+// Adam's section 7.1.
+template <typename T>
+struct AdaMax {
+  explicit AdaMax(const T* s)
+      : step(s[0] / (T(1) - s[4])), rest1(T(1) - s[1]), beta2(s[2]), epsilon(s[3]) {}
+  void operator()(T g, T& var, T& m, T& norm) const {
+    m += (g - m) * rest1;
+    const T decayed = beta2 * norm;
+    const T size = g < T(0) ? -g : g;
+    norm = decayed < size ? size : decayed;
+    var -= step * (m / (norm + epsilon));
+  }
+  T step, rest1, beta2, epsilon;
+};
+
+template <typename T>
+struct RmsProp {
+  explicit RmsProp(const T* s) : lr(s[0]), rest(T(1) - s[1]), momentum(s[2]), epsilon(s[3]) {}
+  void operator()(T g, T& var, T& mean_square, T& mom) const {
+    mean_square += (g * g - mean_square) * rest;
+    mom = mom * momentum + g * lr / Sqrt(mean_square + epsilon);
+    var -= mom;
+  }
+  T lr, rest, momentum, epsilon;
+};
+
+template <typename T>
+struct CenteredRmsProp {
+  explicit CenteredRmsProp(const T* s) : base(s) {}
+  void operator()(T g, T& var, T& mean, T& mean_square, T& mom) const {
+    mean_square += (g * g - mean_square) * base.rest;
+    mean += (g - mean) * base.rest;
+    mom = mom * base.momentum + g * base.lr / Sqrt(mean_square - mean * mean + base.epsilon);
+    var -= mom;
+  }
+  RmsProp<T> base;
+};
+
+// McMahan and others: Ad Click Prediction (2013). `kSqrt`: the power of the learning rate is -1/2.
+template <typename T, bool kScaleByLr, bool kSqrt>
+struct Ftrl {
+  explicit Ftrl(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]), power(-s[3]), shrinkage(T(2) * s[4]) {}
+  T Root(T x) const {
+    if constexpr (kSqrt) {
+      return Sqrt(x);
+    } else {
+      return Pow(x, power);
+    }
+  }
+  void operator()(T g, T& var, T& accum, T& linear) const {
+    const T shrunk = g + shrinkage * var;
+    const T sum = accum + g * g;
+    const T root = Root(sum);
+    const T change = (root - Root(accum)) * var;
+    T threshold, denominator;
+    if constexpr (kScaleByLr) {
+      linear += shrunk * lr - change;
+      threshold = l1 * lr;
+      denominator = root + T(2) * l2 * lr;
+    } else {
+      linear += shrunk - change / lr;
+      threshold = l1;
+      denominator = root / lr + T(2) * l2;
+    }
+    const T excess = SoftThreshold(linear, threshold);
+    var = excess == T(0) ? T(0) : -excess / denominator;
+    accum = sum;
+  }
+  T lr, l1, l2, power, shrinkage;
+};
+
+// Duchi, Singer: Efficient Learning using Forward-Backward Splitting (2009): a gradient step, and
+// then the proximal operator of the regularisation.
+template <typename T>
+T ProximalStep(T var, T step, T lr, T l1, T l2) {
+  return SoftThreshold(var - step, Threshold(l1) * lr) / (T(1) + l2 * lr);
+}
+
+template <typename T>
+struct ProximalGradientDescent {
+  explicit ProximalGradientDescent(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
+  void operator()(T g, T& var) const { var = ProximalStep(var, g * lr, lr, l1, l2); }
+  T lr, l1, l2;
+};
+
+template <typename T>
+struct ProximalAdagrad {
+  explicit ProximalAdagrad(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
+  void operator()(T g, T& var, T& accum) const {
+    accum += g * g;
+    const T rate = lr / Sqrt(accum);
+    var = ProximalStep(var, g * rate, rate, l1, l2);
+  }
+  T lr, l1, l2;
+};
+
+// Bello and others: Neural Optimizer Search (2017). The step grows where the gradient has the sign
+// of its mean.
+template <typename T>
+struct AddSign {
+  explicit AddSign(const T* s) : lr(s[0]), alpha(s[1]), decay(s[2]), beta(s[3]) {}
+  void operator()(T g, T& var, T& m) const {
+    m = m * beta + g * (T(1) - beta);
+    var -= lr * (alpha + decay * SignOfProduct(g, m)) * g;
+  }
+  static T SignOfProduct(T x, T y) { return Sign(x) * Sign(y); }
+  static T Sign(T x) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x); }
+  T lr, alpha, decay, beta;
+};
+
+template <typename T>
+struct PowerSign {
+  explicit PowerSign(const T* s)
+      : lr(s[0]), grown(std::exp(s[1] * s[2])), shrunk(std::exp(-s[1] * s[2])), beta(s[3]) {}
+  void operator()(T g, T& var, T& m) const {
+    m = m * beta + g * (T(1) - beta);
+    const T sign = AddSign<T>::SignOfProduct(g, m);
+    const T scale = sign > T(0) ? grown : (sign < T(0) ? shrunk : sign + T(1));
+    var -= lr * scale * g;
+  }
+  T lr, grown, shrunk, beta;
+};
+
+}  // namespace TESSERA_VECTOR_ABI
+}  // namespace tessera::optimizers

@@ -1,0 +1,172 @@
+// What recorded updates leave out: sharing, errors, and the edges of shapes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/kernels/testing/kernel_runner.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A variable and its handle.
+struct Var {
+  explicit Var(Tensor value)
+      : variable(MakeRefCounted<Variable>(value.dtype(), PartialShape(value.shape()))) {
+    variable->Assign(std::move(value));
+  }
+  Tensor handle() const {
+    ResourceHandle handle;
+    handle.type_name = std::string(Variable::kTypeName);
+    handle.resource = variable;
+    return Tensor::Scalar(std::move(handle));
+  }
+  absl::Span<const float> values() const {
+    read = variable->Read();
+    return read.flat<float>();
+  }
+
+  IntrusivePtr<Variable> variable;
+  mutable Tensor read;
+};
+
+absl::Status Apply(absl::string_view op, std::vector<Tensor> inputs, AttrMap attrs = {}) {
+  absl::StatusOr<KernelRunner> runner = KernelRunner::Create(op, inputs, std::move(attrs));
+  if (!runner.ok()) return runner.status();
+  return runner->Run(std::move(inputs)).status();
+}
+
+Tensor Floats(std::initializer_list<float> values) { return Tensor::Vector<float>(values); }
+
+TEST(OptimizerTest, UpdatesInPlaceOnlyWhatNobodyElseHolds) {
+  Var var(Floats({1, 2}));
+  const Tensor before = var.variable->Read();
+  ASSERT_TRUE(
+      Apply("ResourceApplyGradientDescent", {var.handle(), Tensor::Scalar(0.5f), Floats({2, 4})})
+          .ok());
+  EXPECT_THAT(before.flat<float>(), ElementsAre(1, 2)) << "what was read before stays";
+  EXPECT_THAT(var.values(), ElementsAre(0, 0));
+
+  const char* const place = var.read.raw();
+  var.read = Tensor();
+  ASSERT_TRUE(
+      Apply("ResourceApplyGradientDescent", {var.handle(), Tensor::Scalar(1.0f), Floats({1, 1})})
+          .ok());
+  EXPECT_EQ(var.variable->Read().raw(), place);
+}
+
+TEST(OptimizerTest, SparseUpdateTouchesItsRowsInOrder) {
+  Var var(Tensor::Of<float>({3, 2}, {1, 1, 2, 2, 3, 3}));
+  Var accum(Tensor::Of<float>({3, 2}, {0, 0, 0, 0, 0, 0}));
+  ASSERT_TRUE(
+      Apply("ResourceSparseApplyMomentum", {var.handle(), accum.handle(), Tensor::Scalar(1.0f),
+                                            Tensor::Of<float>({2, 2}, {1, 2, 1, 2}),
+                                            Tensor::Vector<int32_t>({2, 2}), Tensor::Scalar(0.5f)})
+          .ok());
+  EXPECT_THAT(accum.values(), ElementsAre(0, 0, 0, 0, 1.5, 3));
+  EXPECT_THAT(var.values(), ElementsAre(1, 1, 2, 2, 0.5, -2));
+}
+
+TEST(OptimizerTest, IndexOutOfRangeChangesNothing) {
+  Var var(Floats({1, 2})), accum(Floats({1, 1}));
+  const absl::Status status =
+      Apply("ResourceSparseApplyAdagrad", {var.handle(), accum.handle(), Tensor::Scalar(1.0f),
+                                           Floats({1, 1}), Tensor::Vector<int64_t>({0, 2})});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2"));
+  EXPECT_THAT(var.values(), ElementsAre(1, 2));
+  EXPECT_THAT(accum.values(), ElementsAre(1, 1));
+}
+
+TEST(OptimizerTest, RefusesWhatDoesNotFit) {
+  Var var(Floats({1, 2})), three(Floats({1, 2, 3}));
+  auto code = [](const absl::Status& status) { return status.code(); };
+  EXPECT_EQ(code(Apply("ResourceApplyMomentum", {var.handle(), three.handle(), Tensor::Scalar(1.0f),
+                                                 Floats({1, 1}), Tensor::Scalar(1.0f)})),
+            absl::StatusCode::kInvalidArgument)
+      << "a slot of another shape";
+  EXPECT_EQ(code(Apply("ResourceApplyGradientDescent",
+                       {var.handle(), Tensor::Scalar(1.0f), Floats({1})})),
+            absl::StatusCode::kInvalidArgument)
+      << "a gradient of another shape";
+  EXPECT_EQ(
+      code(Apply("ResourceApplyGradientDescent", {var.handle(), Floats({1}), Floats({1, 1})})),
+      absl::StatusCode::kInvalidArgument)
+      << "a learning rate that is no scalar";
+  EXPECT_EQ(code(Apply("ResourceApplyMomentum", {var.handle(), var.handle(), Tensor::Scalar(1.0f),
+                                                 Floats({1, 1}), Tensor::Scalar(1.0f)})),
+            absl::StatusCode::kInvalidArgument)
+      << "one variable as variable and slot";
+  var.variable->Assign(Tensor());
+  EXPECT_EQ(code(Apply("ResourceApplyGradientDescent",
+                       {var.handle(), Tensor::Scalar(1.0f), Floats({1, 1})})),
+            absl::StatusCode::kFailedPrecondition)
+      << "a variable without a value";
+}
+
+TEST(OptimizerTest, EmptyVariablesAndScalarsAreUpdated) {
+  Var empty(Tensor::Of<float>({0, 3}, {}));
+  EXPECT_TRUE(Apply("ResourceApplyGradientDescent",
+                    {empty.handle(), Tensor::Scalar(1.0f), Tensor::Of<float>({0, 3}, {})})
+                  .ok());
+  Var scalar(Tensor::Scalar(3.0f));
+  ASSERT_TRUE(Apply("ResourceApplyGradientDescent",
+                    {scalar.handle(), Tensor::Scalar(1.0f), Tensor::Scalar(1.0f)})
+                  .ok());
+  EXPECT_THAT(scalar.values(), ElementsAre(2));
+  Var rows(Floats({1, 2}));
+  EXPECT_TRUE(Apply("ResourceSparseApplyProximalGradientDescent",
+                    {rows.handle(), Tensor::Scalar(1.0f), Tensor::Scalar(0.0f),
+                     Tensor::Scalar(0.0f), Floats({}), Tensor::Vector<int32_t>({})})
+                  .ok());
+  EXPECT_THAT(rows.values(), ElementsAre(1, 2));
+}
+
+TEST(OptimizerTest, NanStaysInItsElement) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  Var var(Floats({1, 1, 1})), accum(Floats({1, 1, 1}));
+  ASSERT_TRUE(Apply("ResourceApplyProximalAdagrad",
+                    {var.handle(), accum.handle(), Tensor::Scalar(1.0f), Tensor::Scalar(0.5f),
+                     Tensor::Scalar(0.0f), Floats({0, nan, 0})})
+                  .ok());
+  EXPECT_FLOAT_EQ(var.values()[0], 0.5f);
+  EXPECT_TRUE(std::isnan(var.values()[1]));
+  EXPECT_FLOAT_EQ(var.values()[2], 0.5f);
+}
+
+// A loop of blocks of float gives what one pass would.
+TEST(OptimizerTest, NarrowFloatsAreComputedAsFloat) {
+  constexpr int kCount = 1500;
+  Tensor value = *Tensor::Zeros(DType::kBfloat16, {kCount});
+  Tensor gradient = *Tensor::Zeros(DType::kBfloat16, {kCount});
+  for (int i = 0; i < kCount; ++i) {
+    gradient.flat<Eigen::bfloat16>()[i] = Eigen::bfloat16(static_cast<float>(i % 7));
+  }
+  Var var(std::move(value));
+  ASSERT_TRUE(Apply("ResourceApplyGradientDescent",
+                    {var.handle(), Tensor::Scalar(Eigen::bfloat16(0.5f)), gradient})
+                  .ok());
+  const Tensor got = var.variable->Read();
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_EQ(static_cast<float>(got.flat<Eigen::bfloat16>()[i]), -0.5f * (i % 7)) << i;
+  }
+}
+
+TEST(OptimizerTest, ManyThreadsUpdateEachElementOnce) {
+  constexpr int64_t kCount = 200001;
+  Var var(*Tensor::Zeros(DType::kFloat, {kCount}));
+  Tensor gradient = *Tensor::Zeros(DType::kFloat, {kCount});
+  for (float& x : gradient.flat<float>()) x = 1;
+  std::vector<Tensor> inputs{var.handle(), Tensor::Scalar(2.0f), gradient};
+  KernelRunner runner = *KernelRunner::Create("ResourceApplyGradientDescent", inputs);
+  ThreadPool pool({.name = "test", .num_threads = 4});
+  ASSERT_TRUE(runner.Run(inputs, &pool).ok());
+  for (const float x : var.values()) ASSERT_EQ(x, -2);
+}
+
+}  // namespace
+}  // namespace tessera
