@@ -1,14 +1,8 @@
-// Datasets and iterators.
+// Datasets made of other datasets.
 #include "runtime/framework/op.h"
 
 namespace tessera {
 
-REGISTER_OP("AnonymousIteratorV2")
-    .Output("handle: resource").Output("deleter: variant").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Stateful().MakesResource();
-REGISTER_OP("AnonymousIteratorV3")
-    .Output("handle: resource").Attr("output_types: list(type) >= 1")
-    .Attr("output_shapes: list(shape) >= 1").Stateful().MakesResource();
 REGISTER_OP("BatchDataset")
     .Input("input_dataset: variant").Input("batch_size: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -31,17 +25,11 @@ REGISTER_OP("ConcatenateDataset")
     .Input("input_dataset: variant").Input("another_dataset: variant").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
-REGISTER_OP("DeleteIterator")
-    .Input("handle: resource").Input("deleter: variant").Stateful().Writes("handle");
 REGISTER_OP("FilterDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Output("handle: variant").Attr("predicate: func").Attr("Targuments: list(type) >= 0")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
-REGISTER_OP("FixedLengthRecordDatasetV2")
-    .Input("filenames: string").Input("header_bytes: int64").Input("record_bytes: int64")
-    .Input("footer_bytes: int64").Input("buffer_size: int64").Input("compression_type: string")
-    .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();
 REGISTER_OP("FlatMapDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Output("handle: variant").Attr("f: func").Attr("Targuments: list(type) >= 0")
@@ -52,31 +40,6 @@ REGISTER_OP("InterleaveDataset")
     .Input("cycle_length: int64").Input("block_length: int64").Output("handle: variant")
     .Attr("f: func").Attr("Targuments: list(type) >= 0").Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''");
-REGISTER_OP("Iterator")
-    .Output("handle: resource").Attr("shared_name: string").Attr("container: string")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
-    .MakesResource();
-REGISTER_OP("IteratorFromStringHandle")
-    .Input("string_handle: string").Output("resource_handle: resource")
-    .Attr("output_types: list(type) >= 0 = []").Attr("output_shapes: list(shape) >= 0 = []")
-    .Stateful().MakesResource();
-REGISTER_OP("IteratorFromStringHandleV2")
-    .Input("string_handle: string").Output("resource_handle: resource")
-    .Attr("output_types: list(type) >= 0 = []").Attr("output_shapes: list(shape) >= 0 = []")
-    .Stateful().MakesResource();
-REGISTER_OP("IteratorGetNext")
-    .Input("iterator: resource").Output("components: output_types")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
-    .Writes("iterator").ReadsOutside().WritesOutside().MayWait();
-REGISTER_OP("IteratorToStringHandle")
-    .Input("resource_handle: resource").Output("string_handle: string").Stateful()
-    .Reads("resource_handle");
-REGISTER_OP("IteratorV2")
-    .Output("handle: resource").Attr("shared_name: string").Attr("container: string")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
-    .MakesResource();
-REGISTER_OP("MakeIterator")
-    .Input("dataset: variant").Input("iterator: resource").Stateful().Writes("iterator");
 REGISTER_OP("MapDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Output("handle: variant").Attr("f: func").Attr("Targuments: list(type) >= 0")
@@ -90,28 +53,19 @@ REGISTER_OP("ModelDataset")
 REGISTER_OP("NonSerializableDataset")
     .Input("input_dataset: variant").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1");
-REGISTER_OP("OneShotIterator")
-    .Output("handle: resource").Attr("dataset_factory: func")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("OptimizeDataset")
     .Input("input_dataset: variant").Input("optimizations: string").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("optimization_configs: list(string) = []");
-REGISTER_OP("OptionalFromValue")
-    .Input("components: Toutput_types").Output("optional: variant")
-    .Attr("Toutput_types: list(type) >= 1");
-REGISTER_OP("OptionalGetValue")
-    .Input("optional: variant").Output("components: output_types")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1");
-REGISTER_OP("OptionalHasValue")
-    .Input("optional: variant").Output("has_value: bool");
-REGISTER_OP("OptionalNone")
-    .Output("optional: variant");
 REGISTER_OP("OptionsDataset")
     .Input("input_dataset: variant").Output("handle: variant").Attr("serialized_options: string")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
+REGISTER_OP("PaddedBatchDataset")
+    .Input("input_dataset: variant").Input("batch_size: int64").Input("padded_shapes: N * int64")
+    .Input("padding_values: Toutput_types").Output("handle: variant")
+    .Attr("Toutput_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+    .Attr("N: int >= 1").Attr("metadata: string = ''");
 REGISTER_OP("PaddedBatchDatasetV2")
     .Input("input_dataset: variant").Input("batch_size: int64").Input("padded_shapes: N * int64")
     .Input("padding_values: Toutput_types").Input("drop_remainder: bool")
@@ -123,6 +77,12 @@ REGISTER_OP("ParallelBatchDataset")
     .Input("drop_remainder: bool").Output("handle: variant").Attr("parallel_copy: bool = false")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("deterministic: string = 'default'").Attr("metadata: string = ''");
+REGISTER_OP("ParallelFilterDataset")
+    .Input("input_dataset: variant").Input("other_arguments: Targuments")
+    .Input("num_parallel_calls: int64").Output("handle: variant").Attr("predicate: func")
+    .Attr("deterministic: string = 'default'").Attr("Targuments: list(type) >= 0")
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''");
 REGISTER_OP("ParallelInterleaveDatasetV4")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Input("cycle_length: int64").Input("block_length: int64")
@@ -150,18 +110,6 @@ REGISTER_OP("PrefetchDataset")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("slack_period: int = 0").Attr("legacy_autotune: bool = true")
     .Attr("buffer_size_min: int = 0").Attr("metadata: string = ''");
-REGISTER_OP("RangeDataset")
-    .Input("start: int64").Input("stop: int64").Input("step: int64").Output("handle: variant")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("metadata: string = ''").Attr("replicate_on_split: bool = false").Stateful()
-    .ComputesOnly();
-REGISTER_OP("ReduceDataset")
-    .Input("input_dataset: variant").Input("initial_state: Tstate")
-    .Input("other_arguments: Targuments").Output("components: output_types").Attr("f: func")
-    .Attr("Tstate: list(type) >= 1").Attr("Targuments: list(type) >= 0")
-    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("use_inter_op_parallelism: bool = true").Attr("metadata: string = ''").Stateful()
-    .ReadsOutside().WritesOutside();
 REGISTER_OP("RepeatDataset")
     .Input("input_dataset: variant").Input("count: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -178,6 +126,17 @@ REGISTER_OP("ShardDataset")
     .Output("handle: variant").Attr("require_non_empty: bool = false")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
+REGISTER_OP("ShuffleAndRepeatDataset")
+    .Input("input_dataset: variant").Input("buffer_size: int64").Input("seed: int64")
+    .Input("seed2: int64").Input("count: int64").Output("handle: variant")
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+    .Attr("reshuffle_each_iteration: bool = true").Attr("metadata: string = ''");
+REGISTER_OP("ShuffleAndRepeatDatasetV2")
+    .Input("input_dataset: variant").Input("buffer_size: int64").Input("seed: int64")
+    .Input("seed2: int64").Input("count: int64").Input("seed_generator: resource")
+    .Output("handle: variant").Attr("reshuffle_each_iteration: bool = true")
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''").Stateful().Writes("seed_generator");
 REGISTER_OP("ShuffleDataset")
     .Input("input_dataset: variant").Input("buffer_size: int64").Input("seed: int64")
     .Input("seed2: int64").Output("handle: variant").Attr("reshuffle_each_iteration: bool = true")
@@ -198,29 +157,15 @@ REGISTER_OP("SkipDataset")
     .Input("input_dataset: variant").Input("count: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
-REGISTER_OP("TFRecordDataset")
-    .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
-    .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();
-REGISTER_OP("TFRecordDatasetV2")
-    .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
-    .Input("byte_offsets: int64").Output("handle: variant").Attr("metadata: string = ''")
-    .Stateful().ReadsOutside();
 REGISTER_OP("TakeDataset")
     .Input("input_dataset: variant").Input("count: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
-REGISTER_OP("TensorDataset")
-    .Input("components: Toutput_types").Output("handle: variant")
-    .Attr("Toutput_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("metadata: string = ''").Stateful().ComputesOnly();
-REGISTER_OP("TensorSliceDataset")
-    .Input("components: Toutput_types").Output("handle: variant")
-    .Attr("Toutput_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-    .Attr("is_files: bool = false").Attr("metadata: string = ''")
-    .Attr("replicate_on_split: bool = false").Stateful().ComputesOnly();
-REGISTER_OP("TextLineDataset")
-    .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
-    .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();
+REGISTER_OP("TakeWhileDataset")
+    .Input("input_dataset: variant").Input("other_arguments: Targuments").Output("handle: variant")
+    .Attr("predicate: func").Attr("Targuments: list(type) >= 0")
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''");
 REGISTER_OP("UnwrapDatasetVariant")
     .Input("input_handle: variant").Output("output_handle: variant");
 REGISTER_OP("WindowDataset")
@@ -228,8 +173,6 @@ REGISTER_OP("WindowDataset")
     .Input("stride: int64").Input("drop_remainder: bool").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''");
-REGISTER_OP("WrapDatasetVariant")
-    .Input("input_handle: variant").Output("output_handle: variant");
 REGISTER_OP("ZipDataset")
     .Input("input_datasets: N * variant").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")

@@ -1,0 +1,90 @@
+// ConcatenateDataset: one dataset behind another.
+#include "runtime/kernels/data/dataset_kernel.h"
+
+namespace tessera {
+namespace {
+
+int64_t SumOf(int64_t a, int64_t b) {
+  if (a == Dataset::kInfinite || b == Dataset::kInfinite) return Dataset::kInfinite;
+  if (a < 0 || b < 0) return Dataset::kUnknown;
+  return a > std::numeric_limits<int64_t>::max() - b ? Dataset::kInfinite : a + b;
+}
+
+// What is known of elements of either dataset, whose dtypes are the same.
+ElementSpec SpecOfEither(const ElementSpec& a, const ElementSpec& b) {
+  ElementSpec either;
+  either.dtypes = a.dtypes;
+  for (size_t i = 0; i < a.shapes.size(); ++i) {
+    const PartialShape &x = a.shapes[i], &y = b.shapes[i];
+    if (!x.known_rank() || !y.known_rank() || x.rank() != y.rank()) {
+      either.shapes.emplace_back();
+      continue;
+    }
+    PartialShape shape = x;
+    for (int d = 0; d < x.rank(); ++d) {
+      if (x.dim(d) != y.dim(d)) shape.set_dim(d, -1);
+    }
+    either.shapes.push_back(std::move(shape));
+  }
+  return either;
+}
+
+class ConcatenateDataset final : public Dataset {
+ public:
+  ConcatenateDataset(const DatasetPtr& first, const DatasetPtr& second)
+      : Dataset(SpecOfEither(first->spec(), second->spec()),
+                SumOf(first->cardinality(), second->cardinality()),
+                std::vector<DatasetPtr>{first, second}),
+        first_(first),
+        second_(second) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  const Dataset& first() const { return *first_; }
+  const Dataset& second() const { return *second_; }
+
+ private:
+  const DatasetPtr first_, second_;
+};
+
+class ConcatenateIterator final : public Iterator {
+ public:
+  explicit ConcatenateIterator(std::shared_ptr<const ConcatenateDataset> dataset)
+      : dataset_(std::move(dataset)), current_(dataset_->first().MakeIterator()) {}
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(archive.Flag("in_second", &in_second_));
+    if (archive.restoring() && in_second_) current_ = dataset_->second().MakeIterator();
+    return archive.Position("input", current_.get());
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    ASSIGN_OR_RETURN(const bool more, current_->Next(step, element));
+    if (more || in_second_) return more;
+    in_second_ = true;
+    current_ = dataset_->second().MakeIterator();
+    return current_->Next(step, element);
+  }
+
+ private:
+  const std::shared_ptr<const ConcatenateDataset> dataset_;
+  std::unique_ptr<Iterator> current_;
+  bool in_second_ = false;
+};
+
+std::unique_ptr<Iterator> ConcatenateDataset::MakeIterator() const {
+  return std::make_unique<ConcatenateIterator>(Share<ConcatenateDataset>());
+}
+
+// Errors: INVALID_ARGUMENT for datasets of different dtypes.
+absl::StatusOr<DatasetPtr> MakeConcatenate(KernelContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetPtr first, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(const DatasetPtr second, DatasetInput(ctx, 1));
+  if (first->spec().dtypes != second->spec().dtypes) {
+    return absl::InvalidArgumentError(
+        "input dataset and dataset to concatenate have different output_types");
+  }
+  return std::make_shared<ConcatenateDataset>(first, second);
+}
+REGISTER_DATASET("ConcatenateDataset", MakeConcatenate);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,181 @@
+// Ops that make iterators and point them at datasets: Iterator, IteratorV2, AnonymousIterator,
+// OneShotIterator, MakeIterator, DeleteIterator, and the handles of iterators as strings.
+#include "absl/strings/str_split.h"
+#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/iterator_resource.h"
+#include "runtime/kernels/resource_handle_kernel.h"
+#include "runtime/tensor/encoded_variant.h"
+
+namespace tessera {
+namespace {
+
+// An anonymous iterator belongs to its handles. Its deleter is a value that nobody looks at.
+class IteratorKernel : public ResourceHandleKernel {
+ public:
+  explicit IteratorKernel(const KernelBuild& build)
+      : ResourceHandleKernel(build, IteratorResource::kTypeName), spec_(SpecOf(build)) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(ResourceHandleKernel::Compute(ctx));
+    if (ctx.num_outputs() > 1) ctx.set_output(1, Tensor::Scalar(Variant()));
+    return absl::OkStatus();
+  }
+
+ protected:
+  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext&) override {
+    return IntrusivePtr<Resource>(new IteratorResource(spec_));
+  }
+  absl::Status CheckFits(const Resource& resource) const override {
+    const auto* const iterator = dynamic_cast<const IteratorResource*>(&resource);
+    if (iterator == nullptr) return absl::InvalidArgumentError("the resource is no iterator");
+    return spec_.CheckFits(iterator->spec());
+  }
+
+ private:
+  const ElementSpec spec_;
+};
+REGISTER_KERNEL("Iterator", kCpu, IteratorKernel);
+REGISTER_KERNEL("IteratorV2", kCpu, IteratorKernel);
+REGISTER_KERNEL("AnonymousIterator", kCpu, IteratorKernel);
+REGISTER_KERNEL("AnonymousIteratorV2", kCpu, IteratorKernel);
+REGISTER_KERNEL("AnonymousIteratorV3", kCpu, IteratorKernel);
+
+// Its dataset comes from a function, which the first run calls.
+class OneShotIteratorKernel final : public IteratorKernel {
+ public:
+  explicit OneShotIteratorKernel(const KernelBuild& build)
+      : IteratorKernel(build), factory_(build.function("dataset_factory"), {}) {
+    if (build.status().ok()) build.Fail(factory_.Check(0, 1));
+  }
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(IteratorKernel::Compute(ctx));
+    const auto& handle = ctx.output(0).scalar<ResourceHandle>();
+    ASSIGN_OR_RETURN(const auto iterator,
+                     LookupResource<IteratorResource>(ctx.resources(), handle));
+    return iterator->StartOnce(
+        [&] { return factory_.MakeDataset(ctx.step(), {}, iterator->spec()); });
+  }
+
+ private:
+  const CapturedFunction factory_;
+};
+REGISTER_KERNEL("OneShotIterator", kCpu, OneShotIteratorKernel);
+
+class MakeIteratorKernel final : public OpKernel {
+ public:
+  explicit MakeIteratorKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetInput(ctx, 0));
+    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(1));
+    return iterator->Start(std::move(dataset));
+  }
+};
+REGISTER_KERNEL("MakeIterator", kCpu, MakeIteratorKernel);
+
+// The resource goes with the last handle; what it works with goes now.
+class DeleteIteratorKernel final : public OpKernel {
+ public:
+  explicit DeleteIteratorKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
+    iterator->Stop();
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("DeleteIterator", kCpu, DeleteIteratorKernel);
+
+// The string is the container, a line end, and the name.
+// Errors: UNIMPLEMENTED for an anonymous iterator, which has no name by which it could be found.
+class ToStringHandleKernel final : public OpKernel {
+ public:
+  explicit ToStringHandleKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(ctx.Resource<IteratorResource>(0).status());
+    const auto& handle = ctx.input(0).scalar<ResourceHandle>();
+    if (handle.name.empty()) {
+      return absl::UnimplementedError("an anonymous iterator has no string handle");
+    }
+    ctx.set_output(0, Tensor::Scalar(absl::StrCat(handle.container, "\n", handle.name)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("IteratorToStringHandle", kCpu, ToStringHandleKernel);
+
+class FromStringHandleKernel final : public OpKernel {
+ public:
+  explicit FromStringHandleKernel(const KernelBuild& build) : spec_(SpecOf(build)) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const std::string text, ScalarInput<std::string>(ctx, 0, "string_handle"));
+    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('\n', 1));
+    if (parts.size() != 2) {
+      return absl::InvalidArgumentError("Could not parse string_handle as a valid ResourceHandle");
+    }
+    ResourceHandle handle;
+    handle.container = parts[0];
+    handle.name = parts[1];
+    handle.type_name = std::string(IteratorResource::kTypeName);
+    ASSIGN_OR_RETURN(const auto iterator,
+                     LookupResource<IteratorResource>(ctx.resources(), handle));
+    if (!spec_.dtypes.empty()) RETURN_IF_ERROR(spec_.CheckFits(iterator->spec()));
+    handle.resource = iterator;
+    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
+    return absl::OkStatus();
+  }
+
+ private:
+  const ElementSpec spec_;
+};
+REGISTER_KERNEL("IteratorFromStringHandle", kCpu, FromStringHandleKernel);
+REGISTER_KERNEL("IteratorFromStringHandleV2", kCpu, FromStringHandleKernel);
+
+class GetDeviceKernel final : public OpKernel {
+ public:
+  explicit GetDeviceKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ctx.set_output(0, Tensor::Scalar(ctx.device() == nullptr ? std::string()
+                                                             : ctx.device()->name().ToString()));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("IteratorGetDevice", kCpu, GetDeviceKernel);
+
+// The position of an iterator, for checkpoints, as a vector of one variant.
+class SerializeIteratorKernel final : public OpKernel {
+ public:
+  explicit SerializeIteratorKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
+    ASSIGN_OR_RETURN(std::shared_ptr<IteratorState> state, iterator->Save());
+    ctx.set_output(0, Tensor::Vector<Variant>({Variant(std::move(state))}));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("SerializeIterator", kCpu, SerializeIteratorKernel);
+
+class DeserializeIteratorKernel final : public OpKernel {
+ public:
+  explicit DeserializeIteratorKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto iterator, ctx.Resource<IteratorResource>(0));
+    const Tensor& serialized = ctx.input(1);
+    if (serialized.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("serialized must hold one state, holds ", serialized.num_elements()));
+    }
+    const Variant& variant = serialized.scalar<Variant>();
+    std::shared_ptr<const IteratorState> state = variant.share<IteratorState>();
+    if (const auto* encoded = variant.get<EncodedVariant>(); encoded != nullptr) {
+      ASSIGN_OR_RETURN(state, IteratorState::Decode(*encoded));
+    }
+    if (state == nullptr) {
+      return absl::InvalidArgumentError("serialized holds no state of an iterator");
+    }
+    return iterator->Restore(ctx.step(), *state);
+  }
+};
+REGISTER_KERNEL("DeserializeIterator", kCpu, DeserializeIteratorKernel);
+
+}  // namespace
+}  // namespace tessera

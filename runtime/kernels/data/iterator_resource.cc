@@ -1,0 +1,70 @@
+#include "runtime/kernels/data/iterator_resource.h"
+
+#include <utility>
+
+#include "runtime/base/status.h"
+
+namespace tessera {
+
+absl::Status IteratorResource::StartLocked(DatasetPtr dataset, Walk* old) {
+  if (!spec_.dtypes.empty()) RETURN_IF_ERROR(spec_.CheckFits(dataset->spec()));
+  *old = std::move(walk_);
+  walk_.iterator = dataset->MakeIterator();
+  walk_.dataset = std::move(dataset);
+  return absl::OkStatus();
+}
+
+absl::Status IteratorResource::Start(DatasetPtr dataset) {
+  Walk old;  // destroyed after the lock is released
+  absl::MutexLock lock(&mu_);
+  return StartLocked(std::move(dataset), &old);
+}
+
+absl::Status IteratorResource::StartOnce(absl::FunctionRef<absl::StatusOr<DatasetPtr>()> make) {
+  Walk old;
+  absl::MutexLock lock(&mu_);
+  if (walk_.dataset != nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(DatasetPtr dataset, make());
+  return StartLocked(std::move(dataset), &old);
+}
+
+void IteratorResource::Stop() {
+  Walk old;
+  absl::MutexLock lock(&mu_);
+  old = std::move(walk_);
+}
+
+absl::Status IteratorResource::CheckStarted() const {
+  if (walk_.iterator != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "GetNext() failed because the iterator has not been initialized. Ensure that you have run "
+      "the initializer operation for this iterator before getting the next element.");
+}
+
+absl::StatusOr<bool> IteratorResource::Next(StepContext& step, Element* element) {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(CheckStarted());
+  return walk_.iterator->Next(step, element);
+}
+
+absl::StatusOr<std::shared_ptr<IteratorState>> IteratorResource::Save() {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(CheckStarted());
+  auto state = std::make_shared<IteratorState>();
+  IteratorArchive archive(state.get());
+  RETURN_IF_ERROR(walk_.iterator->Transfer(archive));
+  return state;
+}
+
+absl::Status IteratorResource::Restore(StepContext& step, const IteratorState& state) {
+  std::unique_ptr<Iterator> old;
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(CheckStarted());
+  std::unique_ptr<Iterator> restored = walk_.dataset->MakeIterator();
+  IteratorArchive archive(state, step);
+  RETURN_IF_ERROR(restored->Transfer(archive));
+  old = std::exchange(walk_.iterator, std::move(restored));
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

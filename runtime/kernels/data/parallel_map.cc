@@ -1,0 +1,175 @@
+// ParallelMapDataset, ParallelMapDatasetV2: a function of several elements at
+// once. The order of the elements is kept, which TensorFlow allows for `deterministic=false` too.
+#include <deque>
+
+#include "runtime/data/background.h"
+#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/index_input.h"
+
+namespace tessera {
+namespace {
+
+// The calls to have under way at once if that is left to the runtime.
+constexpr int64_t kAutotune = -1;
+
+// Errors: INVALID_ARGUMENT for a number that is neither positive nor kAutotune.
+absl::Status CheckParallelCalls(int64_t num_parallel_calls) {
+  if (num_parallel_calls > 0 || num_parallel_calls == kAutotune) return absl::OkStatus();
+  return absl::InvalidArgumentError("num_parallel_calls must be greater than zero.");
+}
+
+class ParallelMapDataset final : public UnaryDataset {
+ public:
+  ParallelMapDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function,
+                     int64_t num_parallel_calls, bool preserves_cardinality)
+      : UnaryDataset(input, std::move(spec),
+                     preserves_cardinality ? input->cardinality() : kUnknown),
+        function_(std::move(function)),
+        num_parallel_calls_(num_parallel_calls),
+        preserves_cardinality_(preserves_cardinality) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  const FunctionPtr& function() const { return function_; }
+  int64_t num_parallel_calls() const { return num_parallel_calls_; }
+  bool preserves_cardinality() const { return preserves_cardinality_; }
+
+ private:
+  const FunctionPtr function_;
+  const int64_t num_parallel_calls_;
+  const bool preserves_cardinality_;
+};
+
+// Keeps calls under way for the next elements. Its input is pulled by the thread that asks for an
+// element, so a prefetch behind the map makes both go on by themselves.
+class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
+ public:
+  using UnaryIterator::UnaryIterator;
+  ~ParallelMapIterator() override {
+    if (background_ != nullptr) background_->Cancel();
+    for (const auto& call : window_) call->task->Abandon();
+  }
+
+  // Calls under way are finished, and their results saved.
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
+    RETURN_IF_ERROR(archive.Flag("input_ended", &input_ended_));
+    int64_t size = static_cast<int64_t>(window_.size());
+    RETURN_IF_ERROR(archive.Number("calls", &size));
+    for (int64_t i = 0; i < size; ++i) {
+      IteratorArchive::Scope scope(archive, absl::StrCat("call", i));
+      if (archive.restoring()) window_.push_back(std::make_shared<Call>());
+      Call& call = *window_[i];
+      if (archive.restoring()) {
+        call.task = std::make_shared<ClaimableTask>([] {});
+      } else {
+        RETURN_IF_ERROR(call.task->Finish(StepContext()));
+      }
+      RETURN_IF_ERROR(archive.Outcome(&call.outcome, &call.results));
+    }
+    return absl::OkStatus();
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    if (background_ == nullptr) background_ = std::make_unique<BackgroundStep>(step);
+    RETURN_IF_ERROR(FillWindow(step));
+    if (window_.empty()) return false;
+    const std::shared_ptr<Call> call = std::move(window_.front());
+    window_.pop_front();
+    if (const absl::Status status = call->task->Finish(step); !status.ok()) {
+      background_->Cancel();
+      window_.push_front(call);  // the destructor waits for it
+      return status;
+    }
+    ASSIGN_OR_RETURN(const bool has_element, call->outcome);
+    if (!has_element) return false;
+    RETURN_IF_ERROR(dataset().spec().CheckTypes(call->results));
+    *element = std::move(call->results);
+    return true;
+  }
+
+ private:
+  struct Call {
+    Element args, results;
+    absl::StatusOr<bool> outcome = false;
+    std::shared_ptr<ClaimableTask> task;
+  };
+
+  // More calls than the pool has threads would only hold memory.
+  size_t WindowSize() const {
+    const ThreadPool* const pool = background_->pool();
+    const int64_t useful = pool == nullptr ? 1 : pool->num_threads() + 1;
+    const int64_t wanted = dataset().num_parallel_calls();
+    return static_cast<size_t>(wanted == kAutotune ? useful : std::min(wanted, useful));
+  }
+
+  absl::Status FillWindow(StepContext& step) {
+    const size_t size = WindowSize();
+    while (!input_ended_ && window_.size() < size) {
+      auto call = std::make_shared<Call>();
+      absl::StatusOr<bool> more = input().Next(step, &call->args);
+      if (more.ok() && !*more) {
+        input_ended_ = true;
+        break;
+      }
+      if (!more.ok()) {
+        if (window_.empty()) return more.status();
+        call->outcome = more.status();  // its turn comes behind the elements before it
+        call->task = std::make_shared<ClaimableTask>([] {});
+        window_.push_back(std::move(call));
+        break;
+      }
+      // The closure may outlive this iterator only as long as it waits for a thread, unclaimed.
+      Call* const raw = call.get();
+      call->task = std::make_shared<ClaimableTask>([raw, background = background_.get(),
+                                                    function = dataset().function().get(),
+                                                    preserves = dataset().preserves_cardinality()] {
+        raw->outcome = MapOutcome(
+            function->Call(background->context(), std::move(raw->args), &raw->results), preserves);
+      });
+      ClaimableTask::Offer(call->task, background_->pool());
+      window_.push_back(std::move(call));
+    }
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<BackgroundStep> background_;
+  std::deque<std::shared_ptr<Call>> window_;
+  bool input_ended_ = false;
+};
+
+std::unique_ptr<Iterator> ParallelMapDataset::MakeIterator() const {
+  return std::make_unique<ParallelMapIterator>(Share<ParallelMapDataset>());
+}
+
+class ParallelMapKernel final : public DatasetKernel {
+ public:
+  explicit ParallelMapKernel(const KernelBuild& build)
+      : spec_(SpecOf(build)),
+        function_(build, "f", "other_arguments"),
+        num_parallel_calls_(build.inputs("num_parallel_calls").begin),
+        preserves_cardinality_(build.attr<bool>("preserve_cardinality")) {}
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+    ASSIGN_OR_RETURN(
+        FunctionPtr function,
+        function_.Capture(ctx, input->num_components(), static_cast<int>(spec_.dtypes.size())));
+    ASSIGN_OR_RETURN(const int64_t calls,
+                     ReadIndexScalar(ctx.input(num_parallel_calls_), "num_parallel_calls"));
+    RETURN_IF_ERROR(CheckParallelCalls(calls));
+    return std::make_shared<ParallelMapDataset>(input, spec_, std::move(function), calls,
+                                                preserves_cardinality_);
+  }
+
+ private:
+  const ElementSpec spec_;
+  const FunctionAttr function_;
+  const int num_parallel_calls_;  // position of the input
+  const bool preserves_cardinality_;
+};
+REGISTER_KERNEL("ParallelMapDataset", kCpu, ParallelMapKernel);
+REGISTER_KERNEL("ParallelMapDatasetV2", kCpu, ParallelMapKernel);
+
+}  // namespace
+}  // namespace tessera

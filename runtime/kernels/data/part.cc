@@ -1,0 +1,198 @@
+// Datasets of some elements of another, by their positions: TakeDataset, SkipDataset, ShardDataset.
+#include "runtime/kernels/data/dataset_kernel.h"
+
+namespace tessera {
+namespace {
+
+int64_t CardinalityOfTake(int64_t n, int64_t count) {
+  if (count < 0 || n == 0) return n;
+  if (n == Dataset::kInfinite) return count;
+  return n == Dataset::kUnknown ? (count == 0 ? 0 : n) : std::min(n, count);
+}
+
+// The first `count` elements; all of them if it is negative.
+class TakeDataset final : public UnaryDataset {
+ public:
+  TakeDataset(const DatasetPtr& input, int64_t count)
+      : UnaryDataset(input, input->spec(), CardinalityOfTake(input->cardinality(), count)),
+        count_(count) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  int64_t count() const { return count_; }
+
+ private:
+  const int64_t count_;
+};
+
+class TakeIterator final : public UnaryIterator<TakeDataset> {
+ public:
+  using UnaryIterator::UnaryIterator;
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(archive.Number("taken", &taken_));
+    return UnaryIterator::Transfer(archive);
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    if (dataset().count() >= 0 && taken_ >= dataset().count()) return false;
+    ++taken_;
+    return input().Next(step, element);
+  }
+
+ private:
+  int64_t taken_ = 0;
+};
+
+std::unique_ptr<Iterator> TakeDataset::MakeIterator() const {
+  return std::make_unique<TakeIterator>(Share<TakeDataset>());
+}
+
+absl::StatusOr<DatasetPtr> MakeTake(KernelContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(const int64_t count, ScalarInput<int64_t>(ctx, 1, "count"));
+  return std::make_shared<TakeDataset>(input, count);
+}
+REGISTER_DATASET("TakeDataset", MakeTake);
+
+int64_t CardinalityOfSkip(int64_t n, int64_t count) {
+  if (count < 0) return 0;
+  return n < 0 ? n : std::max<int64_t>(0, n - count);
+}
+
+// All but the first `count` elements; none if it is negative.
+class SkipDataset final : public UnaryDataset {
+ public:
+  SkipDataset(const DatasetPtr& input, int64_t count)
+      : UnaryDataset(input, input->spec(), CardinalityOfSkip(input->cardinality(), count)),
+        count_(count) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  int64_t count() const { return count_; }
+
+ private:
+  const int64_t count_;
+};
+
+class SkipIterator final : public UnaryIterator<SkipDataset> {
+ public:
+  using UnaryIterator::UnaryIterator;
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(archive.Flag("skipped", &skipped_));
+    return UnaryIterator::Transfer(archive);
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    if (dataset().count() < 0) return false;
+    if (!skipped_) {
+      RETURN_IF_ERROR(input().Skip(step, dataset().count()).status());
+      skipped_ = true;
+    }
+    return input().Next(step, element);
+  }
+
+ private:
+  bool skipped_ = false;
+};
+
+std::unique_ptr<Iterator> SkipDataset::MakeIterator() const {
+  return std::make_unique<SkipIterator>(Share<SkipDataset>());
+}
+
+absl::StatusOr<DatasetPtr> MakeSkip(KernelContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+  ASSIGN_OR_RETURN(const int64_t count, ScalarInput<int64_t>(ctx, 1, "count"));
+  return std::make_shared<SkipDataset>(input, count);
+}
+REGISTER_DATASET("SkipDataset", MakeSkip);
+
+// Elements `index`, `index` + `num_shards`, and so on.
+class ShardDataset final : public UnaryDataset {
+ public:
+  ShardDataset(const DatasetPtr& input, int64_t num_shards, int64_t index, bool require_non_empty)
+      : UnaryDataset(input, input->spec(),
+                     input->cardinality() < 0
+                         ? input->cardinality()
+                         : input->cardinality() / num_shards +
+                               (index < input->cardinality() % num_shards ? 1 : 0)),
+        num_shards_(num_shards),
+        index_(index),
+        require_non_empty_(require_non_empty) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  int64_t num_shards() const { return num_shards_; }
+  int64_t index() const { return index_; }
+  bool require_non_empty() const { return require_non_empty_; }
+
+ private:
+  const int64_t num_shards_, index_;
+  const bool require_non_empty_;
+};
+
+class ShardIterator final : public UnaryIterator<ShardDataset> {
+ public:
+  using UnaryIterator::UnaryIterator;
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(archive.Number("next", &next_));
+    return UnaryIterator::Transfer(archive);
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    const int64_t gap = next_ == 0 ? dataset().index() : dataset().num_shards() - 1;
+    ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(step, gap));
+    bool more = skipped == gap;
+    if (more) {
+      ASSIGN_OR_RETURN(more, input().Next(step, element));
+    }
+    if (!more && next_ == 0 && dataset().require_non_empty()) return CheckEveryShardHasOne(skipped);
+    ++next_;
+    return more;
+  }
+
+ private:
+  absl::StatusOr<bool> CheckEveryShardHasOne(int64_t num_elements) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Could not apply FILE based sharding: the dataset only has ", num_elements,
+        " file(s), which is not enough for the required ", dataset().num_shards(),
+        " shards/workers. If you are using datasets with distribution strategy, consider setting "
+        "the auto sharding policy to either DATA or OFF using the "
+        "`experimental_distribute.auto_shard_policy` option of `tf.data.Options()`. Or, split "
+        "your input files into a larger number of small files such that number of files is "
+        "greater than number of shards/workers."));
+  }
+
+  int64_t next_ = 0;
+};
+
+std::unique_ptr<Iterator> ShardDataset::MakeIterator() const {
+  return std::make_unique<ShardIterator>(Share<ShardDataset>());
+}
+
+// Errors: INVALID_ARGUMENT unless 0 <= index < num_shards.
+class ShardKernel final : public DatasetKernel {
+ public:
+  explicit ShardKernel(const KernelBuild& build)
+      : require_non_empty_(build.attr<bool>("require_non_empty")) {}
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+    ASSIGN_OR_RETURN(const int64_t num_shards, ScalarInput<int64_t>(ctx, 1, "num_shards"));
+    ASSIGN_OR_RETURN(const int64_t index, ScalarInput<int64_t>(ctx, 2, "index"));
+    if (num_shards <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Number of shards must be greater than zero (currently num_shards = ", num_shards, ")."));
+    }
+    if (index < 0 || index >= num_shards) {
+      return absl::InvalidArgumentError(absl::StrCat("Index must be between 0 and ", num_shards - 1,
+                                                     " (currently index = ", index,
+                                                     ", num_shards = ", num_shards, ")."));
+    }
+    return std::make_shared<ShardDataset>(input, num_shards, index, require_non_empty_);
+  }
+
+ private:
+  const bool require_non_empty_;
+};
+REGISTER_KERNEL("ShardDataset", kCpu, ShardKernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,62 @@
+// RandomDataset, RandomDatasetV2: random numbers without end.
+#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/seed_generator.h"
+
+namespace tessera {
+namespace {
+
+class RandomDataset final : public Dataset {
+ public:
+  explicit RandomDataset(IntrusivePtr<SeedGenerator> seeds)
+      : Dataset({.dtypes = {DType::kInt64}, .shapes = {PartialShape(Shape())}}, kInfinite),
+        seeds_(std::move(seeds)) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  SeedPair NextSeeds() const { return seeds_->Next(); }
+
+ private:
+  const IntrusivePtr<SeedGenerator> seeds_;
+};
+
+class RandomIterator final : public Iterator {
+ public:
+  explicit RandomIterator(SeedPair seeds) : random_(seeds) {}
+  absl::Status Transfer(IteratorArchive& archive) override { return random_.Transfer(archive); }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext&, Element* element) override {
+    element->assign(1, Tensor::Scalar(static_cast<int64_t>(random_.Next())));
+    return true;
+  }
+
+ private:
+  DatasetRandom random_;
+};
+
+std::unique_ptr<Iterator> RandomDataset::MakeIterator() const {
+  return std::make_unique<RandomIterator>(NextSeeds());
+}
+
+absl::StatusOr<DatasetPtr> MakeRandom(KernelContext& ctx) {
+  ASSIGN_OR_RETURN(const SeedPair seeds, SeedInputs(ctx, 0));
+  return std::make_shared<RandomDataset>(MakeRefCounted<SeedGenerator>(seeds, false));
+}
+REGISTER_DATASET("RandomDataset", MakeRandom);
+
+class RandomV2Kernel final : public DatasetKernel {
+ public:
+  explicit RandomV2Kernel(const KernelBuild& build)
+      : rerandomize_(build.attr<bool>("rerandomize_each_iteration")) {}
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const SeedPair seeds, SeedInputs(ctx, 0));
+    return std::make_shared<RandomDataset>(SeedGeneratorInput(ctx, 2, seeds, rerandomize_));
+  }
+
+ private:
+  const bool rerandomize_;
+};
+REGISTER_KERNEL("RandomDatasetV2", kCpu, RandomV2Kernel);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,129 @@
+// WindowDataset: datasets of consecutive elements, one for each component.
+#include <deque>
+
+#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/elements_dataset.h"
+
+namespace tessera {
+namespace {
+
+ElementSpec SpecOfWindows(const Dataset& input) {
+  ElementSpec spec;
+  spec.dtypes.assign(input.num_components(), DType::kVariant);
+  spec.shapes.assign(input.num_components(), PartialShape(Shape()));
+  return spec;
+}
+
+class WindowDataset final : public UnaryDataset {
+ public:
+  struct Windows {
+    int64_t size = 1;    // elements of a window
+    int64_t shift = 1;   // elements from the start of a window to that of the next
+    int64_t stride = 1;  // elements of the input from one in a window to the next
+    bool drop_remainder = false;
+  };
+  WindowDataset(const DatasetPtr& input, Windows windows)
+      : UnaryDataset(input, SpecOfWindows(*input), NumWindows(input->cardinality(), windows)),
+        windows_(windows) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  const Windows& windows() const { return windows_; }
+
+ private:
+  static int64_t NumWindows(int64_t n, const Windows& windows) {
+    if (n < 0) return n;
+    if (!windows.drop_remainder) return n / windows.shift + (n % windows.shift != 0 ? 1 : 0);
+    const int64_t span = MultiplyWithoutOverflow(windows.size - 1, windows.stride);
+    return span < 0 || n <= span ? 0 : (n - span - 1) / windows.shift + 1;
+  }
+
+  const Windows windows_;
+};
+
+class WindowIterator final : public UnaryIterator<WindowDataset> {
+ public:
+  using UnaryIterator::UnaryIterator;
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
+    RETURN_IF_ERROR(archive.Flag("ended", &ended_));
+    int64_t size = static_cast<int64_t>(buffer_.size());
+    RETURN_IF_ERROR(archive.Number("size", &size));
+    for (int64_t i = 0; i < size; ++i) {
+      if (archive.restoring()) buffer_.emplace_back();
+      RETURN_IF_ERROR(archive.Tensors(absl::StrCat("element", i), &buffer_[i]));
+      RETURN_IF_ERROR(dataset().input().spec().CheckTypes(buffer_[i]));
+    }
+    return absl::OkStatus();
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    const WindowDataset::Windows& windows = dataset().windows();
+    // How far the last element of a window is from its first. It may exceed any dataset.
+    const int64_t span = MultiplyWithoutOverflow(windows.size - 1, windows.stride);
+    const auto is_complete = [&] {
+      return span >= 0 && static_cast<int64_t>(buffer_.size()) > span;
+    };
+    while (!ended_ && !is_complete()) {
+      Element next;
+      ASSIGN_OR_RETURN(const bool more, input().Next(step, &next));
+      if (more) buffer_.push_back(std::move(next));
+      ended_ = !more;
+    }
+    if (buffer_.empty() || (windows.drop_remainder && !is_complete())) return false;
+    std::vector<std::vector<Element>> columns(dataset().num_components());
+    for (int64_t i = 0; i < static_cast<int64_t>(buffer_.size()); i += windows.stride) {
+      if (static_cast<int64_t>(columns[0].size()) == windows.size) break;
+      for (size_t c = 0; c < columns.size(); ++c) columns[c].push_back({buffer_[i][c]});
+    }
+    RETURN_IF_ERROR(Shift(step, windows.shift));
+    const ElementSpec& spec = dataset().input().spec();
+    element->clear();
+    for (size_t c = 0; c < columns.size(); ++c) {
+      element->push_back(DatasetTensor(std::make_shared<ElementsDataset>(
+          ElementSpec{.dtypes = {spec.dtypes[c]}, .shapes = {spec.shapes[c]}},
+          std::move(columns[c]))));
+    }
+    return true;
+  }
+
+ private:
+  absl::Status Shift(StepContext& step, int64_t shift) {
+    const int64_t dropped = std::min<int64_t>(shift, buffer_.size());
+    buffer_.erase(buffer_.begin(), buffer_.begin() + dropped);
+    if (dropped == shift || ended_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(step, shift - dropped));
+    ended_ = skipped < shift - dropped;
+    return absl::OkStatus();
+  }
+
+  std::deque<Element> buffer_;
+  bool ended_ = false;
+};
+
+std::unique_ptr<Iterator> WindowDataset::MakeIterator() const {
+  return std::make_unique<WindowIterator>(Share<WindowDataset>());
+}
+
+// Errors: INVALID_ARGUMENT unless size, shift and stride are positive.
+absl::StatusOr<DatasetPtr> MakeWindow(KernelContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+  WindowDataset::Windows windows;
+  ASSIGN_OR_RETURN(windows.size, ScalarInput<int64_t>(ctx, 1, "size"));
+  ASSIGN_OR_RETURN(windows.shift, ScalarInput<int64_t>(ctx, 2, "shift"));
+  ASSIGN_OR_RETURN(windows.stride, ScalarInput<int64_t>(ctx, 3, "stride"));
+  ASSIGN_OR_RETURN(windows.drop_remainder, ScalarInput<bool>(ctx, 4, "drop_remainder"));
+  if (windows.size <= 0) {
+    return absl::InvalidArgumentError("Window size must be greater than zero.");
+  }
+  if (windows.shift <= 0) {
+    return absl::InvalidArgumentError("Window shift must be greater than zero.");
+  }
+  if (windows.stride <= 0) {
+    return absl::InvalidArgumentError("Window stride must be greater than zero.");
+  }
+  return std::make_shared<WindowDataset>(input, windows);
+}
+REGISTER_DATASET("WindowDataset", MakeWindow);
+
+}  // namespace
+}  // namespace tessera
