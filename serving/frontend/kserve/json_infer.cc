@@ -94,11 +94,20 @@ absl::Status JsonInferRequest::Read(std::string body, std::optional<uint64_t> js
 }
 
 absl::Status JsonInferRequest::ReadJson(absl::string_view json, absl::string_view binary) {
+  absl::InlinedVector<JsonNumbersText, 2> numbers;
+  if (binary.empty() && ReadNumericInfer(json, &request_, &numbers)) {
+    elements_.assign(numbers.begin(), numbers.end());
+  } else {
+    request_ = InferRequest();
+    RETURN_IF_ERROR(ReadDocument(json, binary));
+  }
+  return FindBinaryOutputs();
+}
+
+absl::Status JsonInferRequest::ReadDocument(absl::string_view json, absl::string_view binary) {
   RETURN_IF_ERROR(ParseJsonObject(json, &json_, JsonDialect::kExact));
   if (FindMember(json_, "id") != nullptr) RETURN_IF_ERROR(ReadText(json_, "id", &request_.id));
   RETURN_IF_ERROR(ReadParameters(json_, &request_.parameters));
-  ASSIGN_OR_RETURN(const auto all_binary, BoolParameter(request_.parameters, "binary_data_output"));
-  binary_outputs_ = all_binary.value_or(false);
   ASSIGN_OR_RETURN(const JsonValue* const inputs, FindObjects(json_, "inputs"));
   if (inputs == nullptr) return WrongMember("inputs", "a list", nullptr);
   for (const JsonValue& input : inputs->GetArray()) RETURN_IF_ERROR(ReadInput(input, &binary));
@@ -108,7 +117,21 @@ absl::Status JsonInferRequest::ReadJson(absl::string_view json, absl::string_vie
   }
   ASSIGN_OR_RETURN(const JsonValue* const outputs, FindObjects(json_, "outputs"));
   if (outputs == nullptr) return absl::OkStatus();
-  for (const JsonValue& output : outputs->GetArray()) RETURN_IF_ERROR(ReadOutput(output));
+  for (const JsonValue& output : outputs->GetArray()) {
+    InferOutput& wanted = request_.outputs.emplace_back();
+    RETURN_IF_ERROR(ReadText(output, "name", &wanted.name));
+    RETURN_IF_ERROR(ReadParameters(output, &wanted.parameters));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JsonInferRequest::FindBinaryOutputs() {
+  ASSIGN_OR_RETURN(const auto all_binary, BoolParameter(request_.parameters, "binary_data_output"));
+  binary_outputs_ = all_binary.value_or(false);
+  for (const InferOutput& output : request_.outputs) {
+    ASSIGN_OR_RETURN(binary_of_outputs_.emplace_back(),
+                     BoolParameter(output.parameters, "binary_data"));
+  }
   return absl::OkStatus();
 }
 
@@ -144,15 +167,6 @@ absl::Status JsonInferRequest::ReadInput(const JsonValue& value, absl::string_vi
   return absl::OkStatus();
 }
 
-absl::Status JsonInferRequest::ReadOutput(const JsonValue& value) {
-  InferOutput& output = request_.outputs.emplace_back();
-  RETURN_IF_ERROR(ReadText(value, "name", &output.name));
-  RETURN_IF_ERROR(ReadParameters(value, &output.parameters));
-  ASSIGN_OR_RETURN(binary_of_outputs_.emplace_back(),
-                   BoolParameter(output.parameters, "binary_data"));
-  return absl::OkStatus();
-}
-
 absl::Status JsonInferRequest::ReadRaw(const ModelInfo& model) {
   ASSIGN_OR_RETURN(const InferSignature signature, SignatureToInfer(model));
   if (signature.info->inputs.size() != 1) {
@@ -177,6 +191,14 @@ absl::Status JsonInferRequest::ReadRaw(const ModelInfo& model) {
 absl::StatusOr<Tensor> JsonInferRequest::Elements(size_t i, DType dtype, const Shape& shape) const {
   if (const auto* data = std::get_if<const JsonValue*>(&elements_[i])) {
     return TensorFromJson(dtype, shape, **data);
+  }
+  if (const auto* numbers = std::get_if<JsonNumbersText>(&elements_[i])) {
+    Tensor tensor;
+    if (TensorFromNumbers(*numbers, dtype, shape, &tensor)) return tensor;
+    // The tree takes what is unusual, and tells what is wrong.
+    JsonInferRequest general;
+    RETURN_IF_ERROR(general.ReadDocument(*body_, {}));
+    return general.Elements(i, dtype, shape);
   }
   const absl::string_view bytes = std::get<absl::string_view>(elements_[i]);
   return TensorFromRaw(dtype, shape, WireReader(absl::MakeConstSpan(&bytes, 1)),

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "serving/frontend/json/json_document.h"
 #include "serving/frontend/kserve/infer.h"
+#include "serving/frontend/kserve/json_numeric_infer.h"
 
 namespace tessera::serving {
 
@@ -39,15 +40,17 @@ class JsonInferRequest {
 
  private:
   absl::Status ReadJson(absl::string_view json, absl::string_view binary);
+  absl::Status ReadDocument(absl::string_view json, absl::string_view binary);
+  absl::Status FindBinaryOutputs();
   absl::Status ReadInput(const JsonValue& value, absl::string_view* binary);
-  absl::Status ReadOutput(const JsonValue& value);
   absl::Status ReadRaw(const ModelInfo& model);
 
   std::shared_ptr<const std::string> body_;
   JsonDocument json_;
   InferRequest request_;
-  // Of each input: its member `data`, or its bytes.
-  absl::InlinedVector<std::variant<const JsonValue*, absl::string_view>, 2> elements_;
+  // Of each input: its member `data`, the text of that, or its bytes.
+  absl::InlinedVector<std::variant<const JsonValue*, JsonNumbersText, absl::string_view>, 2>
+      elements_;
   bool binary_outputs_ = false;                                    // unless an output says else
   absl::InlinedVector<std::optional<bool>, 2> binary_of_outputs_;  // as of request_.outputs
 };
