@@ -14,8 +14,9 @@ constexpr absl::Duration kInterval = absl::Seconds(1);
 
 }  // namespace
 
-void FailureLog::Note(absl::string_view protocol, absl::string_view method, absl::string_view model,
-                      const absl::Status& status, absl::Time now) {
+void FailureLog::NoteFailure(absl::string_view protocol, absl::string_view method,
+                             absl::string_view model, const absl::Status& status,
+                             absl::string_view trace_id, absl::Time now) {
   int64_t left_out = 0;
   {
     absl::MutexLock lock(&mu_);
@@ -29,6 +30,7 @@ void FailureLog::Note(absl::string_view protocol, absl::string_view method, absl
   // Escaped, because clients choose the name, and errors quote them: a line is a line.
   LOG(WARNING) << "request failed: " << protocol << ' ' << method << " of model '"
                << absl::Utf8SafeCEscape(model) << "': " << absl::Utf8SafeCEscape(status.ToString())
+               << (trace_id.empty() ? "" : absl::StrCat("; trace ", trace_id))
                << (left_out == 0
                        ? ""
                        : absl::StrCat("; ", left_out, " more failed since the last line"));

@@ -16,6 +16,10 @@ namespace {
 // The value of the label `runtime` of runtime_latency that dashboards select.
 constexpr char kRuntime[] = "TF1";
 
+// Of an answer that a candidate owes to a request which goes on: the line and the event of its end
+// name the trace.
+constexpr auto kUnknownTrace = [] { return absl::string_view(); };
+
 std::vector<double> LatencyBounds() { return ExponentialBounds(10, 1.8, 33); }
 
 // Notes that a run lasted from `start` until now, if the servable has not noted its times itself.
@@ -290,12 +294,12 @@ bool RequestHandler::FallBack(const absl::Status& error,
   RequestTimes& times = *options.times;
   RequestCell& failed = *times.cell;
   RecordEnd(failed.entrypoint(), kMethodNames[static_cast<size_t>(failed.method())], candidate.name,
-            error, times, now);
+            error, times, kUnknownTrace, now);
   failure_log_.Note(kEntrypointNames[static_cast<size_t>(failed.entrypoint())],
                     kMethodNames[static_cast<size_t>(failed.method())],
                     absl::StrCat(candidate.name, " version ", candidate.version,
                                  ", asked again of version ", *version),
-                    error, now);
+                    error, kUnknownTrace, now);
   times = {.arrived = times.arrived,
            .waited = now - times.arrived,
            .resumed = now,
@@ -338,23 +342,19 @@ bool RequestHandler::IsReady() const { return models_->IsReady(); }
 
 void RequestHandler::RecordRequest(Entrypoint entrypoint, absl::string_view api,
                                    absl::string_view model_name, const absl::Status& status,
-                                   const RequestTimes& times) const {
+                                   const RequestTimes& times, TraceId trace_id) const {
   const absl::Time now = absl::Now();
-  RecordEnd(entrypoint, api, model_name, status, times, now);
+  RecordEnd(entrypoint, api, model_name, status, times, trace_id, now);
   const std::string code = absl::StatusCodeToString(status.code());
   request_count_->Get({model_name, code}).Increment();
-  if (!status.ok()) {
-    failure_log_.Note(kEntrypointNames[static_cast<size_t>(entrypoint)], api, model_name, status,
-                      now);
-    return;
-  }
+  if (!status.ok()) return;
   request_latency_->Get({model_name, api, entrypoint == Entrypoint::kGrpc ? "GRPC" : "REST"})
       .Record(absl::ToDoubleMicroseconds(now - times.arrived));
 }
 
 void RequestHandler::RecordEnd(Entrypoint entrypoint, absl::string_view api,
                                absl::string_view model_name, const absl::Status& status,
-                               const RequestTimes& times, absl::Time now) const {
+                               const RequestTimes& times, TraceId trace_id, absl::Time now) const {
   if (times.cell != nullptr) times.cell->End(status, times, now);
   if (tracer_ == nullptr || !tracer_->Records(TraceLevel::kRuns)) [[likely]]
     return;
@@ -362,7 +362,8 @@ void RequestHandler::RecordEnd(Entrypoint entrypoint, absl::string_view api,
                 .model = model_name,
                 .entrypoint = entrypoint,
                 .status = status,
-                .ended = now},
+                .ended = now,
+                .trace_id = trace_id()},
                times, tracer_);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/pace.h"
 #include "runtime/host/share.h"
@@ -112,15 +113,18 @@ class RequestHandler {
   // and records its time in request_latency if it succeeded; both also among those of its version,
   // if that was found, whose handle must still be held. gRPC passes "Predict", "Classify" or
   // "Regress" as `api`. REST passes "predict", "classify", "regress" or "", and counts every
-  // request below /v1/. A request that failed is logged, see FailureLog.
+  // request below /v1/. `trace_id` is as for FailureLog::Note(), and is called while requests are
+  // traced.
+  using TraceId = absl::FunctionRef<absl::string_view()>;
   void RecordRequest(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
-                     const absl::Status& status, const RequestTimes& times) const;
+                     const absl::Status& status, const RequestTimes& times, TraceId trace_id) const;
 
   // Records a request that ends now among those of its version, which was found, but does not count
   // it in request_count.
   void RecordUncounted(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
-                       const absl::Status& status, const RequestTimes& times) const {
-    RecordEnd(entrypoint, api, model_name, status, times, absl::Now());
+                       const absl::Status& status, const RequestTimes& times,
+                       TraceId trace_id) const {
+    RecordEnd(entrypoint, api, model_name, status, times, trace_id, absl::Now());
   }
 
   // Returns the share by which requests to a model wait for a thread; null if it has none.
@@ -130,9 +134,13 @@ class RequestHandler {
 
   MetricsRegistry& metrics() const { return *metrics_; }
 
+  // Where front ends note each request that ends, whatever it asked for.
+  FailureLog& failures() const { return failure_log_; }
+
  private:
   void RecordEnd(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
-                 const absl::Status& status, const RequestTimes& times, absl::Time now) const;
+                 const absl::Status& status, const RequestTimes& times, TraceId trace_id,
+                 absl::Time now) const;
 
   ServedModels* const models_;
   MetricsRegistry* const metrics_;

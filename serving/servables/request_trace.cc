@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -49,15 +50,17 @@ void TraceRequest(const EndedRequest& request, const RequestTimes& times, Tracer
     Record(absl::StrCat("wait of ", name), "queue", kNoThread, start - times.waited, start, tracer);
   }
   const absl::string_view protocol = kEntrypointNames[static_cast<int>(request.entrypoint)];
+  std::vector<std::pair<const char*, std::string>> arguments = {
+      {"protocol", std::string(protocol)},
+      {"status", absl::StatusCodeToString(request.status.code())},
+      {"latency_us", absl::StrCat(absl::ToInt64Microseconds(request.ended - times.arrived))}};
+  if (!request.trace_id.empty()) arguments.emplace_back("trace_id", request.trace_id);
   tracer->Record({.name = name,
                   .category = "request",
                   .thread = thread,
                   .start = absl::ToUnixNanos(start),
                   .end = absl::ToUnixNanos(request.ended),
-                  .arguments = {{"protocol", std::string(protocol)},
-                                {"status", absl::StatusCodeToString(request.status.code())},
-                                {"latency_us", absl::StrCat(absl::ToInt64Microseconds(
-                                                   request.ended - times.arrived))}}});
+                  .arguments = std::move(arguments)});
   if (times.run_ended != absl::InfinitePast()) {
     RecordPhases(start, request.ended, times, thread, tracer);
   }

@@ -16,6 +16,7 @@ struct EndedRequest {
   Entrypoint entrypoint;
   absl::Status status;
   absl::Time ended;
+  absl::string_view trace_id = {};  // of the distributed trace that it belongs to; "": none
 };
 
 // Records the request as an event of the category "request", which lasts from when the calling

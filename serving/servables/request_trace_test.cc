@@ -74,12 +74,14 @@ TEST(RequestTraceTest, ARefusedRequestHasNoPhases) {
 TEST(RequestTraceTest, ArgumentsSayHowItEnded) {
   Tracer tracer;
   ASSERT_TRUE(tracer.Start({}).ok());
-  TraceRequest(Ended(absl::NotFoundError("no")), {.arrived = kArrived}, &tracer);
+  EndedRequest request = Ended(absl::NotFoundError("no"));
+  request.trace_id = "4bf9";
+  TraceRequest(request, {.arrived = kArrived}, &tracer);
   const Trace trace = tracer.Stop();
   const std::map<std::string, std::string> arguments(trace.events[0].arguments.begin(),
                                                      trace.events[0].arguments.end());
   const std::map<std::string, std::string> expected = {
-      {"protocol", "grpc"}, {"status", "NOT_FOUND"}, {"latency_us", "150"}};
+      {"protocol", "grpc"}, {"status", "NOT_FOUND"}, {"latency_us", "150"}, {"trace_id", "4bf9"}};
   EXPECT_EQ(arguments, expected);
 }
 

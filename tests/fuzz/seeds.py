@@ -152,7 +152,15 @@ def admin_requests():
             yield b"\0".join([file, method, target, hosts[0], b"", body])
 
 
+def traceparents():
+    """A header as of today, and one of a version to come."""
+    ids = b"-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    yield b"00" + ids
+    yield b"cc" + ids + b"-more"
+
+
 SEEDS = {
+    "traceparent_fuzzer": traceparents,
     "tensor_proto_fuzzer": tensor_protos,
     "predict_request_fuzzer": predict_requests,
     "checkpoint_fuzzer": checkpoints,

@@ -42,7 +42,7 @@ void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view mode
       return AnswerCall(dispatch, call, model_name, answer);
     }
     dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, status,
-                                    call->times);
+                                    call->times, [call] { return call->TraceId(); });
     // Released before the reply is sent, so that a slow client does not keep the version loaded.
     call->model = RoutedModel();
     call->Reply(status);
@@ -63,17 +63,20 @@ void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view mode
 //   absl::string_view signature_name() const;      // that it runs, once the model is found
 //   bool is_small() const;
 //   std::optional<absl::string_view> Metadata(absl::string_view name) const;
+//   absl::string_view TraceId() const;
 //   CallOptions options();
 //   void Reply(const absl::Status& status);        // after which it must not be used any more
 //   RequestTimes times;
+//   absl::string_view model_name;                  // set here, for what the call notes of its end
 //   RoutedModel model;                             // set here, released before the reply is sent
 template <typename Call, typename Find, typename Answer>
 void DispatchCall(const CallDispatch& dispatch, Call* call, Find find, Answer answer) {
   const absl::StatusOr<ModelSpec> spec = call->model_spec();
   const absl::string_view model_name = spec.ok() ? spec->name : absl::string_view();
+  call->model_name = model_name;
   const auto refuse = [&](const absl::Status& status) {
     dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, status,
-                                    call->times);
+                                    call->times, [call] { return call->TraceId(); });
     call->Reply(status);
   };
   if (!spec.ok()) return refuse(spec.status());

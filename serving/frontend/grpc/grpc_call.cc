@@ -1,10 +1,11 @@
 #include "serving/frontend/grpc/grpc_call.h"
 
 #include <chrono>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "serving/frontend/traceparent.h"
 
 namespace tessera::serving {
 
@@ -27,7 +28,19 @@ absl::Status NotThisMessage(absl::string_view type_name) {
   return absl::InternalError(absl::StrCat("the request is not a ", type_name));
 }
 
-GrpcCall::GrpcCall(const grpc::CallbackServerContext* context)
-    : times{.arrived = absl::Now()}, context_(context), deadline_(DeadlineOf(*context)) {}
+absl::string_view TraceIdOf(const grpc::CallbackServerContext& context) {
+  const auto [begin, end] = context.client_metadata().equal_range(
+      grpc::string_ref(kTraceparent.data(), kTraceparent.size()));
+  if (begin == end || std::next(begin) != end) return {};
+  return TraceIdOf(absl::string_view(begin->second.data(), begin->second.size()));
+}
+
+GrpcCall::GrpcCall(const grpc::CallbackServerContext* context, const RequestHandler* handler,
+                   absl::string_view method)
+    : times{.arrived = absl::Now()},
+      context_(context),
+      handler_(handler),
+      method_(method),
+      deadline_(DeadlineOf(*context)) {}
 
 }  // namespace tessera::serving

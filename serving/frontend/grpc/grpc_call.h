@@ -11,9 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "serving/frontend/grpc/grpc_status.h"
+#include "serving/frontend/request_handler.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/request_stats.h"
 
@@ -27,16 +29,25 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& context);
 std::optional<absl::string_view> MetadataOf(const grpc::CallbackServerContext& context,
                                             absl::string_view name);
 
+// Returns the ID of the distributed trace that the client's entry `traceparent` names, see
+// traceparent.h; "" if there is none, or several. A view of the context.
+absl::string_view TraceIdOf(const grpc::CallbackServerContext& context);
+
+// What logs call the protocol.
+inline constexpr absl::string_view kGrpc = "grpc";
+
 // Lives from the arrival of a request until its reply was sent, and then deletes itself.
 //
-//   auto* call = new GrpcCall(context);
+//   auto* call = new GrpcCall(context, handler, "Predict");
 //   pool.Schedule([=] { call->End(Answer(*request, call->options(), response)); });
 //   return call;
 //
 // When the client gives up the call, the run that answers it is cancelled.
 class GrpcCall : public grpc::ServerUnaryReactor {
  public:
-  explicit GrpcCall(const grpc::CallbackServerContext* context);
+  // `method` is what logs call the call, and must be static. `handler` has the logs.
+  GrpcCall(const grpc::CallbackServerContext* context, const RequestHandler* handler,
+           absl::string_view method);
 
   // Returns the client's deadline and cancellation, and `times`. Valid until End().
   CallOptions options() {
@@ -48,11 +59,26 @@ class GrpcCall : public grpc::ServerUnaryReactor {
     return MetadataOf(*context_, name);
   }
 
-  // Sends the response, or the error. Must be called exactly once. The call must not be used after
-  // that.
-  void End(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
+  // Returns the ID of the distributed trace that the client's metadata name, see TraceIdOf(). Valid
+  // until End().
+  absl::string_view TraceId() const { return TraceIdOf(*context_); }
+
+  // Notes how the call ended, and sends the response, or the error. Must be called exactly once.
+  // The call must not be used after that.
+  void End(const absl::Status& status) {
+    NoteEnd(status);
+    Finish(ToGrpcStatus(status));
+  }
 
   RequestTimes times;
+  // The model that the call names, for logs: a view of its request.
+  absl::string_view model_name;
+
+ protected:
+  void NoteEnd(const absl::Status& status) const {
+    handler_->failures().Note(
+        kGrpc, method_, model_name, status, [this] { return TraceId(); }, absl::Now());
+  }
 
  private:
   void OnCancel() override { cancellation_.Cancel(); }
@@ -62,6 +88,8 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   bool InternalInlineable() override { return true; }
 
   const grpc::CallbackServerContext* const context_;
+  const RequestHandler* const handler_;
+  const absl::string_view method_;
   const absl::Time deadline_;
   CancellationManager cancellation_;
 };
@@ -72,15 +100,16 @@ absl::Status NotThisMessage(absl::string_view type_name);
 
 // A call whose request and response are messages.
 //
-//   auto* call = new MessageCall<Request, Response>(context, response_bytes);
+//   auto* call = new MessageCall<Request, Response>(context, response_bytes, handler, "Classify");
 //   if (!call->Read(*request_bytes)) return call;
 //   call->Reply(Answer(call->request, call->options(), &call->response));
 //   return call;
 template <typename Request, typename Response>
 class MessageCall : public GrpcCall {
  public:
-  MessageCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response_bytes)
-      : GrpcCall(context), response_bytes_(response_bytes) {}
+  MessageCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response_bytes,
+              const RequestHandler* handler, absl::string_view method)
+      : GrpcCall(context, handler, method), response_bytes_(response_bytes) {}
 
   // Fills `request`. If the bytes are no Request, ends the call and returns false.
   bool Read(const grpc::ByteBuffer& bytes) {
@@ -93,6 +122,7 @@ class MessageCall : public GrpcCall {
   // Sends `response`, or the error, as End() does.
   void Reply(const absl::Status& status) {
     if (!status.ok()) return End(status);
+    NoteEnd(status);
     bool is_own;
     Finish(grpc::SerializationTraits<Response>::Serialize(response, response_bytes_, &is_own));
   }

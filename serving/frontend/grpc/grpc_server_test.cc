@@ -20,7 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace tfs = tensorflow::serving;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A server with model `m`, versions 1 (label `stable`) and 2, over a Unix socket.
 class GrpcServerTest : public ::testing::Test {
@@ -114,6 +116,64 @@ class GrpcServerTest : public ::testing::Test {
 
 constexpr char kX[] =
     "inputs { key: 'x' value { dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 2 } } ";
+
+TEST_F(GrpcServerTest, FailuresOfEveryMethodAreLoggedWithTheirTrace) {
+  constexpr char kTraceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  // Returns what is logged of a call. A handler of its own, because one logs a line a second.
+  const auto logged = [&](const auto& call, std::vector<std::string> traceparents) {
+    server_.reset();
+    handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_);
+    Start({});
+    grpc::ClientContext context;
+    for (const std::string& value : traceparents) context.AddMetadata("traceparent", value);
+    ::testing::internal::CaptureStderr();
+    EXPECT_FALSE(call(&context).ok());
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const auto predict = [&](grpc::ClientContext* context) {
+    tfs::PredictResponse response;
+    return predictions_->Predict(context, Parse<tfs::PredictRequest>("model_spec { name: 'gone' }"),
+                                 &response);
+  };
+  const auto multi_inference = [&](grpc::ClientContext* context) {
+    tfs::MultiInferenceResponse response;
+    return predictions_->MultiInference(
+        context, Parse<tfs::MultiInferenceRequest>("tasks { model_spec { name: 'gone' } }"),
+        &response);
+  };
+  const auto metadata = [&](grpc::ClientContext* context) {
+    tfs::GetModelMetadataResponse response;
+    return predictions_->GetModelMetadata(
+        context,
+        Parse<tfs::GetModelMetadataRequest>(
+            "model_spec { name: 'gone' } metadata_field: 'signature_def'"),
+        &response);
+  };
+  const auto status = [&](grpc::ClientContext* context) {
+    tfs::GetModelStatusResponse response;
+    return model_service_->GetModelStatus(
+        context, Parse<tfs::GetModelStatusRequest>("model_spec { name: 'gone' }"), &response);
+  };
+  const auto reload = [&](grpc::ClientContext* context) {
+    tfs::ReloadConfigResponse response;
+    return model_service_->HandleReloadConfigRequest(context, {}, &response);
+  };
+  constexpr char kTrace[] = "; trace 4bf92f3577b34da6a3ce929d0e0e4736\n";
+  EXPECT_THAT(logged(predict, {kTraceparent}),
+              AllOf(HasSubstr("grpc Predict of model 'gone': NOT_FOUND"), HasSubstr(kTrace)));
+  EXPECT_THAT(logged(multi_inference, {kTraceparent}),
+              AllOf(HasSubstr("grpc MultiInference of model 'gone': "), HasSubstr(kTrace)));
+  EXPECT_THAT(logged(metadata, {kTraceparent}),
+              AllOf(HasSubstr("grpc GetModelMetadata of model 'gone': "), HasSubstr(kTrace)));
+  EXPECT_THAT(logged(status, {kTraceparent}),
+              AllOf(HasSubstr("grpc GetModelStatus of model 'gone': "), HasSubstr(kTrace)));
+  EXPECT_THAT(logged(reload, {}),
+              AllOf(HasSubstr("grpc HandleReloadConfigRequest of model '': INVALID_ARGUMENT"),
+                    Not(HasSubstr("trace"))));
+  // Malformed, or told twice: as if it were not there.
+  EXPECT_THAT(logged(predict, {"00-4bf9-00f0-01"}), Not(HasSubstr("trace")));
+  EXPECT_THAT(logged(predict, {kTraceparent, kTraceparent}), Not(HasSubstr("trace")));
+}
 
 TEST_F(GrpcServerTest, PacedWorkLearnsOfRequests) {
   EXPECT_FALSE(pacer_.RequestsCome());

@@ -52,8 +52,11 @@ grpc::ServerUnaryReactor* ModelService::GetModelStatus(grpc::CallbackServerConte
                                                        const grpc::ByteBuffer* request,
                                                        grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::GetModelStatusRequest,
-                               tensorflow::serving::GetModelStatusResponse>(context, response);
-  if (call->Read(*request)) call->Reply(Answer(*handler_, call->request, &call->response));
+                               tensorflow::serving::GetModelStatusResponse>(
+      context, response, handler_, "GetModelStatus");
+  if (!call->Read(*request)) return call;
+  call->model_name = call->request.model_spec().name();
+  call->Reply(Answer(*handler_, call->request, &call->response));
   return call;
 }
 
@@ -61,7 +64,8 @@ grpc::ServerUnaryReactor* ModelService::HandleReloadConfigRequest(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::ReloadConfigRequest,
-                               tensorflow::serving::ReloadConfigResponse>(context, response);
+                               tensorflow::serving::ReloadConfigResponse>(
+      context, response, handler_, "HandleReloadConfigRequest");
   if (!call->Read(*request)) return call;
   reload_pool_.Schedule([this, call] {
     call->Reply(Answer(*handler_, call->request, call->options(), &call->response));

@@ -22,8 +22,9 @@ absl::Status MissingModelSpec() { return absl::InvalidArgumentError("Missing Mod
 // it is answered.
 class PredictionService::PredictCall final : public GrpcCall {
  public:
-  PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response)
-      : GrpcCall(context), response(response) {}
+  PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
+              const RequestHandler* handler)
+      : GrpcCall(context, handler, "Predict"), response(response) {}
 
   absl::StatusOr<ModelSpec> model_spec() const {
     if (!request.has_model_spec()) return MissingModelSpec();
@@ -83,7 +84,7 @@ void PredictionService::Dispatch(Call* call, RequestMethod method, absl::string_
 grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new PredictCall(context, response);
+  auto* call = new PredictCall(context, response, handler_);
   if (const absl::Status status = call->request.Read(*request); !status.ok()) {
     call->End(status);
     return call;
@@ -105,7 +106,7 @@ absl::Status PredictionService::Answer(PredictCall& call, const RoutedModel& mod
 grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  auto* call = new ClassifyCall(context, response);
+  auto* call = new ClassifyCall(context, response, handler_, "Classify");
   if (call->Read(*request)) Dispatch(call, RequestMethod::kClassify, "Classify");
   return call;
 }
@@ -124,7 +125,7 @@ absl::Status PredictionService::Answer(ClassifyCall& call, const RoutedModel& mo
 grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new RegressCall(context, response);
+  auto* call = new RegressCall(context, response, handler_, "Regress");
   if (call->Read(*request)) Dispatch(call, RequestMethod::kRegress, "Regress");
   return call;
 }
@@ -144,22 +145,25 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::MultiInferenceRequest,
-                               tensorflow::serving::MultiInferenceResponse>(context, response);
+                               tensorflow::serving::MultiInferenceResponse>(
+      context, response, handler_, "MultiInference");
   if (!call->Read(*request)) return call;
-  // The run time of several signatures together is not known, so a thread of the pool runs them.
   const auto& tasks = call->request.tasks();
-  const Share* share = tasks.empty() ? nullptr : handler_->ShareOf(tasks[0].model_spec().name());
-  pool_->Schedule(share, NotingWait(&call->times, [this, call] {
-                    const auto keys = [call](absl::string_view name) {
-                      return call->Metadata(name);
-                    };
-                    call->Reply(Answer(call->request, keys, call->options(), &call->response));
-                  }));
+  if (!tasks.empty()) call->model_name = tasks[0].model_spec().name();
+  const Share* share = tasks.empty() ? nullptr : handler_->ShareOf(call->model_name);
+  // The run time of several signatures together is not known, so a thread of the pool runs them.
+  pool_->Schedule(
+      share, NotingWait(&call->times, [this, call] {
+        const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
+        const auto trace_id = [call] { return call->TraceId(); };
+        call->Reply(Answer(call->request, keys, trace_id, call->options(), &call->response));
+      }));
   return call;
 }
 
 absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,
-                                       RoutingKeys keys, const CallOptions& options,
+                                       RoutingKeys keys, RequestHandler::TraceId trace_id,
+                                       const CallOptions& options,
                                        tensorflow::serving::MultiInferenceResponse* response) {
   std::vector<InferenceTask> tasks;
   for (const auto& task : request.tasks()) {
@@ -176,7 +180,8 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   if (handler_->FallBack(status, signatures, options, &model)) {
     status = Answer(request, tasks, model, options, response);
   }
-  handler_->RecordUncounted(Entrypoint::kGrpc, "multi_inference", model.id().name, status, times);
+  handler_->RecordUncounted(Entrypoint::kGrpc, "multi_inference", model.id().name, status, times,
+                            trace_id);
   return status;
 }
 
@@ -229,8 +234,11 @@ grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(grpc::CallbackServ
                                                               const grpc::ByteBuffer* request,
                                                               grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::GetModelMetadataRequest,
-                               tensorflow::serving::GetModelMetadataResponse>(context, response);
-  if (call->Read(*request)) call->Reply(Answer(call->request, &call->response));
+                               tensorflow::serving::GetModelMetadataResponse>(
+      context, response, handler_, "GetModelMetadata");
+  if (!call->Read(*request)) return call;
+  call->model_name = call->request.model_spec().name();
+  call->Reply(Answer(call->request, &call->response));
   return call;
 }
 

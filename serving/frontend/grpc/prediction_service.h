@@ -63,7 +63,7 @@ class PredictionService final : public PredictionServiceMethods {
   absl::Status Answer(const tensorflow::serving::GetModelMetadataRequest& request,
                       tensorflow::serving::GetModelMetadataResponse* response) const;
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request, RoutingKeys keys,
-                      const CallOptions& options,
+                      RequestHandler::TraceId trace_id, const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
                       absl::Span<const InferenceTask> tasks, const RoutedModel& model,

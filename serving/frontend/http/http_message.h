@@ -1,6 +1,7 @@
 // HttpRequest and HttpReply: one request and its reply, whatever connection they come by.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +26,17 @@ struct HttpRequest {
       if (absl::EqualsIgnoreCase(key, name)) return value;
     }
     return {};
+  }
+  // Returns the value of the header of this name, whose case is ignored; "" if there is none, or if
+  // there are several.
+  absl::string_view OnlyHeader(absl::string_view name) const {
+    const auto has_name = [&](const auto& header) {
+      return absl::EqualsIgnoreCase(header.first, name);
+    };
+    const auto found = std::find_if(headers.begin(), headers.end(), has_name);
+    if (found == headers.end()) return {};
+    if (std::find_if(found + 1, headers.end(), has_name) != headers.end()) return {};
+    return found->second;
   }
 };
 

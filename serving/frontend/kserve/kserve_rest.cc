@@ -14,6 +14,7 @@
 #include "serving/frontend/json/json_response.h"
 #include "serving/frontend/kserve/json_answer.h"
 #include "serving/frontend/kserve/json_infer.h"
+#include "serving/frontend/traceparent.h"
 
 namespace tessera::serving {
 namespace {
@@ -199,7 +200,10 @@ absl::Status KServeRest::Run(InferCall& call, HttpReply* reply) {
 
 void KServeRest::Reply(InferCall& call, const absl::Status& status, HttpReply reply) const {
   if (!status.ok()) reply = ReplyOf(status, "");
-  handler_->RecordRequest(Entrypoint::kRest, "infer", call.path.model, status, call.times);
+  const auto trace_id = [&] { return TraceIdOf(call.request.OnlyHeader(kTraceparent)); };
+  handler_->RecordRequest(Entrypoint::kRest, "infer", call.path.model, status, call.times,
+                          trace_id);
+  handler_->failures().Note("rest", "infer", call.path.model, status, trace_id, absl::Now());
   call.model = RoutedModel();  // before the reply is sent: a slow client keeps no version loaded
   call.respond(std::move(reply));
 }

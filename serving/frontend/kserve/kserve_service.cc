@@ -12,21 +12,28 @@ namespace {
 
 using Context = grpc::CallbackServerContext;
 
+// A method as logs name it, and the handler that has the logs.
+struct Method {
+  const RequestHandler* handler;
+  absl::string_view name;
+};
+
 // Answers a call at once.
 template <typename Request, typename Response, typename Answer>
-grpc::ServerUnaryReactor* AnswerNow(Context* context, const grpc::ByteBuffer* request,
-                                    grpc::ByteBuffer* response, Answer answer) {
-  auto* call = new MessageCall<Request, Response>(context, response);
+grpc::ServerUnaryReactor* AnswerNow(const Method& method, Context* context,
+                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
+                                    Answer answer) {
+  auto* call = new MessageCall<Request, Response>(context, response, method.handler, method.name);
   if (call->Read(*request)) call->Reply(answer(call->request, &call->response));
   return call;
 }
 
 // Answers a call on a pool, because the answer waits for a model.
 template <typename Request, typename Response, typename Answer>
-grpc::ServerUnaryReactor* AnswerOn(ElasticPool& pool, Context* context,
+grpc::ServerUnaryReactor* AnswerOn(const Method& method, ElasticPool& pool, Context* context,
                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
                                    Answer answer) {
-  auto* call = new MessageCall<Request, Response>(context, response);
+  auto* call = new MessageCall<Request, Response>(context, response, method.handler, method.name);
   if (!call->Read(*request)) return call;
   pool.Schedule([call, answer] { call->Reply(answer(call->request, call->options())); });
   return call;
@@ -64,8 +71,8 @@ absl::Status Answer(const RequestHandler& handler, const Inference& inference,
 
 class KServeService::InferCall final : public GrpcCall, public Inference {
  public:
-  InferCall(const Context* context, grpc::ByteBuffer* response)
-      : GrpcCall(context), response(response) {}
+  InferCall(const Context* context, grpc::ByteBuffer* response, const RequestHandler* handler)
+      : GrpcCall(context, handler, "ModelInfer"), response(response) {}
 
   void Reply(const absl::Status& status) { End(status); }
 
@@ -87,7 +94,7 @@ void KServeService::Dispatch(Call* call, InferEnvelope envelope) {
 
 KServeService::Reactor* KServeService::ModelInfer(Context* context, const Bytes* request,
                                                   Bytes* response) {
-  auto* call = new InferCall(context, response);
+  auto* call = new InferCall(context, response, handler_);
   if (const absl::Status status = call->wire.Read(*request); !status.ok()) {
     call->End(status);
   } else {
@@ -116,11 +123,17 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
     std::optional<absl::string_view> Metadata(absl::string_view name) const {
       return MetadataOf(*stream->context_, name);
     }
-    void Reply(const absl::Status& status) { stream->Write(status); }
+    absl::string_view TraceId() const { return TraceIdOf(*stream->context_); }
+    void Reply(const absl::Status& status) {
+      stream->service_->handler_->failures().Note(
+          kGrpc, "ModelStreamInfer", model_name, status, [this] { return TraceId(); }, absl::Now());
+      stream->Write(status);
+    }
 
     InferStream* const stream;
     grpc::ByteBuffer* const response;
     RequestTimes times{.arrived = absl::Now()};
+    absl::string_view model_name;
   };
 
   void OnReadDone(bool ok) override {
@@ -159,7 +172,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* KServeService::Mode
 KServeService::Reactor* KServeService::ServerLive(Context* context, const Bytes* request,
                                                   Bytes* response) {
   return AnswerNow<inference::ServerLiveRequest, inference::ServerLiveResponse>(
-      context, request, response, [](const auto&, auto* answer) {
+      {handler_, "ServerLive"}, context, request, response, [](const auto&, auto* answer) {
         answer->set_live(true);
         return absl::OkStatus();
       });
@@ -168,7 +181,7 @@ KServeService::Reactor* KServeService::ServerLive(Context* context, const Bytes*
 KServeService::Reactor* KServeService::ServerReady(Context* context, const Bytes* request,
                                                    Bytes* response) {
   return AnswerNow<inference::ServerReadyRequest, inference::ServerReadyResponse>(
-      context, request, response, [this](const auto&, auto* answer) {
+      {handler_, "ServerReady"}, context, request, response, [this](const auto&, auto* answer) {
         answer->set_ready(repository_->IsReady());
         return absl::OkStatus();
       });
@@ -177,7 +190,8 @@ KServeService::Reactor* KServeService::ServerReady(Context* context, const Bytes
 KServeService::Reactor* KServeService::ModelReady(Context* context, const Bytes* request,
                                                   Bytes* response) {
   return AnswerNow<inference::ModelReadyRequest, inference::ModelReadyResponse>(
-      context, request, response, [this](const auto& asked, auto* answer) -> absl::Status {
+      {handler_, "ModelReady"}, context, request, response,
+      [this](const auto& asked, auto* answer) -> absl::Status {
         ASSIGN_OR_RETURN(const bool ready,
                          repository_->IsModelReady(asked.name(), asked.version()));
         answer->set_ready(ready);
@@ -188,7 +202,7 @@ KServeService::Reactor* KServeService::ModelReady(Context* context, const Bytes*
 KServeService::Reactor* KServeService::ServerMetadata(Context* context, const Bytes* request,
                                                       Bytes* response) {
   return AnswerNow<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
-      context, request, response, [this](const auto&, auto* answer) {
+      {handler_, "ServerMetadata"}, context, request, response, [this](const auto&, auto* answer) {
         repository_->FillServer(answer);
         return absl::OkStatus();
       });
@@ -197,7 +211,8 @@ KServeService::Reactor* KServeService::ServerMetadata(Context* context, const By
 KServeService::Reactor* KServeService::ModelMetadata(Context* context, const Bytes* request,
                                                      Bytes* response) {
   return AnswerNow<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
-      context, request, response, [this](const auto& asked, auto* answer) {
+      {handler_, "ModelMetadata"}, context, request, response,
+      [this](const auto& asked, auto* answer) {
         return repository_->FillModel(asked.name(), asked.version(), answer);
       });
 }
@@ -205,7 +220,8 @@ KServeService::Reactor* KServeService::ModelMetadata(Context* context, const Byt
 KServeService::Reactor* KServeService::ModelConfig(Context* context, const Bytes* request,
                                                    Bytes* response) {
   return AnswerNow<inference::ModelConfigRequest, inference::ModelConfigResponse>(
-      context, request, response, [this](const auto& asked, auto* answer) {
+      {handler_, "ModelConfig"}, context, request, response,
+      [this](const auto& asked, auto* answer) {
         return repository_->FillModelConfig(asked.name(), asked.version(),
                                             answer->mutable_config());
       });
@@ -214,7 +230,8 @@ KServeService::Reactor* KServeService::ModelConfig(Context* context, const Bytes
 KServeService::Reactor* KServeService::ModelStatistics(Context* context, const Bytes* request,
                                                        Bytes* response) {
   return AnswerNow<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
-      context, request, response, [this](const auto& asked, auto* answer) {
+      {handler_, "ModelStatistics"}, context, request, response,
+      [this](const auto& asked, auto* answer) {
         return repository_->FillModelStatistics(asked.name(), asked.version(), answer);
       });
 }
@@ -222,7 +239,8 @@ KServeService::Reactor* KServeService::ModelStatistics(Context* context, const B
 KServeService::Reactor* KServeService::TraceSetting(Context* context, const Bytes* request,
                                                     Bytes* response) {
   return AnswerNow<inference::TraceSettingRequest, inference::TraceSettingResponse>(
-      context, request, response, [this](const auto& asked, auto* answer) {
+      {handler_, "TraceSetting"}, context, request, response,
+      [this](const auto& asked, auto* answer) {
         return repository_->FillTraceSettings(asked, answer);
       });
 }
@@ -230,7 +248,8 @@ KServeService::Reactor* KServeService::TraceSetting(Context* context, const Byte
 KServeService::Reactor* KServeService::LogSettings(Context* context, const Bytes* request,
                                                    Bytes* response) {
   return AnswerNow<inference::LogSettingsRequest, inference::LogSettingsResponse>(
-      context, request, response, [this](const auto& asked, auto* answer) {
+      {handler_, "LogSettings"}, context, request, response,
+      [this](const auto& asked, auto* answer) {
         return repository_->FillLogSettings(asked, answer);
       });
 }
@@ -238,14 +257,14 @@ KServeService::Reactor* KServeService::LogSettings(Context* context, const Bytes
 KServeService::Reactor* KServeService::RepositoryIndex(Context* context, const Bytes* request,
                                                        Bytes* response) {
   return AnswerNow<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
-      context, request, response,
+      {handler_, "RepositoryIndex"}, context, request, response,
       [this](const auto& asked, auto* answer) { return repository_->FillIndex(asked, answer); });
 }
 
 KServeService::Reactor* KServeService::RepositoryModelLoad(Context* context, const Bytes* request,
                                                            Bytes* response) {
   return AnswerOn<inference::RepositoryModelLoadRequest, inference::RepositoryModelLoadResponse>(
-      control_pool_, context, request, response,
+      {handler_, "RepositoryModelLoad"}, control_pool_, context, request, response,
       [this](const auto& asked, const CallOptions& options) {
         return repository_->LoadModel(asked, options);
       });
@@ -255,7 +274,7 @@ KServeService::Reactor* KServeService::RepositoryModelUnload(Context* context, c
                                                              Bytes* response) {
   return AnswerOn<inference::RepositoryModelUnloadRequest,
                   inference::RepositoryModelUnloadResponse>(
-      control_pool_, context, request, response,
+      {handler_, "RepositoryModelUnload"}, control_pool_, context, request, response,
       [this](const auto& asked, const CallOptions& options) {
         return repository_->UnloadModel(asked, options);
       });

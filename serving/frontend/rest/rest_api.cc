@@ -17,6 +17,7 @@
 #include "serving/frontend/json/json_predict_request.h"
 #include "serving/frontend/json/json_response.h"
 #include "serving/frontend/rest/rest_path.h"
+#include "serving/frontend/traceparent.h"
 #include "serving/servables/serving_proto.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 
@@ -24,6 +25,7 @@ namespace tessera::serving {
 namespace {
 
 constexpr absl::string_view kApiPrefix = "/v1/";
+constexpr char kRest[] = "rest";
 constexpr char kJson[] = "application/json";
 constexpr char kText[] = "text/plain";
 
@@ -333,7 +335,9 @@ void RestApi::Reply(Call& call, const absl::Status& status, std::string body,
     reply.body = JsonErrorBody(status.message());
   }
   const absl::string_view api = call.needs_run() ? absl::string_view(call.target.action) : "";
-  handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status, call.times);
+  const auto trace_id = [&] { return TraceIdOf(call.request.OnlyHeader(kTraceparent)); };
+  handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status, call.times, trace_id);
+  handler_->failures().Note(kRest, api, call.target.model, status, trace_id, absl::Now());
   call.model = RoutedModel();  // before the reply is sent: a slow client keeps no version loaded
   call.respond(std::move(reply));
 }

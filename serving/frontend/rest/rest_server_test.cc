@@ -20,6 +20,7 @@ namespace tessera::serving {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -85,6 +86,19 @@ class RestServerTest : public ::testing::Test {
   RestServer::Options options_;
   std::unique_ptr<RestServer> server_;
 };
+
+TEST_F(RestServerTest, FailuresAreLoggedWithTheirTrace) {
+  Configure();
+  Start();
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Ask("POST", "/v1/models/gone:predict", R"({"instances": [1.0]})",
+                "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n")
+                .status,
+            404);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("rest predict of model 'gone': NOT_FOUND"),
+                    HasSubstr("; trace 4bf92f3577b34da6a3ce929d0e0e4736\n")));
+}
 
 TEST_F(RestServerTest, Predicts) {
   Configure();
