@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -207,6 +208,10 @@ int Main(ServerOptions& options, const std::string& program, absl::Span<const st
     Print(stdout, DescribeUnknown(argument, flags.names()) + "\n");
   }
 
+  // A log that grows beyond a limit, or that nobody reads, fails to be written like one on a full
+  // disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   const absl::Duration grace = absl::Seconds(std::max(0, options.shutdown_grace_seconds));
   SignalWatcher signals(grace + kUnloadLimit);
   absl::StatusOr<std::unique_ptr<Server>> server = MakeServer(options);

@@ -16,8 +16,7 @@ namespace {
 // The value of the label `runtime` of runtime_latency that dashboards select.
 constexpr char kRuntime[] = "TF1";
 
-// Of an answer that a candidate owes to a request which goes on: the line and the event of its end
-// name the trace.
+// For the error of a candidate whose request goes on; the end of that request names its trace.
 constexpr auto kUnknownTrace = [] { return absl::string_view(); };
 
 std::vector<double> LatencyBounds() { return ExponentialBounds(10, 1.8, 33); }
@@ -52,86 +51,75 @@ Interest InterestIn(const TrafficRouter* router, const RoutedModel& model) {
   return router->InterestIn(model.id());
 }
 
-// Runs a MultiInference, and tells the router if that wants to know.
+// Runs a Predict by `run(request)`. Keeps its inputs, in the order of their names, if all were
+// decoded.
 template <typename Run>
-absl::Status ObservedTasks(TrafficRouter* router, const RoutedModel& model,
-                           const std::vector<InferenceResult>& results, Run&& run) {
-  if (InterestIn(router, model) == Interest::kNone) [[likely]]
-    return run();
-  const absl::Time start = absl::Now();
-  const absl::Status status = run();
-  const absl::Duration latency = absl::Now() - start;
-  std::vector<NamedOutput> outputs;
-  if (status.ok()) outputs = OutputsOf(results);
-  router->Observe({.id = model.id(),
-                   .method = RequestMethod::kMultiInference,
-                   .status = status,
-                   .latency = latency,
-                   .outputs = outputs});
-  return status;
-}
-
-// Runs a Classify or a Regress, and tells the router if that wants to know. `run` takes a request
-// and fills `result`.
-template <typename Result, typename Run>
-absl::Status ObservedExamples(TrafficRouter* router, const RoutedModel& model, RequestMethod method,
-                              const ExamplesRequest& request, const Result& result, Run&& run) {
-  const Interest interest = InterestIn(router, model);
-  if (interest == Interest::kNone) [[likely]]
-    return run(request);
-  std::vector<Tensor> examples;
-  auto kept_examples = [&]() -> absl::StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor tensor, request.examples());
-    examples.push_back(tensor);
-    return tensor;
-  };
-  const ExamplesRequest keeping{request.signature_name, kept_examples};
-  const absl::Time start = absl::Now();
-  const absl::Status status = run(interest == Interest::kAnswersAndInputs ? keeping : request);
-  const absl::Duration latency = absl::Now() - start;
-  std::vector<NamedOutput> outputs;
-  if (status.ok()) outputs = OutputsOf(result);
-  router->Observe({.id = model.id(),
-                   .method = method,
-                   .signature_name = request.signature_name,
-                   .inputs = examples,
-                   .status = status,
-                   .latency = latency,
-                   .outputs = outputs});
-  return status;
-}
-
-// Runs a Predict that the router wants to know of. `run` takes a request.
-template <typename Run>
-absl::Status ObservedPredict(TrafficRouter* router, Interest interest, const RoutedModel& model,
-                             const PredictRequest& request, const PredictResult& result,
-                             Run&& run) {
-  std::vector<Tensor> inputs;
+absl::Status RunKeepingInputs(const PredictRequest& request, Run&& run,
+                              std::vector<Tensor>* inputs) {
   size_t num_decoded = 0;
   auto kept_input = [&](size_t i) -> absl::StatusOr<Tensor> {
     ASSIGN_OR_RETURN(Tensor tensor, request.input(i));
-    inputs.resize(request.input_names.size());
-    inputs[i] = tensor;
+    inputs->resize(request.input_names.size());
+    (*inputs)[i] = tensor;
     ++num_decoded;
     return tensor;
   };
-  const PredictRequest keeping{.signature_name = request.signature_name,
-                               .input_names = request.input_names,
-                               .input = kept_input,
-                               .output_filter = request.output_filter};
+  const absl::Status status = run(PredictRequest{.signature_name = request.signature_name,
+                                                 .input_names = request.input_names,
+                                                 .input = kept_input,
+                                                 .output_filter = request.output_filter});
+  if (num_decoded < request.input_names.size()) inputs->clear();
+  return status;
+}
+
+// Runs what asks for examples by `run(examples)`. Keeps them if they were decoded.
+template <typename Run>
+absl::Status RunKeepingExamples(absl::FunctionRef<absl::StatusOr<Tensor>()> examples, Run&& run,
+                                std::vector<Tensor>* kept) {
+  auto kept_examples = [&]() -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor tensor, examples());
+    kept->push_back(tensor);
+    return tensor;
+  };
+  return run(kept_examples);
+}
+
+// Returns what the router is told of inputs that may have been kept for others.
+absl::Span<const Tensor> InputsFor(Interest interest, const std::vector<Tensor>& inputs) {
+  if (interest != Interest::kAnswersAndInputs) return {};
+  return inputs;
+}
+
+// Runs a Classify or a Regress by `run(request)`. Tells the router of it, and logs it by `log`, as
+// far as they want to know.
+template <typename Result, typename Run, typename Log>
+absl::Status ObservedExamples(TrafficRouter* router, const RoutedModel& model, RequestMethod method,
+                              const ExamplesRequest& request, const Result& result, bool is_logged,
+                              Run&& run, Log&& log) {
+  const Interest interest = InterestIn(router, model);
+  if (interest == Interest::kNone && !is_logged) [[likely]]
+    return run(request);
+  std::vector<Tensor> examples;
   const absl::Time start = absl::Now();
-  const absl::Status status = run(interest == Interest::kAnswersAndInputs ? keeping : request);
+  const absl::Status status = RunKeepingExamples(
+      request.examples,
+      [&](absl::FunctionRef<absl::StatusOr<Tensor>()> kept) {
+        return run(ExamplesRequest{request.signature_name, kept});
+      },
+      &examples);
   const absl::Duration latency = absl::Now() - start;
-  if (num_decoded < request.input_names.size()) inputs.clear();
-  router->Observe({.id = model.id(),
-                   .signature_name = request.signature_name,
-                   .input_names = request.input_names,
-                   .inputs = inputs,
-                   .output_filter = request.output_filter,
-                   .status = status,
-                   .latency = latency,
-                   .outputs = status.ok() ? absl::MakeConstSpan(result.outputs)
-                                          : absl::Span<const NamedOutput>()});
+  if (interest != Interest::kNone) {
+    std::vector<NamedOutput> outputs;
+    if (status.ok()) outputs = OutputsOf(result);
+    router->Observe({.id = model.id(),
+                     .method = method,
+                     .signature_name = request.signature_name,
+                     .inputs = InputsFor(interest, examples),
+                     .status = status,
+                     .latency = latency,
+                     .outputs = outputs});
+  }
+  if (is_logged && status.ok() && !examples.empty()) log(examples[0]);
   return status;
 }
 
@@ -145,12 +133,14 @@ std::vector<ServableState> InOrder(const ServableStateMonitor::VersionStates& ve
 }  // namespace
 
 RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                               Tracer* tracer, const Shares* shares)
+                               Tracer* tracer, const Shares* shares,
+                               const RequestLog* request_log)
     : models_(models),
       metrics_(metrics),
       pacer_(pacer),
       tracer_(tracer),
       shares_(shares),
+      request_log_(request_log),
       router_(models->router()),
       request_count_(
           metrics->AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})),
@@ -165,11 +155,7 @@ RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, P
       retried_requests_(
           router_ == nullptr
               ? nullptr
-              : metrics->AddCounter("/tessera/serving/rollout_retried_requests", {"model_name"})) {
-  // The page shows the type of this metric and no values, because this server does not log
-  // requests.
-  metrics->AddCounter("/tensorflow/serving/request_log_count", {"model_name", "status_code"});
-}
+              : metrics->AddCounter("/tessera/serving/rollout_retried_requests", {"model_name"})) {}
 
 RequestHandler::~RequestHandler() = default;
 
@@ -206,6 +192,10 @@ absl::StatusOr<RoutedModel> RequestHandler::FindModel(absl::Span<const Inference
   return model;
 }
 
+std::shared_ptr<const ModelRequestLog> RequestHandler::DrawLog(const RoutedModel& model) const {
+  return request_log_ == nullptr ? nullptr : request_log_->Draw(model.id().name);
+}
+
 absl::Status RequestHandler::Predict(const RoutedModel& model, const PredictRequest& request,
                                      const CallOptions& options, PredictResult* result) const {
   auto run = [&](const PredictRequest& request) {
@@ -213,27 +203,55 @@ absl::Status RequestHandler::Predict(const RoutedModel& model, const PredictRequ
                  [&] { return model->Predict(request, options, result); });
   };
   const Interest interest = InterestIn(router_, model);
-  if (interest == Interest::kNone) [[likely]]
+  const std::shared_ptr<const ModelRequestLog> log = DrawLog(model);
+  if (interest == Interest::kNone && log == nullptr) [[likely]]
     return run(request);
-  return ObservedPredict(router_, interest, model, request, *result, run);
+  std::vector<Tensor> inputs;
+  const bool keeps_inputs = log != nullptr || interest == Interest::kAnswersAndInputs;
+  const absl::Time start = absl::Now();
+  const absl::Status status = keeps_inputs ? RunKeepingInputs(request, run, &inputs) : run(request);
+  const absl::Duration latency = absl::Now() - start;
+  if (interest != Interest::kNone) {
+    router_->Observe({.id = model.id(),
+                      .signature_name = request.signature_name,
+                      .input_names = request.input_names,
+                      .inputs = InputsFor(interest, inputs),
+                      .output_filter = request.output_filter,
+                      .status = status,
+                      .latency = latency,
+                      .outputs = status.ok() ? absl::MakeConstSpan(result->outputs)
+                                             : absl::Span<const NamedOutput>()});
+  }
+  if (log != nullptr && status.ok()) log->AddPredict(model.id(), request, inputs, *result);
+  return status;
 }
 
 absl::Status RequestHandler::Classify(const RoutedModel& model, const ExamplesRequest& request,
                                       const CallOptions& options, ClassifyResult* result) const {
-  auto run = [&](const ExamplesRequest& request) {
-    return Timed(runtime_latency_, model.id().name, "Classify", options,
-                 [&] { return model->Classify(request, options, result); });
-  };
-  return ObservedExamples(router_, model, RequestMethod::kClassify, request, *result, run);
+  const std::shared_ptr<const ModelRequestLog> log = DrawLog(model);
+  return ObservedExamples(
+      router_, model, RequestMethod::kClassify, request, *result, log != nullptr,
+      [&](const ExamplesRequest& request) {
+        return Timed(runtime_latency_, model.id().name, "Classify", options,
+                     [&] { return model->Classify(request, options, result); });
+      },
+      [&](const Tensor& examples) {
+        log->AddClassify(model.id(), request.signature_name, examples, *result);
+      });
 }
 
 absl::Status RequestHandler::Regress(const RoutedModel& model, const ExamplesRequest& request,
                                      const CallOptions& options, RegressResult* result) const {
-  auto run = [&](const ExamplesRequest& request) {
-    return Timed(runtime_latency_, model.id().name, "Regress", options,
-                 [&] { return model->Regress(request, options, result); });
-  };
-  return ObservedExamples(router_, model, RequestMethod::kRegress, request, *result, run);
+  const std::shared_ptr<const ModelRequestLog> log = DrawLog(model);
+  return ObservedExamples(
+      router_, model, RequestMethod::kRegress, request, *result, log != nullptr,
+      [&](const ExamplesRequest& request) {
+        return Timed(runtime_latency_, model.id().name, "Regress", options,
+                     [&] { return model->Regress(request, options, result); });
+      },
+      [&](const Tensor& examples) {
+        log->AddRegress(model.id(), request.signature_name, examples, *result);
+      });
 }
 
 absl::Status RequestHandler::MultiInference(const RoutedModel& model,
@@ -241,20 +259,32 @@ absl::Status RequestHandler::MultiInference(const RoutedModel& model,
                                             absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
                                             const CallOptions& options,
                                             std::vector<InferenceResult>* results) const {
-  int64_t num_examples = 0;
-  auto counted = [&]() -> absl::StatusOr<Tensor> {
-    ASSIGN_OR_RETURN(Tensor tensor, examples());
-    num_examples = tensor.num_elements();
-    return tensor;
-  };
+  std::vector<Tensor> kept;
   const absl::Time start = absl::Now();
-  RETURN_IF_ERROR(ObservedTasks(router_, model, *results, [&] {
-    return model->MultiInference(tasks, counted, options, results);
-  }));
+  const absl::Status status = RunKeepingExamples(
+      examples,
+      [&](absl::FunctionRef<absl::StatusOr<Tensor>()> examples) {
+        return model->MultiInference(tasks, examples, options, results);
+      },
+      &kept);
+  const absl::Duration latency = absl::Now() - start;
+  if (InterestIn(router_, model) != Interest::kNone) {
+    std::vector<NamedOutput> outputs;
+    if (status.ok()) outputs = OutputsOf(*results);
+    router_->Observe({.id = model.id(),
+                      .method = RequestMethod::kMultiInference,
+                      .status = status,
+                      .latency = latency,
+                      .outputs = outputs});
+  }
+  RETURN_IF_ERROR(status);
   EndOfRun(start, options.times);
   const std::string& name = model.id().name;
+  const int64_t num_examples = kept.empty() ? 0 : kept[0].num_elements();
   example_counts_->Get({name}).Record(static_cast<double>(num_examples));
   example_count_total_->Get({name}).Increment(num_examples);
+  const std::shared_ptr<const ModelRequestLog> log = DrawLog(model);
+  if (log != nullptr && !kept.empty()) log->AddMultiInference(model.id(), tasks, kept[0], *results);
   return absl::OkStatus();
 }
 

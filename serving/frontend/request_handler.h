@@ -9,12 +9,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/pace.h"
 #include "runtime/host/share.h"
@@ -23,6 +24,7 @@
 #include "serving/core/servable_state.h"
 #include "serving/frontend/failure_log.h"
 #include "serving/frontend/routed_model.h"
+#include "serving/logging/request_log.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/request_stats.h"
 #include "serving/servables/servable.h"
@@ -40,9 +42,11 @@ class ServedModels;
 class RequestHandler {
  public:
   // `pacer` is told of each request. `tracer` records requests; null: nobody does. `shares` are
-  // those of the models by their names; null: they have none. All must outlive the handler.
+  // those of the models by their names; null: they have none. `request_log` gets a sample of the
+  // requests that were answered; null: nobody does. All must outlive the handler.
   RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                 Tracer* tracer = nullptr, const Shares* shares = nullptr);
+                 Tracer* tracer = nullptr, const Shares* shares = nullptr,
+                 const RequestLog* request_log = nullptr);
   ~RequestHandler();
 
   // Finds the version that `spec` names now, or, if it names none, the one that a request with
@@ -132,12 +136,14 @@ class RequestHandler {
     return shares_ == nullptr ? nullptr : shares_->Find(model_name);
   }
 
-  MetricsRegistry& metrics() const { return *metrics_; }
-
   // Where front ends note each request that ends, whatever it asked for.
   FailureLog& failures() const { return failure_log_; }
 
+  MetricsRegistry& metrics() const { return *metrics_; }
+
  private:
+  // Returns the log that a request to this model is to be added to; null for most of them.
+  std::shared_ptr<const ModelRequestLog> DrawLog(const RoutedModel& model) const;
   void RecordEnd(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
                  const absl::Status& status, const RequestTimes& times, TraceId trace_id,
                  absl::Time now) const;
@@ -145,9 +151,10 @@ class RequestHandler {
   ServedModels* const models_;
   MetricsRegistry* const metrics_;
   Pacer* const pacer_;
-  Tracer* const tracer_;         // may be null
-  const Shares* const shares_;   // may be null
-  TrafficRouter* const router_;  // null without rollouts
+  Tracer* const tracer_;                 // may be null
+  const Shares* const shares_;           // may be null
+  const RequestLog* const request_log_;  // may be null
+  TrafficRouter* const router_;          // null without rollouts
   CounterFamily* const request_count_;
   HistogramFamily* const request_latency_;
   HistogramFamily* const runtime_latency_;

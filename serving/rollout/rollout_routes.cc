@@ -1,6 +1,7 @@
 #include "serving/rollout/rollout_routes.h"
 
 #include "absl/time/clock.h"
+#include "serving/core/random_position.h"
 #include "serving/rollout/traffic_share.h"
 
 namespace tessera::serving {

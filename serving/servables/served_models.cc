@@ -236,6 +236,7 @@ absl::Status ServedModels::ApplyConfigInTurn(const ModelServerConfig& config,
     std::erase_if(unloaded_, [&](const std::string& name) { return !platform_of.contains(name); });
     for (const auto& [name, platform] : platform_of) platform_of_[name] = platform;
   }
+  if (options_.on_config != nullptr) options_.on_config(config);
   const uint64_t last_event = monitor_.last_sequence();
   source_.SetServables(std::move(servables));
   {

@@ -56,6 +56,9 @@ class ServedModels {
     std::map<std::string, LoaderFactory> platforms;
     // Where versions are counted. May be null. Must outlive this object.
     MetricsRegistry* metrics = nullptr;
+    // Called with each configuration that is applied, before its new models load, while no other is
+    // applied. May be null.
+    std::function<void(const tensorflow::serving::ModelServerConfig&)> on_config;
     // Holds versions back, and chooses the version of a request. Null: the versions that the
     // configuration names are loaded, and the highest one answers. Both must outlive this object.
     VersionGate* gate = nullptr;
@@ -71,12 +74,11 @@ class ServedModels {
   // failed. Calls wait for each other: a call that gives up before its turn has applied nothing. A
   // call that gives up waiting for models leaves the configuration applied.
   // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, an unsupported
-  // platform or request logging, or a version policy for a model whose versions the gate chooses;
-  // FAILED_PRECONDITION for a label to a version that is not available
-  // or for a custom configuration; UNKNOWN "N servable(s) did not become available: ..." if new
-  // models of the first configuration failed, "N model(s) ..." if those of a later one did, the
-  // others being served; DEADLINE_EXCEEDED or CANCELLED if the options end
-  // either wait; CANCELLED after Stop().
+  // platform, an unfit logging_config, or a version policy for a model whose versions the gate
+  // chooses; FAILED_PRECONDITION for a label to a version that is not available or for a custom
+  // configuration; UNKNOWN "N servable(s) did not become available: ..." if new models of the first
+  // configuration failed, "N model(s) ..." if those of a later one did, the others being served;
+  // DEADLINE_EXCEEDED or CANCELLED if the options end either wait; CANCELLED after Stop().
   absl::Status ApplyConfig(const tensorflow::serving::ModelServerConfig& config,
                            const CallOptions& options = {}) ABSL_LOCKS_EXCLUDED(apply_mu_);
 

@@ -108,4 +108,28 @@ void FillRegression(const RegressResult& result, tensorflow::serving::Regression
   for (const float value : result.values.flat<float>()) proto->add_regressions()->set_value(value);
 }
 
+void FillMultiInference(const ServableId& id, absl::Span<const InferenceResult> results,
+                        tensorflow::serving::MultiInferenceResponse* proto) {
+  for (const InferenceResult& answer : results) {
+    auto* result = proto->add_results();
+    absl::string_view signature_name;
+    if (const auto* classified = std::get_if<ClassifyResult>(&answer)) {
+      signature_name = classified->signature_name;
+      FillClassification(*classified, result->mutable_classification_result());
+    } else {
+      const auto& regressed = std::get<RegressResult>(answer);
+      signature_name = regressed.signature_name;
+      FillRegression(regressed, result->mutable_regression_result());
+    }
+    FillModelSpec(id, signature_name, result->mutable_model_spec());
+  }
+}
+
+void FillInput(const Tensor& examples, tensorflow::serving::Input* proto) {
+  auto* const list = proto->mutable_example_list();
+  for (const std::string& example : examples.flat<std::string>()) {
+    list->add_examples()->ParsePartialFromString(example);
+  }
+}
+
 }  // namespace tessera::serving

@@ -71,5 +71,11 @@ void FillStatus(const absl::Status& status, tensorflow::serving::StatusProto* pr
 void FillClassification(const ClassifyResult& result,
                         tensorflow::serving::ClassificationResult* proto);
 void FillRegression(const RegressResult& result, tensorflow::serving::RegressionResult* proto);
+// Adds the results of the tasks of a MultiInference, in their order, from this version of the
+// model.
+void FillMultiInference(const ServableId& id, absl::Span<const InferenceResult> results,
+                        tensorflow::serving::MultiInferenceResponse* proto);
+// Adds serialized examples, as ExamplesFromInput() returns them.
+void FillInput(const Tensor& examples, tensorflow::serving::Input* proto);
 
 }  // namespace tessera::serving

@@ -133,6 +133,11 @@ void Server::MakeModels() {
   models.manager.load_retry_interval =
       absl::Microseconds(std::max<int64_t>(0, options_.load_retry_interval_micros));
   models.metrics = &metrics_;
+  request_log_ = std::make_unique<RequestLog>(RequestLog::Options{
+      .rotation = settings_.request_log,
+      .saved_model_tags = {settings_.saved_model_tags.begin(), settings_.saved_model_tags.end()},
+      .metrics = &metrics_});
+  models.on_config = [this](const auto& config) { request_log_->Apply(config); };
   models.manager.memory_limit = settings_.memory_limit;
   models.manager.priority = settings_.load_priority;
   models.manager.background_pool = host_->background_pool();
@@ -163,7 +168,7 @@ void Server::MakeModels() {
   models_ = std::make_unique<ServedModels>(std::move(models));
   if (!settings_.rollouts.empty()) MakeMirror();
   handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_,
-                                              &host_->shares());
+                                              &host_->shares(), request_log_.get());
   repository_ = std::make_unique<ModelRepository>(
       ModelRepository::Options{.server_version = kVersion,
                                .allow_model_control = options_.enable_model_control},

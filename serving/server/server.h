@@ -22,6 +22,7 @@
 #include "serving/frontend/kserve/model_repository.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/frontend/rest/rest_server.h"
+#include "serving/logging/request_log.h"
 #include "serving/rollout/mirror.h"
 #include "serving/rollout/rollouts.h"
 #include "serving/servables/saved_model/run_metrics.h"
@@ -108,6 +109,7 @@ class Server {
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;
+  std::unique_ptr<RequestLog> request_log_;
   VersionHistory history_;  // kept where the dashboard is served
   std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<ServedModels> models_;

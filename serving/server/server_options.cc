@@ -180,6 +180,13 @@ FlagParser ServerOptions::Flags() {
             "least severity of lines in the log: info, warning or error; empty: that of the "
             "environment variable TF_CPP_MIN_LOG_LEVEL, or info",
             "info|warning|error");
+  flags.Add("request_log_file_size", &request_log_file_size,
+            "size such as 64MiB at which a model's request log, see logging_config in its "
+            "configuration, begins a new file");
+  flags.Add("request_log_file_age_seconds", &request_log_file_age_seconds,
+            "age at which a request log begins a new file");
+  flags.Add("request_log_max_files", &request_log_max_files,
+            "files of a model's request log that are kept, the newest; 0: all");
   flags.Add("shutdown_grace_seconds", &shutdown_grace_seconds,
             "how long SIGTERM lets requests under way finish");
   flags.Add("version", &version, "print the version and exit");

@@ -214,6 +214,26 @@ absl::Status ReadLoading(const ServerOptions& options, ServerSettings* settings)
   return absl::OkStatus();
 }
 
+absl::StatusOr<RotationOptions> ReadRequestLog(const ServerOptions& options) {
+  RotationOptions rotation;
+  const absl::StatusOr<int64_t> size = ParseByteSize(options.request_log_file_size);
+  if (!size.ok()) return Annotate(size.status(), "request_log_file_size: ");
+  rotation.max_file_bytes = *size;
+  if (options.request_log_file_age_seconds <= 0) {
+    return absl::InvalidArgumentError(absl::StrCat("request_log_file_age_seconds is ",
+                                                   options.request_log_file_age_seconds,
+                                                   "; it must be above 0"));
+  }
+  rotation.max_file_age = absl::Seconds(options.request_log_file_age_seconds);
+  if (options.request_log_max_files < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("request_log_max_files is ",
+                                                   options.request_log_max_files,
+                                                   "; it must be above 0, or 0 to keep all files"));
+  }
+  rotation.max_files = options.request_log_max_files;
+  return rotation;
+}
+
 void ReadRollouts(const ServerOptions& options, ServerSettings* settings) {
   // The blocks belong to the models of the YAML file, which those of the other file replace.
   if (options.model_config_file.empty()) settings->rollouts = options.rollouts;
@@ -297,6 +317,7 @@ absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
                    ParseChannelArguments(options.grpc_channel_arguments));
   ASSIGN_OR_RETURN(settings.session, ReadSessionOptions(options));
   RETURN_IF_ERROR(ReadLoading(options, &settings));
+  ASSIGN_OR_RETURN(settings.request_log, ReadRequestLog(options));
   settings.saved_model_tags = ReadTags(options.saved_model_tags);
   if (!options.monitoring_config_file.empty()) {
     RETURN_IF_ERROR(ReadTextProto(options.monitoring_config_file, &settings.monitoring.emplace()));

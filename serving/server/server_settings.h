@@ -14,6 +14,7 @@
 #include "runtime/host/background.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc/grpc_server.h"
+#include "serving/logging/rotated_files.h"
 #include "serving/rollout/rollout_config.h"
 #include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
@@ -34,6 +35,7 @@ struct ServerSettings {
   SessionOptions session;    // has thread counts, but no pools yet
   int64_t memory_limit = 0;  // in bytes; 0: no limit
   ThreadPriority load_priority = ThreadPriority::kIdle;
+  RotationOptions request_log;
 };
 
 // Reads the files, and checks the options against each other. Options that are accepted without

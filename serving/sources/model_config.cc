@@ -77,6 +77,49 @@ absl::Status CheckPlatforms(const ModelConfigList& list, const ModelServerConfig
   return absl::OkStatus();
 }
 
+absl::Status LoggingError(const ModelConfig& model, absl::string_view problem) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("logging_config of model ", model.name(), ": ", problem));
+}
+
+absl::Status CheckLogging(const ModelConfigList& list) {
+  std::map<std::string, std::string> models;  // by prefix
+  for (const ModelConfig& model : list.config()) {
+    if (!model.has_logging_config()) continue;
+    const auto& logging = model.logging_config();
+    const auto& collector = logging.log_collector_config();
+    if (collector.type() != kTfRecordCollector) {
+      return LoggingError(model, absl::StrCat("log_collector_config.type is '", collector.type(),
+                                              "'; it must be '", kTfRecordCollector, "'"));
+    }
+    const std::string& prefix = collector.filename_prefix();
+    if (!absl::StartsWith(prefix, "/") || absl::EndsWith(prefix, "/")) {
+      return LoggingError(model, absl::StrCat("log_collector_config.filename_prefix is '", prefix,
+                                              "'; it must be an absolute path that ends in the "
+                                              "beginning of a file's name"));
+    }
+    const auto [first, is_first] = models.emplace(prefix, model.name());
+    if (!is_first) {
+      return LoggingError(
+          model, absl::StrCat("log_collector_config.filename_prefix '", prefix,
+                              "' is that of model ", first->second, "; each model needs its own"));
+    }
+    const auto& sampling = logging.sampling_config();
+    if (!(sampling.sampling_rate() >= 0 && sampling.sampling_rate() <= 1)) {
+      return LoggingError(
+          model, absl::StrCat("sampling_config.sampling_rate is ", sampling.sampling_rate(),
+                              "; it must be from 0 to 1"));
+    }
+    if (sampling.per_task_sampling_configs_size() > 0 || sampling.attributes() != 0 ||
+        logging.has_custom_logging_config()) {
+      return LoggingError(model,
+                          "per_task_sampling_configs, attributes and custom_logging_config are not "
+                          "supported; remove them");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 #pragma GCC diagnostic push
@@ -116,14 +159,7 @@ absl::Status CheckModelServerConfig(const ModelServerConfig& config,
   }
   RETURN_IF_ERROR(CheckList(config.model_config_list()));
   RETURN_IF_ERROR(CheckPlatforms(config.model_config_list(), previous, platforms));
-  for (const ModelConfig& model : config.model_config_list().config()) {
-    if (model.has_logging_config()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("No request-logger-creator provided. Model ", model.name(),
-                       " has a logging_config, but this server does not log requests; remove it"));
-    }
-  }
-  return absl::OkStatus();
+  return CheckLogging(config.model_config_list());
 }
 
 std::vector<MonitoredServable> MonitoredServables(const ModelServerConfig& config) {

@@ -15,6 +15,9 @@ namespace tessera::serving {
 // The platform of SavedModels.
 inline constexpr char kTensorFlowPlatform[] = "tensorflow";
 
+// The one type of LogCollectorConfig: TFRecord files of PredictionLogs.
+inline constexpr char kTfRecordCollector[] = "tfrecord";
+
 // Returns the platform of a model, from the one of two fields that names it.
 // Errors: INVALID_ARGUMENT if neither field does, or both do.
 absl::StatusOr<std::string> PlatformOf(const tensorflow::serving::ModelConfig& model);
@@ -22,7 +25,8 @@ absl::StatusOr<std::string> PlatformOf(const tensorflow::serving::ModelConfig& m
 // Returns OK if `config` may replace `previous` on a server that has these platforms. `previous` is
 // null, or empty, if `config` is the first one.
 // Errors: INVALID_ARGUMENT for a model listed twice, a relative base path, a platform that is not
-// given, given twice, unknown or another one than before, or request logging;
+// given, given twice, unknown or another one than before, or a logging_config that is not complete,
+// has fields that are not supported, or has the prefix of another model's;
 // FAILED_PRECONDITION for a custom configuration.
 absl::Status CheckModelServerConfig(const tensorflow::serving::ModelServerConfig& config,
                                     const tensorflow::serving::ModelServerConfig* previous,

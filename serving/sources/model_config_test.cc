@@ -71,10 +71,37 @@ TEST(ModelConfigTest, PlatformMustBeTensorFlow) {
                 "Illegal to change a model's platform", &before);
 }
 
-TEST(ModelConfigTest, LoggingAndCustomConfigurationsAreRefused) {
-  ExpectRefused(Models("config { name: 'a' base_path: '/a' model_platform: 'tensorflow' "
-                       "logging_config {} }"),
-                kInvalid, "No request-logger-creator provided.");
+std::string Logged(const std::string& name, const std::string& logging_config) {
+  return "config { name: '" + name + "' base_path: '/a' model_platform: 'tensorflow' " +
+         "logging_config { " + logging_config + " } } ";
+}
+
+TEST(ModelConfigTest, LoggingNeedsATypeAnOwnPrefixAndARate) {
+  constexpr char kTo[] = "log_collector_config { type: 'tfrecord' filename_prefix: '/logs/a' } ";
+  EXPECT_TRUE(CheckModelServerConfig(
+                  Models(Logged("a", std::string(kTo) + "sampling_config { sampling_rate: 0.5 }")),
+                  nullptr, {"tensorflow"})
+                  .ok());
+  ExpectRefused(
+      Models(Logged("a", "")), kInvalid,
+      "logging_config of model a: log_collector_config.type is ''; it must be 'tfrecord'");
+  for (const char* prefix : {"", "logs/a", "/logs/"}) {
+    ExpectRefused(Models(Logged("a", "log_collector_config { type: 'tfrecord' filename_prefix: '" +
+                                         std::string(prefix) + "' }")),
+                  kInvalid, "it must be an absolute path");
+  }
+  ExpectRefused(Models(Logged("a", kTo) + Logged("b", kTo)), kInvalid,
+                "filename_prefix '/logs/a' is that of model a; each model needs its own");
+  for (const char* rate : {"-0.1", "1.5", "nan"}) {
+    ExpectRefused(
+        Models(Logged("a", kTo + std::string("sampling_config { sampling_rate: ") + rate + " }")),
+        kInvalid, "it must be from 0 to 1");
+  }
+  ExpectRefused(Models(Logged("a", std::string(kTo) + "sampling_config { attributes: 1 }")),
+                kInvalid, "not supported");
+}
+
+TEST(ModelConfigTest, CustomConfigurationsAreRefused) {
   const auto custom = Parse("custom_model_config { type_url: 'x' }");
   ExpectRefused(custom, kPrecondition, "not supported");
   const auto before = Models("");

@@ -32,6 +32,7 @@ LAYERS = (
     "serving/batching",
     "serving/servables",
     "serving/rollout",
+    "serving/logging",
     "serving/frontend",
     "serving/server",
     "serving/commands",

@@ -192,19 +192,7 @@ absl::Status PredictionService::Answer(const tensorflow::serving::MultiInference
   auto examples = [&] { return ExamplesFromInput(request.input()); };
   std::vector<InferenceResult> results;
   RETURN_IF_ERROR(handler_->MultiInference(model, tasks, examples, options, &results));
-  for (const InferenceResult& answer : results) {
-    auto* result = response->add_results();
-    absl::string_view signature_name;
-    if (const auto* classified = std::get_if<ClassifyResult>(&answer)) {
-      signature_name = classified->signature_name;
-      FillClassification(*classified, result->mutable_classification_result());
-    } else {
-      const auto& regressed = std::get<RegressResult>(answer);
-      signature_name = regressed.signature_name;
-      FillRegression(regressed, result->mutable_regression_result());
-    }
-    FillModelSpec(model.id(), signature_name, result->mutable_model_spec());
-  }
+  FillMultiInference(model.id(), results, response);
   return absl::OkStatus();
 }
 
