@@ -66,7 +66,8 @@ class ExitLimit {
   std::thread thread_;
 };
 
-// Turns signals into calls of the server: SIGHUP into ReloadModels(), the others into Stop(). The
+// Turns signals into calls of the server: SIGHUP into ReopenLogs() and ReloadModels(), the others
+// into Stop(). The
 // calls run on a thread of their own and not in a signal handler, so that they may take locks.
 // After Stop() the process must end within `limit`. As long as there is no server to stop, reading
 // its settings may hang: the process then ends at once, and in good order.
@@ -106,8 +107,12 @@ class SignalWatcher {
       if (done_) return;
       absl::MutexLock lock(&mu_);
       if (signal == SIGHUP) {
-        LOG(INFO) << "SIGHUP: reading again which models to serve";
-        if (server_ != nullptr) server_->ReloadModels();
+        LOG(INFO)
+            << "SIGHUP: reading again which models to serve, and opening the access log again";
+        if (server_ != nullptr) {
+          server_->ReopenLogs();
+          server_->ReloadModels();
+        }
         continue;
       }
       if (server_ == nullptr) _exit(is_ending_ ? 128 + signal : 0);
@@ -235,7 +240,8 @@ Command ServeCommand() {
       .description =
           "Loads models, answers requests to them and follows their directories: a new version "
           "takes over once it is loaded. SIGTERM and SIGINT end the server after the requests "
-          "under way, SIGHUP makes it read again which models to serve. A flag is --NAME=VALUE.",
+          "under way, SIGHUP makes it read again which models to serve, and open the access log "
+          "again. A flag is --NAME=VALUE.",
       .examples = {{"tessera serve --port=8500 --rest_api_port=8501 --model_name=resnet "
                     "--model_base_path=/models/resnet",
                     "One model."},

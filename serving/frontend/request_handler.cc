@@ -133,14 +133,13 @@ std::vector<ServableState> InOrder(const ServableStateMonitor::VersionStates& ve
 }  // namespace
 
 RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                               Tracer* tracer, const Shares* shares,
-                               const RequestLog* request_log)
+                               Tracer* tracer, const Shares* shares, const RequestLogging& logs)
     : models_(models),
       metrics_(metrics),
       pacer_(pacer),
       tracer_(tracer),
       shares_(shares),
-      request_log_(request_log),
+      logs_(logs),
       router_(models->router()),
       request_count_(
           metrics->AddCounter("/tensorflow/serving/request_count", {"model_name", "status"})),
@@ -193,7 +192,7 @@ absl::StatusOr<RoutedModel> RequestHandler::FindModel(absl::Span<const Inference
 }
 
 std::shared_ptr<const ModelRequestLog> RequestHandler::DrawLog(const RoutedModel& model) const {
-  return request_log_ == nullptr ? nullptr : request_log_->Draw(model.id().name);
+  return logs_.requests == nullptr ? nullptr : logs_.requests->Draw(model.id().name);
 }
 
 absl::Status RequestHandler::Predict(const RoutedModel& model, const PredictRequest& request,

@@ -22,6 +22,7 @@
 #include "runtime/profile/tracer.h"
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
+#include "serving/frontend/access_log.h"
 #include "serving/frontend/failure_log.h"
 #include "serving/frontend/routed_model.h"
 #include "serving/logging/request_log.h"
@@ -38,15 +39,20 @@ namespace tessera::serving {
 
 class ServedModels;
 
+// Where requests are written to, each null if there is none.
+struct RequestLogging {
+  const RequestLog* requests = nullptr;  // a sample of those that were answered
+  AccessLog* access = nullptr;           // a line for each that ended
+};
+
 // Thread-safe. Every call but ApplyConfig() is bounded by the run itself.
 class RequestHandler {
  public:
   // `pacer` is told of each request. `tracer` records requests; null: nobody does. `shares` are
-  // those of the models by their names; null: they have none. `request_log` gets a sample of the
-  // requests that were answered; null: nobody does. All must outlive the handler.
+  // those of the models by their names; null: they have none. All must outlive the handler.
   RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
                  Tracer* tracer = nullptr, const Shares* shares = nullptr,
-                 const RequestLog* request_log = nullptr);
+                 const RequestLogging& logs = {});
   ~RequestHandler();
 
   // Finds the version that `spec` names now, or, if it names none, the one that a request with
@@ -136,8 +142,9 @@ class RequestHandler {
     return shares_ == nullptr ? nullptr : shares_->Find(model_name);
   }
 
-  // Where front ends note each request that ends, whatever it asked for.
+  // Where front ends note each request that ends, whatever it asked for. The latter may be null.
   FailureLog& failures() const { return failure_log_; }
+  AccessLog* access_log() const { return logs_.access; }
 
   MetricsRegistry& metrics() const { return *metrics_; }
 
@@ -151,10 +158,10 @@ class RequestHandler {
   ServedModels* const models_;
   MetricsRegistry* const metrics_;
   Pacer* const pacer_;
-  Tracer* const tracer_;                 // may be null
-  const Shares* const shares_;           // may be null
-  const RequestLog* const request_log_;  // may be null
-  TrafficRouter* const router_;          // null without rollouts
+  Tracer* const tracer_;        // may be null
+  const Shares* const shares_;  // may be null
+  const RequestLogging logs_;
+  TrafficRouter* const router_;  // null without rollouts
   CounterFamily* const request_count_;
   HistogramFamily* const request_latency_;
   HistogramFamily* const runtime_latency_;

@@ -88,6 +88,7 @@ absl::Status Server::Start() {
   // Asked before models load, which may take long.
   RETURN_IF_ERROR(
       Annotate(CheckPortIsFree(options_.port), "Failed to BuildAndStart gRPC server: "));
+  RETURN_IF_ERROR(OpenAccessLog());
   MakeModels();
   MakeDashboard();
   RETURN_IF_ERROR(StartAdmin());  // shows how models load, too
@@ -96,6 +97,15 @@ absl::Status Server::Start() {
   RETURN_IF_ERROR(StartGrpc());
   StartRest();
   reloader_ = std::thread([this] { RunReloads(); });
+  return absl::OkStatus();
+}
+
+absl::Status Server::OpenAccessLog() {
+  if (options_.access_log.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<AccessLog>> log = AccessLog::Open(options_.access_log, &metrics_);
+  if (!log.ok()) return Annotate(log.status(), "access_log: ");
+  absl::MutexLock lock(&stop_mu_);
+  access_log_ = *std::move(log);
   return absl::OkStatus();
 }
 
@@ -167,8 +177,9 @@ void Server::MakeModels() {
   absl::MutexLock lock(&stop_mu_);
   models_ = std::make_unique<ServedModels>(std::move(models));
   if (!settings_.rollouts.empty()) MakeMirror();
-  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &host_->pacer(), &tracer_,
-                                              &host_->shares(), request_log_.get());
+  handler_ = std::make_unique<RequestHandler>(
+      models_.get(), &metrics_, &host_->pacer(), &tracer_, &host_->shares(),
+      RequestLogging{.requests = request_log_.get(), .access = access_log_.get()});
   repository_ = std::make_unique<ModelRepository>(
       ModelRepository::Options{.server_version = kVersion,
                                .allow_model_control = options_.enable_model_control},
@@ -264,6 +275,11 @@ void Server::StartRest() {
   }
   rest_ = *std::move(started);
   LOG(INFO) << "serving REST on port " << rest_->port();
+}
+
+void Server::ReopenLogs() {
+  absl::MutexLock lock(&stop_mu_);
+  if (access_log_ != nullptr) access_log_->Reopen();
 }
 
 void Server::ReloadModels() {

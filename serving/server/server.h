@@ -14,6 +14,7 @@
 #include "runtime/profile/tracer.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
+#include "serving/frontend/access_log.h"
 #include "serving/frontend/admin/admin_server.h"
 #include "serving/frontend/dashboard/dashboard.h"
 #include "serving/frontend/dashboard/version_history.h"
@@ -68,6 +69,9 @@ class Server {
   // errors changes nothing. The outcome is logged.
   void ReloadModels();
 
+  // Lets the access log go on in a new file, after the old one was renamed.
+  void ReopenLogs();
+
   // Asks the server to stop. Returns at once. Ends a Start() that waits for models.
   void Stop();
   void WaitUntilStopped() { stopped_.WaitForNotification(); }
@@ -81,6 +85,7 @@ class Server {
   MetricsRegistry& metrics() { return metrics_; }
 
  private:
+  absl::Status OpenAccessLog();
   void MakeModels();
   void MakeMirror();
   void MakeDashboard();
@@ -103,14 +108,15 @@ class Server {
   Tracer tracer_;
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> process_metrics_;
   RunMetrics run_metrics_{&metrics_};
-  absl::Mutex stop_mu_;
+  absl::Mutex stop_mu_;  // also guards the making of access_log_
   absl::Notification stopped_;
   // Start() makes these. stop_mu_ guards the making of models_.
   std::unique_ptr<BatchMetrics> batch_metrics_;
   std::unique_ptr<ServerBatching> batching_;
   std::unique_ptr<WarmUp> warm_up_;
   std::unique_ptr<RequestLog> request_log_;
-  VersionHistory history_;  // kept where the dashboard is served
+  std::unique_ptr<AccessLog> access_log_;  // null if there is none
+  VersionHistory history_;                 // kept where the dashboard is served
   std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<Mirror> mirror_;  // null before the first rollout

@@ -180,6 +180,9 @@ FlagParser ServerOptions::Flags() {
             "least severity of lines in the log: info, warning or error; empty: that of the "
             "environment variable TF_CPP_MIN_LOG_LEVEL, or info",
             "info|warning|error");
+  flags.Add("access_log", &access_log,
+            "file that gets a line of JSON for each request; -: standard output; empty: none; "
+            "SIGHUP opens it again");
   flags.Add("request_log_file_size", &request_log_file_size,
             "size such as 64MiB at which a model's request log, see logging_config in its "
             "configuration, begins a new file");

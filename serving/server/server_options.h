@@ -97,6 +97,7 @@ struct ServerOptions {
   std::string numerics = "fast";
   std::string op_library;
   std::string log_level;
+  std::string access_log;
   std::string request_log_file_size = "64MiB";
   int32_t request_log_file_age_seconds = 3600;
   int32_t request_log_max_files = 24;

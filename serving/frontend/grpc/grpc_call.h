@@ -33,20 +33,32 @@ std::optional<absl::string_view> MetadataOf(const grpc::CallbackServerContext& c
 // traceparent.h; "" if there is none, or several. A view of the context.
 absl::string_view TraceIdOf(const grpc::CallbackServerContext& context);
 
-// What logs call the protocol.
-inline constexpr absl::string_view kGrpc = "grpc";
+// A call, or a message of a stream, that has ended.
+struct EndedGrpcCall {
+  absl::string_view method;
+  absl::string_view model_name;
+  const RequestTimes& times;
+  const absl::Status& status;
+  size_t bytes_in;
+  const grpc::ByteBuffer& response;  // empty if the status is an error of the call
+};
+// Notes it in the handler's logs: if it failed, and in the access log if there is one.
+void NoteGrpcEnd(const RequestHandler& handler, const grpc::CallbackServerContext& context,
+                 const EndedGrpcCall& ended);
 
 // Lives from the arrival of a request until its reply was sent, and then deletes itself.
 //
-//   auto* call = new GrpcCall(context, handler, "Predict");
+//   auto* call = new GrpcCall(context, *request, response, handler, "Predict");
 //   pool.Schedule([=] { call->End(Answer(*request, call->options(), response)); });
 //   return call;
 //
 // When the client gives up the call, the run that answers it is cancelled.
 class GrpcCall : public grpc::ServerUnaryReactor {
  public:
-  // `method` is what logs call the call, and must be static. `handler` has the logs.
-  GrpcCall(const grpc::CallbackServerContext* context, const RequestHandler* handler,
+  // `method` is what logs call the call, and must be static. `handler` has the logs. `response` is
+  // what End() sends.
+  GrpcCall(const grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+           const grpc::ByteBuffer* response, const RequestHandler* handler,
            absl::string_view method);
 
   // Returns the client's deadline and cancellation, and `times`. Valid until End().
@@ -76,8 +88,13 @@ class GrpcCall : public grpc::ServerUnaryReactor {
 
  protected:
   void NoteEnd(const absl::Status& status) const {
-    handler_->failures().Note(
-        kGrpc, method_, model_name, status, [this] { return TraceId(); }, absl::Now());
+    NoteGrpcEnd(*handler_, *context_,
+                {.method = method_,
+                 .model_name = model_name,
+                 .times = times,
+                 .status = status,
+                 .bytes_in = bytes_in_,
+                 .response = *response_});
   }
 
  private:
@@ -90,6 +107,8 @@ class GrpcCall : public grpc::ServerUnaryReactor {
   const grpc::CallbackServerContext* const context_;
   const RequestHandler* const handler_;
   const absl::string_view method_;
+  const size_t bytes_in_;  // counted if there is an access log
+  const grpc::ByteBuffer* const response_;
   const absl::Time deadline_;
   CancellationManager cancellation_;
 };
@@ -100,16 +119,19 @@ absl::Status NotThisMessage(absl::string_view type_name);
 
 // A call whose request and response are messages.
 //
-//   auto* call = new MessageCall<Request, Response>(context, response_bytes, handler, "Classify");
+//   auto* call = new MessageCall<Request, Response>(context, *request_bytes, response_bytes,
+//                                                  handler, "Classify");
 //   if (!call->Read(*request_bytes)) return call;
 //   call->Reply(Answer(call->request, call->options(), &call->response));
 //   return call;
 template <typename Request, typename Response>
 class MessageCall : public GrpcCall {
  public:
-  MessageCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response_bytes,
-              const RequestHandler* handler, absl::string_view method)
-      : GrpcCall(context, handler, method), response_bytes_(response_bytes) {}
+  MessageCall(const grpc::CallbackServerContext* context, const grpc::ByteBuffer& request_bytes,
+              grpc::ByteBuffer* response_bytes, const RequestHandler* handler,
+              absl::string_view method)
+      : GrpcCall(context, request_bytes, response_bytes, handler, method),
+        response_bytes_(response_bytes) {}
 
   // Fills `request`. If the bytes are no Request, ends the call and returns false.
   bool Read(const grpc::ByteBuffer& bytes) {
@@ -122,9 +144,11 @@ class MessageCall : public GrpcCall {
   // Sends `response`, or the error, as End() does.
   void Reply(const absl::Status& status) {
     if (!status.ok()) return End(status);
-    NoteEnd(status);
     bool is_own;
-    Finish(grpc::SerializationTraits<Response>::Serialize(response, response_bytes_, &is_own));
+    const grpc::Status serialized =
+        grpc::SerializationTraits<Response>::Serialize(response, response_bytes_, &is_own);
+    NoteEnd(status);
+    Finish(serialized);
   }
 
   Request request;

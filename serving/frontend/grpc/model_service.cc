@@ -53,7 +53,7 @@ grpc::ServerUnaryReactor* ModelService::GetModelStatus(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::GetModelStatusRequest,
                                tensorflow::serving::GetModelStatusResponse>(
-      context, response, handler_, "GetModelStatus");
+      context, *request, response, handler_, "GetModelStatus");
   if (!call->Read(*request)) return call;
   call->model_name = call->request.model_spec().name();
   call->Reply(Answer(*handler_, call->request, &call->response));
@@ -65,7 +65,7 @@ grpc::ServerUnaryReactor* ModelService::HandleReloadConfigRequest(
     grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::ReloadConfigRequest,
                                tensorflow::serving::ReloadConfigResponse>(
-      context, response, handler_, "HandleReloadConfigRequest");
+      context, *request, response, handler_, "HandleReloadConfigRequest");
   if (!call->Read(*request)) return call;
   reload_pool_.Schedule([this, call] {
     call->Reply(Answer(*handler_, call->request, call->options(), &call->response));

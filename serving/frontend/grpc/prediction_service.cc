@@ -22,9 +22,9 @@ absl::Status MissingModelSpec() { return absl::InvalidArgumentError("Missing Mod
 // it is answered.
 class PredictionService::PredictCall final : public GrpcCall {
  public:
-  PredictCall(const grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
-              const RequestHandler* handler)
-      : GrpcCall(context, handler, "Predict"), response(response) {}
+  PredictCall(const grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+              grpc::ByteBuffer* response, const RequestHandler* handler)
+      : GrpcCall(context, request, response, handler, "Predict"), response(response) {}
 
   absl::StatusOr<ModelSpec> model_spec() const {
     if (!request.has_model_spec()) return MissingModelSpec();
@@ -84,7 +84,7 @@ void PredictionService::Dispatch(Call* call, RequestMethod method, absl::string_
 grpc::ServerUnaryReactor* PredictionService::Predict(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new PredictCall(context, response, handler_);
+  auto* call = new PredictCall(context, *request, response, handler_);
   if (const absl::Status status = call->request.Read(*request); !status.ok()) {
     call->End(status);
     return call;
@@ -106,7 +106,7 @@ absl::Status PredictionService::Answer(PredictCall& call, const RoutedModel& mod
 grpc::ServerUnaryReactor* PredictionService::Classify(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  auto* call = new ClassifyCall(context, response, handler_, "Classify");
+  auto* call = new ClassifyCall(context, *request, response, handler_, "Classify");
   if (call->Read(*request)) Dispatch(call, RequestMethod::kClassify, "Classify");
   return call;
 }
@@ -125,7 +125,7 @@ absl::Status PredictionService::Answer(ClassifyCall& call, const RoutedModel& mo
 grpc::ServerUnaryReactor* PredictionService::Regress(grpc::CallbackServerContext* context,
                                                      const grpc::ByteBuffer* request,
                                                      grpc::ByteBuffer* response) {
-  auto* call = new RegressCall(context, response, handler_, "Regress");
+  auto* call = new RegressCall(context, *request, response, handler_, "Regress");
   if (call->Read(*request)) Dispatch(call, RequestMethod::kRegress, "Regress");
   return call;
 }
@@ -146,7 +146,7 @@ grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServer
                                                             grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::MultiInferenceRequest,
                                tensorflow::serving::MultiInferenceResponse>(
-      context, response, handler_, "MultiInference");
+      context, *request, response, handler_, "MultiInference");
   if (!call->Read(*request)) return call;
   const auto& tasks = call->request.tasks();
   if (!tasks.empty()) call->model_name = tasks[0].model_spec().name();
@@ -223,7 +223,7 @@ grpc::ServerUnaryReactor* PredictionService::GetModelMetadata(grpc::CallbackServ
                                                               grpc::ByteBuffer* response) {
   auto* call = new MessageCall<tensorflow::serving::GetModelMetadataRequest,
                                tensorflow::serving::GetModelMetadataResponse>(
-      context, response, handler_, "GetModelMetadata");
+      context, *request, response, handler_, "GetModelMetadata");
   if (!call->Read(*request)) return call;
   call->model_name = call->request.model_spec().name();
   call->Reply(Answer(call->request, &call->response));

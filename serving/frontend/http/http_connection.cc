@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
@@ -39,6 +40,21 @@ std::chrono::nanoseconds ToChrono(absl::Duration duration) {
 }
 
 absl::string_view ToView(beast::string_view text) { return {text.data(), text.size()}; }
+
+// Returns the client's address, "10.0.0.7:41234" or "[::1]:41234"; an IPv4 address in its own form
+// if it came by an IPv6 socket. "" if the client has gone.
+std::string AddressOf(const HttpWorker::Socket& socket) {
+  boost::system::error_code error;
+  const asio::ip::tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return "";
+  const asio::ip::address& address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    const auto v4 = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+    return absl::StrCat(v4.to_string(), ":", peer.port());
+  }
+  if (address.is_v6()) return absl::StrCat("[", address.to_string(), "]:", peer.port());
+  return absl::StrCat(address.to_string(), ":", peer.port());
+}
 
 // Parses as much of `bytes` as is complete. Returns how much that was. Beast cannot hold a header
 // field of more than 64 KiB, and throws; for the client that is a limit like others.
@@ -150,6 +166,7 @@ HttpConnection::~HttpConnection() {
 void HttpConnection::Start() {
   Error ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  peer_ = AddressOf(socket_);
   options_.take_http2 == nullptr ? AwaitRequest() : AwaitProtocol(0);
 }
 
@@ -317,6 +334,7 @@ void HttpConnection::HandleRequest() {
   parser_.reset();
   HttpRequest request = HeadOf(message);
   request.body = std::move(message.body());
+  request.peer = peer_;
   handler_(std::move(request), [self = shared_from_this()](HttpReply reply) {
     asio::dispatch(self->socket_.get_executor(),
                    [self, reply = std::move(reply)]() mutable { self->Write(std::move(reply)); });

@@ -103,6 +103,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   const HttpHandler& handler_;
   HttpWorker& worker_;
   HttpWorker::Socket socket_;
+  std::string peer_;  // the client's address
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;  // while a request is read
   bool had_head_ = false;  // whether the head of the request was read

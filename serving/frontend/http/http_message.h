@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +21,9 @@ struct HttpRequest {
   std::string target;  // as sent: "/v1/models/m?a=b"
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;  // without the chunks that it was sent in
+  // The client's address, "10.0.0.7:41234" or "[::1]:41234". A view of the connection, which exists
+  // as long as the responder.
+  absl::string_view peer;
 
   // Returns the first header of this name, whose case is ignored; "" if there is none.
   absl::string_view Header(absl::string_view name) const {
@@ -46,6 +51,9 @@ struct HttpReply {
   // Further headers. The server adds length, date and connection by itself.
   std::vector<std::pair<absl::string_view, std::string>> headers;
   std::string body;
+  // The model that the request asked for, and the version that answered it, for logs.
+  std::string model;
+  std::optional<int64_t> version;
   // Ends the connection after this reply, whatever the client asked for.
   bool close = false;
   // If set, the body goes on after `body`, and ends with the connection. Called once, on the thread

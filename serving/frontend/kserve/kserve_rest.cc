@@ -200,6 +200,8 @@ absl::Status KServeRest::Run(InferCall& call, HttpReply* reply) {
 
 void KServeRest::Reply(InferCall& call, const absl::Status& status, HttpReply reply) const {
   if (!status.ok()) reply = ReplyOf(status, "");
+  reply.model = call.path.model;
+  reply.version = call.times.version;
   const auto trace_id = [&] { return TraceIdOf(call.request.OnlyHeader(kTraceparent)); };
   handler_->RecordRequest(Entrypoint::kRest, "infer", call.path.model, status, call.times,
                           trace_id);

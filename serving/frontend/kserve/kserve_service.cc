@@ -23,7 +23,8 @@ template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* AnswerNow(const Method& method, Context* context,
                                     const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
                                     Answer answer) {
-  auto* call = new MessageCall<Request, Response>(context, response, method.handler, method.name);
+  auto* call =
+      new MessageCall<Request, Response>(context, *request, response, method.handler, method.name);
   if (call->Read(*request)) call->Reply(answer(call->request, &call->response));
   return call;
 }
@@ -33,7 +34,8 @@ template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* AnswerOn(const Method& method, ElasticPool& pool, Context* context,
                                    const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
                                    Answer answer) {
-  auto* call = new MessageCall<Request, Response>(context, response, method.handler, method.name);
+  auto* call =
+      new MessageCall<Request, Response>(context, *request, response, method.handler, method.name);
   if (!call->Read(*request)) return call;
   pool.Schedule([call, answer] { call->Reply(answer(call->request, call->options())); });
   return call;
@@ -71,8 +73,9 @@ absl::Status Answer(const RequestHandler& handler, const Inference& inference,
 
 class KServeService::InferCall final : public GrpcCall, public Inference {
  public:
-  InferCall(const Context* context, grpc::ByteBuffer* response, const RequestHandler* handler)
-      : GrpcCall(context, handler, "ModelInfer"), response(response) {}
+  InferCall(const Context* context, const grpc::ByteBuffer& request, grpc::ByteBuffer* response,
+            const RequestHandler* handler)
+      : GrpcCall(context, request, response, handler, "ModelInfer"), response(response) {}
 
   void Reply(const absl::Status& status) { End(status); }
 
@@ -94,7 +97,7 @@ void KServeService::Dispatch(Call* call, InferEnvelope envelope) {
 
 KServeService::Reactor* KServeService::ModelInfer(Context* context, const Bytes* request,
                                                   Bytes* response) {
-  auto* call = new InferCall(context, response, handler_);
+  auto* call = new InferCall(context, *request, response, handler_);
   if (const absl::Status status = call->wire.Read(*request); !status.ok()) {
     call->End(status);
   } else {
@@ -125,9 +128,15 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
     }
     absl::string_view TraceId() const { return TraceIdOf(*stream->context_); }
     void Reply(const absl::Status& status) {
-      stream->service_->handler_->failures().Note(
-          kGrpc, "ModelStreamInfer", model_name, status, [this] { return TraceId(); }, absl::Now());
-      stream->Write(status);
+      if (!status.ok()) *response = EncodeStreamError(wire.id(), status);
+      NoteGrpcEnd(*stream->service_->handler_, *stream->context_,
+                  {.method = "ModelStreamInfer",
+                   .model_name = model_name,
+                   .times = times,
+                   .status = status,
+                   .bytes_in = wire.size_bytes(),
+                   .response = *response});
+      stream->StartWrite(response);
     }
 
     InferStream* const stream;
@@ -143,10 +152,6 @@ class KServeService::InferStream final : public grpc::ServerBidiReactor<Bytes, B
       return Finish(ToGrpcStatus(status));
     }
     service_->Dispatch(turn_.get(), InferEnvelope::kStream);
-  }
-  void Write(const absl::Status& status) {
-    if (!status.ok()) written_ = EncodeStreamError(turn_->wire.id(), status);
-    StartWrite(&written_);
   }
   void OnWriteDone(bool ok) override {
     if (!ok) return Finish(ToGrpcStatus(absl::CancelledError("the client has gone")));

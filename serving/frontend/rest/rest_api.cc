@@ -334,6 +334,8 @@ void RestApi::Reply(Call& call, const absl::Status& status, std::string body,
   } else if (call.request.method != "OPTIONS") {
     reply.body = JsonErrorBody(status.message());
   }
+  reply.model = call.target.model;
+  reply.version = call.times.version;
   const absl::string_view api = call.needs_run() ? absl::string_view(call.target.action) : "";
   const auto trace_id = [&] { return TraceIdOf(call.request.OnlyHeader(kTraceparent)); };
   handler_->RecordRequest(Entrypoint::kRest, api, call.target.model, status, call.times, trace_id);

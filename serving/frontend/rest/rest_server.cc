@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/status.h"
+#include "serving/frontend/http/http_access.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -33,13 +34,16 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
   http.max_body_bytes = options.max_body_bytes;
   RestApi* const api = &server->api_;
   KServeRest* const kserve = server->kserve_ ? &*server->kserve_ : nullptr;
-  ASSIGN_OR_RETURN(server->http_, HttpServer::Start(http, [api, kserve](HttpRequest request,
-                                                                        HttpResponder respond) {
-                     if (kserve != nullptr && KServeRest::Serves(request)) {
-                       return kserve->Handle(std::move(request), std::move(respond));
-                     }
-                     api->Handle(std::move(request), std::move(respond));
-                   }));
+  HttpHandler answer = [api, kserve](HttpRequest request, HttpResponder respond) {
+    if (kserve != nullptr && KServeRest::Serves(request)) {
+      return kserve->Handle(std::move(request), std::move(respond));
+    }
+    api->Handle(std::move(request), std::move(respond));
+  };
+  if (handler->access_log() != nullptr) {
+    answer = LoggingAccess(handler->access_log(), std::move(answer));
+  }
+  ASSIGN_OR_RETURN(server->http_, HttpServer::Start(http, std::move(answer)));
   return server;
 }
 
