@@ -226,5 +226,22 @@ TEST_F(ServerSettingsTest, HowModelsAreLoaded) {
   ExpectRefused(kInvalid, "version_settle_seconds is negative");
 }
 
+TEST_F(ServerSettingsTest, HowRequestLogsRotate) {
+  EXPECT_EQ(ReadSettings(options_)->request_log.max_file_bytes, 64 << 20);
+  options_.request_log_file_size = "1KiB";
+  options_.request_log_file_age_seconds = 60;
+  options_.request_log_max_files = 0;
+  const RotationOptions rotation = ReadSettings(options_)->request_log;
+  EXPECT_EQ(rotation.max_file_bytes, 1024);
+  EXPECT_EQ(rotation.max_file_age, absl::Minutes(1));
+  EXPECT_EQ(rotation.max_files, 0);
+  options_.request_log_max_files = -1;
+  ExpectRefused(kInvalid, "request_log_max_files is -1");
+  options_.request_log_file_age_seconds = 0;
+  ExpectRefused(kInvalid, "request_log_file_age_seconds is 0");
+  options_.request_log_file_size = "none";
+  ExpectRefused(kInvalid, "request_log_file_size: 'none' is no size");
+}
+
 }  // namespace
 }  // namespace tessera::serving

@@ -5,11 +5,13 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
 #include "runtime/host/pace.h"
 #include "serving/frontend/http/testing/http_client.h"
 #include "serving/servables/saved_model/testing/linear_session.h"
@@ -86,6 +88,33 @@ class RestServerTest : public ::testing::Test {
   RestServer::Options options_;
   std::unique_ptr<RestServer> server_;
 };
+
+TEST_F(RestServerTest, EachRequestHasALineInTheAccessLog) {
+  const std::string path = (root_ / "access.log").string();
+  const auto log = AccessLog::Open(path, &metrics_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  handler_ = std::make_unique<RequestHandler>(models_.get(), &metrics_, &pacer_, nullptr, nullptr,
+                                              RequestLogging{.access = log->get()});
+  Configure();
+  Start();
+  const std::string predict = R"({"instances": [1.0]})";
+  EXPECT_EQ(Ask("POST", "/v1/models/m:predict", predict).status, 200);
+  EXPECT_EQ(Ask("GET", "/v1/models/gone/metadata").status, 404);
+  EXPECT_EQ(Ask("GET", "/livez").status, 200);
+  server_.reset();
+  (*log)->Flush();
+  const std::vector<std::string> lines = absl::StrSplit(*ReadFile(path), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[0], HasSubstr(R"("protocol":"http","method":"POST",)"
+                                  R"("path":"/v1/models/m:predict","model":"m","version":123,)"
+                                  R"("status":"200")"));
+  EXPECT_THAT(lines[0], HasSubstr(absl::StrCat("\"bytes_in\":", predict.size(), ",")));
+  EXPECT_THAT(lines[0], HasSubstr("\"peer\":\"127.0.0.1:"));
+  EXPECT_THAT(lines[1], HasSubstr(R"("path":"/v1/models/gone/metadata","model":"gone",)"
+                                  R"("status":"404")"));
+  EXPECT_THAT(lines[2], HasSubstr(R"("path":"/livez","status":"200")"));
+  handler_.reset();  // before its log
+}
 
 TEST_F(RestServerTest, FailuresAreLoggedWithTheirTrace) {
   Configure();
