@@ -97,6 +97,8 @@ AttrValue ParseDefault(absl::string_view type, absl::string_view text) {
   if (type == "type") return DTypeFromName(text);
   if (type == "shape") return ParseShape(text);
   if (type == "func") return FunctionRef{Unquote(text), {}};
+  const bool is_tensor = type == "tensor";
+  CHECK(!is_tensor || absl::ConsumePrefix(&text, "uint8")) << "default of another dtype: " << text;
   CHECK(absl::ConsumePrefix(&text, "[") && absl::ConsumeSuffix(&text, "]"))
       << "default of a " << type << " must stand in brackets";
   std::vector<absl::string_view> items = absl::StrSplit(text, ',', absl::SkipWhitespace());
@@ -105,6 +107,13 @@ AttrValue ParseDefault(absl::string_view type, absl::string_view text) {
     for (absl::string_view item : items) values.push_back(parse(Trim(item)));
     return AttrValue(std::move(values));
   };
+  if (is_tensor) {
+    std::vector<uint8_t> values;
+    for (absl::string_view item : items) {
+      values.push_back(static_cast<uint8_t>(ParseNumber<int64_t>(Trim(item))));
+    }
+    return Tensor::Vector<uint8_t>(values);
+  }
   if (type == "list(int)") return all(ParseNumber<int64_t>);
   if (type == "list(float)") return all(ParseNumber<float>);
   if (type == "list(bool)") return all([](absl::string_view s) { return s == "true"; });

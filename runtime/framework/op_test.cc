@@ -20,7 +20,8 @@ std::unique_ptr<OpDef> Concat() {
                        .Attr("T: {float, double} = float")
                        .Attr("mode: {'FAST', 'EXACT'} = 'FAST'")
                        .Attr("dims: list(int) = [1, 2]")
-                       .Attr("shape: shape = <unknown>"))
+                       .Attr("shape: shape = <unknown>")
+                       .Attr("colour: tensor = uint8[255, 0]"))
       .Build();
 }
 
@@ -35,6 +36,7 @@ TEST(OpBuilderTest, ParsesTypesDefaultsAndLimits) {
   EXPECT_EQ(*op->FindAttr("mode")->default_value, AttrValue("FAST"));
   EXPECT_EQ(*op->FindAttr("dims")->default_value, AttrValue(std::vector<int64_t>{1, 2}));
   EXPECT_FALSE(op->FindAttr("shape")->default_value->get<PartialShape>()->known_rank());
+  EXPECT_EQ(*op->FindAttr("colour")->default_value, AttrValue(Tensor::Vector<uint8_t>({255, 0})));
 }
 
 TEST(OpBuilderTest, RefAndListArguments) {

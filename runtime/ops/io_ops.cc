@@ -3,6 +3,9 @@
 
 namespace tessera {
 
+REGISTER_OP("AudioSummary")
+    .Input("tag: string").Input("tensor: float").Output("summary: string")
+    .Attr("sample_rate: float").Attr("max_outputs: int >= 1 = 3");
 REGISTER_OP("AudioSummaryV2")
     .Input("tag: string").Input("tensor: float").Input("sample_rate: float")
     .Output("summary: string").Attr("max_outputs: int >= 1 = 3");
@@ -26,6 +29,12 @@ REGISTER_OP("HistogramSummary")
     .Input("tag: string").Input("values: T").Output("summary: string")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64} = float");
+REGISTER_OP("ImageSummary")
+    .Input("tag: string").Input("tensor: T").Output("summary: string")
+    .Attr("max_images: int >= 1 = 3").Attr("T: {uint8, float, half, double} = float")
+    .Attr("bad_color: tensor = uint8[255, 0, 0, 255]");
+REGISTER_OP("ImportEvent")
+    .Input("writer: resource").Input("event: string").Stateful().Writes("writer").WritesOutside();
 REGISTER_OP("LoadAndRemapMatrix")
     .Input("ckpt_path: string").Input("old_tensor_name: string").Input("row_remapping: int64")
     .Input("col_remapping: int64").Input("initializing_values: float")
@@ -82,13 +91,24 @@ REGISTER_OP("TensorSummary")
 REGISTER_OP("TensorSummaryV2")
     .Input("tag: string").Input("tensor: T").Input("serialized_summary_metadata: string")
     .Output("summary: string").Attr("T: type");
+REGISTER_OP("WriteAudioSummary")
+    .Input("writer: resource").Input("step: int64").Input("tag: string").Input("tensor: float")
+    .Input("sample_rate: float").Attr("max_outputs: int >= 1 = 3").Stateful().Writes("writer")
+    .WritesOutside();
 REGISTER_OP("WriteFile")
     .Input("filename: string").Input("contents: string").Stateful().WritesOutside();
+REGISTER_OP("WriteGraphSummary")
+    .Input("writer: resource").Input("step: int64").Input("tensor: string").Stateful()
+    .Writes("writer").WritesOutside();
 REGISTER_OP("WriteHistogramSummary")
     .Input("writer: resource").Input("step: int64").Input("tag: string").Input("values: T")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64, bool} = float")
     .Stateful().Writes("writer").WritesOutside();
+REGISTER_OP("WriteImageSummary")
+    .Input("writer: resource").Input("step: int64").Input("tag: string").Input("tensor: T")
+    .Input("bad_color: uint8").Attr("max_images: int >= 1 = 3")
+    .Attr("T: {uint8, double, float, half} = float").Stateful().Writes("writer").WritesOutside();
 REGISTER_OP("WriteRawProtoSummary")
     .Input("writer: resource").Input("step: int64").Input("tensor: string").Stateful()
     .Writes("writer").WritesOutside();

@@ -1,17 +1,13 @@
 // Sound files: DecodeWav and EncodeWav, 16-bit PCM in RIFF (IBM and Microsoft, 1991).
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/wav_writer.h"
 
 namespace tessera {
 namespace {
-
-constexpr float kFullScale = 32768.0f;
-constexpr int64_t kPcm = 1;
 
 // Reads little-endian integers and chunks; every read checks that the bytes are there.
 class ByteReader {
@@ -50,7 +46,7 @@ struct Sound {
     const size_t at = static_cast<size_t>(i * channels + channel) * 2;
     const auto bits = static_cast<uint16_t>(static_cast<uint8_t>(samples[at]) |
                                             static_cast<uint8_t>(samples[at + 1]) << 8);
-    return static_cast<float>(static_cast<int16_t>(bits)) / kFullScale;
+    return static_cast<float>(static_cast<int16_t>(bits)) / kWavFullScale;
   }
 };
 
@@ -72,8 +68,8 @@ absl::StatusOr<Sound> ParseWav(absl::string_view bytes) {
   ASSIGN_OR_RETURN(const int64_t bytes_per_second, reader.Integer(4));
   ASSIGN_OR_RETURN(const int64_t bytes_per_frame, reader.Integer(2));
   ASSIGN_OR_RETURN(const int64_t bits, reader.Integer(2));
-  if (format != kPcm || bits != 16 || sound.channels < 1 || bytes_per_frame != 2 * sound.channels ||
-      bytes_per_second != bytes_per_frame * sound.rate) {
+  if (format != kWavPcm || bits != 16 || sound.channels < 1 ||
+      bytes_per_frame != 2 * sound.channels || bytes_per_second != bytes_per_frame * sound.rate) {
     return absl::InvalidArgumentError(absl::StrCat("only 16-bit PCM is read, not format ", format,
                                                    " of ", bits, " bits in ", sound.channels,
                                                    " channels"));
@@ -126,10 +122,6 @@ class DecodeWavKernel : public OpKernel {
 };
 REGISTER_KERNEL("DecodeWav", kCpu, DecodeWavKernel);
 
-void AppendInteger(uint32_t value, int bytes, std::string* to) {
-  for (int i = 0; i < bytes; ++i) to->push_back(static_cast<char>(value >> 8 * i));
-}
-
 // Errors: INVALID_ARGUMENT unless the sound is [samples, channels], not empty and below 4 GiB.
 class EncodeWavKernel : public OpKernel {
  public:
@@ -137,37 +129,16 @@ class EncodeWavKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& audio = ctx.input(0);
-    if (!audio.shape().IsMatrix() || audio.dim(1) < 1 || audio.dim(1) > UINT16_MAX ||
-        audio.num_elements() > (int64_t{UINT32_MAX} - 44) / 2) {
+    if (!audio.shape().IsMatrix()) {
       return absl::InvalidArgumentError(
           absl::StrCat("sound must be [samples, channels], has shape ", audio.shape().ToString()));
     }
     if (!ctx.input(1).shape().IsScalar() || ctx.input(1).scalar<int32_t>() <= 0) {
       return absl::InvalidArgumentError("'sample_rate' must be a positive scalar");
     }
-    const auto channels = static_cast<uint32_t>(audio.dim(1));
-    const auto rate = static_cast<uint32_t>(ctx.input(1).scalar<int32_t>());
-    const auto data_size = static_cast<uint32_t>(audio.num_elements() * 2);
-    std::string file = "RIFF";
-    AppendInteger(36 + data_size, 4, &file);
-    file += "WAVEfmt ";
-    AppendInteger(16, 4, &file);
-    AppendInteger(kPcm, 2, &file);
-    AppendInteger(channels, 2, &file);
-    AppendInteger(rate, 4, &file);
-    AppendInteger(rate * channels * 2, 4, &file);
-    AppendInteger(channels * 2, 2, &file);
-    AppendInteger(16, 2, &file);
-    file += "data";
-    AppendInteger(data_size, 4, &file);
-    for (const float sample : audio.flat<float>()) {
-      // What is no number is silence.
-      const float scaled =
-          std::isnan(sample)
-              ? 0.0f
-              : std::round(std::clamp(sample * kFullScale, -kFullScale, kFullScale - 1));
-      AppendInteger(static_cast<uint16_t>(static_cast<int16_t>(scaled)), 2, &file);
-    }
+    ASSIGN_OR_RETURN(std::string file,
+                     WriteWav(audio.flat<float>(), audio.dim(1),
+                              static_cast<uint32_t>(ctx.input(1).scalar<int32_t>())));
     ctx.set_output(0, Tensor::Scalar(std::move(file)));
     return absl::OkStatus();
   }
