@@ -55,9 +55,9 @@ class TensorBoard:
         self._reader.join()
         self.process.stdout.close()
 
-    def ask(self, page, **query):
-        """A JSON page of the profile plugin."""
-        address = f"http://127.0.0.1:{self.port}/data/plugin/profile/{page}"
+    def ask(self, page, plugin="profile", **query):
+        """A JSON page of a plugin."""
+        address = f"http://127.0.0.1:{self.port}/data/plugin/{plugin}/{page}"
         with urllib.request.urlopen(f"{address}?{urllib.parse.urlencode(query)}", timeout=60) as r:
             body = r.read()
         return json.loads(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)

@@ -1,0 +1,45 @@
+// Files from images: EncodePng.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/png_writer.h"
+
+namespace tessera {
+namespace {
+
+// Encodes each image of [..., height, width, channels].
+class EncodePngKernel : public OpKernel {
+ public:
+  explicit EncodePngKernel(const KernelBuild& build)
+      : compression_(static_cast<int>(build.attr<int64_t>("compression"))) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& images = ctx.input(0);
+    const int rank = images.rank();
+    if (rank < 3) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "image must have a shape of rank three or more, has ", images.shape().ToString()));
+    }
+    PngPixels pixels{.width = images.dim(rank - 2),
+                     .height = images.dim(rank - 3),
+                     .channels = static_cast<int>(std::min<int64_t>(images.dim(rank - 1), 5)),
+                     .bits = images.dtype() == DType::kUint16 ? 16 : 8};
+    const Shape batch(images.shape().dims().subspan(0, rank - 3));
+    ASSIGN_OR_RETURN(Tensor * files, ctx.AllocateOutput(0, batch));
+    const int64_t bytes = pixels.height * pixels.width * pixels.channels * (pixels.bits / 8);
+    for (int64_t i = 0; i < batch.num_elements(); ++i) {
+      pixels.data = images.raw() + i * bytes;
+      ASSIGN_OR_RETURN(files->data<std::string>()[i], WritePng(pixels, compression_));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const int compression_;
+};
+REGISTER_KERNEL("EncodePng", kCpu, EncodePngKernel);
+
+}  // namespace
+}  // namespace tessera
