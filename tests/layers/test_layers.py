@@ -22,6 +22,7 @@ LAYERS = (
     "runtime/graph",
     "runtime/optimize",
     "runtime/checkpoint",
+    "runtime/summary",
     "runtime/data",
     "runtime/kernels/primitives",
     "runtime/kernels",
