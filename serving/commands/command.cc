@@ -49,7 +49,7 @@ absl::Status SetFlags(Command& command, absl::Span<const std::string> args,
                       std::vector<std::string>* arguments) {
   command.flags.AllowSeparateValues();
   if (absl::Status status = command.flags.Parse(args); !status.ok()) {
-    return absl::IsCancelled(status) ? status : UsageError(status.message());
+    return UsageError(status.message());
   }
   for (auto it = command.flags.unknown().begin(); it != command.flags.unknown().end(); ++it) {
     if (*it == "--") {
@@ -83,14 +83,33 @@ absl::Status UsageError(absl::string_view message) {
   return status;
 }
 
+int PrintHelp(const Command& command, absl::string_view flag) {
+  const HelpStyle style = StyleOf(stdout);
+  if (flag.empty()) {
+    std::fputs(CommandHelp(command, style).c_str(), stdout);
+    return 0;
+  }
+  absl::ConsumePrefix(&flag, "--");
+  const FlagParser::Flag* found = command.flags.Find(flag);
+  if (found == nullptr) {
+    std::fprintf(stderr, "tessera %s: there is no flag '%s'%s\n", command.name.c_str(),
+                 std::string(flag).c_str(), DidYouMean(flag, command.flags.names()).c_str());
+    return 2;
+  }
+  std::fputs(FlagPage(command, *found, style).c_str(), stdout);
+  return 0;
+}
+
 int ExecuteCommand(Command& command, absl::Span<const std::string> args) {
+  for (const std::string& arg : args) {
+    absl::string_view topic = arg;
+    if (topic == "--") break;
+    if (!absl::ConsumePrefix(&topic, "--help")) continue;
+    if (topic.empty() || absl::ConsumePrefix(&topic, "=")) return PrintHelp(command, topic);
+  }
   if (command.main) return command.main(absl::StrCat("tessera ", command.name), args);
   std::vector<std::string> arguments;
   absl::Status status = SetFlags(command, args, &arguments);
-  if (absl::IsCancelled(status)) {
-    std::fputs(CommandHelp(command).c_str(), stdout);
-    return 0;
-  }
   if (status.ok()) status = command.run(arguments);
   if (status.ok()) return 0;
   std::fflush(stdout);

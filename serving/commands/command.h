@@ -40,10 +40,14 @@ struct Command {
   // Command lines that work, with what each one does: {"tessera inspect DIR", "..."}.
   std::vector<std::pair<std::string, std::string>> examples;
   FlagParser flags;
+  // Returns what `--help=FLAG` tells beyond type and default, as a title and its text each:
+  // {"example", "--port=8500"}. May be empty.
+  std::function<std::vector<std::pair<std::string, std::string>>(const FlagParser::Flag&)> facts;
   // Does the work once the flags are set; `arguments` fit the pattern above. Output goes to stdout.
   // Errors: UsageError() for arguments that make no sense; any other status if the work failed.
   std::function<absl::Status(absl::Span<const std::string> arguments)> run;
-  // Takes the place of `run` in a command that reads its command line by rules of its own.
+  // Takes the place of `run` in a command that reads its command line, but for --help, by rules of
+  // its own.
   // `program` is the name that usage shows. Returns the exit code.
   std::function<int(const std::string& program, absl::Span<const std::string> args)> main;
 };
@@ -60,7 +64,12 @@ std::vector<ArgumentPattern> ArgumentPatterns(const Command& command);
 // Returns an error after which the program points to the usage and ends with exit code 2.
 absl::Status UsageError(absl::string_view message);
 
-// Runs a command with the arguments after its name: prints its help if asked, sets its flags, which
+// Prints the help of a command, or of one of its flags if `flag` is not empty, to stdout. Returns
+// the exit code: 0, or 2 if there is no such flag.
+int PrintHelp(const Command& command, absl::string_view flag);
+
+// Runs a command with the arguments after its name: prints its help if asked by `--help` or
+// `--help=FLAG`, sets its flags, which
 // may stand anywhere and have their values behind them, and calls it. Errors go to stderr. Returns
 // the exit code: 0; 1 if the work failed; 2 for wrong arguments; or what `main` returned.
 int ExecuteCommand(Command& command, absl::Span<const std::string> args);

@@ -1,6 +1,9 @@
 #include "serving/commands/command_help.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -33,8 +36,17 @@ std::string Wrap(absl::string_view text, size_t begin, size_t indent) {
   return lines + "\n";
 }
 
+std::string Coloured(HelpStyle style, absl::string_view code, absl::string_view text) {
+  if (style == HelpStyle::kPlain) return std::string(text);
+  return absl::StrCat("\033[", code, "m", text, "\033[0m");
+}
+
+std::string Heading(HelpStyle style, absl::string_view text) { return Coloured(style, "1", text); }
+std::string Term(HelpStyle style, absl::string_view text) { return Coloured(style, "36", text); }
+
 // Returns a list of terms with their explanations beside them.
-std::string DefinitionList(const std::vector<std::pair<std::string, std::string>>& items) {
+std::string DefinitionList(const std::vector<std::pair<std::string, std::string>>& items,
+                           HelpStyle style = HelpStyle::kPlain) {
   size_t width = 0;
   for (const auto& [term, text] : items) {
     if (term.size() <= kMaxSyntaxWidth) width = std::max(width, term.size());
@@ -42,7 +54,7 @@ std::string DefinitionList(const std::vector<std::pair<std::string, std::string>
   const size_t indent = width + 4;
   std::string list;
   for (const auto& [term, text] : items) {
-    absl::StrAppend(&list, "  ", term);
+    absl::StrAppend(&list, "  ", Term(style, term));
     list += term.size() > width ? absl::StrCat("\n", std::string(indent, ' '))
                                 : std::string(indent - 2 - term.size(), ' ');
     list += Wrap(text, indent, indent);
@@ -61,6 +73,19 @@ std::string Paragraphs(absl::string_view text) {
     }
   }
   return result;
+}
+
+// Returns the default without the quotes of a string and the trailing zeros of a number.
+std::string DefaultText(const FlagParser::Flag& flag) {
+  absl::string_view text = flag.default_value;
+  if (absl::ConsumePrefix(&text, "\"")) absl::ConsumeSuffix(&text, "\"");
+  // "0.500000" is 0.5.
+  if (std::holds_alternative<float*>(flag.variable)) {
+    while (absl::ConsumeSuffix(&text, "0")) {
+    }
+    absl::ConsumeSuffix(&text, ".");
+  }
+  return std::string(text);
 }
 
 }  // namespace
@@ -87,30 +112,47 @@ std::string FlagHelp(const FlagParser::Flag& flag) {
   if (std::holds_alternative<std::vector<std::string>*>(flag.variable)) {
     return flag.help + "; may be repeated";
   }
-  absl::string_view text = flag.default_value;
-  if (absl::ConsumePrefix(&text, "\"")) absl::ConsumeSuffix(&text, "\"");
-  // "0.500000" is 0.5.
-  if (std::holds_alternative<float*>(flag.variable)) {
-    while (absl::ConsumeSuffix(&text, "0")) {
-    }
-    absl::ConsumeSuffix(&text, ".");
-  }
+  const std::string text = DefaultText(flag);
   if (text.empty() || text == "false") return flag.help;
   return absl::StrCat(flag.help, " (default: ", text, ")");
 }
 
-std::string CommandHelp(const Command& command) {
+HelpStyle StyleOf(FILE* stream) {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  const bool is_plain = (no_color != nullptr && *no_color != '\0') ||
+                        (terminal != nullptr && absl::string_view(terminal) == "dumb");
+  return is_plain || !isatty(fileno(stream)) ? HelpStyle::kPlain : HelpStyle::kColour;
+}
+
+std::string CommandHelp(const Command& command, HelpStyle style) {
   std::string help = CommandUsage(command) + Paragraphs(command.description);
-  std::vector<std::pair<std::string, std::string>> flags;
-  for (const FlagParser::Flag& flag : command.flags.flags()) {
-    flags.emplace_back(FlagSyntax(flag), FlagHelp(flag));
+  const std::vector<FlagParser::Flag>& flags = command.flags.flags();
+  for (auto flag = flags.begin(); flag != flags.end();) {
+    const std::string& group = flag->group;
+    std::vector<std::pair<std::string, std::string>> items;
+    for (; flag != flags.end() && flag->group == group; ++flag) {
+      items.emplace_back(FlagSyntax(*flag), FlagHelp(*flag));
+    }
+    absl::StrAppend(&help, "\n", Heading(style, absl::StrCat(group.empty() ? "Flags" : group, ":")),
+                    "\n", DefinitionList(items, style));
   }
-  if (!flags.empty()) absl::StrAppend(&help, "\nFlags:\n", DefinitionList(flags));
-  if (!command.examples.empty()) absl::StrAppend(&help, "\nExamples:\n");
+  if (!command.examples.empty()) absl::StrAppend(&help, "\n", Heading(style, "Examples:"), "\n");
   for (const auto& [line, text] : command.examples) {
     absl::StrAppend(&help, "  # ", text, "\n  ", line, "\n");
   }
   return help;
+}
+
+std::string FlagPage(const Command& command, const FlagParser::Flag& flag, HelpStyle style) {
+  const std::string value = DefaultText(flag);
+  std::vector<std::pair<std::string, std::string>> items = {
+      {"type", flag.type()}, {"default", value.empty() ? "none" : value}};
+  if (command.facts) {
+    for (auto& fact : command.facts(flag)) items.push_back(std::move(fact));
+  }
+  return absl::StrCat(Heading(style, FlagSyntax(flag)), "\n\n", Wrap(flag.help, 0, 0), "\n",
+                      DefinitionList(items, style));
 }
 
 std::string ProgramHelp(absl::Span<const Command> commands) {

@@ -97,7 +97,10 @@ TEST(CommandTest, ACommandMayReadItsCommandLineItself) {
   s.command.main = [](const std::string& program, absl::Span<const std::string> args) {
     return program == "tessera copy" && args.size() == 2 ? 77 : 0;
   };
-  EXPECT_EQ(s.Execute({"--nonsense", "--help"}).first, 77);
+  EXPECT_EQ(s.Execute({"--nonsense", "--helpful"}).first, 77);
+  CaptureStdout();
+  EXPECT_EQ(s.Execute({"--nonsense", "--help"}).first, 0);
+  EXPECT_EQ(GetCapturedStdout(), CommandHelp(s.command));
 }
 
 TEST(CommandTest, HelpShowsFlagsWithTheirDefaults) {
@@ -120,6 +123,38 @@ TEST(CommandTest, HelpShowsFlagsWithTheirDefaults) {
             "Examples:\n"
             "  # Two files.\n"
             "  tessera copy fast a b\n");
+}
+
+TEST(CommandTest, HelpOfAFlagShowsWhatIsKnownOfIt) {
+  Sample s;
+  s.command.facts = [](const FlagParser::Flag& flag) {
+    return std::vector<std::pair<std::string, std::string>>{{"example", "--" + flag.name + "=7"}};
+  };
+  for (const char* argument : {"--help=times", "--help=--times"}) {
+    CaptureStdout();
+    EXPECT_EQ(ExecuteCommand(s.command, {argument}), 0);
+    EXPECT_EQ(GetCapturedStdout(),
+              "--times=N\n\nhow often\n\n"
+              "  type     int32\n"
+              "  default  1\n"
+              "  example  --times=7\n");
+  }
+  EXPECT_EQ(s.Execute({"--help=tims"}),
+            std::make_pair(
+                2, std::string("tessera copy: there is no flag 'tims'; did you mean 'times'?\n")));
+}
+
+TEST(CommandTest, HelpListsGroupsInColoursIfAsked) {
+  Sample s;
+  bool other = false;
+  s.command.flags.BeginGroup("Others", /*is_extension=*/true);
+  s.command.flags.Add("other", &other, "something else");
+  const std::string plain = CommandHelp(s.command);
+  EXPECT_NE(plain.find("\n\nOthers:\n  --other  something else\n"), plain.npos) << plain;
+  const std::string coloured = CommandHelp(s.command, HelpStyle::kColour);
+  EXPECT_NE(coloured.find("\033[1mOthers:\033[0m\n  \033[36m--other\033[0m  something else\n"),
+            coloured.npos)
+      << coloured;
 }
 
 TEST(CommandTest, HelpStaysWithinEightyColumns) {

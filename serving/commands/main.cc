@@ -71,10 +71,7 @@ int Main(int argc, char** argv) {
   const auto command = std::find_if(commands.begin(), commands.end(),
                                     [&](const Command& each) { return each.name == name; });
   if (command == commands.end()) return UnknownCommand(name, commands);
-  if (wants_help) {
-    std::fputs(CommandHelp(*command).c_str(), stdout);
-    return 0;
-  }
+  if (wants_help) return PrintHelp(*command, args.size() > 2 ? args[2] : "");
   return ExecuteCommand(*command, absl::MakeConstSpan(args).subspan(1));
 }
 

@@ -40,7 +40,10 @@ std::string Section(const Command& command) {
   std::string page = absl::StrCat(".SS tessera ", Escape(command.name));
   if (!command.arguments.empty()) absl::StrAppend(&page, " ", Escape(command.arguments));
   absl::StrAppend(&page, "\n", Paragraphs(command.description));
+  absl::string_view group;
   for (const FlagParser::Flag& flag : command.flags.flags()) {
+    if (flag.group != group) absl::StrAppend(&page, ".PP\n.I ", Escape(flag.group), "\n");
+    group = flag.group;
     absl::StrAppend(&page, ".TP\n.B ", Escape(FlagSyntax(flag)), "\n", Escape(FlagHelp(flag)),
                     ".\n");
   }
@@ -60,17 +63,19 @@ std::string ManPage(absl::Span<const Command> commands) {
       ".PP\n",
       "A flag is \\-\\-NAME=VALUE, or \\-\\-NAME VALUE for every command but serve.\n"
       "A flag without a value turns something on.\n"
-      "\\-\\-help prints the help of a command, \\-\\-version the version.\n"
+      "\\-\\-help prints the help of a command, \\-\\-help=FLAG that of a flag, \\-\\-version "
+      "the version.\n"
       ".SH COMMANDS\n");
   for (const Command& command : commands) {
     absl::StrAppend(&page, Section(command));
   }
-  absl::StrAppend(&page,
-                  ".SH EXIT STATUS\n"
-                  "0 on success, 1 if the work failed, 2 for wrong arguments.\n"
-                  "tessera serve ends with 0 after SIGTERM or SIGINT and with 255 if it could not "
-                  "start.\n"
-                  ".SH EXAMPLES\n");
+  absl::StrAppend(
+      &page,
+      ".SH EXIT STATUS\n"
+      "0 on success, 1 if the work failed, 2 for wrong arguments.\n"
+      "tessera serve ends with 0 after SIGTERM or SIGINT, with 255 if it could not start, "
+      "and with 3 if \\-\\-check_config found errors.\n"
+      ".SH EXAMPLES\n");
   for (const Command& command : commands) {
     for (const auto& [line, text] : command.examples) {
       absl::StrAppend(&page, ".TP\n.B ", Escape(line), "\n", Escape(text), "\n");

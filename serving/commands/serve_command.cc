@@ -14,19 +14,20 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/host/host.h"
-#include "serving/server/nearest_name.h"
+#include "serving/commands/check_config.h"
+#include "serving/commands/unknown_argument.h"
+#include "serving/server/config_report.h"
+#include "serving/server/effective_config.h"
+#include "serving/server/flag_facts.h"
 #include "serving/server/platform_config.h"
 #include "serving/server/server.h"
 #include "serving/server/server_options.h"
@@ -133,27 +134,14 @@ class SignalWatcher {
   std::thread thread_;
 };
 
-absl::Status ApplyLogLevel(absl::string_view level) {
-  constexpr std::pair<absl::string_view, LogSeverity> kLevels[] = {
-      {"info", LogSeverity::kInfo},
-      {"warning", LogSeverity::kWarning},
-      {"error", LogSeverity::kError},
-  };
-  if (level.empty()) return absl::OkStatus();
-  for (const auto& [name, severity] : kLevels) {
-    if (name != level) continue;
-    SetMinLogSeverity(severity);
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("log_level is '", level, "'; it must be info, warning or error"));
-}
-
 // Makes the host of the program and a server on it.
 absl::StatusOr<std::unique_ptr<Server>> MakeServer(ServerOptions options) {
-  RETURN_IF_ERROR(ApplyLogLevel(options.log_level));
-  RETURN_IF_ERROR(ApplyPlatformConfig(&options));
-  ASSIGN_OR_RETURN(ServerSettings settings, ReadSettings(options));
+  ConfigReport report;
+  ApplyPlatformConfig(&options, &report);
+  ServerSettings settings = ReadSettings(options, &report);
+  if (settings.log_level) SetMinLogSeverity(*settings.log_level);
+  report.Log();
+  RETURN_IF_ERROR(report.FirstError());
   // The host comes before the threads of the server, some of which have a low priority that the
   // threads of the host would inherit.
   auto host = std::make_shared<Host>(HostOptions(options, settings));
@@ -163,21 +151,6 @@ absl::StatusOr<std::unique_ptr<Server>> MakeServer(ServerOptions options) {
 int FailToStart(const absl::Status& status) {
   Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
   return kFailure;
-}
-
-// Tells that an argument is passed over, and what may have been meant.
-std::string DescribeUnknown(absl::string_view argument, const std::vector<std::string>& flags) {
-  absl::string_view name = argument.substr(0, argument.find('='));
-  const bool has_dashes = absl::ConsumePrefix(&name, "--");
-  const bool is_flag = absl::c_linear_search(flags, name);
-  std::string hint;
-  if (has_dashes && is_flag) {
-    hint = absl::StrCat("; its value belongs behind a =, as in --", name, "=VALUE");
-  } else if (has_dashes) {
-    hint = DidYouMean(name, flags);
-  }
-  if (hint.empty()) hint = "; flags are --NAME=VALUE, and --help lists them";
-  return absl::StrCat("unknown argument: ", argument, " is passed over", hint);
 }
 
 // Runs one server from its start to its end. Returns the exit code.
@@ -199,7 +172,12 @@ int Serve(std::unique_ptr<Server> server, SignalWatcher& signals, absl::Duration
 
 int Main(ServerOptions& options, const std::string& program, absl::Span<const std::string> args) {
   FlagParser flags = options.Flags();
-  if (absl::Status status = ParseServerOptions(args, &options, &flags); !status.ok()) {
+  ConfigReport report;
+  ParseServerOptions(args, &options, &flags, &report);
+  if (options.check_config && !absl::IsCancelled(report.FirstError())) {
+    return PrintConfigCheck(std::move(options), flags, args, std::move(report));
+  }
+  if (const absl::Status& status = report.FirstError(); !status.ok()) {
     if (!absl::IsCancelled(status)) Print(stderr, std::string(status.message()) + "\n");
     Print(stdout, flags.Usage(program));
     return kFailure;
@@ -209,8 +187,12 @@ int Main(ServerOptions& options, const std::string& program, absl::Span<const st
                       "\nTensorFlow Library: " + kLibraryVersion + "\n");
     return 0;
   }
+  if (options.print_config) {
+    Print(stdout, ConfigToPrint(options));
+    return 0;
+  }
   for (const std::string& argument : flags.unknown()) {
-    Print(stdout, DescribeUnknown(argument, flags.names()) + "\n");
+    Print(stdout, DescribeUnknownArgument(argument, flags) + "\n");
   }
 
   // A log that grows beyond a limit, or that nobody reads, fails to be written like one on a full
@@ -245,8 +227,11 @@ Command ServeCommand() {
       .examples = {{"tessera serve --port=8500 --rest_api_port=8501 --model_name=resnet "
                     "--model_base_path=/models/resnet",
                     "One model."},
-                   {"tessera serve --config=/etc/tessera.yaml", "What a YAML file says."}},
+                   {"tessera serve --config=/etc/tessera.yaml", "What a YAML file says."},
+                   {"tessera serve --config=/etc/tessera.yaml --check-config",
+                    "Everything that is wrong with the file and what it names."}},
       .flags = options->Flags(),
+      .facts = ServerFlagFacts,
   };
   command.main = [options](const std::string& program, absl::Span<const std::string> args) {
     return Main(*options, program, args);

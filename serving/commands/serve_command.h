@@ -9,8 +9,9 @@ struct ServerOptions;
 
 // Serves until SIGTERM or SIGINT. The first signal lets running requests finish; a second one ends
 // the process at once. The command line is read as tensorflow_model_server reads it. The exit code
-// is 0 after a signal or --version; 255 for --help, for a flag with a wrong value, and if the
-// server could not start, in which case the error is printed to stdout.
+// is 0 after a signal or --version; 255 for a flag with a wrong value, for --help under the name of
+// tensorflow_model_server, and if the server could not start, in which case the error is printed to
+// stdout.
 Command ServeCommand();
 
 // The same, with other defaults than those of ServerOptions. A file of --config and the flags in

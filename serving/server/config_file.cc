@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/status.h"
 #include "serving/rollout/rollout_config.h"
 #include "serving/servables/traffic_router.h"
 #include "serving/server/server_options.h"
@@ -38,129 +37,152 @@ YAML::Node Descend(YAML::Node node, absl::string_view field) {
   return node;
 }
 
-// Checks what a model with a rollout leaves to it.
-absl::Status CheckModelOfRollout(const std::string& path, const YAML::Node& node,
-                                 const tensorflow::serving::ModelConfig& model) {
-  const auto& policy = model.model_version_policy();
-  if (policy.has_all() || policy.has_specific() || policy.latest().num_versions() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(YamlPlace(path, node["model_version_policy"]), ": model '", model.name(),
-                     "' has a rollout, which chooses the versions to load: the stable one, the "
-                     "candidate and the previous one. Remove model_version_policy or rollout"));
-  }
-  for (const absl::string_view label : {kStableLabel, kCanaryLabel}) {
-    if (!model.version_labels().contains(std::string(label))) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        YamlPlace(path, node["version_labels"][std::string(label)]), ": the label '", label,
-        "' of model '", model.name(), "' follows its rollout; give the version another label"));
-  }
-  return absl::OkStatus();
-}
+// Reads one file.
+class ConfigFileReader {
+ public:
+  ConfigFileReader(const std::string& path, ServerOptions* options, ConfigReport* report)
+      : path_(path), options_(options), report_(report), flags_(options->Flags()) {}
 
-absl::Status ReadRollout(const std::string& path, const std::string& context,
-                         const YAML::Node& node, RolloutConfig* config) {
-  // `rollout:` alone has all defaults.
-  if (node.IsNull()) return absl::OkStatus();
-  RETURN_IF_ERROR(YamlToProto(path, context, node, config));
-  const std::optional<RolloutConfigError> error = CheckRolloutConfig(*config);
-  if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(YamlPlace(path, Descend(node, error->field)), ": ",
-                                                 context, ".", error->field, " ", error->message));
-}
-
-absl::Status ReadModel(const std::string& path, const std::string& context, const YAML::Node& node,
-                       tensorflow::serving::ModelConfig* model, ServerOptions* options) {
-  RETURN_IF_ERROR(YamlToProto(path, context, node, model, {kRollout}));
-  if (model->model_platform().empty()) model->set_model_platform("tensorflow");
-  if (!node[kRollout]) return absl::OkStatus();
-  RETURN_IF_ERROR(ReadRollout(path, absl::StrCat(context, ".", kRollout), node[kRollout],
-                              &options->rollouts[model->name()]));
-  return CheckModelOfRollout(path, node, *model);
-}
-
-absl::Status ReadModels(const std::string& path, const YAML::Node& node, ServerOptions* options) {
-  if (!node.IsSequence()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(YamlPlace(path, node), ": models must be a list"));
-  }
-  auto* list = options->models.emplace().mutable_model_config_list();
-  for (size_t i = 0; i < node.size(); ++i) {
-    RETURN_IF_ERROR(
-        ReadModel(path, absl::StrCat(kModels, "[", i, "]"), node[i], list->add_config(), options));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadBatching(const std::string& path, const YAML::Node& node, ServerOptions* options) {
-  options->enable_batching = true;
-  RETURN_IF_ERROR(YamlToProto(path, kBatching, node, &options->batching.emplace(), {kMode}));
-  const YAML::Node mode = node[kMode];
-  if (!mode) return absl::OkStatus();
-  if (!mode.IsScalar()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(YamlPlace(path, mode), ": batching.mode must be a single value"));
-  }
-  options->batching_mode = mode.Scalar();
-  return absl::OkStatus();
-}
-
-absl::Status ReadKey(const std::string& path, const YAML::Node& key, const YAML::Node& value,
-                     FlagParser& flags, ServerOptions* options) {
-  const std::string name = key.Scalar();
-  if (name == kModels) return ReadModels(path, value, options);
-  if (name == kBatching) {
-    return ReadBatching(path, value, options);
-  }
-  if (name == kMonitoring) return YamlToProto(path, name, value, &options->monitoring.emplace());
-  if (name == kSsl) return YamlToProto(path, name, value, &options->ssl.emplace());
-
-  std::vector<std::string> known = flags.names();
-  // These flags make sense on the command line only.
-  for (const char* name_of_command_line : {"config", "version"}) {
-    known.erase(std::remove(known.begin(), known.end(), name_of_command_line), known.end());
-  }
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
-    known.insert(known.end(), {kModels, kBatching, kMonitoring, kSsl});
-    return UnknownYamlKey(path, key, "the server's configuration", known);
-  }
-  if (!value.IsScalar()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(YamlPlace(path, value), ": ", name, " must be a single value"));
-  }
-  const absl::Status status = flags.Set(name, value.Scalar());
-  if (status.ok()) return status;
-  return Annotate(status, absl::StrCat(YamlPlace(path, value), ": "));
-}
-
-absl::Status ReadDocument(const std::string& path, const std::string& text,
-                          ServerOptions* options) {
-  const YAML::Node root = YAML::Load(text);
-  if (root.IsNull()) return absl::OkStatus();
-  if (!root.IsMap()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(YamlPlace(path, root), ": the file must be a mapping of keys"));
-  }
-  FlagParser flags = options->Flags();
-  std::set<std::string> seen;
-  for (const auto& item : root) {
-    if (!seen.insert(item.first.Scalar()).second) {
-      return absl::InvalidArgumentError(absl::StrCat(YamlPlace(path, item.first), ": key '",
-                                                     item.first.Scalar(), "' stands twice"));
+  void Read(const std::string& text) {
+    const YAML::Node root = YAML::Load(text);
+    if (root.IsNull()) return;
+    if (!root.IsMap()) return Error(root, "", "the file must be a mapping of keys");
+    std::set<std::string> seen;
+    for (const auto& item : root) {
+      const std::string key = item.first.Scalar();
+      if (seen.insert(key).second) {
+        ReadKey(item.first, item.second);
+      } else {
+        Error(item.first, key, absl::StrCat("key '", key, "' stands twice"));
+      }
     }
-    RETURN_IF_ERROR(ReadKey(path, item.first, item.second, flags, options));
   }
-  return absl::OkStatus();
-}
+
+ private:
+  void ReadKey(const YAML::Node& key, const YAML::Node& value) {
+    const std::string name = key.Scalar();
+    if (name == kModels) return ReadModels(value);
+    if (name == kBatching) return ReadBatching(value);
+    if (name == kMonitoring) return ReadProto(name, value, &options_->monitoring.emplace());
+    if (name == kSsl) return ReadProto(name, value, &options_->ssl.emplace());
+
+    std::vector<std::string> known = flags_.names();
+    known.erase(std::remove_if(known.begin(), known.end(), IsForCommandLineOnly), known.end());
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      known.insert(known.end(), {kModels, kBatching, kMonitoring, kSsl});
+      return AddUnknownYamlKey(path_, key, "the server's configuration", known, report_);
+    }
+    if (!value.IsScalar()) return Error(value, name, name + " must be a single value");
+    const absl::Status status = flags_.Set(name, value.Scalar());
+    if (!status.ok()) Error(value, name, status.message());
+  }
+
+  void ReadModels(const YAML::Node& node) {
+    auto* list = options_->models.emplace().mutable_model_config_list();
+    if (!node.IsSequence()) return Error(node, kModels, "models must be a list");
+    for (size_t i = 0; i < node.size(); ++i) {
+      ReadModel(absl::StrCat(kModels, "[", i, "]"), node[i], list->add_config());
+    }
+  }
+
+  void ReadModel(const std::string& context, const YAML::Node& node,
+                 tensorflow::serving::ModelConfig* model) {
+    ReadProto(context, node, model, {kRollout});
+    if (!node.IsMap()) return;
+    if (model->model_platform().empty()) model->set_model_platform("tensorflow");
+    const YAML::Node rollout = node[kRollout];
+    if (!rollout) return;
+    ReadRollout(absl::StrCat(context, ".", kRollout), rollout, &options_->rollouts[model->name()]);
+    CheckModelOfRollout(context, node, *model);
+  }
+
+  void ReadRollout(const std::string& context, const YAML::Node& node, RolloutConfig* config) {
+    // `rollout:` alone has all defaults.
+    if (node.IsNull()) return;
+    const size_t errors = report_->findings().size();
+    ReadProto(context, node, config);
+    if (report_->findings().size() > errors) return;
+    const std::optional<RolloutConfigError> error = CheckRolloutConfig(*config);
+    if (!error) return;
+    const std::string key = absl::StrCat(context, ".", error->field);
+    Error(Descend(node, error->field), key, absl::StrCat(key, " ", error->message));
+  }
+
+  // Checks what a model with a rollout leaves to it.
+  void CheckModelOfRollout(const std::string& context, const YAML::Node& node,
+                           const tensorflow::serving::ModelConfig& model) {
+    const auto& policy = model.model_version_policy();
+    if (policy.has_all() || policy.has_specific() || policy.latest().num_versions() > 1) {
+      Error(node["model_version_policy"], context + ".model_version_policy",
+            absl::StrCat("model '", model.name(),
+                         "' has a rollout, which chooses the versions to load: the stable one, the "
+                         "candidate and the previous one. Remove model_version_policy or rollout"));
+    }
+    for (const absl::string_view name : {kStableLabel, kCanaryLabel}) {
+      const std::string label(name);
+      if (!model.version_labels().contains(label)) continue;
+      Error(node["version_labels"][label], absl::StrCat(context, ".version_labels.", label),
+            absl::StrCat("the label '", label, "' of model '", model.name(),
+                         "' follows its rollout; give the version another label"));
+    }
+  }
+
+  void ReadBatching(const YAML::Node& node) {
+    options_->enable_batching = true;
+    ReadProto(kBatching, node, &options_->batching.emplace(), {kMode});
+    if (!node.IsMap()) return;
+    const YAML::Node mode = node[kMode];
+    if (!mode) return;
+    if (!mode.IsScalar()) {
+      return Error(mode, "batching.mode", "batching.mode must be a single value");
+    }
+    options_->batching_mode = mode.Scalar();
+  }
+
+  void ReadProto(const std::string& context, const YAML::Node& node,
+                 google::protobuf::Message* message,
+                 const std::vector<std::string>& other_keys = {}) {
+    YamlToProto(path_, context, node, message, other_keys, report_);
+  }
+  void Error(const YAML::Node& node, std::string key, absl::string_view message) {
+    AddYamlError(path_, node, std::move(key), message, report_);
+  }
+
+  const std::string& path_;
+  ServerOptions* const options_;
+  ConfigReport* const report_;
+  FlagParser flags_;
+};
 
 }  // namespace
 
-absl::Status ReadConfigFile(const std::string& path, ServerOptions* options) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+void ReadConfigFile(const std::string& path, ServerOptions* options, ConfigReport* report) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return report->Add({path}, text.status());
   try {
-    return ReadDocument(path, text, options);
+    ConfigFileReader(path, options, report).Read(*text);
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ":", error.mark.line + 1, ": no YAML: ", error.msg));
+    const int line = error.mark.line + 1;
+    report->Add({path, line}, absl::InvalidArgumentError(
+                                  absl::StrCat(path, ":", line, ": no YAML: ", error.msg)));
+  }
+}
+
+absl::Status ReadConfigFile(const std::string& path, ServerOptions* options) {
+  ConfigReport report;
+  ReadConfigFile(path, options, &report);
+  return report.FirstError();
+}
+
+int LineOfKey(const std::string& path, absl::string_view key) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return 0;
+  try {
+    const YAML::Node root = YAML::Load(*text);
+    const YAML::Node node = Descend(root, key);
+    return node.is(root) ? 0 : node.Mark().line + 1;
+  } catch (const YAML::Exception&) {
+    return 0;
   }
 }
 

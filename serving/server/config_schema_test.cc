@@ -155,7 +155,7 @@ TEST_F(ConfigSchemaTest, HoldsEveryFlagWithItsType) {
     const std::vector<std::string> columns = absl::StrSplit(line, '\t');
     if (columns.size() != 4) continue;
     const std::string name = columns[1].substr(2, columns[1].find('=') - 2);
-    if (name == "config" || name == "version") continue;  // for the command line alone
+    if (IsForCommandLineOnly(name)) continue;
     keys.insert(name);
     ASSERT_TRUE(schema_["properties"].HasMember(name.c_str())) << name;
     EXPECT_EQ(Property(name.c_str())["type"].GetString(), types.at(columns[2])) << name;

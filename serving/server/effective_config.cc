@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "google/protobuf/descriptor.h"
 
@@ -52,7 +53,7 @@ void EmitValue(const Message& message, const FieldDescriptor* field, int index,
       yaml << TESSERA_GET(Double);
       break;
     case FieldDescriptor::CPPTYPE_STRING:
-      yaml << (IsSecret(*field) ? kMasked : TESSERA_GET(String));
+      yaml << TESSERA_GET(String);
       break;
     case FieldDescriptor::CPPTYPE_ENUM:
       yaml << TESSERA_GET(Enum)->name();
@@ -82,6 +83,7 @@ void EmitFields(const Message& message, YAML::Emitter& yaml) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
+    if (IsSecret(*field)) continue;
     yaml << YAML::Key << field->name() << YAML::Value;
     if (field->is_map()) {
       EmitMap(message, field, yaml);
@@ -110,6 +112,10 @@ void Emit(const Message& message, YAML::Emitter& yaml) {
 }
 
 std::string Scalar(const FlagParser::Variable& variable) {
+  // Flags are read by strtof(), which knows no ".inf".
+  if (float* const* number = std::get_if<float*>(&variable)) {
+    return absl::StrFormat("%.9g", **number);
+  }
   YAML::Emitter yaml;
   std::visit([&yaml](const auto* value) { yaml << *value; }, variable);
   return yaml.c_str();
@@ -133,14 +139,13 @@ std::string EffectiveConfig(const ServerOptions& options,
   std::string text, comments;
   for (size_t i = 0; i < flags.flags().size(); ++i) {
     const FlagParser::Flag& flag = flags.flags()[i];
+    if (IsForCommandLineOnly(flag.name)) continue;
     const std::string value = Scalar(flag.variable);
     const bool is_default = value == Scalar(default_flags.flags()[i].variable);
-    // These two make sense on the command line alone.
-    const bool is_comment = is_default || flag.name == "config" || flag.name == "version";
-    absl::StrAppend(is_comment ? &comments : &text, is_comment ? "# " : "", flag.name, ": ",
+    absl::StrAppend(is_default ? &comments : &text, is_default ? "# " : "", flag.name, ": ",
                     absl::StrReplaceAll(value, {{"\n", " "}}), "\n");
   }
-  if (models.model_config_list().config_size() > 0) {
+  if (options.models || models.model_config_list().config_size() > 0) {
     YAML::Emitter yaml;
     yaml << YAML::BeginMap << YAML::Key << "models" << YAML::Value << YAML::BeginSeq;
     for (const auto& model : models.model_config_list().config()) {
@@ -155,10 +160,26 @@ std::string EffectiveConfig(const ServerOptions& options,
     yaml << YAML::EndSeq << YAML::EndMap;
     absl::StrAppend(&text, "\n", yaml.c_str(), "\n");
   }
-  if (options.batching) AppendBlock("batching", *options.batching, &text);
+  // The block turns batching on.
+  if (options.batching && options.enable_batching)
+    AppendBlock("batching", *options.batching, &text);
   if (options.monitoring) AppendBlock("monitoring", *options.monitoring, &text);
-  if (options.ssl) AppendBlock("ssl", *options.ssl, &text);
+  if (options.ssl) {
+    AppendBlock("ssl", *options.ssl, &text);
+    if (!options.ssl->server_key().empty()) {
+      absl::StrAppend(&text, "# ssl.server_key is secret, and left out.\n");
+    }
+  }
   return absl::StrCat(text, "\n# By default:\n", comments);
+}
+
+std::string ConfigToPrint(ServerOptions options) {
+  // The name of the file says where rollouts are kept, and the printed one may get another name.
+  if (options.rollout_state_file.empty() && !options.rollouts.empty()) {
+    options.rollout_state_file = RolloutStateFile(options);
+  }
+  const auto models = options.models.value_or(tensorflow::serving::ModelServerConfig());
+  return EffectiveConfig(options, models, options.rollouts);
 }
 
 }  // namespace tessera::serving

@@ -1,6 +1,10 @@
 #include "serving/server/effective_config.h"
 
+#include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <iterator>
+#include <variant>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,15 +63,68 @@ monitoring: {prometheus_config: {enable: true}}
   EXPECT_THAT(text, HasSubstr("\n# port: 8500\n"));
 }
 
-TEST(EffectiveConfigTest, MasksKeys) {
+TEST(EffectiveConfigTest, EveryFlagReadsBackTheSame) {
+  ServerOptions options;
+  FlagParser flags = options.Flags();
+  const std::string texts[] = {"a: [\"b\"] # 'c' {d}\n\\e é", "~", "true", "", " padded ", "012"};
+  size_t count = 0;
+  for (const FlagParser::Flag& flag : flags.flags()) {
+    if (IsForCommandLineOnly(flag.name)) continue;
+    const std::string& text = texts[count++ % std::size(texts)];
+    struct {
+      const std::string& text;
+      void operator()(bool* value) { *value = !*value; }
+      void operator()(int32_t* value) { *value = INT32_MIN; }
+      void operator()(int64_t* value) { *value = INT64_MAX; }
+      void operator()(float* value) { *value = *value == 0 ? INFINITY : 0.1f; }
+      void operator()(std::string* value) { *value = text; }
+      void operator()(std::vector<std::string>*) { FAIL() << "no flag of the server is a list"; }
+    } change{text};
+    std::visit(change, flag.variable);
+  }
+  ServerOptions again;
+  const std::string printed = ConfigToPrint(options);
+  const absl::Status status = ReadConfigFile(WriteTemporary("flags.yaml", printed), &again);
+  ASSERT_TRUE(status.ok()) << status << "\n" << printed;
+  const FlagParser flags_again = again.Flags();
+  for (const FlagParser::Flag& flag : flags.flags()) {
+    const bool same = std::visit(
+        [&](auto* value) {
+          return *value == *std::get<decltype(value)>(flags_again.Find(flag.name)->variable);
+        },
+        flag.variable);
+    EXPECT_TRUE(same) << flag.name << "\n" << printed;
+  }
+  EXPECT_EQ(ConfigToPrint(again), printed);
+}
+
+TEST(EffectiveConfigTest, ModelsThatAreNoneAndBatchingThatIsOffReadBackTheSame) {
+  ServerOptions options;
+  options.models.emplace();
+  options.batching.emplace().mutable_max_batch_size()->set_value(4);
+  options.config = "/etc/a.yaml";
+  options.rollouts["m"];
+  ServerOptions again;
+  const std::string printed = ConfigToPrint(options);
+  ASSERT_TRUE(ReadConfigFile(WriteTemporary("none.yaml", printed), &again).ok()) << printed;
+  EXPECT_TRUE(again.models.has_value());
+  EXPECT_FALSE(again.enable_batching);
+  EXPECT_EQ(again.rollout_state_file, "/etc/a.yaml.rollout-state");
+}
+
+TEST(EffectiveConfigTest, LeavesOutKeys) {
   ServerOptions options;
   options.ssl.emplace().set_server_key("-----BEGIN PRIVATE KEY-----\nMIIE\n");
-  options.ssl->set_server_cert("-----BEGIN CERTIFICATE-----\nabc\n");
-  const std::string text = EffectiveConfig(options, {}, {});
-  EXPECT_THAT(text, Not(HasSubstr("PRIVATE")));
-  EXPECT_THAT(text, Not(HasSubstr("MIIE")));
-  EXPECT_THAT(text, HasSubstr("server_key: (masked)"));
-  EXPECT_THAT(text, HasSubstr("BEGIN CERTIFICATE"));
+  for (const std::string certificate : {"", "-----BEGIN CERTIFICATE-----\nabc\n"}) {
+    options.ssl->set_server_cert(certificate);
+    const std::string text = EffectiveConfig(options, {}, {});
+    EXPECT_THAT(text, Not(HasSubstr("PRIVATE")));
+    EXPECT_THAT(text, Not(HasSubstr("MIIE")));
+    EXPECT_THAT(text, HasSubstr("# ssl.server_key is secret, and left out.\n"));
+    ServerOptions again;
+    EXPECT_TRUE(ReadConfigFile(WriteTemporary("ssl.yaml", text), &again).ok()) << text;
+    EXPECT_EQ(again.ssl->server_cert(), certificate);
+  }
 }
 
 TEST(EffectiveConfigTest, ShowsTheModelsThatAreServedNow) {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "runtime/base/status.h"
+#include "absl/strings/str_replace.h"
 
 namespace tessera::serving {
 namespace {
@@ -78,16 +78,26 @@ std::string ValueText(const std::vector<std::string>* value) {
 
 }  // namespace
 
+const char* FlagParser::Flag::type() const {
+  return std::visit([](auto* v) { return TypeName(v); }, variable);
+}
+
+void FlagParser::BeginGroup(std::string heading, bool is_extension) {
+  group_ = std::move(heading);
+  is_extension_ = is_extension;
+}
+
 void FlagParser::Add(std::string name, Variable variable, std::string help,
                      std::string value_name) {
   std::string value = std::visit([](auto* v) { return ValueText(v); }, variable);
-  flags_.push_back(
-      {std::move(name), variable, std::move(value), std::move(help), std::move(value_name)});
+  flags_.push_back({std::move(name), variable, std::move(value), std::move(help),
+                    std::move(value_name), group_, is_extension_});
 }
 
 const FlagParser::Flag* FlagParser::Find(absl::string_view name) const {
+  const std::string key = absl::StrReplaceAll(name, {{"-", "_"}});
   for (const Flag& flag : flags_) {
-    if (flag.name == name) return &flag;
+    if (flag.name == key) return &flag;
   }
   return nullptr;
 }
@@ -105,9 +115,16 @@ absl::Status FlagParser::Set(absl::string_view name, absl::string_view value) {
 
 absl::Status FlagParser::Parse(absl::Span<const std::string> args) {
   unknown_.clear();
+  errors_.clear();
+  const auto note = [this](const std::string& name, absl::Status status) {
+    if (!status.ok()) errors_.push_back({name, std::move(status)});
+  };
   for (size_t i = 0; i < args.size(); ++i) {
     const absl::string_view arg = args[i];
-    if (arg == "--help") return absl::CancelledError("asked for help");
+    if (arg == "--help") {
+      note("help", absl::CancelledError("asked for help"));
+      break;
+    }
     if (arg == "--") {
       unknown_.insert(unknown_.end(), args.begin() + i, args.end());
       break;
@@ -117,19 +134,18 @@ absl::Status FlagParser::Parse(absl::Span<const std::string> args) {
     const Flag* flag =
         is_flag ? Find(arg.substr(2, equals == arg.npos ? arg.npos : equals - 2)) : nullptr;
     if (flag != nullptr && equals != arg.npos) {
-      RETURN_IF_ERROR(Set(flag->name, arg.substr(equals + 1)));
+      note(flag->name, Set(flag->name, arg.substr(equals + 1)));
     } else if (flag != nullptr && flag->is_switch()) {
       *std::get<bool*>(flag->variable) = true;
     } else if (flag != nullptr && separate_values_) {
-      if (i + 1 == args.size()) {
-        return absl::InvalidArgumentError(absl::StrCat(arg, " lacks its value"));
-      }
-      RETURN_IF_ERROR(Set(flag->name, args[++i]));
+      note(flag->name, ++i < args.size()
+                           ? Set(flag->name, args[i])
+                           : absl::InvalidArgumentError(absl::StrCat(arg, " lacks its value")));
     } else {
       unknown_.emplace_back(arg);
     }
   }
-  return absl::OkStatus();
+  return errors_.empty() ? absl::OkStatus() : errors_.front().status;
 }
 
 std::vector<std::string> FlagParser::names() const {
@@ -142,9 +158,8 @@ std::string FlagParser::Usage(absl::string_view program) const {
   std::string text = absl::StrCat("usage: ", program, "\nFlags:\n");
   for (const Flag& flag : flags_) {
     const std::string setting = absl::StrCat("--", flag.name, "=", flag.default_value);
-    absl::StrAppend(&text, "\t", absl::StrFormat("%-40s", setting), "\t",
-                    std::visit([](auto* v) { return TypeName(v); }, flag.variable), "\t", flag.help,
-                    "\n");
+    absl::StrAppend(&text, "\t", absl::StrFormat("%-40s", setting), "\t", flag.type(), "\t",
+                    flag.help, "\n");
   }
   return text;
 }

@@ -11,6 +11,8 @@
 // Bools are 1, 0, true and false in any letter case. The last of repeated flags counts. Arguments
 // that are no flags are collected and are no error. `--` ends the flags.
 //
+// Names may be written with '-' in the place of '_': `--rest-api-port=8501`.
+//
 // A parser that AllowSeparateValues() also takes `--name value`, as most programs do. A flag whose
 // variable is a vector may be repeated, and gathers all values.
 #pragma once
@@ -38,16 +40,23 @@ class FlagParser {
     std::string help;
     // What help shows in the place of the value: "FILE", "HOST:PORT", or "a|b" for a choice.
     std::string value_name;
+    std::string group;  // the heading under which help lists it; empty: "Flags"
+    // Not a flag of the program that this one stands in for.
+    bool is_extension = false;
 
+    const char* type() const;  // "int32"
     bool is_switch() const { return std::holds_alternative<bool*>(variable); }
   };
 
+  // Makes the flags that are added from now on belong to a group.
+  void BeginGroup(std::string heading, bool is_extension = false);
   // Adds a flag. The value of the variable at this time is the default that Usage() shows.
   void Add(std::string name, Variable variable, std::string help, std::string value_name = "");
   // Lets Parse() take the value of a flag from the argument after it, unless the flag is a switch.
   void AllowSeparateValues() { separate_values_ = true; }
 
-  // Sets variables in the order of `args`, which do not include the program's name.
+  // Sets variables in the order of `args`, which do not include the program's name. A wrong value
+  // does not keep later flags from being set.
   // Errors: INVALID_ARGUMENT "Couldn't interpret value X for flag F." for the first such value;
   // INVALID_ARGUMENT for a separate value that is missing; CANCELLED for --help.
   absl::Status Parse(absl::Span<const std::string> args);
@@ -56,17 +65,26 @@ class FlagParser {
 
   // Returns the arguments of the last Parse() that were no flags.
   const std::vector<std::string>& unknown() const { return unknown_; }
+  struct Error {
+    std::string flag;
+    absl::Status status;
+  };
+  // Returns all errors of the last Parse(), of which it returned the first.
+  const std::vector<Error>& errors() const { return errors_; }
+  // Returns the flag of this name, which may be written with '-'; null if there is none.
+  const Flag* Find(absl::string_view name) const;
   const std::vector<Flag>& flags() const { return flags_; }
   std::vector<std::string> names() const;
   // Returns "usage: PROGRAM", "Flags:", and a line for each flag with its default, type and help.
   std::string Usage(absl::string_view program) const;
 
  private:
-  const Flag* Find(absl::string_view name) const;
-
   bool separate_values_ = false;
+  std::string group_;
+  bool is_extension_ = false;
   std::vector<Flag> flags_;
   std::vector<std::string> unknown_;
+  std::vector<Error> errors_;
 };
 
 }  // namespace tessera::serving

@@ -106,6 +106,30 @@ TEST_F(FlagParserTest, ARepeatedFlagGathersItsValues) {
   EXPECT_THAT(inputs, ElementsAre("a=1", "b=2,3"));
 }
 
+TEST_F(FlagParserTest, NamesMayBeWrittenWithDashes) {
+  ASSERT_TRUE(Parse({"--enable-batching", "--enable-batchinG"}).ok());
+  EXPECT_TRUE(batching_);
+  EXPECT_THAT(parser_.unknown(), ElementsAre("--enable-batchinG"));
+  EXPECT_EQ(parser_.Find("enable-batching")->name, "enable_batching");
+}
+
+TEST_F(FlagParserTest, AWrongValueKeepsNoLaterFlagFromBeingSet) {
+  EXPECT_EQ(Parse({"--port=x", "--wait=y", "--share=0.5"}).message(),
+            "Couldn't interpret value x for flag port.");
+  EXPECT_EQ(parser_.errors().size(), 2);
+  EXPECT_EQ(share_, 0.5f);
+}
+
+TEST_F(FlagParserTest, FlagsBelongToTheGroupThatWasBegunLast) {
+  bool extra = false;
+  parser_.BeginGroup("Extra", /*is_extension=*/true);
+  parser_.Add("extra", &extra, "more");
+  EXPECT_EQ(parser_.Find("port")->group, "");
+  EXPECT_FALSE(parser_.Find("port")->is_extension);
+  EXPECT_EQ(parser_.Find("extra")->group, "Extra");
+  EXPECT_TRUE(parser_.Find("extra")->is_extension);
+}
+
 TEST_F(FlagParserTest, SetsOneByName) {
   EXPECT_TRUE(parser_.Set("port", "9").ok());
   EXPECT_EQ(port_, 9);

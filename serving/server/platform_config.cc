@@ -18,19 +18,23 @@ using tensorflow::serving::SessionBundleConfig;
 
 constexpr char kPlatform[] = "tensorflow";
 
-absl::Status CheckSupported(const std::string& path, const SessionBundleConfig& config) {
+constexpr char kFlag[] = "platform_config_file";
+
+void CheckSupported(const std::string& path, const SessionBundleConfig& config,
+                    ConfigReport* report) {
   if (!config.session_target().empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat(path, ": session_target is '", config.session_target(),
-                     "', but models run in the server's own process; leave it out"));
+    report->Add({path, 0, "session_target"},
+                absl::UnimplementedError(
+                    absl::StrCat(path, ": session_target is '", config.session_target(),
+                                 "', but models run in the server's own process; leave it out")));
   }
   if (!config.experimental_fixed_input_tensors().empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat(path,
-                     ": experimental_fixed_input_tensors are not supported; give the "
-                     "signature's inputs default values instead"));
+    report->Add({path, 0, "experimental_fixed_input_tensors"},
+                absl::UnimplementedError(
+                    absl::StrCat(path,
+                                 ": experimental_fixed_input_tensors are not supported; give the "
+                                 "signature's inputs default values instead")));
   }
-  return absl::OkStatus();
 }
 
 // The fields that are read here, and those of session_config that ReadSettings() tells of.
@@ -50,9 +54,8 @@ const std::set<std::string>& UsedFields() {
   return used;
 }
 
-absl::StatusOr<SessionBundleConfig> ReadSessionBundleConfig(const std::string& path) {
-  tensorflow::serving::PlatformConfigMap map;
-  RETURN_IF_ERROR(ReadTextProto(path, &map));
+absl::StatusOr<SessionBundleConfig> FindSessionBundleConfig(
+    const std::string& path, const tensorflow::serving::PlatformConfigMap& map) {
   for (const auto& [platform, config] : map.platform_configs()) {
     if (platform != kPlatform) {
       return absl::InvalidArgumentError(
@@ -76,12 +79,15 @@ absl::StatusOr<SessionBundleConfig> ReadSessionBundleConfig(const std::string& p
 
 }  // namespace
 
-absl::Status ApplyPlatformConfig(ServerOptions* options) {
-  if (options->platform_config_file.empty()) return absl::OkStatus();
+void ApplyPlatformConfig(ServerOptions* options, ConfigReport* report) {
+  if (options->platform_config_file.empty()) return;
   const std::string& path = options->platform_config_file;
-  ASSIGN_OR_RETURN(const SessionBundleConfig config, ReadSessionBundleConfig(path));
-  RETURN_IF_ERROR(CheckSupported(path, config));
-  LogUnusedFields(path, config, UsedFields());
+  tensorflow::serving::PlatformConfigMap map;
+  if (!ReadTextProtoOfFlag(kFlag, path, &map, report)) return;
+  SessionBundleConfig config;
+  report->Take({path, 0, kFlag}, FindSessionBundleConfig(path, map), &config);
+  CheckSupported(path, config, report);
+  report->Warn({path}, UnusedFieldsWarning(path, config, UsedFields()));
 
   options->enable_batching = config.has_batching_parameters();
   options->batching.reset();
@@ -100,7 +106,6 @@ absl::Status ApplyPlatformConfig(ServerOptions* options) {
   options->num_request_iterations_for_warmup =
       config.model_warmup_options().num_request_iterations().value();
   options->prefer_tflite_model = config.prefer_tflite_model();
-  return absl::OkStatus();
 }
 
 }  // namespace tessera::serving

@@ -1,7 +1,7 @@
 // Reads --platform_config_file, a PlatformConfigMap that replaces flags.
 #pragma once
 
-#include "absl/status/status.h"
+#include "serving/server/config_report.h"
 #include "serving/server/server_options.h"
 
 namespace tessera::serving {
@@ -24,8 +24,9 @@ namespace tessera::serving {
 //     } }
 //   }
 //
-// Errors: those of ReadTextProto(); INVALID_ARGUMENT for other platforms or adapters;
-// UNIMPLEMENTED for settings that would change answers and are not supported.
-absl::Status ApplyPlatformConfig(ServerOptions* options);
+// Adds to a report: the errors of ReadTextProto(), which leave the options as they are;
+// INVALID_ARGUMENT for other platforms or adapters; UNIMPLEMENTED for settings that would change
+// answers and are not supported; a warning for settings without effect.
+void ApplyPlatformConfig(ServerOptions* options, ConfigReport* report);
 
 }  // namespace tessera::serving

@@ -20,7 +20,13 @@ class PlatformConfigTest : public ::testing::Test {
   absl::Status Apply(const std::string& text) {
     options_.platform_config_file = JoinPath(::testing::TempDir(), "platform.config");
     EXPECT_TRUE(WriteFileAtomically(options_.platform_config_file, text).ok());
-    return ApplyPlatformConfig(&options_);
+    return ApplyOptions();
+  }
+  absl::Status ApplyOptions() {
+    ConfigReport report;
+    serving::ApplyPlatformConfig(&options_, &report);
+    report.Log();
+    return report.FirstError();
   }
   absl::Status ApplyBundle(const std::string& legacy_config) {
     return Apply(absl::StrCat(
@@ -39,7 +45,7 @@ class PlatformConfigTest : public ::testing::Test {
 
 TEST_F(PlatformConfigTest, WithoutAFileFlagsCount) {
   options_.enable_batching = true;
-  ASSERT_TRUE(ApplyPlatformConfig(&options_).ok());
+  ASSERT_TRUE(ApplyOptions().ok());
   EXPECT_TRUE(options_.enable_batching);
   EXPECT_TRUE(options_.enable_model_warmup);
 }
@@ -116,7 +122,7 @@ TEST_F(PlatformConfigTest, WhatCannotBeDoneIsRefused) {
   ASSERT_TRUE(ApplyBundle("session_config { cluster_def { job { name: 'worker' } } }").ok());
   ExpectRefused(ReadSettings(options_).status(), StatusCode::kUnimplemented, "cluster_def");
   options_.platform_config_file = "/no/such/file";
-  ExpectRefused(ApplyPlatformConfig(&options_), StatusCode::kNotFound, "/no/such/file");
+  ExpectRefused(ApplyOptions(), StatusCode::kNotFound, "/no/such/file");
 }
 
 }  // namespace

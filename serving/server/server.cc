@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,9 +28,6 @@ namespace {
 
 // The time that a reload waits for the first outcome of new models.
 constexpr absl::Duration kReloadWait = absl::Seconds(10);
-
-// The interval at which a lasting problem with the configuration is logged again.
-constexpr absl::Duration kProblemLogInterval = absl::Minutes(1);
 
 // The least time that the admin address has for answering what it was asked.
 constexpr absl::Duration kAdminGrace = absl::Seconds(1);
@@ -336,12 +334,14 @@ void Server::Reload(bool asked) {
       WasApplied(status) ? "the models were read again: "
                          : "the models read again were not applied, what was served stays: ",
       status.ToString());
-  const absl::Time now = absl::Now();
-  if (!asked && problem == reload_problem_ && now < reload_problem_logged_ + kProblemLogInterval)
-    return;
+  // A lasting problem is logged once, and again when the file was written anew with it.
+  std::error_code no_file;
+  const auto written = std::filesystem::last_write_time(
+      options_.model_config_file.empty() ? options_.config : options_.model_config_file, no_file);
+  if (!asked && problem == reload_problem_ && written == reload_problem_file_) return;
   LOG(ERROR) << problem;
   reload_problem_ = std::move(problem);
-  reload_problem_logged_ = now;
+  reload_problem_file_ = written;
 }
 
 void Server::LogStart() const {

@@ -1,6 +1,7 @@
 // Server: a running model server, made from options and settings.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -40,8 +41,10 @@ Host::Options HostOptions(const ServerOptions& options, const ServerSettings& se
 
 // One model server, in this process.
 //
-//   RETURN_IF_ERROR(ApplyPlatformConfig(&options));
-//   ASSIGN_OR_RETURN(ServerSettings settings, ReadSettings(options));
+//   ConfigReport report;
+//   ApplyPlatformConfig(&options, &report);
+//   ServerSettings settings = ReadSettings(options, &report);
+//   RETURN_IF_ERROR(report.FirstError());
 //   auto host = std::make_shared<Host>(HostOptions(options, settings));
 //   Server server(options, std::move(settings), host);
 //   RETURN_IF_ERROR(server.Start());      // models are up, then ports are open
@@ -131,7 +134,7 @@ class Server {
   bool reload_asked_ ABSL_GUARDED_BY(reload_mu_) = false;
   RolloutConfigs rollout_configs_;  // as applied last; the reloader's
   std::string reload_problem_;      // as logged last; empty if there is none; the reloader's
-  absl::Time reload_problem_logged_;
+  std::filesystem::file_time_type reload_problem_file_;  // when the file with it was written
   std::thread reloader_;
 };
 

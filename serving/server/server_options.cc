@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "runtime/base/status.h"
 
 namespace tessera::serving {
 namespace {
@@ -26,6 +25,7 @@ std::string ConfigPath(absl::Span<const std::string> args) {
 }
 
 void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
+  flags.BeginGroup("Protocols");
   flags.Add("port", &o.port, "TCP port to listen on for gRPC; 0: no TCP");
   flags.Add("grpc_socket_path", &o.grpc_socket_path,
             "Unix socket to listen on for gRPC as well; empty: none");
@@ -44,10 +44,11 @@ void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
             "limit on the run of a REST request; 0 or less: none");
   flags.Add("rest_api_enable_cors_support", &o.rest_api_enable_cors_support,
             "add cross-origin headers to REST replies");
-  flags.Add("enable_model_control", &o.enable_model_control,
-            "let clients of KServe's protocol load and unload the configured models");
   flags.Add("monitoring_config_file", &o.monitoring_config_file,
             "text proto MonitoringConfig: whether and where REST shows metrics");
+  flags.BeginGroup("Protocols, beyond tensorflow_model_server", /*is_extension=*/true);
+  flags.Add("enable_model_control", &o.enable_model_control,
+            "let clients of KServe's protocol load and unload the configured models");
   flags.Add("admin_port", &o.admin_port,
             "TCP port of the admin address, which steers rollouts, over gRPC and REST; 0: none");
   flags.Add("admin_address", &o.admin_address,
@@ -60,6 +61,7 @@ void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
 }
 
 void AddModelFlags(ServerOptions& o, FlagParser& flags) {
+  flags.BeginGroup("Models");
   flags.Add("model_config_file", &o.model_config_file,
             "text proto ModelServerConfig with the models to serve; model_name and "
             "model_base_path then do not count");
@@ -75,12 +77,31 @@ void AddModelFlags(ServerOptions& o, FlagParser& flags) {
 }
 
 void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
+  flags.BeginGroup("Loading");
   flags.Add("num_load_threads", &o.num_load_threads,
             "threads that load versions; 0: one version of a model at a time");
   flags.Add("num_unload_threads", &o.num_unload_threads, "threads that unload versions");
   flags.Add("max_num_load_retries", &o.max_num_load_retries, "further tries after a failed load");
   flags.Add("load_retry_interval_micros", &o.load_retry_interval_micros,
             "longest pause before a further try, in microseconds; the first is a sixteenth of it");
+  flags.Add("flush_filesystem_caches", &o.flush_filesystem_caches,
+            "accepted and not needed: weights are mapped from their files, which drops nothing");
+  flags.Add("saved_model_tags", &o.saved_model_tags,
+            "comma-separated tags of the meta graph to load from a SavedModel");
+  flags.Add("enable_model_warmup", &o.enable_model_warmup,
+            "before a version serves, run the requests in assets.extra/tf_serving_warmup_requests; "
+            "without that file, some that the version before was asked, or made up ones");
+  flags.Add("num_request_iterations_for_warmup", &o.num_request_iterations_for_warmup,
+            "times that each warm-up request runs; 0 or less: once");
+  flags.Add("prefer_tflite_model", &o.prefer_tflite_model,
+            "accepted; the SavedModel is served all the same");
+  flags.Add("num_tflite_pools", &o.num_tflite_pools, "accepted and not used");
+  flags.Add("num_tflite_interpreters_per_pool", &o.num_tflite_interpreters_per_pool,
+            "accepted and not used");
+  flags.Add("remove_unused_fields_from_bundle_metagraph",
+            &o.remove_unused_fields_from_bundle_metagraph,
+            "accepted and not needed: only signatures are kept of a meta graph");
+  flags.BeginGroup("Loading, beyond tensorflow_model_server", /*is_extension=*/true);
   flags.Add("memory_limit", &o.memory_limit,
             "what all loaded versions may take together, by the sizes of their files, such as "
             "6GiB; a version beyond that is refused; empty: no limit");
@@ -100,35 +121,15 @@ void AddLoadingFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("version_marker_file", &o.version_marker_file,
             "a new version is taken once its folder holds a file of this name; empty: see "
             "version_settle_seconds");
-  flags.Add("flush_filesystem_caches", &o.flush_filesystem_caches,
-            "accepted and not needed: weights are mapped from their files, which drops nothing");
-  flags.Add("saved_model_tags", &o.saved_model_tags,
-            "comma-separated tags of the meta graph to load from a SavedModel");
-  flags.Add("enable_model_warmup", &o.enable_model_warmup,
-            "before a version serves, run the requests in assets.extra/tf_serving_warmup_requests; "
-            "without that file, some that the version before was asked, or made up ones");
-  flags.Add("num_request_iterations_for_warmup", &o.num_request_iterations_for_warmup,
-            "times that each warm-up request runs; 0 or less: once");
-  flags.Add("prefer_tflite_model", &o.prefer_tflite_model,
-            "accepted; the SavedModel is served all the same");
-  flags.Add("num_tflite_pools", &o.num_tflite_pools, "accepted and not used");
-  flags.Add("num_tflite_interpreters_per_pool", &o.num_tflite_interpreters_per_pool,
-            "accepted and not used");
-  flags.Add("remove_unused_fields_from_bundle_metagraph",
-            &o.remove_unused_fields_from_bundle_metagraph,
-            "accepted and not needed: only signatures are kept of a meta graph");
 }
 
 void AddRunFlags(ServerOptions& o, FlagParser& flags) {
+  flags.BeginGroup("Running");
   flags.Add("enable_batching", &o.enable_batching, "run several requests at once as one batch");
   flags.Add("batching_parameters_file", &o.batching_parameters_file,
             "text proto BatchingParameters; needs enable_batching");
   flags.Add("enable_per_model_batching_parameters", &o.enable_per_model_batching_parameters,
             "take each version's batching parameters from its batching_params.pbtxt");
-  flags.Add(
-      "batching_mode", &o.batching_mode,
-      "upstream (the default): batches wait for their timeout; adaptive: nobody waits while a "
-      "core is free, batches form of what waits for one; needs enable_batching");
   flags.Add("enable_signature_method_name_check", &o.enable_signature_method_name_check,
             "refuse signatures whose method name is not that of the call");
   flags.Add("enable_serialization_as_tensor_content", &o.enable_serialization_as_tensor_content,
@@ -154,6 +155,19 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
             "accepted and not used");
   flags.Add("mixed_precision", &o.mixed_precision, "accepted and not used");
   flags.Add("skip_initialize_tpu", &o.skip_initialize_tpu, "accepted and not used");
+  flags.BeginGroup("Running, beyond tensorflow_model_server", /*is_extension=*/true);
+  flags.Add(
+      "batching_mode", &o.batching_mode,
+      "upstream (the default): batches wait for their timeout; adaptive: nobody waits while a "
+      "core is free, batches form of what waits for one; needs enable_batching");
+  flags.Add("disable_pass", &o.disable_pass,
+            "comma-separated graph passes to leave out, such as freeze_variables");
+  flags.Add(
+      "numerics", &o.numerics,
+      "fast, or strict: a row of a product has the same bits whatever its batch, its neighbours "
+      "and the threads");
+  flags.Add("op_library", &o.op_library,
+            "comma-separated shared libraries with custom ops and kernels to load first");
 }
 
 }  // namespace
@@ -161,21 +175,34 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
 ServerOptions::ServerOptions()
     : grpc_max_threads(4 * Cores()), rest_api_num_threads(4 * Cores()), num_tflite_pools(Cores()) {}
 
+std::string RolloutStateFile(const ServerOptions& options) {
+  return options.rollout_state_file.empty() ? options.config + ".rollout-state"
+                                            : options.rollout_state_file;
+}
+
+bool IsForCommandLineOnly(absl::string_view flag) {
+  constexpr absl::string_view kFlags[] = {"config", "version", "check_config", "print_config",
+                                          "json"};
+  return std::find(std::begin(kFlags), std::end(kFlags), flag) != std::end(kFlags);
+}
+
 FlagParser ServerOptions::Flags() {
   FlagParser flags;
   AddListeningFlags(*this, flags);
   AddModelFlags(*this, flags);
   AddLoadingFlags(*this, flags);
   AddRunFlags(*this, flags);
+  flags.BeginGroup("The program");
+  flags.Add("version", &version, "print the version and exit");
+  flags.BeginGroup("The program, beyond tensorflow_model_server", /*is_extension=*/true);
   flags.Add("config", &config, "YAML file with any of these flags, models and more");
-  flags.Add("disable_pass", &disable_pass,
-            "comma-separated graph passes to leave out, such as freeze_variables");
   flags.Add(
-      "numerics", &numerics,
-      "fast, or strict: a row of a product has the same bits whatever its batch, its neighbours "
-      "and the threads");
-  flags.Add("op_library", &op_library,
-            "comma-separated shared libraries with custom ops and kernels to load first");
+      "check_config", &check_config,
+      "read the whole configuration, with all files and graphs that it names, print everything "
+      "that is wrong with it, and exit: 0 without errors, 3 with some; no port is opened");
+  flags.Add("print_config", &print_config,
+            "print the configuration in effect as YAML for config, without keys, and exit");
+  flags.Add("json", &json, "print what check_config finds as JSON");
   flags.Add("log_level", &log_level,
             "least severity of lines in the log: info, warning or error; empty: that of the "
             "environment variable TF_CPP_MIN_LOG_LEVEL, or info",
@@ -192,15 +219,17 @@ FlagParser ServerOptions::Flags() {
             "files of a model's request log that are kept, the newest; 0: all");
   flags.Add("shutdown_grace_seconds", &shutdown_grace_seconds,
             "how long SIGTERM lets requests under way finish");
-  flags.Add("version", &version, "print the version and exit");
   return flags;
 }
 
-absl::Status ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
-                                FlagParser* parser) {
+void ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
+                        FlagParser* parser, ConfigReport* report) {
   const std::string path = ConfigPath(args);
-  if (!path.empty()) RETURN_IF_ERROR(ReadConfigFile(path, options));
-  return parser->Parse(args);
+  if (!path.empty()) ReadConfigFile(path, options, report);
+  if (parser->Parse(args).ok()) return;
+  for (const FlagParser::Error& error : parser->errors()) {
+    report->Add({.key = error.flag}, error.status);
+  }
 }
 
 }  // namespace tessera::serving

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "serving/rollout/rollout_config.h"
+#include "serving/server/config_report.h"
 #include "serving/server/flag_parser.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tensorflow_serving/config/model_server_config.pb.h"
@@ -103,6 +104,9 @@ struct ServerOptions {
   int32_t request_log_max_files = 24;
   int32_t shutdown_grace_seconds = 10;
   bool version = false;
+  bool check_config = false;
+  bool print_config = false;
+  bool json = false;
 
   // From the YAML file. Each replaces the text proto file of its flag.
   std::optional<tensorflow::serving::ModelServerConfig> models;
@@ -117,6 +121,13 @@ struct ServerOptions {
   // Adds the flags to a parser. They write into this object, which must outlive the parser.
   FlagParser Flags();
 };
+
+// Returns where rollouts are kept over a restart: rollout_state_file, or else a file beside
+// `config`.
+std::string RolloutStateFile(const ServerOptions& options);
+
+// Whether a flag makes sense on the command line alone, and is no key of the YAML file.
+bool IsForCommandLineOnly(absl::string_view flag);
 
 // Reads a YAML file into `options`. Its keys are the names of flags, and `models`, `batching`,
 // `monitoring` and `ssl`, which have the fields of the text protos that flags name files of:
@@ -134,10 +145,16 @@ struct ServerOptions {
 // INVALID_ARGUMENT "FILE:LINE: ..." if the file is no YAML, for unknown keys, naming the nearest
 // known one, and for values that do not fit.
 absl::Status ReadConfigFile(const std::string& path, ServerOptions* options);
+// Does the same, adds all errors to a report, and reads on after each.
+void ReadConfigFile(const std::string& path, ServerOptions* options, ConfigReport* report);
+
+// Returns the line of a key in a YAML file, counted from 1. A key is a path, such as
+// "models[0].base_path"; the line of the last part that is there counts. 0 if there is none.
+int LineOfKey(const std::string& path, absl::string_view key);
 
 // Reads options from a command line without the program's name. Flags override the file of
-// --config. Errors: those of FlagParser::Parse() and ReadConfigFile().
-absl::Status ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
-                                FlagParser* parser);
+// --config. Adds the errors of ReadConfigFile() and FlagParser::Parse() to a report.
+void ParseServerOptions(absl::Span<const std::string> args, ServerOptions* options,
+                        FlagParser* parser, ConfigReport* report);
 
 }  // namespace tessera::serving

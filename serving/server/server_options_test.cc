@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/file_system.h"
@@ -34,57 +35,62 @@ TEST(ServerOptionsTest, EveryFlagOfTheModelServerIsThere) {
   ServerOptions options;
   const std::vector<std::string> names = options.Flags().names();
   const std::set<std::string> known(names.begin(), names.end());
-  for (const char* flag : {"port",
-                           "grpc_socket_path",
-                           "rest_api_port",
-                           "rest_api_num_threads",
-                           "rest_api_timeout_in_ms",
-                           "rest_api_enable_cors_support",
-                           "enable_batching",
-                           "batching_parameters_file",
-                           "enable_per_model_batching_parameters",
-                           "allow_version_labels_for_unavailable_models",
-                           "model_config_file",
-                           "model_config_file_poll_wait_seconds",
-                           "model_name",
-                           "model_base_path",
-                           "num_load_threads",
-                           "num_unload_threads",
-                           "max_num_load_retries",
-                           "load_retry_interval_micros",
-                           "file_system_poll_wait_seconds",
-                           "flush_filesystem_caches",
-                           "tensorflow_session_parallelism",
-                           "tensorflow_intra_op_parallelism",
-                           "tensorflow_inter_op_parallelism",
-                           "tensorflow_session_config_file",
-                           "per_process_gpu_memory_fraction",
-                           "platform_config_file",
-                           "saved_model_tags",
-                           "use_alts_credentials",
-                           "ssl_config_file",
-                           "grpc_channel_arguments",
-                           "grpc_max_threads",
-                           "enable_model_warmup",
-                           "num_request_iterations_for_warmup",
-                           "version",
-                           "monitoring_config_file",
-                           "remove_unused_fields_from_bundle_metagraph",
-                           "prefer_tflite_model",
-                           "num_tflite_pools",
-                           "num_tflite_interpreters_per_pool",
-                           "enable_signature_method_name_check",
-                           "xla_cpu_compilation_enabled",
-                           "xla_gpu_compilation_enabled",
-                           "enable_profiler",
-                           "thread_pool_factory_config_file",
-                           "mixed_precision",
-                           "skip_initialize_tpu",
-                           "enable_grpc_healthcheck_service",
-                           "enable_serialization_as_tensor_content"}) {
-    EXPECT_TRUE(known.contains(flag)) << flag;
-  }
+  const std::set<std::string> flags_of_model_server = {
+      "port",
+      "grpc_socket_path",
+      "rest_api_port",
+      "rest_api_num_threads",
+      "rest_api_timeout_in_ms",
+      "rest_api_enable_cors_support",
+      "enable_batching",
+      "batching_parameters_file",
+      "enable_per_model_batching_parameters",
+      "allow_version_labels_for_unavailable_models",
+      "model_config_file",
+      "model_config_file_poll_wait_seconds",
+      "model_name",
+      "model_base_path",
+      "num_load_threads",
+      "num_unload_threads",
+      "max_num_load_retries",
+      "load_retry_interval_micros",
+      "file_system_poll_wait_seconds",
+      "flush_filesystem_caches",
+      "tensorflow_session_parallelism",
+      "tensorflow_intra_op_parallelism",
+      "tensorflow_inter_op_parallelism",
+      "tensorflow_session_config_file",
+      "per_process_gpu_memory_fraction",
+      "platform_config_file",
+      "saved_model_tags",
+      "use_alts_credentials",
+      "ssl_config_file",
+      "grpc_channel_arguments",
+      "grpc_max_threads",
+      "enable_model_warmup",
+      "num_request_iterations_for_warmup",
+      "version",
+      "monitoring_config_file",
+      "remove_unused_fields_from_bundle_metagraph",
+      "prefer_tflite_model",
+      "num_tflite_pools",
+      "num_tflite_interpreters_per_pool",
+      "enable_signature_method_name_check",
+      "xla_cpu_compilation_enabled",
+      "xla_gpu_compilation_enabled",
+      "enable_profiler",
+      "thread_pool_factory_config_file",
+      "mixed_precision",
+      "skip_initialize_tpu",
+      "enable_grpc_healthcheck_service",
+      "enable_serialization_as_tensor_content"};
+  for (const std::string& flag : flags_of_model_server) EXPECT_TRUE(known.contains(flag)) << flag;
   EXPECT_EQ(known.size(), names.size()) << "each once";
+  const FlagParser parser = options.Flags();
+  for (const FlagParser::Flag& flag : parser.flags()) {
+    EXPECT_EQ(flag.is_extension, !flags_of_model_server.contains(flag.name)) << flag.name;
+    EXPECT_NE(flag.group, "") << flag.name;
+  }
 }
 
 TEST(ServerOptionsTest, YamlHoldsFlagsAndModels) {
@@ -255,13 +261,52 @@ TEST(ServerOptionsTest, FlagsGoOverTheFile) {
   const std::string path = WriteYaml("port: 1\nrest_api_port: 2\nmodel_name: x\n");
   ServerOptions options;
   FlagParser flags = options.Flags();
-  ASSERT_TRUE(
-      ParseServerOptions({{"--port=10", "--config=" + path, "--model_name=y"}}, &options, &flags)
-          .ok());
+  ConfigReport report;
+  ParseServerOptions({{"--port=10", "--config=" + path, "--model_name=y"}}, &options, &flags,
+                     &report);
+  ASSERT_TRUE(report.FirstError().ok());
   EXPECT_EQ(options.port, 10);
   EXPECT_EQ(options.rest_api_port, 2);
   EXPECT_EQ(options.model_name, "y");
   EXPECT_TRUE(absl::IsNotFound(ReadConfigFile(path + ".absent", &options)));
+}
+
+TEST(ServerOptionsTest, AllErrorsAreReportedWithTheirPlaces) {
+  const std::string path = WriteYaml(
+      "prot: 1\n"
+      "rest_api_port: many\n"
+      "models:\n"
+      "  - {name: a, base_path: /a, version_labels: {x: one}}\n"
+      "  - {name: b, base_pth: /b, rollout: {steps: [{share_percent: 200}]}}\n"
+      "batching: {max_batch_size: 1, max_batchsize: 2}\n"
+      "rest_api_num_threads: 3\n");
+  ServerOptions options;
+  FlagParser flags = options.Flags();
+  ConfigReport report;
+  ParseServerOptions({{"--config=" + path, "--port=x", "--enable_batching=maybe"}}, &options,
+                     &flags, &report);
+  std::vector<std::string> found;
+  for (const ConfigFinding& finding : report.findings()) {
+    found.push_back(
+        absl::StrCat(finding.place.line, " ", finding.place.key, ": ", finding.message));
+  }
+  EXPECT_THAT(
+      found,
+      ElementsAre(
+          "1 prot: unknown key 'prot' in the server's configuration; did you mean 'port'?",
+          "2 rest_api_port: Couldn't interpret value many for flag rest_api_port.",
+          "4 models[0].version_labels.x: models[0].version_labels.x must be of type int64; 'one' "
+          "is not",
+          "5 base_pth: unknown key 'base_pth' in models[1]; did you mean 'base_path'?",
+          HasSubstr("5 models[1].rollout.steps[0].share_percent: models[1].rollout.steps[0]."
+                    "share_percent is 200; it must be"),
+          "6 max_batchsize: unknown key 'max_batchsize' in batching; did you mean "
+          "'max_batch_size'?",
+          "0 port: Couldn't interpret value x for flag port.",
+          "0 enable_batching: Couldn't interpret value maybe for flag enable_batching."));
+  EXPECT_EQ(options.rest_api_num_threads, 3) << "what is right is read all the same";
+  EXPECT_EQ(LineOfKey(path, "models[1].rollout"), 5);
+  EXPECT_EQ(LineOfKey(path, "ssl"), 0);
 }
 
 TEST(ServerOptionsTest, SampleIsRight) {

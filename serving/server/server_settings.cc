@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/standard_passes.h"
 #include "runtime/session/numerics_name.h"
@@ -27,21 +26,21 @@ using tensorflow::serving::ModelServerConfig;
 using tensorflow::serving::MonitoringConfig;
 using tensorflow::serving::SSLConfig;
 
-absl::StatusOr<ModelServerConfig> ReadModelConfigFile(const std::string& path) {
+ModelServerConfig ReadModels(const ServerOptions& options, ConfigReport* report) {
   ModelServerConfig config;
-  RETURN_IF_ERROR(ReadTextProto(path, &config));
-  return config;
-}
-
-absl::StatusOr<ModelServerConfig> ReadModels(const ServerOptions& options) {
-  if (!options.model_config_file.empty()) return ReadModelConfigFile(options.model_config_file);
+  if (!options.model_config_file.empty()) {
+    ReadTextProtoOfFlag("model_config_file", options.model_config_file, &config, report);
+    return config;
+  }
   if (options.models) return *options.models;
   if (options.model_base_path.empty()) {
-    return absl::InvalidArgumentError(
-        "Both server_options.model_base_path and server_options.model_config_file are empty! Name "
-        "a model by --model_base_path=DIR, or a file of models by --model_config_file=FILE");
+    report->Add({.key = "model_base_path"},
+                absl::InvalidArgumentError(
+                    "Both server_options.model_base_path and server_options.model_config_file are "
+                    "empty! Name a model by --model_base_path=DIR, or a file of models by "
+                    "--model_config_file=FILE"));
+    return config;
   }
-  ModelServerConfig config;
   auto* model = config.mutable_model_config_list()->add_config();
   model->set_name(options.model_name);
   model->set_base_path(options.model_base_path);
@@ -49,40 +48,45 @@ absl::StatusOr<ModelServerConfig> ReadModels(const ServerOptions& options) {
   return config;
 }
 
-absl::StatusOr<std::optional<BatchingSettings>> ReadBatching(const ServerOptions& options) {
+std::optional<BatchingSettings> ReadBatching(const ServerOptions& options, ConfigReport* report) {
   if (!options.enable_batching) {
     for (const auto& [flag, value] :
          {std::pair("batching_parameters_file", &options.batching_parameters_file),
           std::pair("batching_mode", &options.batching_mode)}) {
       if (value->empty()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("server_options.", flag,
-                       " is set without setting server_options.enable_batching to true; add "
-                       "--enable_batching"));
+      report->Add({.key = flag},
+                  absl::InvalidArgumentError(absl::StrCat(
+                      "server_options.", flag,
+                      " is set without setting server_options.enable_batching to true; add "
+                      "--enable_batching")));
     }
     return std::nullopt;
   }
   BatchingSettings batching;
+  ConfigPlace place = {.key = "batching"};
   if (!options.batching_parameters_file.empty()) {
-    RETURN_IF_ERROR(ReadTextProto(options.batching_parameters_file, &batching.parameters));
+    place.file = options.batching_parameters_file;
+    ReadTextProtoOfFlag("batching_parameters_file", place.file, &batching.parameters, report);
   } else if (options.batching) {
     batching.parameters = *options.batching;
   }
   if (!options.batching_mode.empty()) {
-    ASSIGN_OR_RETURN(batching.mode, ParseBatchingMode(options.batching_mode));
+    report->Take({.key = "batching_mode"}, ParseBatchingMode(options.batching_mode),
+                 &batching.mode);
   }
   batching.per_model_parameters = options.enable_per_model_batching_parameters;
-  RETURN_IF_ERROR(batching.Validate());
+  report->Add(std::move(place), batching.Validate());
   return batching;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ReadCredentials(
-    const ServerOptions& options) {
+std::shared_ptr<grpc::ServerCredentials> ReadCredentials(const ServerOptions& options,
+                                                         ConfigReport* report) {
   const bool ssl = options.ssl || !options.ssl_config_file.empty();
   if (options.use_alts_credentials) {
     if (ssl) {
-      return absl::InvalidArgumentError(
-          "use_alts_credentials and ssl_config_file exclude each other; choose one");
+      report->Add({.key = "use_alts_credentials"},
+                  absl::InvalidArgumentError(
+                      "use_alts_credentials and ssl_config_file exclude each other; choose one"));
     }
     return grpc::experimental::AltsServerCredentials(
         grpc::experimental::AltsServerCredentialsOptions());
@@ -90,7 +94,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> ReadCredentials(
   if (!ssl) return nullptr;
   SSLConfig config;
   if (!options.ssl_config_file.empty()) {
-    RETURN_IF_ERROR(ReadTextProto(options.ssl_config_file, &config));
+    ReadTextProtoOfFlag("ssl_config_file", options.ssl_config_file, &config, report);
   } else {
     config = *options.ssl;
   }
@@ -131,58 +135,70 @@ absl::StatusOr<int> Threads(absl::string_view flag, int64_t count) {
 }
 
 // Refuses what would run models elsewhere, and tells of what has no effect.
-absl::Status CheckSessionConfig(const ServerOptions& options,
-                                const tensorflow::ConfigProto& config) {
+void CheckSessionConfig(const ServerOptions& options, const tensorflow::ConfigProto& config,
+                        ConfigReport* report) {
   std::set<std::string> used = {"allow_soft_placement", "operation_timeout_in_ms"};
-  std::string where = options.tensorflow_session_config_file;
+  std::string file = options.tensorflow_session_config_file;
+  std::string where = file;
   if (where.empty()) {
+    file = options.platform_config_file;
     where = absl::StrCat(options.platform_config_file, ": session_config");
     // Those of a file of its own give way to the flags.
     used.insert({"intra_op_parallelism_threads", "inter_op_parallelism_threads"});
   }
   if (!config.cluster_def().job().empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat(where,
-                     ": cluster_def names other tasks, but models run in the server's own process; "
-                     "leave it out"));
+    report->Add({file, 0, "cluster_def"},
+                absl::UnimplementedError(absl::StrCat(
+                    where,
+                    ": cluster_def names other tasks, but models run in the server's own process; "
+                    "leave it out")));
+    return;
   }
-  LogUnusedFields(where, config, used);
-  return absl::OkStatus();
+  report->Warn({file}, UnusedFieldsWarning(where, config, used));
 }
 
-absl::StatusOr<SessionOptions> ReadSessionOptions(const ServerOptions& options) {
+void ReadThreads(const ServerOptions& options, SessionOptions* session, ConfigReport* report) {
+  const int64_t both = options.tensorflow_session_parallelism;
+  const int64_t intra = options.tensorflow_intra_op_parallelism;
+  const int64_t inter = options.tensorflow_inter_op_parallelism;
+  const auto take = [&](const std::string& flag, int64_t count, int* threads) {
+    report->Take({.key = flag}, Threads(flag, count), threads);
+  };
+  if (both > 0 && intra > 0 && inter > 0) {
+    report->Add({.key = "tensorflow_session_parallelism"},
+                absl::InvalidArgumentError(
+                    "Either configure intra/inter_op_parallelism_threads separately or session "
+                    "parallelism, not all of tensorflow_session_parallelism, "
+                    "tensorflow_intra_op_parallelism and tensorflow_inter_op_parallelism"));
+  }
+  if (intra > 0 || inter > 0) {
+    take("tensorflow_intra_op_parallelism", intra, &session->intra_op_threads);
+    take("tensorflow_inter_op_parallelism", inter, &session->inter_op_threads);
+  } else {
+    take("tensorflow_session_parallelism", both, &session->intra_op_threads);
+    session->inter_op_threads = session->intra_op_threads;
+  }
+}
+
+SessionOptions ReadSessionOptions(const ServerOptions& options, ConfigReport* report) {
   SessionOptions session = ServingSessionOptions();
   std::optional<tensorflow::ConfigProto> config = options.session_config;
   if (!options.tensorflow_session_config_file.empty()) {
-    RETURN_IF_ERROR(ReadTextProto(options.tensorflow_session_config_file, &config.emplace()));
+    ReadTextProtoOfFlag("tensorflow_session_config_file", options.tensorflow_session_config_file,
+                        &config.emplace(), report);
   }
   if (config) {
-    RETURN_IF_ERROR(CheckSessionConfig(options, *config));
+    CheckSessionConfig(options, *config, report);
     session.allow_soft_placement = config->allow_soft_placement();
     if (config->operation_timeout_in_ms() > 0) {
       session.default_timeout = absl::Milliseconds(config->operation_timeout_in_ms());
     }
   }
-  const int64_t both = options.tensorflow_session_parallelism;
-  const int64_t intra = options.tensorflow_intra_op_parallelism;
-  const int64_t inter = options.tensorflow_inter_op_parallelism;
-  if (both > 0 && intra > 0 && inter > 0) {
-    return absl::InvalidArgumentError(
-        "Either configure intra/inter_op_parallelism_threads separately or session parallelism, "
-        "not all of tensorflow_session_parallelism, tensorflow_intra_op_parallelism and "
-        "tensorflow_inter_op_parallelism");
-  }
-  const bool separate = intra > 0 || inter > 0;
-  if (separate) {
-    ASSIGN_OR_RETURN(session.intra_op_threads, Threads("tensorflow_intra_op_parallelism", intra));
-    ASSIGN_OR_RETURN(session.inter_op_threads, Threads("tensorflow_inter_op_parallelism", inter));
-  } else {
-    ASSIGN_OR_RETURN(session.intra_op_threads, Threads("tensorflow_session_parallelism", both));
-    session.inter_op_threads = session.intra_op_threads;
-  }
+  ReadThreads(options, &session, report);
   session.optimizer.disabled_passes = absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
-  RETURN_IF_ERROR(Annotate(CheckPassNames(session.optimizer.disabled_passes), "disable_pass: "));
-  ASSIGN_OR_RETURN(session.numerics, ParseNumerics(options.numerics));
+  report->Add({.key = "disable_pass"},
+              Annotate(CheckPassNames(session.optimizer.disabled_passes), "disable_pass: "));
+  report->Take({.key = "numerics"}, ParseNumerics(options.numerics), &session.numerics);
   return session;
 }
 
@@ -195,40 +211,56 @@ absl::StatusOr<ThreadPriority> ReadLoadPriority(const ServerOptions& options) {
       absl::StrCat("load_priority is '", text, "'; it must be idle, low or none"));
 }
 
-absl::Status ReadLoading(const ServerOptions& options, ServerSettings* settings) {
-  if (!options.memory_limit.empty()) {
-    const absl::StatusOr<int64_t> limit = ParseByteSize(options.memory_limit);
-    if (!limit.ok()) return Annotate(limit.status(), "memory_limit: ");
-    settings->memory_limit = *limit;
+std::optional<LogSeverity> ReadLogLevel(const ServerOptions& options, ConfigReport* report) {
+  const std::string& text = options.log_level;
+  if (text == "info") return LogSeverity::kInfo;
+  if (text == "warning") return LogSeverity::kWarning;
+  if (text == "error") return LogSeverity::kError;
+  if (!text.empty()) {
+    report->Add({.key = "log_level"},
+                absl::InvalidArgumentError(
+                    absl::StrCat("log_level is '", text, "'; it must be info, warning or error")));
   }
-  ASSIGN_OR_RETURN(settings->load_priority, ReadLoadPriority(options));
-  // Written so that NaN is refused, too.
-  if (!(options.load_cpu_share > 0 && options.load_cpu_share <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("load_cpu_share is ", options.load_cpu_share,
-                                                   "; it must be above 0 and at most 1"));
-  }
-  if (options.version_settle_seconds < 0) {
-    return absl::InvalidArgumentError(
-        "version_settle_seconds is negative; use 0 to take versions as they appear");
-  }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
-absl::StatusOr<RotationOptions> ReadRequestLog(const ServerOptions& options) {
+void ReadLoading(const ServerOptions& options, ServerSettings* settings, ConfigReport* report) {
+  if (!options.memory_limit.empty()) {
+    const absl::StatusOr<int64_t> limit = ParseByteSize(options.memory_limit);
+    report->Add({.key = "memory_limit"}, Annotate(limit.status(), "memory_limit: "));
+    settings->memory_limit = limit.value_or(0);
+  }
+  report->Take({.key = "load_priority"}, ReadLoadPriority(options), &settings->load_priority);
+  // Written so that NaN is refused, too.
+  if (!(options.load_cpu_share > 0 && options.load_cpu_share <= 1)) {
+    report->Add({.key = "load_cpu_share"}, absl::InvalidArgumentError(absl::StrCat(
+                                               "load_cpu_share is ", options.load_cpu_share,
+                                               "; it must be above 0 and at most 1")));
+  }
+  if (options.version_settle_seconds < 0) {
+    report->Add({.key = "version_settle_seconds"},
+                absl::InvalidArgumentError(
+                    "version_settle_seconds is negative; use 0 to take versions as they appear"));
+  }
+}
+
+RotationOptions ReadRequestLog(const ServerOptions& options, ConfigReport* report) {
   RotationOptions rotation;
   const absl::StatusOr<int64_t> size = ParseByteSize(options.request_log_file_size);
-  if (!size.ok()) return Annotate(size.status(), "request_log_file_size: ");
-  rotation.max_file_bytes = *size;
+  report->Add({.key = "request_log_file_size"}, Annotate(size.status(), "request_log_file_size: "));
+  rotation.max_file_bytes = size.value_or(rotation.max_file_bytes);
   if (options.request_log_file_age_seconds <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat("request_log_file_age_seconds is ",
-                                                   options.request_log_file_age_seconds,
-                                                   "; it must be above 0"));
+    report->Add({.key = "request_log_file_age_seconds"},
+                absl::InvalidArgumentError(absl::StrCat("request_log_file_age_seconds is ",
+                                                        options.request_log_file_age_seconds,
+                                                        "; it must be above 0")));
   }
   rotation.max_file_age = absl::Seconds(options.request_log_file_age_seconds);
   if (options.request_log_max_files < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("request_log_max_files is ",
-                                                   options.request_log_max_files,
-                                                   "; it must be above 0, or 0 to keep all files"));
+    report->Add({.key = "request_log_max_files"},
+                absl::InvalidArgumentError(
+                    absl::StrCat("request_log_max_files is ", options.request_log_max_files,
+                                 "; it must be above 0, or 0 to keep all files")));
   }
   rotation.max_files = options.request_log_max_files;
   return rotation;
@@ -237,9 +269,7 @@ absl::StatusOr<RotationOptions> ReadRequestLog(const ServerOptions& options) {
 void ReadRollouts(const ServerOptions& options, ServerSettings* settings) {
   // The blocks belong to the models of the YAML file, which those of the other file replace.
   if (options.model_config_file.empty()) settings->rollouts = options.rollouts;
-  settings->rollout_state_file = options.rollout_state_file.empty()
-                                     ? absl::StrCat(options.config, ".rollout-state")
-                                     : options.rollout_state_file;
+  settings->rollout_state_file = RolloutStateFile(options);
 }
 
 std::set<std::string> ReadTags(const std::string& text) {
@@ -248,20 +278,26 @@ std::set<std::string> ReadTags(const std::string& text) {
   return tags;
 }
 
-absl::Status CheckPorts(const ServerOptions& options) {
+void CheckPorts(const ServerOptions& options, ConfigReport* report) {
   for (const auto& [flag, port] :
        {std::pair("port", options.port), std::pair("rest_api_port", options.rest_api_port),
         std::pair("admin_port", options.admin_port)}) {
     if (port >= 0 && port <= std::numeric_limits<uint16_t>::max()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " is ", port, "; ports are numbers from 1 to 65535, and 0 is none"));
+    report->Add({.key = flag},
+                absl::InvalidArgumentError(absl::StrCat(
+                    flag, " is ", port, "; ports are numbers from 1 to 65535, and 0 is none")));
   }
-  return absl::OkStatus();
+  if (options.port == 0 && options.grpc_socket_path.empty()) {
+    report->Add({.key = "port"},
+                absl::InvalidArgumentError("nothing to listen on: --port is 0 and "
+                                           "--grpc_socket_path is empty; set one of them"));
+  }
 }
 
-void LogOptionsWithoutEffect(const ServerOptions& options) {
-  auto tell = [](bool is_set, absl::string_view flag, absl::string_view what) {
-    if (is_set) LOG(WARNING) << "--" << flag << " has no effect: " << what;
+void WarnOfOptionsWithoutEffect(const ServerOptions& options, ConfigReport* report) {
+  auto tell = [report](bool is_set, const std::string& flag, absl::string_view what) {
+    if (!is_set) return;
+    report->Warn({.key = flag}, absl::StrCat("--", flag, " has no effect: ", what));
   };
   tell(options.prefer_tflite_model, "prefer_tflite_model", "the SavedModel is served");
   tell(options.xla_cpu_compilation_enabled, "xla_cpu_compilation_enabled",
@@ -279,8 +315,13 @@ void LogOptionsWithoutEffect(const ServerOptions& options) {
 
 absl::StatusOr<ModelSettings> ReadModelsAgain(const ServerOptions& options) {
   if (!options.model_config_file.empty()) {
-    ASSIGN_OR_RETURN(ModelServerConfig models, ReadModelConfigFile(options.model_config_file));
-    return ModelSettings{std::move(models), {}};
+    ModelSettings settings;
+    TextProtoError error;
+    absl::Status status = ReadTextProto(options.model_config_file, &settings.models, &error);
+    if (status.ok()) return settings;
+    if (error.line == 0) return status;
+    return absl::InvalidArgumentError(absl::StrCat(status.message(), ", line ", error.line,
+                                                   ", column ", error.column, ": ", error.message));
   }
   if (!options.models) {
     return absl::FailedPreconditionError(
@@ -294,37 +335,45 @@ absl::StatusOr<ModelSettings> ReadModelsAgain(const ServerOptions& options) {
       absl::StrCat(options.config, " has no models any more; an empty list unloads all"));
 }
 
-absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
-  RETURN_IF_ERROR(CheckPorts(options));
-  if (options.port == 0 && options.grpc_socket_path.empty()) {
-    return absl::InvalidArgumentError(
-        "nothing to listen on: --port is 0 and --grpc_socket_path is empty; set one of them");
-  }
+ServerSettings ReadSettings(const ServerOptions& options, ConfigReport* report) {
+  CheckPorts(options, report);
   if (options.file_system_poll_wait_seconds < 0) {
-    return absl::InvalidArgumentError(
-        "file_system_poll_wait_seconds is negative: no model would ever be found; use 0 to look "
-        "once, or more to look every so many seconds");
+    report->Add({.key = "file_system_poll_wait_seconds"},
+                absl::InvalidArgumentError(
+                    "file_system_poll_wait_seconds is negative: no model would ever be found; use "
+                    "0 to look once, or more to look every so many seconds"));
   }
   if (!options.thread_pool_factory_config_file.empty()) {
-    RETURN_IF_ERROR(ReadFile(options.thread_pool_factory_config_file).status());
+    report->Add({.key = "thread_pool_factory_config_file"},
+                ReadFile(options.thread_pool_factory_config_file).status());
   }
   ServerSettings settings;
-  ASSIGN_OR_RETURN(settings.models, ReadModels(options));
+  settings.log_level = ReadLogLevel(options, report);
+  settings.models = ReadModels(options, report);
   ReadRollouts(options, &settings);
-  ASSIGN_OR_RETURN(settings.batching, ReadBatching(options));
-  ASSIGN_OR_RETURN(settings.credentials, ReadCredentials(options));
-  ASSIGN_OR_RETURN(settings.channel_arguments,
-                   ParseChannelArguments(options.grpc_channel_arguments));
-  ASSIGN_OR_RETURN(settings.session, ReadSessionOptions(options));
-  RETURN_IF_ERROR(ReadLoading(options, &settings));
-  ASSIGN_OR_RETURN(settings.request_log, ReadRequestLog(options));
+  settings.batching = ReadBatching(options, report);
+  settings.credentials = ReadCredentials(options, report);
+  report->Take({.key = "grpc_channel_arguments"},
+               ParseChannelArguments(options.grpc_channel_arguments), &settings.channel_arguments);
+  settings.session = ReadSessionOptions(options, report);
+  ReadLoading(options, &settings, report);
+  settings.request_log = ReadRequestLog(options, report);
   settings.saved_model_tags = ReadTags(options.saved_model_tags);
   if (!options.monitoring_config_file.empty()) {
-    RETURN_IF_ERROR(ReadTextProto(options.monitoring_config_file, &settings.monitoring.emplace()));
+    ReadTextProtoOfFlag("monitoring_config_file", options.monitoring_config_file,
+                        &settings.monitoring.emplace(), report);
   } else {
     settings.monitoring = options.monitoring;
   }
-  LogOptionsWithoutEffect(options);
+  WarnOfOptionsWithoutEffect(options, report);
+  return settings;
+}
+
+absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options) {
+  ConfigReport report;
+  ServerSettings settings = ReadSettings(options, &report);
+  report.Log();
+  RETURN_IF_ERROR(report.FirstError());
   return settings;
 }
 

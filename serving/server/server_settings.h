@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/logging.h"
 #include "runtime/host/background.h"
 #include "runtime/session/session.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/logging/rotated_files.h"
 #include "serving/rollout/rollout_config.h"
+#include "serving/server/config_report.h"
 #include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
 
@@ -36,6 +38,7 @@ struct ServerSettings {
   int64_t memory_limit = 0;  // in bytes; 0: no limit
   ThreadPriority load_priority = ThreadPriority::kIdle;
   RotationOptions request_log;
+  std::optional<LogSeverity> log_level;  // without a value, as the environment says
 };
 
 // Reads the files, and checks the options against each other. Options that are accepted without
@@ -43,6 +46,9 @@ struct ServerSettings {
 // ApplyPlatformConfig(). Errors: those of ReadTextProto(); INVALID_ARGUMENT for options that
 // contradict each other, that name no models, or that name neither a port nor a socket.
 absl::StatusOr<ServerSettings> ReadSettings(const ServerOptions& options);
+// Does the same, and adds all errors and warnings to a report. What an error is about has its
+// default in the result.
+ServerSettings ReadSettings(const ServerOptions& options, ConfigReport* report);
 
 // What can be read again while a server runs.
 struct ModelSettings {

@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
-#include "runtime/base/logging.h"
 
 namespace tessera::serving {
 namespace {
@@ -34,11 +33,11 @@ std::vector<std::string> UnusedFields(const Message& message, const std::set<std
   return unused;
 }
 
-void LogUnusedFields(const std::string& where, const Message& message,
-                     const std::set<std::string>& used) {
+std::string UnusedFieldsWarning(const std::string& where, const Message& message,
+                                const std::set<std::string>& used) {
   const std::vector<std::string> unused = UnusedFields(message, used);
-  if (unused.empty()) return;
-  LOG(WARNING) << where << ": these settings have no effect: " << absl::StrJoin(unused, ", ");
+  if (unused.empty()) return "";
+  return absl::StrCat(where, ": these settings have no effect: ", absl::StrJoin(unused, ", "));
 }
 
 }  // namespace tessera::serving

@@ -15,8 +15,9 @@ namespace tessera::serving {
 std::vector<std::string> UnusedFields(const google::protobuf::Message& message,
                                       const std::set<std::string>& used);
 
-// Logs UnusedFields(), if there are any, in one line that begins with `where`, such as a path.
-void LogUnusedFields(const std::string& where, const google::protobuf::Message& message,
-                     const std::set<std::string>& used);
+// Returns a line that tells of UnusedFields() and begins with `where`, such as a path; empty if
+// there are none.
+std::string UnusedFieldsWarning(const std::string& where, const google::protobuf::Message& message,
+                                const std::set<std::string>& used);
 
 }  // namespace tessera::serving

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <set>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
-#include "runtime/base/status.h"
 #include "serving/server/nearest_name.h"
 
 namespace tessera::serving {
@@ -22,11 +23,12 @@ using google::protobuf::Reflection;
 // Fills the fields of one message.
 class Converter {
  public:
-  Converter(const std::string& file, std::string context) : file_(file), context_(context) {}
+  Converter(const std::string& file, std::string context, ConfigReport* report)
+      : file_(file), context_(std::move(context)), report_(report) {}
 
-  absl::Status Fill(const YAML::Node& node, Message* message,
-                    const std::vector<std::string>& other_keys = {}) {
-    if (!node.IsMap()) return Error(node, absl::StrCat(context_, " must be a mapping"));
+  void Fill(const YAML::Node& node, Message* message,
+            const std::vector<std::string>& other_keys = {}) {
+    if (!node.IsMap()) return Error(node, context_, absl::StrCat(context_, " must be a mapping"));
     const auto* descriptor = message->GetDescriptor();
     std::set<std::string> seen;
     for (const auto& item : node) {
@@ -39,54 +41,60 @@ class Converter {
         for (int i = 0; i < descriptor->field_count(); ++i) {
           known.push_back(descriptor->field(i)->name());
         }
-        return UnknownYamlKey(file_, item.first, context_, known);
+        AddUnknownYamlKey(file_, item.first, context_, known, report_);
+        continue;
       }
       if (!seen.insert(key).second) {
-        return Error(item.first, absl::StrCat("key '", key, "' stands twice in ", context_));
+        Error(item.first, absl::StrCat(context_, ".", key),
+              absl::StrCat("key '", key, "' stands twice in ", context_));
+        continue;
       }
       if (is_other) continue;
       const auto* oneof = field->real_containing_oneof();
       if (oneof != nullptr && message->GetReflection()->HasOneof(*message, oneof)) {
-        return Error(item.first,
-                     absl::StrCat("only one of the keys of '", oneof->name(), "' may stand in ",
-                                  context_, "; '", key, "' is the second"));
+        Error(item.first, Name(field),
+              absl::StrCat("only one of the keys of '", oneof->name(), "' may stand in ", context_,
+                           "; '", key, "' is the second"));
+        continue;
       }
-      RETURN_IF_ERROR(FillField(item.second, field, message));
+      FillField(item.second, field, message);
     }
-    return absl::OkStatus();
   }
 
  private:
-  absl::Status FillField(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
+  void FillField(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
     if (field->is_map()) return FillMap(node, field, message);
     if (!field->is_repeated()) return FillValue(node, field, message, Name(field));
-    if (!node.IsSequence()) return Error(node, absl::StrCat(Name(field), " must be a list"));
-    for (size_t i = 0; i < node.size(); ++i) {
-      RETURN_IF_ERROR(FillValue(node[i], field, message, absl::StrCat(Name(field), "[", i, "]")));
+    if (!node.IsSequence()) {
+      return Error(node, Name(field), absl::StrCat(Name(field), " must be a list"));
     }
-    return absl::OkStatus();
+    for (size_t i = 0; i < node.size(); ++i) {
+      FillValue(node[i], field, message, absl::StrCat(Name(field), "[", i, "]"));
+    }
   }
 
-  absl::Status FillMap(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
-    if (!node.IsMap()) return Error(node, absl::StrCat(Name(field), " must be a mapping"));
+  void FillMap(const YAML::Node& node, const FieldDescriptor* field, Message* message) {
+    if (!node.IsMap()) {
+      return Error(node, Name(field), absl::StrCat(Name(field), " must be a mapping"));
+    }
     std::set<std::string> seen;
     for (const auto& item : node) {
+      const std::string name = absl::StrCat(Name(field), ".", item.first.Scalar());
       if (!seen.insert(item.first.Scalar()).second) {
-        return Error(item.first,
-                     absl::StrCat("key '", item.first.Scalar(), "' stands twice in ", Name(field)));
+        Error(item.first, name,
+              absl::StrCat("key '", item.first.Scalar(), "' stands twice in ", Name(field)));
+        continue;
       }
       Message* entry = message->GetReflection()->AddMessage(message, field);
       const auto* type = field->message_type();
-      const std::string name = absl::StrCat(Name(field), ".", item.first.Scalar());
-      RETURN_IF_ERROR(FillValue(item.first, type->FindFieldByNumber(1), entry, name));
-      RETURN_IF_ERROR(FillValue(item.second, type->FindFieldByNumber(2), entry, name));
+      FillValue(item.first, type->FindFieldByNumber(1), entry, name);
+      FillValue(item.second, type->FindFieldByNumber(2), entry, name);
     }
-    return absl::OkStatus();
   }
 
   // Sets a field, or adds an element to a repeated one.
-  absl::Status FillValue(const YAML::Node& node, const FieldDescriptor* field, Message* message,
-                         const std::string& name) {
+  void FillValue(const YAML::Node& node, const FieldDescriptor* field, Message* message,
+                 const std::string& name) {
     const Reflection* reflection = message->GetReflection();
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       Message* child = field->is_repeated() ? reflection->AddMessage(message, field)
@@ -95,10 +103,10 @@ class Converter {
           absl::StartsWith(child->GetDescriptor()->full_name(), "google.protobuf.") &&
           child->GetDescriptor()->field_count() == 1;
       if (is_wrapper) return FillValue(node, child->GetDescriptor()->field(0), child, name);
-      if (node.IsNull()) return absl::OkStatus();  // `all:` alone is an empty message
-      return Converter(file_, name).Fill(node, child);
+      if (node.IsNull()) return;  // `all:` alone is an empty message
+      return Converter(file_, name, report_).Fill(node, child);
     }
-    if (!node.IsScalar()) return Error(node, absl::StrCat(name, " must be a single value"));
+    if (!node.IsScalar()) return Error(node, name, absl::StrCat(name, " must be a single value"));
     const std::string& text = node.Scalar();
     bool fits = false;
     switch (field->cpp_type()) {
@@ -148,9 +156,9 @@ class Converter {
       case FieldDescriptor::CPPTYPE_MESSAGE:
         break;
     }
-    if (fits) return absl::OkStatus();
-    return Error(node, absl::StrCat(name, " must be of type ", field->cpp_type_name(), "; '", text,
-                                    "' is not"));
+    if (fits) return;
+    Error(node, name,
+          absl::StrCat(name, " must be of type ", field->cpp_type_name(), "; '", text, "' is not"));
   }
 
   template <typename Int>
@@ -181,12 +189,13 @@ class Converter {
   std::string Name(const FieldDescriptor* field) const {
     return absl::StrCat(context_, ".", field->name());
   }
-  absl::Status Error(const YAML::Node& node, absl::string_view message) const {
-    return absl::InvalidArgumentError(absl::StrCat(YamlPlace(file_, node), ": ", message));
+  void Error(const YAML::Node& node, std::string key, absl::string_view message) const {
+    AddYamlError(file_, node, std::move(key), message, report_);
   }
 
   const std::string& file_;
   const std::string context_;
+  ConfigReport* const report_;
 };
 
 }  // namespace
@@ -195,17 +204,24 @@ std::string YamlPlace(const std::string& file, const YAML::Node& node) {
   return absl::StrCat(file, ":", node.Mark().line + 1);
 }
 
-absl::Status UnknownYamlKey(const std::string& file, const YAML::Node& key,
-                            const std::string& context, const std::vector<std::string>& known) {
-  const std::string name = key.Scalar();
-  return absl::InvalidArgumentError(absl::StrCat(YamlPlace(file, key), ": unknown key '", name,
-                                                 "' in ", context, DidYouMean(name, known)));
+void AddYamlError(const std::string& file, const YAML::Node& node, std::string key,
+                  absl::string_view message, ConfigReport* report) {
+  report->Add({file, node.Mark().line + 1, std::move(key)},
+              absl::InvalidArgumentError(absl::StrCat(YamlPlace(file, node), ": ", message)));
 }
 
-absl::Status YamlToProto(const std::string& file, const std::string& context,
-                         const YAML::Node& node, Message* message,
-                         const std::vector<std::string>& other_keys) {
-  return Converter(file, context).Fill(node, message, other_keys);
+void AddUnknownYamlKey(const std::string& file, const YAML::Node& key, const std::string& context,
+                       const std::vector<std::string>& known, ConfigReport* report) {
+  const std::string name = key.Scalar();
+  AddYamlError(file, key, name,
+               absl::StrCat("unknown key '", name, "' in ", context, DidYouMean(name, known)),
+               report);
+}
+
+void YamlToProto(const std::string& file, const std::string& context, const YAML::Node& node,
+                 Message* message, const std::vector<std::string>& other_keys,
+                 ConfigReport* report) {
+  Converter(file, context, report).Fill(node, message, other_keys);
 }
 
 }  // namespace tessera::serving

@@ -58,9 +58,10 @@ def test_other_pages_are_not_offered_without_the_flag():
         assert server.http("GET", "/dashboard", port=server.admin_port)[0] == 200
 
 
+@pytest.mark.parametrize("path", ["/dashboard", "/dashboard/"])
 @pytest.mark.parametrize("port", ["rest_port", "admin_port"])
-def test_browsers_are_told_to_allow_nothing_else(server, port):
-    status, headers, body = server.http("GET", "/dashboard", port=getattr(server, port))
+def test_browsers_are_told_to_allow_nothing_else(server, port, path):
+    status, headers, body = server.http("GET", path, port=getattr(server, port))
     assert status == 200
     assert b"half" not in body  # the page itself has no data
     assert "default-src 'none'" in headers["Content-Security-Policy"]

@@ -155,6 +155,7 @@ HttpReply Dashboard::AskForInference(const HttpRequest& request) {
 std::vector<HttpRoute> Dashboard::Routes(bool read_only) {
   return {
       {"GET", "/dashboard", DashboardPage, HttpRoute::kPublic},
+      {"GET", "/dashboard/", DashboardPage, HttpRoute::kPublic},
       {"GET", "/dashboard/api/stream",
        [this, read_only](const HttpRequest&) { return OpenStream(read_only); }},
       {"GET", "/dashboard/api/timeline",

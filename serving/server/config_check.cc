@@ -1,0 +1,212 @@
+#include "serving/server/config_check.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
+#include "runtime/session/saved_model.h"
+#include "serving/frontend/admin/admin_access.h"
+#include "serving/servables/saved_model/version_check.h"
+#include "serving/server/op_libraries.h"
+#include "serving/server/port_check.h"
+#include "serving/server/text_proto_file.h"
+#include "serving/sources/file_system_source.h"
+#include "serving/sources/model_config.h"
+
+namespace tessera::serving {
+namespace {
+
+using tensorflow::serving::BatchingParameters;
+using tensorflow::serving::ModelConfig;
+using tensorflow::serving::ModelServerConfig;
+
+bool IsDirectory(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+void CheckPorts(const ServerOptions& options, ConfigReport* report) {
+  std::map<int32_t, std::string> flags_by_port;
+  for (const auto& [flag, port] :
+       {std::pair("port", options.port), std::pair("rest_api_port", options.rest_api_port),
+        std::pair("admin_port", options.admin_port)}) {
+    if (port <= 0 || port > 65535) continue;
+    const auto [other, is_first] = flags_by_port.emplace(port, flag);
+    if (!is_first) {
+      report->Add({.key = flag},
+                  absl::InvalidArgumentError(absl::StrCat(flag, " is that of ", other->second, ", ",
+                                                          port, "; give each a port of its own")));
+      continue;
+    }
+    if (const absl::Status status = CheckPortIsFree(port); !status.ok()) {
+      report->Warn({.key = flag}, absl::StrCat(status.message(),
+                                               ", unless it is the one that this configuration is "
+                                               "for"));
+    }
+  }
+}
+
+void CheckSocket(const std::string& path, ConfigReport* report) {
+  if (path.empty()) return;
+  const auto add = [&](absl::string_view what) {
+    report->Add({.key = "grpc_socket_path"},
+                absl::InvalidArgumentError(absl::StrCat("'", path, "' ", what)));
+  };
+  const size_t limit = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.size() > limit) {
+    add(absl::StrCat("has ", path.size(), " bytes; the path of a socket has at most ", limit));
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  if (!IsDirectory(folder)) add("lies in no directory; make it, or choose another path");
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
+    add("is there and no socket; remove it, or choose another path");
+  }
+}
+
+void CheckBatching(const ServerSettings& settings, const ServerOptions& options,
+                   ConfigReport* report) {
+  if (!settings.batching || settings.batching->per_model_parameters) return;
+  report->Add({options.batching_parameters_file, 0, "batching"},
+              MakeBatchingOptions(settings.batching->parameters).Validate());
+}
+
+// Checks the models one by one.
+class ModelChecker {
+ public:
+  ModelChecker(const ServerOptions& options, const ServerSettings& settings, ConfigReport* report)
+      : options_(options), settings_(settings), report_(report) {}
+
+  void Check() {
+    const ModelServerConfig& config = settings_.models;
+    if (config.has_custom_model_config()) {
+      report_->Add(Place("custom_model_config"), CheckModelServerConfig(config, nullptr, {}));
+      return;
+    }
+    std::map<std::string, int> indices;
+    for (int i = 0; i < config.model_config_list().config_size(); ++i) {
+      const ModelConfig& model = config.model_config_list().config(i);
+      index_ = i;
+      if (!indices.emplace(model.name(), i).second) {
+        Add("name", absl::InvalidArgumentError(absl::StrCat("model '", model.name(),
+                                                            "' is listed multiple times; give "
+                                                            "each its own name")));
+      }
+      CheckModel(model);
+    }
+  }
+
+ private:
+  void CheckModel(const ModelConfig& model) {
+    ModelServerConfig alone;
+    *alone.mutable_model_config_list()->add_config() = model;
+    if (const absl::Status status = CheckModelServerConfig(alone, nullptr, {kTensorFlowPlatform});
+        !status.ok()) {
+      return Add("", status);
+    }
+    const MonitoredServable servable = MonitoredServables(alone).front();
+    const auto versions = FindVersions(
+        servable, [](int64_t /*number*/, const std::string& /*path*/) { return true; });
+    if (!versions.ok()) {
+      return Add("base_path",
+                 absl::Status(versions.status().code(),
+                              absl::StrCat(versions.status().message(),
+                                           "; the server would wait for it: make it, or correct "
+                                           "the path")));
+    }
+    if (versions->empty()) {
+      return Add("base_path",
+                 absl::NotFoundError(absl::StrCat(
+                     "'", model.base_path(), "' has no version to serve",
+                     HoldsSavedModel(model.base_path())
+                         ? ", but is one itself; name the directory above it, and give this one a "
+                           "number for its name"
+                         : "; versions are directories whose names are numbers")));
+    }
+    for (const auto& [number, path] : *versions) CheckVersionOf(model, number, path);
+    CheckLabels(model, *versions);
+  }
+
+  void CheckVersionOf(const ModelConfig& model, int64_t number, const std::string& path) {
+    for (const absl::Status& status : CheckVersion(path, settings_.saved_model_tags)) {
+      Add("base_path",
+          Annotate(status, absl::StrCat("version ", number, " of model '", model.name(), "': ")));
+    }
+    const std::string parameters_file = JoinPath(path, ServerBatching::kPerModelFile);
+    if (!settings_.batching || !settings_.batching->per_model_parameters ||
+        !FileExists(parameters_file)) {
+      return;
+    }
+    BatchingParameters parameters;
+    if (!ReadTextProtoOfFlag("", parameters_file, &parameters, report_)) return;
+    report_->Add({parameters_file}, MakeBatchingOptions(parameters).Validate());
+  }
+
+  void CheckLabels(const ModelConfig& model, const std::map<int64_t, std::string>& versions) {
+    for (const auto& [label, version] : model.version_labels()) {
+      const std::string key = absl::StrCat("version_labels.", label);
+      if (!versions.contains(version)) {
+        Add(key, absl::FailedPreconditionError(absl::StrCat(
+                     "label '", label, "' of model '", model.name(), "' names version ", version,
+                     ", which is none of those that would be loaded; correct it, or "
+                     "the model_version_policy")));
+      } else if (!options_.allow_version_labels_for_unavailable_models) {
+        Add(key, absl::FailedPreconditionError(absl::StrCat(
+                     "label '", label, "' of model '", model.name(), "' names version ", version,
+                     ", which is not loaded yet when a server starts; add "
+                     "--allow_version_labels_for_unavailable_models")));
+      }
+    }
+  }
+
+  // Returns the place of a key of the models, which may be below the model under way.
+  ConfigPlace Place(const std::string& key) const {
+    if (!options_.model_config_file.empty()) {
+      return {options_.model_config_file,
+              LineOfTextProtoKey(options_.model_config_file, ModelServerConfig(), key), key};
+    }
+    return {options_.config, LineOfKey(options_.config, key), key};
+  }
+
+  void Add(const std::string& key, const absl::Status& status) {
+    const std::string suffix = key.empty() ? "" : absl::StrCat(".", key);
+    if (!options_.model_config_file.empty()) {
+      report_->Add(Place(absl::StrCat("model_config_list.config[", index_, "]", suffix)), status);
+    } else if (options_.models) {
+      report_->Add(Place(absl::StrCat("models[", index_, "]", suffix)), status);
+    } else {
+      report_->Add({.key = key == "name" ? "model_name" : "model_base_path"}, status);
+    }
+  }
+
+  const ServerOptions& options_;
+  const ServerSettings& settings_;
+  ConfigReport* const report_;
+  int index_ = 0;
+};
+
+}  // namespace
+
+void CheckConfig(const ServerOptions& options, const ServerSettings& settings,
+                 ConfigReport* report) {
+  CheckPorts(options, report);
+  CheckSocket(options.grpc_socket_path, report);
+  if (options.admin_port != 0) {
+    report->Add({.key = options.admin_token_file.empty() ? "admin_address" : "admin_token_file"},
+                AdminAccess::Make(options.admin_address, options.admin_token_file).status());
+  }
+  report->Add({.key = "op_library"}, LoadOpLibraries(options.op_library).status());
+  CheckBatching(settings, options, report);
+  ModelChecker(options, settings, report).Check();
+}
+
+}  // namespace tessera::serving

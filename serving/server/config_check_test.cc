@@ -1,0 +1,162 @@
+#include "serving/server/config_check.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+
+namespace tessera::serving {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class ConfigCheckTest : public ::testing::Test {
+ protected:
+  ConfigCheckTest() : root_(JoinPath(::testing::TempDir(), "config_check")) {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    options_.port = 0;
+    options_.grpc_socket_path = "socket";
+  }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::string path = JoinPath(root_, name);
+    fs::create_directories(fs::path(path).parent_path());
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return path;
+  }
+  // Returns "LINE KEY: MESSAGE" for each finding.
+  std::vector<std::string> Check() {
+    ConfigReport report;
+    const ServerSettings settings = ReadSettings(options_, &report);
+    CheckConfig(options_, settings, &report);
+    std::vector<std::string> found;
+    for (const ConfigFinding& finding : report.findings()) {
+      found.push_back(absl::StrCat(finding.severity == ConfigFinding::kWarning ? "warning " : "",
+                                   finding.place.line, " ", finding.place.key, ": ",
+                                   finding.message));
+    }
+    return found;
+  }
+
+  const std::string root_;
+  const std::string half_plus_two_ = fs::absolute("tests/data/tfserving/half_plus_two");
+  ServerOptions options_;
+};
+
+TEST_F(ConfigCheckTest, AModelThatCanBeServedHasNoFindings) {
+  options_.model_base_path = half_plus_two_;
+  EXPECT_THAT(Check(), IsEmpty());
+}
+
+TEST_F(ConfigCheckTest, EveryModelOfAFileIsLookedAt) {
+  fs::create_directories(JoinPath(root_, "empty"));
+  Write("torn/1/saved_model.pb", "\xff\xff");
+  const std::string version = JoinPath(half_plus_two_, "00000123");
+  options_.model_config_file = Write(
+      "models.config",
+      absl::StrCat(
+          "model_config_list {\n", "  config { name: 'a' base_path: '", half_plus_two_, "'\n",
+          "    model_platform: 'tensorflow'\n", "    version_labels { key: 'stable' value: 123 }\n",
+          "    version_labels { key: 'canary' value: 124 } }\n",
+          "  config { name: 'a' model_platform: 'tensorflow'\n", "    base_path: '",
+          JoinPath(root_, "none"), "' }\n", "  config { name: 'b' model_platform: 'tensorflow'\n",
+          "    base_path: '", JoinPath(root_, "empty"), "' }\n",
+          "  config { name: 'c' model_platform: 'tensorflow' base_path: 'relative' }\n",
+          "  config { name: 'd' model_platform: 'tensorflow' base_path: '", version,
+          "' }\n  config { name: 'e' model_platform: 'tensorflow' base_path: '",
+          JoinPath(root_, "torn"), "' }\n}\n"));
+  EXPECT_THAT(
+      Check(),
+      ::testing::UnorderedElementsAre(
+          AllOf(StartsWith("4 model_config_list.config[0].version_labels.stable: "),
+                HasSubstr("add --allow_version_labels_for_unavailable_models")),
+          AllOf(StartsWith("4 model_config_list.config[0].version_labels.canary: "),
+                HasSubstr("version 124, which is none of those")),
+          HasSubstr("model 'a' is listed multiple times"),
+          AllOf(StartsWith("7 model_config_list.config[1].base_path: "), HasSubstr("none")),
+          AllOf(StartsWith("9 model_config_list.config[2].base_path: "),
+                HasSubstr("has no version to serve; versions are directories")),
+          HasSubstr("Expected model c to have an absolute path"),
+          HasSubstr("but is one itself; name the directory above it"),
+          StartsWith("12 model_config_list.config[5].base_path: version 1 of model 'e': ")));
+}
+
+TEST_F(ConfigCheckTest, AGraphWithAnUnknownOpIsNamed) {
+  Write("m/1/saved_model.pbtxt",
+        "meta_graphs { meta_info_def { tags: 'serve' } "
+        "graph_def { node { name: 'x' op: 'NoSuchOp' } } }");
+  options_.model_base_path = JoinPath(root_, "m");
+  EXPECT_THAT(Check(),
+              ElementsAre(AllOf(StartsWith("0 model_base_path: version 1 of model 'default': "),
+                                HasSubstr("1 ops have no kernel: NoSuchOp (node 'x'); `tessera"))));
+}
+
+TEST_F(ConfigCheckTest, LinesOfModelsInYamlAreKnown) {
+  options_.config = Write("server.yaml", "models:\n  - name: a\n    base_path: /nowhere/a\n");
+  ASSERT_TRUE(ReadConfigFile(options_.config, &options_).ok());
+  EXPECT_THAT(Check(), ElementsAre(StartsWith("3 models[0].base_path: ")));
+}
+
+TEST_F(ConfigCheckTest, AddressesThatCannotBeUsed) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+
+  options_.model_base_path = half_plus_two_;
+  options_.port = ntohs(address.sin_port);
+  options_.rest_api_port = options_.port;
+  options_.admin_port = 1;
+  options_.admin_address = "0.0.0.0";
+  options_.grpc_socket_path = "/nowhere/" + std::string(200, 's');
+  options_.op_library = "/nowhere/ops.so";
+  options_.log_level = "loud";
+  const std::vector<std::string> found = Check();
+  close(listener);
+  // What comes of admin_port depends on who runs this test.
+  EXPECT_THAT(found, Contains(StartsWith("0 log_level: log_level is 'loud'; it must be")));
+  EXPECT_THAT(
+      found,
+      Contains(StartsWith(absl::StrCat("warning 0 port: cannot listen on port ", options_.port))));
+  EXPECT_THAT(found, Contains(StartsWith("0 rest_api_port: rest_api_port is that of port")));
+  EXPECT_THAT(found, Contains(HasSubstr("has 209 bytes; the path of a socket has at most 107")));
+  EXPECT_THAT(found, Contains(HasSubstr("lies in no directory")));
+  EXPECT_THAT(found, Contains(StartsWith("0 admin_address: ")));
+  EXPECT_THAT(found, Contains(StartsWith("0 op_library: ")));
+}
+
+TEST_F(ConfigCheckTest, BatchingParametersOfTheServerAndOfVersions) {
+  options_.model_base_path = JoinPath(root_, "m");
+  fs::create_directories(options_.model_base_path);
+  fs::copy(JoinPath(half_plus_two_, "00000123"), JoinPath(root_, "m/1"),
+           fs::copy_options::recursive);
+  options_.enable_batching = true;
+  options_.batching_parameters_file =
+      Write("batching.config", "max_batch_size { value: 4 } allowed_batch_sizes: [8, 2]");
+  EXPECT_THAT(Check(), ElementsAre(StartsWith("0 batching: ")));
+  options_.batching_parameters_file.clear();
+  options_.enable_per_model_batching_parameters = true;
+  Write("m/1/batching_params.pbtxt", "max_batch_size {\n value: x }");
+  EXPECT_THAT(Check(), ElementsAre(StartsWith("2 : Error parsing text-format")));
+}
+
+}  // namespace
+}  // namespace tessera::serving
