@@ -27,23 +27,6 @@ REGISTER_OP("BarrierTakeMany")
     .Attr("component_types: list(type) >= 1").Attr("allow_small_batch: bool = false")
     .Attr("wait_for_incomplete: bool = false").Attr("timeout_ms: int = -1")
     .Writes("handle").MayWait();
-REGISTER_OP("BatchFunction")
-    .Input("in_tensors: Tin").Input("captured_tensors: Tcaptured").Output("out_tensors: Tout")
-    .Attr("f: func").Attr("num_batch_threads: int").Attr("max_batch_size: int")
-    .Attr("batch_timeout_micros: int").Attr("max_enqueued_batches: int = 10")
-    .Attr("allowed_batch_sizes: list(int) = []").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Attr("batching_queue: string = ''")
-    .Attr("low_priority_max_batch_size: int = 0")
-    .Attr("low_priority_batch_timeout_micros: int = 0")
-    .Attr("low_priority_allowed_batch_sizes: list(int) = []")
-    .Attr("low_priority_max_enqueued_batches: int = 0")
-    .Attr("mixed_priority_policy: {'low_priority_padding_with_max_batch_size', "
-        "'low_priority_padding_with_next_allowed_batch_size', 'priority_isolation', "
-        "'priority_merge'} = 'low_priority_padding_with_max_batch_size'")
-    .Attr("batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', "
-        "'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'")
-    .Attr("Tin: list(type) >= 1").Attr("Tcaptured: list(type) >= 0").Attr("Tout: list(type) >= 1")
-    .Attr("enable_large_batch_splitting: bool = false").MayWait();
 REGISTER_OP("ConditionalAccumulator")
     .Output("handle: Ref(string)")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
@@ -243,10 +226,6 @@ REGISTER_OP("TensorArrayV3")
 REGISTER_OP("TensorArrayWriteV3")
     .Input("handle: resource").Input("index: int32").Input("value: T").Input("flow_in: float")
     .Output("flow_out: float").Attr("T: type").Stateful().Writes("handle").OwnedByStep();
-REGISTER_OP("Unbatch")
-    .Input("batched_tensor: T").Input("batch_index: int64").Input("id: int64")
-    .Output("unbatched_tensor: T").Attr("timeout_micros: int").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Attr("T: type").ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("Unstage")
     .Output("values: dtypes").Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
