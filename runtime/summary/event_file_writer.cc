@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "runtime/base/append_whole.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
@@ -39,7 +40,7 @@ absl::StatusOr<std::unique_ptr<EventFileWriter>> EventFileWriter::Create(
       absl::StrFormat("events.out.tfevents.%010d.%s", absl::ToUnixSeconds(now), HostName()));
   for (int i = 0; i < kMaxFilesASecond; ++i) {
     std::string path = absl::StrCat(name, i == 0 ? "" : absl::StrCat(".", i), options.suffix);
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd < 0) return ErrnoStatus(errno, "create", path);
     std::unique_ptr<EventFileWriter> writer(new EventFileWriter(std::move(path), fd, options));
@@ -82,20 +83,7 @@ absl::Status EventFileWriter::FlushLocked() {
   last_flush_ = absl::Now();
   num_pending_ = 0;
   const std::string records = std::exchange(pending_, std::string());
-  size_t written = 0;
-  while (written < records.size()) {
-    const ssize_t n = ::pwrite(file_.get(), records.data() + written, records.size() - written,
-                               static_cast<off_t>(size_ + written));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      const absl::Status error = ErrnoStatus(n < 0 ? errno : ENOSPC, "write to", path_);
-      if (::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0) {
-        LOG(ERROR) << ErrnoStatus(errno, "cut off what a failed write left in", path_);
-      }
-      return error;
-    }
-    written += static_cast<size_t>(n);
-  }
+  RETURN_IF_ERROR(AppendWhole(file_.get(), records, static_cast<off_t>(size_), path_));
   size_ += static_cast<int64_t>(records.size());
   return absl::OkStatus();
 }

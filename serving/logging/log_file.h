@@ -1,11 +1,6 @@
 // LogFile: what a log is written to, in whole records.
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -23,10 +18,5 @@ class LogFile {
   // succeed, because the disk has room again. Errors: what the system says, with the path.
   virtual absl::Status Append(absl::string_view bytes) = 0;
 };
-
-// Writes all of the bytes to a descriptor. After an error, cuts the file back to `size`, its size
-// before the call; nullopt for what is no regular file. `path` is for the error.
-absl::Status AppendWhole(int fd, absl::string_view bytes, std::optional<off_t> size,
-                         const std::string& path);
 
 }  // namespace tessera::serving

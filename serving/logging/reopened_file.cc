@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "runtime/base/append_whole.h"
 #include "runtime/base/status.h"
 
 namespace tessera::serving {

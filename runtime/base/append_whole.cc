@@ -1,4 +1,4 @@
-#include "serving/logging/log_file.h"
+#include "runtime/base/append_whole.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 #include "runtime/base/file_descriptor.h"
 
-namespace tessera::serving {
+namespace tessera {
 
 absl::Status AppendWhole(int fd, absl::string_view bytes, std::optional<off_t> size,
                          const std::string& path) {
@@ -26,4 +26,4 @@ absl::Status AppendWhole(int fd, absl::string_view bytes, std::optional<off_t> s
   return absl::OkStatus();
 }
 
-}  // namespace tessera::serving
+}  // namespace tessera
