@@ -13,6 +13,7 @@
 #include "runtime/graph/function_calls.h"
 #include "runtime/graph/partition.h"
 #include "runtime/graph/placer.h"
+#include "runtime/graph/reference_reads.h"
 #include "runtime/graph/resource_names.h"
 #include "runtime/optimize/inline_functions.h"
 
@@ -38,6 +39,7 @@ class Planner {
   }
 
   absl::StatusOr<Plan> Run() {
+    RETURN_IF_ERROR(ReadReferencesBehindWrites(&graph_));
     const bool place = options_.NeedPlacement();
     if (place) RETURN_IF_ERROR(InlineAndPlace());
     if (options_.optimize) {
