@@ -116,6 +116,8 @@ absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::D
   RETURN_IF_ERROR(RunSignatureOf(bundle, "init", {}).status());
   RETURN_IF_ERROR(
       CheckSignature(bundle, "gradients", feeds[0], JoinPath(directory, "grads_0.pb"), 1e-4));
+  // Moving averages have changed.
+  RETURN_IF_ERROR(RunSignatureOf(bundle, "init", {}).status());
   RETURN_IF_ERROR(Train(bundle, feeds, losses, 0, kSavedStep));
 
   const TemporaryFolder folder;
