@@ -9,6 +9,10 @@ REGISTER_OP("AccumulatorApplyGradient")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Writes("handle");
+REGISTER_OP("AccumulatorNumAccumulated")
+    .Input("handle: Ref(string)").Output("num_accumulated: int32").Reads("handle");
+REGISTER_OP("AccumulatorSetGlobalStep")
+    .Input("handle: Ref(string)").Input("new_global_step: int64").Writes("handle");
 REGISTER_OP("AccumulatorTakeGradient")
     .Input("handle: Ref(string)").Input("num_required: int32").Output("average: dtype")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
@@ -18,9 +22,15 @@ REGISTER_OP("Barrier")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
     .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
+REGISTER_OP("BarrierClose")
+    .Input("handle: Ref(string)").Attr("cancel_pending_enqueues: bool = false").Writes("handle");
+REGISTER_OP("BarrierIncompleteSize")
+    .Input("handle: Ref(string)").Output("size: int32").Reads("handle");
 REGISTER_OP("BarrierInsertMany")
     .Input("handle: Ref(string)").Input("keys: string").Input("values: T").Attr("T: type")
     .Attr("component_index: int").Writes("handle");
+REGISTER_OP("BarrierReadySize")
+    .Input("handle: Ref(string)").Output("size: int32").Reads("handle");
 REGISTER_OP("BarrierTakeMany")
     .Input("handle: Ref(string)").Input("num_elements: int32").Output("indices: int64")
     .Output("keys: string").Output("values: component_types")
@@ -47,6 +57,26 @@ REGISTER_OP("FIFOQueueV2")
     .Output("handle: resource").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
     .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource();
+REGISTER_OP("MapClear")
+.Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().WritesOutside();
+REGISTER_OP("MapIncompleteSize")
+    .Output("size: int32").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside();
+REGISTER_OP("MapPeek")
+    .Input("key: int64").Input("indices: int32").Output("values: dtypes").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type) >= 1")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().MayWait();
+REGISTER_OP("MapSize")
+    .Output("size: int32").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside();
 REGISTER_OP("MapStage")
     .Input("key: int64").Input("indices: int32").Input("values: fake_dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
@@ -57,16 +87,46 @@ REGISTER_OP("MapUnstage")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
+REGISTER_OP("MapUnstageNoKey")
+    .Input("indices: int32").Output("key: int64").Output("values: dtypes").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type) >= 1")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().WritesOutside().MayWait();
+REGISTER_OP("OrderedMapClear")
+.Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().WritesOutside();
+REGISTER_OP("OrderedMapIncompleteSize")
+    .Output("size: int32").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside();
 REGISTER_OP("OrderedMapPeek")
     .Input("key: int64").Input("indices: int32").Output("values: dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Stateful().ReadsOutside().MayWait();
+REGISTER_OP("OrderedMapSize")
+    .Output("size: int32").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside();
 REGISTER_OP("OrderedMapStage")
     .Input("key: int64").Input("indices: int32").Input("values: fake_dtypes")
     .Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
     .Attr("fake_dtypes: list(type) >= 1").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
+REGISTER_OP("OrderedMapUnstage")
+    .Input("key: int64").Input("indices: int32").Output("values: dtypes").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type) >= 1")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().WritesOutside().MayWait();
+REGISTER_OP("OrderedMapUnstageNoKey")
+    .Input("indices: int32").Output("key: int64").Output("values: dtypes").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type) >= 1")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().WritesOutside().MayWait();
 REGISTER_OP("PaddingFIFOQueue")
     .Output("handle: Ref(string)").Attr("component_types: list(type) >= 1")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
@@ -87,10 +147,11 @@ REGISTER_OP("PriorityQueueV2")
     .Attr("shapes: list(shape) >= 0").Attr("capacity: int = -1").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Stateful().MakesResource();
 REGISTER_OP("QueueClose")
-    .Input("handle: Ref(string)").Attr("cancel_pending_enqueues: bool = false").Writes("handle");
+    .Input("handle: Ref(string)").Attr("cancel_pending_enqueues: bool = false")
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueCloseV2")
     .Input("handle: resource").Attr("cancel_pending_enqueues: bool = false").Stateful()
-    .Writes("handle");
+    .Writes("handle").MayWait();
 REGISTER_OP("QueueDequeue")
     .Input("handle: Ref(string)").Output("components: component_types")
     .Attr("component_types: list(type) >= 1").Attr("timeout_ms: int = -1")
@@ -152,6 +213,8 @@ REGISTER_OP("ResourceAccumulatorApplyGradient")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Stateful().Writes("handle");
+REGISTER_OP("ResourceAccumulatorNumAccumulated")
+    .Input("handle: resource").Output("num_accumulated: int32").Stateful().Reads("handle");
 REGISTER_OP("ResourceAccumulatorSetGlobalStep")
     .Input("handle: resource").Input("new_global_step: int64").Stateful().Writes("handle");
 REGISTER_OP("ResourceAccumulatorTakeGradient")
@@ -161,6 +224,24 @@ REGISTER_OP("ResourceAccumulatorTakeGradient")
     .Stateful().Writes("handle").MayWait();
 REGISTER_OP("ResourceConditionalAccumulator")
     .Output("handle: resource")
+    .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Attr("shape: shape").Attr("container: string = ''").Attr("shared_name: string = ''")
+    .Attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'").Stateful().MakesResource();
+REGISTER_OP("SparseAccumulatorApplyGradient")
+    .Input("handle: Ref(string)").Input("local_step: int64").Input("gradient_indices: int64")
+    .Input("gradient_values: dtype").Input("gradient_shape: int64")
+    .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Attr("has_known_shape: bool").Writes("handle");
+REGISTER_OP("SparseAccumulatorTakeGradient")
+    .Input("handle: Ref(string)").Input("num_required: int32").Output("indices: int64")
+    .Output("values: dtype").Output("shape: int64")
+    .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
+        "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
+    .Writes("handle").MayWait();
+REGISTER_OP("SparseConditionalAccumulator")
+    .Output("handle: Ref(string)")
     .Attr("dtype: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("shape: shape").Attr("container: string = ''").Attr("shared_name: string = ''")
@@ -191,6 +272,21 @@ REGISTER_OP("Stage")
     .Input("values: dtypes").Attr("capacity: int >= 0 = 0").Attr("memory_limit: int >= 0 = 0")
     .Attr("dtypes: list(type) >= 1").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Stateful().ReadsOutside().WritesOutside().MayWait();
+REGISTER_OP("StageClear")
+.Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().WritesOutside();
+REGISTER_OP("StagePeek")
+    .Input("index: int32").Output("values: dtypes").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type) >= 1")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside().MayWait();
+REGISTER_OP("StageSize")
+    .Output("size: int32").Attr("capacity: int >= 0 = 0")
+    .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
+    .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
+    .ReadsOutside();
 REGISTER_OP("TensorArrayCloseV3")
     .Input("handle: resource").Stateful().Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayConcatV3")

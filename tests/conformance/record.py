@@ -3,13 +3,16 @@
 import pathlib
 import sys
 
-from conformance import large_cases, op_cases
+from conformance import graph_cases, large_cases, op_cases
 
 
 def main(directory):
     """Writes all files below DIRECTORY."""
     directory = pathlib.Path(directory)
-    for path in op_cases.record(directory / "ops") + large_cases.record(directory / "large"):
+    paths = op_cases.record(directory / "ops")
+    paths += graph_cases.record(directory / "graphs")
+    paths += large_cases.record(directory / "large")
+    for path in paths:
         print(f"{path.stat().st_size:8} {path}")
 
 

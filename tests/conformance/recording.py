@@ -37,6 +37,8 @@ def session_config():
 
 def tensor_proto(value, dtype):
     """The TensorProto of an array of TensorFlow's dtype, which numpy may know by another name."""
+    if dtype == tf.string:
+        return tf.make_tensor_proto(value, dtype)
     proto = tensor_pb2.TensorProto(dtype=dtype.as_datatype_enum)
     for size in value.shape:
         proto.tensor_shape.dim.add(size=size)
@@ -141,10 +143,11 @@ def _run(node, inputs):
             try:
                 values = session.run(list(outputs), feeds)
             except errors.OpError as error:
-                return _code_name(error.error_code)
+                return error_name(error)
     return [(value, output.dtype) for value, output in zip(values, outputs)]
 
 
-def _code_name(code):
+def error_name(error):
+    """The name of the code of an error, such as "INVALID_ARGUMENT"."""
     names = {value: name for name, value in vars(errors).items() if isinstance(value, int)}
-    return names[code]
+    return names[error.error_code]

@@ -1,4 +1,5 @@
 // Stacks: what v1 loops keep values in for their gradients.
+#include <atomic>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -62,6 +63,19 @@ class TensorStack : public Resource {
   std::vector<Tensor> values_ ABSL_GUARDED_BY(mu_);
 };
 
+// The stack of a handle, or (v1) of a reference to a name.
+absl::StatusOr<IntrusivePtr<TensorStack>> StackInput(const KernelContext& ctx) {
+  if (!ctx.has_ref(0)) return ctx.Resource<TensorStack>(0);
+  const Tensor name = ctx.ref_input(0)->Read();
+  if (name.dtype() != DType::kString || name.num_elements() != 1) {
+    return absl::InvalidArgumentError("input 0 must be the handle of a stack");
+  }
+  ASSIGN_OR_RETURN(
+      const IntrusivePtr<Resource> resource,
+      ctx.step().step_resources->Lookup("", TensorStack::kTypeName, name.scalar<std::string>()));
+  return IntrusivePtr<TensorStack>(static_cast<TensorStack*>(resource.get()));
+}
+
 // A new stack in every run, which its handle owns.
 class StackKernel : public OpKernel {
  public:
@@ -84,17 +98,41 @@ class StackKernel : public OpKernel {
 };
 REGISTER_KERNEL("StackV2", kAnyDevice, StackKernel).HostMemory("max_size").HostMemory("handle");
 
+// A new stack in every run, which ends with the step. Its handle is a reference to its name.
+class RefStackKernel : public OpKernel {
+ public:
+  explicit RefStackKernel(const KernelBuild& build)
+      : name_(build.node_name()), dtype_(build.attr<DType>("elem_type")) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    const std::string name = absl::StrCat(name_, ";", next_.fetch_add(1));
+    RETURN_IF_ERROR(ctx.step().step_resources->Create("", TensorStack::kTypeName, name,
+                                                      MakeRefCounted<TensorStack>(dtype_, -1)));
+    auto handle = MakeRefCounted<Variable>(DType::kString, PartialShape(Shape()));
+    handle->Assign(Tensor::Scalar(name));
+    ctx.set_ref_output(0, std::move(handle));
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string name_;
+  const DType dtype_;
+  std::atomic<int64_t> next_{0};
+};
+REGISTER_KERNEL("Stack", kCpu, RefStackKernel);
+
 class StackPushKernel : public OpKernel {
  public:
   explicit StackPushKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto stack, ctx.Resource<TensorStack>(0));
+    ASSIGN_OR_RETURN(const auto stack, StackInput(ctx));
     RETURN_IF_ERROR(stack->Push(ctx.input(1)));
     ctx.set_output(0, ctx.TakeInput(1));
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("StackPush", kCpu, StackPushKernel);
 REGISTER_KERNEL("StackPushV2", kAnyDevice, StackPushKernel).HostMemory("handle");
 
 class StackPopKernel : public OpKernel {
@@ -102,12 +140,13 @@ class StackPopKernel : public OpKernel {
   explicit StackPopKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto stack, ctx.Resource<TensorStack>(0));
+    ASSIGN_OR_RETURN(const auto stack, StackInput(ctx));
     ASSIGN_OR_RETURN(Tensor value, stack->Pop());
     ctx.set_output(0, std::move(value));
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("StackPop", kCpu, StackPopKernel);
 REGISTER_KERNEL("StackPopV2", kAnyDevice, StackPopKernel).HostMemory("handle");
 
 class StackCloseKernel : public OpKernel {
@@ -115,11 +154,12 @@ class StackCloseKernel : public OpKernel {
   explicit StackCloseKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto stack, ctx.Resource<TensorStack>(0));
+    ASSIGN_OR_RETURN(const auto stack, StackInput(ctx));
     stack->Close();
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("StackClose", kCpu, StackCloseKernel);
 REGISTER_KERNEL("StackCloseV2", kAnyDevice, StackCloseKernel).HostMemory("handle");
 
 }  // namespace

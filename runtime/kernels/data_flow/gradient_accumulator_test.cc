@@ -1,0 +1,69 @@
+#include "runtime/kernels/data_flow/gradient_accumulator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+
+GradientAccumulator::Options Mean(PartialShape shape) {
+  return {.name = "a", .dtype = DType::kFloat, .shape = std::move(shape), .is_mean = true};
+}
+
+TEST(DenseAccumulatorTest, TakeWaitsForGradients) {
+  auto accumulator = MakeRefCounted<DenseAccumulator>(Mean({2}));
+  Tensor mean;
+  std::optional<absl::Status> status;
+  accumulator->Take(2, nullptr, &mean, [&](absl::Status ended) { status = std::move(ended); });
+  const Tensor first = Tensor::Vector<float>({1, 2});
+  ASSERT_TRUE(accumulator->Apply(0, first).ok());
+  EXPECT_FALSE(status.has_value());
+  ASSERT_TRUE(accumulator->Apply(0, Tensor::Vector<float>({3, 6})).ok());
+  ASSERT_TRUE(status.has_value());
+  EXPECT_THAT(mean.flat<float>(), ElementsAre(2, 4));
+  EXPECT_THAT(first.flat<float>(), ElementsAre(1, 2)) << "the sum is not made in a gradient";
+  EXPECT_EQ(accumulator->NumAccumulated(), 0);
+}
+
+TEST(DenseAccumulatorTest, GradientOfAnEarlierStepIsDropped) {
+  auto accumulator = MakeRefCounted<DenseAccumulator>(Mean({1}));
+  const Tensor one = Tensor::Vector<float>({1});
+  Tensor mean;
+  ASSERT_TRUE(accumulator->Apply(0, one).ok());
+  accumulator->Take(1, nullptr, &mean, [](absl::Status) {});
+  ASSERT_TRUE(accumulator->Apply(0, one).ok());
+  EXPECT_EQ(accumulator->NumAccumulated(), 0);
+  ASSERT_TRUE(accumulator->Apply(1, one).ok());
+  EXPECT_EQ(accumulator->NumAccumulated(), 1);
+}
+
+TEST(DenseAccumulatorTest, CancelledTakeLeavesTheGradients) {
+  auto accumulator = MakeRefCounted<DenseAccumulator>(Mean({1}));
+  CancellationManager cancellation;
+  Tensor mean;
+  absl::Status status;
+  ASSERT_TRUE(accumulator->Apply(0, Tensor::Vector<float>({1})).ok());
+  accumulator->Take(2, &cancellation, &mean, [&](absl::Status ended) { status = ended; });
+  cancellation.Cancel();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(accumulator->NumAccumulated(), 1);
+}
+
+TEST(SparseAccumulatorTest, RowThatDoesNotFitChangesNothing) {
+  auto accumulator = MakeRefCounted<SparseAccumulator>(Mean({3, 1}));
+  const Tensor shape = Tensor::Vector<int64_t>({3, 1});
+  const Tensor row = Tensor::Of<float>({1, 1}, {1});
+  EXPECT_EQ(accumulator->Apply(0, {Tensor::Vector<int64_t>({3}), row, shape}, true).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(accumulator->Apply(0, {Tensor::Vector<int64_t>({-1}), row, shape}, false).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(accumulator->NumAccumulated(), 0);
+  EXPECT_TRUE(accumulator->Apply(0, {Tensor::Vector<int64_t>({2}), row, shape}, true).ok());
+}
+
+}  // namespace
+}  // namespace tessera

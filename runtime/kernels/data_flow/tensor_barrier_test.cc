@@ -1,0 +1,81 @@
+#include "runtime/kernels/data_flow/tensor_barrier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Fixture {
+  Fixture()
+      : barrier(MakeRefCounted<TensorBarrier>(TensorBarrier::Options{
+            "b", {DType::kInt32, DType::kInt32}, {PartialShape(Shape()), PartialShape(Shape())}})) {
+  }
+  absl::Status Insert(int64_t component, std::initializer_list<std::string> keys,
+                      std::initializer_list<int32_t> values) {
+    return barrier->Insert(component, Tensor::Vector<std::string>(keys),
+                           Tensor::Vector<int32_t>(values));
+  }
+  void Take(int64_t count, TensorBarrier::TakeOptions options = {}) {
+    status.reset();
+    batch = TensorBarrier::Batch();
+    barrier->Take(count, options, &cancellation, &batch,
+                  [this](absl::Status ended) { status = std::move(ended); });
+  }
+
+  IntrusivePtr<TensorBarrier> barrier;
+  CancellationManager cancellation;
+  TensorBarrier::Batch batch;
+  std::optional<absl::Status> status;
+};
+
+TEST(TensorBarrierTest, TakeWaitsForAllComponents) {
+  Fixture f;
+  f.Take(2);
+  ASSERT_TRUE(f.Insert(0, {"a", "b"}, {1, 2}).ok());
+  ASSERT_TRUE(f.Insert(1, {"b"}, {20}).ok());
+  EXPECT_FALSE(f.status.has_value());
+  ASSERT_TRUE(f.Insert(1, {"a"}, {10}).ok());
+  ASSERT_TRUE(f.status.has_value());
+  EXPECT_THAT(f.batch.keys.flat<std::string>(), ElementsAre("b", "a"));
+  EXPECT_THAT(f.batch.values[1].flat<int32_t>(), ElementsAre(20, 10));
+}
+
+TEST(TensorBarrierTest, ClosedBarrierWaitsForWhatMayStillCome) {
+  Fixture f;
+  ASSERT_TRUE(f.Insert(0, {"a"}, {1}).ok());
+  ASSERT_TRUE(f.barrier->Close(false).ok());
+  EXPECT_EQ(f.Insert(0, {"new"}, {1}).code(), absl::StatusCode::kCancelled);
+  f.Take(1);
+  EXPECT_FALSE(f.status.has_value());
+  ASSERT_TRUE(f.barrier->Close(/*cancel_pending=*/true).ok());
+  ASSERT_TRUE(f.status.has_value());
+  EXPECT_EQ(f.status->code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(TensorBarrierTest, SmallBatchWaitsForIncompleteElementsIfAsked) {
+  Fixture f;
+  ASSERT_TRUE(f.Insert(0, {"a", "b"}, {1, 2}).ok());
+  ASSERT_TRUE(f.Insert(1, {"a"}, {10}).ok());
+  ASSERT_TRUE(f.barrier->Close(false).ok());
+  f.Take(5, {.allow_small_batch = true, .wait_for_incomplete = true});
+  EXPECT_FALSE(f.status.has_value());
+  ASSERT_TRUE(f.Insert(1, {"b"}, {20}).ok());
+  ASSERT_TRUE(f.status.has_value());
+  EXPECT_THAT(f.batch.keys.flat<std::string>(), ElementsAre("a", "b"));
+}
+
+TEST(TensorBarrierTest, CancelledTakeEnds) {
+  Fixture f;
+  f.Take(1);
+  f.cancellation.Cancel();
+  ASSERT_TRUE(f.status.has_value());
+  EXPECT_EQ(f.status->code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace tessera
