@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import summary_pb2
 
 from conformance.recording import OpFile
 
@@ -315,6 +316,46 @@ def gather():
     return file
 
 
+def histogram_summary():
+    """Histograms of values in the same bucket, in many, of both signs, and of none."""
+    file = OpFile("HistogramSummary")
+
+    def add(values, tag="h"):
+        file.add([np.array(tag), values], T=tf.as_dtype(values.dtype))
+
+    add(_normal(12, 50))
+    add(np.array([0, 0, 1e-13, -1e-13, 1, 1, -1e21, 1e21], np.float64))
+    add(np.array([[1, 2], [3, -4]], np.int32))
+    add(np.array([7, 7, 200], np.uint8))
+    add(np.array([0.5], np.float16))
+    add(np.zeros([0], np.float32))
+    add(np.float32(3))
+    add(np.array([1, np.nan], np.float32))
+    add(np.array([1, np.inf], np.float32))
+    add(np.ones([2], np.float32), tag=["h"])
+    return file
+
+
+def merge_summary():
+    """Summaries with values of several kinds, and with a tag twice."""
+    file = OpFile("MergeSummary")
+
+    def scalar(tag, value):
+        summary = summary_pb2.Summary()
+        summary.value.add(tag=tag, simple_value=value)
+        return summary.SerializeToString()
+
+    def add(*inputs):
+        file.add([np.array(value) for value in inputs], N=len(inputs))
+
+    add(scalar("a", 1))
+    add(scalar("a", 1), scalar("b", 2))
+    add([scalar("a", 1), scalar("b", 2)], scalar("c", 3))
+    add(scalar("a", 1), scalar("a", 2))
+    add(b"\xff\xff")
+    return file
+
+
 def record(directory):
     """Records all files of this module below DIRECTORY and returns their paths."""
     files = [
@@ -327,5 +368,7 @@ def record(directory):
         log1p(),
         *reductions(),
         gather(),
+        histogram_summary(),
+        merge_summary(),
     ]
     return [file.write(directory) for file in files]

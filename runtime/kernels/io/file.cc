@@ -1,4 +1,11 @@
-// Files as strings.
+// Files as strings, and their names.
+#include <glob.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/framework/kernel_registry.h"
@@ -21,6 +28,49 @@ class ReadFileKernel : public OpKernel {
   }
 };
 REGISTER_KERNEL("ReadFile", kCpu, ReadFileKernel);
+
+// Makes missing directories.
+class WriteFileKernel : public OpKernel {
+ public:
+  explicit WriteFileKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    for (int i : {0, 1}) {
+      if (ctx.input(i).rank() == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(i == 0 ? "filename" : "contents",
+                                                     " must be a scalar, has shape ",
+                                                     ctx.input(i).shape().ToString()));
+    }
+    const std::string& path = ctx.input(0).scalar<std::string>();
+    const size_t slash = path.rfind('/');
+    if (slash != std::string::npos && slash > 0) {
+      RETURN_IF_ERROR(CreateDirectories(path.substr(0, slash)));
+    }
+    return WriteFileAtomically(path, ctx.input(1).scalar<std::string>());
+  }
+};
+REGISTER_KERNEL("WriteFile", kCpu, WriteFileKernel);
+
+// The files that match one of several patterns, sorted.
+class MatchingFilesKernel : public OpKernel {
+ public:
+  explicit MatchingFilesKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    std::vector<std::string> found;
+    for (const std::string& pattern : ctx.input(0).flat<std::string>()) {
+      glob_t matches{};
+      const absl::Cleanup release = [&matches] { ::globfree(&matches); };
+      const int error = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
+      if (error != 0 && error != GLOB_NOMATCH) {
+        return absl::UnavailableError(absl::StrCat("cannot search for files '", pattern, "'"));
+      }
+      found.insert(found.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+    }
+    std::sort(found.begin(), found.end());
+    ctx.set_output(0, Tensor::Vector<std::string>(found));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("MatchingFiles", kCpu, MatchingFilesKernel);
 
 }  // namespace
 }  // namespace tessera
