@@ -97,6 +97,7 @@ void BlockingResource::Finish(std::list<Operation> ended) {
 
 void BlockingResource::Cancel(int64_t id) {
   Change([&] {
+    mu_.AssertHeld();
     for (Lane& lane : lanes_) {
       for (auto it = lane.waiting.begin(); it != lane.waiting.end(); ++it) {
         if (it->id != id) continue;

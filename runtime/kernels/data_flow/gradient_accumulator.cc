@@ -42,6 +42,7 @@ absl::Status CheckDType(const GradientAccumulator& accumulator, const Tensor& gr
 
 void GradientAccumulator::SetGlobalStep(int64_t step) {
   Change([&] {
+    mu_.AssertHeld();
     global_step_ = step;
     return absl::OkStatus();
   }).IgnoreError();
@@ -58,6 +59,7 @@ std::string GradientAccumulator::DebugString() const {
 
 absl::Status GradientAccumulator::Add(int64_t local_step, absl::FunctionRef<absl::Status()> add) {
   return Change([&]() -> absl::Status {
+    mu_.AssertHeld();
     if (local_step < global_step_) return absl::OkStatus();
     RETURN_IF_ERROR(add());
     ++count_;
@@ -73,6 +75,7 @@ void GradientAccumulator::TakeWhenReady(int64_t num_required, CancellationManage
     return;
   }
   auto attempt = [this, num_required, take = std::move(take)]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     if (count_ < num_required) return std::nullopt;
     absl::Status status = take();
     count_ = 0;
@@ -85,6 +88,7 @@ void GradientAccumulator::TakeWhenReady(int64_t num_required, CancellationManage
 absl::Status DenseAccumulator::Apply(int64_t local_step, const Tensor& gradient) {
   RETURN_IF_ERROR(CheckDType(*this, gradient));
   return Add(local_step, [&]() -> absl::Status {
+    mu_.AssertHeld();
     const PartialShape expected = sum_.has_value() ? PartialShape(sum_.shape()) : options_.shape;
     if (!expected.IsCompatibleWith(gradient.shape())) {
       return absl::InvalidArgumentError(
@@ -105,6 +109,7 @@ absl::Status DenseAccumulator::Apply(int64_t local_step, const Tensor& gradient)
 void DenseAccumulator::Take(int64_t num_required, CancellationManager* cancellation, Tensor* result,
                             Done done) {
   auto take = [this, result]() -> absl::Status {
+    mu_.AssertHeld();
     *result = std::exchange(sum_, Tensor());
     if (!options_.is_mean || count_ == 1) return absl::OkStatus();
     if (!result->CanWriteInPlace()) {
@@ -119,6 +124,7 @@ absl::Status SparseAccumulator::Apply(int64_t local_step, const SparseGradient& 
                                       bool has_known_shape) {
   RETURN_IF_ERROR(CheckDType(*this, gradient.values));
   return Add(local_step, [&]() -> absl::Status {
+    mu_.AssertHeld();
     RETURN_IF_ERROR(Check(gradient, has_known_shape));
     if (values_.has_value()) return Merge(gradient);
     const auto indices = gradient.indices.flat<int64_t>();
@@ -220,7 +226,12 @@ absl::Status SparseAccumulator::Merge(const SparseGradient& gradient) {
 void SparseAccumulator::Take(int64_t num_required, CancellationManager* cancellation,
                              SparseGradient* result, Done done) {
   TakeWhenReady(
-      num_required, cancellation, [this, result] { return MakeResult(result); }, std::move(done));
+      num_required, cancellation,
+      [this, result] {
+        mu_.AssertHeld();
+        return MakeResult(result);
+      },
+      std::move(done));
 }
 
 absl::Status SparseAccumulator::MakeResult(SparseGradient* result) {

@@ -44,6 +44,7 @@ void StagingArea::Put(Element element, CancellationManager* cancellation, Done d
   const int64_t bytes = BytesOf(element);
   auto shared = std::make_shared<Element>(std::move(element));
   auto attempt = [this, shared, bytes]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     RETURN_IF_ERROR(budget_.CheckSize(bytes));
     if (!budget_.HasRoom(bytes)) return std::nullopt;
     budget_.Add(bytes);
@@ -55,6 +56,7 @@ void StagingArea::Put(Element element, CancellationManager* cancellation, Done d
 
 void StagingArea::Take(CancellationManager* cancellation, Element* element, Done done) {
   auto attempt = [this, element]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     if (elements_.empty()) return std::nullopt;
     *element = std::move(elements_.front());
     elements_.pop_front();
@@ -67,6 +69,7 @@ void StagingArea::Take(CancellationManager* cancellation, Element* element, Done
 void StagingArea::Peek(int64_t index, CancellationManager* cancellation, Element* element,
                        Done done) {
   auto attempt = [this, index, element]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     if (index >= static_cast<int64_t>(elements_.size())) return std::nullopt;
     *element = elements_[index];
     return absl::OkStatus();
@@ -82,6 +85,7 @@ int32_t StagingArea::Size() const {
 void StagingArea::Clear() {
   std::deque<Element> doomed;  // dies after the lock is dropped
   Change([&] {
+    mu_.AssertHeld();
     for (const Element& element : elements_) budget_.Remove(BytesOf(element));
     doomed.swap(elements_);
     return absl::OkStatus();
@@ -93,6 +97,7 @@ void StagingMap::Put(int64_t num_components, std::vector<int64_t> indices, Part 
   auto shared = std::make_shared<Part>(std::move(part));
   auto attempt = [this, num_components, indices = std::move(indices),
                   shared]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     RETURN_IF_ERROR(CheckPart(num_components, indices, *shared));
     const int64_t key = shared->key;
     const auto found = incomplete_.find(key);
@@ -142,6 +147,7 @@ void StagingMap::Get(int64_t key, std::vector<int64_t> indices, bool take,
                      CancellationManager* cancellation, Part* part, Done done) {
   auto attempt = [this, key, indices = std::move(indices), take,
                   part]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     const auto element = complete_.find(key);
     if (element == complete_.end()) return std::nullopt;
     return GetFrom(element, indices, take, part);
@@ -152,6 +158,7 @@ void StagingMap::Get(int64_t key, std::vector<int64_t> indices, bool take,
 void StagingMap::TakeAny(std::vector<int64_t> indices, CancellationManager* cancellation,
                          Part* part, Done done) {
   auto attempt = [this, indices = std::move(indices), part]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     if (complete_.empty()) return std::nullopt;
     return GetFrom(complete_.begin(), indices, /*take=*/true, part);
   };
@@ -203,6 +210,7 @@ int32_t StagingMap::NumIncomplete() const {
 void StagingMap::Clear() {
   std::map<int64_t, Element> doomed, also_doomed;  // die after the lock is dropped
   Change([&] {
+    mu_.AssertHeld();
     for (const auto& [key, element] : complete_) budget_.Remove(BytesOf(element));
     doomed.swap(complete_);
     also_doomed.swap(incomplete_);

@@ -32,6 +32,7 @@ absl::Status TensorBarrier::Insert(int64_t component, const Tensor& keys, const 
                      options_.shapes[component].ToString(), ", not ", row.ToString()));
   }
   return Change([&]() -> absl::Status {
+    mu_.AssertHeld();
     bool any_new = false;
     absl::Status status;
     for (int64_t i = 0; i < keys.dim(0) && status.ok(); ++i) {
@@ -71,6 +72,7 @@ absl::Status TensorBarrier::InsertOne(int64_t component, const std::string& key,
 void TensorBarrier::Take(int64_t count, TakeOptions options, CancellationManager* cancellation,
                          Batch* batch, Done done) {
   auto attempt = [this, count, options, batch]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     const int64_t ready = static_cast<int64_t>(ready_.size());
     const int64_t incomplete = static_cast<int64_t>(incomplete_.size());
     int64_t wanted = count;
@@ -115,6 +117,7 @@ absl::Status TensorBarrier::TakeReady(int64_t count, Batch* batch) {
 
 absl::Status TensorBarrier::Close(bool cancel_pending) {
   return Change([&]() -> absl::Status {
+    mu_.AssertHeld();
     if (closed_ && !cancel_pending) {
       return absl::CancelledError(absl::StrCat("the ", DebugString(), " is already closed"));
     }

@@ -44,6 +44,7 @@ void TensorQueue::Enqueue(std::deque<Element> elements, CancellationManager* can
                           Done done) {
   auto rest = std::make_shared<std::deque<Element>>(std::move(elements));
   auto attempt = [this, rest]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     if (closed_) return ClosedError();
     while (!rest->empty()) {
       if (Count() >= options_.capacity) return std::nullopt;
@@ -61,9 +62,11 @@ void TensorQueue::Dequeue(int64_t count, bool allow_fewer, CancellationManager* 
   // What was taken stays out of the queue until there is enough, so that a batch may be larger than
   // the capacity.
   auto undo = [this, elements] {
+    mu_.AssertHeld();
     for (; !elements->empty(); elements->pop_back()) PutBack(std::move(elements->back()));
   };
   auto attempt = [this, count, allow_fewer, elements, undo]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     auto missing = [&] { return count - static_cast<int64_t>(elements->size()); };
     const int64_t kept = closed_ ? 0 : options_.min_after_dequeue;
     while (missing() > 0 && Count() > kept) {
@@ -96,6 +99,7 @@ absl::StatusOr<TensorQueue::Element> TensorQueue::Batch(absl::Span<const Element
 void TensorQueue::Close(bool cancel_pending, CancellationManager* cancellation, Done done) {
   if (cancel_pending) {
     Change([&] {
+      mu_.AssertHeld();
       closed_ = true;
       Fail(kEnqueue, ClosedError());
       return absl::OkStatus();
@@ -104,6 +108,7 @@ void TensorQueue::Close(bool cancel_pending, CancellationManager* cancellation, 
     return;
   }
   auto attempt = [this]() -> std::optional<absl::Status> {
+    mu_.AssertHeld();
     if (closed_) {
       return absl::CancelledError(absl::StrCat("the ", DebugString(), " is already closed"));
     }
