@@ -15,6 +15,7 @@ namespace {
 
 // The variables of a graph as its saver sees them: element i of each list belongs to one of them.
 struct SavedVariables {
+  std::string saver;                  // the scope of its nodes, such as "save"
   std::vector<std::string> names;     // in checkpoints
   std::vector<std::string> values;    // tensors that give the values
   std::vector<std::string> restored;  // outputs of RestoreV2, which are assigned to the variables
@@ -26,18 +27,22 @@ absl::StatusOr<std::vector<std::string>> ConstStrings(const tensorflow::NodeDef&
   return std::vector<std::string>(strings.begin(), strings.end());
 }
 
-absl::StatusOr<SavedVariables> FindVariables(const tensorflow::GraphDef& graph) {
+absl::StatusOr<SavedVariables> FindVariables(const tensorflow::GraphDef& graph,
+                                             const rapidjson::Document& info) {
+  SavedVariables variables;
+  const std::string restore_op = info["saver"]["restore"].GetString();
+  variables.saver = restore_op.substr(0, restore_op.rfind('/'));
   std::map<std::string, const tensorflow::NodeDef*> nodes;
   for (const tensorflow::NodeDef& node : graph.node()) nodes[node.name()] = &node;
-  auto save = nodes.find("save/SaveV2"), restore = nodes.find("save/RestoreV2");
+  auto save = nodes.find(absl::StrCat(variables.saver, "/SaveV2"));
+  auto restore = nodes.find(absl::StrCat(variables.saver, "/RestoreV2"));
   if (save == nodes.end() || restore == nodes.end()) {
     return absl::DataLossError("the graph has no saver");
   }
-  SavedVariables variables;
   ASSIGN_OR_RETURN(variables.names, ConstStrings(*nodes.at(save->second->input(1))));
   for (size_t i = 0; i < variables.names.size(); ++i) {
     variables.values.push_back(save->second->input(static_cast<int>(i) + 3));
-    variables.restored.push_back(absl::StrCat("save/RestoreV2:", i));
+    variables.restored.push_back(absl::StrCat(restore->first, ":", i));
   }
   return variables;
 }
@@ -56,7 +61,7 @@ absl::Status Initialise(Session& session, const std::string& init_op,
     }
     feeds.emplace_back(variables.restored[i], values[i]);
   }
-  return session.Run(feeds, {}, {"save/restore_all"}, nullptr);
+  return session.Run(feeds, {}, {absl::StrCat(variables.saver, "/restore_all")}, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Open(const tensorflow::MetaGraphDef& meta) {
@@ -72,7 +77,7 @@ absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Docu
   const auto& about = info["optimizers"][optimizer.c_str()];
   ASSIGN_OR_RETURN(const auto meta, ReadMessage<tensorflow::MetaGraphDef>(
                                         JoinPath(directory, about["meta"].GetString())));
-  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def()));
+  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def(), info));
   ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(meta));
   RETURN_IF_ERROR(
       Initialise(*session, about["init_op"].GetString(), variables, JoinPath(directory, "init")));
@@ -109,7 +114,7 @@ absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Docu
 absl::Status ReplayForward(const std::string& directory, const rapidjson::Document& info) {
   ASSIGN_OR_RETURN(const auto meta,
                    ReadMessage<tensorflow::MetaGraphDef>(JoinPath(directory, "forward.meta")));
-  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def()));
+  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def(), info));
   ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(meta));
   RETURN_IF_ERROR(
       Initialise(*session, info["init_op"].GetString(), variables, JoinPath(directory, "init")));

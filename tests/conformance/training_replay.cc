@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 #include "tests/conformance/read_message.h"
@@ -16,14 +17,15 @@ namespace {
 // Steps after which rounding errors may have been amplified.
 constexpr int64_t kExactSteps = 20;
 
-// The largest absolute value of a float tensor; 0 for other dtypes and empty tensors.
+// The largest absolute value of a real tensor; 0 for other dtypes and empty tensors.
 double LargestElement(const Tensor& tensor) {
   double largest = 0;
-  if (tensor.dtype() == DType::kFloat) {
-    for (const float x : tensor.flat<float>()) {
+  VisitRealType(tensor.dtype(), [&]<typename T>() {
+    for (const T x : tensor.flat<T>()) {
       largest = std::max(largest, std::abs(static_cast<double>(x)));
     }
-  }
+    return absl::OkStatus();
+  }).IgnoreError();
   return largest;
 }
 
@@ -67,7 +69,11 @@ absl::StatusOr<std::vector<NamedTensor>> ReadAnswer(const std::string& path) {
 }
 
 absl::Status CheckLoss(const Tensor& loss, double want, int64_t step) {
-  const double got = loss.scalar<float>();
+  double got = 0;
+  RETURN_IF_ERROR(VisitRealType(loss.dtype(), [&]<typename T>() {
+    got = static_cast<double>(loss.scalar<T>());
+    return absl::OkStatus();
+  }));
   const double tolerance = step < kExactSteps ? 1e-3 : 1e-2;
   if (std::abs(got - want) <= tolerance * std::abs(want) + 1e-6) return absl::OkStatus();
   return absl::DataLossError(
