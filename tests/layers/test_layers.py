@@ -20,6 +20,7 @@ LAYERS = (
     "runtime/device",
     "runtime/ops",
     "runtime/graph",
+    "runtime/training/gradients",
     "runtime/optimize",
     "runtime/checkpoint",
     "runtime/summary",

@@ -1,0 +1,120 @@
+// The gradient of Einsum, which is an Einsum again.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/training/gradients/gradient_registry.h"
+
+namespace tessera {
+namespace {
+
+// "ab,bc->ac" taken apart. Spaces mean nothing.
+struct Equation {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+bool Parse(std::string text, Equation* equation) {
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  const std::vector<std::string> sides = absl::StrSplit(text, "->");
+  if (sides.size() != 2) return false;
+  equation->inputs = absl::StrSplit(sides[0], ',');
+  equation->output = sides[1];
+  return true;
+}
+
+bool HasLabel(const std::string& labels, char label) {
+  return labels.find(label) != std::string::npos;
+}
+
+// Sums `dx`, whose ellipsis stands for the dimensions that the output's does, to the shape of `x`.
+// Ellipses stand in front here.
+Expr WithoutBroadcast(const Expr& dx, const Expr& x) {
+  const Expr x_shape = ShapeOf(x), dx_shape = ShapeOf(dx);
+  const Expr axes = Call("BroadcastGradientArgs", {x_shape, dx_shape});
+  return Reshape(SumOver(dx, axes), x_shape);
+}
+
+// The gradient of operand `i`: the equation of the others and the output, which gives the labels of
+// operand i that occur in them; the operand is constant along its other labels.
+Expr OperandGradient(GradientOp& op, const Equation& equation, int i) {
+  const std::string& own = equation.inputs[i];
+  const bool has_other = equation.inputs.size() == 2;
+  const std::string other = has_other ? equation.inputs[1 - i] : "";
+  std::string given;
+  for (char label : own) {
+    if (label == '.') continue;
+    if (HasLabel(equation.output, label) || HasLabel(other, label)) given += label;
+  }
+  const bool has_ellipsis = absl::StrContains(own, "...");
+  const bool result_ellipsis =
+      absl::StrContains(equation.output, "...") || absl::StrContains(other, "...");
+  // With the dimensions of the ellipsis in front.
+  const std::string target = absl::StrCat(result_ellipsis ? "..." : "", given);
+  std::vector<Expr> inputs = {op.dy()};
+  std::string text = equation.output;
+  if (has_other) {
+    inputs.push_back(Conjugate(op.in(1 - i)));
+    absl::StrAppend(&text, ",", other);
+  }
+  Expr dx = Call("Einsum", inputs, {{"equation", absl::StrCat(text, "->", target)}});
+  const Expr x = op.in(i);
+  GraphBuilder& build = op.build();
+  // Put the operand's own order and dimensions back: a new dimension of size 1 for each label that
+  // was summed over, and then as often as the operand is long there.
+  std::string labels;
+  for (char label : own) {
+    if (label != '.') labels += label;
+  }
+  if (labels != given) {
+    for (size_t k = 0; k < labels.size(); ++k) {
+      if (HasLabel(given, labels[k])) continue;
+      const int axis = static_cast<int>(k) - static_cast<int>(labels.size());
+      // Labels behind it that are not inserted yet make the axis smaller.
+      int missing = 0;
+      for (size_t rest = k + 1; rest < labels.size(); ++rest) {
+        missing += !HasLabel(given, labels[rest]);
+      }
+      dx = Call("ExpandDims", {dx, build.Int(axis + missing)});
+    }
+  }
+  if (!has_ellipsis && !result_ellipsis) {
+    return labels == given ? dx : Call("BroadcastTo", {dx, ShapeOf(x)});
+  }
+  // The operand with its ellipsis in front.
+  const std::string own_in_front = absl::StrCat(has_ellipsis ? "..." : "", labels);
+  const Expr x_in_front =
+      own_in_front == own
+          ? x
+          : Call("Einsum", {x}, {{"equation", absl::StrCat(own, "->", own_in_front)}});
+  if (labels != given) dx = dx + ZerosLike(x_in_front);
+  dx = WithoutBroadcast(dx, x_in_front);
+  if (own_in_front == own) return dx;
+  return Call("Einsum", {dx}, {{"equation", absl::StrCat(own_in_front, "->", own)}});
+}
+
+REGISTER_GRADIENT("Einsum", [](GradientOp& op) {
+  Equation equation;
+  const std::string text = op.attr<std::string>("equation");
+  if (!Parse(text, &equation) || equation.inputs.size() != static_cast<size_t>(op.num_inputs())) {
+    op.Fail(absl::InvalidArgumentError(absl::StrCat("'", text, "' is no equation")));
+    return;
+  }
+  for (const std::string& labels : equation.inputs) {
+    for (char label : labels) {
+      if (label == '.' || std::count(labels.begin(), labels.end(), label) == 1) continue;
+      op.Fail(absl::UnimplementedError(
+          absl::StrCat("it exists without a label that is twice in an operand, as '",
+                       std::string(1, label), "' in '", text, "'")));
+      return;
+    }
+  }
+  for (int i = 0; i < op.num_inputs(); ++i) {
+    if (op.Wants(i)) op.Set(i, OperandGradient(op, equation, i));
+  }
+});
+
+}  // namespace
+}  // namespace tessera

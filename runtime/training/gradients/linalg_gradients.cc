@@ -1,0 +1,212 @@
+// Gradients of diagonals, factorisations and solvers.
+#include "runtime/training/gradients/gradient_registry.h"
+
+namespace tessera {
+namespace {
+
+Expr Product(const Expr& a, const Expr& b, bool adjoint_a = false, bool adjoint_b = false) {
+  return Call("BatchMatMulV2", {a, b}, {{"adj_x", adjoint_a}, {"adj_y", adjoint_b}});
+}
+// The conjugate transpose of each matrix.
+Expr Adjoint(const Expr& x) {
+  if (x.empty()) return x;
+  GraphBuilder& build = *x.builder();
+  const Expr rank = Call("Rank", {x});
+  const Expr outer = Call("Range", {build.Int(0), rank - build.Int(2), build.Int(1)});
+  const Expr order =
+      Concat({{outer, ExpandDims(rank - build.Int(1), 0), ExpandDims(rank - build.Int(2), 0)}}, 0);
+  return Call("ConjugateTranspose", {x, order});
+}
+Expr LowerPart(const Expr& x) {
+  if (x.empty()) return x;
+  return Call("MatrixBandPart", {x, x.builder()->Int(-1), x.builder()->Int(0)});
+}
+Expr Diagonal(const Expr& x) { return Call("MatrixDiagPart", {x}); }
+Expr FromDiagonal(const Expr& x) { return Call("MatrixDiag", {x}); }
+Expr WithDiagonal(const Expr& x, const Expr& diagonal) {
+  return Call("MatrixSetDiag", {x, diagonal});
+}
+
+// ---- diagonals ----
+
+REGISTER_GRADIENT("Diag", [](GradientOp& op) { op.Set(0, Call("DiagPart", {op.dy()})); });
+REGISTER_GRADIENT("DiagPart", [](GradientOp& op) { op.Set(0, Call("Diag", {op.dy()})); });
+REGISTER_GRADIENT("MatrixDiag", [](GradientOp& op) { op.Set(0, Diagonal(op.dy())); });
+REGISTER_GRADIENT("MatrixDiagPart",
+                  [](GradientOp& op) { op.Set(0, WithDiagonal(ZerosLike(op.in(0)), op.dy())); });
+REGISTER_GRADIENT("MatrixSetDiag", [](GradientOp& op) {
+  const Expr dy = op.dy();
+  op.Set(0, WithDiagonal(dy, ZerosLike(op.in(1))));
+  op.Set(1, Diagonal(dy));
+});
+// The second and third versions take a band of diagonals; the third aligns them.
+void BandFromDiagonalsGradient(GradientOp& op, absl::string_view part) {
+  const Expr dy = op.dy();
+  op.Set(0, op.CallAlike(part, {dy, op.in(1), op.build().Scalar(dy.dtype(), 0)}));
+}
+REGISTER_GRADIENT("MatrixDiagV2",
+                  [](GradientOp& op) { BandFromDiagonalsGradient(op, "MatrixDiagPartV2"); });
+REGISTER_GRADIENT("MatrixDiagV3",
+                  [](GradientOp& op) { BandFromDiagonalsGradient(op, "MatrixDiagPartV3"); });
+void BandPartGradient(GradientOp& op, absl::string_view set) {
+  op.Set(0, op.CallAlike(set, {ZerosLike(op.in(0)), op.dy(), op.in(1)}));
+}
+REGISTER_GRADIENT("MatrixDiagPartV2",
+                  [](GradientOp& op) { BandPartGradient(op, "MatrixSetDiagV2"); });
+REGISTER_GRADIENT("MatrixDiagPartV3",
+                  [](GradientOp& op) { BandPartGradient(op, "MatrixSetDiagV3"); });
+void SetBandGradient(GradientOp& op, absl::string_view set, absl::string_view part) {
+  const Expr dy = op.dy(), k = op.in(2);
+  op.Set(0, op.CallAlike(set, {dy, ZerosLike(op.in(1)), k}));
+  op.Set(1, op.CallAlike(part, {dy, k, op.build().Scalar(dy.dtype(), 0)}));
+}
+REGISTER_GRADIENT("MatrixSetDiagV2", [](GradientOp& op) {
+  SetBandGradient(op, "MatrixSetDiagV2", "MatrixDiagPartV2");
+});
+REGISTER_GRADIENT("MatrixSetDiagV3", [](GradientOp& op) {
+  SetBandGradient(op, "MatrixSetDiagV3", "MatrixDiagPartV3");
+});
+REGISTER_GRADIENT("MatrixBandPart", [](GradientOp& op) {
+  op.Set(0, Call("MatrixBandPart", {op.dy(), op.in(1), op.in(2)}));
+});
+REGISTER_GRADIENT("Cross", [](GradientOp& op) {
+  const Expr dy = op.dy();
+  op.Set(0, Call("Cross", {op.in(1), dy}));
+  op.Set(1, Call("Cross", {dy, op.in(0)}));
+});
+
+// ---- inverses and solvers ----
+
+REGISTER_GRADIENT("MatrixInverse", [](GradientOp& op) {
+  const Expr inverse = op.out();
+  const bool adjoint = op.attr<bool>("adjoint");
+  // With y the inverse of x: dx = -y^H dy y^H; of the adjoint of x, what is its adjoint.
+  const Expr d = -Product(Product(inverse, op.dy(), true, false), inverse, false, true);
+  op.Set(0, adjoint ? Adjoint(d) : d);
+});
+void SolveGradient(GradientOp& op, bool triangular) {
+  const bool adjoint = op.attr<bool>("adjoint");
+  const Expr a = op.in(0), solution = op.out();
+  AttrMap attrs = {{"adjoint", !adjoint}};
+  if (triangular) attrs.emplace("lower", op.attr<bool>("lower"));
+  const Expr d_right =
+      Call(triangular ? "MatrixTriangularSolve" : "MatrixSolve", {a, op.dy()}, std::move(attrs));
+  Expr d =
+      adjoint ? -Product(solution, d_right, false, true) : -Product(d_right, solution, false, true);
+  if (triangular) {
+    const Expr all = op.build().Int(-1), none = op.build().Int(0);
+    d = op.attr<bool>("lower") ? Call("MatrixBandPart", {d, all, none})
+                               : Call("MatrixBandPart", {d, none, all});
+    // Matrices may be repeated to fit the others.
+    const std::vector<Expr> axes =
+        CallAll("BroadcastGradientArgs",
+                {{SliceVector(ShapeOf(a), 0, -2), SliceVector(ShapeOf(op.in(1)), 0, -2)}});
+    if (axes.empty()) return;
+    op.Set(0, Reshape(SumOver(d, axes[0]), ShapeOf(a)));
+    op.Set(1, Reshape(SumOver(d_right, axes[1]), ShapeOf(op.in(1))));
+    return;
+  }
+  op.Set(0, d);
+  op.Set(1, d_right);
+}
+REGISTER_GRADIENT("MatrixSolve", [](GradientOp& op) { SolveGradient(op, false); });
+REGISTER_GRADIENT("MatrixTriangularSolve", [](GradientOp& op) { SolveGradient(op, true); });
+
+// Golub and Pereyra: with C = (A^H A + l I)^-1, or (A A^H + l I)^-1 for flat matrices.
+REGISTER_GRADIENT("MatrixSolveLs", [](GradientOp& op) {
+  const Expr a = op.in(0), b = op.in(1), x = op.out(), dy = op.dy();
+  // The shapes decide the formula, which must be known now.
+  const PartialShape known = op.StaticShape(a);
+  if (!known.known_rank() || known.dim(known.rank() - 1) < 0 || known.dim(known.rank() - 2) < 0) {
+    op.Fail(absl::UnimplementedError("the shape of the matrix must be known"));
+    return;
+  }
+  const bool tall = known.dim(known.rank() - 2) >= known.dim(known.rank() - 1);
+  const Expr gram = tall ? Product(a, a, true, false) : Product(a, a, false, true);
+  const Expr ridge =
+      Call("BroadcastTo", {CastTo(op.in(2), a.dtype()), SliceVector(ShapeOf(gram), 0, -1)});
+  const Expr cholesky = Call("Cholesky", {gram + FromDiagonal(ridge)});
+  auto solve = [&](const Expr& right) {
+    const Expr half = Call("MatrixTriangularSolve", {cholesky, right});
+    return Call("MatrixTriangularSolve", {cholesky, half}, {{"adjoint", true}});
+  };
+  if (tall) {
+    const Expr z = solve(dy);
+    op.Set(0, Product(b - Product(a, x), z, false, true) - Product(Product(a, z), x, false, true));
+    op.Set(1, Product(a, z));
+    return;
+  }
+  const Expr d_b = solve(Product(a, dy));
+  const Expr residual = dy - Product(a, d_b, true, false);
+  op.Set(0, Product(solve(b), residual, false, true) - Product(d_b, x, false, true));
+  op.Set(1, d_b);
+});
+
+// ---- factorisations ----
+
+REGISTER_GRADIENT("Cholesky", [](GradientOp& op) {
+  const Expr factor = op.out();
+  // Murray, "Differentiation of the Cholesky decomposition" (2016).
+  Expr middle = Product(factor, op.dy(), true, false);
+  middle = LowerPart(WithDiagonal(middle, 0.5 * Diagonal(middle)));
+  const Expr solved = Call("MatrixTriangularSolve", {factor, middle}, {{"adjoint", true}});
+  const Expr d =
+      Adjoint(Call("MatrixTriangularSolve", {factor, Adjoint(solved)}, {{"adjoint", true}}));
+  op.Set(0, 0.5 * (d + Adjoint(d)));
+});
+// Returns `x`, one number a matrix, with two more dimensions.
+Expr AsMatrices(const Expr& x) { return ExpandDims(ExpandDims(x, -1), -1); }
+REGISTER_GRADIENT("MatrixDeterminant", [](GradientOp& op) {
+  const Expr inverse = Call("MatrixInverse", {op.in(0)}, {{"adjoint", true}});
+  op.Set(0, AsMatrices(op.dy() * Conjugate(op.out())) * inverse);
+});
+REGISTER_GRADIENT("LogMatrixDeterminant", [](GradientOp& op) {
+  op.Set(0, AsMatrices(op.dy(1)) * Call("MatrixInverse", {op.in(0)}, {{"adjoint", true}}));
+});
+
+REGISTER_GRADIENT("SelfAdjointEigV2", [](GradientOp& op) {
+  if (!op.attr<bool>("compute_v")) {
+    // Only the values are there; the vectors are computed again.
+    const std::vector<Expr> both = CallAll("SelfAdjointEigV2", {{op.in(0)}}, {{"compute_v", true}});
+    if (both.empty()) return;
+    const Expr d = Product(both[1] * ExpandDims(op.dy(0), -2), both[1], false, true);
+    op.Set(0, WithDiagonal(LowerPart(d + Adjoint(d)), Diagonal(d)));
+    return;
+  }
+  const Expr e = op.out(0), v = op.out(1);
+  const Expr difference = ExpandDims(e, -2) - ExpandDims(e, -1);
+  const Expr f = WithDiagonal(Call("DivNoNan", {OnesLike(difference), difference}), ZerosLike(e));
+  Expr inner = FromDiagonal(op.dy(0));
+  if (op.HasDy(1)) inner = inner + f * Product(v, op.dy(1), true, false);
+  const Expr d = Product(v, Product(inner, v, false, true));
+  // The op reads the lower half alone.
+  op.Set(0, WithDiagonal(LowerPart(d + Adjoint(d)), Diagonal(d)));
+});
+
+REGISTER_GRADIENT("Qr", [](GradientOp& op) {
+  const PartialShape shape = op.StaticShape(op.in(0));
+  if (!shape.known_rank() || shape.dim(shape.rank() - 2) < 0 ||
+      shape.dim(shape.rank() - 2) < shape.dim(shape.rank() - 1) ||
+      (op.attr<bool>("full_matrices") &&
+       shape.dim(shape.rank() - 2) != shape.dim(shape.rank() - 1))) {
+    op.Fail(absl::UnimplementedError(
+        "it exists for matrices with at least as many rows as columns, of a known shape, and "
+        "without full_matrices"));
+    return;
+  }
+  // Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2018).
+  const Expr q = op.out(0), r = op.out(1), dq = op.dy(0), dr = op.dy(1);
+  auto times_inverse_of_r = [&](const Expr& x) {
+    return Adjoint(Call("MatrixTriangularSolve", {r, Adjoint(x)}, {{"lower", false}}));
+  };
+  const Expr qdq = Product(q, dq, true, false);
+  const Expr rdr = Product(r, dr, false, true);
+  const Expr skew_q = qdq - Adjoint(qdq), skew_r = rdr - Adjoint(rdr);
+  const Expr lower = LowerPart(skew_r + skew_q);
+  const Expr strictly = WithDiagonal(lower, ZerosLike(Diagonal(lower)));
+  const Expr a = Product(q, dr + times_inverse_of_r(strictly));
+  op.Set(0, a + times_inverse_of_r(dq - Product(q, qdq)));
+});
+
+}  // namespace
+}  // namespace tessera

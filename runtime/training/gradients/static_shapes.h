@@ -1,0 +1,26 @@
+// What is known of the shapes of a graph's tensors before it runs.
+#pragma once
+
+#include <vector>
+
+#include "runtime/graph/graph.h"
+
+namespace tessera {
+
+// The shapes that shape functions infer for a graph as it is when this object is made, which
+// formulas use to leave out work that would do nothing. A value type; empty by default.
+class StaticShapes {
+ public:
+  StaticShapes() = default;
+  explicit StaticShapes(const Graph& graph);
+
+  // Of unknown rank for a tensor of which nothing is known.
+  PartialShape Of(const Endpoint& endpoint) const;
+
+ private:
+  void Infer(const Node& node);
+
+  std::vector<std::vector<PartialShape>> shapes_;  // by node id and output
+};
+
+}  // namespace tessera
