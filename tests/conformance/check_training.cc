@@ -26,7 +26,7 @@ int Main(const std::string& directory, const std::vector<std::string>& patterns,
       RunIsolated(static_cast<int>(cases->size()), jobs, [&](int i) -> Outcome {
         const absl::Status status = ReplayTraining((*cases)[i]);
         if (status.ok()) return {};
-        if (status.message() == kNeedsCluster || status.message() == kNeedsGradients) {
+        if (status.message() == kNeedsCluster) {
           return {Outcome::kSkipped, std::string(status.message())};
         }
         return {Outcome::kFailed, status.ToString()};

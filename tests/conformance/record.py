@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-from conformance import graph_cases, large_cases, op_cases
+from conformance import gradient_cases, graph_cases, large_cases, op_cases
 
 
 def main(directory):
@@ -11,6 +11,7 @@ def main(directory):
     directory = pathlib.Path(directory)
     paths = op_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs")
+    paths += gradient_cases.record(directory / "gradients")
     paths += large_cases.record(directory / "large")
     for path in paths:
         print(f"{path.stat().st_size:8} {path}")

@@ -66,7 +66,7 @@ absl::Status ReplayTraining(const TrainingCase& training) {
     case TrainingCase::Kind::kForward:
       return ReplayForward(training.directory, info);
     case TrainingCase::Kind::kGradients:
-      return absl::UnimplementedError(kNeedsGradients);
+      return ReplayGradients(training.directory, info);
     case TrainingCase::Kind::kSavedModel:
       return ReplayTrainedModel(training.directory, info);
   }

@@ -48,9 +48,8 @@ struct TrainingCase {
 absl::StatusOr<std::vector<TrainingCase>> FindTrainingCases(
     const std::string& directory, const std::vector<std::string>& patterns);
 
-// Messages of the UNIMPLEMENTED errors of cases that are not failures of what is there.
+// The message of the UNIMPLEMENTED errors of cases that are not failures of what is there.
 inline constexpr absl::string_view kNeedsCluster = "the graph needs several tasks of a cluster";
-inline constexpr absl::string_view kNeedsGradients = "gradients of forward graphs are not made yet";
 
 // Trains and compares. Losses may be off by 1e-3 of their value in the first 20 steps, and by 1e-2
 // later, since adaptive optimizers amplify rounding; final variables by 1e-2 of the largest element

@@ -1,11 +1,16 @@
 // TF1 graphs, whose variables the graph's own saver names.
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/graph/graph_export.h"
+#include "runtime/graph/graph_import.h"
 #include "runtime/tensor/tensor_proto.h"
+#include "runtime/training/gradients/gradients.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tests/conformance/read_message.h"
 #include "tests/conformance/training_replay.h"
@@ -129,6 +134,93 @@ absl::Status ReplayForward(const std::string& directory, const rapidjson::Docume
       RETURN_IF_ERROR(
           Annotate(CheckTensor(name, got[0], want, 1e-4), absl::StrCat("feed ", k, ": ")));
     }
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// The gradients of a graph's loss with respect to the variables of an answer, which names them.
+struct AddedGradients {
+  std::vector<std::string> variables;
+  std::vector<std::string> fetches;                  // dense gradients
+  std::map<std::string, std::string> sparse_values;  // of those that are sparse, by variable
+};
+
+absl::StatusOr<AddedGradients> AddGradientsOf(const std::vector<NamedTensor>& answer,
+                                              const std::string& loss, Graph* graph) {
+  AddedGradients added;
+  std::vector<Endpoint> xs;
+  for (const auto& [name, value] : answer) {
+    if (name == "loss" || name == "pred" || absl::EndsWith(name, "/indices") ||
+        absl::EndsWith(name, "/values")) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(const Endpoint variable, graph->FindEndpoint(name));
+    xs.push_back(variable);
+    added.variables.push_back(name);
+  }
+  ASSIGN_OR_RETURN(const Endpoint y, graph->FindEndpoint(loss));
+  ASSIGN_OR_RETURN(const std::vector<Gradient> gradients, AddGradients(graph, {y}, xs));
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (gradients[i].is_none()) {
+      return absl::DataLossError(absl::StrCat("'", added.variables[i], "' has no gradient"));
+    }
+    if (gradients[i].is_sparse()) {
+      added.sparse_values[added.variables[i]] = TensorName(gradients[i].values);
+    }
+    ASSIGN_OR_RETURN(const Endpoint dense, AddDenseGradient(graph, gradients[i]));
+    added.fetches.push_back(TensorName(dense));
+  }
+  return added;
+}
+
+// A gradient that TensorFlow keeps sparse must be sparse, with as many slices.
+absl::Status CheckSlices(Session& session, const std::vector<NamedTensor>& feed,
+                         const std::vector<NamedTensor>& answer, const AddedGradients& added) {
+  for (const auto& [name, want] : answer) {
+    if (!absl::EndsWith(name, "/values")) continue;
+    const auto values = added.sparse_values.find(std::string(absl::StripSuffix(name, "/values")));
+    if (values == added.sparse_values.end()) {
+      return absl::DataLossError(absl::StrCat("there is no '", name, "': the gradient is dense"));
+    }
+    std::vector<Tensor> got;
+    RETURN_IF_ERROR(session.Run(feed, {values->second}, {}, &got));
+    if (got[0].shape() != want.shape()) {
+      return absl::DataLossError(absl::StrCat(name, " has the shape ", got[0].shape().ToString(),
+                                              ", not ", want.shape().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReplayGradients(const std::string& directory, const rapidjson::Document& info) {
+  ASSIGN_OR_RETURN(auto meta,
+                   ReadMessage<tensorflow::MetaGraphDef>(JoinPath(directory, "forward.meta")));
+  ASSIGN_OR_RETURN(const SavedVariables variables, FindVariables(meta.graph_def(), info));
+  ASSIGN_OR_RETURN(const auto first, ReadAnswer(JoinPath(directory, "grads_0.pb")));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, ImportGraph(meta.graph_def()));
+  ASSIGN_OR_RETURN(AddedGradients added,
+                   AddGradientsOf(first, info["loss"].GetString(), graph.get()));
+  ExportGraph(*graph, meta.mutable_graph_def());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(meta));
+  RETURN_IF_ERROR(
+      Initialise(*session, info["init_op"].GetString(), variables, JoinPath(directory, "init")));
+  for (int k = 0; k < info["feeds"].GetInt(); ++k) {
+    ASSIGN_OR_RETURN(const std::vector<NamedTensor> feed, ReadFeed(directory, k));
+    ASSIGN_OR_RETURN(const std::vector<NamedTensor> answer,
+                     ReadAnswer(JoinPath(directory, absl::StrCat("grads_", k, ".pb"))));
+    const std::map<std::string, Tensor> want(answer.begin(), answer.end());
+    std::vector<Tensor> got;
+    RETURN_IF_ERROR(session->Run(feed, added.fetches, {}, &got));
+    for (size_t i = 0; i < got.size(); ++i) {
+      RETURN_IF_ERROR(
+          Annotate(CheckTensor(added.variables[i], got[i], want.at(added.variables[i]), 1e-4),
+                   absl::StrCat("gradient, feed ", k, ": ")));
+    }
+    RETURN_IF_ERROR(CheckSlices(*session, feed, answer, added));
   }
   return absl::OkStatus();
 }

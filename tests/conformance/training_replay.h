@@ -28,10 +28,12 @@ absl::Status CheckLoss(const Tensor& loss, double want, int64_t step);
 absl::Status CheckTensor(const std::string& name, const Tensor& got, const Tensor& want,
                          double tolerance);
 
-// The three styles: a curve with one optimizer, a graph without gradients, a SavedModel.
+// A curve with one optimizer, a graph without gradients, the gradients that AddGradients() makes for
+// it, a SavedModel.
 absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Document& info,
                              const std::string& optimizer);
 absl::Status ReplayForward(const std::string& directory, const rapidjson::Document& info);
+absl::Status ReplayGradients(const std::string& directory, const rapidjson::Document& info);
 absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::Document& info);
 
 }  // namespace tessera
