@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -54,8 +55,22 @@ void CheckPorts(const ServerOptions& options, ConfigReport* report) {
   }
 }
 
+// Checks that the server may write to a file, or make it in its directory.
+void CheckFolder(const std::string& flag, const std::string& path, ConfigReport* report) {
+  if (access(path.c_str(), W_OK) == 0) return;
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  const auto add = [&](absl::string_view what) {
+    report->Add({.key = flag}, absl::InvalidArgumentError(absl::StrCat("'", path, "' ", what)));
+  };
+  if (!IsDirectory(folder)) {
+    add("lies in no directory; make it, or choose another path");
+  } else if (access(folder.c_str(), W_OK) != 0) {
+    add("lies in a directory that this user may not write to; allow it, or choose another path");
+  }
+}
+
 void CheckSocket(const std::string& path, ConfigReport* report) {
-  if (path.empty()) return;
   const auto add = [&](absl::string_view what) {
     report->Add({.key = "grpc_socket_path"},
                 absl::InvalidArgumentError(absl::StrCat("'", path, "' ", what)));
@@ -64,12 +79,22 @@ void CheckSocket(const std::string& path, ConfigReport* report) {
   if (path.size() > limit) {
     add(absl::StrCat("has ", path.size(), " bytes; the path of a socket has at most ", limit));
   }
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
-  if (!IsDirectory(folder)) add("lies in no directory; make it, or choose another path");
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
     add("is there and no socket; remove it, or choose another path");
+  }
+}
+
+void CheckFiles(const ServerOptions& options, ConfigReport* report) {
+  if (!options.grpc_socket_path.empty()) {
+    CheckSocket(options.grpc_socket_path, report);
+    CheckFolder("grpc_socket_path", options.grpc_socket_path, report);
+  }
+  if (!options.access_log.empty() && options.access_log != "-") {
+    CheckFolder("access_log", options.access_log, report);
+  }
+  if (!options.rollouts.empty()) {
+    CheckFolder("rollout_state_file", RolloutStateFile(options), report);
   }
 }
 
@@ -199,7 +224,7 @@ class ModelChecker {
 void CheckConfig(const ServerOptions& options, const ServerSettings& settings,
                  ConfigReport* report) {
   CheckPorts(options, report);
-  CheckSocket(options.grpc_socket_path, report);
+  CheckFiles(options, report);
   if (options.admin_port != 0) {
     report->Add({.key = options.admin_token_file.empty() ? "admin_address" : "admin_token_file"},
                 AdminAccess::Make(options.admin_address, options.admin_token_file).status());

@@ -128,6 +128,7 @@ TEST_F(ConfigCheckTest, AddressesThatCannotBeUsed) {
   options_.admin_address = "0.0.0.0";
   options_.grpc_socket_path = "/nowhere/" + std::string(200, 's');
   options_.op_library = "/nowhere/ops.so";
+  options_.access_log = "/nowhere/access.log";
   options_.log_level = "loud";
   const std::vector<std::string> found = Check();
   close(listener);
@@ -138,7 +139,10 @@ TEST_F(ConfigCheckTest, AddressesThatCannotBeUsed) {
       Contains(StartsWith(absl::StrCat("warning 0 port: cannot listen on port ", options_.port))));
   EXPECT_THAT(found, Contains(StartsWith("0 rest_api_port: rest_api_port is that of port")));
   EXPECT_THAT(found, Contains(HasSubstr("has 209 bytes; the path of a socket has at most 107")));
-  EXPECT_THAT(found, Contains(HasSubstr("lies in no directory")));
+  EXPECT_THAT(found, Contains(AllOf(StartsWith("0 grpc_socket_path: "),
+                                    HasSubstr("lies in no directory"))));
+  EXPECT_THAT(found,
+              Contains(AllOf(StartsWith("0 access_log: "), HasSubstr("lies in no directory"))));
   EXPECT_THAT(found, Contains(StartsWith("0 admin_address: ")));
   EXPECT_THAT(found, Contains(StartsWith("0 op_library: ")));
 }
