@@ -1,7 +1,7 @@
 """The gradients that tests/data/record lets TensorFlow compute, by the family of their ops.
 
-Each case is one op with small inputs, chosen so that the formula's branches are taken: broadcasting,
-ties, zeros, several axes, both values of attributes.
+Each case is one op with small inputs, chosen so that the formula's branches are taken:
+broadcasting, ties, zeros, several axes, both values of attributes.
 """
 
 import itertools
@@ -27,9 +27,10 @@ def unary():
     positive = np.abs(anywhere) + 0.1
     inside = np.tanh(anywhere)
     for op in (
-        "Abs Neg Sign Inv Reciprocal Square Exp Expm1 Sin Cos Tan Sinh Cosh Tanh Atan Asinh Sigmoid "
-        "Erf Erfc Dawsn FresnelCos FresnelSin BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 "
-        "Softplus Softsign Relu Relu6 Elu Selu LeakyRelu Softmax LogSoftmax Identity CheckNumerics"
+        "Abs Neg Sign Inv Reciprocal Square Exp Expm1 Sin Cos Tan Sinh Cosh Tanh Atan Asinh "
+        "Sigmoid Erf Erfc Dawsn FresnelCos FresnelSin BesselI0 BesselI0e BesselI1 BesselI1e "
+        "BesselJ0 BesselJ1 Softplus Softsign Relu Relu6 Elu Selu LeakyRelu Softmax LogSoftmax "
+        "Identity CheckNumerics"
     ).split():
         attrs = {"message": "m"} if op == "CheckNumerics" else None
         file.op(op, [4 * anywhere if op == "Relu6" else anywhere], attrs)
@@ -43,11 +44,10 @@ def unary():
     file.op("Acosh", [1 + positive])
     file.op("Ndtri", [0.5 + 0.4 * inside])
     for op in (
-        "Neg Reciprocal Square Exp Expm1 Sin Cos Tan Sinh Cosh Tanh Sigmoid Sqrt Rsqrt Log Log1p Conj "
-        "Asin Acos Atan Asinh Acosh Atanh Sign"
+        "Neg Reciprocal Square Exp Expm1 Sin Cos Tan Sinh Cosh Tanh Sigmoid Sqrt Rsqrt Log Log1p "
+        "Conj Asin Acos Atan Asinh Acosh Atanh"
     ).split():
-        if op != "Sign":
-            file.op(op, [_complex(3, 2, 3)], rtol=1e-4, atol=1e-5)
+        file.op(op, [_complex(3, 2, 3)], rtol=1e-4, atol=1e-5)
     for op in "Real Imag Angle ComplexAbs".split():
         file.op(op, [_complex(5, 2, 3)], {"Tout": tf.float32})
     file.op("Cast", [anywhere], {"SrcT": tf.float32, "DstT": tf.float64})
@@ -133,9 +133,11 @@ def reduction():
     for op in "SegmentSum SegmentMean SegmentMax SegmentMin".split():
         file.op(op, [rows, _int(0, 0, 1, 2, 2)])
         file.op(op, [np.array([1, 1, 2, 2, 2], np.float32), _int(0, 0, 1, 1, 1)])
-    for op in "UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd".split():
+    elements = np.array([[1, 0], [1, 1], [0, 0], [1, 1], [0, 1]], np.int32)
+    for reduction_of in "Sum Max Min Prod".split():
+        op = "UnsortedSegment" + reduction_of
         file.op(op, [rows, _int(2, 0, -1, 2, 0), np.int32(3)])
-        file.op(op, [rows, np.array([[1, 0], [1, 1], [0, 0], [1, 1], [0, 1]], np.int32), np.int32(2)])
+        file.op(op, [rows, elements, np.int32(2)])
     file.op("UnsortedSegmentProd",
             [np.array([0, 2, 0, 0, 3], np.float32), _int(0, 0, 1, 1, 2), np.int32(3)])
     file.op("TopKV2", [random(4, 2, 5), np.int32(3)])
@@ -223,10 +225,12 @@ def gather():
 
     def lookup():
         variable = tf.Variable(table, trainable=True, use_resource=True)
-        a = tf.raw_ops.ResourceGather(resource=variable.handle, indices=twice, dtype=tf.float32)
-        b = tf.raw_ops.ResourceGather(resource=variable.handle, indices=_int(1, 2), dtype=tf.float32)
-        return [a, b, tf.raw_ops.ResourceGatherNd(
-            resource=variable.handle, indices=[[0, 1], [0, 1]], dtype=tf.float32)]
+        of = {"resource": variable.handle, "dtype": tf.float32}
+        return [
+            tf.raw_ops.ResourceGather(indices=twice, **of),
+            tf.raw_ops.ResourceGather(indices=_int(1, 2), **of),
+            tf.raw_ops.ResourceGatherNd(indices=[[0, 1], [0, 1]], **of),
+        ]
 
     file.raw(lookup, [])
 
@@ -350,8 +354,9 @@ def linalg():
     file.op("Cholesky", [symmetric], **loose)
     file.op("MatrixDeterminant", [matrix], **loose)
     file.op("LogMatrixDeterminant", [matrix], **loose)
-    file.raw(lambda x: [tf.abs(t) for t in tf.raw_ops.SelfAdjointEigV2(input=x)], [symmetric], **loose)
-    file.raw(lambda x: tf.raw_ops.SelfAdjointEigV2(input=x, compute_v=False)[0], [symmetric], **loose)
+    eigen = tf.raw_ops.SelfAdjointEigV2
+    file.raw(lambda x: [tf.abs(t) for t in eigen(input=x)], [symmetric], **loose)
+    file.raw(lambda x: eigen(input=x, compute_v=False)[0], [symmetric], **loose)
     file.raw(lambda x: [tf.abs(t) for t in tf.raw_ops.Qr(input=x)], [random(5, 4, 3)], **loose)
     for equation, *shapes in (
         ("ab,bc->ac", (2, 3), (3, 4)),
@@ -431,6 +436,9 @@ def sparse():
         file.op("SparseReduceSum", [where, values, shape, axis], {"keep_dims": keep})
     file.op("SparseReorder", [where[::-1].copy(), values, shape])
     file.op("SparseSoftmax", [where, values, shape])
+    file.op("SparseFillEmptyRows", [where[1:], values[1:], shape, np.float32(0.5)])
+    file.op("SparseSlice", [where, values, shape, np.array([1, 0], np.int64),
+                            np.array([1, 2], np.int64)])
     for op in "SparseDenseCwiseMul SparseDenseCwiseDiv".split():
         file.raw(lambda v, op=op: getattr(tf.raw_ops, op)(
             sp_indices=where, sp_values=v, sp_shape=shape, dense=random(4, 3)), [values])

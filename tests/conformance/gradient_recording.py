@@ -142,7 +142,8 @@ def _complete(op, tensors, attrs):
     declaration = recording.op_def_registry.get(op)
     attrs = dict(attrs)
     position = 0
-    fixed = sum(1 for arg in declaration.input_arg if not arg.number_attr and not arg.type_list_attr)
+    lists = [arg for arg in declaration.input_arg if arg.number_attr or arg.type_list_attr]
+    fixed = len(declaration.input_arg) - len(lists)
     for arg in declaration.input_arg:
         count = 1
         if arg.number_attr:

@@ -11,8 +11,9 @@ def main(directory):
     directory = pathlib.Path(directory)
     paths = op_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs")
-    paths += gradient_cases.record(directory / "gradients")
     paths += large_cases.record(directory / "large")
+    # The last, since it switches between TensorFlow's two kinds of control flow.
+    paths += gradient_cases.record(directory / "gradients")
     for path in paths:
         print(f"{path.stat().st_size:8} {path}")
 

@@ -111,6 +111,23 @@ REGISTER_GRADIENT("SparseSoftmax", [](GradientOp& op) {
   op.Set(1, Call("SparseDenseCwiseAdd", {indices, dy, shape, sum}) * y);
 });
 
+REGISTER_GRADIENT("SparseFillEmptyRows", [](GradientOp& op) {
+  GraphBuilder& build = op.build();
+  const Expr dy = op.dy(1);
+  const Expr d_values = Gather(dy, op.out(3));
+  op.Set(1, d_values);
+  if (op.Wants(3)) op.Set(3, SumOver(dy, build.Ints({0})) - SumOver(d_values, build.Ints({0})));
+});
+// The values within the limits, in their order, are those of the output.
+REGISTER_GRADIENT("SparseSlice", [](GradientOp& op) {
+  const Expr indices = op.in(0), values = op.in(1), start = op.in(3);
+  const Expr is_inside = Call("LogicalAnd", {Call("GreaterEqual", {indices, start}),
+                                             Call("Less", {indices, start + op.in(4)})});
+  const Expr is_kept = Call("All", {is_inside, op.build().Ints({1})});
+  op.Set(1,
+         Call("ScatterNd", {Call("Where", {is_kept}), op.dy(1), ShapeOf(values, DType::kInt64)}));
+});
+
 // The elements of the dense operand, which is broadcast, at the indices of the sparse one.
 Expr DenseAt(GradientOp& op) {
   const Expr dense_shape = ShapeOf(op.in(3), DType::kInt64);
