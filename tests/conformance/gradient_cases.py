@@ -133,6 +133,8 @@ def reduction():
     for op in "SegmentSum SegmentMean SegmentMax SegmentMin".split():
         file.op(op, [rows, _int(0, 0, 1, 2, 2)])
         file.op(op, [np.array([1, 1, 2, 2, 2], np.float32), _int(0, 0, 1, 1, 1)])
+    file.op("SegmentProd", [rows, _int(0, 0, 1, 2, 2)])
+    file.op("SegmentProd", [np.array([0, 2, 0, 0, 3], np.float32), _int(0, 0, 1, 1, 2)])
     elements = np.array([[1, 0], [1, 1], [0, 0], [1, 1], [0, 1]], np.int32)
     for reduction_of in "Sum Max Min Prod".split():
         op = "UnsortedSegment" + reduction_of
@@ -166,6 +168,9 @@ def array():
     file.op("Split", [np.int32(2), x], {"num_split": 2})
     file.op("SplitV", [x, _int(1, 3), np.int32(2)], {"num_split": 2})
     file.op("Pad", [x, np.array([[0, 1], [2, 0], [1, 1]], np.int32)])
+    file.raw(lambda x: tf.raw_ops.EnsureShape(input=x, shape=[2, 3, 4]), [x])
+    file.raw(lambda x, y: tf.raw_ops.IdentityN(input=[x, y]), [x, x])
+    file.raw(lambda x: tf.compat.v1.placeholder_with_default(x, [2, 3, 4]), [x])
     file.op("PadV2", [x, np.array([[0, 1], [2, 0], [1, 1]], np.int32), np.float32(2)])
     for mode in ("REFLECT", "SYMMETRIC"):
         file.op("MirrorPad", [x, np.array([[0, 1], [2, 0], [1, 1]], np.int32)], {"mode": mode})
@@ -297,6 +302,9 @@ def nn():
     file.raw(lambda x, dy: tf.raw_ops.MaxPoolGrad(
         orig_input=x, orig_output=tf.nn.max_pool2d(x, 2, 2, "SAME"), grad=dy, **pool),
         [image, random(4, 2, 3, 3, 4)])
+    file.raw(lambda x, dy: tf.raw_ops.MaxPool3DGrad(
+        orig_input=x, orig_output=tf.nn.max_pool3d(x, 2, 2, "SAME"), grad=dy, **pool3),
+        [volume, random(4, 1, 2, 2, 3, 2)])
     file.op("LRN", [image], {"depth_radius": 2, "alpha": 0.3, "beta": 0.6, "bias": 1.5}, **loose)
     file.op("Dilation2D", [image, random(5, 2, 2, 4)],
             {**unit, "rates": [1, 1, 1, 1]}, **loose)
@@ -397,6 +405,11 @@ def image():
     file.op("FakeQuantWithMinMaxVarsPerChannel",
             [x, np.array([-1, -2], np.float32), np.array([1, 0.5], np.float32)], rtol=1e-4)
     file.op("QuantizeAndDequantizeV2", [x, *limits])
+    file.op("QuantizeAndDequantizeV3", [x, *limits, np.int32(8)])
+    transforms = np.array([[1.1, 0.2, 0.5, -0.1, 0.9, 0.3, 0, 0]], np.float32)
+    for op, more in (("ImageProjectiveTransformV2", []),
+                     ("ImageProjectiveTransformV3", [np.float32(0)])):
+        file.op(op, [x, transforms, size, *more], {"interpolation": "NEAREST"})
     return file
 
 
@@ -442,6 +455,58 @@ def sparse():
     for op in "SparseDenseCwiseMul SparseDenseCwiseDiv".split():
         file.raw(lambda v, op=op: getattr(tf.raw_ops, op)(
             sp_indices=where, sp_values=v, sp_shape=shape, dense=random(4, 3)), [values])
+    return file
+
+
+def data_flow():
+    """Tensor lists, and the accesses of TensorArrays that loops do not make."""
+    file = GradientFile("data_flow")
+    x, row = random(1, 3, 2), random(2, 2)
+    ops = tf.raw_ops
+
+    def stack(handle):
+        return ops.TensorListStack(
+            input_handle=handle, element_shape=[2], element_dtype=tf.float32)
+
+    def from_tensor(tensor):
+        return ops.TensorListFromTensor(tensor=tensor, element_shape=[2])
+
+    file.raw(lambda x, r: stack(ops.TensorListPushBack(
+        input_handle=from_tensor(x), tensor=r)), [x, row])
+
+    def pop(x):
+        rest, last = ops.TensorListPopBack(
+            input_handle=from_tensor(x), element_shape=[2], element_dtype=tf.float32)
+        return [stack(rest), last]
+
+    file.raw(pop, [x])
+    file.raw(lambda x: pop(x)[1], [x])
+    file.raw(lambda x: ops.TensorListGather(
+        input_handle=from_tensor(x), indices=[2, 0], element_shape=[2],
+        element_dtype=tf.float32), [x])
+    file.raw(lambda x: stack(ops.TensorListScatterV2(
+        tensor=x, indices=[2, 0, 1], element_shape=[2], num_elements=-1)), [x])
+    file.raw(lambda x: stack(ops.TensorListScatter(
+        tensor=x, indices=[2, 0, 1], element_shape=[2])), [x])
+    file.raw(lambda x, r: stack(ops.TensorListScatterIntoExistingList(
+        input_handle=from_tensor(x), tensor=r[None], indices=[1])), [x, row])
+    file.raw(lambda x: stack(ops.TensorListResize(input_handle=from_tensor(x), size=2)), [x])
+
+    def split(x):
+        return ops.TensorListSplit(tensor=x, element_shape=[-1, 2], lengths=[1, 2])
+
+    file.raw(lambda x: ops.TensorListConcatV2(
+        input_handle=split(x), element_shape=[-1, 2], leading_dims=np.zeros([0], np.int64),
+        element_dtype=tf.float32)[0], [x])
+    file.raw(lambda x: ops.TensorListConcat(
+        input_handle=split(x), element_dtype=tf.float32,
+        element_shape=[None, 2])[0], [x])
+
+    def array(x):
+        parts = tf.TensorArray(tf.float32, 2, infer_shape=False).split(x, [1, 2])
+        return [parts.read(1), parts.concat()]
+
+    file.raw(array, [x])
     return file
 
 
@@ -541,7 +606,7 @@ def flow_v2():
 
 
 FILES = (unary, binary, reduction, array, gather, matmul, nn, linalg, image, spectral, sparse,
-         flow_v1, flow_v2)
+         data_flow, flow_v1, flow_v2)
 
 
 def record(directory):
