@@ -510,6 +510,59 @@ def data_flow():
     return file
 
 
+def dtypes():
+    """Other dtypes of values and of indices, empty tensors, scalar indices."""
+    file = GradientFile("dtypes")
+    x = random(1, 2, 3)
+    for dtype in (np.float64, np.float16):
+        positive = (np.abs(x) + 0.1).astype(dtype)
+        for op in "Tanh Sigmoid Square Sqrt Exp Log Relu Softmax Erf Lgamma".split():
+            file.op(op, [positive])
+        for op in "Mul AddV2 RealDiv Maximum Pow SquaredDifference".split():
+            file.op(op, [positive, (np.abs(random(2, 3)) + 0.1).astype(dtype)])
+        for op in "Sum Mean Max Prod".split():
+            file.op(op, [random(1, 2, 3, 4).astype(dtype), np.array([1, -1], np.int64)])
+        file.op("MatMul", [x.astype(dtype), random(2, 3, 4).astype(dtype)])
+        file.op("Cumsum", [x.astype(dtype), np.int64(-1)], {"reverse": True})
+    long = np.int64
+    file.op("ExpandDims", [x, long(-1)])
+    file.op("Tile", [x, np.array([2, 1], long)])
+    file.op("Pad", [x, np.array([[1, 0], [0, 2]], long)])
+    file.op("Slice", [x, np.array([0, 1], long), np.array([2, -1], long)])
+    for indices, axis in itertools.product((np.array([[1, 0]], long), long(1)), (0, 1, -1)):
+        file.op("GatherV2", [x, indices, long(axis)])
+    file.op("BroadcastTo", [random(1, 3), np.array([2, 3], long)])
+    file.op("Transpose", [x, np.array([1, 0], long)])
+    file.op("SplitV", [random(1, 2, 4), np.array([1, 3], long), np.int32(-1)], {"num_split": 2})
+    file.op("Mean", [random(1, 0, 3), _int(1)])
+    file.op("Sum", [random(1, 0, 3), _int(0)])
+    file.op("StridedSlice", [random(1, 3, 4, 5), _int(0, 0, 1), _int(0, 0, 3), _int(1, 1, 1)],
+            {"ellipsis_mask": 2, "begin_mask": 1, "end_mask": 1})
+    file.op("StridedSlice", [x, _int(0, 0), _int(0, 2), _int(1, 1)], {"new_axis_mask": 1})
+    file.op("SegmentSum", [x, np.array([0, 2], long)])
+    return file
+
+
+def compositions():
+    """What models write: several ops with one meaning."""
+    file = GradientFile("compositions")
+    x = random(1, 2, 3)
+    for function in (
+        lambda a: tf.nn.moments(a, [0]),
+        lambda a: tf.linalg.norm(a, axis=1),
+        lambda a: tf.reduce_logsumexp(a, axis=1),
+        lambda a: tf.nn.l2_normalize(a, 1),
+        lambda a: tf.clip_by_norm(a, 1.0),
+        tf.nn.gelu,
+        lambda a: tf.math.reduce_std(a, 1),
+        lambda a: tf.tensordot(a, random(2, 3, 4), 1),
+        lambda a: tf.scan(lambda s, v: s * v + v, a),
+        lambda a: tf.map_fn(lambda r: tf.sin(r) * r, a),
+    ):
+        file.raw(function, [x], rtol=1e-4)
+    return file
+
+
 def _flow(file):
     """Conditions and loops, by whichever control flow is on."""
     x = random(1, 3)
@@ -606,7 +659,7 @@ def flow_v2():
 
 
 FILES = (unary, binary, reduction, array, gather, matmul, nn, linalg, image, spectral, sparse,
-         data_flow, flow_v1, flow_v2)
+         data_flow, dtypes, compositions, flow_v1, flow_v2)
 
 
 def record(directory):
