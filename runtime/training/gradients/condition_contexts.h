@@ -16,7 +16,7 @@ struct ConditionBranch {
   friend bool operator==(const ConditionBranch&, const ConditionBranch&) = default;
 };
 
-// Of a graph as it is when this object is made. Thread-safe.
+// Describes a graph as it is when this object is made. Thread-safe.
 class ConditionContexts {
  public:
   explicit ConditionContexts(const Graph& graph);

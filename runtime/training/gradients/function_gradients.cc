@@ -212,7 +212,7 @@ class CallGradient {
   const std::string op_name_ = op_.node()->op_name();
   const std::vector<DType> argument_types_ = {op_.node()->input_types().begin() + calls_.first_arg,
                                               op_.node()->input_types().end()};
-  // Of If; others have none.
+  // The dtype of the condition of an If; other calls have none.
   const DType condition_type_ = op_.node()->attr<DType>("Tcond").value_or(DType::kInvalid);
   Node* forward_ = nullptr;
   std::vector<int> ys_, xs_;

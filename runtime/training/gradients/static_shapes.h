@@ -14,7 +14,7 @@ class StaticShapes {
   StaticShapes() = default;
   explicit StaticShapes(const Graph& graph);
 
-  // Of unknown rank for a tensor of which nothing is known.
+  // Returns a shape of unknown rank for a tensor of which nothing is known.
   PartialShape Of(const Endpoint& endpoint) const;
 
  private:
