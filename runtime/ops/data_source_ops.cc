@@ -3,6 +3,32 @@
 
 namespace tessera {
 
+REGISTER_OP("CSVDataset")
+    .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
+    .Input("header: bool").Input("field_delim: string").Input("use_quote_delim: bool")
+    .Input("na_value: string").Input("select_cols: int64").Input("record_defaults: output_types")
+    .Output("handle: variant").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Stateful().ReadsOutside();
+REGISTER_OP("CSVDatasetV2")
+    .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
+    .Input("header: bool").Input("field_delim: string").Input("use_quote_delim: bool")
+    .Input("na_value: string").Input("select_cols: int64").Input("record_defaults: output_types")
+    .Input("exclude_cols: int64").Output("handle: variant").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Stateful().ReadsOutside();
+REGISTER_OP("ExperimentalCSVDataset")
+    .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
+    .Input("header: bool").Input("field_delim: string").Input("use_quote_delim: bool")
+    .Input("na_value: string").Input("select_cols: int64").Input("record_defaults: output_types")
+    .Output("handle: variant").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Stateful().ReadsOutside();
+REGISTER_OP("ExperimentalRandomDataset")
+    .Input("seed: int64").Input("seed2: int64").Output("handle: variant")
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
+    .ReadsOutside();
+REGISTER_OP("FixedLengthRecordDataset")
+    .Input("filenames: string").Input("header_bytes: int64").Input("record_bytes: int64")
+    .Input("footer_bytes: int64").Input("buffer_size: int64").Output("handle: variant")
+    .Attr("metadata: string = ''").Stateful().ReadsOutside();
 REGISTER_OP("FixedLengthRecordDatasetV2")
     .Input("filenames: string").Input("header_bytes: int64").Input("record_bytes: int64")
     .Input("footer_bytes: int64").Input("buffer_size: int64").Input("compression_type: string")
@@ -11,6 +37,11 @@ REGISTER_OP("ListDataset")
     .Input("tensors: Tinput_types").Output("handle: variant").Attr("Tinput_types: list(type) >= 1")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''").Stateful().ComputesOnly();
+REGISTER_OP("LoadDataset")
+    .Input("path: string").Input("reader_func_other_args: Treader_func_args")
+    .Output("handle: variant").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Attr("compression: string = ''")
+    .Attr("reader_func: func").Attr("Treader_func_args: list(type) >= 0").Stateful().ReadsOutside();
 REGISTER_OP("RandomDataset")
     .Input("seed: int64").Input("seed2: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -25,6 +56,9 @@ REGISTER_OP("RangeDataset")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''").Attr("replicate_on_split: bool = false").Stateful()
     .ComputesOnly();
+REGISTER_OP("SparseTensorSliceDataset")
+    .Input("indices: int64").Input("values: Tvalues").Input("dense_shape: int64")
+    .Output("handle: variant").Attr("Tvalues: type").Stateful().ComputesOnly();
 REGISTER_OP("TFRecordDataset")
     .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
     .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside();

@@ -20,6 +20,9 @@ REGISTER_OP("AnonymousRandomSeedGenerator")
 REGISTER_OP("AnonymousSeedGenerator")
     .Input("seed: int64").Input("seed2: int64").Input("reshuffle: bool").Output("handle: resource")
     .Output("deleter: variant").Stateful().MakesResource();
+REGISTER_OP("DatasetCardinality")
+    .Input("input_dataset: variant").Output("cardinality: int64")
+    .Attr("cardinality_options: string = ''");
 REGISTER_OP("DatasetToSingleElement")
     .Input("dataset: variant").Output("components: output_types")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
@@ -39,6 +42,12 @@ REGISTER_OP("DummyMemoryCache")
     .Output("handle: resource").Stateful().MakesHandle();
 REGISTER_OP("DummySeedGenerator")
     .Output("handle: resource").Stateful().MakesHandle();
+REGISTER_OP("ExperimentalDatasetCardinality")
+    .Input("input_dataset: variant").Output("cardinality: int64");
+REGISTER_OP("ExperimentalIteratorGetDevice")
+    .Input("resource: resource").Output("device: string").Stateful().Reads("resource");
+REGISTER_OP("GetOptions")
+    .Input("input_dataset: variant").Output("serialized_options: string");
 REGISTER_OP("Iterator")
     .Output("handle: resource").Attr("shared_name: string").Attr("container: string")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
@@ -95,6 +104,11 @@ REGISTER_OP("ReduceDataset")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("use_inter_op_parallelism: bool = true").Attr("metadata: string = ''").Stateful()
     .ReadsOutside().WritesOutside();
+REGISTER_OP("SaveDataset")
+    .Input("input_dataset: variant").Input("path: string")
+    .Input("shard_func_other_args: Tshard_func_args").Attr("compression: string = ''")
+    .Attr("shard_func: func").Attr("use_shard_func: bool = true")
+    .Attr("Tshard_func_args: list(type) >= 0").Stateful().ReadsOutside().WritesOutside();
 REGISTER_OP("SerializeIterator")
     .Input("resource_handle: resource").Output("serialized: variant")
     .Attr("external_state_policy: int = 0").Stateful().Reads("resource_handle");

@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-from conformance import gradient_cases, graph_cases, large_cases, op_cases
+from conformance import gradient_cases, graph_cases, large_cases, op_cases, pipeline_cases
 
 
 def main(directory):
@@ -11,6 +11,7 @@ def main(directory):
     directory = pathlib.Path(directory)
     paths = op_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs")
+    paths += pipeline_cases.record(directory / "graphs")
     paths += large_cases.record(directory / "large")
     # The last, since it switches between TensorFlow's two kinds of control flow.
     paths += gradient_cases.record(directory / "gradients")

@@ -8,6 +8,7 @@ import json
 import pathlib
 import struct
 import sys
+import zlib
 
 DATA = pathlib.Path(__file__).parent.parent / "data"
 
@@ -57,6 +58,18 @@ def checkpoint_states():
         b"all_model_checkpoint_timestamps: 1700000000.125\n"
         b"all_model_checkpoint_timestamps: 1700000001\nlast_preserved_timestamp: 1699999999.5\n"
     )
+
+
+def record_files():
+    """A choice of compression and form, and records with checksums that nobody looks at."""
+    records = b"".join(
+        struct.pack("<QI", len(record), 0) + record + bytes(4) for record in (b"one", b"", b"x" * 99)
+    )
+    yield b"\0" + records
+    yield b"\1" + zlib.compress(records)
+    yield b"\2" + gzip.compress(records, mtime=0)
+    yield b"\3one\r\n\ntwo"
+    yield b"\5" + gzip.compress(b"one\ntwo\n", mtime=0) * 2
 
 
 def graphs():
@@ -165,6 +178,7 @@ SEEDS = {
     "predict_request_fuzzer": predict_requests,
     "checkpoint_fuzzer": checkpoints,
     "checkpoint_state_fuzzer": checkpoint_states,
+    "record_file_fuzzer": record_files,
     "graph_import_fuzzer": graphs,
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,

@@ -1,6 +1,6 @@
 // BatchDataset, BatchDatasetV2, ParallelBatchDataset: consecutive elements as rows of one.
 #include "runtime/kernels/data/batching.h"
-#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/transformations.h"
 
 namespace tessera {
 namespace {
@@ -57,7 +57,7 @@ std::unique_ptr<Iterator> BatchDataset::MakeIterator() const {
 absl::StatusOr<DatasetPtr> MakeBatchKeepingRemainder(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const int64_t batch_size, BatchSizeInput(ctx, 1));
-  return std::make_shared<BatchDataset>(input, batch_size, false);
+  return Batched(input, batch_size, false);
 }
 REGISTER_DATASET("BatchDataset", MakeBatchKeepingRemainder);
 
@@ -66,11 +66,16 @@ absl::StatusOr<DatasetPtr> MakeBatch(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t batch_size, BatchSizeInput(ctx, 1));
   ASSIGN_OR_RETURN(const bool drop_remainder,
                    ScalarInput<bool>(ctx, ctx.num_inputs() - 1, "drop_remainder"));
-  return std::make_shared<BatchDataset>(input, batch_size, drop_remainder);
+  return Batched(input, batch_size, drop_remainder);
 }
 REGISTER_DATASET("BatchDatasetV2", MakeBatch);
 // The rows of a batch are copied in parallel anyway, and what comes before runs in parallel itself.
 REGISTER_DATASET("ParallelBatchDataset", MakeBatch);
 
 }  // namespace
+
+DatasetPtr Batched(const DatasetPtr& input, int64_t batch_size, bool drop_remainder) {
+  return std::make_shared<BatchDataset>(input, batch_size, drop_remainder);
+}
+
 }  // namespace tessera

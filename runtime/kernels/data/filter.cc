@@ -72,6 +72,7 @@ REGISTER_KERNEL("FilterDataset", kCpu, PredicateKernel<Refused::kIsLeftOut>);
 // A predicate is seldom worth a thread of its own; the order is that of a deterministic one.
 REGISTER_KERNEL("ParallelFilterDataset", kCpu, PredicateKernel<Refused::kIsLeftOut>);
 REGISTER_KERNEL("TakeWhileDataset", kCpu, PredicateKernel<Refused::kIsTheEnd>);
+REGISTER_KERNEL("ExperimentalTakeWhileDataset", kCpu, PredicateKernel<Refused::kIsTheEnd>);
 
 }  // namespace
 }  // namespace tessera

@@ -1,17 +1,19 @@
 // Datasets of the elements of the datasets that a function makes of each element: FlatMapDataset,
 // InterleaveDataset, and the parallel forms of the latter.
-#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/transformations.h"
 
 namespace tessera {
 namespace {
 
 // Walks over `cycle_length` datasets in turn, `block_length` elements of each at a time; as soon as
 // one is through, the next of the input takes its place. With a cycle of one this is a flat map.
+// The parallel forms let the datasets of the cycle run ahead; the order stays the same.
 class InterleaveDataset final : public UnaryDataset {
  public:
   struct Cycle {
     int64_t cycle_length = 1;
     int64_t block_length = 1;
+    int64_t prefetched = 0;  // elements of each dataset that are made before their turn
   };
   InterleaveDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function, Cycle cycle)
       : UnaryDataset(input, std::move(spec), input->cardinality() == 0 ? 0 : kUnknown),
@@ -47,9 +49,7 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
       RETURN_IF_ERROR(archive.Tensors("args", &slot.args));
       RETURN_IF_ERROR(archive.Position(
           "elements", &slot.iterator, [&]() -> absl::StatusOr<std::unique_ptr<Iterator>> {
-            ASSIGN_OR_RETURN(
-                const DatasetPtr elements,
-                dataset().function().MakeDataset(archive.step(), slot.args, dataset().spec()));
+            ASSIGN_OR_RETURN(const DatasetPtr elements, Elements(archive.step(), slot.args));
             slot.depth = elements->depth();
             return elements->MakeIterator();
           }));
@@ -100,6 +100,13 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
     int depth = 0;                       // of the chain of iterators
   };
 
+  absl::StatusOr<DatasetPtr> Elements(StepContext& step, const Element& args) const {
+    ASSIGN_OR_RETURN(DatasetPtr elements,
+                     dataset().function().MakeDataset(step, args, dataset().spec()));
+    const int64_t prefetched = dataset().cycle().prefetched;
+    return prefetched == 0 ? elements : Prefetched(elements, prefetched);
+  }
+
   absl::Status Fill(StepContext& step, Slot* slot) {
     Element args;
     ASSIGN_OR_RETURN(const bool more, input().Next(step, &args));
@@ -107,8 +114,7 @@ class InterleaveIterator final : public UnaryIterator<InterleaveDataset> {
       input_ended_ = true;
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const DatasetPtr elements,
-                     dataset().function().MakeDataset(step, args, dataset().spec()));
+    ASSIGN_OR_RETURN(const DatasetPtr elements, Elements(step, args));
     slot->args = std::move(args);
     slot->depth = elements->depth();
     slot->iterator = elements->MakeIterator();
@@ -131,16 +137,18 @@ std::unique_ptr<Iterator> InterleaveDataset::MakeIterator() const {
   return std::make_unique<InterleaveIterator>(Share<InterleaveDataset>());
 }
 
-// A cycle whose length is left to the runtime.
-constexpr int64_t kAutotune = -1;
+// The length of a cycle that is left to the runtime.
 constexpr int64_t kAutotunedCycle = 16;
+// The most elements of a dataset to make before their turn, however long a block is.
+constexpr int64_t kMaxPrefetched = 16;
 
 class InterleaveKernel final : public DatasetKernel {
  public:
   explicit InterleaveKernel(const KernelBuild& build)
       : spec_(SpecOf(build)),
         function_(build, "f", "other_arguments"),
-        is_flat_map_(build.op().name == "FlatMapDataset") {
+        is_flat_map_(build.op().name == "FlatMapDataset"),
+        is_parallel_(!is_flat_map_ && build.op().name != "InterleaveDataset") {
     if (!is_flat_map_) {
       cycle_length_ = build.inputs("cycle_length").begin;
       block_length_ = build.inputs("block_length").begin;
@@ -167,17 +175,24 @@ class InterleaveKernel final : public DatasetKernel {
     if (cycle.block_length <= 0) {
       return absl::InvalidArgumentError("block_length must be greater than zero.");
     }
+    if (is_parallel_) cycle.prefetched = std::min(cycle.block_length, kMaxPrefetched);
     return std::make_shared<InterleaveDataset>(input, spec_, std::move(function), cycle);
   }
 
  private:
   const ElementSpec spec_;
   const FunctionAttr function_;
-  const bool is_flat_map_;
+  const bool is_flat_map_, is_parallel_;
   int cycle_length_ = 0, block_length_ = 0;  // positions of the inputs
 };
 REGISTER_KERNEL("FlatMapDataset", kCpu, InterleaveKernel);
 REGISTER_KERNEL("InterleaveDataset", kCpu, InterleaveKernel);
+REGISTER_KERNEL("ExperimentalParallelInterleaveDataset", kCpu, InterleaveKernel);
+REGISTER_KERNEL("LegacyParallelInterleaveDatasetV2", kCpu, InterleaveKernel);
+REGISTER_KERNEL("ParallelInterleaveDataset", kCpu, InterleaveKernel);
+REGISTER_KERNEL("ParallelInterleaveDatasetV2", kCpu, InterleaveKernel);
+REGISTER_KERNEL("ParallelInterleaveDatasetV3", kCpu, InterleaveKernel);
+REGISTER_KERNEL("ParallelInterleaveDatasetV4", kCpu, InterleaveKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -140,6 +140,7 @@ class GetDeviceKernel final : public OpKernel {
   }
 };
 REGISTER_KERNEL("IteratorGetDevice", kCpu, GetDeviceKernel);
+REGISTER_KERNEL("ExperimentalIteratorGetDevice", kCpu, GetDeviceKernel);
 
 // The position of an iterator, for checkpoints, as a vector of one variant.
 class SerializeIteratorKernel final : public OpKernel {

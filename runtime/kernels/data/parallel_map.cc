@@ -3,20 +3,11 @@
 #include <deque>
 
 #include "runtime/data/background.h"
-#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/transformations.h"
 #include "runtime/kernels/index_input.h"
 
 namespace tessera {
 namespace {
-
-// The calls to have under way at once if that is left to the runtime.
-constexpr int64_t kAutotune = -1;
-
-// Errors: INVALID_ARGUMENT for a number that is neither positive nor kAutotune.
-absl::Status CheckParallelCalls(int64_t num_parallel_calls) {
-  if (num_parallel_calls > 0 || num_parallel_calls == kAutotune) return absl::OkStatus();
-  return absl::InvalidArgumentError("num_parallel_calls must be greater than zero.");
-}
 
 class ParallelMapDataset final : public UnaryDataset {
  public:
@@ -112,7 +103,9 @@ class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
         break;
       }
       if (!more.ok()) {
-        if (window_.empty()) return more.status();
+        const bool step_is_over =
+            absl::IsCancelled(more.status()) || absl::IsDeadlineExceeded(more.status());
+        if (step_is_over || window_.empty()) return more.status();
         call->outcome = more.status();  // its turn comes behind the elements before it
         call->task = std::make_shared<ClaimableTask>([] {});
         window_.push_back(std::move(call));
@@ -158,8 +151,7 @@ class ParallelMapKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(const int64_t calls,
                      ReadIndexScalar(ctx.input(num_parallel_calls_), "num_parallel_calls"));
     RETURN_IF_ERROR(CheckParallelCalls(calls));
-    return std::make_shared<ParallelMapDataset>(input, spec_, std::move(function), calls,
-                                                preserves_cardinality_);
+    return ParallelMapped(input, spec_, std::move(function), calls, preserves_cardinality_);
   }
 
  private:
@@ -172,4 +164,16 @@ REGISTER_KERNEL("ParallelMapDataset", kCpu, ParallelMapKernel);
 REGISTER_KERNEL("ParallelMapDatasetV2", kCpu, ParallelMapKernel);
 
 }  // namespace
+
+absl::Status CheckParallelCalls(int64_t num_parallel_calls) {
+  if (num_parallel_calls > 0 || num_parallel_calls == kAutotune) return absl::OkStatus();
+  return absl::InvalidArgumentError("num_parallel_calls must be greater than zero.");
+}
+
+DatasetPtr ParallelMapped(const DatasetPtr& input, ElementSpec spec, FunctionPtr function,
+                          int64_t num_parallel_calls, bool preserves_cardinality) {
+  return std::make_shared<ParallelMapDataset>(input, std::move(spec), std::move(function),
+                                              num_parallel_calls, preserves_cardinality);
+}
+
 }  // namespace tessera

@@ -2,12 +2,11 @@
 #include <deque>
 
 #include "runtime/data/background.h"
-#include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/transformations.h"
 
 namespace tessera {
 namespace {
 
-constexpr int64_t kAutotune = -1;
 // Two elements keep the consumer busy while the next is made; two more even out their costs.
 constexpr int64_t kAutotunedSize = 4;
 
@@ -175,9 +174,14 @@ absl::StatusOr<DatasetPtr> MakePrefetch(KernelContext& ctx) {
         "buffer_size must be >= 0 or set buffer_size to be -1 for "
         "auto-tuning");
   }
-  return std::make_shared<PrefetchDataset>(input, buffer_size);
+  return Prefetched(input, buffer_size);
 }
 REGISTER_DATASET("PrefetchDataset", MakePrefetch);
 
 }  // namespace
+
+DatasetPtr Prefetched(const DatasetPtr& input, int64_t buffer_size) {
+  return std::make_shared<PrefetchDataset>(input, buffer_size);
+}
+
 }  // namespace tessera

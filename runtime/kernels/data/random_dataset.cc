@@ -11,7 +11,7 @@ class RandomDataset final : public Dataset {
       : Dataset({.dtypes = {DType::kInt64}, .shapes = {PartialShape(Shape())}}, kInfinite),
         seeds_(std::move(seeds)) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
-  SeedPair NextSeeds() const { return seeds_->Next(); }
+  SeedGenerator& seeds() const { return *seeds_; }
 
  private:
   const IntrusivePtr<SeedGenerator> seeds_;
@@ -19,8 +19,15 @@ class RandomDataset final : public Dataset {
 
 class RandomIterator final : public Iterator {
  public:
-  explicit RandomIterator(SeedPair seeds) : random_(seeds) {}
-  absl::Status Transfer(IteratorArchive& archive) override { return random_.Transfer(archive); }
+  explicit RandomIterator(std::shared_ptr<const RandomDataset> dataset)
+      : dataset_(std::move(dataset)), random_(dataset_->seeds().Next()) {}
+  absl::Status Transfer(IteratorArchive& archive) override {
+    {
+      IteratorArchive::Scope scope(archive, "seeds");
+      RETURN_IF_ERROR(dataset_->seeds().Transfer(archive));
+    }
+    return random_.Transfer(archive);
+  }
 
  protected:
   absl::StatusOr<bool> Produce(StepContext&, Element* element) override {
@@ -29,11 +36,12 @@ class RandomIterator final : public Iterator {
   }
 
  private:
+  const std::shared_ptr<const RandomDataset> dataset_;
   DatasetRandom random_;
 };
 
 std::unique_ptr<Iterator> RandomDataset::MakeIterator() const {
-  return std::make_unique<RandomIterator>(NextSeeds());
+  return std::make_unique<RandomIterator>(Share<RandomDataset>());
 }
 
 absl::StatusOr<DatasetPtr> MakeRandom(KernelContext& ctx) {
@@ -41,6 +49,7 @@ absl::StatusOr<DatasetPtr> MakeRandom(KernelContext& ctx) {
   return std::make_shared<RandomDataset>(MakeRefCounted<SeedGenerator>(seeds, false));
 }
 REGISTER_DATASET("RandomDataset", MakeRandom);
+REGISTER_DATASET("ExperimentalRandomDataset", MakeRandom);
 
 class RandomV2Kernel final : public DatasetKernel {
  public:

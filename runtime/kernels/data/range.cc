@@ -65,7 +65,8 @@ class RangeIterator final : public Iterator {
   explicit RangeIterator(std::shared_ptr<const RangeDataset> dataset)
       : dataset_(std::move(dataset)) {}
   absl::StatusOr<int64_t> Skip(StepContext&, int64_t count) override {
-    const int64_t skipped = std::min(count, dataset_->cardinality() - next_);
+    const int64_t left = std::max<int64_t>(0, dataset_->cardinality() - next_);
+    const int64_t skipped = std::min(count, left);
     next_ += skipped;
     return skipped;
   }

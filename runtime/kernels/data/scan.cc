@@ -92,6 +92,7 @@ class ScanKernel final : public DatasetKernel {
   const bool preserves_cardinality_;
 };
 REGISTER_KERNEL("ScanDataset", kCpu, ScanKernel);
+REGISTER_KERNEL("ExperimentalScanDataset", kCpu, ScanKernel);
 
 }  // namespace
 }  // namespace tessera

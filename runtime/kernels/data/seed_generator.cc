@@ -47,6 +47,11 @@ SeedPair SeedGenerator::Next() {
   return seeds;
 }
 
+absl::Status SeedGenerator::Transfer(IteratorArchive& archive) {
+  absl::MutexLock lock(&mu_);
+  return random_.Transfer(archive);
+}
+
 IntrusivePtr<SeedGenerator> SeedGeneratorInput(const KernelContext& ctx, int i, SeedPair seeds,
                                                bool reshuffle) {
   absl::StatusOr<IntrusivePtr<SeedGenerator>> generator = ctx.Resource<SeedGenerator>(i);

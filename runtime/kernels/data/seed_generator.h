@@ -55,6 +55,8 @@ class SeedGenerator : public Resource {
       : seeds_(ChosenSeeds(seeds)), reshuffle_(reshuffle), random_(seeds_) {}
 
   SeedPair Next();
+  // Transfers how far the generator is: a restored iterator's rounds to come get their seeds again.
+  absl::Status Transfer(IteratorArchive& archive);
   std::string DebugString() const override { return "seed generator"; }
 
  private:

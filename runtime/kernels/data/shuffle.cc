@@ -24,7 +24,7 @@ class ShuffleDataset final : public UnaryDataset {
   std::unique_ptr<Iterator> MakeIterator() const override;
   int64_t buffer_size() const { return buffer_size_; }
   int64_t count() const { return count_; }
-  SeedPair NextSeeds() const { return seeds_->Next(); }
+  SeedGenerator& seeds() const { return *seeds_; }
 
  private:
   static int64_t CardinalityOf(int64_t n, int64_t count) {
@@ -42,13 +42,17 @@ class ShuffleDataset final : public UnaryDataset {
 class ShuffleIterator final : public UnaryIterator<ShuffleDataset> {
  public:
   explicit ShuffleIterator(std::shared_ptr<const ShuffleDataset> dataset)
-      : UnaryIterator(std::move(dataset)), random_(this->dataset().NextSeeds()) {}
+      : UnaryIterator(std::move(dataset)), random_(this->dataset().seeds().Next()) {}
 
   absl::Status Transfer(IteratorArchive& archive) override {
     RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
     {
       IteratorArchive::Scope scope(archive, "random");
       RETURN_IF_ERROR(random_.Transfer(archive));
+    }
+    {
+      IteratorArchive::Scope scope(archive, "seeds");
+      RETURN_IF_ERROR(dataset().seeds().Transfer(archive));
     }
     RETURN_IF_ERROR(archive.Number("started_rounds", &started_rounds_));
     RETURN_IF_ERROR(archive.Flag("input_ended", &input_ended_));
@@ -65,16 +69,18 @@ class ShuffleIterator final : public UnaryIterator<ShuffleDataset> {
       if (archive.restoring()) rounds_.emplace_back();
       RETURN_IF_ERROR(archive.Number(absl::StrCat("start", i), &rounds_[i].start));
       RETURN_IF_ERROR(archive.Number(absl::StrCat("end", i), &rounds_[i].end));
-      held_ += archive.restoring() ? rounds_[i].end - rounds_[i].start : 0;
     }
-    return CheckRestored();
+    return archive.restoring() ? CheckRestored() : absl::OkStatus();
   }
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
     RETURN_IF_ERROR(Fill(step));
     if (held_ == 0) return false;
-    while (rounds_.front().start == rounds_.front().end) rounds_.pop_front();
+    while (rounds_.front().start == rounds_.front().end) {
+      rounds_.pop_front();
+      random_ = DatasetRandom(dataset().seeds().Next());
+    }
     Round& round = rounds_.front();
     Element& first = At(round.start);
     Element& chosen = At(round.start + random_.Next() % (round.end - round.start));
@@ -83,6 +89,8 @@ class ShuffleIterator final : public UnaryIterator<ShuffleDataset> {
     first.clear();
     ++round.start;
     --held_;
+    // A position that was put back may name elements that are not there.
+    RETURN_IF_ERROR(dataset().spec().CheckTypes(*element));
     return true;
   }
 
@@ -132,13 +140,15 @@ class ShuffleIterator final : public UnaryIterator<ShuffleDataset> {
     return absl::OkStatus();
   }
 
-  absl::Status CheckRestored() const {
+  // Counts the elements that are held.
+  absl::Status CheckRestored() {
     const int64_t size = static_cast<int64_t>(buffer_.size());
-    int64_t last = rounds_.empty() ? 0 : rounds_[0].start;
-    bool good = size <= dataset().buffer_size() && last >= 0;
+    int64_t last = 0;
+    bool good = size <= dataset().buffer_size();
     for (const Round& round : rounds_) {
       good = good && round.start >= last && round.end >= round.start;
       last = round.end;
+      if (good) held_ += round.end - round.start;
     }
     good = good && held_ <= size && (last <= size || size == dataset().buffer_size());
     return good ? absl::OkStatus() : absl::DataLossError("the saved state of a shuffle is damaged");

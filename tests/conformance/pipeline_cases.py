@@ -1,0 +1,591 @@
+"""Pipelines of tf.data whose elements TensorFlow records; see pipeline_recording."""
+
+import gzip
+import pathlib
+import shutil
+import struct
+import zlib
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.data.ops import dataset_ops
+
+from conformance import pipeline_recording
+
+Dataset = tf.data.Dataset
+_CASES = {}
+
+
+def _case(function=None, *, rewind=0):
+    """Names a pipeline by its function. `rewind`: see pipeline_recording.Pipeline."""
+
+    def add(function):
+        _CASES[function.__name__] = (function, rewind)
+        return function
+
+    return add(function) if function else add
+
+
+def _file(files, name, contents):
+    """The path of a file with these bytes, which the graph writes before it runs."""
+    path = f"/tmp/tessera_pipeline_{name}"
+    files.append(tf.io.write_file(path, tf.constant(contents)))
+    return path
+
+
+def _unused(name):
+    """A path at which the pipeline keeps elements; there is nothing when it is recorded."""
+    for path in pathlib.Path("/tmp").glob(f"tessera_pipeline_{name}*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return f"/tmp/tessera_pipeline_{name}"
+
+
+# ---- elements by position ----
+
+
+@_case(rewind=3)
+def range_down(_):
+    return Dataset.range(10, -8, -3)
+
+
+@_case
+def range_of_floats(_):
+    return Dataset.range(4, output_type=tf.float32)
+
+
+@_case(rewind=2)
+def slices_of_a_nest(_):
+    slices = {"a": np.arange(6).reshape(3, 2), "b": np.array(["x", "y", "z"])}
+    return Dataset.from_tensor_slices(slices)
+
+
+@_case
+def slices_of_different_lengths(_):
+    return Dataset.zip((Dataset.range(5), Dataset.range(100, 103)))
+
+
+@_case(rewind=2)
+def take_skip_shard(_):
+    return Dataset.range(20).skip(3).take(12).shard(4, 2)
+
+
+@_case
+def take_all(_):
+    return Dataset.range(3).take(-1)
+
+
+@_case
+def skip_all(_):
+    return Dataset.range(3).skip(-1)
+
+
+@_case(rewind=4)
+def repeat_thrice(_):
+    return Dataset.range(3).repeat(3)
+
+
+@_case
+def repeat_of_nothing(_):
+    return Dataset.range(0).repeat()
+
+
+@_case
+def repeat_for_ever(_):
+    return Dataset.range(2).repeat().take(5)
+
+
+@_case(rewind=3)
+def concatenated(_):
+    return Dataset.range(2).concatenate(Dataset.range(10, 13))
+
+
+# ---- functions ----
+
+
+@_case(rewind=2)
+def map_with_a_captured_value(_):
+    offset = tf.constant(100, tf.int64)
+    return Dataset.range(4).map(lambda x: (x * x + offset, tf.cast(x, tf.float32) / 2))
+
+
+@_case(rewind=2)
+def map_in_parallel(_):
+    return Dataset.range(8).map(lambda x: x * 3, num_parallel_calls=4)
+
+
+@_case
+def map_in_parallel_as_many_as_fit(_):
+    return Dataset.range(8).map(
+        lambda x: x - 1, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+    )
+
+
+@_case
+def map_with_an_error(_):
+    return Dataset.range(3, -3, -1).map(
+        lambda x: tf.debugging.check_numerics(1 / tf.cast(x, tf.float32), "no")
+    )
+
+
+@_case
+def map_with_an_error_in_parallel(_):
+    return Dataset.range(3, -3, -1).map(
+        lambda x: tf.debugging.check_numerics(1 / tf.cast(x, tf.float32), "no"),
+        num_parallel_calls=2,
+    )
+
+
+@_case
+def map_with_errors_ignored(_):
+    return (
+        Dataset.range(3, -3, -1)
+        .map(lambda x: tf.debugging.check_numerics(1 / tf.cast(x, tf.float32), "no"))
+        .ignore_errors()
+    )
+
+
+@_case(rewind=2)
+def filtered(_):
+    return Dataset.range(12).filter(lambda x: x % 3 == 1)
+
+
+@_case
+def taken_while(_):
+    return Dataset.range(12).take_while(lambda x: x < 4)
+
+
+@_case(rewind=3)
+def flat_map(_):
+    return Dataset.range(5).flat_map(Dataset.range)
+
+
+@_case(rewind=5)
+def interleaved(_):
+    return Dataset.range(1, 6).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(x), cycle_length=2, block_length=2
+    )
+
+
+@_case
+def interleaved_in_parallel(_):
+    return Dataset.range(1, 6).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(x),
+        cycle_length=3,
+        num_parallel_calls=2,
+        deterministic=True,
+    )
+
+
+@_case(rewind=3)
+def scanned(_):
+    return Dataset.range(1, 7).scan(
+        tf.constant(0, tf.int64), lambda total, x: (total + x, (total, x))
+    )
+
+
+@_case
+def reduced(_):
+    total = Dataset.range(10).reduce(tf.constant(0, tf.int64), lambda a, b: a + b)
+    return Dataset.from_tensors(total)
+
+
+@_case
+def single_element(_):
+    return Dataset.from_tensors(Dataset.range(4).batch(4).get_single_element())
+
+
+@_case
+def single_element_of_two(_):
+    return Dataset.from_tensors(Dataset.range(2).get_single_element())
+
+
+# ---- batches ----
+
+
+@_case(rewind=2)
+def batches(_):
+    return Dataset.range(10).map(lambda x: (x, tf.strings.as_string(x))).batch(4)
+
+
+@_case
+def batches_without_remainder(_):
+    return Dataset.range(10).batch(4, drop_remainder=True)
+
+
+@_case
+def batches_in_parallel(_):
+    return Dataset.range(10).batch(4, num_parallel_calls=2)
+
+
+@_case
+def batch_of_different_shapes(_):
+    return Dataset.range(1, 5).map(lambda x: tf.fill([x], x)).batch(2)
+
+
+@_case
+def batch_of_nothing(_):
+    return Dataset.range(4).batch(0)
+
+
+@_case(rewind=1)
+def padded_batches(_):
+    return (
+        Dataset.range(1, 8)
+        .map(lambda x: (tf.fill([x], x), tf.fill([2, x], tf.strings.as_string(x))))
+        .padded_batch(3, padded_shapes=([None], [3, None]), padding_values=(np.int64(-1), "-"))
+    )
+
+
+@_case
+def padded_too_small(_):
+    return Dataset.range(1, 5).map(lambda x: tf.fill([x], x)).padded_batch(2, padded_shapes=[2])
+
+
+@_case
+def ragged_batches(_):
+    return (
+        Dataset.range(5)
+        .map(lambda x: tf.fill([x], x))
+        .ragged_batch(2)
+        .map(lambda x: (x.flat_values, x.row_splits))
+    )
+
+
+@_case
+def bucketed_by_length(_):
+    return (
+        Dataset.from_tensor_slices([1, 5, 2, 7, 6, 3, 1])
+        .map(lambda x: tf.fill([x], x))
+        .bucket_by_sequence_length(tf.size, [3, 6], [2, 2, 2])
+    )
+
+
+@_case(rewind=2)
+def windows(_):
+    return (
+        Dataset.range(9)
+        .window(3, shift=2, stride=2)
+        .flat_map(lambda window: window.batch(3))
+    )
+
+
+@_case
+def windows_without_remainder(_):
+    return (
+        Dataset.range(9)
+        .window(3, shift=4, drop_remainder=True)
+        .flat_map(lambda window: window.batch(3))
+    )
+
+
+@_case(rewind=3)
+def unbatched(_):
+    return Dataset.from_tensor_slices(np.arange(12).reshape(4, 3)).batch(3).unbatch()
+
+
+@_case
+def rebatched(_):
+    return Dataset.range(11).batch(4).rebatch([3, 2], drop_remainder=False)
+
+
+@_case
+def rebatched_without_remainder(_):
+    return Dataset.range(11).batch(4).rebatch(3, drop_remainder=True)
+
+
+@_case
+def grouped_by_window(_):
+    return Dataset.range(10).group_by_window(
+        key_func=lambda x: x % 3, reduce_func=lambda key, window: window.batch(2), window_size=2
+    )
+
+
+@_case
+def grouped_by_reducer(_):
+    reducer = tf.data.experimental.Reducer(
+        lambda key: (key, tf.constant(0, tf.int64)),
+        lambda state, x: (state[0], state[1] + x),
+        lambda key, total: (key, total),
+    )
+    return Dataset.range(10).apply(
+        tf.data.experimental.group_by_reducer(lambda x: (10 - x) % 3, reducer)
+    )
+
+
+# ---- order ----
+
+
+@_case(rewind=4)
+def shuffled(_):
+    return Dataset.range(12).shuffle(5, seed=42)
+
+
+@_case(rewind=3)
+def shuffled_anew_each_time(_):
+    return Dataset.range(6).shuffle(4, seed=7, reshuffle_each_iteration=True).repeat(3)
+
+
+@_case
+def shuffled_the_same_each_time(_):
+    return Dataset.range(6).shuffle(4, seed=7, reshuffle_each_iteration=False).repeat(3)
+
+
+@_case
+def shuffled_by_the_seed_of_the_graph(_):
+    tf.compat.v1.set_random_seed(3)
+    return Dataset.range(8).shuffle(8)
+
+
+@_case(rewind=4)
+def shuffled_and_repeated(_):
+    return Dataset.range(5).apply(tf.data.experimental.shuffle_and_repeat(3, count=3, seed=11))
+
+
+@_case(rewind=2)
+def random_numbers(_):
+    return Dataset.random(seed=5).take(6)
+
+
+@_case
+def sampled(_):
+    return Dataset.sample_from_datasets(
+        [Dataset.range(4), Dataset.range(10, 14), Dataset.range(20, 24)],
+        weights=[0.5, 0.3, 0.2],
+        seed=9,
+    )
+
+
+@_case(rewind=2)
+def chosen(_):
+    choice = Dataset.from_tensor_slices(np.array([0, 1, 1, 2, 0, 2, 1], np.int64))
+    return Dataset.choose_from_datasets(
+        [Dataset.range(9), Dataset.range(10, 12), Dataset.range(20, 29)],
+        choice,
+        stop_on_empty_dataset=False,
+    )
+
+
+# ---- the rest ----
+
+
+@_case(rewind=3)
+def cached(_):
+    return Dataset.range(4).map(lambda x: x + 1).cache().repeat(2)
+
+
+@_case(rewind=3)
+def prefetched(_):
+    return Dataset.range(9).map(lambda x: x * 2).prefetch(3)
+
+
+@_case
+def unique(_):
+    return Dataset.from_tensor_slices(["a", "b", "a", "c", "b"]).unique()
+
+
+@_case
+def cardinalities(_):
+    ten = Dataset.range(10)
+    datasets = [
+        ten.batch(3),
+        ten.batch(3, drop_remainder=True),
+        ten.repeat(),
+        ten.repeat(0),
+        ten.filter(lambda x: x > 1),
+        ten.repeat().take(4),
+        ten.skip(4),
+        ten.shard(3, 1),
+        ten.window(3, 2),
+        ten.concatenate(ten),
+        Dataset.zip((ten, ten.repeat())),
+        ten.shuffle(3),
+        ten.map(lambda x: x),
+        ten.cache(),
+        ten.prefetch(1),
+    ]
+    return Dataset.from_tensors([dataset.cardinality() for dataset in datasets])
+
+
+@_case
+def asserted_cardinality(_):
+    return Dataset.range(4).apply(tf.data.experimental.assert_cardinality(4))
+
+
+@_case
+def asserted_cardinality_too_large(_):
+    return Dataset.range(4).apply(tf.data.experimental.assert_cardinality(5))
+
+
+@_case
+def with_options(_):
+    options = tf.data.Options()
+    options.deterministic = True
+    options.autotune.enabled = False
+    return Dataset.range(3).with_options(options)
+
+
+# ---- files ----
+
+
+def _records(*records):
+    """The bytes of a TFRecord file."""
+
+    def masked(data):
+        crc = 0xFFFFFFFF
+        for byte in data:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc ^= 0xFFFFFFFF
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    out = b""
+    for record in records:
+        length = struct.pack("<Q", len(record))
+        out += length + masked(length) + record + masked(record)
+    return out
+
+
+@_case(rewind=2)
+def tf_records(files):
+    first = _file(files, "records_1", _records(b"one", b"", b"three" * 99))
+    second = _file(files, "records_2", _records(b"four"))
+    return tf.data.TFRecordDataset([first, second])
+
+
+@_case
+def tf_records_gzip(files):
+    path = _file(files, "records.gz", gzip.compress(_records(b"one", b"two" * 999), mtime=0))
+    return tf.data.TFRecordDataset(path, compression_type="GZIP").map(tf.strings.length)
+
+
+@_case
+def tf_records_zlib(files):
+    path = _file(files, "records.zlib", zlib.compress(_records(b"one", b"two")))
+    return tf.data.TFRecordDataset(path, compression_type="ZLIB")
+
+
+@_case
+def tf_records_cut(files):
+    return tf.data.TFRecordDataset(_file(files, "cut", _records(b"one", b"two")[:-6]))
+
+
+@_case
+def tf_records_damaged(files):
+    records = _records(b"one", b"two")
+    return tf.data.TFRecordDataset(_file(files, "damaged", records[:-6] + b"?" + records[-5:]))
+
+
+@_case
+def tf_records_of_no_file(_):
+    return tf.data.TFRecordDataset("/tmp/tessera_pipeline_that_is_not_there")
+
+
+@_case(rewind=2)
+def text_lines(files):
+    first = _file(files, "lines_1", b"one\r\ntwo\n\nfour")
+    return tf.data.TextLineDataset([first, _file(files, "lines_2", b"five\n")])
+
+
+@_case
+def text_lines_gzip(files):
+    path = _file(files, "lines.gz", gzip.compress(b"one\ntwo\n", mtime=0))
+    return tf.data.TextLineDataset(path, compression_type="GZIP")
+
+
+@_case(rewind=1)
+def fixed_length_records(files):
+    path = _file(files, "fixed", b"HHaaabbbcccF")
+    return tf.data.FixedLengthRecordDataset(path, 3, header_bytes=2, footer_bytes=1)
+
+
+@_case
+def fixed_length_records_zlib(files):
+    path = _file(files, "fixed.zlib", zlib.compress(b"HHaaabbbcccF"))
+    return tf.data.FixedLengthRecordDataset(
+        path, 3, header_bytes=2, footer_bytes=1, compression_type="ZLIB"
+    )
+
+
+@_case
+def fixed_length_records_with_a_rest(files):
+    return tf.data.FixedLengthRecordDataset(_file(files, "rest", b"aaabbbc"), 3)
+
+
+@_case(rewind=1)
+def csv(files):
+    path = _file(files, "csv", b'a,b,c\n1,"x, ""y""",2.5\n,z,\n3,,4\n')
+    return tf.data.experimental.CsvDataset(
+        path, [7, tf.constant("none"), tf.constant([1.5])], header=True
+    )
+
+
+@_case
+def csv_of_some_columns(files):
+    path = _file(files, "csv_columns", b"1;2;3\n4;NA;6\n")
+    return tf.data.experimental.CsvDataset(
+        path, [0, 9], field_delim=";", na_value="NA", select_cols=[0, 1]
+    )
+
+
+@_case
+def csv_with_a_field_missing(files):
+    path = _file(files, "csv_missing", b"1,2\n3,\n")
+    return tf.data.experimental.CsvDataset(path, [tf.int32, tf.int32])
+
+
+# ---- kept in files ----
+
+
+@_case
+def cached_in_a_file(_):
+    path = _unused("cache")
+    return Dataset.range(4).map(lambda x: (x, tf.strings.as_string(x))).cache(path).repeat(3)
+
+
+@_case
+def snapshot(_):
+    path = _unused("snapshot")
+    return Dataset.range(5).map(lambda x: x * 7).snapshot(path).repeat(2)
+
+
+@_case
+def saved_and_loaded(files):
+    """Two shards, which are read one after the other."""
+    path = _unused("saved")
+    spec = tf.TensorSpec([], tf.int64)
+    shard = tf.function(lambda x: x % 2).get_concrete_function(spec)
+
+    @tf.function
+    def read(variant):
+        shards = dataset_ops._VariantDataset(variant, tf.data.DatasetSpec(spec))
+        return shards.flat_map(lambda elements: elements)._variant_tensor
+
+    reader = read.get_concrete_function(tf.TensorSpec([], tf.variant))
+    files.append(
+        tf.raw_ops.SaveDataset(
+            input_dataset=Dataset.range(6)._variant_tensor,
+            path=path,
+            shard_func_other_args=[],
+            shard_func=shard,
+        )
+    )
+    loaded = tf.raw_ops.LoadDataset(
+        path=path,
+        reader_func_other_args=[],
+        output_types=[tf.int64],
+        output_shapes=[[]],
+        reader_func=reader,
+    )
+    return dataset_ops._VariantDataset(loaded, spec)
+
+
+def record(directory):
+    """Writes all pipelines below DIRECTORY and returns the paths."""
+    return [
+        pipeline_recording.record(directory, f"pipeline_{name}", make, rewind)
+        for name, (make, rewind) in _CASES.items()
+    ]
