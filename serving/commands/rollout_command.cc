@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/status.h"
 #include "serving/commands/rollout_text.h"
-#include "serving/frontend/admin/bearer_tokens.h"
+#include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/json/json_message.h"
 #include "tessera/admin.grpc.pb.h"
 
@@ -191,8 +191,7 @@ class RolloutCall {
 absl::Status Run(const Arguments& arguments) {
   std::string authorization;
   if (!arguments.token_file.empty()) {
-    ASSIGN_OR_RETURN(const std::vector<BearerToken> tokens,
-                     BearerTokens(arguments.token_file).Read());
+    ASSIGN_OR_RETURN(const std::vector<BearerToken> tokens, ReadBearerTokens(arguments.token_file));
     authorization = absl::StrCat("Bearer ", tokens.front().token);
   }
   return RolloutCall(arguments, std::move(authorization)).Run();

@@ -17,11 +17,11 @@
 #include "google/protobuf/util/json_util.h"
 #include "runtime/base/logging.h"
 #include "serving/frontend/admin/admin_access.h"
-#include "serving/frontend/admin/bearer_tokens.h"
 #include "serving/frontend/admin/rollout_calls.h"
 #include "serving/frontend/admin/rollout_feed.h"
 #include "serving/frontend/admin/rollout_routes.h"
 #include "serving/frontend/admin/testing/test_rollouts.h"
+#include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/http/http_routes.h"
 #include "serving/frontend/http/http_target.h"
 

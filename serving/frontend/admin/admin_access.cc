@@ -15,6 +15,7 @@ namespace tessera::serving {
 namespace {
 
 constexpr absl::string_view kOwnHeader = "X-Tessera-Admin";
+constexpr absl::string_view kTokenFlag = "--admin_token_file";
 
 bool IsIpv4(const std::string& text) {
   in_addr address;
@@ -48,14 +49,13 @@ bool IsAddressHost(absl::string_view host) {
   return absl::EqualsIgnoreCase(name, "localhost") || IsIpv4(name);
 }
 
-AdminAccess::AdminAccess(const std::string& token_file)
-    : tokens_(token_file.empty() ? nullptr : std::make_unique<BearerTokens>(token_file)) {}
-
 absl::StatusOr<std::unique_ptr<AdminAccess>> AdminAccess::Make(const std::string& address,
                                                                const std::string& token_file) {
-  std::unique_ptr<AdminAccess> access(new AdminAccess(token_file));
-  if (access->tokens_ != nullptr) {
-    RETURN_IF_ERROR(Annotate(access->tokens_->Read().status(), "--admin_token_file: "));
+  std::unique_ptr<BearerTokens> tokens;
+  if (!token_file.empty()) {
+    auto opened = BearerTokens::Open(token_file, kTokenFlag);
+    if (!opened.ok()) return Annotate(opened.status(), absl::StrCat(kTokenFlag, ": "));
+    tokens = *std::move(opened);
   } else if (!IsLoopback(address)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--admin_address=", address,
@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<AdminAccess>> AdminAccess::Make(const std::string
         "--admin_token_file (`openssl rand -hex 32 > FILE` makes one), or leave the address at "
         "127.0.0.1"));
   }
-  return access;
+  return std::unique_ptr<AdminAccess>(new AdminAccess(std::move(tokens)));
 }
 
 absl::Status AdminAccess::Check(const HttpRequest& request) const {

@@ -3,11 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "serving/frontend/admin/bearer_tokens.h"
+#include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/http/http_message.h"
 
 namespace tessera::serving {
@@ -36,7 +37,7 @@ class AdminAccess {
   absl::Status Check(absl::string_view authorization) const;
 
  private:
-  explicit AdminAccess(const std::string& token_file);
+  explicit AdminAccess(std::unique_ptr<BearerTokens> tokens) : tokens_(std::move(tokens)) {}
 
   const std::unique_ptr<BearerTokens> tokens_;  // null without a token file
 };

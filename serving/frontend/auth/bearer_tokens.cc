@@ -1,4 +1,4 @@
-#include "serving/frontend/admin/bearer_tokens.h"
+#include "serving/frontend/auth/bearer_tokens.h"
 
 #include <filesystem>
 
@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
-#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 
 namespace tessera::serving {
@@ -65,49 +64,49 @@ absl::StatusOr<std::vector<BearerToken>> ParseBearerTokens(absl::string_view tex
   return tokens;
 }
 
-absl::StatusOr<std::vector<BearerToken>> BearerTokens::Read() const {
+absl::StatusOr<std::vector<BearerToken>> ReadBearerTokens(const std::string& file) {
   // Reading a pipe would wait, and find nothing the second time.
-  if (FileExists(file_) && !std::filesystem::is_regular_file(file_)) {
-    return absl::InvalidArgumentError(absl::StrCat(file_, " is no regular file"));
+  if (FileExists(file) && !std::filesystem::is_regular_file(file)) {
+    return absl::InvalidArgumentError(absl::StrCat(file, " is no regular file"));
   }
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(file_));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
   auto tokens = ParseBearerTokens(text);
-  if (!tokens.ok()) return Annotate(tokens.status(), absl::StrCat(file_, ": "));
+  if (!tokens.ok()) return Annotate(tokens.status(), absl::StrCat(file, ": "));
   return tokens;
 }
 
-absl::Status BearerTokens::Check(absl::string_view authorization, absl::Time now) {
-  absl::StatusOr<std::vector<BearerToken>> tokens = Read();
-  {
-    absl::MutexLock lock(&mu_);
-    const std::string error = tokens.ok() ? "" : std::string(tokens.status().message());
-    if (error != logged_ && !error.empty()) {
-      LOG(ERROR) << "nobody can use the admin address: " << error;
-    }
-    logged_ = error;
-  }
+absl::StatusOr<std::unique_ptr<BearerTokens>> BearerTokens::Open(const std::string& file,
+                                                                 absl::string_view flag) {
+  ASSIGN_OR_RETURN(std::unique_ptr<File> tokens,
+                   File::Open(absl::StrCat("the tokens of ", flag), {file},
+                              [file] { return ReadBearerTokens(file); }));
+  return std::unique_ptr<BearerTokens>(new BearerTokens(std::move(tokens), flag));
+}
+
+absl::Status BearerTokens::Check(absl::string_view authorization, absl::Time now) const {
   constexpr absl::string_view kScheme = "Bearer ";
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) {
-    return absl::UnauthenticatedError(
-        "a bearer token is needed: send 'authorization: Bearer TOKEN' with a token of "
-        "--admin_token_file");
+    return absl::UnauthenticatedError(absl::StrCat(
+        "a bearer token is needed: send 'authorization: Bearer TOKEN' with a token of the "
+        "server's ",
+        flag_));
   }
   const absl::string_view given = absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
+  const std::shared_ptr<const std::vector<BearerToken>> tokens = file_->Get();
   // All tokens are compared, whichever fits.
   const BearerToken* found = nullptr;
-  if (tokens.ok()) {
-    for (const BearerToken& token : *tokens) {
-      if (EqualInConstantTime(given, token.token)) found = &token;
-    }
+  for (const BearerToken& token : *tokens) {
+    if (EqualInConstantTime(given, token.token)) found = &token;
   }
   if (found == nullptr) {
-    return absl::UnauthenticatedError("this token is none of those in --admin_token_file");
+    return absl::UnauthenticatedError(
+        absl::StrCat("this token is none of those in the server's ", flag_));
   }
   if (found->expires <= now) {
     return absl::UnauthenticatedError(
         absl::StrCat("this token expired at ",
                      absl::FormatTime(absl::RFC3339_sec, found->expires, absl::UTCTimeZone()),
-                     ": add a new one to --admin_token_file"));
+                     ": add a new one to the server's ", flag_));
   }
   return absl::OkStatus();
 }

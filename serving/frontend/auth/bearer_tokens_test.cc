@@ -1,4 +1,4 @@
-#include "serving/frontend/admin/bearer_tokens.h"
+#include "serving/frontend/auth/bearer_tokens.h"
 
 #include <filesystem>
 
@@ -17,13 +17,17 @@ constexpr char kFarAhead[] = "2999-12-31T23:59:59+01:00";
 
 class BearerTokensTest : public ::testing::Test {
  protected:
-  void Write(const std::string& text) { ASSERT_TRUE(WriteFileAtomically(file_, text).ok()); }
+  // Writes the file, and opens it if that was not done yet.
+  void Write(const std::string& text) {
+    ASSERT_TRUE(WriteFileAtomically(file_, text).ok());
+    if (tokens_ == nullptr) tokens_ = *BearerTokens::Open(file_, "--token_file");
+  }
   absl::Status Check(absl::string_view authorization) {
-    return tokens_.Check(authorization, absl::FromUnixSeconds(1'700'000'000));
+    return tokens_->Check(authorization, absl::FromUnixSeconds(1'700'000'000));
   }
 
   const std::string file_ = JoinPath(::testing::TempDir(), "tokens");
-  BearerTokens tokens_{file_};
+  std::unique_ptr<BearerTokens> tokens_;
 };
 
 TEST_F(BearerTokensTest, OneOfTheTokensOpens) {
@@ -53,19 +57,33 @@ TEST_F(BearerTokensTest, AChangedFileCountsAtOnce) {
   EXPECT_TRUE(Check("Bearer two").ok());
 }
 
-TEST_F(BearerTokensTest, AFileThatIsGoneOrWrongOpensForNobody) {
+TEST_F(BearerTokensTest, AFileThatIsGoneOrWrongLeavesTheLastTokens) {
   Write("one\n");
   ASSERT_TRUE(RemoveFile(file_).ok());
+  EXPECT_TRUE(Check("Bearer one").ok());
+  Write("two\nthree tomorrow\n");
+  EXPECT_TRUE(Check("Bearer one").ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(Check("Bearer two")));
+  Write("");
+  EXPECT_TRUE(Check("Bearer one").ok());
+  Write("two\n");
   EXPECT_TRUE(absl::IsUnauthenticated(Check("Bearer one")));
-  Write("one\ntwo tomorrow\n");
-  EXPECT_TRUE(absl::IsUnauthenticated(Check("Bearer one")));
+  EXPECT_TRUE(Check("Bearer two").ok());
 }
 
-TEST_F(BearerTokensTest, AFileThatCannotBeReadAgainIsRefused) {
+TEST_F(BearerTokensTest, ErrorsNameTheFlag) {
+  Write("one\n");
+  for (const char* wrong : {"", "Bearer two"}) {
+    EXPECT_THAT(std::string(Check(wrong).message()), HasSubstr("--token_file"));
+  }
+}
+
+TEST(ReadBearerTokensTest, AFileThatCannotBeReadAgainIsRefused) {
   std::filesystem::create_directories(JoinPath(::testing::TempDir(), "folder"));
-  EXPECT_FALSE(BearerTokens(JoinPath(::testing::TempDir(), "folder")).Read().ok());
-  EXPECT_FALSE(BearerTokens("/dev/null").Read().ok());
-  EXPECT_TRUE(absl::IsNotFound(BearerTokens("/none").Read().status()));
+  EXPECT_FALSE(ReadBearerTokens(JoinPath(::testing::TempDir(), "folder")).ok());
+  EXPECT_FALSE(ReadBearerTokens("/dev/null").ok());
+  EXPECT_TRUE(absl::IsNotFound(ReadBearerTokens("/none").status()));
+  EXPECT_TRUE(absl::IsNotFound(BearerTokens::Open("/none", "--token_file").status()));
 }
 
 TEST(ParseBearerTokensTest, ErrorsNameTheLineAndNotTheToken) {
