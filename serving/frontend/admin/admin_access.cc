@@ -49,6 +49,18 @@ bool IsAddressHost(absl::string_view host) {
   return absl::EqualsIgnoreCase(name, "localhost") || IsIpv4(name);
 }
 
+bool IsFromAnotherSite(const HttpRequest& request) {
+  const absl::string_view site = request.Header("Sec-Fetch-Site");
+  const bool navigates = request.Header("Sec-Fetch-Mode") == "navigate" &&
+                         request.Header("Sec-Fetch-Dest") == "document";
+  if ((site == "cross-site" || site == "same-site") && !navigates) return true;
+  absl::string_view origin = request.Header("Origin");
+  if (origin.empty()) return false;
+  // A proxy with TLS may stand in front of this address.
+  if (!absl::ConsumePrefix(&origin, "http://")) absl::ConsumePrefix(&origin, "https://");
+  return origin != request.Header("Host");
+}
+
 absl::StatusOr<std::unique_ptr<AdminAccess>> AdminAccess::Make(const std::string& address,
                                                                const std::string& token_file) {
   std::unique_ptr<BearerTokens> tokens;
@@ -76,6 +88,10 @@ absl::Status AdminAccess::Check(const HttpRequest& request) const {
   if (!reads && request.Header(kOwnHeader).empty()) {
     return absl::PermissionDeniedError(absl::StrCat("without --admin_token_file a ", request.method,
                                                     " needs the header '", kOwnHeader, ": 1'"));
+  }
+  if (IsFromAnotherSite(request)) {
+    return absl::PermissionDeniedError(
+        "without --admin_token_file no page of another site may ask: open this address itself");
   }
   return absl::OkStatus();
 }

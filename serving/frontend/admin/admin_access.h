@@ -19,7 +19,8 @@ namespace tessera::serving {
 // another site in a browser on it. Therefore a request that changes something needs the header
 // `X-Tessera-Admin`, which a page can send to its own origin only; and every request must name its
 // host by an IP address or as localhost, because a name of the other site may lead here by then
-// (DNS rebinding).
+// (DNS rebinding). A browser that says that a request comes from another site is refused, so that
+// such a page cannot take the streams of events, of which there is a limited number, either.
 //
 // Thread-safe.
 class AdminAccess {
@@ -47,5 +48,9 @@ bool IsLoopback(const std::string& ip_address);
 
 // Returns true if the header Host names an IP address or localhost, with or without a port.
 bool IsAddressHost(absl::string_view host);
+
+// Returns true if a browser says that a page of another origin asks, by the headers of the Fetch
+// Metadata standard, or by Origin if it sends that. A link that a person follows is not meant.
+bool IsFromAnotherSite(const HttpRequest& request);
 
 }  // namespace tessera::serving

@@ -65,6 +65,31 @@ TEST_F(AdminAccessTest, APageOfAnotherSiteCanChangeNothing) {
   EXPECT_EQ(Check(Request("DELETE", "127.0.0.1")), absl::StatusCode::kPermissionDenied);
 }
 
+TEST_F(AdminAccessTest, APageOfAnotherSiteCanTakeNoStreams) {
+  const auto check = [&](std::vector<std::pair<std::string, std::string>> headers) {
+    HttpRequest request = Request("GET", "127.0.0.1:8502");
+    for (auto& header : headers) request.headers.push_back(std::move(header));
+    return Check(request);
+  };
+  constexpr absl::StatusCode kRefused = absl::StatusCode::kPermissionDenied;
+  EXPECT_EQ(check({{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}}), kRefused);
+  // Another port of this machine is the same site and another origin.
+  EXPECT_EQ(check({{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Mode", "cors"}}), kRefused);
+  EXPECT_EQ(check({{"Origin", "http://evil.example"}}), kRefused);
+  EXPECT_EQ(check({{"Origin", "null"}}), kRefused);
+  EXPECT_EQ(check({{"Sec-Fetch-Site", "cross-site"},
+                   {"Sec-Fetch-Mode", "navigate"},
+                   {"Sec-Fetch-Dest", "iframe"}}),
+            kRefused);
+  EXPECT_EQ(check({{"Sec-Fetch-Site", "same-origin"}, {"Origin", "http://127.0.0.1:8502"}}),
+            absl::StatusCode::kOk);
+  EXPECT_EQ(check({{"Sec-Fetch-Site", "none"}}), absl::StatusCode::kOk);
+  EXPECT_EQ(check({{"Sec-Fetch-Site", "cross-site"},  // a link that somebody follows
+                   {"Sec-Fetch-Mode", "navigate"},
+                   {"Sec-Fetch-Dest", "document"}}),
+            absl::StatusCode::kOk);
+}
+
 TEST_F(AdminAccessTest, ANameThatLeadsHereIsRefused) {
   for (const char* host : {"127.0.0.1", "127.0.0.1:8502", "localhost", "LOCALHOST:1", "[::1]:8502",
                            "[::1]", "192.168.1.2:80"}) {

@@ -30,12 +30,18 @@ HttpReply JsonText(std::string body) {
   return {.content_type = "application/json", .body = std::move(body)};
 }
 
-// Refuses what a page of another site could read after its name was made to lead here.
-absl::Status CheckHost(const HttpRequest& request) {
-  if (IsAddressHost(request.Header("Host"))) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      "on the REST port, the dashboard is for browsers that name the server by its IP address or "
-      "as localhost; the admin address, with --admin_token_file, may have any name");
+// Refuses what a page of another site could read after its name was made to lead here, and such a
+// page's streams, of which there is a limited number.
+absl::Status CheckBrowser(const HttpRequest& request) {
+  if (!IsAddressHost(request.Header("Host"))) {
+    return absl::PermissionDeniedError(
+        "on the REST port, the dashboard is for browsers that name the server by its IP address "
+        "or as localhost; the admin address, with --admin_token_file, may have any name");
+  }
+  if (IsFromAnotherSite(request)) {
+    return absl::PermissionDeniedError("on the REST port, no page of another site may ask");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -175,7 +181,7 @@ std::vector<HttpRoute> Dashboard::ReadOnlyRoutes() {
     route.handler = [answer = std::move(route.handler),
                      access = route.access](const HttpRequest& request) {
       const absl::Status host =
-          access == HttpRoute::kPublic ? absl::OkStatus() : CheckHost(request);
+          access == HttpRoute::kPublic ? absl::OkStatus() : CheckBrowser(request);
       HttpReply reply = host.ok() ? answer(request) : ErrorReply(host);
       AddBrowserHeaders(&reply);
       return reply;
