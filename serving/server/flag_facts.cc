@@ -34,12 +34,16 @@ absl::string_view ExampleValue(absl::string_view flag) {
       {"platform_config_file", "/etc/tessera/platform.config"},
       {"rest_api_port", "8501"},
       {"rollout_state_file", "/var/lib/tessera/rollouts"},
+      {"ssl_certificate_file", "/etc/tessera/tls/tls.crt"},
+      {"ssl_client_ca_file", "/etc/tessera/tls/ca.crt"},
       {"ssl_config_file", "/etc/tessera/ssl.config"},
+      {"ssl_key_file", "/etc/tessera/tls/tls.key"},
       {"tensorflow_inter_op_parallelism", "4"},
       {"tensorflow_intra_op_parallelism", "4"},
       {"tensorflow_session_config_file", "/etc/tessera/session.config"},
       {"tensorflow_session_parallelism", "4"},
       {"thread_pool_factory_config_file", "/etc/tessera/pools.config"},
+      {"token_file", "/run/secrets/tokens"},
       {"version_marker_file", "COMPLETE"},
   };
   const auto value = values.find(flag);

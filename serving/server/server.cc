@@ -237,7 +237,9 @@ absl::Status Server::StartGrpc() {
   GrpcServer::Options grpc;
   grpc.port = options_.port;
   grpc.socket_path = options_.grpc_socket_path;
-  grpc.credentials = settings_.credentials;
+  grpc.access = {.certificates = settings_.access.certificates,
+                 .alts = options_.use_alts_credentials,
+                 .tokens = settings_.access.tokens};
   grpc.channel_arguments = settings_.channel_arguments;
   grpc.max_threads = std::max(1, options_.grpc_max_threads);
   grpc.health_service = options_.enable_grpc_healthcheck_service;
@@ -261,6 +263,8 @@ void Server::StartRest() {
   rest.num_threads = options_.rest_api_num_threads;
   rest.api.timeout = absl::Milliseconds(options_.rest_api_timeout_in_ms);
   rest.api.enable_cors = options_.rest_api_enable_cors_support;
+  rest.api.tokens = settings_.access.tokens;
+  if (options_.rest_api_ssl) rest.certificates = settings_.access.certificates;
   if (settings_.monitoring && settings_.monitoring->prometheus_config().enable()) {
     const std::string& path = settings_.monitoring->prometheus_config().path();
     rest.api.monitoring_path = path.empty() ? "/monitoring/prometheus/metrics" : path;

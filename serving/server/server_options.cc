@@ -47,6 +47,17 @@ void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add("monitoring_config_file", &o.monitoring_config_file,
             "text proto MonitoringConfig: whether and where REST shows metrics");
   flags.BeginGroup("Protocols, beyond tensorflow_model_server", /*is_extension=*/true);
+  flags.Add("ssl_certificate_file", &o.ssl_certificate_file,
+            "PEM file with the server's certificate, and those that lead from it to its authority, "
+            "for TLS on gRPC; read again when it changes");
+  flags.Add("ssl_key_file", &o.ssl_key_file, "PEM file with the key of ssl_certificate_file");
+  flags.Add("ssl_client_ca_file", &o.ssl_client_ca_file,
+            "PEM file with authorities; clients must show a certificate of one of them");
+  flags.Add("rest_api_ssl", &o.rest_api_ssl, "use TLS on REST, too, with the same certificates");
+  flags.Add("token_file", &o.token_file,
+            "file with a secret token a line, and the time when it expires if it does, one of "
+            "which each request by gRPC and REST must have, probes aside; read again when it "
+            "changes");
   flags.Add("enable_model_control", &o.enable_model_control,
             "let clients of KServe's protocol load and unload the configured models");
   flags.Add("admin_port", &o.admin_port,

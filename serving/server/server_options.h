@@ -36,6 +36,11 @@ struct ServerOptions {
   bool rest_api_enable_cors_support = false;
   std::string monitoring_config_file;
   // These are not in tensorflow_model_server.
+  std::string ssl_certificate_file;
+  std::string ssl_key_file;
+  std::string ssl_client_ca_file;
+  bool rest_api_ssl = false;
+  std::string token_file;
   int32_t admin_port = 0;
   std::string admin_address = "127.0.0.1";
   std::string admin_token_file;

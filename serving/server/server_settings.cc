@@ -1,7 +1,5 @@
 #include "serving/server/server_settings.h"
 
-#include <grpcpp/security/credentials.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -24,7 +22,6 @@ namespace {
 
 using tensorflow::serving::ModelServerConfig;
 using tensorflow::serving::MonitoringConfig;
-using tensorflow::serving::SSLConfig;
 
 ModelServerConfig ReadModels(const ServerOptions& options, ConfigReport* report) {
   ModelServerConfig config;
@@ -77,33 +74,6 @@ std::optional<BatchingSettings> ReadBatching(const ServerOptions& options, Confi
   batching.per_model_parameters = options.enable_per_model_batching_parameters;
   report->Add(std::move(place), batching.Validate());
   return batching;
-}
-
-std::shared_ptr<grpc::ServerCredentials> ReadCredentials(const ServerOptions& options,
-                                                         ConfigReport* report) {
-  const bool ssl = options.ssl || !options.ssl_config_file.empty();
-  if (options.use_alts_credentials) {
-    if (ssl) {
-      report->Add({.key = "use_alts_credentials"},
-                  absl::InvalidArgumentError(
-                      "use_alts_credentials and ssl_config_file exclude each other; choose one"));
-    }
-    return grpc::experimental::AltsServerCredentials(
-        grpc::experimental::AltsServerCredentialsOptions());
-  }
-  if (!ssl) return nullptr;
-  SSLConfig config;
-  if (!options.ssl_config_file.empty()) {
-    ReadTextProtoOfFlag("ssl_config_file", options.ssl_config_file, &config, report);
-  } else {
-    config = *options.ssl;
-  }
-  grpc::SslServerCredentialsOptions ssl_options(
-      config.client_verify() ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-  ssl_options.pem_root_certs = config.custom_ca();
-  ssl_options.pem_key_cert_pairs.push_back({config.server_key(), config.server_cert()});
-  return grpc::SslServerCredentials(ssl_options);
 }
 
 absl::StatusOr<std::vector<GrpcServer::Options::ChannelArgument>> ParseChannelArguments(
@@ -352,7 +322,7 @@ ServerSettings ReadSettings(const ServerOptions& options, ConfigReport* report) 
   settings.models = ReadModels(options, report);
   ReadRollouts(options, &settings);
   settings.batching = ReadBatching(options, report);
-  settings.credentials = ReadCredentials(options, report);
+  settings.access = ReadAccessSettings(options, report);
   report->Take({.key = "grpc_channel_arguments"},
                ParseChannelArguments(options.grpc_channel_arguments), &settings.channel_arguments);
   settings.session = ReadSessionOptions(options, report);

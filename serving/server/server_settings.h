@@ -1,8 +1,6 @@
 // ServerSettings: the settings of a server, made from its options and the files that they name.
 #pragma once
 
-#include <grpcpp/security/server_credentials.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/logging/rotated_files.h"
 #include "serving/rollout/rollout_config.h"
+#include "serving/server/access_settings.h"
 #include "serving/server/config_report.h"
 #include "serving/server/server_batching.h"
 #include "serving/server/server_options.h"
@@ -31,7 +30,7 @@ struct ServerSettings {
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   // Without a value, requests are not batched.
   std::optional<BatchingSettings> batching;
-  std::shared_ptr<grpc::ServerCredentials> credentials;  // null: no encryption
+  AccessSettings access;
   std::vector<GrpcServer::Options::ChannelArgument> channel_arguments;
   std::set<std::string> saved_model_tags;
   SessionOptions session;    // has thread counts, but no pools yet

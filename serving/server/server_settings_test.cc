@@ -88,7 +88,27 @@ TEST_F(ServerSettingsTest, ContradictionsAreRefused) {
   options_.batching_parameters_file = "";
   options_.use_alts_credentials = true;
   options_.ssl_config_file = Write("server_key: 'x'");
-  ExpectRefused(kInvalid, "exclude each other");
+  ExpectRefused(kInvalid, "use_alts_credentials excludes ssl_config_file");
+}
+
+TEST_F(ServerSettingsTest, TlsNeedsOneCertificateWithItsKey) {
+  options_.rest_api_ssl = true;
+  ExpectRefused(kInvalid, "rest_api_ssl needs a certificate");
+  options_.ssl_certificate_file = Write("none");
+  ExpectRefused(kInvalid, "set both ssl_certificate_file and ssl_key_file");
+  options_.ssl_key_file = options_.ssl_certificate_file;
+  ExpectRefused(kInvalid, "ssl_certificate_file: the server's certificate is no PEM");
+  options_.ssl_config_file = options_.ssl_certificate_file;
+  ExpectRefused(kInvalid, "choose one");
+}
+
+TEST_F(ServerSettingsTest, TheTokenFileMustHaveATokenAtTheStart) {
+  options_.token_file = "/none";
+  ExpectRefused(absl::StatusCode::kNotFound, "token_file: ");
+  options_.token_file = Write("# none yet");
+  ExpectRefused(kInvalid, "no token in it");
+  options_.token_file = Write("secret");
+  EXPECT_TRUE(ReadSettings(options_)->access.tokens->Check("Bearer secret", absl::Now()).ok());
 }
 
 TEST_F(ServerSettingsTest, BatchingHasAModeAndThreads) {

@@ -95,14 +95,16 @@ class Server:
 
     A load that fails is not tried again (upstream's default would wait minutes) and new versions
     are looked for every second; `flags` come last, so they override these defaults. `program`
-    replaces the words that start a server, `tessera serve`.
+    replaces the words that start a server, `tessera serve`. With `tls`, an ssl.SSLContext, REST is
+    asked by HTTPS.
     """
 
-    def __init__(self, *flags, models=None, ready_timeout=120, program=None):
+    def __init__(self, *flags, models=None, ready_timeout=120, program=None, tls=None):
         self.grpc_port = free_port()
         self.rest_port = free_port()
         self.grpc_address = f"127.0.0.1:{self.grpc_port}"
         self.exit_code = None
+        self._tls = tls
         self._folder = tempfile.TemporaryDirectory(prefix="tessera-server-")
         self._log = pathlib.Path(self._folder.name) / "log"
         command = [
@@ -161,9 +163,11 @@ class Server:
 
     def http(self, method, path, body=None, headers=None, timeout=60, port=None):
         """One request on a connection of its own, to REST by default: (status, headers, body)."""
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", port or self.rest_port, timeout=timeout
-        )
+        address = ("127.0.0.1", port or self.rest_port)
+        if self._tls is not None and port is None:
+            connection = http.client.HTTPSConnection(*address, timeout=timeout, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection(*address, timeout=timeout)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import subprocess
 import tempfile
 
 import grpc
@@ -10,43 +9,13 @@ import numpy as np
 import pytest
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
+from clients.authority import Authority
 from clients.client import array, predict_request
 from clients.conftest import HALF_PLUS_TWO
 from clients.server import Model, Server, StartError
 
 SECONDS = 20
 MODELS = [Model("m", HALF_PLUS_TWO)]
-
-
-class Authority:
-    """A certificate authority that signs for localhost."""
-
-    def __init__(self, folder, name):
-        self._folder = folder / name
-        self._folder.mkdir()
-        self._openssl("req", "-x509", "-subj", f"/CN={name}", *self._new_key("ca"), "-out", "ca.crt")
-        self.cert = self._read("ca.crt")
-
-    def sign(self, name):
-        """A key and a certificate for it."""
-        (self._folder / "names").write_text("subjectAltName=DNS:localhost", encoding="utf-8")
-        self._openssl("req", "-subj", f"/CN={name}", *self._new_key(name), "-out", f"{name}.csr")
-        self._openssl(
-            *("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key"),
-            *("-CAcreateserial", "-extfile", "names", "-out", f"{name}.crt"),
-        )
-        return self._read(f"{name}.key"), self._read(f"{name}.crt")
-
-    @staticmethod
-    def _new_key(name):
-        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-        return [*curve, "-nodes", "-keyout", f"{name}.key"]
-
-    def _openssl(self, *arguments):
-        subprocess.run(["openssl", *arguments], cwd=self._folder, check=True, capture_output=True)
-
-    def _read(self, name):
-        return (self._folder / name).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module", name="authority")
@@ -130,8 +99,15 @@ def test_no_client_is_believed_without_an_authority(start, authority):
     assert_not_answered(server, authority.cert)
 
 
-@pytest.mark.parametrize("wrong", ["path", "other_key", "nothing"])
-def test_what_is_no_certificate_and_its_key_is_refused(start, authority, tmp_path, wrong):
+@pytest.mark.parametrize(
+    "wrong, reason",
+    [
+        ("path", "the server's certificate is no PEM text"),
+        ("other_key", "the private key does not belong to the server's certificate"),
+        ("nothing", "the server's certificate is no PEM text, which begins with -----BEGIN: it is"),
+    ],
+)
+def test_what_is_no_certificate_and_its_key_is_refused(start, authority, tmp_path, wrong, reason):
     key, cert = authority.sign("server")
     fields = {
         "path": {"server_key": str(tmp_path / "key"), "server_cert": str(tmp_path / "cert")},
@@ -141,4 +117,4 @@ def test_what_is_no_certificate_and_its_key_is_refused(start, authority, tmp_pat
     with pytest.raises(StartError) as error:
         start(**fields)
     assert "ended with code 255" in str(error.value)
-    assert "keys and certificates are PEM texts, not paths" in str(error.value)
+    assert reason in str(error.value)

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
+#include "runtime/base/status.h"
 #include "serving/frontend/pool_metrics.h"
 
 namespace tessera::serving {
@@ -52,14 +53,17 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::EnableDefaultHealthCheckService(options.health_service);
   grpc::ServerBuilder builder;
-  const auto credentials =
-      options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials();
+  const auto listen = [&](const std::string& address, int* port) -> absl::Status {
+    ASSIGN_OR_RETURN(result->credentials_.emplace_back(), MakeServerCredentials(options.access));
+    builder.AddListeningPort(address, result->credentials_.back(), port);
+    return absl::OkStatus();
+  };
   if (options.port != 0) {
-    builder.AddListeningPort(absl::StrCat("0.0.0.0:", options.port), credentials, &result->port_);
+    RETURN_IF_ERROR(listen(absl::StrCat("0.0.0.0:", options.port), &result->port_));
   }
   if (!options.socket_path.empty()) {
     RemoveStaleSocket(options.socket_path);
-    builder.AddListeningPort(absl::StrCat("unix:", options.socket_path), credentials);
+    RETURN_IF_ERROR(listen(absl::StrCat("unix:", options.socket_path), nullptr));
   }
   builder.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
@@ -81,10 +85,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& opt
     return absl::InvalidArgumentError(absl::StrCat(
         "Failed to BuildAndStart gRPC server: port ", options.port,
         options.socket_path.empty() ? "" : absl::StrCat(" or socket ", options.socket_path),
-        " is taken or may not be opened",
-        options.credentials == nullptr ? ""
-                                       : ", or its credentials cannot be used: keys and "
-                                         "certificates are PEM texts, not paths"));
+        " is taken or may not be opened"));
   }
   if (auto* health = result->server_->GetHealthCheckService(); health != nullptr) {
     health->SetServingStatus("PredictionService", true);

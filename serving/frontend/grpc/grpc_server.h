@@ -14,6 +14,7 @@
 #include "serving/frontend/grpc/grpc_waker.h"
 #include "serving/frontend/grpc/model_service.h"
 #include "serving/frontend/grpc/prediction_service.h"
+#include "serving/frontend/grpc/server_credentials.h"
 #include "serving/frontend/kserve/kserve_service.h"
 #include "serving/frontend/request_handler.h"
 
@@ -28,8 +29,8 @@ class GrpcServer {
     int port = 0;
     // Path of a Unix socket to listen on as well. A stale socket is replaced. Empty: none.
     std::string socket_path;
-    // Of the port and of the socket. Null: no encryption.
-    std::shared_ptr<grpc::ServerCredentials> credentials;
+    // What the port and the socket ask of clients.
+    ServerCredentialsOptions access;
     // Name and value, an int or a string. A later argument overrides an earlier one of its name.
     struct ChannelArgument {
       std::string name;
@@ -72,6 +73,7 @@ class GrpcServer {
   std::optional<KServeService> kserve_service_;
   GrpcWaker waker_;
   int port_ = 0;
+  std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;  // for each address
   std::unique_ptr<grpc::Server> server_;  // declared last, because it calls the members above
 };
 

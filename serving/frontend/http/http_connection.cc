@@ -8,7 +8,6 @@
 #include <array>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <stdexcept>
 #include <utility>
@@ -29,6 +28,8 @@ namespace http = boost::beast::http;
 // The size limit of memory that is reserved for a body only because a client announced its length.
 constexpr uint64_t kMaxReserved = 16 << 20;
 constexpr size_t kReadBytes = 64 << 10;
+// A body of up to this size is encrypted together with its head. A record of TLS holds 16 KiB.
+constexpr size_t kMaxJoinedBytes = 8 << 10;
 // How long data is read and discarded after the connection was refused or is to be closed.
 constexpr std::chrono::seconds kDiscardTime{2};
 // What a client that speaks HTTP/2 sends first (RFC 9113, section 3.4).
@@ -66,6 +67,12 @@ size_t Parse(asio::const_buffer bytes, Parser& parser, boost::system::error_code
     error = http::error::header_limit;
     return 0;
   }
+}
+
+// Whether a TLS handshake failed because the client sent a request in the clear.
+bool IsPlainHttp(const boost::system::error_code& error) {
+  return error.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<uint32_t>(error.value())) == SSL_R_HTTP_REQUEST;
 }
 
 // Returns a request without its body. `message` is one of Beast's.
@@ -154,9 +161,10 @@ class HttpConnection::Stream : public HttpStream {
   const std::shared_ptr<StreamLink> link_;
 };
 
-HttpConnection::HttpConnection(HttpWorker::Socket socket, const HttpServer::Options& options,
-                               const HttpHandler& handler, HttpWorker& worker)
-    : options_(options), handler_(handler), worker_(worker), socket_(std::move(socket)) {}
+HttpConnection::HttpConnection(HttpWorker::Socket socket, const TlsContext& tls,
+                               const HttpServer::Options& options, const HttpHandler& handler,
+                               HttpWorker& worker)
+    : options_(options), handler_(handler), worker_(worker), socket_(std::move(socket), tls) {}
 
 HttpConnection::~HttpConnection() {
   if (link_ != nullptr) link_->Detach();
@@ -165,9 +173,25 @@ HttpConnection::~HttpConnection() {
 
 void HttpConnection::Start() {
   Error ignored;
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  peer_ = AddressOf(socket_);
+  socket_.tcp().set_option(asio::ip::tcp::no_delay(true), ignored);
+  peer_ = AddressOf(socket_.tcp());
+  if (socket_.is_encrypted()) return BeginEncryption();
   options_.take_http2 == nullptr ? AwaitRequest() : AwaitProtocol(0);
+}
+
+void HttpConnection::BeginEncryption() {
+  is_idle_ = true;
+  deadline_ = DeadlineFor(Clock::now(), 0);
+  socket_.AsyncHandshake([self = shared_from_this()](Error error) {
+    self->is_idle_ = false;
+    if (!error) return self->AwaitRequest();
+    if (!IsPlainHttp(error) || self->ends_soon_) return self->Close();
+    self->socket_.LeaveEncryption();
+    self->context_.keep_alive = false;
+    self->Write({.status = 400,
+                 .content_type = "text/plain",
+                 .body = "This port speaks HTTPS: ask for https:// instead of http://\n"});
+  });
 }
 
 void HttpConnection::AwaitProtocol(size_t peeked) {
@@ -175,19 +199,19 @@ void HttpConnection::AwaitProtocol(size_t peeked) {
   if (peeked == 0) deadline_ = Clock::now() + ToChrono(options_.idle_timeout);
   // Otherwise the peeked bytes alone would wake this connection again and again.
   Error ignored;
-  socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(peeked) + 1),
-                     ignored);
-  socket_.async_wait(asio::socket_base::wait_read,
-                     [self = shared_from_this(), peeked](Error error) {
-                       self->is_idle_ = false;
-                       error ? self->Close() : self->OnFirstBytes(peeked);
-                     });
+  socket_.tcp().set_option(asio::socket_base::receive_low_watermark(static_cast<int>(peeked) + 1),
+                           ignored);
+  socket_.tcp().async_wait(asio::socket_base::wait_read,
+                           [self = shared_from_this(), peeked](Error error) {
+                             self->is_idle_ = false;
+                             error ? self->Close() : self->OnFirstBytes(peeked);
+                           });
 }
 
 void HttpConnection::OnFirstBytes(size_t peeked) {
   std::array<char, kHttp2Preface.size()> bytes;
   const ssize_t size =
-      recv(socket_.native_handle(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+      recv(socket_.tcp().native_handle(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return AwaitProtocol(peeked);
   const bool fits =
       size > 0 && absl::StartsWith(kHttp2Preface, absl::string_view(bytes.data(), size));
@@ -198,9 +222,9 @@ void HttpConnection::OnFirstBytes(size_t peeked) {
     return AwaitProtocol(size);
   }
   Error ignored;
-  socket_.set_option(asio::socket_base::receive_low_watermark(1), ignored);
+  socket_.tcp().set_option(asio::socket_base::receive_low_watermark(1), ignored);
   if (!fits || !grows) return AwaitRequest();
-  const int socket = socket_.release(ignored);
+  const int socket = socket_.tcp().release(ignored);
   if (fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0) {
     options_.take_http2(socket);
   } else {
@@ -229,7 +253,7 @@ void HttpConnection::EndIfLate(Clock::time_point now) {
 void HttpConnection::Close() {
   if (link_ != nullptr) link_->Detach();
   Error ignored;
-  socket_.close(ignored);
+  socket_.tcp().close(ignored);
 }
 
 HttpConnection::Clock::time_point HttpConnection::DeadlineFor(Clock::time_point start,
@@ -239,13 +263,13 @@ HttpConnection::Clock::time_point HttpConnection::DeadlineFor(Clock::time_point 
 }
 
 void HttpConnection::Read(void (HttpConnection::*on_bytes)()) {
-  socket_.async_read_some(buffer_.prepare(kReadBytes),
-                          [self = shared_from_this(), on_bytes](Error error, size_t bytes) {
-                            self->is_idle_ = false;
-                            if (error) return self->Close();
-                            self->buffer_.commit(bytes);
-                            ((*self).*on_bytes)();
-                          });
+  socket_.AsyncReadSome(buffer_.prepare(kReadBytes),
+                        [self = shared_from_this(), on_bytes](Error error, size_t bytes) {
+                          self->is_idle_ = false;
+                          if (error) return self->Close();
+                          self->buffer_.commit(bytes);
+                          ((*self).*on_bytes)();
+                        });
 }
 
 void HttpConnection::AwaitRequest() {
@@ -299,10 +323,10 @@ bool HttpConnection::OnHead() {
                      beast::iequals(head[http::field::expect], "100-continue");
   if (!waits) return true;
   deadline_ = DeadlineFor(transfer_start_, 0);
-  asio::async_write(socket_, asio::buffer(kContinue, sizeof(kContinue) - 1),
-                    [self = shared_from_this()](Error error, size_t) {
-                      error ? self->Close() : self->Read(&HttpConnection::ParseRequest);
-                    });
+  socket_.AsyncWrite(asio::buffer(kContinue, sizeof(kContinue) - 1),
+                     [self = shared_from_this()](Error error, size_t) {
+                       error ? self->Close() : self->Read(&HttpConnection::ParseRequest);
+                     });
   return false;
 }
 
@@ -346,9 +370,11 @@ void HttpConnection::Write(HttpReply reply) {
   reply_head_ = HttpReplyHead(reply, context_, absl::Now());
   reply_body_ = context_.is_head ? std::string() : std::move(reply.body);
   if (!context_.is_head) begin_stream_ = std::move(reply.stream);
+  if (socket_.is_encrypted() && reply_body_.size() <= kMaxJoinedBytes) {
+    reply_head_ += std::exchange(reply_body_, {});
+  }
   deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
-  asio::async_write(
-      socket_,
+  socket_.AsyncWrite(
       std::array<asio::const_buffer, 2>{asio::buffer(reply_head_), asio::buffer(reply_body_)},
       [self = shared_from_this()](Error error, size_t) { self->OnWritten(error); });
 }
@@ -368,7 +394,7 @@ void HttpConnection::BeginStream() {
 }
 
 void HttpConnection::ContinueStream() {
-  if (is_writing_ || !socket_.is_open()) return;
+  if (is_writing_ || !socket_.tcp().is_open()) return;
   if (unsent_.empty()) {
     if (body_ended_) EndSending();
     return;
@@ -376,28 +402,39 @@ void HttpConnection::ContinueStream() {
   is_writing_ = true;
   reply_body_ = std::exchange(unsent_, {});
   deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
-  asio::async_write(socket_, asio::buffer(reply_body_),
-                    [self = shared_from_this()](Error error, size_t bytes) {
-                      if (error) return self->Close();
-                      self->deadline_ = Clock::time_point::max();
-                      self->is_writing_ = false;
-                      self->link_->OnSent(bytes);
-                      self->ContinueStream();
-                    });
+  socket_.AsyncWrite(asio::buffer(reply_body_),
+                     [self = shared_from_this()](Error error, size_t bytes) {
+                       if (error) return self->Close();
+                       self->deadline_ = Clock::time_point::max();
+                       self->is_writing_ = false;
+                       self->link_->OnSent(bytes);
+                       self->ContinueStream();
+                     });
 }
 
 void HttpConnection::EndAfterReply() {
+  if (socket_.is_encrypted()) return EndSending();
   Error ignored;
-  const bool read_all = !parser_ && buffer_.size() == 0 && socket_.available(ignored) == 0;
+  const bool read_all = !parser_ && buffer_.size() == 0 && socket_.tcp().available(ignored) == 0;
   if (read_all) return Close();
   EndSending();
   Discard();
 }
 
 void HttpConnection::EndSending() {
-  Error ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   deadline_ = Clock::now() + kDiscardTime;
+  if (!socket_.is_encrypted()) {
+    Error ignored;
+    socket_.tcp().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    return;
+  }
+  socket_.AsyncEndEncryption([self = shared_from_this()](Error error) {
+    if (self->link_ != nullptr) return;  // Discard() is running, and sees the client's end
+    if (!error) return self->Close();
+    // The client has not ended, but sends more.
+    self->socket_.LeaveEncryption();
+    self->Discard();
+  });
 }
 
 void HttpConnection::Discard() {

@@ -14,6 +14,7 @@
 #include "serving/frontend/http/http_message.h"
 #include "serving/frontend/http/http_reply_head.h"
 #include "serving/frontend/http/http_server.h"
+#include "serving/frontend/http/http_socket.h"
 #include "serving/frontend/http/http_worker.h"
 
 namespace tessera::serving {
@@ -50,9 +51,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   using Clock = HttpWorker::Clock;
 
-  // The arguments must outlive the connection.
-  HttpConnection(HttpWorker::Socket socket, const HttpServer::Options& options,
-                 const HttpHandler& handler, HttpWorker& worker);
+  // Null for `tls`: plain. `options`, `handler` and `worker` must outlive the connection.
+  HttpConnection(HttpWorker::Socket socket, const TlsContext& tls,
+                 const HttpServer::Options& options, const HttpHandler& handler,
+                 HttpWorker& worker);
   ~HttpConnection();
 
   void Start();
@@ -69,6 +71,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   class StreamLink;
   class Stream;
 
+  // Agrees with the client on keys before it reads requests.
+  void BeginEncryption();
   // Waits for bytes by which HTTP/2's preface can be told from a request, beyond the `peeked` ones
   // that are part of the preface.
   void AwaitProtocol(size_t peeked);
@@ -102,7 +106,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   const HttpServer::Options& options_;
   const HttpHandler& handler_;
   HttpWorker& worker_;
-  HttpWorker::Socket socket_;
+  HttpSocket socket_;
   std::string peer_;  // the client's address
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;  // while a request is read

@@ -1,4 +1,4 @@
-// HttpServer: HTTP/1.0 and 1.1 over TCP. It knows nothing of the requests' meaning.
+// HttpServer: HTTP/1.0 and 1.1 over TCP or TLS. It knows nothing of the requests' meaning.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "serving/frontend/http/http_message.h"
+#include "serving/frontend/tls/server_certificates.h"
 
 namespace tessera::serving {
 
@@ -43,15 +44,19 @@ class HttpServer {
     // reading of a reply, may fall behind min_bytes_per_second.
     absl::Duration transfer_timeout = absl::Minutes(1);
     int64_t min_bytes_per_second = 1024;
+    // Encrypts all connections by TLS. A client that sends a request in the clear gets 400. Null:
+    // no encryption.
+    std::shared_ptr<ServerCertificates> certificates;
     // Takes over the connection of a client that begins with HTTP/2's connection preface. Nothing
     // has been read from `socket`, which is non-blocking and now owned by the callee. Called on the
-    // thread of the connection, until Stop() returns. Null: such a client gets 400.
+    // thread of the connection, until Stop() returns. Null: such a client gets 400. Excludes
+    // `certificates`, because no bytes can be read of an encrypted socket.
     std::function<void(int socket)> take_http2;
   };
 
   // Returns when the port is open.
-  // Errors: INVALID_ARGUMENT without threads, or if `address` is no IP address; UNAVAILABLE if the
-  // port cannot be opened.
+  // Errors: INVALID_ARGUMENT without threads, if `address` is no IP address, or for options that
+  // exclude each other; UNAVAILABLE if the port cannot be opened.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options,
                                                            HttpHandler handler);
   // Calls Stop(). Requires that no responder will be called after that.

@@ -48,7 +48,10 @@ void HttpWorker::Run() {
 }
 
 void HttpWorker::Serve(Socket socket) {
-  auto connection = std::make_shared<HttpConnection>(std::move(socket), options_, handler_, *this);
+  const TlsContext tls =
+      options_.certificates == nullptr ? nullptr : options_.certificates->Get()->context;
+  auto connection =
+      std::make_shared<HttpConnection>(std::move(socket), tls, options_, handler_, *this);
   {
     absl::MutexLock lock(&mu_);
     if (!closed_) connections_.emplace(connection.get(), connection);

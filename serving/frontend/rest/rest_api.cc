@@ -327,7 +327,8 @@ void RestApi::Reply(Call& call, const absl::Status& status, std::string body,
   if (options_.enable_cors) {
     reply.headers = {{"Access-Control-Allow-Origin", "*"},
                      {"Access-Control-Allow-Methods", "POST, GET"},
-                     {"Access-Control-Allow-Headers", "Content-Type"}};
+                     {"Access-Control-Allow-Headers",
+                      options_.tokens == nullptr ? "Content-Type" : "Content-Type, Authorization"}};
   }
   if (status.ok()) {
     reply.body = std::move(body);

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/http/http_message.h"
 #include "serving/frontend/http/http_routes.h"
 #include "serving/frontend/request_handler.h"
@@ -44,6 +45,8 @@ class RestApi {
     absl::Duration timeout = absl::Seconds(30);
     // Whether to send headers that let pages of any origin read replies below /v1/.
     bool enable_cors = false;
+    // Whose requests are answered, see RestAccess, which the API leaves that to. Null: everybody's.
+    std::shared_ptr<const BearerTokens> tokens;
     // Path of the metrics, which takes precedence over all other paths. Empty: none.
     std::string monitoring_path;
     // Further pages, whoever asks for them. What their handlers use must outlive the server.

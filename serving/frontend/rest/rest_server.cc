@@ -18,6 +18,7 @@ RestServer::RestServer(const Options& options, RequestHandler* handler, ModelRep
   if (repository != nullptr) {
     kserve_.emplace(options.api.timeout, handler, repository, pool_.get());
   }
+  if (options.api.tokens != nullptr) access_.emplace(options.api);
 }
 
 absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& options,
@@ -32,6 +33,12 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
   http.port = options.port;
   http.num_threads = std::min(options.num_threads, num_cores);
   http.max_body_bytes = options.max_body_bytes;
+  http.certificates = options.certificates;
+  if (server->access_) {
+    http.admit = [access = &*server->access_](const HttpRequest& head, uint64_t* max_body_bytes) {
+      return access->Refuse(head, max_body_bytes);
+    };
+  }
   RestApi* const api = &server->api_;
   KServeRest* const kserve = server->kserve_ ? &*server->kserve_ : nullptr;
   HttpHandler answer = [api, kserve](HttpRequest request, HttpResponder respond) {

@@ -12,11 +12,13 @@
 #include "serving/frontend/http/http_server.h"
 #include "serving/frontend/kserve/kserve_rest.h"
 #include "serving/frontend/request_handler.h"
+#include "serving/frontend/rest/rest_access.h"
 #include "serving/frontend/rest/rest_api.h"
+#include "serving/frontend/tls/server_certificates.h"
 
 namespace tessera::serving {
 
-// Serves RestApi, and below /v2 KServe's protocol, over plain HTTP, from Start() to its destructor.
+// Serves RestApi, and below /v2 KServe's protocol, over HTTP, from Start() to its destructor.
 class RestServer {
  public:
   struct Options {
@@ -26,6 +28,8 @@ class RestServer {
     // them. There is one such reading thread for each core, but no more than this number.
     int num_threads = 8;
     RestApi::Options api;
+    // Encrypts all connections by TLS. Null: no encryption.
+    std::shared_ptr<ServerCertificates> certificates;
     // A larger body is answered with 413. Longer JSON text cannot be parsed anyway.
     uint64_t max_body_bytes = 2'000'000'000;
   };
@@ -52,6 +56,7 @@ class RestServer {
   std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   RestApi api_;
   std::optional<KServeRest> kserve_;
+  std::optional<RestAccess> access_;  // without a value, all requests are answered
   std::unique_ptr<HttpServer> http_;  // must accept replies until the pool is destroyed
 };
 

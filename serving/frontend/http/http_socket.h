@@ -1,0 +1,72 @@
+// HttpSocket: the socket of one client, plain or with TLS. Only http_connection.h should include
+// this header, which includes Boost.Asio.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <memory>
+#include <utility>
+
+#include "serving/frontend/http/http_worker.h"
+#include "serving/frontend/tls/tls_context.h"
+
+namespace tessera::serving {
+
+// Handlers have the signatures that Boost.Asio documents for the operations of these names, and run
+// on the thread of the socket's context. Not thread-safe.
+class HttpSocket {
+ public:
+  // Null for `tls`: plain.
+  HttpSocket(HttpWorker::Socket socket, const TlsContext& tls) : socket_(std::move(socket)) {
+    if (tls == nullptr) return;
+    SSL_CTX_up_ref(tls.get());
+    boost::asio::ssl::context context(tls.get());
+    tls_ = std::make_unique<Tls>(socket_, context);
+  }
+  HttpSocket(const HttpSocket&) = delete;  // TLS refers to the socket below it
+  HttpSocket& operator=(const HttpSocket&) = delete;
+
+  HttpWorker::Executor get_executor() { return socket_.get_executor(); }
+  // The socket below TLS.
+  HttpWorker::Socket& tcp() { return socket_; }
+  bool is_encrypted() const { return tls_ != nullptr && !is_raw_; }
+
+  // Agrees with the client on keys, before all other operations. Requires is_encrypted().
+  template <typename Handler>
+  void AsyncHandshake(Handler handler) {
+    tls_->async_handshake(boost::asio::ssl::stream_base::server, std::move(handler));
+  }
+  // Tells the client that no more bytes come, and waits until it has said the same. Requires
+  // is_encrypted().
+  template <typename Handler>
+  void AsyncEndEncryption(Handler handler) {
+    tls_->async_shutdown(std::move(handler));
+  }
+  // Reads and writes without encryption from now on. Requires that no operation is under way.
+  void LeaveEncryption() { is_raw_ = true; }
+
+  template <typename Buffers, typename Handler>
+  void AsyncReadSome(const Buffers& buffers, Handler handler) {
+    if (is_encrypted()) return tls_->async_read_some(buffers, std::move(handler));
+    socket_.async_read_some(buffers, std::move(handler));
+  }
+  // Writes all bytes. With TLS, each buffer takes a record and a system call of its own.
+  template <typename Buffers, typename Handler>
+  void AsyncWrite(const Buffers& buffers, Handler handler) {
+    if (is_encrypted()) return boost::asio::async_write(*tls_, buffers, std::move(handler));
+    boost::asio::async_write(socket_, buffers, std::move(handler));
+  }
+
+ private:
+  using Tls = boost::asio::ssl::stream<HttpWorker::Socket&>;
+
+  HttpWorker::Socket socket_;
+  std::unique_ptr<Tls> tls_;
+  bool is_raw_ = false;
+};
+
+}  // namespace tessera::serving
