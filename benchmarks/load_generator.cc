@@ -14,6 +14,7 @@
 #include "benchmarks/load/answer_check.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "serving/commands/connection_flags.h"
 #include "serving/commands/load/load_run.h"
 #include "serving/commands/load/request_target.h"
 #include "serving/server/flag_parser.h"
@@ -44,6 +45,7 @@ alone ends it, the end of the input ends the load. Otherwise there is one window
 
 struct Flags {
   RequestTarget::Options target;
+  serving::ConnectionFlags connection;
   float rate = 0;
   int32_t in_flight = 1;
   float duration = 0;
@@ -66,6 +68,7 @@ struct Flags {
     flags.Add("csv", &csv, "file to write every request to, with its time");
     flags.Add("channels", &target.channels, "connections of gRPC, used in turn");
     flags.Add("max_connections", &target.max_connections, "most connections of REST");
+    connection.AddTo(&flags);
     return flags;
   }
 };
@@ -115,6 +118,11 @@ absl::StatusOr<bool> GenerateLoad(const Flags& flags, const std::vector<std::str
   target_options.timeout = absl::Seconds(flags.timeout);
   target_options.wants_answers = absl::c_any_of(
       cases.answers, [](const std::vector<std::string>& right) { return !right.empty(); });
+  ASSIGN_OR_RETURN(const serving::ConnectionSecurity security, flags.connection.Read());
+  target_options.tls = security.tls;
+  if (!security.authorization.empty()) {
+    target_options.headers.emplace_back("authorization", security.authorization);
+  }
   ASSIGN_OR_RETURN(const auto target, MakeRequestTarget(target_options, cases.requests));
   const bool is_grpc = absl::StartsWith(flags.target.url, "grpc:");
   AnswerCheck check(is_grpc ? ComparePredictResponses : CompareJson, std::move(cases.answers));

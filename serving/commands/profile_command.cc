@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/profile/trace_export.h"
+#include "serving/commands/connection_flags.h"
 #include "tsl/profiler/protobuf/profiler_service.grpc.pb.h"
 
 namespace tessera::serving {
@@ -33,7 +35,7 @@ struct Options {
   float seconds = 2;
   std::string output = "trace.json";
   std::string level = "ops";
-  std::string ca;
+  ConnectionFlags connection;
 };
 
 absl::StatusOr<tensorflow::ProfileRequest> RequestOf(const Options& options) {
@@ -51,15 +53,11 @@ absl::StatusOr<tensorflow::ProfileRequest> RequestOf(const Options& options) {
   return request;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const std::string& address,
-                                                       const std::string& ca) {
-  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
-  if (!ca.empty()) {
-    ASSIGN_OR_RETURN(const std::string certificates, ReadFile(ca));
-    credentials = grpc::SslCredentials({.pem_root_certs = certificates});
-  }
+std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                       const std::optional<ClientTls>& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  const auto credentials = ChannelCredentialsOf(tls, &arguments);
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
@@ -112,12 +110,16 @@ void PrintSummary(const tensorflow::profiler::XSpace& space, const std::string& 
 
 absl::Status Profile(const std::string& address, const Options& options) {
   ASSIGN_OR_RETURN(const tensorflow::ProfileRequest request, RequestOf(options));
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, Connect(address, options.ca));
+  ASSIGN_OR_RETURN(const ConnectionSecurity security, options.connection.Read());
+  const std::shared_ptr<grpc::Channel> channel = Connect(address, security.tls);
   // Before anything is recorded, so that a path that cannot be written costs no recording.
   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(options.output));
   const auto stub = tensorflow::ProfilerService::NewStub(channel);
   const absl::Duration duration = absl::Milliseconds(request.duration_ms());
   grpc::ClientContext context;
+  if (!security.authorization.empty()) {
+    context.AddMetadata("authorization", security.authorization);
+  }
   context.set_deadline(absl::ToChronoTime(absl::Now() + duration + kAnswerTime));
   tensorflow::ProfileResponse response;
   grpc::Status status;
@@ -158,8 +160,7 @@ Command ProfileCommand() {
   command.flags.Add("duration", &options->seconds, "to record", "SECONDS");
   command.flags.Add("output", &options->output, "the file to write", "FILE");
   command.flags.Add("level", &options->level, "ops, or requests alone with runs", "LEVEL");
-  command.flags.Add("ca", &options->ca, "certificates in PEM to trust, of a server with TLS",
-                    "FILE");
+  options->connection.AddTo(&command.flags);
   command.run = [options](absl::Span<const std::string> words) -> absl::Status {
     return Profile(words[0], *options);
   };

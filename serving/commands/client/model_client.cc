@@ -68,6 +68,7 @@ void ServerFlags::AddTo(FlagParser* flags) {
   flags->Add("rest", &rest, "ask by REST instead of gRPC");
   flags->Add("timeout", &timeout, "seconds after which a request has failed");
   flags->Add("header", &headers, "HTTP header or gRPC metadata to send along", "NAME:VALUE");
+  connection.AddTo(flags);
   flags->Add("version", &version, "version to ask; without it, the newest one that is available",
              "N");
   flags->Add("label", &label, "label of the version to ask, such as stable", "NAME");
@@ -89,13 +90,18 @@ absl::StatusOr<ModelClient> ModelClient::Create(const ServerFlags& flags,
   for (const std::string& header : flags.headers) {
     ASSIGN_OR_RETURN(client.headers_.emplace_back(), ParseHeader(header));
   }
+  ASSIGN_OR_RETURN(ConnectionSecurity security, flags.connection.Read());
+  client.tls_ = std::move(security.tls);
+  if (!security.authorization.empty()) {
+    client.headers_.emplace_back("authorization", std::move(security.authorization));
+  }
   RETURN_IF_ERROR(FillSpec(flags, model, &client.spec_));
   client.codec_ = flags.rest ? MakeRestCodec(client.server_) : MakeGrpcCodec(client.server_);
   return client;
 }
 
 RequestTarget::Options ModelClient::TargetOptions(const std::string& url) const {
-  return {.url = url, .headers = headers_, .timeout = timeout_};
+  return {.url = url, .headers = headers_, .tls = tls_, .timeout = timeout_};
 }
 
 absl::StatusOr<std::string> ModelClient::AskOnce(const EncodedRequest& request) const {
@@ -126,10 +132,14 @@ absl::Status ModelClient::Explain(const absl::Status& status) const {
   const std::string message(status.message());
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return absl::UnavailableError(absl::StrCat(
-          "no answer from ", server_, " by ", rest_ ? "REST" : "gRPC", " (", message,
-          "). Is a server there (`tessera serve`), is --server its ", rest_ ? "REST" : "gRPC",
-          " port", rest_ ? "" : ", or does it need --rest", "?"));
+      return absl::UnavailableError(
+          absl::StrCat("no answer from ", server_, " by ", rest_ ? "REST" : "gRPC", " (", message,
+                       "). Is a server there (`tessera serve`), is --server its ",
+                       rest_ ? "REST" : "gRPC", " port, ", rest_ ? "" : "does it need --rest, ",
+                       tls_ ? "is --ca its authority?" : "or does it speak TLS (--ca=FILE)?"));
+    case absl::StatusCode::kUnauthenticated:
+      return absl::UnauthenticatedError(
+          absl::StrCat(message, " (--token_file=FILE names a file with a token)"));
     case absl::StatusCode::kDeadlineExceeded:
       return absl::DeadlineExceededError(absl::StrCat(
           message, " (after ", absl::FormatDuration(timeout_), "; --timeout=SECONDS allows more)"));

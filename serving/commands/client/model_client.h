@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "serving/commands/client/model_codec.h"
+#include "serving/commands/connection_flags.h"
 #include "serving/commands/load/request_target.h"
 #include "serving/server/flag_parser.h"
 
@@ -20,6 +22,7 @@ struct ServerFlags {
   bool rest = false;
   float timeout = 30;
   std::vector<std::string> headers;  // NAME:VALUE
+  ConnectionFlags connection;
   std::string version;
   std::string label;
   std::string signature = "serving_default";
@@ -34,7 +37,7 @@ struct ServerFlags {
 // Thread-safe.
 class ModelClient {
  public:
-  // Errors: UsageError() for flags that make no sense.
+  // Errors: UsageError() for flags that make no sense; those of ConnectionFlags::Read().
   static absl::StatusOr<ModelClient> Create(const ServerFlags& flags, const std::string& model);
 
   absl::StatusOr<ModelMetadata> Metadata() const;
@@ -64,6 +67,7 @@ class ModelClient {
   bool rest_ = false;
   absl::Duration timeout_;
   std::vector<std::pair<std::string, std::string>> headers_;
+  std::optional<ClientTls> tls_;
   tensorflow::serving::ModelSpec spec_;
   std::unique_ptr<ModelCodec> codec_;
 };

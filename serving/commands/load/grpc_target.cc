@@ -29,9 +29,10 @@ class GrpcTarget : public RequestTarget {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     // Without this, channels to one address share one connection.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto credentials = ChannelCredentialsOf(options.tls, &arguments);
     for (int i = 0; i < options.channels; ++i) {
       stubs_.push_back(std::make_unique<grpc::GenericStub>(
-          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)));
+          grpc::CreateCustomChannel(address, credentials, arguments)));
     }
     for (const std::string& request : requests) {
       const grpc::Slice slice(request);

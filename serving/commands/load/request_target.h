@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "serving/commands/load/client_tls.h"
 
 namespace tessera::serving {
 
@@ -35,6 +37,8 @@ class RequestTarget {
     int channels = 16;
     // REST: connections, opened when all others wait for answers. Beyond them requests queue here.
     int max_connections = 256;
+    // Without a value, connections are not encrypted.
+    std::optional<ClientTls> tls;
     // After which a request counts as not answered.
     absl::Duration timeout = absl::Seconds(30);
     // False: answers are received and let go of as they came, in pieces. Putting a large one
@@ -54,7 +58,8 @@ class RequestTarget {
 
 // `requests`: serialized messages, or bodies of HTTP requests. Connects with the first
 // requests: a server that is not there shows in their statuses.
-// Errors: INVALID_ARGUMENT for another URL; UNAVAILABLE if its host has no address.
+// Errors: INVALID_ARGUMENT for another URL, and for certificates that cannot be used; UNAVAILABLE
+// if its host has no address.
 absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRequestTarget(
     const RequestTarget::Options& options, const std::vector<std::string>& requests);
 

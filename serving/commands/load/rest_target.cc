@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -11,6 +12,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -83,41 +85,67 @@ struct Pending {
   RequestTarget::OnReply on_reply;
 };
 
+// Where a connection leads, and how.
+struct Peer {
+  Endpoint endpoint;
+  std::string name;                         // that its certificate must have
+  std::unique_ptr<asio::ssl::context> tls;  // null: no encryption
+};
+
 // One request at a time. Deletes nothing and knows of no others: `on_free` says that it can take
 // the next request.
 class Connection {
  public:
-  Connection(asio::io_context& io, const Endpoint& endpoint, absl::Duration timeout,
+  // `peer` must outlive the connection.
+  Connection(asio::io_context& io, const Peer& peer, absl::Duration timeout,
              std::function<void(Connection*)> on_free)
-      : endpoint_(endpoint), timeout_(timeout), on_free_(std::move(on_free)), stream_(io) {}
+      : peer_(peer), timeout_(timeout), on_free_(std::move(on_free)), stream_(io) {}
 
   void Send(Pending pending) {
     pending_ = std::move(pending);
     stream_.expires_after(absl::ToChronoNanoseconds(timeout_));
     if (stream_.socket().is_open()) return Write();
-    stream_.async_connect(endpoint_, [this](Error error) {
+    stream_.async_connect(peer_.endpoint, [this](Error error) {
       if (error) return Fail("cannot connect", error);
       stream_.socket().set_option(asio::ip::tcp::no_delay(true), error);
-      Write();
+      peer_.tls == nullptr ? Write() : Encrypt();
     });
   }
 
  private:
+  void Encrypt() {
+    tls_.emplace(stream_, *peer_.tls);
+    Error ignored;
+    tls_->set_verify_callback(asio::ssl::host_name_verification(peer_.name), ignored);
+    Error not_an_address;
+    asio::ip::make_address(peer_.name, not_an_address);
+    // Servers are named by their hosts' names alone (RFC 6066, section 3).
+    if (not_an_address) SSL_set_tlsext_host_name(tls_->native_handle(), peer_.name.c_str());
+    tls_->async_handshake(asio::ssl::stream_base::client, [this](Error error) {
+      error ? Fail("cannot agree on encryption", error) : Write();
+    });
+  }
+
   void Write() {
-    asio::async_write(stream_, asio::buffer(*pending_.bytes),
-                      [this](Error error, size_t) { error ? Fail("cannot send", error) : Read(); });
+    const auto written = [this](Error error, size_t) {
+      error ? Fail("cannot send", error) : Read();
+    };
+    const auto bytes = asio::buffer(*pending_.bytes);
+    tls_ ? asio::async_write(*tls_, bytes, written) : asio::async_write(stream_, bytes, written);
   }
 
   void Read() {
     parser_.emplace();
     parser_->body_limit(std::numeric_limits<uint64_t>::max());
-    http::async_read(stream_, buffer_, *parser_, [this](Error error, size_t) {
+    const auto read = [this](Error error, size_t) {
       if (error) return Fail("no answer", error);
       const auto& answer = parser_->get();
       if (!answer.keep_alive()) Close();
       if (answer.result_int() == 200) return Finish(absl::OkStatus(), answer.body());
       Finish(ErrorOf(answer.result_int(), answer.body()), {});
-    });
+    };
+    tls_ ? http::async_read(*tls_, buffer_, *parser_, read)
+         : http::async_read(stream_, buffer_, *parser_, read);
   }
 
   void Fail(const char* what, Error error) {
@@ -139,10 +167,11 @@ class Connection {
     buffer_.clear();
   }
 
-  const Endpoint endpoint_;
+  const Peer& peer_;
   const absl::Duration timeout_;
   const std::function<void(Connection*)> on_free_;
   beast::tcp_stream stream_;
+  std::optional<beast::ssl_stream<beast::tcp_stream&>> tls_;  // above stream_
   beast::flat_buffer buffer_;
   std::optional<http::response_parser<http::string_body>> parser_;
   Pending pending_;
@@ -176,7 +205,14 @@ class RestTarget : public RequestTarget {
       return absl::UnavailableError(
           absl::StrCat("no address of ", address.host, ":", address.port, ": ", error.message()));
     }
-    endpoint_ = found.begin()->endpoint();
+    peer_.endpoint = found.begin()->endpoint();
+    if (options_.tls) {
+      auto tls = SslContextOf(*options_.tls);
+      if (!tls.ok()) return tls.status();
+      peer_.tls = *std::move(tls);
+      const std::string& name = options_.tls->server_name;
+      peer_.name = name.empty() ? address.host : name;
+    }
     thread_ = std::thread([this] { io_.run(); });
     return absl::OkStatus();
   }
@@ -195,7 +231,7 @@ class RestTarget : public RequestTarget {
     if (idle_.empty()) {
       if (connections_.size() == static_cast<size_t>(options_.max_connections)) return;
       connections_.push_back(
-          std::make_unique<Connection>(io_, endpoint_, options_.timeout, [this](Connection* free) {
+          std::make_unique<Connection>(io_, peer_, options_.timeout, [this](Connection* free) {
             idle_.push_back(free);
             SendQueued();
           }));
@@ -211,7 +247,7 @@ class RestTarget : public RequestTarget {
   const Options options_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  Endpoint endpoint_;
+  Peer peer_;
   std::vector<std::string> requests_;
   std::deque<Pending> queue_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -18,7 +18,8 @@ struct RestAddress {
 
 // Connections are kept open between requests, one request at a time each. All run on one thread of
 // the target's own.
-// Errors: UNAVAILABLE if the host has no address.
+// Errors: UNAVAILABLE if the host has no address; INVALID_ARGUMENT for certificates that cannot be
+// used.
 absl::StatusOr<std::unique_ptr<RequestTarget>> MakeRestTarget(
     const RestAddress& address, const RequestTarget::Options& options,
     const std::vector<std::string>& requests);
