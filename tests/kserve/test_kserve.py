@@ -4,11 +4,13 @@ what no recorded case says."""
 import json
 import pathlib
 import shutil
+import ssl
 import struct
 import subprocess
 
 import pytest
 
+from clients.authority import Authority
 from clients.server import DATA, REPOSITORY, Model, Server
 
 MODELS = DATA / "kserve_v2" / "models"
@@ -37,18 +39,51 @@ def _triton_python():
     return run.stdout.strip()
 
 
-@pytest.mark.parametrize("form", ["grpc", "http", "grpc_asyncio", "http_asyncio"])
-def test_tritonclient(server, triton_python, form):
-    address = server.grpc_address if "grpc" in form else f"127.0.0.1:{server.rest_port}"
+FORMS = ["grpc", "http", "grpc_asyncio", "http_asyncio"]
+
+
+def ask_by_triton_client(server, triton_python, form, *security):
+    """Runs triton_calls.py with what it takes of a certificate and a token."""
+    port = server.grpc_port if "grpc" in form else server.rest_port
     program = pathlib.Path(__file__).with_name("triton_calls.py")
     run = subprocess.run(
-        [triton_python, program, form, address],
+        [triton_python, program, form, f"localhost:{port}", *security],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert run.returncode == 0, run.stderr + server.log()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_tritonclient(server, triton_python, form):
+    ask_by_triton_client(server, triton_python, form)
+
+
+@pytest.fixture(scope="module", name="secured")
+def _secured(tmp_path_factory):
+    """A server with TLS and tokens, and what its clients need."""
+    folder = tmp_path_factory.mktemp("secured")
+    authority = Authority(folder, "authority")
+    key, certificate = authority.sign_files("server")
+    (folder / "tokens").write_text("secret\n", encoding="utf-8")
+    flags = [
+        f"--ssl_certificate_file={certificate}",
+        f"--ssl_key_file={key}",
+        "--rest_api_ssl",
+        f"--token_file={folder / 'tokens'}",
+        "--enable_model_control",
+    ]
+    tls = ssl.create_default_context(cafile=authority.ca_file)
+    with Server(*flags, models=served_models(), tls=tls) as server:
+        yield server, (authority.ca_file, "secret")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_tritonclient_with_tls_and_a_token(secured, triton_python, form):
+    server, security = secured
+    ask_by_triton_client(server, triton_python, form, *security)
 
 
 def test_models_are_controlled_only_where_that_is_allowed():

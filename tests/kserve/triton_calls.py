@@ -1,14 +1,15 @@
 """Asks a server by one of Triton's clients, and fails where an answer is wrong.
 
-    "$(scripts/python_env kserve)" tests/kserve/triton_calls.py FORM ADDRESS [CA_CERTIFICATE]
+    "$(scripts/python_env kserve)" tests/kserve/triton_calls.py FORM ADDRESS [CA_CERTIFICATE [TOKEN]]
 
 FORM is grpc, http, grpc_asyncio or http_asyncio. The server has the models of
-tests/data/kserve_v2 and lets clients load and unload them.
+tests/data/kserve_v2 and lets clients load and unload them. With a certificate, it speaks TLS.
 """
 
 import asyncio
 import inspect
 import queue
+import ssl
 import sys
 
 import numpy as np
@@ -20,20 +21,41 @@ import tritonclient.http.aio
 from tritonclient.utils import InferenceServerException
 
 
+class Bearer(tritonclient.http.InferenceServerClientPlugin):
+    """Adds a token to each request."""
+
+    def __init__(self, token):
+        self._authorization = f"Bearer {token}"
+
+    def __call__(self, request):
+        request.headers["authorization"] = self._authorization
+
+
 class Caller:
     """A client whose methods return their results, whichever form it is of."""
 
-    def __init__(self, form, address, certificate):
+    def __init__(self, form, address, certificate, token):
         self.by_grpc = form.startswith("grpc")
         self.module = tritonclient.grpc if self.by_grpc else tritonclient.http
         self._loop = asyncio.new_event_loop()
-        options = {"ssl": True, "root_certificates": certificate} if certificate else {}
+        options = self._options(form, certificate) if certificate else {}
         modules = {"grpc_asyncio": tritonclient.grpc.aio, "http_asyncio": tritonclient.http.aio}
 
         async def make():  # clients of asyncio are made inside of a loop
             return modules.get(form, self.module).InferenceServerClient(address, **options)
 
         self.client = self._loop.run_until_complete(make())
+        if token:
+            self.client.register_plugin(Bearer(token))
+
+    @staticmethod
+    def _options(form, certificate):
+        """What makes a client of this form use TLS."""
+        if form.startswith("grpc"):
+            return {"ssl": True, "root_certificates": certificate}
+        if form == "http_asyncio":
+            return {"ssl": True, "ssl_context": ssl.create_default_context(cafile=certificate)}
+        return {"ssl": True, "ssl_options": {"ca_certs": certificate}}
 
     def __getattr__(self, name):
         def call(*args, **kwargs):
@@ -178,8 +200,8 @@ def check_statistics_and_settings(caller):
     expect_error(caller.update_log_settings, {"log_verbose_level": 3})
 
 
-def main(form, address, certificate=None):
-    caller = Caller(form, address, certificate)
+def main(form, address, certificate=None, token=None):
+    caller = Caller(form, address, certificate, token)
     check_health_and_metadata(caller)
     check_inference(caller)
     if form == "grpc":
