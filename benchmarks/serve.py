@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What serving costs beyond the wire: half_plus_two next to a method that does nothing.
 
-    scripts/bench serve [--rounds=N] [--seconds=S] [--only=small|v2|large|json]
+    scripts/bench serve [--rounds=N] [--seconds=S] [--only=small|v2|tls|large|json]
 
 Builds //:tessera, //benchmarks:empty_server, //benchmarks:load_generator and
 //serving/frontend/json:json_benchmark first; TESSERA_BENCHMARK_BINARIES names a folder that has them.
@@ -11,11 +11,12 @@ ours, which runs half_plus_two, and the empty one, a callback method of the same
 Beast reply of no bytes. Both get the same requests. Client and servers share the cores. A table
 shows the median over the rounds, and in parentheses the best round; so do the ratios.
 
-Then the same model by KServe's protocol, version 2, next to Predict of the same server.
+Then the same model by KServe's protocol, version 2, next to Predict of the same server; and with
+TLS, next to a server without it. Connections stay open, so that what TLS costs is the encryption.
 
 Then an Identity of 4 MB of floats by gRPC, in bytes of tensor a second one way, next to a method
 that sends back what it got and one that only receives it; and what a 1 MB body of numbers takes to
-read and to write as JSON, within one thread. Three to four minutes for all of it.
+read and to write as JSON, within one thread. Four to five minutes for all of it.
 """
 import argparse
 import contextlib
@@ -63,7 +64,8 @@ def free_ports(count):
 class Server:
     """A child with a gRPC and a REST port; ends with this object's context."""
 
-    def __init__(self, command):
+    def __init__(self, command, client_flags=()):
+        self.client_flags = list(client_flags)  # by which load_generator reaches it
         self.grpc_port, self.rest_port = free_ports(2)
         self._process = subprocess.Popen(
             command + [f"--port={self.grpc_port}", f"--rest_api_port={self.rest_port}"],
@@ -137,7 +139,8 @@ def load(server, url, request, in_flight, seconds):
     microseconds."""
     used = server.cpu_seconds()
     command = [binary("load_generator"), f"--target={url}", f"--in_flight={in_flight}",
-               f"--duration={seconds + WARM_UP}", f"--warmup={WARM_UP}", request]
+               f"--duration={seconds + WARM_UP}", f"--warmup={WARM_UP}", *server.client_flags,
+               request]
     window = json.loads(subprocess.run(command, check=True, capture_output=True,
                                        text=True).stdout)["windows"]["run"]
     if window["wrong"] or window["lost"] or not window["requests"]:
@@ -209,6 +212,36 @@ def compare_v2(args, files):
                 compare(label, sides, in_flight, args)
 
 
+def make_certificate(directory):
+    """The paths of a certificate for localhost, which is its own authority, and of its key."""
+    key, certificate = (os.path.join(directory, name) for name in ("key.pem", "cert.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+         "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
+
+
+def compare_tls(args, directory, files):
+    print("\n| half_plus_two with TLS | in flight | p50, us | plain | ratio | requests/s | plain | "
+          "ratio | CPU of the server, us a request | plain |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    certificate, key = make_certificate(directory)
+    command = [binary("tessera"), "serve", "--model_name=m", f"--model_base_path={HALF_PLUS_TWO}"]
+    encrypted = [*command, f"--ssl_certificate_file={certificate}", f"--ssl_key_file={key}",
+                 "--rest_api_ssl"]
+    flags = [f"--ca={certificate}", "--server_name=localhost"]
+    with Server(encrypted, flags) as tls, Server(command) as plain:
+        servers = {"TLS": tls, "plain": plain}
+        grpc = {name: (s, f"grpc://127.0.0.1:{s.grpc_port}", files["small"])
+                for name, s in servers.items()}
+        rest = {name: (s, f"rest://127.0.0.1:{s.rest_port}/v1/models/m:predict", files["body"])
+                for name, s in servers.items()}
+        for label, sides in (("gRPC", grpc), ("REST", rest)):
+            for in_flight in (1, 8, 32):
+                compare(label, sides, in_flight, args)
+
+
 def measure_large(args, directory, files):
     print("\n| 4 MB of floats by gRPC | in flight | GB/s one way | p50, ms | "
           "CPU of the server, ms a request |")
@@ -266,7 +299,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--only", choices=("small", "v2", "large", "json"))
+    parser.add_argument("--only", choices=("small", "v2", "tls", "large", "json"))
     args = parser.parse_args()
     if not BINARIES:
         subprocess.run(["bazel", "build", *TARGETS.values()], cwd=ROOT, check=True,
@@ -295,6 +328,8 @@ def main():
             compare_small(args, files)
         if args.only in (None, "v2"):
             compare_v2(args, files)
+        if args.only in (None, "tls"):
+            compare_tls(args, directory, files)
         if args.only in (None, "large"):
             measure_large(args, directory, files)
         if args.only in (None, "json"):
