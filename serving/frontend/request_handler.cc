@@ -133,12 +133,13 @@ std::vector<ServableState> InOrder(const ServableStateMonitor::VersionStates& ve
 }  // namespace
 
 RequestHandler::RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                               Tracer* tracer, const Shares* shares, const RequestLogging& logs)
+                               Tracer* tracer, AdmissionControl* admission,
+                               const RequestLogging& logs)
     : models_(models),
       metrics_(metrics),
       pacer_(pacer),
       tracer_(tracer),
-      shares_(shares),
+      admission_(admission),
       logs_(logs),
       router_(models->router()),
       request_count_(
@@ -164,7 +165,8 @@ absl::StatusOr<RoutedModel> RequestHandler::FindModel(const ModelSpec& spec,
   ASSIGN_OR_RETURN(ModelHandle model, models_->Acquire(spec, keys));
   const bool is_drawn = router_ != nullptr && !spec.version && !spec.label;
   return RoutedModel(std::move(model),
-                     is_drawn ? RoutedModel::Origin::kDrawn : RoutedModel::Origin::kNamed);
+                     is_drawn ? RoutedModel::Origin::kDrawn : RoutedModel::Origin::kNamed,
+                     LimitsOf(spec.name));
 }
 
 absl::StatusOr<ModelHandle> RequestHandler::FindDescribedModel(const ModelSpec& spec) const {
@@ -195,11 +197,26 @@ std::shared_ptr<const ModelRequestLog> RequestHandler::DrawLog(const RoutedModel
   return logs_.requests == nullptr ? nullptr : logs_.requests->Draw(model.id().name);
 }
 
+template <typename Run>
+absl::Status RequestHandler::RunWithin(const RoutedModel& model, const CallOptions& options,
+                                       Run&& run) {
+  const absl::Time deadline = model.ticket().deadline();
+  if (deadline >= options.deadline) [[likely]]
+    return run(options);
+  CallOptions limited = options;
+  limited.deadline = deadline;
+  const absl::Status status = run(limited);
+  if (!absl::IsDeadlineExceeded(status) || absl::Now() < deadline) return status;
+  return model.ticket().RunTimedOut();
+}
+
 absl::Status RequestHandler::Predict(const RoutedModel& model, const PredictRequest& request,
                                      const CallOptions& options, PredictResult* result) const {
   auto run = [&](const PredictRequest& request) {
-    return Timed(runtime_latency_, model.id().name, "Predict", options,
-                 [&] { return model->Predict(request, options, result); });
+    return RunWithin(model, options, [&](const CallOptions& options) {
+      return Timed(runtime_latency_, model.id().name, "Predict", options,
+                   [&] { return model->Predict(request, options, result); });
+    });
   };
   const Interest interest = InterestIn(router_, model);
   const std::shared_ptr<const ModelRequestLog> log = DrawLog(model);
@@ -231,8 +248,10 @@ absl::Status RequestHandler::Classify(const RoutedModel& model, const ExamplesRe
   return ObservedExamples(
       router_, model, RequestMethod::kClassify, request, *result, log != nullptr,
       [&](const ExamplesRequest& request) {
-        return Timed(runtime_latency_, model.id().name, "Classify", options,
-                     [&] { return model->Classify(request, options, result); });
+        return RunWithin(model, options, [&](const CallOptions& options) {
+          return Timed(runtime_latency_, model.id().name, "Classify", options,
+                       [&] { return model->Classify(request, options, result); });
+        });
       },
       [&](const Tensor& examples) {
         log->AddClassify(model.id(), request.signature_name, examples, *result);
@@ -245,8 +264,10 @@ absl::Status RequestHandler::Regress(const RoutedModel& model, const ExamplesReq
   return ObservedExamples(
       router_, model, RequestMethod::kRegress, request, *result, log != nullptr,
       [&](const ExamplesRequest& request) {
-        return Timed(runtime_latency_, model.id().name, "Regress", options,
-                     [&] { return model->Regress(request, options, result); });
+        return RunWithin(model, options, [&](const CallOptions& options) {
+          return Timed(runtime_latency_, model.id().name, "Regress", options,
+                       [&] { return model->Regress(request, options, result); });
+        });
       },
       [&](const Tensor& examples) {
         log->AddRegress(model.id(), request.signature_name, examples, *result);
@@ -263,7 +284,9 @@ absl::Status RequestHandler::MultiInference(const RoutedModel& model,
   const absl::Status status = RunKeepingExamples(
       examples,
       [&](absl::FunctionRef<absl::StatusOr<Tensor>()> examples) {
-        return model->MultiInference(tasks, examples, options, results);
+        return RunWithin(model, options, [&](const CallOptions& options) {
+          return model->MultiInference(tasks, examples, options, results);
+        });
       },
       &kept);
   const absl::Duration latency = absl::Now() - start;
@@ -334,7 +357,9 @@ bool RequestHandler::FallBack(const absl::Status& error,
            .resumed = now,
            .cell = &(*stable)->request_stats().Begin(failed.method(), failed.entrypoint()),
            .version = *version};
-  *model = RoutedModel(*std::move(stable), RoutedModel::Origin::kFallback);
+  RoutedModel fallback(*std::move(stable), RoutedModel::Origin::kFallback, model->admission());
+  fallback.ticket() = std::move(model->ticket());
+  *model = std::move(fallback);
   return true;
 }
 

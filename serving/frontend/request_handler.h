@@ -18,8 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/host/pace.h"
-#include "runtime/host/share.h"
 #include "runtime/profile/tracer.h"
+#include "serving/admission/admission_control.h"
 #include "serving/core/metrics.h"
 #include "serving/core/servable_state.h"
 #include "serving/frontend/access_log.h"
@@ -48,10 +48,10 @@ struct RequestLogging {
 // Thread-safe. Every call but ApplyConfig() is bounded by the run itself.
 class RequestHandler {
  public:
-  // `pacer` is told of each request. `tracer` records requests; null: nobody does. `shares` are
-  // those of the models by their names; null: they have none. All must outlive the handler.
+  // `pacer` is told of each request. `tracer` records requests; null: nobody does. `admission`
+  // has the limits and shares of models; null: there are none. All must outlive the handler.
   RequestHandler(ServedModels* models, MetricsRegistry* metrics, Pacer* pacer,
-                 Tracer* tracer = nullptr, const Shares* shares = nullptr,
+                 Tracer* tracer = nullptr, AdmissionControl* admission = nullptr,
                  const RequestLogging& logs = {});
   ~RequestHandler();
 
@@ -70,8 +70,8 @@ class RequestHandler {
   // stable one. Errors: as above.
   absl::StatusOr<ModelHandle> FindDescribedModel(const ModelSpec& spec) const;
 
-  // Ask a model that was found, and record what it took, in `options.times` too. Errors: see
-  // Servable.
+  // Ask a model that was found and, if it has limits, has admitted the request, and record what it
+  // took, in `options.times` too. Errors: see Servable; DEADLINE_EXCEEDED by the model's timeout.
   absl::Status Predict(const RoutedModel& model, const PredictRequest& request,
                        const CallOptions& options, PredictResult* result) const;
   absl::Status Classify(const RoutedModel& model, const ExamplesRequest& request,
@@ -137,9 +137,15 @@ class RequestHandler {
     RecordEnd(entrypoint, api, model_name, status, times, trace_id, absl::Now());
   }
 
+  // Whether any model has limits.
+  bool HasLimits() const { return admission_ != nullptr && admission_->HasLimits(); }
+  // Returns the limits of a model; null if it has none.
+  ModelAdmission* LimitsOf(absl::string_view model_name) const {
+    return admission_ == nullptr ? nullptr : admission_->Find(model_name);
+  }
   // Returns the share by which requests to a model wait for a thread; null if it has none.
   const Share* ShareOf(absl::string_view model_name) const {
-    return shares_ == nullptr ? nullptr : shares_->Find(model_name);
+    return admission_ == nullptr ? nullptr : admission_->ShareOf(model_name);
   }
 
   // Where front ends note each request that ends, whatever it asked for. The latter may be null.
@@ -151,6 +157,9 @@ class RequestHandler {
  private:
   // Returns the log that a request to this model is to be added to; null for most of them.
   std::shared_ptr<const ModelRequestLog> DrawLog(const RoutedModel& model) const;
+  // Runs a request whose model has admitted it, `run(options)`, for no longer than its limits say.
+  template <typename Run>
+  static absl::Status RunWithin(const RoutedModel& model, const CallOptions& options, Run&& run);
   void RecordEnd(Entrypoint entrypoint, absl::string_view api, absl::string_view model_name,
                  const absl::Status& status, const RequestTimes& times, TraceId trace_id,
                  absl::Time now) const;
@@ -158,8 +167,8 @@ class RequestHandler {
   ServedModels* const models_;
   MetricsRegistry* const metrics_;
   Pacer* const pacer_;
-  Tracer* const tracer_;        // may be null
-  const Shares* const shares_;  // may be null
+  Tracer* const tracer_;               // may be null
+  AdmissionControl* const admission_;  // may be null
   const RequestLogging logs_;
   TrafficRouter* const router_;  // null without rollouts
   CounterFamily* const request_count_;

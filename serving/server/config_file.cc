@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
+#include "serving/admission/limits_config.h"
 #include "serving/rollout/rollout_config.h"
 #include "serving/servables/traffic_router.h"
 #include "serving/server/server_options.h"
@@ -20,6 +21,7 @@ constexpr char kModels[] = "models";
 constexpr char kBatching[] = "batching";
 constexpr char kMode[] = "mode";
 constexpr char kRollout[] = "rollout";
+constexpr char kLimits[] = "limits";
 constexpr char kMonitoring[] = "monitoring";
 constexpr char kSsl[] = "ssl";
 
@@ -87,22 +89,31 @@ class ConfigFileReader {
 
   void ReadModel(const std::string& context, const YAML::Node& node,
                  tensorflow::serving::ModelConfig* model) {
-    ReadProto(context, node, model, {kRollout});
+    ReadProto(context, node, model, {kRollout, kLimits});
     if (!node.IsMap()) return;
     if (model->model_platform().empty()) model->set_model_platform("tensorflow");
+    if (const YAML::Node limits = node[kLimits]; limits) {
+      ReadChecked(absl::StrCat(context, ".", kLimits), limits, CheckLimitsConfig,
+                  &options_->limits[model->name()]);
+    }
     const YAML::Node rollout = node[kRollout];
     if (!rollout) return;
-    ReadRollout(absl::StrCat(context, ".", kRollout), rollout, &options_->rollouts[model->name()]);
+    RolloutConfig& config = options_->rollouts[model->name()];
+    // `rollout:` alone has all defaults.
+    if (!rollout.IsNull()) {
+      ReadChecked(absl::StrCat(context, ".", kRollout), rollout, CheckRolloutConfig, &config);
+    }
     CheckModelOfRollout(context, node, *model);
   }
 
-  void ReadRollout(const std::string& context, const YAML::Node& node, RolloutConfig* config) {
-    // `rollout:` alone has all defaults.
-    if (node.IsNull()) return;
+  // Reads a block, and tells its first error by `check`, which says which field it is about.
+  template <typename Config, typename Check>
+  void ReadChecked(const std::string& context, const YAML::Node& node, Check check,
+                   Config* config) {
     const size_t errors = report_->findings().size();
     ReadProto(context, node, config);
     if (report_->findings().size() > errors) return;
-    const std::optional<RolloutConfigError> error = CheckRolloutConfig(*config);
+    const auto error = check(*config);
     if (!error) return;
     const std::string key = absl::StrCat(context, ".", error->field);
     Error(Descend(node, error->field), key, absl::StrCat(key, " ", error->message));

@@ -166,7 +166,9 @@ TEST_F(ConfigSchemaTest, HoldsEveryFlagWithItsType) {
 
 TEST_F(ConfigSchemaTest, BlocksHaveTheFieldsOfTheirMessages) {
   namespace tfs = tensorflow::serving;
-  CheckMessage(Resolve(Property("models")["items"]), *tfs::ModelConfig::descriptor(), {"rollout"});
+  CheckMessage(Resolve(Property("models")["items"]), *tfs::ModelConfig::descriptor(),
+               {"rollout", "limits"});
+  CheckMessage(schema_["definitions"]["LimitsConfig"], *LimitsConfig::descriptor());
   CheckMessage(schema_["definitions"]["RolloutConfig"], *RolloutConfig::descriptor());
   CheckMessage(Property("batching"), *tfs::BatchingParameters::descriptor(), {"mode"});
   CheckMessage(Property("monitoring"), *tfs::MonitoringConfig::descriptor());
@@ -203,7 +205,9 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
         absl::StrCat(kModel, ", rollout: {steps: [{share_percent: 0.5}]}}]"),
         absl::StrCat(kModel,
                      ", logging_config: {sampling_config: {sampling_rate: 0.01}, "
-                     "log_collector_config: {type: tfrecord, filename_prefix: /logs/m}}}]")}) {
+                     "log_collector_config: {type: tfrecord, filename_prefix: /logs/m}}}]"),
+        absl::StrCat(kModel, ", limits: {}}]"),
+        absl::StrCat(kModel, ", limits: {max_concurrent_requests: 1, max_queue: 0}}]")}) {
     EXPECT_EQ(Broken(good), "") << good;
   }
   const std::pair<std::string, std::string> kBad[] = {
@@ -222,6 +226,12 @@ TEST_F(ConfigSchemaTest, RefusesWhatTheServerRefuses) {
       {absl::StrCat(kModel, ", rollout: {conditions: {min_requests: 0}}}]"), "minimum"},
       {absl::StrCat(kModel, ", rollout: {conditions: {windows: 1}}}]"), "additionalProperties"},
       {absl::StrCat(kModel, ", rollout: {sticky_key: 'a b'}}]"), "pattern"},
+      {absl::StrCat(kModel, ", limits: {max_concurrent_requests: 0}}]"), "minimum"},
+      {absl::StrCat(kModel, ", limits: {max_queue: 1}}]"), "dependencies"},
+      {absl::StrCat(kModel, ", limits: {timeout_ms: soon}}]"), "type"},
+      {absl::StrCat(kModel, ", limits: {share: 1001}}]"), "maximum"},
+      {absl::StrCat(kModel, ", limits: {timeout: 1}}]"), "additionalProperties"},
+      {absl::StrCat(kModel, ", limits: }]"), "type"},
   };
   for (const auto& [yaml, keyword] : kBad) {
     EXPECT_EQ(Broken(yaml), keyword) << yaml;

@@ -133,7 +133,7 @@ void AppendBlock(absl::string_view name, const Message& message, std::string* te
 
 std::string EffectiveConfig(const ServerOptions& options,
                             const tensorflow::serving::ModelServerConfig& models,
-                            const RolloutConfigs& rollouts) {
+                            const RolloutConfigs& rollouts, const LimitsConfigs& limits) {
   ServerOptions set = options, defaults;
   const FlagParser flags = set.Flags(), default_flags = defaults.Flags();
   std::string text, comments;
@@ -154,6 +154,10 @@ std::string EffectiveConfig(const ServerOptions& options,
       if (const auto rollout = rollouts.find(model.name()); rollout != rollouts.end()) {
         yaml << YAML::Key << "rollout" << YAML::Value;
         Emit(rollout->second, yaml);
+      }
+      if (const auto limit = limits.find(model.name()); limit != limits.end()) {
+        yaml << YAML::Key << "limits" << YAML::Value;
+        Emit(limit->second, yaml);
       }
       yaml << YAML::EndMap;
     }
@@ -179,7 +183,7 @@ std::string ConfigToPrint(ServerOptions options) {
     options.rollout_state_file = RolloutStateFile(options);
   }
   const auto models = options.models.value_or(tensorflow::serving::ModelServerConfig());
-  return EffectiveConfig(options, models, options.rollouts);
+  return EffectiveConfig(options, models, options.rollouts, options.limits);
 }
 
 }  // namespace tessera::serving

@@ -41,12 +41,14 @@ models:
       steps: [{share_percent: 12.5, duration_seconds: 60}]
       conditions: {max_p99_ratio: 1.25}
       sticky_key: x-user
+    limits: {max_concurrent_requests: 4, max_queue: 0, share: 3}
 batching: {max_batch_size: 32, allowed_batch_sizes: [8, 32], mode: adaptive}
 monitoring: {prometheus_config: {enable: true}}
 )"),
                              &options)
                   .ok());
-  const std::string text = EffectiveConfig(options, *options.models, options.rollouts);
+  const std::string text =
+      EffectiveConfig(options, *options.models, options.rollouts, options.limits);
 
   ServerOptions again;
   const absl::Status status = ReadConfigFile(WriteTemporary("again.yaml", text), &again);
@@ -58,6 +60,8 @@ monitoring: {prometheus_config: {enable: true}}
   EXPECT_EQ(again.batching_mode, "adaptive");
   EXPECT_EQ(again.models->DebugString(), options.models->DebugString());
   EXPECT_EQ(again.rollouts["c"].DebugString(), options.rollouts["c"].DebugString());
+  EXPECT_EQ(again.limits["c"].DebugString(), options.limits["c"].DebugString());
+  EXPECT_TRUE(again.limits["c"].has_max_queue());
   EXPECT_EQ(again.batching->DebugString(), options.batching->DebugString());
   EXPECT_EQ(again.monitoring->DebugString(), options.monitoring->DebugString());
   EXPECT_THAT(text, HasSubstr("\n# port: 8500\n"));
@@ -117,7 +121,7 @@ TEST(EffectiveConfigTest, LeavesOutKeys) {
   options.ssl.emplace().set_server_key("-----BEGIN PRIVATE KEY-----\nMIIE\n");
   for (const std::string certificate : {"", "-----BEGIN CERTIFICATE-----\nabc\n"}) {
     options.ssl->set_server_cert(certificate);
-    const std::string text = EffectiveConfig(options, {}, {});
+    const std::string text = EffectiveConfig(options, {}, {}, {});
     EXPECT_THAT(text, Not(HasSubstr("PRIVATE")));
     EXPECT_THAT(text, Not(HasSubstr("MIIE")));
     EXPECT_THAT(text, HasSubstr("# ssl.server_key is secret, and left out.\n"));
@@ -130,8 +134,8 @@ TEST(EffectiveConfigTest, LeavesOutKeys) {
 TEST(EffectiveConfigTest, ShowsTheModelsThatAreServedNow) {
   tensorflow::serving::ModelServerConfig now;
   now.mutable_model_config_list()->add_config()->set_name("pushed_later");
-  EXPECT_THAT(EffectiveConfig({}, now, {}), HasSubstr("- name: pushed_later\n"));
-  EXPECT_THAT(EffectiveConfig({}, {}, {}), Not(HasSubstr("\nmodels:")));
+  EXPECT_THAT(EffectiveConfig({}, now, {}, {}), HasSubstr("- name: pushed_later\n"));
+  EXPECT_THAT(EffectiveConfig({}, {}, {}, {}), Not(HasSubstr("\nmodels:")));
 }
 
 }  // namespace

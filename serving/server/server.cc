@@ -63,7 +63,9 @@ Server::Server(const ServerOptions& options, ServerSettings settings, std::share
       settings_(std::move(settings)),
       host_(std::move(host)),
       process_metrics_(CollectProcess(&metrics_)),
+      admission_(&host_->shares(), &metrics_),
       rollout_configs_(settings_.rollouts) {
+  admission_.SetLimits(settings_.limits);
   metrics_.AddGauge("/tessera/serving/build_info", {"version", "tensorflow_serving", "tensorflow"})
       ->Get({kVersion, kModelServerVersion, kLibraryVersion})
       .Set(1);
@@ -176,7 +178,7 @@ void Server::MakeModels() {
   models_ = std::make_unique<ServedModels>(std::move(models));
   if (!settings_.rollouts.empty()) MakeMirror();
   handler_ = std::make_unique<RequestHandler>(
-      models_.get(), &metrics_, &host_->pacer(), &tracer_, &host_->shares(),
+      models_.get(), &metrics_, &host_->pacer(), &tracer_, &admission_,
       RequestLogging{.requests = request_log_.get(), .access = access_log_.get()});
   repository_ = std::make_unique<ModelRepository>(
       ModelRepository::Options{.server_version = kVersion,
@@ -212,7 +214,7 @@ void Server::MakeDashboard() {
     for (const RolloutStatus& status : rollouts_->Statuses()) {
       rollouts[status.model()] = status.config();
     }
-    return EffectiveConfig(options_, models_->config(), rollouts);
+    return EffectiveConfig(options_, models_->config(), rollouts, admission_.configs());
   };
   dashboard.rest.timeout = absl::Milliseconds(options_.rest_api_timeout_in_ms);
   dashboard_ =
@@ -318,6 +320,7 @@ absl::Status Server::ApplyAgain(const ModelSettings& now) {
       models_->ApplyConfig(now.models, {.deadline = absl::Now() + kReloadWait});
   if (WasApplied(status)) {
     rollout_configs_ = now.rollouts;
+    admission_.SetLimits(now.limits);
   } else {
     rollouts_->SetConfigs(rollout_configs_);
   }

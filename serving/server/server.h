@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "runtime/host/host.h"
 #include "runtime/profile/tracer.h"
+#include "serving/admission/admission_control.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/access_log.h"
@@ -123,6 +124,7 @@ class Server {
   std::unique_ptr<Rollouts> rollouts_;
   std::unique_ptr<ServedModels> models_;
   std::unique_ptr<Mirror> mirror_;  // null before the first rollout
+  AdmissionControl admission_;
   std::unique_ptr<RequestHandler> handler_;
   std::unique_ptr<ModelRepository> repository_;
   std::unique_ptr<Dashboard> dashboard_;  // null where it is not served

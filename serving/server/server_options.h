@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "serving/admission/limits_config.h"
 #include "serving/rollout/rollout_config.h"
 #include "serving/server/config_report.h"
 #include "serving/server/flag_parser.h"
@@ -117,6 +118,8 @@ struct ServerOptions {
   std::optional<tensorflow::serving::ModelServerConfig> models;
   // The blocks `rollout` of these models, by their names. No flag names a file of them.
   RolloutConfigs rollouts;
+  // Likewise the blocks `limits`.
+  LimitsConfigs limits;
   std::optional<tensorflow::serving::BatchingParameters> batching;
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   std::optional<tensorflow::serving::SSLConfig> ssl;
@@ -144,11 +147,11 @@ bool IsForCommandLineOnly(absl::string_view flag);
 //       model_version_policy: {latest: {num_versions: 2}}
 //       version_labels: {stable: 3}
 //
-// The default of a model's model_platform is "tensorflow". A model may have a block `rollout`, with
-// the fields of RolloutConfig. `batching` turns batching on; its key
-// `mode` has the value of the flag batching_mode. Errors: NOT_FOUND if there is no such file;
-// INVALID_ARGUMENT "FILE:LINE: ..." if the file is no YAML, for unknown keys, naming the nearest
-// known one, and for values that do not fit.
+// The default of a model's model_platform is "tensorflow". A model may have the blocks `rollout`
+// and `limits`, with the fields of RolloutConfig and LimitsConfig. `batching` turns batching on;
+// its key `mode` has the value of the flag batching_mode. Errors: NOT_FOUND if there is no such
+// file; INVALID_ARGUMENT "FILE:LINE: ..." if the file is no YAML, for unknown keys, naming the
+// nearest known one, and for values that do not fit.
 absl::Status ReadConfigFile(const std::string& path, ServerOptions* options);
 // Does the same, adds all errors to a report, and reads on after each.
 void ReadConfigFile(const std::string& path, ServerOptions* options, ConfigReport* report);

@@ -202,6 +202,31 @@ TEST(ServerOptionsTest, ReadsRollouts) {
   EXPECT_EQ(options.models->model_config_list().config(0).base_path(), "/a");
 }
 
+TEST(ServerOptionsTest, ReadsLimits) {
+  ServerOptions options;
+  ASSERT_TRUE(Read("models:\n"
+                   "- {name: a, limits: {max_concurrent_requests: 2, timeout_ms: 50}}\n"
+                   "- name: b\n",
+                   &options)
+                  .ok());
+  ASSERT_EQ(options.limits.size(), 1u);
+  EXPECT_EQ(options.limits.at("a").max_concurrent_requests(), 2);
+  EXPECT_EQ(options.limits.at("a").timeout_ms(), 50);
+  EXPECT_FALSE(options.limits.at("a").has_max_queue());
+}
+
+TEST(ServerOptionsTest, BadLimitsAreRefusedWithTheirLine) {
+  const std::string model = "models:\n- name: a\n  limits:\n";
+  EXPECT_EQ(ErrorOf(model + "    share: 1\n    timeout_ms: 0\n"),
+            "config.yaml:5: models[0].limits.timeout_ms is 0; it must be from 1 to 86400000");
+  EXPECT_EQ(ErrorOf(model + "    max_queue: 3\n"),
+            "config.yaml:4: models[0].limits.max_queue needs max_concurrent_requests, because "
+            "nothing waits without it");
+  EXPECT_EQ(ErrorOf(model + "    max_concurent_requests: 3\n"),
+            "config.yaml:4: unknown key 'max_concurent_requests' in models[0].limits; did you mean "
+            "'max_concurrent_requests'?");
+}
+
 TEST(ServerOptionsTest, BadRolloutsAreRefusedWithTheirLine) {
   const std::string model = "models:\n- name: a\n  rollout:\n";
   EXPECT_EQ(ErrorOf(model + "    steps:\n"
@@ -315,6 +340,7 @@ TEST(ServerOptionsTest, SampleIsRight) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(options.models->model_config_list().config_size(), 3);
   EXPECT_EQ(options.rollouts.at("ranking").steps_size(), 3);
+  EXPECT_EQ(options.limits.at("recommender").max_queue(), 64);
 }
 
 TEST(ServerOptionsTest, EmptyFileChangesNothing) {

@@ -236,9 +236,12 @@ RotationOptions ReadRequestLog(const ServerOptions& options, ConfigReport* repor
   return rotation;
 }
 
-void ReadRollouts(const ServerOptions& options, ServerSettings* settings) {
+void ReadModelBlocks(const ServerOptions& options, ServerSettings* settings) {
   // The blocks belong to the models of the YAML file, which those of the other file replace.
-  if (options.model_config_file.empty()) settings->rollouts = options.rollouts;
+  if (options.model_config_file.empty()) {
+    settings->rollouts = options.rollouts;
+    settings->limits = options.limits;
+  }
   settings->rollout_state_file = RolloutStateFile(options);
 }
 
@@ -300,7 +303,9 @@ absl::StatusOr<ModelSettings> ReadModelsAgain(const ServerOptions& options) {
   }
   ServerOptions now;
   RETURN_IF_ERROR(ReadConfigFile(options.config, &now));
-  if (now.models) return ModelSettings{*std::move(now.models), std::move(now.rollouts)};
+  if (now.models) {
+    return ModelSettings{*std::move(now.models), std::move(now.rollouts), std::move(now.limits)};
+  }
   return absl::FailedPreconditionError(
       absl::StrCat(options.config, " has no models any more; an empty list unloads all"));
 }
@@ -320,7 +325,7 @@ ServerSettings ReadSettings(const ServerOptions& options, ConfigReport* report) 
   ServerSettings settings;
   settings.log_level = ReadLogLevel(options, report);
   settings.models = ReadModels(options, report);
-  ReadRollouts(options, &settings);
+  ReadModelBlocks(options, &settings);
   settings.batching = ReadBatching(options, report);
   settings.access = ReadAccessSettings(options, report);
   report->Take({.key = "grpc_channel_arguments"},

@@ -12,6 +12,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/host/background.h"
 #include "runtime/session/session.h"
+#include "serving/admission/limits_config.h"
 #include "serving/frontend/grpc/grpc_server.h"
 #include "serving/logging/rotated_files.h"
 #include "serving/rollout/rollout_config.h"
@@ -27,6 +28,7 @@ struct ServerSettings {
   // The blocks `rollout` of the models by their names, and the file that keeps the rollouts.
   RolloutConfigs rollouts;
   std::string rollout_state_file;
+  LimitsConfigs limits;  // the blocks `limits`, by the names of models
   std::optional<tensorflow::serving::MonitoringConfig> monitoring;
   // Without a value, requests are not batched.
   std::optional<BatchingSettings> batching;
@@ -53,6 +55,7 @@ ServerSettings ReadSettings(const ServerOptions& options, ConfigReport* report);
 struct ModelSettings {
   tensorflow::serving::ModelServerConfig models;
   RolloutConfigs rollouts;
+  LimitsConfigs limits;
 };
 
 // Returns the models that the file of --model_config_file names now, or else the file of --config.

@@ -30,6 +30,7 @@ LAYERS = (
     "runtime/exec",
     "runtime/session",
     "serving/core",
+    "serving/admission",
     "serving/sources",
     "serving/batching",
     "serving/servables",

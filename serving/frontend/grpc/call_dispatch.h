@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/frontend/admit.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/servables/request_stats.h"
 
@@ -29,17 +30,28 @@ struct CallDispatch {
   absl::string_view api;
 };
 
-// Answers a call whose model was found, here or on the pool, and records it. See DispatchCall().
+// Answers a call with an error, and records it.
+template <typename Call>
+void RefuseCall(const CallDispatch& dispatch, Call* call, absl::string_view model_name,
+                const absl::Status& error) {
+  dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, error, call->times,
+                                  [call] { return call->TraceId(); });
+  call->model = RoutedModel();
+  call->Reply(error);
+}
+
+// Answers a call whose model was found and has admitted it, and records it: on the pool, or here if
+// it may run here and does not take long. See DispatchCall().
 template <typename Call, typename Answer>
 void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view model_name,
-                Answer answer) {
+                Answer answer, bool may_run_here) {
   const absl::string_view signature = call->signature_name();
-  const bool runs_here =
-      call->is_small() && call->model->TypicalRunTime(signature) < kInlineRunTime;
+  const bool runs_here = may_run_here && call->size_bytes() <= kInlineBytes &&
+                         call->model->TypicalRunTime(signature) < kInlineRunTime;
   auto answer_and_reply = [dispatch, call, model_name, signature, answer = std::move(answer)] {
     const absl::Status status = answer(*call, call->model);
     if (dispatch.handler->FallBack(status, {signature}, call->options(), &call->model)) {
-      return AnswerCall(dispatch, call, model_name, answer);
+      return AnswerCall(dispatch, call, model_name, answer, /*may_run_here=*/true);
     }
     dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, status,
                                     call->times, [call] { return call->TraceId(); });
@@ -56,12 +68,12 @@ void AnswerCall(const CallDispatch& dispatch, Call* call, absl::string_view mode
 }
 
 // Answers a call by `answer(call, model)`, here or on the pool, and records it; if a candidate
-// fails, the stable version is asked once more. `find(spec, keys)` finds its model. A call has
-// these members:
+// fails, the stable version is asked once more. `find(spec, keys)` finds its model, whose limits
+// may make the call wait, without a thread, or refuse it. A call has these members:
 //
 //   absl::StatusOr<ModelSpec> model_spec() const;  // the model that it asks for
 //   absl::string_view signature_name() const;      // that it runs, once the model is found
-//   bool is_small() const;
+//   size_t size_bytes() const;                     // of its message
 //   std::optional<absl::string_view> Metadata(absl::string_view name) const;
 //   absl::string_view TraceId() const;
 //   CallOptions options();
@@ -74,10 +86,8 @@ void DispatchCall(const CallDispatch& dispatch, Call* call, Find find, Answer an
   const absl::StatusOr<ModelSpec> spec = call->model_spec();
   const absl::string_view model_name = spec.ok() ? spec->name : absl::string_view();
   call->model_name = model_name;
-  const auto refuse = [&](const absl::Status& status) {
-    dispatch.handler->RecordRequest(Entrypoint::kGrpc, dispatch.api, model_name, status,
-                                    call->times, [call] { return call->TraceId(); });
-    call->Reply(status);
+  const auto refuse = [dispatch, call, model_name](const absl::Status& error) {
+    RefuseCall(dispatch, call, model_name, error);
   };
   if (!spec.ok()) return refuse(spec.status());
   const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
@@ -86,7 +96,14 @@ void DispatchCall(const CallDispatch& dispatch, Call* call, Find find, Answer an
   call->times.cell = &(*found)->request_stats().Begin(dispatch.method, Entrypoint::kGrpc);
   call->times.version = found->version();
   call->model = *std::move(found);
-  AnswerCall(dispatch, call, model_name, std::move(answer));
+  if (const absl::Status fits = CheckBytes(call->model, call->size_bytes()); !fits.ok())
+    return refuse(fits);
+  Admit(
+      call, [call] { return call->options(); },
+      [dispatch, call, model_name, answer](bool here) {
+        AnswerCall(dispatch, call, model_name, answer, here);
+      },
+      refuse);
 }
 
 }  // namespace tessera::serving

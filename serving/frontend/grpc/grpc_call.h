@@ -138,9 +138,12 @@ class MessageCall : public GrpcCall {
     grpc::ByteBuffer consumed = bytes;
     const bool is_request =
         grpc::SerializationTraits<Request>::Deserialize(&consumed, &request).ok();
+    size_bytes_ = bytes.Length();
     if (!is_request) End(NotThisMessage(request.GetTypeName()));
     return is_request;
   }
+  // Returns the size of the message that was read.
+  size_t size_bytes() const { return size_bytes_; }
   // Sends `response`, or the error, as End() does.
   void Reply(const absl::Status& status) {
     if (!status.ok()) return End(status);
@@ -156,6 +159,7 @@ class MessageCall : public GrpcCall {
 
  private:
   grpc::ByteBuffer* const response_bytes_;
+  size_t size_bytes_ = 0;
 };
 
 }  // namespace tessera::serving

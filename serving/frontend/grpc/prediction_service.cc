@@ -31,7 +31,7 @@ class PredictionService::PredictCall final : public GrpcCall {
     return request.model_spec();
   }
   absl::string_view signature_name() const { return request.model_spec().signature_name; }
-  bool is_small() const { return request.size_bytes() <= kInlineBytes; }
+  size_t size_bytes() const { return request.size_bytes(); }
   void Reply(const absl::Status& status) { End(status); }
 
   WirePredictRequest request;
@@ -50,7 +50,6 @@ class PredictionService::ClassifyCall final
     return ViewModelSpec(request.model_spec());
   }
   absl::string_view signature_name() const { return request.model_spec().signature_name(); }
-  bool is_small() const { return true; }
 
   RoutedModel model;
 };
@@ -66,8 +65,17 @@ class PredictionService::RegressCall final
     return ViewModelSpec(request.model_spec());
   }
   absl::string_view signature_name() const { return request.model_spec().signature_name(); }
-  bool is_small() const { return true; }
 
+  RoutedModel model;
+};
+
+class PredictionService::MultiInferenceCall final
+    : public MessageCall<tensorflow::serving::MultiInferenceRequest,
+                         tensorflow::serving::MultiInferenceResponse> {
+ public:
+  using MessageCall::MessageCall;
+
+  std::vector<InferenceTask> tasks;  // views of the request
   RoutedModel model;
 };
 
@@ -144,45 +152,58 @@ absl::Status PredictionService::Answer(RegressCall& call, const RoutedModel& mod
 grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
-  auto* call = new MessageCall<tensorflow::serving::MultiInferenceRequest,
-                               tensorflow::serving::MultiInferenceResponse>(
-      context, *request, response, handler_, "MultiInference");
+  auto* call =
+      new MultiInferenceCall(context, *request, response, handler_, "MultiInference");
   if (!call->Read(*request)) return call;
-  const auto& tasks = call->request.tasks();
-  if (!tasks.empty()) call->model_name = tasks[0].model_spec().name();
-  const Share* share = tasks.empty() ? nullptr : handler_->ShareOf(call->model_name);
+  const auto refuse = [this, call](const absl::Status& error) { Reply(*call, error); };
+  const absl::Status status = Find(*call);
+  if (!status.ok()) {
+    refuse(status);
+    return call;
+  }
   // The run time of several signatures together is not known, so a thread of the pool runs them.
-  pool_->Schedule(
-      share, NotingWait(&call->times, [this, call] {
-        const auto keys = [call](absl::string_view name) { return call->Metadata(name); };
-        const auto trace_id = [call] { return call->TraceId(); };
-        call->Reply(Answer(call->request, keys, trace_id, call->options(), &call->response));
-      }));
+  const auto answer = [this, call] { Reply(*call, AnswerTasks(*call)); };
+  Admit(
+      call, [call] { return call->options(); },
+      [this, call, answer](bool /*here*/) {
+        pool_->Schedule(handler_->ShareOf(call->model.id().name), NotingWait(&call->times, answer));
+      },
+      refuse);
   return call;
 }
 
-absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,
-                                       RoutingKeys keys, RequestHandler::TraceId trace_id,
-                                       const CallOptions& options,
-                                       tensorflow::serving::MultiInferenceResponse* response) {
-  std::vector<InferenceTask> tasks;
-  for (const auto& task : request.tasks()) {
-    tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
+absl::Status PredictionService::Find(MultiInferenceCall& call) {
+  for (const auto& task : call.request.tasks()) {
+    call.tasks.push_back({ViewModelSpec(task.model_spec()), task.method_name()});
   }
-  ASSIGN_OR_RETURN(RoutedModel model, handler_->FindModel(tasks, keys));
-  // request_count lacks these requests, as TensorFlow Serving's does; their version counts them.
-  RequestTimes& times = *options.times;
-  times.cell = &model->request_stats().Begin(RequestMethod::kMultiInference, Entrypoint::kGrpc);
-  times.version = model.version();
-  absl::Status status = Answer(request, tasks, model, options, response);
+  if (!call.tasks.empty()) call.model_name = call.tasks[0].model.name;
+  const auto keys = [&call](absl::string_view name) { return call.Metadata(name); };
+  ASSIGN_OR_RETURN(call.model, handler_->FindModel(call.tasks, keys));
+  call.times.cell =
+      &call.model->request_stats().Begin(RequestMethod::kMultiInference, Entrypoint::kGrpc);
+  call.times.version = call.model.version();
+  return CheckBytes(call.model, call.size_bytes());
+}
+
+absl::Status PredictionService::AnswerTasks(MultiInferenceCall& call) {
+  const CallOptions options = call.options();
+  absl::Status status = Answer(call.request, call.tasks, call.model, options, &call.response);
   std::vector<absl::string_view> signatures;
-  for (const InferenceTask& task : tasks) signatures.push_back(task.model.signature_name);
-  if (handler_->FallBack(status, signatures, options, &model)) {
-    status = Answer(request, tasks, model, options, response);
+  for (const InferenceTask& task : call.tasks) signatures.push_back(task.model.signature_name);
+  if (handler_->FallBack(status, signatures, options, &call.model)) {
+    status = Answer(call.request, call.tasks, call.model, options, &call.response);
   }
-  handler_->RecordUncounted(Entrypoint::kGrpc, "multi_inference", model.id().name, status, times,
-                            trace_id);
   return status;
+}
+
+void PredictionService::Reply(MultiInferenceCall& call, const absl::Status& status) {
+  // request_count lacks these requests, as TensorFlow Serving's does; their version counts them.
+  if (call.model) {
+    handler_->RecordUncounted(Entrypoint::kGrpc, "multi_inference", call.model.id().name, status,
+                              call.times, [&call] { return call.TraceId(); });
+  }
+  call.model = RoutedModel();
+  call.Reply(status);
 }
 
 absl::Status PredictionService::Answer(const tensorflow::serving::MultiInferenceRequest& request,

@@ -52,6 +52,7 @@ class PredictionService final : public PredictionServiceMethods {
   class PredictCall;
   class ClassifyCall;
   class RegressCall;
+  class MultiInferenceCall;
 
   // See DispatchCall().
   template <typename Call>
@@ -62,13 +63,15 @@ class PredictionService final : public PredictionServiceMethods {
   absl::Status Answer(RegressCall& call, const RoutedModel& model);
   absl::Status Answer(const tensorflow::serving::GetModelMetadataRequest& request,
                       tensorflow::serving::GetModelMetadataResponse* response) const;
-  absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request, RoutingKeys keys,
-                      RequestHandler::TraceId trace_id, const CallOptions& options,
-                      tensorflow::serving::MultiInferenceResponse* response);
   absl::Status Answer(const tensorflow::serving::MultiInferenceRequest& request,
                       absl::Span<const InferenceTask> tasks, const RoutedModel& model,
                       const CallOptions& options,
                       tensorflow::serving::MultiInferenceResponse* response);
+
+  // These find the model of a MultiInference, answer it, and send its answer or error.
+  absl::Status Find(MultiInferenceCall& call);
+  absl::Status AnswerTasks(MultiInferenceCall& call);
+  void Reply(MultiInferenceCall& call, const absl::Status& status);
 
   const Options options_;
   RequestHandler* const handler_;

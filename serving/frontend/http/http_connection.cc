@@ -332,7 +332,8 @@ bool HttpConnection::OnHead() {
 
 bool HttpConnection::Admit() {
   uint64_t max_body_bytes = options_.max_body_bytes;
-  if (std::optional<HttpReply> refusal = options_.admit(HeadOf(parser_->get()), &max_body_bytes)) {
+  request_ = HeadOf(parser_->get());
+  if (std::optional<HttpReply> refusal = options_.admit(request_, &max_body_bytes)) {
     refusal->close = true;
     Write(*std::move(refusal));
     return false;
@@ -356,7 +357,7 @@ void HttpConnection::HandleRequest() {
   deadline_ = Clock::time_point::max();
   auto message = parser_->release();
   parser_.reset();
-  HttpRequest request = HeadOf(message);
+  HttpRequest request = options_.admit != nullptr ? std::move(request_) : HeadOf(message);
   request.body = std::move(message.body());
   request.peer = peer_;
   handler_(std::move(request), [self = shared_from_this()](HttpReply reply) {

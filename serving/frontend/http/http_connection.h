@@ -111,6 +111,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;  // while a request is read
   bool had_head_ = false;  // whether the head of the request was read
+  HttpRequest request_;    // its head, if that must be admitted
   Clock::time_point transfer_start_;
   // Deadline of the current step; max() while the client waits for the server.
   Clock::time_point deadline_ = Clock::time_point::max();

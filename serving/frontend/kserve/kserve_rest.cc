@@ -123,13 +123,16 @@ void KServeRest::HandleInfer(HttpRequest request, KServePath path, HttpResponder
   call->path = std::move(path);
   const bool quick_to_read = call->request.body.size() <= RestRuns::kInlineBodyBytes &&
                              EncodingOf(call->request) == Encoding::kNone;
-  const auto decode = [this](InferCall& call) {
+  const auto refuse = [this](InferCall& call, const absl::Status& status) {
+    Reply(call, status, {});
+  };
+  const auto decode = [this, refuse](InferCall& call) {
     const absl::Status status = Decode(call);
-    if (!status.ok()) Reply(call, status, {});
+    if (!status.ok()) refuse(call, status);
     return status.ok();
   };
   const auto run = [this](std::shared_ptr<InferCall> call) { RunAndReply(std::move(call)); };
-  runs_.Answer(std::move(call), quick_to_read, decode, run);
+  runs_.Answer(std::move(call), quick_to_read, decode, run, refuse);
 }
 
 absl::Status KServeRest::Decode(InferCall& call) {

@@ -50,7 +50,7 @@ struct Inference {
     const absl::StatusOr<InferSignature> signature = SignatureToInfer(model->info());
     return signature.ok() ? signature->name : absl::string_view();
   }
-  bool is_small() const { return wire.size_bytes() <= kInlineBytes; }
+  size_t size_bytes() const { return wire.size_bytes(); }
 
   WireInferRequest wire;
   RoutedModel model;

@@ -180,13 +180,14 @@ void RestApi::HandleApi(HttpRequest request, absl::string_view path, HttpRespond
   // The inflated size of a gzip body is not known; it may be a thousand times as large.
   const bool quick_to_read =
       call->request.body.size() <= RestRuns::kInlineBodyBytes && !IsGzip(call->request);
-  const auto decode = [this](Call& call) {
+  const auto refuse = [this](Call& call, const absl::Status& status) { Reply(call, status, ""); };
+  const auto decode = [this, refuse](Call& call) {
     const absl::Status status = Decode(call);
-    if (!status.ok()) Reply(call, status, "");
+    if (!status.ok()) refuse(call, status);
     return status.ok();
   };
   const auto run = [this](std::shared_ptr<Call> call) { RunAndReply(std::move(call)); };
-  runs_.Answer(std::move(call), quick_to_read, decode, run);
+  runs_.Answer(std::move(call), quick_to_read, decode, run, refuse);
 }
 
 absl::Status RestApi::Decode(Call& call) {

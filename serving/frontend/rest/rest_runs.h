@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/frontend/admit.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/servables/inference_request.h"
 #include "serving/servables/request_stats.h"
@@ -28,19 +29,22 @@ class RestRuns {
       : timeout_(timeout), handler_(handler), pool_(pool) {}
 
   // Lets `decode(*call)` read the body of a request and, if that returns true, `run(call)` answer
-  // it. Both happen here if the body is quick to read and the model that was found runs for less
-  // than kInlineRunTime; else on the pool. A call has the members `times`, `model`, which decode()
-  // sets, model_name() and signature_name().
-  template <typename Call, typename Decode, typename Run>
-  void Answer(std::shared_ptr<Call> call, bool quick_to_read, Decode decode, Run run) {
+  // it, once its model admits it; otherwise `refuse(*call, status)` does. They happen here if the
+  // body is quick to read and the model that was found runs for less than kInlineRunTime; else on
+  // the pool. A call has the members `times`, `model`, which decode() sets, model_name() and
+  // signature_name().
+  template <typename Call, typename Decode, typename Run, typename Refuse>
+  void Answer(std::shared_ptr<Call> call, bool quick_to_read, Decode decode, Run run,
+              Refuse refuse) {
     if (!quick_to_read) {
-      return Schedule(*call, [call, decode, run] {
-        if (decode(*call)) run(call);
+      return Schedule(*call, [this, call, decode, run, refuse] {
+        if (decode(*call)) RunAdmitted(call, run, refuse, /*on_pool=*/true);
       });
     }
-    if (decode(*call)) Answer(std::move(call), run);
+    if (decode(*call)) RunAdmitted(std::move(call), run, refuse, /*on_pool=*/false);
   }
-  // Lets `run(call)` answer a request whose body has been read, here or on the pool.
+  // Lets `run(call)` answer a request that was admitted and whose body has been read, here or on
+  // the pool.
   template <typename Call, typename Run>
   void Answer(std::shared_ptr<Call> call, Run run) {
     if (call->model->TypicalRunTime(call->signature_name()) < kInlineRunTime) return run(call);
@@ -53,6 +57,16 @@ class RestRuns {
   void Cancel();
 
  private:
+  template <typename Call, typename Run, typename Refuse>
+  void RunAdmitted(std::shared_ptr<Call> call, Run run, Refuse refuse, bool on_pool) {
+    Admit(
+        call.get(), [this, call] { return Options(&call->times); },
+        [this, call, run, on_pool](bool here) {
+          if (!here) return Schedule(*call, [call, run] { run(call); });
+          on_pool ? run(call) : Answer(call, run);
+        },
+        [call, refuse](const absl::Status& status) { refuse(*call, status); });
+  }
   template <typename Call, typename Closure>
   void Schedule(Call& call, Closure closure) {
     pool_->Schedule(handler_->ShareOf(call.model_name()),

@@ -7,6 +7,7 @@
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_access.h"
 #include "serving/frontend/pool_metrics.h"
+#include "serving/frontend/rest/rest_limits.h"
 
 namespace tessera::serving {
 
@@ -34,11 +35,14 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
   http.num_threads = std::min(options.num_threads, num_cores);
   http.max_body_bytes = options.max_body_bytes;
   http.certificates = options.certificates;
-  if (server->access_) {
-    http.admit = [access = &*server->access_](const HttpRequest& head, uint64_t* max_body_bytes) {
-      return access->Refuse(head, max_body_bytes);
-    };
-  }
+  RestAccess* const access = server->access_ ? &*server->access_ : nullptr;
+  http.admit = [access, handler](const HttpRequest& head,
+                                 uint64_t* max_body_bytes) -> std::optional<HttpReply> {
+    if (access != nullptr) {
+      if (auto refusal = access->Refuse(head, max_body_bytes)) return refusal;
+    }
+    return RefuseLargeBody(*handler, head, max_body_bytes);
+  };
   RestApi* const api = &server->api_;
   KServeRest* const kserve = server->kserve_ ? &*server->kserve_ : nullptr;
   HttpHandler answer = [api, kserve](HttpRequest request, HttpResponder respond) {

@@ -1,0 +1,28 @@
+// The block `limits` of a model: what is refused in it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tessera/limits.pb.h"
+
+namespace tessera::serving {
+
+// The blocks `limits` of models by their names.
+using LimitsConfigs = std::map<std::string, LimitsConfig, std::less<>>;
+
+// The value of max_queue where it is unset.
+inline constexpr int64_t kDefaultMaxQueue = 100;
+
+// What is wrong with a block, and the field that it is about.
+struct LimitsConfigError {
+  std::string field;
+  std::string message;  // a sentence without the field's name: "is 0; it must be at least 1"
+};
+
+// Returns the first error of a block; nullopt if it has none.
+std::optional<LimitsConfigError> CheckLimitsConfig(const LimitsConfig& config);
+
+}  // namespace tessera::serving

@@ -1,0 +1,61 @@
+#include "serving/frontend/rest/rest_limits.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "serving/frontend/http/http_target.h"
+#include "serving/frontend/json/json_response.h"
+#include "serving/frontend/kserve/kserve_path.h"
+#include "serving/frontend/kserve/kserve_rest.h"
+#include "serving/frontend/rest/rest_path.h"
+#include "serving/frontend/traceparent.h"
+
+namespace tessera::serving {
+namespace {
+
+// The model that a request runs, and the call by which it does.
+struct RunTarget {
+  std::string model;
+  std::string api;
+};
+
+std::optional<RunTarget> RunTargetOf(const HttpRequest& head) {
+  if (KServeRest::Serves(head)) {
+    std::optional<KServePath> path = ParseKServePath(head.method, PathOfTarget(head.target));
+    if (!path || path->call != KServeCall::kInfer) return std::nullopt;
+    return RunTarget{std::move(path->model), "infer"};
+  }
+  absl::StatusOr<RestTarget> target = ParseRestPath(head.method, WithoutAuthority(head.target));
+  if (!target.ok() || head.method != "POST") return std::nullopt;
+  return RunTarget{std::move(target->model), std::move(target->action)};
+}
+
+}  // namespace
+
+std::optional<HttpReply> RefuseLargeBody(const RequestHandler& handler, const HttpRequest& head,
+                                         uint64_t* max_body_bytes) {
+  if (!handler.HasLimits()) [[likely]]
+    return std::nullopt;
+  const std::optional<RunTarget> target = RunTargetOf(head);
+  if (!target) return std::nullopt;
+  const ModelAdmission* const admission = handler.LimitsOf(target->model);
+  if (admission == nullptr) return std::nullopt;
+  const std::optional<int64_t> limit = admission->max_request_bytes();
+  if (!limit) return std::nullopt;
+  *max_body_bytes = std::min(*max_body_bytes, static_cast<uint64_t>(*limit));
+  int64_t announced;
+  if (!absl::SimpleAtoi(head.Header("Content-Length"), &announced)) return std::nullopt;
+  const absl::Status status = admission->CheckBytes(announced);
+  if (status.ok()) return std::nullopt;
+  const absl::Time now = absl::Now();
+  const auto trace_id = [&] { return TraceIdOf(head.OnlyHeader(kTraceparent)); };
+  handler.RecordRequest(Entrypoint::kRest, target->api, target->model, status, {.arrived = now},
+                        trace_id);
+  handler.failures().Note("rest", target->api, target->model, status, trace_id, now);
+  return HttpReply{
+      .status = 413, .content_type = "application/json", .body = JsonErrorBody(status.message())};
+}
+
+}  // namespace tessera::serving
