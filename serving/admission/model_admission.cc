@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/status.h"
 
 namespace tessera::serving {
 namespace {
@@ -36,25 +37,33 @@ void ModelAdmission::SetLimits(const LimitsConfig& limits) {
 
 absl::StatusOr<bool> ModelAdmission::Admit(const Request& request, AdmissionTicket* ticket,
                                            Resume resume) {
-  absl::MutexLock lock(&mu_);
-  RequestTimeout timeout;
-  if (limits_.has_timeout_ms()) {
-    timeout = {request.arrived + absl::Milliseconds(limits_.timeout_ms()), limits_.timeout_ms()};
+  std::function<void()> give_up;
+  {
+    absl::MutexLock lock(&mu_);
+    RequestTimeout timeout;
+    if (limits_.has_timeout_ms()) {
+      timeout = {request.arrived + absl::Milliseconds(limits_.timeout_ms()), limits_.timeout_ms()};
+    }
+    if (HasPlace()) {
+      ++num_running_;
+      *ticket = AdmissionTicket(this, timeout);
+      return true;
+    }
+    ASSIGN_OR_RETURN(give_up, Enqueue({.ticket = ticket,
+                                       .resume = std::move(resume),
+                                       .timeout = timeout,
+                                       .client_deadline = request.deadline,
+                                       .deadline = std::min(request.deadline, timeout.deadline),
+                                       .cancellation = request.cancellation}));
   }
-  if (HasPlace()) {
-    ++num_running_;
-    *ticket = AdmissionTicket(this, timeout);
-    return true;
-  }
+  if (request.watch_client != nullptr) request.watch_client(std::move(give_up));
+  return false;
+}
+
+absl::StatusOr<std::function<void()>> ModelAdmission::Enqueue(Waiter waiter) {
   const int64_t max_queue = limits_.has_max_queue() ? limits_.max_queue() : kDefaultMaxQueue;
   if (static_cast<int64_t>(waiting_.size()) >= max_queue) return QueueIsFull();
   const int64_t number = next_number_++;
-  Waiter waiter{.ticket = ticket,
-                .resume = std::move(resume),
-                .timeout = timeout,
-                .client_deadline = request.deadline,
-                .deadline = std::min(request.deadline, timeout.deadline),
-                .cancellation = request.cancellation};
   const auto give_up = [this, number] { GiveUp(number); };
   if (waiter.cancellation != nullptr &&
       !waiter.cancellation->Register(give_up, &waiter.cancellation_token)) {
@@ -64,7 +73,7 @@ absl::StatusOr<bool> ModelAdmission::Admit(const Request& request, AdmissionTick
     waiter.timer_token = timer_->CallAt(waiter.deadline, give_up);
   }
   waiting_.emplace_hint(waiting_.end(), number, std::move(waiter));
-  return false;
+  return give_up;
 }
 
 std::optional<int64_t> ModelAdmission::max_request_bytes() const {

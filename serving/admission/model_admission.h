@@ -86,6 +86,9 @@ class ModelAdmission {
     absl::Time deadline = absl::InfiniteFuture();  // the client's
     // Ends the wait when the client goes. May be null; must live until the request is answered.
     CancellationManager* cancellation = nullptr;
+    // If the request waits, this is called with what ends its wait when its client is gone. Null:
+    // it is not called.
+    std::function<void(std::function<void()> give_up)> watch_client = nullptr;
   };
   // Called once, on a thread that must not be kept long: that of a request which ends, of a timer,
   // or of whoever cancels.
@@ -122,6 +125,8 @@ class ModelAdmission {
   };
   using Waiters = absl::btree_map<int64_t, Waiter>;  // by number, in order of arrival
 
+  // Adds a request to the queue. Returns what ends its wait. Errors: as for Admit().
+  absl::StatusOr<std::function<void()>> Enqueue(Waiter waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool HasPlace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Removes the next waiting request and gives it a place. Returns its resumption.
   Resume GivePlace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -152,6 +152,27 @@ TEST_F(ModelAdmissionTest, AClientThatGoesLeavesTheQueue) {
   EXPECT_TRUE(next.Wait().ok());
 }
 
+TEST_F(ModelAdmissionTest, WhoeverWatchesTheClientMayEndTheWait) {
+  admission_.SetLimits(Limits(1, 2));
+  TestRequest running, waiting;
+  std::function<void()> give_up;
+  const auto watch = [&give_up](std::function<void()> end_wait) { give_up = std::move(end_wait); };
+  ASSERT_TRUE(
+      admission_.Admit({.arrived = absl::Now(), .watch_client = watch}, &running.ticket, nullptr)
+          .value());
+  EXPECT_EQ(give_up, nullptr) << "it does not wait";
+  absl::Status ended;
+  const auto resume = [&ended](absl::Status status) { ended = std::move(status); };
+  ASSERT_FALSE(
+      admission_.Admit({.arrived = absl::Now(), .watch_client = watch}, &waiting.ticket, resume)
+          .value());
+  ASSERT_NE(give_up, nullptr);
+  give_up();
+  EXPECT_EQ(ended.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(admission_.num_waiting(), 0);
+  give_up();  // has no effect any more
+}
+
 TEST_F(ModelAdmissionTest, RaisedLimitsLetWhatWaitsRun) {
   admission_.SetLimits(Limits(1, 5));
   std::deque<TestRequest> requests(5);

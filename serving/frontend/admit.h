@@ -25,9 +25,11 @@ inline absl::Status CheckBytes(const RoutedModel& model, size_t bytes) {
 // Calls `go_on(here)` once `call->model` admits the call, or `refuse(status)`. `here` is true if
 // that is at once, on this thread; later it is on a thread that must not be kept. `options()`
 // returns the CallOptions of the call, which must live until one of the two has been called. The
-// time that it waits is added to `call->times`.
-template <typename Call, typename Options, typename GoOn, typename Refuse>
-void Admit(Call* call, Options options, GoOn go_on, Refuse refuse) {
+// time that it waits is added to `call->times`. See ModelAdmission::Request for `watch_client`.
+template <typename Call, typename Options, typename GoOn, typename Refuse,
+          typename WatchClient = std::nullptr_t>
+void Admit(Call* call, Options options, GoOn go_on, Refuse refuse,
+           WatchClient watch_client = nullptr) {
   RoutedModel& model = call->model;
   if (!model.must_be_admitted()) [[likely]]
     return go_on(true);
@@ -39,7 +41,8 @@ void Admit(Call* call, Options options, GoOn go_on, Refuse refuse) {
   const absl::StatusOr<bool> runs_now =
       model.admission()->Admit({.arrived = call->times.arrived,
                                 .deadline = limits.deadline,
-                                .cancellation = limits.cancellation},
+                                .cancellation = limits.cancellation,
+                                .watch_client = std::move(watch_client)},
                                &model.ticket(), std::move(resume));
   if (!runs_now.ok()) return refuse(runs_now.status());
   if (*runs_now) go_on(true);

@@ -300,6 +300,31 @@ TEST_F(LimitsTest, AClientThatGoesLeavesTheQueue) {
   EXPECT_EQ(log_.runs, 0);
 }
 
+TEST_F(LimitsTest, AConnectionThatEndsLeavesTheQueue) {
+  SetLimits("max_concurrent_requests: 1");
+  AdmissionTicket only;
+  ASSERT_TRUE(admission().Admit({.arrived = absl::Now()}, &only, nullptr).value());
+  const std::pair<std::string, std::string> kRequests[] = {
+      {"/v1/models/m:predict", R"({"instances": [4]})"}, {"/v2/models/m/infer", kInfer}};
+  for (const auto& [target, body] : kRequests) {
+    {
+      HttpTestClient client(rest_->port());
+      ASSERT_TRUE(client.Send("POST", target, body));
+      WaitUntil([&] { return admission().num_waiting() == 1; });
+    }
+    WaitUntil([&] { return admission().num_waiting() == 0; });
+  }
+  // A client that sends its next request has not gone.
+  HttpTestClient client(rest_->port());
+  ASSERT_TRUE(client.Send("POST", kRequests[0].first, kRequests[0].second));
+  WaitUntil([&] { return admission().num_waiting() == 1; });
+  ASSERT_TRUE(client.Send("POST", kRequests[1].first, kRequests[1].second));
+  only = AdmissionTicket();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(client.Read().value_or(HttpTestClient::Reply()).status, 200);
+  EXPECT_EQ(log_.runs, 2);
+}
+
 TEST_F(LimitsTest, LimitsThatAreLiftedLetWhatWaitsRun) {
   SetLimits("max_concurrent_requests: 1");
   AdmissionTicket only;

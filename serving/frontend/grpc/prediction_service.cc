@@ -152,8 +152,7 @@ absl::Status PredictionService::Answer(RegressCall& call, const RoutedModel& mod
 grpc::ServerUnaryReactor* PredictionService::MultiInference(grpc::CallbackServerContext* context,
                                                             const grpc::ByteBuffer* request,
                                                             grpc::ByteBuffer* response) {
-  auto* call =
-      new MultiInferenceCall(context, *request, response, handler_, "MultiInference");
+  auto* call = new MultiInferenceCall(context, *request, response, handler_, "MultiInference");
   if (!call->Read(*request)) return call;
   const auto refuse = [this, call](const absl::Status& error) { Reply(*call, error); };
   const absl::Status status = Find(*call);

@@ -353,6 +353,27 @@ void HttpConnection::Refuse(Error error) {
   Write(HttpStatusPage(400));
 }
 
+void HttpConnection::NotifyGone(std::function<void()> gone) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), gone = std::move(gone)]() mutable {
+    if (self->deadline_ != Clock::time_point::max()) return;  // the reply is on its way
+    self->gone_ = std::move(gone);
+    self->WatchClient();
+  });
+}
+
+void HttpConnection::WatchClient() {
+  if (buffer_.size() > 0) return;
+  socket_.tcp().async_wait(asio::socket_base::wait_read, [self = shared_from_this()](Error error) {
+    if (self->gone_ == nullptr || error == asio::error::operation_aborted) return;
+    char byte;
+    const ssize_t size =
+        recv(self->socket_.tcp().native_handle(), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+    if (size > 0) return;
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return self->WatchClient();
+    std::exchange(self->gone_, nullptr)();
+  });
+}
+
 void HttpConnection::HandleRequest() {
   deadline_ = Clock::time_point::max();
   auto message = parser_->release();
@@ -360,6 +381,7 @@ void HttpConnection::HandleRequest() {
   HttpRequest request = options_.admit != nullptr ? std::move(request_) : HeadOf(message);
   request.body = std::move(message.body());
   request.peer = peer_;
+  request.client = weak_from_this();
   handler_(std::move(request), [self = shared_from_this()](HttpReply reply) {
     asio::dispatch(self->socket_.get_executor(),
                    [self, reply = std::move(reply)]() mutable { self->Write(std::move(reply)); });
@@ -367,6 +389,7 @@ void HttpConnection::HandleRequest() {
 }
 
 void HttpConnection::Write(HttpReply reply) {
+  gone_ = nullptr;
   context_.keep_alive = context_.keep_alive && !reply.close && !ends_soon_ && !reply.stream;
   reply_head_ = HttpReplyHead(reply, context_, absl::Now());
   reply_body_ = context_.is_head ? std::string() : std::move(reply.body);

@@ -46,8 +46,8 @@ struct HttpBody {
 
 // Lives while it reads, waits for the answer to a request, or writes. All of its callbacks run on
 // the thread of its worker, and so must Start(), EndIfLate(), and Close() unless that thread has
-// ended. Any thread may call EndSoon() and End().
-class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+// ended. Any thread may call EndSoon(), End() and NotifyGone().
+class HttpConnection : public HttpClient, public std::enable_shared_from_this<HttpConnection> {
  public:
   using Clock = HttpWorker::Clock;
 
@@ -55,7 +55,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(HttpWorker::Socket socket, const TlsContext& tls,
                  const HttpServer::Options& options, const HttpHandler& handler,
                  HttpWorker& worker);
-  ~HttpConnection();
+  ~HttpConnection() override;
 
   void Start();
   // Ends the connection as soon as it has no request.
@@ -65,6 +65,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Ends the connection if a deadline for its client has passed.
   void EndIfLate(Clock::time_point now);
   void Close();
+  void NotifyGone(std::function<void()> gone) override;
 
  private:
   using Error = boost::system::error_code;
@@ -87,6 +88,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Asks whether the body may be read. Returns false if the request was refused.
   bool Admit();
   void HandleRequest();
+  // Waits for the end of the client's side, to call gone_.
+  void WatchClient();
   void Write(HttpReply reply);
   void OnWritten(Error error);
   // Hands the handler the stream that it asked for.
@@ -116,6 +119,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Deadline of the current step; max() while the client waits for the server.
   Clock::time_point deadline_ = Clock::time_point::max();
   HttpReplyContext context_;
+  std::function<void()> gone_;  // null unless the client is watched
   std::string reply_head_, reply_body_;
   bool is_idle_ = false;  // true while it waits for a request
   bool ends_soon_ = false;

@@ -16,6 +16,16 @@
 
 namespace tessera::serving {
 
+// The client of a request, while its connection lasts. Thread-safe.
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  // Calls `gone` if the client ends its connection, or its side of it, before the reply to its
+  // request is sent; unless it has sent another request meanwhile, behind which its end is not
+  // seen. A later call for the same request replaces an earlier one.
+  virtual void NotifyGone(std::function<void()> gone) = 0;
+};
+
 struct HttpRequest {
   std::string method;  // "GET"
   std::string target;  // as sent: "/v1/models/m?a=b"
@@ -24,6 +34,7 @@ struct HttpRequest {
   // The client's address, "10.0.0.7:41234" or "[::1]:41234". A view of the connection, which exists
   // as long as the responder.
   absl::string_view peer;
+  std::weak_ptr<HttpClient> client;  // empty if no connection has sent it
 
   // Returns the first header of this name, whose case is ignored; "" if there is none.
   absl::string_view Header(absl::string_view name) const {

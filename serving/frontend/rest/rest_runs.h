@@ -65,7 +65,10 @@ class RestRuns {
           if (!here) return Schedule(*call, [call, run] { run(call); });
           on_pool ? run(call) : Answer(call, run);
         },
-        [call, refuse](const absl::Status& status) { refuse(*call, status); });
+        [call, refuse](const absl::Status& status) { refuse(*call, status); },
+        [client = &call->request.client](std::function<void()> give_up) {
+          if (const auto alive = client->lock()) alive->NotifyGone(std::move(give_up));
+        });
   }
   template <typename Call, typename Closure>
   void Schedule(Call& call, Closure closure) {
