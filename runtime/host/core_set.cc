@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/base/cpu_count.h"
+
 namespace tessera {
 
 CoreSet CoreSet::OfThisThread() {
@@ -22,7 +24,9 @@ CoreSet CoreSet::Share(double share) const {
   }
   CoreSet some;
   if (all.empty()) return some;
-  const auto wanted = static_cast<size_t>(std::lround(share * static_cast<double>(all.size())));
+  // A limit of time may allow fewer cores than there are to run on.
+  const int usable = std::min(static_cast<int>(all.size()), AvailableCores());
+  const auto wanted = static_cast<size_t>(std::lround(share * usable));
   const size_t count = std::clamp<size_t>(wanted, 1, all.size());
   // Neighbouring cores are chosen, which share caches.
   const size_t first = static_cast<size_t>(getpid()) % all.size();

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/logging.h"
 #include "runtime/host/mapping_guard.h"
 
 namespace tessera {
 namespace {
 
-int NumCores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int NumThreads(int asked) { return asked > 0 ? asked : AvailableCores(); }
 
 }  // namespace
 
@@ -34,14 +35,14 @@ class Host::PacedPool final : public ThreadPool {
   Pacer* const pacer_;
 };
 
-Host::Host(const Options& options) : run_slots_(NumCores()) {
+Host::Host(const Options& options) : run_slots_(AvailableCores()) {
   if (options.intra_op_threads != 1) {
-    intra_op_pool_ = std::make_unique<ThreadPool>(
-        ThreadPool::Options{.name = "intra_op", .num_threads = options.intra_op_threads});
+    intra_op_pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{
+        .name = "intra_op", .num_threads = NumThreads(options.intra_op_threads)});
     if (intra_op_pool_->num_threads() == 1) intra_op_pool_ = nullptr;
   }
   inter_op_pool_ = std::make_unique<ThreadPool>(
-      ThreadPool::Options{.name = "inter_op", .num_threads = options.inter_op_threads});
+      ThreadPool::Options{.name = "inter_op", .num_threads = NumThreads(options.inter_op_threads)});
   if (!options.background.has_value()) return;
 
   // Background work maps files; whoever then writes to one waits for the guard, which must

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 
@@ -27,14 +28,13 @@ bool IsPermanent(const absl::Status& status) {
   return absl::IsUnimplemented(status) || absl::IsInvalidArgument(status);
 }
 
-int Cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 int LoadThreads(const AspiredVersionsManager::Options& options) {
-  return options.num_load_threads > 0 ? options.num_load_threads : Cores();
+  return options.num_load_threads > 0 ? options.num_load_threads : AvailableCores();
 }
 
 int FirstLoadThreads(const AspiredVersionsManager::Options& options) {
-  return options.num_load_threads > 0 ? options.num_load_threads : kFirstLoadsPerCore * Cores();
+  return options.num_load_threads > 0 ? options.num_load_threads : kFirstLoadsPerCore * AvailableCores();
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include "serving/rollout/sliding_window.h"
 
 #include <algorithm>
-#include <thread>
+
+#include "runtime/base/cpu_count.h"
 
 namespace tessera::serving {
 namespace {
@@ -48,8 +49,7 @@ void SlidingWindow::Reset() {
 WindowCounters::WindowCounters(absl::Duration window, int num_counters)
     : window_(window),
       num_counters_(num_counters),
-      num_stripes_(
-          std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxStripes)),
+      num_stripes_(std::min(AvailableCores(), kMaxStripes)),
       stride_((num_counters + kCellsPerCacheLine - 1) / kCellsPerCacheLine * kCellsPerCacheLine),
       cells_(new Cell[num_stripes_ * SlidingWindow::kSlots * stride_]()) {}
 

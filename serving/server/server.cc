@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/tensor/large_blocks.h"
@@ -357,7 +358,7 @@ void Server::LogStart() const {
     models.push_back(absl::StrCat("'", model.name(), "' of ", model.base_path()));
   }
   LOG(INFO) << "TensorFlow ModelServer " << kModelServerVersion << " on "
-            << std::thread::hardware_concurrency() << " cores; batching is "
+            << AvailableCores() << " cores; batching is "
             << (settings_.batching ? "on" : "off")
             << "; ports open once there is a version of each model: "
             << (models.empty() ? "none is configured" : absl::StrJoin(models, ", "));

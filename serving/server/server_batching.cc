@@ -1,10 +1,10 @@
 #include "serving/server/server_batching.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "serving/batching/adaptive_batcher.h"
@@ -21,7 +21,7 @@ int NumThreads(const BatchingParameters& parameters) {
   if (parameters.has_num_batch_threads()) {
     return static_cast<int>(parameters.num_batch_threads().value());
   }
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return AvailableCores();
 }
 
 std::unique_ptr<Batcher> MakeBatcher(const BatchingSettings& settings) {

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "runtime/base/cpu_count.h"
 
 namespace tessera::serving {
 namespace {
-
-int32_t Cores() { return static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency())); }
 
 // Returns the last value of --config, which is needed before all other flags.
 std::string ConfigPath(absl::Span<const std::string> args) {
@@ -184,7 +182,9 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
 }  // namespace
 
 ServerOptions::ServerOptions()
-    : grpc_max_threads(4 * Cores()), rest_api_num_threads(4 * Cores()), num_tflite_pools(Cores()) {}
+    : grpc_max_threads(4 * AvailableCores()),
+      rest_api_num_threads(4 * AvailableCores()),
+      num_tflite_pools(AvailableCores()) {}
 
 std::string RolloutStateFile(const ServerOptions& options) {
   return options.rollout_state_file.empty() ? options.config + ".rollout-state"

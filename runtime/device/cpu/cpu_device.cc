@@ -1,11 +1,11 @@
 #include "runtime/device/cpu/cpu_device.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/framework/device_factory.h"
 
 namespace tessera {
@@ -29,7 +29,7 @@ REGISTER_DEVICE_FACTORY(kCpu, CpuDevice::kPriority, MakeCpus);
 }  // namespace
 
 std::string CpuDevice::description() const {
-  return absl::StrCat(std::thread::hardware_concurrency(), " cores");
+  return absl::StrCat(AvailableCores(), " cores");
 }
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
 #include "runtime/kernels/batching/batching_attrs.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/status.h"
 
 namespace tessera {
@@ -53,8 +53,7 @@ BatchingAttrs::BatchingAttrs(const KernelBuild& build)
   }
   build.Fail(CheckSizes(*this));
   // 0 stands for as many as are good.
-  num_threads = threads > 0 ? static_cast<int>(threads)
-                            : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  num_threads = threads > 0 ? static_cast<int>(threads) : AvailableCores();
   options.timeout = absl::Microseconds(timeout);
   options.max_batch_rows = splits_large_tasks && !allowed_batch_sizes.empty()
                                ? allowed_batch_sizes.back()

@@ -6,13 +6,13 @@
 #include <array>
 #include <map>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "runtime/base/cpu_count.h"
 #include "serving/core/metrics.h"
 #include "serving/frontend/json/json_message.h"
 #include "serving/servables/request_stats.h"
@@ -224,7 +224,7 @@ void PutProcess(Json& json, MetricsRegistry& metrics) {
     const auto samples = metrics.Collected(absl::StrCat("/tessera/serving/process_", name));
     Member(json, name, samples.empty() ? 0.0 : samples[0].value);
   }
-  Member(json, "cores", static_cast<int64_t>(std::thread::hardware_concurrency()));
+  Member(json, "cores", static_cast<int64_t>(AvailableCores()));
   json.EndObject();
 }
 

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/cpu_count.h"
 #include "runtime/profile/trace_export.h"
 #include "serving/frontend/grpc/grpc_status.h"
 #include "serving/frontend/grpc/monitor_report.h"
@@ -37,7 +37,6 @@ std::string HostName() {
   return name;
 }
 
-int NumCores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 // Answers a call at once.
 grpc::ServerUnaryReactor* ReplyNow(grpc::CallbackServerContext* context,
@@ -213,7 +212,7 @@ grpc::ServerUnaryReactor* ProfilerService::Monitor(grpc::CallbackServerContext* 
                  .start = absl::Now(),
                  .duration = absl::Milliseconds(request->duration_ms()),
                  .answer = [request, response](const Trace& trace, absl::Duration cpu_time) {
-                   FillMonitorResponse(trace, cpu_time, NumCores(), *request, response);
+                   FillMonitorResponse(trace, cpu_time, AvailableCores(), *request, response);
                  }});
 }
 

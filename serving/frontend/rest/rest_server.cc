@@ -1,9 +1,9 @@
 #include "serving/frontend/rest/rest_server.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
+#include "runtime/base/cpu_count.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_access.h"
 #include "serving/frontend/pool_metrics.h"
@@ -29,10 +29,9 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
     return absl::InvalidArgumentError("a REST server needs at least one thread");
   }
   std::unique_ptr<RestServer> server(new RestServer(options, handler, repository));
-  const int num_cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   HttpServer::Options http;
   http.port = options.port;
-  http.num_threads = std::min(options.num_threads, num_cores);
+  http.num_threads = std::min(options.num_threads, AvailableCores());
   http.max_body_bytes = options.max_body_bytes;
   http.certificates = options.certificates;
   RestAccess* const access = server->access_ ? &*server->access_ : nullptr;
