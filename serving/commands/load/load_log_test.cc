@@ -36,6 +36,14 @@ TEST(LoadLogTest, PercentilesAreThoseOfSortedLatencies) {
   EXPECT_EQ(summaries[0].max, absl::Microseconds(1000));
 }
 
+TEST(LoadLogTest, TheMeanOfManyShortLatenciesIsExact) {
+  LoadLog log;
+  log.OpenWindow("run", absl::ZeroDuration());
+  for (int i = 0; i < 50'000; ++i) log.Add(Record(1, 10), "");
+  log.Close(absl::Seconds(10));
+  EXPECT_EQ(log.Summaries()[0].mean, absl::Microseconds(10));
+}
+
 TEST(LoadLogTest, ARequestBelongsToTheWindowInWhichItWasToBeSent) {
   LoadLog log;
   log.OpenWindow("before", absl::Seconds(1));
