@@ -7,12 +7,6 @@ import re
 KERNELS = pathlib.Path(__file__).resolve().parents[2] / "runtime" / "kernels"
 # What runs kernels in tests, and what tests compare them with.
 NOT_KERNELS = re.compile(r"_(test|benchmark)\.cc$|/(kernel_runner|reference_product)\.(cc|h)$")
-# What lives on between steps, and in the host's memory whatever device runs the kernels: elements of
-# pipelines, and what queues, barriers, accumulators and batches of several steps gather.
-NO_STEP = re.compile(
-    r"/(batching/batch_rows|data/(batching|padded_batch|unbatch)"
-    r"|data_flow/(gradient_accumulator|tensor_batch))\.cc$"
-)
 CALL = re.compile(r"\b(?:Tensor::(?:Allocate|Zeros)|HeapAllocator)\(|(?:\.|->)DeepCopy\(")
 
 
@@ -50,9 +44,7 @@ def test_kernels_call_no_allocator_by_themselves():
     found = {
         str(path.relative_to(KERNELS)): calls
         for path in sorted(KERNELS.rglob("*"))
-        if path.suffix in (".cc", ".h")
-        and not NOT_KERNELS.search(str(path))
-        and not NO_STEP.search(str(path))
+        if path.suffix in (".cc", ".h") and not NOT_KERNELS.search(str(path))
         for calls in [own_allocations(path.read_text())]
         if calls
     }

@@ -73,6 +73,7 @@ class BatchKernel : public AsyncOpKernel {
     auto task = std::make_shared<BatchTask>();
     for (int i = 0; i < ctx.num_inputs(); ++i) task->inputs.push_back(ctx.TakeInput(i));
     task->step = &ctx.step();
+    task->allocator = ctx.host_allocator();
     ASSIGN_OR_RETURN(task->rows, NumRows(task->inputs));
     ASSIGN_OR_RETURN(const IntrusivePtr<BatchScheduler> scheduler, attrs_.Scheduler(ctx));
     task->done = [&ctx, done, scheduler](absl::StatusOr<std::vector<Tensor>> outputs) {
@@ -206,7 +207,8 @@ class UnbatchGradKernel : public MailboxKernel {
     }
     mailbox->Put(id, grad, kKeepGradients);
     const auto joined = std::make_shared<JoinedParts>(
-        parts.size(), [&ctx, done, mailbox](absl::StatusOr<std::vector<Tensor>> grads) {
+        parts.size(), ctx.host_allocator(),
+        [&ctx, done, mailbox](absl::StatusOr<std::vector<Tensor>> grads) {
           if (grads.ok()) ctx.set_output(0, std::move(grads->front()));
           done(grads.status());
         });

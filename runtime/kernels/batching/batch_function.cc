@@ -93,6 +93,7 @@ class BatchFunctionKernel : public AsyncOpKernel {
     for (int i = 0; i < num_inputs_; ++i) task.inputs.push_back(ctx.TakeInput(i));
     for (int i = num_inputs_; i < ctx.num_inputs(); ++i) task.captured.push_back(ctx.TakeInput(i));
     task.step = &ctx.step();
+    task.allocator = ctx.host_allocator();
     ASSIGN_OR_RETURN(task.rows, NumRows(task.inputs));
     if (task.rows > attrs_.max_batch_size) {
       return absl::InvalidArgumentError(
@@ -118,7 +119,7 @@ class BatchFunctionKernel : public AsyncOpKernel {
   void AddInParts(BatchScheduler& scheduler, BatchTask& task) const {
     const int64_t max_rows = attrs_.options.max_batch_rows;
     const size_t num_parts = (task.rows + max_rows - 1) / max_rows;
-    auto joined = std::make_shared<JoinedParts>(num_parts, std::move(task.done));
+    auto joined = std::make_shared<JoinedParts>(num_parts, task.allocator, std::move(task.done));
     for (size_t part = 0; part < num_parts; ++part) {
       const int64_t begin = static_cast<int64_t>(part) * max_rows;
       const int64_t end = std::min(begin + max_rows, task.rows);
@@ -127,6 +128,7 @@ class BatchFunctionKernel : public AsyncOpKernel {
       for (const Tensor& input : task.inputs) added->inputs.push_back(input.Slice(begin, end));
       added->captured = task.captured;
       added->step = task.step;
+      added->allocator = task.allocator;
       added->done = [joined, part](absl::StatusOr<std::vector<Tensor>> outputs) {
         joined->Put(part, std::move(outputs));
       };

@@ -24,7 +24,8 @@ absl::StatusOr<int64_t> NumRows(absl::Span<const Tensor> tensors) {
   return tensors.empty() ? 0 : tensors[0].dim(0);
 }
 
-absl::StatusOr<Tensor> JoinRows(absl::Span<const Tensor> tensors, int64_t padding) {
+absl::StatusOr<Tensor> JoinRows(absl::Span<const Tensor> tensors, int64_t padding,
+                                Allocator* allocator) {
   const Tensor& first = tensors.front();
   if (tensors.size() == 1 && padding == 0) return first;
   int64_t rows = padding;
@@ -45,7 +46,7 @@ absl::StatusOr<Tensor> JoinRows(absl::Span<const Tensor> tensors, int64_t paddin
   std::vector<int64_t> dims(first.shape().dims().begin(), first.shape().dims().end());
   dims[0] = rows;
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-  ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(first.dtype(), shape));
+  ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(first.dtype(), shape, allocator));
   if (joined.num_elements() == 0) return joined;
   const int64_t row_elements = joined.num_elements() / rows;
   const size_t row_bytes = row_elements * DTypeSize(first.dtype());

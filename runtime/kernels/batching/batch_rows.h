@@ -15,9 +15,11 @@ namespace tessera {
 absl::StatusOr<int64_t> NumRows(absl::Span<const Tensor> tensors);
 
 // Joins tensors with rows of one dtype and shape, and repeats the first row of the first tensor
-// `padding` times behind them. A single tensor without padding is shared.
-// Errors: INVALID_ARGUMENT if rows differ, or if there is none to repeat; those of allocating.
-absl::StatusOr<Tensor> JoinRows(absl::Span<const Tensor> tensors, int64_t padding);
+// `padding` times behind them, in memory of `allocator`, the host's. A single tensor without
+// padding is shared. Errors: INVALID_ARGUMENT if rows differ, or if there is none to repeat; those
+// of allocating.
+absl::StatusOr<Tensor> JoinRows(absl::Span<const Tensor> tensors, int64_t padding,
+                                Allocator* allocator);
 
 // Returns the smallest of `allowed_sizes`, which rise, that is at least `rows`; `rows` if there is
 // none.

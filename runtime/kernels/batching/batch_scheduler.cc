@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<Tensor>> JoinInputs(const Batch& batch, int64_t padde
   for (size_t i = 0; i < batch.tasks.front()->inputs.size(); ++i) {
     std::vector<Tensor> parts;
     for (const auto& task : batch.tasks) parts.push_back(task->inputs[i]);
-    ASSIGN_OR_RETURN(Tensor tensor, JoinRows(parts, padded_rows - batch.rows));
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     JoinRows(parts, padded_rows - batch.rows, batch.tasks.front()->allocator));
     joined.push_back(std::move(tensor));
   }
   return joined;

@@ -32,6 +32,7 @@ struct BatchTask {
   std::vector<Tensor> captured;  // inputs that are not joined; alike in all tasks of a queue
   // The step of the execution. Must live until `done` has been called.
   StepContext* step = nullptr;
+  Allocator* allocator = nullptr;  // of host memory, for joined inputs; must outlive them
   // Takes the outputs of the task, or why there are none. Called once, from any thread. It should
   // hold the scheduler, which must live until then.
   std::function<void(absl::StatusOr<std::vector<Tensor>>)> done;

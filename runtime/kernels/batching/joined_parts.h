@@ -21,9 +21,9 @@ class JoinedParts {
   using Done = std::function<void(absl::StatusOr<std::vector<Tensor>>)>;
 
   // `done` is called once, when the last part has come: with the joined tensors, or with the first
-  // error of a part. Requires a part at least.
-  JoinedParts(size_t num_parts, Done done)
-      : parts_(num_parts), num_missing_(num_parts), done_(std::move(done)) {}
+  // error of a part. Requires a part at least. `allocator` gives host memory for the joined ones.
+  JoinedParts(size_t num_parts, Allocator* allocator, Done done)
+      : allocator_(allocator), parts_(num_parts), num_missing_(num_parts), done_(std::move(done)) {}
 
   // Must be called once for each part.
   void Put(size_t part, absl::StatusOr<std::vector<Tensor>> tensors) {
@@ -47,12 +47,13 @@ class JoinedParts {
     for (size_t i = 0; i < parts_.front().size(); ++i) {
       std::vector<Tensor> rows;
       for (const std::vector<Tensor>& part : parts_) rows.push_back(part[i]);
-      ASSIGN_OR_RETURN(Tensor tensor, JoinRows(rows, /*padding=*/0));
+      ASSIGN_OR_RETURN(Tensor tensor, JoinRows(rows, /*padding=*/0, allocator_));
       joined.push_back(std::move(tensor));
     }
     return joined;
   }
 
+  Allocator* const allocator_;
   absl::Mutex mu_;
   std::vector<std::vector<Tensor>> parts_ ABSL_GUARDED_BY(mu_);
   size_t num_missing_ ABSL_GUARDED_BY(mu_);

@@ -7,14 +7,17 @@ namespace {
 
 class BatchDataset final : public UnaryDataset {
  public:
-  BatchDataset(const DatasetPtr& input, int64_t batch_size, bool drop_remainder)
+  BatchDataset(const DatasetPtr& input, int64_t batch_size, bool drop_remainder,
+               Allocator* allocator)
       : UnaryDataset(input, SpecOfBatches(input->spec(), Rows(*input, batch_size, drop_remainder)),
                      NumBatches(input->cardinality(), batch_size, drop_remainder)),
         batch_size_(batch_size),
-        drop_remainder_(drop_remainder) {}
+        drop_remainder_(drop_remainder),
+        allocator_(allocator) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   int64_t batch_size() const { return batch_size_; }
   bool drop_remainder() const { return drop_remainder_; }
+  Allocator* allocator() const { return allocator_; }
 
  private:
   static int64_t Rows(const Dataset& input, int64_t batch_size, bool drop_remainder) {
@@ -23,6 +26,7 @@ class BatchDataset final : public UnaryDataset {
 
   const int64_t batch_size_;
   const bool drop_remainder_;
+  Allocator* const allocator_;
 };
 
 class BatchIterator final : public UnaryIterator<BatchDataset> {
@@ -45,7 +49,8 @@ class BatchIterator final : public UnaryIterator<BatchDataset> {
                      ReadElements(step, input(), dataset().batch_size()));
     const bool is_full = static_cast<int64_t>(elements.size()) == dataset().batch_size();
     if (elements.empty() || (dataset().drop_remainder() && !is_full)) return false;
-    ASSIGN_OR_RETURN(*element, Stack(std::move(elements), step.intra_op_pool));
+    ASSIGN_OR_RETURN(*element,
+                     Stack(std::move(elements), step.intra_op_pool, dataset().allocator()));
     return true;
   }
 };
@@ -57,7 +62,7 @@ std::unique_ptr<Iterator> BatchDataset::MakeIterator() const {
 absl::StatusOr<DatasetPtr> MakeBatchKeepingRemainder(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const int64_t batch_size, BatchSizeInput(ctx, 1));
-  return Batched(input, batch_size, false);
+  return Batched(input, batch_size, false, ctx.host_allocator());
 }
 REGISTER_DATASET("BatchDataset", MakeBatchKeepingRemainder);
 
@@ -66,7 +71,7 @@ absl::StatusOr<DatasetPtr> MakeBatch(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t batch_size, BatchSizeInput(ctx, 1));
   ASSIGN_OR_RETURN(const bool drop_remainder,
                    ScalarInput<bool>(ctx, ctx.num_inputs() - 1, "drop_remainder"));
-  return Batched(input, batch_size, drop_remainder);
+  return Batched(input, batch_size, drop_remainder, ctx.host_allocator());
 }
 REGISTER_DATASET("BatchDatasetV2", MakeBatch);
 // The rows of a batch are copied in parallel anyway, and what comes before runs in parallel itself.
@@ -74,8 +79,9 @@ REGISTER_DATASET("ParallelBatchDataset", MakeBatch);
 
 }  // namespace
 
-DatasetPtr Batched(const DatasetPtr& input, int64_t batch_size, bool drop_remainder) {
-  return std::make_shared<BatchDataset>(input, batch_size, drop_remainder);
+DatasetPtr Batched(const DatasetPtr& input, int64_t batch_size, bool drop_remainder,
+                   Allocator* allocator) {
+  return std::make_shared<BatchDataset>(input, batch_size, drop_remainder, allocator);
 }
 
 }  // namespace tessera

@@ -22,7 +22,8 @@ void Place(Tensor& from, char* to) {
 
 }  // namespace
 
-absl::StatusOr<Element> Stack(std::vector<Element> elements, ThreadPool* pool) {
+absl::StatusOr<Element> Stack(std::vector<Element> elements, ThreadPool* pool,
+                              Allocator* allocator) {
   const int64_t rows = static_cast<int64_t>(elements.size());
   for (const Element& element : elements) {
     if (element.size() == elements[0].size()) continue;
@@ -46,7 +47,7 @@ absl::StatusOr<Element> Stack(std::vector<Element> elements, ThreadPool* pool) {
     absl::InlinedVector<int64_t, 6> dims = {rows};
     dims.insert(dims.end(), first.shape().dims().begin(), first.shape().dims().end());
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    ASSIGN_OR_RETURN(Tensor stacked, Tensor::Allocate(first.dtype(), shape));
+    ASSIGN_OR_RETURN(Tensor stacked, Tensor::Allocate(first.dtype(), shape, allocator));
     const size_t row_bytes = first.size_bytes();
     char* const to = stacked.mutable_raw();
     // A core copies about ten bytes in a nanosecond.

@@ -10,8 +10,10 @@ namespace tessera {
 
 // Stacks `elements`, of which there is at least one: component i of the batch has a row for
 // component i of each. Consumes the elements. Large batches are copied by `pool`, which may be
-// null. Errors: INVALID_ARGUMENT for a component whose shapes differ; RESOURCE_EXHAUSTED.
-absl::StatusOr<Element> Stack(std::vector<Element> elements, ThreadPool* pool);
+// null. The memory is `allocator`'s, the host's. Errors: INVALID_ARGUMENT for a component whose
+// shapes differ; RESOURCE_EXHAUSTED.
+absl::StatusOr<Element> Stack(std::vector<Element> elements, ThreadPool* pool,
+                              Allocator* allocator);
 
 // Returns what is known of batches of elements: each shape has a dimension more, which is `rows` or
 // -1.

@@ -33,7 +33,7 @@ class MapAndBatchKernel final : public DatasetKernel {
                      ScalarInput<bool>(ctx, batch_size_ + 2, "drop_remainder"));
     RETURN_IF_ERROR(CheckParallelCalls(calls));
     return Batched(ParallelMapped(input, spec_, std::move(function), calls, preserves_cardinality_),
-                   batch_size, drop_remainder);
+                   batch_size, drop_remainder, ctx.host_allocator());
   }
 
  private:

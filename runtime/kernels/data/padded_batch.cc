@@ -35,7 +35,7 @@ class PaddedBatchDataset final : public UnaryDataset {
     std::vector<Tensor> values;
   };
   PaddedBatchDataset(const DatasetPtr& input, int64_t batch_size, bool drop_remainder,
-                     Padding padding)
+                     Padding padding, Allocator* allocator)
       : UnaryDataset(
             input,
             SpecOfBatches({.dtypes = input->spec().dtypes, .shapes = padding.shapes},
@@ -43,7 +43,8 @@ class PaddedBatchDataset final : public UnaryDataset {
             NumBatches(input->cardinality(), batch_size, drop_remainder)),
         batch_size_(batch_size),
         drop_remainder_(drop_remainder),
-        padding_(std::move(padding)) {}
+        padding_(std::move(padding)),
+        allocator_(allocator) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   int64_t batch_size() const { return batch_size_; }
   bool drop_remainder() const { return drop_remainder_; }
@@ -71,7 +72,7 @@ class PaddedBatchDataset final : public UnaryDataset {
       }
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    ASSIGN_OR_RETURN(Tensor batch, Tensor::Allocate(padding_.values[c].dtype(), shape));
+    ASSIGN_OR_RETURN(Tensor batch, Tensor::Allocate(padding_.values[c].dtype(), shape, allocator_));
     FillElements(batch.dtype(), padding_.values[c].raw(), batch.mutable_raw(),
                  batch.num_elements());
     Shape row = shape;
@@ -87,6 +88,7 @@ class PaddedBatchDataset final : public UnaryDataset {
   const int64_t batch_size_;
   const bool drop_remainder_;
   const Padding padding_;
+  Allocator* const allocator_;
 };
 
 class PaddedBatchIterator final : public UnaryIterator<PaddedBatchDataset> {
@@ -153,7 +155,7 @@ class PaddedBatchKernel final : public DatasetKernel {
       padding.values.push_back(value);
     }
     return std::make_shared<PaddedBatchDataset>(input, batch_size, drop_remainder,
-                                                std::move(padding));
+                                                std::move(padding), ctx.host_allocator());
   }
 
  private:

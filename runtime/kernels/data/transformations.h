@@ -9,8 +9,9 @@ namespace tessera {
 // number to the runtime.
 DatasetPtr ParallelMapped(const DatasetPtr& input, ElementSpec spec, FunctionPtr function,
                           int64_t num_parallel_calls, bool preserves_cardinality);
-// Batches of consecutive elements.
-DatasetPtr Batched(const DatasetPtr& input, int64_t batch_size, bool drop_remainder);
+// Batches of consecutive elements, in host memory of `allocator`, which must outlive them.
+DatasetPtr Batched(const DatasetPtr& input, int64_t batch_size, bool drop_remainder,
+                   Allocator* allocator);
 // The same elements, up to `buffer_size` of which are made before they are asked for.
 DatasetPtr Prefetched(const DatasetPtr& input, int64_t buffer_size);
 

@@ -105,25 +105,28 @@ REGISTER_DATASET("ExperimentalUnbatchDataset", MakeUnbatch);
 class RebatchDataset final : public UnaryDataset {
  public:
   RebatchDataset(const DatasetPtr& input, ElementSpec spec, std::vector<int64_t> sizes,
-                 bool drop_remainder)
+                 bool drop_remainder, Allocator* allocator)
       : UnaryDataset(input, std::move(spec),
                      input->cardinality() == 0 || input->cardinality() == kInfinite
                          ? input->cardinality()
                          : kUnknown),
         sizes_(std::move(sizes)),
-        drop_remainder_(drop_remainder) {}
+        drop_remainder_(drop_remainder),
+        allocator_(allocator) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   const std::vector<int64_t>& sizes() const { return sizes_; }
   bool drop_remainder() const { return drop_remainder_; }
+  Allocator* allocator() const { return allocator_; }
 
  private:
   const std::vector<int64_t> sizes_;
   const bool drop_remainder_;
+  Allocator* const allocator_;
 };
 
 // Puts tensors behind each other along their first dimension.
 // Errors: INVALID_ARGUMENT if the other dimensions differ.
-absl::StatusOr<Tensor> Join(const std::vector<Tensor>& parts) {
+absl::StatusOr<Tensor> Join(const std::vector<Tensor>& parts, Allocator* allocator) {
   if (parts.size() == 1) return parts[0];
   Shape shape = parts[0].shape();
   int64_t rows = 0;
@@ -137,7 +140,7 @@ absl::StatusOr<Tensor> Join(const std::vector<Tensor>& parts) {
                                                    part.shape().ToString(), " together."));
   }
   shape.SetDim(0, rows);
-  ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(parts[0].dtype(), shape));
+  ASSIGN_OR_RETURN(Tensor joined, Tensor::Allocate(parts[0].dtype(), shape, allocator));
   char* to = joined.mutable_raw();
   for (const Tensor& part : parts) {
     CopyElements(part.dtype(), part.raw(), to, part.num_elements());
@@ -193,7 +196,7 @@ class RebatchIterator final : public UnaryIterator<RebatchDataset> {
     ++next_size_;
     element->clear();
     for (const std::vector<Tensor>& component : parts) {
-      ASSIGN_OR_RETURN(Tensor joined, Join(component));
+      ASSIGN_OR_RETURN(Tensor joined, Join(component, dataset().allocator()));
       element->push_back(std::move(joined));
     }
     return true;
@@ -229,7 +232,8 @@ class RebatchKernel final : public DatasetKernel {
     if (spec_.dtypes != input->spec().dtypes) {
       return absl::InvalidArgumentError("the output types must be those of the input");
     }
-    return std::make_shared<RebatchDataset>(input, spec_, std::move(sizes), drop_remainder);
+    return std::make_shared<RebatchDataset>(input, spec_, std::move(sizes), drop_remainder,
+                                            ctx.host_allocator());
   }
 
  private:

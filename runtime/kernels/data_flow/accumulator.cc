@@ -1,5 +1,6 @@
 // Accumulators of gradients: making them, adding to them and taking from them.
 #include <memory>
+#include <utility>
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/gradient_accumulator.h"
@@ -18,8 +19,10 @@ class MakeAccumulatorKernel : public ResourceHandleKernel {
                  build.attr<std::string>("reduction_type") == "MEAN"} {}
 
  protected:
-  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext&) override {
-    return IntrusivePtr<Resource>(MakeRefCounted<Accumulator>(options_));
+  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
+    GradientAccumulator::Options options = options_;
+    options.allocator = ctx.host_allocator();
+    return IntrusivePtr<Resource>(MakeRefCounted<Accumulator>(std::move(options)));
   }
   absl::Status CheckFits(const Resource& resource) const override {
     const auto* const other = dynamic_cast<const Accumulator*>(&resource);

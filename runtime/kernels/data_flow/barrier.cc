@@ -28,8 +28,10 @@ class MakeBarrierKernel : public ResourceHandleKernel {
   }
 
  protected:
-  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext&) override {
-    return IntrusivePtr<Resource>(MakeRefCounted<TensorBarrier>(options_));
+  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
+    TensorBarrier::Options options = options_;
+    options.allocator = ctx.host_allocator();
+    return IntrusivePtr<Resource>(MakeRefCounted<TensorBarrier>(std::move(options)));
   }
   absl::Status CheckFits(const Resource& resource) const override {
     const auto* const other = dynamic_cast<const TensorBarrier*>(&resource);

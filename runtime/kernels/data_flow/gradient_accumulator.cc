@@ -100,7 +100,7 @@ absl::Status DenseAccumulator::Apply(int64_t local_step, const Tensor& gradient)
       return absl::OkStatus();
     }
     if (!sum_.CanWriteInPlace()) {
-      ASSIGN_OR_RETURN(sum_, sum_.DeepCopy());
+      ASSIGN_OR_RETURN(sum_, sum_.DeepCopy(options_.allocator));
     }
     return AddElements(sum_.dtype(), gradient.raw(), sum_.mutable_raw(), sum_.num_elements());
   });
@@ -113,7 +113,7 @@ void DenseAccumulator::Take(int64_t num_required, CancellationManager* cancellat
     *result = std::exchange(sum_, Tensor());
     if (!options_.is_mean || count_ == 1) return absl::OkStatus();
     if (!result->CanWriteInPlace()) {
-      ASSIGN_OR_RETURN(*result, result->DeepCopy());
+      ASSIGN_OR_RETURN(*result, result->DeepCopy(options_.allocator));
     }
     return DivideElements(result->dtype(), result->mutable_raw(), result->num_elements(), count_);
   };
@@ -199,7 +199,7 @@ absl::Status SparseAccumulator::Merge(const SparseGradient& gradient) {
   }
   Shape shape = values_.shape();
   shape.SetDim(0, static_cast<int64_t>(rows.size()));
-  ASSIGN_OR_RETURN(Tensor merged, Tensor::Allocate(options_.dtype, shape));
+  ASSIGN_OR_RETURN(Tensor merged, Tensor::Allocate(options_.dtype, shape, options_.allocator));
   const int64_t row_size = shape.num_elements() / shape.dim(0);
   const size_t bytes = row_size * DTypeSize(options_.dtype);
   std::vector<int64_t> indices;
@@ -243,7 +243,7 @@ absl::Status SparseAccumulator::MakeResult(SparseGradient* result) {
   result->shape = Tensor::Vector<int64_t>(dims);
   if (!options_.is_mean) return absl::OkStatus();
   if (!result->values.CanWriteInPlace()) {
-    ASSIGN_OR_RETURN(result->values, result->values.DeepCopy());
+    ASSIGN_OR_RETURN(result->values, result->values.DeepCopy(options_.allocator));
   }
   const int64_t row_size = rows.num_elements() / rows.dim(0);
   const size_t bytes = row_size * DTypeSize(options_.dtype);

@@ -21,7 +21,8 @@ class GradientAccumulator : public BlockingResource {
     std::string name;  // for messages
     DType dtype = DType::kInvalid;
     PartialShape shape;
-    bool is_mean = true;  // else a sum
+    bool is_mean = true;             // else a sum
+    Allocator* allocator = nullptr;  // of host memory for the gradients; must outlive them
   };
 
   const Options& options() const { return options_; }

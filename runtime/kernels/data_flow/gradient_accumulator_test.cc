@@ -11,7 +11,11 @@ namespace {
 using ::testing::ElementsAre;
 
 GradientAccumulator::Options Mean(PartialShape shape) {
-  return {.name = "a", .dtype = DType::kFloat, .shape = std::move(shape), .is_mean = true};
+  return {.name = "a",
+          .dtype = DType::kFloat,
+          .shape = std::move(shape),
+          .is_mean = true,
+          .allocator = HeapAllocator()};
 }
 
 TEST(DenseAccumulatorTest, TakeWaitsForGradients) {

@@ -41,6 +41,12 @@ class MakeQueueKernel : public ResourceHandleKernel {
         absl::StrCat("the ", resource.DebugString(), " has other components, shapes or capacity"));
   }
 
+  TensorQueue::Options OptionsIn(const KernelContext& ctx) const {
+    TensorQueue::Options options = options_;
+    options.allocator = ctx.host_allocator();
+    return options;
+  }
+
   TensorQueue::Options options_;
 };
 
@@ -49,8 +55,8 @@ class FifoQueueKernel : public MakeQueueKernel {
   using MakeQueueKernel::MakeQueueKernel;
 
  protected:
-  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext&) override {
-    return IntrusivePtr<Resource>(MakeRefCounted<FifoQueue>(options_));
+  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
+    return IntrusivePtr<Resource>(MakeRefCounted<FifoQueue>(OptionsIn(ctx)));
   }
 };
 REGISTER_KERNEL("FIFOQueue", kCpu, FifoQueueKernel);
@@ -83,8 +89,9 @@ class ShuffleQueueKernel : public MakeQueueKernel {
   }
 
  protected:
-  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext&) override {
-    return IntrusivePtr<Resource>(MakeRefCounted<ShuffleQueue>(options_, generator_.Reserve(0)));
+  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
+    return IntrusivePtr<Resource>(
+        MakeRefCounted<ShuffleQueue>(OptionsIn(ctx), generator_.Reserve(0)));
   }
 
  private:
@@ -101,8 +108,8 @@ class PriorityQueueKernel : public MakeQueueKernel {
   }
 
  protected:
-  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext&) override {
-    return IntrusivePtr<Resource>(MakeRefCounted<PriorityQueue>(options_));
+  absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
+    return IntrusivePtr<Resource>(MakeRefCounted<PriorityQueue>(OptionsIn(ctx)));
   }
 };
 REGISTER_KERNEL("PriorityQueue", kCpu, PriorityQueueKernel);

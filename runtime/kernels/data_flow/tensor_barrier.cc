@@ -109,7 +109,7 @@ absl::Status TensorBarrier::TakeReady(int64_t count, Batch* batch) {
   for (size_t c = 0; c < options_.dtypes.size(); ++c) {
     for (size_t i = 0; i < elements.size(); ++i) rows[i] = &elements[i].components[c];
     ASSIGN_OR_RETURN(Tensor values, JoinTensors(options_.dtypes[c], options_.shapes[c], rows,
-                                                /*pads=*/false));
+                                                /*pads=*/false, options_.allocator));
     batch->values.push_back(std::move(values));
   }
   return absl::OkStatus();

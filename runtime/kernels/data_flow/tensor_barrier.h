@@ -24,6 +24,7 @@ class TensorBarrier : public BlockingResource {
     std::string name;                  // for messages
     std::vector<DType> dtypes;         // of the components
     std::vector<PartialShape> shapes;  // of the components, fully known
+    Allocator* allocator = nullptr;    // of host memory for batches; must outlive them
   };
   // What is taken.
   struct Batch {

@@ -12,9 +12,11 @@ using ::testing::ElementsAre;
 
 struct Fixture {
   Fixture()
-      : barrier(MakeRefCounted<TensorBarrier>(TensorBarrier::Options{
-            "b", {DType::kInt32, DType::kInt32}, {PartialShape(Shape()), PartialShape(Shape())}})) {
-  }
+      : barrier(MakeRefCounted<TensorBarrier>(
+            TensorBarrier::Options{"b",
+                                   {DType::kInt32, DType::kInt32},
+                                   {PartialShape(Shape()), PartialShape(Shape())},
+                                   HeapAllocator()})) {}
   absl::Status Insert(int64_t component, std::initializer_list<std::string> keys,
                       std::initializer_list<int32_t> values) {
     return barrier->Insert(component, Tensor::Vector<std::string>(keys),

@@ -56,12 +56,13 @@ absl::StatusOr<std::vector<int64_t>> RowDims(const PartialShape& declared,
 }  // namespace
 
 absl::StatusOr<Tensor> JoinTensors(DType dtype, const PartialShape& declared,
-                                   absl::Span<const Tensor* const> tensors, bool pads) {
+                                   absl::Span<const Tensor* const> tensors, bool pads,
+                                   Allocator* allocator) {
   ASSIGN_OR_RETURN(std::vector<int64_t> dims, RowDims(declared, tensors, pads));
   ASSIGN_OR_RETURN(const Shape row, Shape::Make(dims));
   dims.insert(dims.begin(), static_cast<int64_t>(tensors.size()));
   ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-  ASSIGN_OR_RETURN(Tensor joined, Tensor::Zeros(dtype, shape));
+  ASSIGN_OR_RETURN(Tensor joined, Tensor::Zeros(dtype, shape, allocator));
   const size_t bytes = row.num_elements() * DTypeSize(dtype);
   char* to = joined.mutable_raw();
   for (const Tensor* tensor : tensors) {

@@ -9,8 +9,10 @@ namespace tessera {
 
 // Joins tensors of `dtype`, whose shapes agree with `declared`, along a new first dimension. With
 // `pads`, tensors of different shapes get zeros, or empty strings, at their ends. Without tensors,
-// unknown dimensions are 0. Errors: INVALID_ARGUMENT if shapes or, with `pads`, ranks differ.
+// unknown dimensions are 0. The memory is `allocator`'s, the host's. Errors: INVALID_ARGUMENT if
+// shapes or, with `pads`, ranks differ.
 absl::StatusOr<Tensor> JoinTensors(DType dtype, const PartialShape& declared,
-                                   absl::Span<const Tensor* const> tensors, bool pads);
+                                   absl::Span<const Tensor* const> tensors, bool pads,
+                                   Allocator* allocator);
 
 }  // namespace tessera

@@ -89,8 +89,8 @@ absl::StatusOr<TensorQueue::Element> TensorQueue::Batch(absl::Span<const Element
   std::vector<const Tensor*> tensors(elements.size());
   for (size_t c = 0; c < options_.dtypes.size(); ++c) {
     for (size_t i = 0; i < elements.size(); ++i) tensors[i] = &elements[i][c];
-    ASSIGN_OR_RETURN(Tensor joined,
-                     JoinTensors(options_.dtypes[c], options_.shapes[c], tensors, options_.pads));
+    ASSIGN_OR_RETURN(Tensor joined, JoinTensors(options_.dtypes[c], options_.shapes[c], tensors,
+                                                options_.pads, options_.allocator));
     batch.push_back(std::move(joined));
   }
   return batch;

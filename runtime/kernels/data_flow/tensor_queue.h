@@ -36,6 +36,7 @@ class TensorQueue : public BlockingResource {
     int64_t min_after_dequeue = 0;
     // Elements of different shapes become a batch by zeros at their ends.
     bool pads = false;
+    Allocator* allocator = nullptr;  // of host memory for batches; must outlive them
   };
 
   explicit TensorQueue(Options options)

@@ -34,6 +34,7 @@ TensorQueue::Options Scalars(int64_t capacity = TensorQueue::kUnlimited) {
   options.dtypes = {DType::kInt32};
   options.shapes = {PartialShape(Shape())};
   options.capacity = capacity;
+  options.allocator = HeapAllocator();
   return options;
 }
 
@@ -158,6 +159,7 @@ TEST(TensorQueueTest, ShuffledElementsAllComeOnce) {
 
 TEST(TensorQueueTest, LowestPriorityComesFirstAndEqualsInOrder) {
   TensorQueue::Options options;
+  options.allocator = HeapAllocator();
   options.dtypes = {DType::kInt64, DType::kInt32};
   options.shapes = {PartialShape(Shape()), PartialShape(Shape())};
   auto queue = MakeRefCounted<PriorityQueue>(options);
