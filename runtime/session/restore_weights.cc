@@ -12,117 +12,23 @@
 #include "runtime/checkpoint/checkpoint_match.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/tensor_slice.h"
-#include "runtime/graph/function_calls.h"
 #include "runtime/graph/prune.h"
 #include "runtime/graph/resource_names.h"
-#include "runtime/optimize/constant_node.h"
-#include "runtime/optimize/inline_functions.h"
+#include "runtime/session/restored_variables.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera {
 namespace {
 
-// A variable and what its graph restores it from.
-struct RestoredVariable {
-  std::string key;
-  std::string shape_and_slice;  // empty: the whole tensor
-  std::string resource;         // see ResourceNames()
-  std::string container, name;
-  absl::string_view type_name;  // Variable::kTypeName or kRefTypeName
-  DType dtype = DType::kInvalid;
-  PartialShape shape;
-};
-
-absl::Status DoesMore(const Node& node) {
-  return absl::UnimplementedError(absl::StrCat(
-      "its graph restores more than variables (node '", node.name(), "', op ", node.op_name(),
-      "), so that weights alone cannot be loaded; push a whole SavedModel"));
-}
-
-const Node* ThroughIdentities(const Node* node) {
-  while (node != nullptr && node->IsOp("Identity")) node = node->input(0).node;
-  return node;
-}
-
-// Returns the variable of a handle, without what it is restored from.
-absl::StatusOr<RestoredVariable> VariableOf(const Node& handle) {
-  RestoredVariable variable;
-  variable.resource = ResourceNames(handle).front();
-  ASSIGN_OR_RETURN(variable.container, handle.attr<std::string>("container"));
-  ASSIGN_OR_RETURN(variable.name, handle.attr<std::string>("shared_name"));
-  if (variable.name.empty()) variable.name = handle.name();
-  variable.type_name = handle.IsOp("VarHandleOp") ? Variable::kTypeName : Variable::kRefTypeName;
-  ASSIGN_OR_RETURN(variable.dtype, handle.attr<DType>("dtype"));
-  ASSIGN_OR_RETURN(variable.shape, handle.attr<PartialShape>("shape"));
-  return variable;
-}
-
-// Finds the variables that a graph restores, in the graph that its restore op runs.
-class RestoredVariables {
- public:
-  absl::StatusOr<std::vector<RestoredVariable>> Find(const SavedModelGraph& model) {
-    const std::string restore = NodeOf(model.meta_graph->saver_def().restore_op_name());
-    if (restore.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the graph of ", model.directory, " restores no variables"));
-    }
-    ASSIGN_OR_RETURN(PrunedGraph pruned, Prune(*model.graph, {.targets = {restore}}));
-    OptimizationItem item;
-    item.graph = pruned.graph.get();
-    item.preserved = pruned.targets;
-    const InlineFunctionsPass inline_functions;
-    for (bool changed = true; changed;) {
-      changed = false;
-      RETURN_IF_ERROR(inline_functions.Run(item, &changed));
-    }
-    for (const Node* node : pruned.graph->nodes()) {
-      if (!CallsOf(*pruned.graph, *node).functions.empty()) return DoesMore(*node);
-      if (node->IsOp("RestoreV2")) RETURN_IF_ERROR(AddOutputs(*node));
-    }
-    return std::move(variables_);
+// Returns the variables that the model's own restore op assigns.
+absl::StatusOr<std::vector<RestoredVariable>> RestoredVariablesOf(const SavedModelGraph& model) {
+  const std::string restore = NodeOf(model.meta_graph->saver_def().restore_op_name());
+  if (restore.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the graph of ", model.directory, " restores no variables"));
   }
-
- private:
-  absl::Status AddOutputs(const Node& restore) {
-    const Tensor* names = ConstantValue(restore.input(1));
-    const Tensor* slices = ConstantValue(restore.input(2));
-    if (names == nullptr || slices == nullptr || names->num_elements() != restore.num_outputs() ||
-        slices->num_elements() != restore.num_outputs()) {
-      return DoesMore(restore);
-    }
-    for (int i = 0; i < restore.num_outputs(); ++i) {
-      RETURN_IF_ERROR(
-          AddUses(restore, i, names->flat<std::string>()[i], slices->flat<std::string>()[i]));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status AddUses(const Node& node, int output, const std::string& key,
-                       const std::string& shape_and_slice) {
-    for (const Use& use : node.uses(output)) {
-      if (use.node->IsOp("Identity")) {
-        RETURN_IF_ERROR(AddUses(*use.node, 0, key, shape_and_slice));
-        continue;
-      }
-      const bool is_ref = use.node->IsOp("Assign");
-      if (use.index != 1 || (!is_ref && !use.node->IsOp("AssignVariableOp"))) {
-        return DoesMore(*use.node);
-      }
-      const Node* handle = ThroughIdentities(use.node->input(0).node);
-      const bool is_variable =
-          handle != nullptr && (is_ref ? handle->IsOp("VariableV2") || handle->IsOp("Variable")
-                                       : handle->IsOp("VarHandleOp"));
-      if (!is_variable) return DoesMore(*use.node);
-      ASSIGN_OR_RETURN(RestoredVariable variable, VariableOf(*handle));
-      variable.key = key;
-      variable.shape_and_slice = shape_and_slice;
-      variables_.push_back(std::move(variable));
-    }
-    return absl::OkStatus();
-  }
-
-  std::vector<RestoredVariable> variables_;
-};
+  return FindRestoredVariables(*model.graph, restore);
+}
 
 // Returns the resources that runs of the signatures and of the init op can reach.
 absl::flat_hash_set<std::string> UsedResources(const SavedModelGraph& model) {
@@ -140,31 +46,13 @@ absl::flat_hash_set<std::string> UsedResources(const SavedModelGraph& model) {
   return used;
 }
 
-// A variable that the graph does not restore, and another one that it does, whose initial value is
-// that of the first.
-struct CopiedVariable {
-  RestoredVariable original;  // with the key that the checkpoint's object graph has for its name
-  RestoredVariable copy;      // without a key
-};
-
+// Returns the copies whose originals have keys, by their names, in the checkpoint's object graph.
 absl::StatusOr<std::vector<CopiedVariable>> CopiedVariables(const SavedModelGraph& model) {
-  std::vector<CopiedVariable> variables;
-  if (model.object_graph.empty()) return variables;
+  if (model.object_graph.empty()) return std::vector<CopiedVariable>();
   ASSIGN_OR_RETURN(auto keys, KeysByFullName(model.object_graph));
-  for (const Node* node : model.graph->nodes()) {
-    if (!node->IsOp("AssignVariableOp")) continue;
-    const Node* copy = ThroughIdentities(node->input(0).node);
-    const Node* read = ThroughIdentities(node->input(1).node);
-    if (copy == nullptr || !copy->IsOp("VarHandleOp")) continue;
-    if (read == nullptr || !read->IsOp("ReadVariableOp")) continue;
-    const Node* original = ThroughIdentities(read->input(0).node);
-    if (original == nullptr || !original->IsOp("VarHandleOp")) continue;
-    CopiedVariable variable;
-    ASSIGN_OR_RETURN(variable.original, VariableOf(*original));
-    ASSIGN_OR_RETURN(variable.copy, VariableOf(*copy));
-    variable.original.key = keys[variable.original.name];
-    if (!variable.original.key.empty()) variables.push_back(std::move(variable));
-  }
+  ASSIGN_OR_RETURN(std::vector<CopiedVariable> variables, FindCopiedVariables(*model.graph));
+  for (CopiedVariable& variable : variables) variable.original.key = keys[variable.original.name];
+  std::erase_if(variables, [](const CopiedVariable& each) { return each.original.key.empty(); });
   return variables;
 }
 
@@ -235,7 +123,7 @@ absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& pre
     return absl::UnimplementedError(
         "weights alone are loaded by sessions with a CPU only; push a whole SavedModel");
   }
-  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariables().Find(model));
+  ASSIGN_OR_RETURN(std::vector<RestoredVariable> variables, RestoredVariablesOf(model));
   const absl::flat_hash_set<std::string> used = UsedResources(model);
   absl::flat_hash_set<std::string> others = used;
   for (const RestoredVariable& variable : variables) others.erase(variable.resource);

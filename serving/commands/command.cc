@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/nearest_name.h"
 #include "serving/commands/command_help.h"
-#include "serving/server/nearest_name.h"
 
 namespace tessera::serving {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/nearest_name.h"
 #include "serving/commands/bench_command.h"
 #include "serving/commands/client_command.h"
 #include "serving/commands/command.h"
@@ -19,7 +20,6 @@
 #include "serving/commands/rollout_command.h"
 #include "serving/commands/run_command.h"
 #include "serving/commands/serve_command.h"
-#include "serving/server/nearest_name.h"
 #include "serving/server/version.h"
 
 namespace tessera::serving {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "serving/server/nearest_name.h"
+#include "runtime/base/nearest_name.h"
 
 namespace tessera::serving {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
-#include "serving/server/nearest_name.h"
+#include "runtime/base/nearest_name.h"
 
 namespace tessera::serving {
 namespace {

@@ -29,6 +29,7 @@ LAYERS = (
     "runtime/kernels",
     "runtime/exec",
     "runtime/session",
+    "runtime/training/program",
     "serving/core",
     "serving/admission",
     "serving/sources",

@@ -6,10 +6,10 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tessera::serving {
+namespace tessera {
 
 // Returns "; did you mean 'NAME'?" with the name of `known` that takes the fewest changes of single
 // letters, or an empty text if every one differs in more than half of the letters of `name`.
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& known);
 
-}  // namespace tessera::serving
+}  // namespace tessera

@@ -1,10 +1,10 @@
-#include "serving/server/nearest_name.h"
+#include "runtime/base/nearest_name.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 
-namespace tessera::serving {
+namespace tessera {
 namespace {
 
 // Returns the Levenshtein distance: insertions, deletions and replacements from `a` to `b`.
@@ -34,4 +34,4 @@ std::string DidYouMean(absl::string_view name, const std::vector<std::string>& k
   return absl::StrCat("; did you mean '", *nearest, "'?");
 }
 
-}  // namespace tessera::serving
+}  // namespace tessera

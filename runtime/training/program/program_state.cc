@@ -1,0 +1,121 @@
+#include "runtime/training/program/program_state.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_match.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+
+namespace tessera {
+namespace {
+
+// Tells how the tensor of a checkpoint does not fit a variable; empty if it fits.
+std::string Misfit(const StateVariable& variable, const CheckpointEntry& entry) {
+  if (entry.dtype != variable.dtype) {
+    return absl::StrCat("is ", DTypeName(entry.dtype), ", the graph's is ",
+                        DTypeName(variable.dtype));
+  }
+  if (variable.shape.IsCompatibleWith(entry.shape)) return "";
+  return absl::StrCat("has shape ", entry.shape.ToString(), ", the graph's is ",
+                      variable.shape.ToString());
+}
+
+// Returns the checkpoint's keys of the program's variables, in the order of those.
+absl::StatusOr<std::vector<std::string>> KeysIn(const CheckpointReader& checkpoint,
+                                                const TrainingProgram& program) {
+  std::vector<std::string> keys;
+  absl::flat_hash_map<std::string, const StateVariable*> by_key;
+  for (const StateVariable& variable : program.variables) {
+    keys.push_back(variable.key);
+    by_key[variable.key] = &variable;
+  }
+  const auto misfit = [&](const std::string& key, const CheckpointEntry& entry) {
+    return Misfit(*by_key.at(key), entry);
+  };
+  auto matched = MatchCheckpoint(keys, program.object_graph, checkpoint, misfit);
+  if (!matched.ok() && program.other_keys.size() == keys.size()) {
+    std::vector<std::string> others;
+    for (std::string& key : keys) {
+      others.push_back(program.other_keys.at(key));
+      by_key[others.back()] = by_key.at(key);
+    }
+    auto matched_others = MatchCheckpoint(others, "", checkpoint, misfit);
+    if (matched_others.ok()) {
+      keys = std::move(others);
+      matched = std::move(matched_others);
+    }
+  }
+  RETURN_IF_ERROR(matched.status());
+  for (std::string& key : keys) key = matched->at(key);
+  return keys;
+}
+
+}  // namespace
+
+absl::StatusOr<StateVariable> AddStateVariable(Graph* graph, Node* handle) {
+  const bool is_resource = handle->IsOp("VarHandleOp");
+  if (!is_resource && !handle->IsOp("VariableV2") && !handle->IsOp("Variable")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("node '", handle->name(), "' (op ", handle->op_name(), ") is no variable"));
+  }
+  StateVariable variable;
+  variable.key = variable.name = handle->name();
+  ASSIGN_OR_RETURN(variable.dtype, handle->attr<DType>("dtype"));
+  ASSIGN_OR_RETURN(variable.shape, handle->attr<PartialShape>("shape"));
+  const auto add = [&](absl::string_view what, absl::string_view op, AttrMap attrs,
+                       const std::vector<Endpoint>& inputs) {
+    return graph->AddNode(graph->UniqueName(absl::StrCat(handle->name(), "/State/", what)), op,
+                          std::move(attrs), inputs, handle->device());
+  };
+  ASSIGN_OR_RETURN(
+      Node* const value,
+      add("Value", "Placeholder", {{"dtype", variable.dtype}, {"shape", variable.shape}}, {}));
+  Node* read = handle;
+  if (is_resource) {
+    ASSIGN_OR_RETURN(read, add("Read", "ReadVariableOp", {{"dtype", variable.dtype}}, {{handle}}));
+  }
+  ASSIGN_OR_RETURN(
+      Node* const assign,
+      is_resource
+          ? add("Assign", "AssignVariableOp", {{"dtype", variable.dtype}}, {{handle}, {value}})
+          : add("Assign", "Assign", {{"T", variable.dtype}}, {{handle}, {value}}));
+  variable.value = TensorName({value});
+  variable.read = TensorName({read});
+  variable.assign = assign->name();
+  return variable;
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ReadState(
+    const TrainingProgram& program) {
+  std::vector<std::string> fetches;
+  for (const StateVariable& variable : program.variables) fetches.push_back(variable.read);
+  std::vector<Tensor> values;
+  RETURN_IF_ERROR(program.session->Run({}, fetches, {}, &values));
+  std::vector<std::pair<std::string, Tensor>> state;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const StateVariable& variable = program.variables[i];
+    state.emplace_back(variable.key, values[i]);
+    for (const std::string& copy : variable.copies) state.emplace_back(copy, values[i]);
+  }
+  return state;
+}
+
+absl::Status RestoreState(const TrainingProgram& program, const std::string& prefix) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(prefix));
+  absl::StatusOr<std::vector<std::string>> keys = KeysIn(*checkpoint, program);
+  if (!keys.ok()) {
+    return Annotate(keys.status(),
+                    absl::StrCat("the checkpoint ", prefix, " does not fit the graph: "));
+  }
+  std::vector<NamedTensor> feeds;
+  std::vector<std::string> targets;
+  for (size_t i = 0; i < keys->size(); ++i) {
+    ASSIGN_OR_RETURN(Tensor value, checkpoint->Read((*keys)[i]));
+    feeds.emplace_back(program.variables[i].value, std::move(value));
+    targets.push_back(program.variables[i].assign);
+  }
+  return program.session->Run(feeds, {}, targets, nullptr);
+}
+
+}  // namespace tessera

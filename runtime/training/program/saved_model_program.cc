@@ -1,0 +1,283 @@
+// SavedModels, which train by their signatures.
+#include <algorithm>
+#include <set>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/nearest_name.h"
+#include "runtime/base/status.h"
+#include "runtime/graph/resource_names.h"
+#include "runtime/session/restored_variables.h"
+#include "runtime/session/saved_model.h"
+#include "runtime/training/program/program_sources.h"
+#include "runtime/training/program/program_state.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
+
+namespace tessera {
+namespace {
+
+using training::GraphSpec;
+
+// The signatures that a job uses; null for one that the model lacks.
+struct UsedSignatures {
+  const Signature* init = nullptr;
+  const Signature* train = nullptr;
+  const Signature* loss = nullptr;
+  const Signature* predict = nullptr;
+};
+
+// Finds a signature by the name that the job gives, or else by a default name, under which there
+// need not be one.
+absl::StatusOr<const Signature*> FindSignature(const SavedModelGraph& model,
+                                               const std::string& name,
+                                               const std::string& default_name) {
+  auto it = model.signatures.find(name.empty() ? default_name : name);
+  if (it != model.signatures.end()) return &it->second;
+  if (name.empty()) return nullptr;
+  std::vector<std::string> known;
+  for (const auto& [key, signature] : model.signatures) known.push_back(key);
+  return absl::InvalidArgumentError(
+      absl::StrCat(model.directory, " has no signature '", name, "'", DidYouMean(name, known)));
+}
+
+absl::StatusOr<UsedSignatures> FindSignatures(const SavedModelGraph& model,
+                                              const training::TrainingSignatures& names) {
+  UsedSignatures used;
+  ASSIGN_OR_RETURN(used.init, FindSignature(model, names.init(), "init"));
+  ASSIGN_OR_RETURN(used.train, FindSignature(model, names.train(), "train_step"));
+  ASSIGN_OR_RETURN(used.loss, FindSignature(model, names.loss(), "loss"));
+  ASSIGN_OR_RETURN(used.predict, FindSignature(model, names.predict(), "predict"));
+  if (used.train == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(model.directory, " has no signature 'train_step', so that it cannot be ",
+                     "trained; name another one by graph.signatures.train"));
+  }
+  if (used.init != nullptr && !used.init->inputs.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the signature that initialises ", model.directory, " takes inputs ('",
+                     used.init->inputs.begin()->first, "'), but must take none"));
+  }
+  return used;
+}
+
+// Adds the inputs of a signature, which may be null.
+void AddInputs(const Signature* signature, const GraphSpec& spec, std::vector<BatchInput>* inputs) {
+  if (signature == nullptr) return;
+  for (const auto& [alias, tensor] : signature->inputs) {
+    if (signature->defaults.contains(alias)) continue;
+    auto field = spec.inputs().find(alias);
+    inputs->push_back({field == spec.inputs().end() ? alias : field->second, tensor.tensor_name,
+                       tensor.dtype, tensor.shape});
+  }
+}
+
+// Errors: INVALID_ARGUMENT for an entry of graph.inputs that no signature has.
+absl::Status CheckInputNames(const UsedSignatures& used, const GraphSpec& spec) {
+  std::set<std::string> known;
+  for (const Signature* signature : {used.train, used.loss, used.predict}) {
+    if (signature == nullptr) continue;
+    for (const auto& [alias, tensor] : signature->inputs) known.insert(alias);
+  }
+  for (const auto& [alias, field] : spec.inputs()) {
+    if (known.contains(alias)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("graph.inputs names '", alias, "', which no signature takes",
+                     DidYouMean(alias, {known.begin(), known.end()})));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the output "loss" of a signature, or its only one; empty if there is none.
+std::string LossOf(const Signature* signature) {
+  if (signature == nullptr) return "";
+  auto it = signature->outputs.find("loss");
+  if (it == signature->outputs.end() && signature->outputs.size() == 1) {
+    it = signature->outputs.begin();
+  }
+  return it == signature->outputs.end() ? "" : it->second.tensor_name;
+}
+
+std::vector<std::string> NodesOf(const Signature* signature) {
+  std::set<std::string> nodes;
+  if (signature != nullptr) {
+    for (const auto& [alias, tensor] : signature->outputs) nodes.insert(NodeOf(tensor.tensor_name));
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+absl::Status AddOutputs(const SavedModelGraph& model, const Signature* predict,
+                        const GraphSpec& spec, std::map<std::string, std::string>* outputs) {
+  if (predict != nullptr) {
+    for (const auto& [alias, tensor] : predict->outputs) (*outputs)[alias] = tensor.tensor_name;
+  }
+  const std::map<std::string, std::string> aliases = *outputs;
+  for (const auto& [name, tensor] : spec.outputs()) {
+    if (auto alias = aliases.find(tensor); alias != aliases.end()) {
+      (*outputs)[name] = alias->second;
+      continue;
+    }
+    if (!model.graph->FindEndpoint(tensor).ok()) {
+      std::vector<std::string> known;
+      for (const auto& [alias, of_alias] : aliases) known.push_back(alias);
+      return absl::InvalidArgumentError(
+          absl::StrCat("graph.outputs.", name, " is '", tensor,
+                       "', which is neither an output of the signature for predictions nor a "
+                       "tensor",
+                       DidYouMean(tensor, known)));
+    }
+    (*outputs)[name] = tensor;
+  }
+  return absl::OkStatus();
+}
+
+// Returns the keys of the variables that users may train, by what tf.Variable said of them.
+absl::StatusOr<std::set<std::string>> TrainableKeys(const SavedModelGraph& model) {
+  tensorflow::TrackableObjectGraph objects;
+  if (!objects.ParseFromString(model.object_graph)) {
+    return absl::DataLossError(
+        absl::StrCat("the object graph of ", model.directory, " is damaged"));
+  }
+  std::set<std::string> keys;
+  const auto& saved = model.meta_graph->object_graph_def();
+  for (int i = 0; i < std::min(objects.nodes_size(), saved.nodes_size()); ++i) {
+    if (!saved.nodes(i).has_variable() || !saved.nodes(i).variable().trainable()) continue;
+    for (const auto& value : objects.nodes(i).attributes()) keys.insert(value.checkpoint_key());
+  }
+  return keys;
+}
+
+// Finds the variables of a SavedModel and adds the nodes of their states.
+class ModelVariables {
+ public:
+  explicit ModelVariables(const SavedModelGraph& model) : model_(model) {}
+
+  absl::Status AddTo(Graph* graph, TrainingProgram* program) {
+    for (Node* node : graph->nodes()) {
+      if (node->IsOp("VarHandleOp")) handles_.emplace(ResourceNames(*node).front(), node);
+    }
+    ASSIGN_OR_RETURN(trainable_, TrainableKeys(model_));
+    const std::string restore = NodeOf(model_.meta_graph->saver_def().restore_op_name());
+    if (restore.empty() || handles_.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(model_.directory, " has no variables, so that there is nothing to train"));
+    }
+    ASSIGN_OR_RETURN(const std::vector<RestoredVariable> restored,
+                     FindRestoredVariables(*graph, restore));
+    ASSIGN_OR_RETURN(const std::vector<CopiedVariable> copied, FindCopiedVariables(*graph));
+    for (const CopiedVariable& each : copied) {
+      originals_[each.copy.resource] = each.original.resource;
+    }
+    for (const RestoredVariable& variable : restored) {
+      RETURN_IF_ERROR(Add(variable, graph, &program->variables));
+    }
+    std::sort(program->variables.begin(), program->variables.end(),
+              [](const auto& a, const auto& b) { return a.key < b.key; });
+    AddOtherKeys(*graph, program);
+    return absl::OkStatus();
+  }
+
+ private:
+  // Adds a variable, or a key to one that was added. Of several keys, the first is that of the
+  // variable itself and the others are those of its copies.
+  absl::Status Add(const RestoredVariable& variable, Graph* graph,
+                   std::vector<StateVariable>* variables) {
+    auto original = originals_.find(variable.resource);
+    const bool is_copy = original != originals_.end();
+    const std::string& resource = is_copy ? original->second : variable.resource;
+    auto handle = handles_.find(resource);
+    if (handle == handles_.end()) return absl::OkStatus();  // nothing can read it
+    const auto [index, is_new] = indices_.emplace(resource, variables->size());
+    if (is_new) {
+      ASSIGN_OR_RETURN(StateVariable state, AddStateVariable(graph, handle->second));
+      state.key = variable.key;
+      variables->push_back(std::move(state));
+    } else {
+      StateVariable& state = (*variables)[index->second];
+      state.copies.push_back(variable.key);
+      if (!is_copy) std::swap(state.key, state.copies.back());
+    }
+    (*variables)[index->second].trainable |= trainable_.contains(variable.key);
+    return absl::OkStatus();
+  }
+
+  // Knows the keys by which the model's own function "restore" reads other checkpoints.
+  void AddOtherKeys(const Graph& graph, TrainingProgram* program) {
+    auto signature = model_.signatures.find("restore");
+    if (signature == model_.signatures.end()) return;
+    const std::vector<std::string> nodes = NodesOf(&signature->second);
+    // A function that does more is of no use here.
+    const auto restored = nodes.empty() ? absl::NotFoundError("no output")
+                                        : FindRestoredVariables(graph, nodes.front());
+    if (!restored.ok()) return;
+    std::map<std::string, std::string> by_node;
+    for (const RestoredVariable& variable : *restored) {
+      auto handle = handles_.find(variable.resource);
+      if (handle != handles_.end()) by_node[handle->second->name()] = variable.key;
+    }
+    for (const StateVariable& state : program->variables) {
+      auto it = by_node.find(state.name);
+      if (it != by_node.end()) program->other_keys[state.key] = it->second;
+    }
+  }
+
+  const SavedModelGraph& model_;
+  absl::flat_hash_map<std::string, Node*> handles_;          // by resource
+  absl::flat_hash_map<std::string, std::string> originals_;  // by the resource of the copy
+  absl::flat_hash_map<std::string, size_t> indices_;         // in the variables, by resource
+  std::set<std::string> trainable_;
+};
+
+// Finds the optimizer's step counter and learning rate by the names that Keras gives them.
+void FindOptimizerState(TrainingProgram* program) {
+  for (const StateVariable& variable : program->variables) {
+    const absl::string_view name =
+        absl::string_view(variable.name).substr(variable.name.rfind('/') + 1);
+    if (variable.trainable || variable.shape != PartialShape({})) continue;
+    const auto is_called = [&](absl::string_view what) {  // Keras's copies have a number
+      return name == what || absl::StartsWith(name, absl::StrCat(what, "_"));
+    };
+    if (variable.dtype == DType::kFloat && is_called("learning_rate")) {
+      program->learning_rate = variable.read;
+    }
+    if (variable.dtype == DType::kInt64 && (is_called("iteration") || is_called("iterations") ||
+                                            is_called("iter") || is_called("global_step"))) {
+      program->global_step = variable.read;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
+                                                      const ProgramOptions& options) {
+  TrainingProgram program;
+  program.saved_model = ResolvePath(options, spec.saved_model());
+  LoadStages stages;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const SavedModelGraph> imported,
+                   ImportSavedModel(program.saved_model, {"serve"}, &stages));
+  ASSIGN_OR_RETURN(const UsedSignatures used, FindSignatures(*imported, spec.signatures()));
+  RETURN_IF_ERROR(CheckInputNames(used, spec));
+
+  auto model = std::make_shared<SavedModelGraph>(*imported);
+  std::shared_ptr<Graph> graph = imported->graph->Clone();
+  RETURN_IF_ERROR(ModelVariables(*imported).AddTo(graph.get(), &program));
+  model->graph = graph;
+  ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(std::move(model), options.session));
+  program.session = std::move(bundle.session);
+  program.object_graph = imported->object_graph;
+
+  program.init = NodesOf(used.init);
+  AddInputs(used.train, spec, &program.inputs);
+  program.train = NodesOf(used.train);
+  program.loss = LossOf(used.train);
+  AddInputs(used.loss, spec, &program.eval_inputs);
+  AddInputs(used.predict, spec, &program.eval_inputs);
+  program.eval_loss = LossOf(used.loss);
+  RETURN_IF_ERROR(AddOutputs(*imported, used.predict, spec, &program.outputs));
+  FindOptimizerState(&program);
+  return program;
+}
+
+}  // namespace tessera
