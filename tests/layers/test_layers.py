@@ -29,6 +29,8 @@ LAYERS = (
     "runtime/kernels",
     "runtime/exec",
     "runtime/session",
+    "runtime/training/metrics",
+    "runtime/training/pipeline",
     "runtime/training/program",
     "serving/core",
     "serving/admission",

@@ -1,0 +1,212 @@
+#include "runtime/training/pipeline/pipeline_plan.h"
+
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/status.h"
+#include "runtime/data/byte_source.h"
+#include "runtime/training/pipeline/field_plan.h"
+#include "tessera/training/data.pb.h"
+
+namespace tessera {
+namespace {
+
+absl::StatusOr<RecordFormat> FormatOf(const std::string& name) {
+  if (name.empty() || name == "tfrecord") return RecordFormat::kTfRecord;
+  if (name == "text") return RecordFormat::kText;
+  if (name == "csv") return RecordFormat::kCsv;
+  if (name == "fixed_length") return RecordFormat::kFixedLength;
+  return absl::InvalidArgumentError(
+      absl::StrCat("format: '", name, "' is none of tfrecord, text, csv, fixed_length"));
+}
+
+// Appends the regular files that match, sorted.
+absl::Status Expand(const std::string& pattern, const std::string& base_folder,
+                    std::vector<std::string>* files) {
+  const std::string path =
+      absl::StartsWith(pattern, "/") || base_folder.empty() ? pattern
+                                                            : JoinPath(base_folder, pattern);
+  glob_t found;
+  const int result = ::glob(path.c_str(), GLOB_TILDE, nullptr, &found);
+  std::vector<std::string> matches;
+  if (result == 0) matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (result != 0 && result != GLOB_NOMATCH) {
+    return absl::PermissionDeniedError(absl::StrCat("files: cannot list '", path, "'"));
+  }
+  // A pipe or a device would keep a reader waiting.
+  std::erase_if(matches, [](const std::string& match) {
+    struct stat status;
+    return ::stat(match.c_str(), &status) != 0 || !S_ISREG(status.st_mode);
+  });
+  if (matches.empty()) {
+    return absl::NotFoundError(absl::StrCat("files: no file matches '", path, "'"));
+  }
+  std::ranges::sort(matches);
+  files->insert(files->end(), matches.begin(), matches.end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> CompressionOf(const std::string& name,
+                                          const std::vector<std::string>& files) {
+  if (name == "gzip") return "GZIP";
+  if (name == "zlib") return "ZLIB";
+  if (name == "none") return "";
+  if (!name.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("compression: '", name, "' is none of gzip, zlib, none"));
+  }
+  const auto is_gzip = [](const std::string& file) { return absl::EndsWith(file, ".gz"); };
+  const size_t compressed = std::ranges::count_if(files, is_gzip);
+  if (compressed == 0) return "";
+  if (compressed == files.size()) return "GZIP";
+  return absl::InvalidArgumentError(
+      absl::StrCat("compression: ", compressed, " of ", files.size(),
+                   " files end in .gz; give either those or the others, or set compression"));
+}
+
+// Finds the column of each field by the first line of the first file.
+absl::Status FindColumns(PipelinePlan* plan) {
+  ASSIGN_OR_RETURN(const Compression compression, CompressionFromName(plan->compression));
+  ASSIGN_OR_RETURN(auto bytes, ByteSource::Open(plan->files[0], compression));
+  std::string line;
+  ASSIGN_OR_RETURN(const bool any, bytes->ReadLine(&line));
+  if (!any) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("csv_header: file '", plan->files[0], "' is empty"));
+  }
+  std::vector<std::string> columns;
+  for (absl::string_view name : absl::StrSplit(absl::StripSuffix(line, "\r"), plan->delimiter)) {
+    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') {
+      name = name.substr(1, name.size() - 2);
+    }
+    columns.emplace_back(name);
+  }
+  for (FieldPlan& field : plan->fields) {
+    const auto found = std::ranges::find(columns, field.name);
+    if (found == columns.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("field '", field.name, "': file '", plan->files[0],
+                       "' has no such column; it has ", absl::StrJoin(columns, ", ")));
+    }
+    field.column = static_cast<int>(found - columns.begin());
+  }
+  return absl::OkStatus();
+}
+
+// Gives each field its bytes of the record.
+absl::Status LayOut(PipelinePlan* plan) {
+  int64_t end = 0;
+  for (FieldPlan& field : plan->fields) {
+    field.begin = end;
+    field.size = static_cast<int64_t>(DTypeSize(field.dtype));
+    for (int64_t dim : field.shape) field.size *= dim;
+    end += field.size;
+  }
+  if (plan->record_bytes == 0) plan->record_bytes = end;
+  if (end > plan->record_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("record_bytes: the fields take ", end,
+                                                   " bytes, a record has ", plan->record_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanFields(const training::PipelineSpec& spec, PipelinePlan* plan) {
+  absl::flat_hash_set<std::string> names;
+  for (const training::FieldSpec& field : spec.fields()) {
+    ASSIGN_OR_RETURN(FieldPlan planned, PlanField(field, plan->format));
+    if (!names.insert(planned.name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("fields: there are two of the name '", planned.name, "'"));
+    }
+    planned.column = static_cast<int>(plan->fields.size());
+    plan->fields.push_back(std::move(planned));
+  }
+  if (plan->format == RecordFormat::kText && plan->fields.empty()) {
+    training::FieldSpec line;
+    line.set_name("text");
+    line.set_dtype("string");
+    ASSIGN_OR_RETURN(FieldPlan planned, PlanField(line, plan->format));
+    plan->fields.push_back(std::move(planned));
+  }
+  if (plan->fields.empty()) {
+    return absl::InvalidArgumentError("fields: there are none; name what is to be read");
+  }
+  switch (plan->format) {
+    case RecordFormat::kText:
+      if (plan->fields.size() == 1) return absl::OkStatus();
+      return absl::InvalidArgumentError("fields: a line of text is one field");
+    case RecordFormat::kCsv:
+      return spec.csv_header() ? FindColumns(plan) : absl::OkStatus();
+    case RecordFormat::kFixedLength:
+      return LayOut(plan);
+    case RecordFormat::kTfRecord:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNumbers(const training::PipelineSpec& spec) {
+  const std::pair<const char*, int64_t> numbers[] = {
+      {"shuffle", spec.shuffle()},           {"skip", spec.skip()},
+      {"take", spec.take()},                 {"parallelism", spec.parallelism()},
+      {"prefetch", spec.prefetch()},         {"record_bytes", spec.record_bytes()},
+      {"header_bytes", spec.header_bytes()},
+  };
+  for (const auto& [name, value] : numbers) {
+    if (value < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": ", value, " is negative"));
+    }
+  }
+  if (spec.csv_delimiter().size() > 1) {
+    return absl::InvalidArgumentError("csv_delimiter: must be one byte");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool PipelinePlan::IsParsedOneByOne() const {
+  return std::ranges::any_of(fields, [this](const FieldPlan& field) {
+    return field.is_image() || (cache && field.variable_length);
+  });
+}
+
+absl::StatusOr<PipelinePlan> PlanPipeline(const training::PipelineSpec& spec,
+                                          const std::string& base_folder) {
+  RETURN_IF_ERROR(CheckNumbers(spec));
+  PipelinePlan plan;
+  ASSIGN_OR_RETURN(plan.format, FormatOf(spec.format()));
+  if (spec.files().empty()) {
+    return absl::InvalidArgumentError("files: there are none; give paths or globs");
+  }
+  for (const std::string& pattern : spec.files()) {
+    RETURN_IF_ERROR(Expand(pattern, base_folder, &plan.files));
+  }
+  ASSIGN_OR_RETURN(plan.compression, CompressionOf(spec.compression(), plan.files));
+  plan.skips_first_line = plan.format == RecordFormat::kCsv && spec.csv_header();
+  if (!spec.csv_delimiter().empty()) plan.delimiter = spec.csv_delimiter();
+  plan.header_bytes = spec.header_bytes();
+  plan.record_bytes = spec.record_bytes();
+  RETURN_IF_ERROR(PlanFields(spec, &plan));
+  plan.shuffle = spec.shuffle();
+  plan.skip = spec.skip();
+  plan.take = spec.take();
+  plan.cache = spec.cache();
+  plan.keep_remainder = spec.keep_remainder();
+  if (spec.parallelism() > 0) plan.parallelism = spec.parallelism();
+  if (spec.prefetch() > 0) plan.prefetch = spec.prefetch();
+  return plan;
+}
+
+}  // namespace tessera
