@@ -10,12 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/object_graph.h"
 
 namespace tessera {
-
-// The key under which an object-based checkpoint has its object graph, a serialised
-// TrackableObjectGraph.
-inline constexpr absl::string_view kObjectGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 // Returns the object graph of a checkpoint; empty for a name-based one, which has none.
 // Errors: DATA_LOSS.

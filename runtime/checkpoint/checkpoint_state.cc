@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/proto_text.h"
 #include "runtime/base/status.h"
@@ -26,6 +27,11 @@ absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
   for (const std::string& path : proto.all_model_checkpoint_paths()) {
     if (std::string name = LastComponent(path); !name.empty()) state.all.push_back(std::move(name));
   }
+  const auto& timestamps = proto.all_model_checkpoint_timestamps();
+  if (static_cast<size_t>(timestamps.size()) == state.all.size()) {
+    state.timestamps.assign(timestamps.begin(), timestamps.end());
+  }
+  state.last_preserved = proto.last_preserved_timestamp();
   return state;
 }
 
@@ -36,6 +42,18 @@ absl::StatusOr<CheckpointState> ReadCheckpointState(const std::string& directory
   if (state.ok()) return state;
   return Annotate(state.status(),
                   absl::StrCat(path, " does not tell what checkpoints there are: "));
+}
+
+absl::Status WriteCheckpointState(const std::string& directory, const CheckpointState& state) {
+  tensorflow::CheckpointState proto;
+  proto.set_model_checkpoint_path(state.latest);
+  proto.mutable_all_model_checkpoint_paths()->Assign(state.all.begin(), state.all.end());
+  proto.mutable_all_model_checkpoint_timestamps()->Assign(state.timestamps.begin(),
+                                                          state.timestamps.end());
+  if (state.last_preserved != 0) proto.set_last_preserved_timestamp(state.last_preserved);
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(proto, &text);
+  return WriteFileAtomically(JoinPath(directory, "checkpoint"), text);
 }
 
 std::optional<int64_t> StepOfCheckpoint(absl::string_view name) {

@@ -1,12 +1,17 @@
 #include "runtime/checkpoint/checkpoint_writer.h"
 
 #include <algorithm>
+#include <numeric>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/base/crc32c.h"
+#include "runtime/base/cpu_count.h"
+#include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/checkpoint/data_file.h"
 #include "runtime/tensor/buffer.h"
 
 namespace tessera {
@@ -15,6 +20,19 @@ namespace {
 std::string DirectoryOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+constexpr int kMostShards = 8;
+constexpr uint64_t kBytesOfAShard = 32 << 20;
+
+// The bytes of a tensor in its data file, but for those of the lengths of strings.
+uint64_t StoredBytes(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kString) return tensor.size_bytes();
+  uint64_t size = 0;
+  for (const std::string& element : tensor.flat<std::string>()) size += element.size();
+  return size;
 }
 
 absl::Status NameError(absl::string_view name, absl::string_view why) {
@@ -32,48 +50,25 @@ absl::Status CheckStorable(absl::string_view name, DType dtype) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(std::string prefix, AtomicFile data)
-    : prefix_(std::move(prefix)), data_(std::move(data)) {}
+CheckpointWriter::CheckpointWriter(std::string prefix, const Options& options)
+    : prefix_(std::move(prefix)), options_(options) {}
 CheckpointWriter::CheckpointWriter(CheckpointWriter&&) noexcept = default;
 CheckpointWriter::~CheckpointWriter() = default;
 
-absl::StatusOr<CheckpointWriter> CheckpointWriter::Create(const std::string& prefix) {
+absl::StatusOr<CheckpointWriter> CheckpointWriter::Create(const std::string& prefix,
+                                                          const Options& options) {
   if (const std::string directory = DirectoryOf(prefix); !directory.empty()) {
     RETURN_IF_ERROR(CreateDirectories(directory));
   }
-  ASSIGN_OR_RETURN(AtomicFile data, AtomicFile::Create(ShardPath(prefix, 0, 1)));
-  return CheckpointWriter(prefix, std::move(data));
-}
-
-absl::Status CheckpointWriter::Write(const std::string& key, const Tensor& tensor) {
-  StoredTensor stored;
-  stored.dtype = tensor.dtype();
-  stored.shape = tensor.shape();
-  if (tensor.dtype() == DType::kString) {
-    stored.offset = static_cast<int64_t>(data_.size());
-    RETURN_IF_ERROR(data_.Append(EncodeStringLengths(tensor, &stored.crc)));
-    for (const std::string& element : tensor.flat<std::string>()) {
-      stored.crc = ExtendCrc32c(stored.crc, element);
-      RETURN_IF_ERROR(data_.Append(element));
-    }
-  } else {
-    const size_t padding = -data_.size() & (kBufferAlignment - 1);
-    RETURN_IF_ERROR(data_.Append(std::string(padding, '\0')));
-    stored.offset = static_cast<int64_t>(data_.size());
-    const absl::string_view bytes(tensor.raw(), tensor.size_bytes());
-    stored.crc = Crc32c(bytes);
-    RETURN_IF_ERROR(data_.Append(bytes));
-  }
-  stored.size = static_cast<int64_t>(data_.size()) - stored.offset;
-  entries_[key].stored = stored;
-  return absl::OkStatus();
+  return CheckpointWriter(prefix, options);
 }
 
 absl::Status CheckpointWriter::Add(absl::string_view name, const Tensor& tensor) {
   RETURN_IF_ERROR(CheckStorable(name, tensor.dtype()));
   std::string key(name);
-  if (entries_.count(key) > 0) return NameError(name, "it was saved before");
-  return Write(key, tensor);
+  if (!entries_.try_emplace(key).second) return NameError(name, "it was saved before");
+  pending_.push_back({std::move(key), tensor});
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointWriter::AddSlice(absl::string_view name, const Shape& whole,
@@ -97,17 +92,104 @@ absl::Status CheckpointWriter::AddSlice(absl::string_view name, const Shape& who
   } else if (entry.stored.dtype != part.dtype() || entry.stored.shape != whole) {
     return NameError(name, "its slices differ in the type or shape of the whole");
   }
-  const std::string key = SliceKey(name, *box);
-  if (entries_.count(key) > 0) {
+  std::string key = SliceKey(name, *box);
+  if (!entries_.try_emplace(key).second) {
     return NameError(name, absl::StrCat("slice '", slice.ToString(), "' was saved before"));
   }
   entry.slices.push_back(*box);
-  return Write(key, part);
+  pending_.push_back({std::move(key), part});
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::WriteShard(int shard, int num_shards,
+                                          absl::Span<const size_t> indices) {
+  DataFile::Options options{.sync = options_.sync};
+  for (const size_t i : indices) options.expected_size += StoredBytes(pending_[i].tensor);
+  ASSIGN_OR_RETURN(DataFile file, DataFile::Create(ShardPath(prefix_, shard, num_shards), options));
+  for (const size_t i : indices) {
+    const Tensor& tensor = pending_[i].tensor;
+    StoredTensor stored;
+    stored.dtype = tensor.dtype();
+    stored.shape = tensor.shape();
+    if (tensor.dtype() == DType::kString) {
+      stored.offset = static_cast<int64_t>(file.size());
+      uint32_t ignored = 0;  // the checksum is one of the lengths as numbers
+      RETURN_IF_ERROR(file.Append(EncodeStringLengths(tensor, &stored.crc), &ignored));
+      for (const std::string& element : tensor.flat<std::string>()) {
+        RETURN_IF_ERROR(file.Append(element, &stored.crc));
+      }
+    } else {
+      RETURN_IF_ERROR(file.Align(kBufferAlignment));
+      stored.offset = static_cast<int64_t>(file.size());
+      RETURN_IF_ERROR(
+          file.Append(absl::string_view(tensor.raw(), tensor.size_bytes()), &stored.crc));
+    }
+    stored.size = static_cast<int64_t>(file.size()) - stored.offset;
+    CheckpointIndexEntry& entry = entries_.find(pending_[i].key)->second;
+    entry.stored = stored;
+    entry.shard = shard;
+  }
+  return file.Commit();
 }
 
 absl::Status CheckpointWriter::Finish() {
-  RETURN_IF_ERROR(data_.Commit());
-  return WriteCheckpointIndex(prefix_, CheckpointHeader(), entries_);
+  const std::string directory = DirectoryOf(prefix_);
+  ASSIGN_OR_RETURN(const auto checkpoints, ListCheckpoints(directory));
+  const auto it = checkpoints.find(NameOf(prefix_));
+  const CheckpointFileNames before = it == checkpoints.end() ? CheckpointFileNames() : it->second;
+
+  std::vector<uint64_t> sizes(pending_.size());
+  std::transform(pending_.begin(), pending_.end(), sizes.begin(),
+                 [](const Pending& pending) { return StoredBytes(pending.tensor); });
+  const uint64_t total = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  const uint64_t most =
+      options_.max_shards > 0 ? options_.max_shards : std::min(AvailableCores(), kMostShards);
+  int num_shards = static_cast<int>(std::clamp<uint64_t>(total / kBytesOfAShard, 1, most));
+  // Files of a checkpoint that is replaced stay until the new index is there.
+  while (before.data.count(num_shards) > 0) ++num_shards;
+
+  // The largest tensors first, each to the file that is the shortest so far.
+  std::vector<size_t> order(pending_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+  std::vector<std::vector<size_t>> shards(num_shards);
+  std::vector<uint64_t> filled(num_shards);
+  for (const size_t i : order) {
+    const auto shortest = std::min_element(filled.begin(), filled.end()) - filled.begin();
+    shards[shortest].push_back(i);
+    filled[shortest] += sizes[i] + kBufferAlignment;
+  }
+  for (std::vector<size_t>& shard : shards) std::sort(shard.begin(), shard.end());
+
+  std::vector<absl::Status> statuses(num_shards);
+  const auto write = [&](int shard) {
+    statuses[shard] = WriteShard(shard, num_shards, shards[shard]);
+  };
+  std::vector<std::thread> threads;
+  for (int shard = 1; shard < num_shards; ++shard) threads.emplace_back(write, shard);
+  write(0);
+  for (std::thread& thread : threads) thread.join();
+
+  const auto remove = [&](const std::string& name) {
+    RemoveFile(JoinPath(directory, name)).IgnoreError();
+  };
+  absl::Status status;
+  for (const absl::Status& of_shard : statuses) status.Update(of_shard);
+  if (status.ok()) {
+    // Renames the index and syncs the directory, which has the names of the data files, too.
+    status = WriteCheckpointIndex(prefix_, {.num_shards = num_shards}, entries_);
+  }
+  if (!status.ok()) {
+    for (int shard = 0; shard < num_shards; ++shard) {
+      if (statuses[shard].ok()) remove(NameOf(ShardPath(prefix_, shard, num_shards)));
+    }
+    return status;
+  }
+  for (const auto& [count, names] : before.data) {
+    for (const std::string& name : names) remove(name);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& merged) {

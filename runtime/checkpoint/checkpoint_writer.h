@@ -1,15 +1,15 @@
-// Writes TensorFlow's checkpoints (tensor bundles): PREFIX.index and PREFIX.data-00000-of-00001.
+// Writes TensorFlow's checkpoints (tensor bundles): PREFIX.index and PREFIX.data-SSSSS-of-NNNNN.
 // Formats: docs/formats.md.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "runtime/base/file_system.h"
 #include "runtime/checkpoint/checkpoint_index.h"
 #include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/tensor/tensor.h"
@@ -23,20 +23,35 @@ namespace tessera {
 //   RETURN_IF_ERROR(writer.AddSlice("emb", {1000, 8}, *TensorSlice::Parse("0,500:-"), half));
 //   RETURN_IF_ERROR(writer.Finish());
 //
-// Add() writes each tensor to a temporary file at once, so that little memory is needed. Finish()
-// renames the files, the index last, so that a reader finds either the whole checkpoint or none. A
-// writer that is destroyed before Finish() leaves no file behind. Each tensor starts at a multiple
-// of 64 bytes, so that a reader can alias it. Used by one thread at a time.
+// Finish() writes the tensors, a large checkpoint as several data files by as many threads, and
+// renames the files, the index last: a reader finds either the whole checkpoint or none. It
+// replaces a checkpoint of the same prefix in one step, too: the new data files have other names,
+// and the old ones are removed once the new index is there. Whoever has the old files mapped keeps
+// them. A writer that fails, or is destroyed before Finish(), leaves no file behind; one that is
+// killed leaves temporary files, see checkpoint_folder.h. Each tensor starts at a multiple of 64
+// bytes, so that a reader can alias it. Used by one thread at a time.
 class CheckpointWriter {
  public:
+  struct Options {
+    // Finish() returns when the checkpoint is on the disk: it survives a power failure. Without, it
+    // survives the death of the process.
+    bool sync = true;
+    // Data files that are written at once at most; 0: as many as there are cores, up to 8. There is
+    // one more for every 32 MB.
+    int max_shards = 0;
+  };
   // Creates missing directories. Errors: those of the file system, such as PERMISSION_DENIED, with
-  // the name of the file.
-  static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix);
+  // the name of the directory.
+  static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix, const Options& options);
+  static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix) {
+    return Create(prefix, Options());
+  }
   CheckpointWriter(CheckpointWriter&&) noexcept;
   ~CheckpointWriter();
 
-  // Errors: INVALID_ARGUMENT for a name that is empty, starts with a zero byte, or was added
-  // before; UNIMPLEMENTED for resources and variants; a failed write.
+  // Keeps the tensor, which shares its buffer, until Finish(). Errors: INVALID_ARGUMENT for a name
+  // that is empty, starts with a zero byte, or was added before; UNIMPLEMENTED for resources and
+  // variants.
   absl::Status Add(absl::string_view name, const Tensor& tensor);
   // Adds a part of a partitioned tensor of shape `whole`. A slice that covers the whole tensor is
   // written as by Add(). Errors: those of Add(); INVALID_ARGUMENT if `slice` does not fit `whole`,
@@ -44,16 +59,22 @@ class CheckpointWriter {
   // an earlier slice of this tensor.
   absl::Status AddSlice(absl::string_view name, const Shape& whole, const TensorSlice& slice,
                         const Tensor& part);
-  // Makes the checkpoint visible. Must be the last call. Errors: a failed write.
+  // Writes the checkpoint. Must be the last call. Errors: those of the file system with the name of
+  // the file, such as RESOURCE_EXHAUSTED for a full disk.
   absl::Status Finish();
 
  private:
-  CheckpointWriter(std::string prefix, AtomicFile data);
-  // Writes the bytes and the index entry `key`.
-  absl::Status Write(const std::string& key, const Tensor& tensor);
+  struct Pending {
+    std::string key;  // in the index
+    Tensor tensor;
+  };
+  CheckpointWriter(std::string prefix, const Options& options);
+  // Writes data file `shard`, with the tensors at `indices` of pending_.
+  absl::Status WriteShard(int shard, int num_shards, absl::Span<const size_t> indices);
 
   std::string prefix_;
-  AtomicFile data_;
+  Options options_;
+  std::vector<Pending> pending_;
   std::map<std::string, CheckpointIndexEntry> entries_;  // by key
 };
 
