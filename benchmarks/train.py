@@ -1,33 +1,40 @@
 #!/usr/bin/env python3
-"""Training steps of recorded graphs, against TensorFlow's.
+"""Training steps a second, against TensorFlow and PyTorch.
 
-    scripts/bench train [GRAPH/OPTIMIZER...] [--threads=N] [--steps=N] [--rounds=N]
+    scripts/bench train [MODEL...] [--threads=1,2] [--seconds=S] [--rounds=N] [--quick]
+    scripts/bench train --recorded [GRAPH/OPTIMIZER...]
 
-The graphs are those of ../shared/training (TESSERA_SHARED names another folder) in the style of TF1:
-both sides run the same MetaGraph, with the gradients and the optimizer in it, on the same number of
-threads and by a prepared call. The sides take turns; the table shows the median of all steps, in
-microseconds. That both reach the same losses is what scripts/check_training shows.
+The models are those of benchmarks/models/training_tasks.py: mlp (784-512-512-10, batch 64, Adam),
+small_mlp (64-32-10, batch 32, gradient descent), lenet (batch 64, momentum), resnet20 (batch 64,
+momentum), lstm (128 units, 50 steps, batch 32, Adam), bert_mini (4 layers of 256, batch 16, 128
+tokens, Adam) and recommender (26 tables of embeddings, batch 128, Adagrad with sparse gradients).
+
+Ours trains the SavedModel that TensorFlow writes of them; TensorFlow runs the same tf.function, also
+with jit_compile; PyTorch runs its own layers and fused optimizers, eager and by torch.compile. All
+start from the same values and get the same batches. Each side makes 20 steps first, whose losses
+must agree within a thousandth; then the sides take turns, on the same number of threads. The table
+shows steps a second by the median of all steps. A side that cannot run a model shows "-".
+--quick leaves out what compiles, the second thread, ResNet-20 and BERT-mini.
+
+--recorded trains graphs of ../shared/training (TESSERA_SHARED names another folder) in the style of
+TF1, by prepared calls on both sides.
 
 Builds //benchmarks:train_runner first; TESSERA_TRAIN_RUNNER names one that is built already.
 """
 import argparse
+import hashlib
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
-import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-import tensorflow as tf  # noqa: E402
-from tensorflow.core.protobuf import config_pb2, meta_graph_pb2  # noqa: E402
-from tensorflow_serving.apis import predict_pb2  # noqa: E402
-
-tf1 = tf.compat.v1
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODELS = ROOT / "benchmarks" / "models"
 SHARED = pathlib.Path(os.environ.get("TESSERA_SHARED", ROOT.parent / "shared"))
-CASES = (
+NAMES = ("mlp", "small_mlp", "lenet", "resnet20", "lstm", "bert_mini", "recommender")
+SLOW = ("resnet20", "bert_mini")
+RECORDED = (
     "linear_regression_resource/momentum",
     "logistic_regression/ftrl",
     "mlp_digits/adam",
@@ -36,95 +43,158 @@ CASES = (
     "lstm_while_v1/adam",
     "attention_block/adam",
 )
+CHECKED_STEPS = 20
 
 
-class Ours:
-    """A process that trains one graph."""
+class Side:
+    """A process that trains: it reads numbers of steps, and answers the nanoseconds and the loss of
+    each step."""
 
-    def __init__(self, runner, folder, optimizer, threads):
-        command = [runner, folder, optimizer, f"--threads={threads}"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, title, command):
+        self.title = title
+        self.command = [str(word) for word in command]
+        self.times = []
+        self._process = subprocess.Popen(self.command, stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                          text=True)
 
     def run(self, steps):
-        """Seconds of each step."""
-        print(steps, file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
-        if not line:
-            sys.exit("train: the runner has ended")
-        return [int(nanoseconds) * 1e-9 for nanoseconds in line.split()]
+        """Seconds and losses of the steps; None if the process has failed."""
+        try:
+            print(steps, file=self._process.stdin, flush=True)
+        except BrokenPipeError:
+            return None
+        words = self._process.stdout.readline().split()
+        if not words:
+            return None
+        return [int(x) * 1e-9 for x in words[::2]], [float(x) for x in words[1::2]]
 
     def close(self):
-        self._process.stdin.close()
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
         self._process.wait()
 
 
-class TensorFlows:
-    """The same in a session of TensorFlow."""
-
-    def __init__(self, folder, optimizer, threads):
-        meta = meta_graph_pb2.MetaGraphDef()
-        meta.ParseFromString((folder / f"train_{optimizer}.meta").read_bytes())
-        with tf.Graph().as_default() as graph:
-            tf1.import_graph_def(meta.graph_def, name="")
-        config = tf1.ConfigProto(intra_op_parallelism_threads=threads,
-                                 inter_op_parallelism_threads=threads)
-        session = tf1.Session(graph=graph, config=config)
-        session.run("init")
-        feeds = read_feed(folder / "feed_0.pb")
-        options = config_pb2.CallableOptions(feed=list(feeds), target=["train_op"])
-        self._step = session._make_callable_from_options(options)
-        self._values = list(feeds.values())
-
-    def run(self, steps):
-        """Seconds of each step."""
-        times = []
-        for _ in range(steps):
-            start = time.perf_counter()
-            self._step(*self._values)
-            times.append(time.perf_counter() - start)
-        return times
+def interleave(sides, seconds, rounds):
+    """Lets the sides take turns, each for `seconds` in all, and notes the times of their steps."""
+    for _ in range(rounds):
+        for side in sides:
+            pace = statistics.median(side.times or side.run(3)[0])
+            side.times += side.run(max(1, round(seconds / rounds / pace)))[0]
 
 
-def read_feed(path):
-    """The arrays of a PredictRequest, by name."""
-    request = predict_pb2.PredictRequest()
-    request.ParseFromString(path.read_bytes())
-    return {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
+def check_losses(name, reference, losses, title):
+    for step, (want, got) in enumerate(zip(reference, losses)):
+        if not abs(got - want) <= 1e-3 * abs(want):
+            sys.exit(f"train: {name}: step {step}: {title} has loss {got}, TensorFlow {want}")
 
 
-def measure(runner, name, options):
-    """The medians of both sides, in seconds."""
-    graph, optimizer = name.split("/")
-    folder = SHARED / "training" / graph
-    ours = Ours(runner, folder, optimizer, options.threads)
-    theirs = TensorFlows(folder, optimizer, options.threads)
-    times = [], []
-    for side in (ours, theirs):
-        side.run(options.steps // 4 + 1)  # to warm up
-    for _ in range(options.rounds):
-        for side, found in zip((ours, theirs), times):
-            found += side.run(options.steps)
-    ours.close()
-    return [statistics.median(found) for found in times]
+def python_of(environment):
+    return subprocess.run([ROOT / "scripts/python_env", environment], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+def make_models(names):
+    """The folder of the SavedModels, which belongs to the state of the scripts that make them."""
+    scripts = [MODELS / "training_tasks.py", MODELS / "tensorflow_training.py"]
+    version = hashlib.sha256(b"".join(x.read_bytes() for x in scripts)).hexdigest()[:12]
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")))
+    directory = cache / "tessera" / "bench_models" / f"train-{version}"
+    missing = [name for name in names if not (directory / name).exists()]
+    if missing:
+        subprocess.run([sys.executable, scripts[1], "make", directory, *missing], check=True,
+                       stderr=subprocess.DEVNULL)
+    return directory
+
+
+def start_sides(runner, directory, name, threads, quick):
+    torch = [python_of("torch"), MODELS / "torch_training.py", name, f"--threads={threads}"]
+    tensorflow = [sys.executable, MODELS / "tensorflow_training.py", "run", name,
+                  f"--threads={threads}"]
+    sides = [Side("TensorFlow", tensorflow),
+             Side("Tessera", [runner, directory / name, f"--threads={threads}"]),
+             Side("PyTorch", torch)]
+    if not quick:
+        sides += [Side("TensorFlow jit", [*tensorflow, "--jit"]),
+                  Side("PyTorch compiled", [*torch, "--compile"])]
+    return sides
+
+
+def print_row(cells):
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def train_models(runner, options):
+    names = options.names or [x for x in NAMES if not (options.quick and x in SLOW)]
+    directory = make_models(names)
+    titles = ["Tessera", "TensorFlow", "PyTorch"]
+    if not options.quick:
+        titles += ["TensorFlow jit", "PyTorch compiled"]
+    print_row(["model", "threads", *(f"{title}, steps/s" for title in titles), "ratio to the best"])
+    print_row(["---"] * (len(titles) + 3))
+    for threads in [1] if options.quick else options.threads:
+        for name in names:
+            sides = start_sides(runner, directory, name, threads, options.quick)
+            able, reference = [], None
+            for side in sides:
+                found = side.run(CHECKED_STEPS)
+                if found is None:
+                    side.close()
+                    if side.title == "Tessera":
+                        sys.exit(f"train: train_runner does not train {side.command[1]}")
+                    continue
+                reference = reference or found[1]
+                check_losses(name, reference, found[1], side.title)
+                able.append(side)
+            interleave(able, 2 if options.quick else options.seconds, options.rounds)
+            rates = {}
+            for side in able:
+                side.close()
+                rates[side.title] = 1 / statistics.median(side.times)
+            best = max(rate for title, rate in rates.items() if title != "Tessera")
+            print_row([name, str(threads),
+                       *(f"{rates[x]:.1f}" if x in rates else "-" for x in titles),
+                       f"{rates['Tessera'] / best:.2f}"])
+
+
+def train_recorded(runner, options):
+    print_row(["graph/optimizer", "ours, us", "TensorFlow, us", "ratio"])
+    print_row(["---"] * 4)
+    script = MODELS / "recorded_training.py"
+    for name in options.names or RECORDED:
+        graph, optimizer = name.split("/")
+        folder = SHARED / "training" / graph
+        for threads in options.threads[:1]:
+            command = [folder, optimizer, f"--threads={threads}"]
+            sides = [Side("Tessera", [runner, *command]),
+                     Side("TensorFlow", [sys.executable, script, *command])]
+            interleave(sides, options.seconds, options.rounds)
+            ours, theirs = (statistics.median(side.times) for side in sides)
+            for side in sides:
+                side.close()
+            print_row([name, f"{ours * 1e6:.1f}", f"{theirs * 1e6:.1f}", f"{theirs / ours:.1f}"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", default=CASES, metavar="GRAPH/OPTIMIZER")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=200, help="of a round")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--threads", type=lambda x: [int(y) for y in x.split(",")], default=[1, 2])
+    parser.add_argument("--seconds", type=float, default=10, help="of each side and model")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--recorded", action="store_true")
     options = parser.parse_args()
     runner = os.environ.get("TESSERA_TRAIN_RUNNER")
     if runner is None:
         subprocess.run(["bazel", "build", "//benchmarks:train_runner"], cwd=ROOT, check=True)
         runner = ROOT / "bazel-bin/benchmarks/train_runner"
-    print(f"{'graph/optimizer':40} {'ours, us':>10} {'TensorFlow':>11} {'ratio':>6}")
-    for name in options.cases:
-        ours, theirs = measure(runner, name, options)
-        print(f"{name:40} {ours * 1e6:10.1f} {theirs * 1e6:11.1f} {theirs / ours:6.1f}", flush=True)
+    if options.recorded:
+        train_recorded(runner, options)
+    else:
+        train_models(runner, options)
 
 
 if __name__ == "__main__":
