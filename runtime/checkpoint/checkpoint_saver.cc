@@ -129,12 +129,12 @@ absl::Status CheckpointSaver::Recover() {
 }
 
 absl::StatusOr<std::string> CheckpointSaver::Save(int64_t step,
-                                                  absl::Span<const NamedTensor> tensors,
+                                                  absl::Span<const SavedTensor> tensors,
                                                   absl::string_view object_graph) {
   const std::string name = absl::StrCat(options_.name, "-", step);
   const std::string prefix = JoinPath(folder_, name);
   ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(prefix));
-  for (const NamedTensor& named : tensors) RETURN_IF_ERROR(writer.Add(named.key, named.tensor));
+  for (const SavedTensor& named : tensors) RETURN_IF_ERROR(writer.Add(named.key, named.tensor));
   if (!object_graph.empty()) {
     RETURN_IF_ERROR(writer.Add(kObjectGraphKey, Tensor::Scalar(std::string(object_graph))));
   }

@@ -18,7 +18,7 @@
 namespace tessera {
 
 // A tensor and the key under which a checkpoint has it.
-struct NamedTensor {
+struct SavedTensor {
   std::string key;
   Tensor tensor;
 };
@@ -64,7 +64,7 @@ class CheckpointSaver {
   // replaced. An object-based checkpoint has an `object_graph`, a serialized TrackableObjectGraph;
   // a name-based one has none. Errors: those of CheckpointWriter, such as RESOURCE_EXHAUSTED on a
   // full disk; the checkpoints that were there are still there then.
-  absl::StatusOr<std::string> Save(int64_t step, absl::Span<const NamedTensor> tensors,
+  absl::StatusOr<std::string> Save(int64_t step, absl::Span<const SavedTensor> tensors,
                                    absl::string_view object_graph);
 
   // The checkpoint that was saved last. Checkpoints with missing files are passed over.

@@ -45,7 +45,7 @@ class CheckpointSaverTest : public ::testing::Test {
     return *std::move(saver);
   }
   static void Save(CheckpointSaver& saver, int64_t step) {
-    const NamedTensor tensor{"w", Tensor::Scalar(static_cast<float>(step))};
+    const SavedTensor tensor{"w", Tensor::Scalar(static_cast<float>(step))};
     const auto prefix = saver.Save(step, {tensor}, "");
     ASSERT_TRUE(prefix.ok()) << prefix.status();
   }
@@ -105,7 +105,7 @@ TEST_F(CheckpointSaverTest, OneIsKeptForGoodEveryFewHours) {
 TEST_F(CheckpointSaverTest, TheSameStepIsReplaced) {
   CheckpointSaver saver = Open();
   for (float value : {1.0f, 2.0f, 3.0f}) {
-    ASSERT_TRUE(saver.Save(7, {NamedTensor{"w", Tensor::Scalar(value)}}, "").ok());
+    ASSERT_TRUE(saver.Save(7, {SavedTensor{"w", Tensor::Scalar(value)}}, "").ok());
     EXPECT_EQ(ReadValue(Path("ckpt-7")), value);
     EXPECT_EQ((*ListCheckpoints(folder_))["ckpt-7"].data.size(), 1);
   }
@@ -177,7 +177,7 @@ TEST_F(CheckpointSaverTest, AFailedSaveLeavesAllAsItWas) {
   const struct rlimit limit = {1 << 20, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   const auto large = Tensor::Allocate(DType::kFloat, *Shape::Make({4 << 20}));
-  const auto status = saver.Save(2, {NamedTensor{"w", *large}}, "").status();
+  const auto status = saver.Save(2, {SavedTensor{"w", *large}}, "").status();
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("ckpt-2.data-00000-of-00001"));
@@ -201,7 +201,7 @@ TEST_F(CheckpointSaverTest, AKilledSaverLeavesAWholeCheckpoint) {
       auto saver = CheckpointSaver::Open(folder_, {.max_to_keep = 2});
       if (!saver.ok()) ::_exit(1);
       for (int64_t step = last + 1;; ++step) {
-        const std::vector<NamedTensor> tensors = {
+        const std::vector<SavedTensor> tensors = {
             {"w", Tensor::Scalar(static_cast<float>(step))},
             {"v", Tensor::Vector<float>(std::vector<float>(10000, static_cast<float>(step)))}};
         // Every third one is written twice, as by a job that was started anew.
@@ -256,7 +256,7 @@ TEST_F(CheckpointSaverTest, BadFoldersAndNamesAreRefused) {
 
 TEST_F(CheckpointSaverTest, WhatDoesNotFitIsNamedWithBothShapes) {
   CheckpointSaver saver = Open();
-  const NamedTensor w{"w", *Tensor::Allocate(DType::kFloat, *Shape::Make({2, 3}))};
+  const SavedTensor w{"w", *Tensor::Allocate(DType::kFloat, *Shape::Make({2, 3}))};
   ASSERT_TRUE(saver.Save(1, {w}, "").ok());
   const auto checkpoint = *CheckpointReader::Open(saver.Latest()->prefix);
   const auto tensors = RestoreTensors(*checkpoint, {{"w", DType::kFloat, {-1, 3}}});
