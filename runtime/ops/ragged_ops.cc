@@ -1,7 +1,32 @@
 // Ragged tensors.
+#include "runtime/base/status.h"
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
+namespace {
+
+// A scalar, or with `batched_input` a variant for each row.
+absl::Status RaggedToVariantShape(ShapeContext& c) {
+  ASSIGN_OR_RETURN(const bool batched, c.attr<bool>("batched_input"));
+  if (!batched) return shape::Scalar(c);
+  ASSIGN_OR_RETURN(const int64_t ragged_rank, c.attr<int64_t>("RAGGED_RANK"));
+  const PartialShape& rows = c.input(0);
+  int64_t count = -1;
+  if (rows.known_rank() && rows.rank() > 0 && rows.dim(0) >= 0) {
+    count = ragged_rank > 0 ? rows.dim(0) - 1 : rows.dim(0);
+  }
+  c.set_output(0, PartialShape{count});
+  return absl::OkStatus();
+}
+
+absl::Status ShapeFromInput2(ShapeContext& c) {
+  ASSIGN_OR_RETURN(PartialShape shape, c.ShapeInput(2));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 REGISTER_OP("RaggedBincount")
     .Input("splits: int64").Input("values: Tidx").Input("size: Tidx").Input("weights: T")
@@ -61,6 +86,11 @@ REGISTER_OP("RaggedTensorToTensor")
 REGISTER_OP("RaggedTensorToVariant")
     .Input("rt_nested_splits: RAGGED_RANK * Tsplits").Input("rt_dense_values: Tvalues")
     .Output("encoded_ragged: variant").Attr("RAGGED_RANK: int >= 0").Attr("Tvalues: type")
-    .Attr("Tsplits: {int32, int64} = int64").Attr("batched_input: bool");
+    .Attr("Tsplits: {int32, int64} = int64").Attr("batched_input: bool")
+    .ShapeFn(RaggedToVariantShape);
+REGISTER_OP("RaggedTensorToVariantGradient")
+    .Input("encoded_ragged_grad: variant").Input("row_splits: Tsplits")
+    .Input("dense_values_shape: int32").Output("dense_values_grad: Tvalues")
+    .Attr("Tvalues: type").Attr("Tsplits: {int32, int64} = int64").ShapeFn(ShapeFromInput2);
 
 }  // namespace tessera

@@ -6,7 +6,7 @@
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/one_hot.h"
-#include "runtime/kernels/tensor_list.h"
+#include "runtime/kernels/variant_arithmetic.h"
 
 namespace tessera {
 namespace {
@@ -30,25 +30,24 @@ class FillKernel : public OpKernel {
 };
 REGISTER_KERNEL("Fill", DevicesOf<Fill>, FillKernel).HostMemory("dims");
 
-// Zeros of the input's shape; for tensor lists, lists of zeros.
+// Zeros of the input's shape; for tensor lists and ragged tensors, those of zeros.
 class ZerosLikeKernel : public OpKernel {
  public:
   explicit ZerosLikeKernel(const KernelBuild& build) : fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
-    if (ctx.input(0).dtype() == DType::kVariant) return SetZeroLists(ctx);
+    if (ctx.input(0).dtype() == DType::kVariant) return SetZeroVariants(ctx);
     ASSIGN_OR_RETURN(Tensor* const output,
                      ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
     return fill_(ctx, nullptr, output);
   }
 
  private:
-  static absl::Status SetZeroLists(KernelContext& ctx) {
-    const auto lists = ctx.input(0).flat<Variant>();
+  static absl::Status SetZeroVariants(KernelContext& ctx) {
+    const auto variants = ctx.input(0).flat<Variant>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
-    for (size_t i = 0; i < lists.size(); ++i) {
-      ASSIGN_OR_RETURN(const auto list, GetTensorList(lists[i]));
+    for (size_t i = 0; i < variants.size(); ++i) {
       ASSIGN_OR_RETURN(output->flat<Variant>()[i],
-                       ZerosLikeTensorList(*list, ctx.host_allocator()));
+                       ZerosLikeVariant(variants[i], ctx.host_allocator()));
     }
     return absl::OkStatus();
   }

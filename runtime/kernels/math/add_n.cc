@@ -3,7 +3,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/dtype_set.h"
-#include "runtime/kernels/tensor_list.h"
+#include "runtime/kernels/variant_arithmetic.h"
 
 namespace tessera {
 namespace {
@@ -39,23 +39,30 @@ REGISTER_KERNEL("AddN", DevicesOf<AddN>, AddNKernel).TypeConstraint("T", DTypeLi
 REGISTER_KERNEL("AccumulateNV2", DevicesOf<AddN>, AddNKernel)
     .TypeConstraint("T", DTypeList(kNumeric));
 
-// The sum of tensor lists, element by element: what gradients of loops add up.
-class AddNListsKernel : public OpKernel {
+// The sum of tensor lists or ragged tensors, element by element: what gradients of loops add up.
+class AddNVariantsKernel : public OpKernel {
  public:
-  explicit AddNListsKernel(const KernelBuild&) {}
+  explicit AddNVariantsKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(TensorListInput(ctx, 0).status());
-    Variant sum = ctx.input(0).scalar<Variant>();
-    for (int i = 1; i < ctx.num_inputs(); ++i) {
-      ASSIGN_OR_RETURN(const auto so_far, GetTensorList(sum));
-      ASSIGN_OR_RETURN(const auto next, TensorListInput(ctx, i));
-      ASSIGN_OR_RETURN(sum, AddTensorLists(*so_far, *next, ctx.host_allocator()));
+    Variant sum;
+    for (int i = 0; i < ctx.num_inputs(); ++i) {
+      if (ctx.input(i).rank() != 0) {
+        return absl::InvalidArgumentError(absl::StrCat("AddN of variants needs scalars; input ", i,
+                                                       " has shape ",
+                                                       ctx.input(i).shape().ToString()));
+      }
+      const Variant& next = ctx.input(i).scalar<Variant>();
+      if (i == 0) {
+        sum = next;
+      } else {
+        ASSIGN_OR_RETURN(sum, AddVariants(sum, next, ctx.host_allocator()));
+      }
     }
     ctx.set_output(0, Tensor::Scalar(std::move(sum)));
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("AddN", kCpu, AddNListsKernel).TypeConstraint<Variant>("T");
+REGISTER_KERNEL("AddN", kCpu, AddNVariantsKernel).TypeConstraint<Variant>("T");
 
 }  // namespace
 }  // namespace tessera
