@@ -1,5 +1,5 @@
 // Images from their files: DecodeJpeg, DecodeAndCropJpeg, DecodePng, DecodeGif, DecodeBmp,
-// DecodeImage, ExtractJpegShape.
+// DecodeWebP, DecodeImage, ExtractJpegShape.
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -13,6 +13,7 @@
 #include "runtime/kernels/image/image_gif.h"
 #include "runtime/kernels/image/image_jpeg.h"
 #include "runtime/kernels/image/image_png.h"
+#include "runtime/kernels/image/image_webp.h"
 #include "runtime/kernels/index_input.h"
 
 namespace tessera {
@@ -22,6 +23,10 @@ constexpr absl::string_view kJpegMagic = "\xff\xd8\xff";
 constexpr absl::string_view kPngMagic = "\x89PNG";
 constexpr absl::string_view kGifMagic = "GIF8";
 constexpr absl::string_view kBmpMagic = "BM";
+// The kind of a RIFF file stands behind its tag and its size.
+bool IsWebp(absl::string_view bytes) {
+  return absl::StartsWith(bytes, "RIFF") && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP";
+}
 // A header of a few bytes may ask for any size: larger images are refused before memory is given.
 constexpr int64_t kMaxSamples = int64_t{1} << 30;
 
@@ -76,9 +81,10 @@ void ConvertBytes(const std::vector<uint8_t>& bytes, Tensor* out) {
 }
 
 // Each op takes what it is named for; DecodeJpeg, DecodePng and DecodeGif take one another's files
-// too, an animation not being a single image. Output [height, width, channels]; for DecodeGif, and
-// for GIFs in DecodeImage unless `expand_animations` is off, [frames, height, width, channels].
-// Errors: INVALID_ARGUMENT for another format, a damaged file, or channels that the format lacks.
+// too, an animation not being a single image. Output [height, width, channels]; for DecodeGif and
+// DecodeWebP, and for GIF and WebP in DecodeImage unless `expand_animations` is off, [frames,
+// height, width, channels]. Errors: INVALID_ARGUMENT for another format, a damaged file, or
+// channels that the format lacks.
 class DecodeImageKernel : public OpKernel {
  public:
   explicit DecodeImageKernel(const KernelBuild& build)
@@ -97,6 +103,7 @@ class DecodeImageKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const absl::string_view bytes, ReadContents(ctx.input(0)));
+    if (op_ == "DecodeWebP") return FromWebp(ctx, bytes);
     const bool may_be_bmp = op_ == "DecodeBmp" || op_ == "DecodeImage";
     const bool only_jpeg = op_ == "DecodeAndCropJpeg";
     if (absl::StartsWith(bytes, kJpegMagic) && op_ != "DecodeBmp") return FromJpeg(ctx, bytes);
@@ -107,6 +114,7 @@ class DecodeImageKernel : public OpKernel {
       return FromGif(ctx, bytes);
     }
     if (absl::StartsWith(bytes, kBmpMagic) && may_be_bmp) return FromBmp(ctx, bytes);
+    if (IsWebp(bytes) && op_ == "DecodeImage") return FromWebp(ctx, bytes);
     return absl::InvalidArgumentError(absl::StrCat(
         op_, " cannot read an image that begins with ",
         bytes.size() < 4 ? "too few bytes"
@@ -209,6 +217,27 @@ class DecodeImageKernel : public OpKernel {
     return absl::OkStatus();
   }
 
+  absl::Status FromWebp(KernelContext& ctx, absl::string_view bytes) const {
+    if (channels_ == 1) {
+      return absl::InvalidArgumentError("a WebP image has 3 or 4 channels, not 1");
+    }
+    if (ctx.output_type(0) != DType::kUint8) {
+      return absl::InvalidArgumentError("a WebP image can only be decoded to uint8");
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<WebpReader> webp, WebpReader::Open(bytes));
+    const int64_t height = webp->height(), width = webp->width(), channels = webp->channels();
+    if (channels_ != 0 && channels_ != channels) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the WebP image has ", channels, " channels, not ", channels_));
+    }
+    ASSIGN_OR_RETURN(const Shape shape,
+                     expand_animations_ ? CheckedShape({webp->frames(), height, width, channels})
+                                        : CheckedShape({height, width, channels}));
+    return WriteBytes(ctx, shape, [&](uint8_t* to) {
+      return webp->Read(expand_animations_ ? webp->frames() : 1, to);
+    });
+  }
+
   absl::Status FromBmp(KernelContext& ctx, absl::string_view bytes) const {
     ASSIGN_OR_RETURN(const BmpImage bmp, BmpImage::Parse(bytes, channels_));
     ASSIGN_OR_RETURN(const Shape shape, CheckedShape({bmp.height, bmp.width, bmp.channels}));
@@ -228,6 +257,7 @@ REGISTER_KERNEL("DecodeAndCropJpeg", kCpu, DecodeImageKernel).HostMemory("crop_w
 REGISTER_KERNEL("DecodePng", kCpu, DecodeImageKernel);
 REGISTER_KERNEL("DecodeGif", kCpu, DecodeImageKernel);
 REGISTER_KERNEL("DecodeBmp", kCpu, DecodeImageKernel);
+REGISTER_KERNEL("DecodeWebP", kCpu, DecodeImageKernel);
 REGISTER_KERNEL("DecodeImage", kCpu, DecodeImageKernel);
 
 // Errors: INVALID_ARGUMENT for anything but a JPEG.
