@@ -11,32 +11,35 @@ namespace {
 
 // Gives every row without a value one: the default, at column 0. Keeps the order of the others
 // within their row. Outputs indices, values, which rows were empty, and for each given value its
-// new position.
-class SparseFillEmptyRowsKernel : public OpKernel {
+// new position. Of ragged tensors, the indices are the row numbers.
+template <bool kRagged>
+class FillEmptyRowsKernel : public OpKernel {
  public:
-  explicit SparseFillEmptyRowsKernel(const KernelBuild&) {}
+  explicit FillEmptyRowsKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& indices = ctx.input(0);
     const Tensor& values = ctx.input(1);
     const Tensor& dense_shape = ctx.input(2);
     const Tensor& default_value = ctx.input(3);
-    if (indices.rank() != 2 || values.rank() != 1 || dense_shape.rank() != 1 ||
-        indices.dim(0) != values.dim(0) || indices.dim(1) != dense_shape.dim(0) ||
-        dense_shape.dim(0) < 1 || default_value.rank() != 0) {
+    const bool fits = kRagged ? indices.rank() == 1 && dense_shape.rank() == 0
+                              : indices.rank() == 2 && dense_shape.rank() == 1 &&
+                                    dense_shape.dim(0) >= 1 && indices.dim(1) == dense_shape.dim(0);
+    if (!fits || values.rank() != 1 || indices.dim(0) != values.dim(0) ||
+        default_value.rank() != 0) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "SparseFillEmptyRows needs indices [n,rank], values [n], dense_shape [rank] and a scalar "
-          "default; has shapes ",
-          indices.shape().ToString(), ", ", values.shape().ToString(), ", ",
-          dense_shape.shape().ToString(), ", ", default_value.shape().ToString()));
+          kRagged ? "RaggedFillEmptyRows needs value_rowids [n], values [n], a scalar nrows"
+                  : "SparseFillEmptyRows needs indices [n,rank], values [n], dense_shape [rank]",
+          " and a scalar default; has shapes ", indices.shape().ToString(), ", ",
+          values.shape().ToString(), ", ", dense_shape.shape().ToString(), ", ",
+          default_value.shape().ToString()));
     }
-    const int64_t count = indices.dim(0), rank = indices.dim(1);
+    const int64_t count = indices.dim(0), rank = kRagged ? 1 : indices.dim(1);
     const int64_t rows = dense_shape.flat<int64_t>()[0];
     if (rows < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("dense_shape[0] is ", rows));
+      return absl::InvalidArgumentError(absl::StrCat("the number of rows is ", rows));
     }
     if (rows == 0 && count > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("dense_shape[0] is 0, but there are ", count, " values"));
+      return absl::InvalidArgumentError(absl::StrCat("there are no rows, but ", count, " values"));
     }
     const int64_t* in = indices.data<int64_t>();
     ASSIGN_OR_RETURN(Tensor* const empty, ctx.AllocateOutput(2, {rows}));
@@ -61,7 +64,8 @@ class SparseFillEmptyRowsKernel : public OpKernel {
       next[row] = total;
       total += size;
     }
-    ASSIGN_OR_RETURN(Tensor* const out_indices, ctx.AllocateOutput(0, {total, rank}));
+    ASSIGN_OR_RETURN(Tensor* const out_indices,
+                     ctx.AllocateOutput(0, kRagged ? Shape{total} : Shape{total, rank}));
     ASSIGN_OR_RETURN(Tensor* const out_values, ctx.AllocateOutput(1, {total}));
     ASSIGN_OR_RETURN(Tensor* const positions, ctx.AllocateOutput(3, {count}));
     int64_t* const out = out_indices->data<int64_t>();
@@ -82,7 +86,8 @@ class SparseFillEmptyRowsKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("SparseFillEmptyRows", kCpu, SparseFillEmptyRowsKernel);
+REGISTER_KERNEL("SparseFillEmptyRows", kCpu, FillEmptyRowsKernel<false>);
+REGISTER_KERNEL("RaggedFillEmptyRows", kCpu, FillEmptyRowsKernel<true>);
 
 // The same values under another dense shape, one dimension of which may be -1.
 class SparseReshapeKernel : public OpKernel {

@@ -1,0 +1,136 @@
+// Gradients of ops that rearrange sparse tensors: SparseAddGrad, SparseSliceGrad,
+// SparseFillEmptyRowsGrad, RaggedFillEmptyRowsGrad.
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/sparse/sparse_tensor.h"
+
+namespace tessera {
+namespace {
+
+// Sets output `o`, which has a value for each row of `indices`, to the gradients at the same
+// indices, less `start` if there is one; to zero where there is none. Both lists of indices are in
+// row-major order.
+absl::Status GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
+                            const Tensor& gradient_indices, const Tensor& indices,
+                            const int64_t* start) {
+  const int rank = static_cast<int>(indices.dim(1));
+  ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(o, Shape{indices.dim(0)}));
+  ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+  const size_t size = DTypeSize(output->dtype());
+  std::vector<int64_t> shifted(rank);
+  int64_t g = 0;
+  for (int64_t i = 0; i < indices.dim(0); ++i) {
+    for (int d = 0; d < rank; ++d) {
+      shifted[d] = indices.data<int64_t>()[i * rank + d] - (start == nullptr ? 0 : start[d]);
+    }
+    int order = -1;
+    for (; g < gradient.num_elements(); ++g) {
+      order = CompareIndices(gradient_indices.data<int64_t>() + g * rank, shifted.data(), rank);
+      if (order >= 0) break;
+    }
+    if (g == gradient.num_elements()) break;
+    if (order == 0) {
+      CopyElements(output->dtype(), gradient.raw() + g * size, output->mutable_raw() + i * size, 1);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Errors: INVALID_ARGUMENT unless `indices` is a matrix, and all have one number of columns.
+absl::Status CheckIndices(std::initializer_list<const Tensor*> matrices) {
+  for (const Tensor* indices : matrices) {
+    if (indices->rank() != 2 || indices->dim(1) != (*matrices.begin())->dim(1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("indices must be matrices of one width; there is one of shape ",
+                       indices->shape().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGradient(const Tensor& gradient, const Tensor& indices) {
+  if (gradient.rank() == 1 && gradient.dim(0) == indices.dim(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the gradient must be a vector with a value for each index; it has shape ",
+                   gradient.shape().ToString(), ", the indices have ", indices.shape().ToString()));
+}
+
+class SparseAddGradKernel : public OpKernel {
+ public:
+  explicit SparseAddGradKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& a = ctx.input(1);
+    const Tensor& b = ctx.input(2);
+    const Tensor& sum = ctx.input(3);
+    RETURN_IF_ERROR(CheckIndices({&a, &b, &sum}));
+    RETURN_IF_ERROR(CheckGradient(ctx.input(0), sum));
+    RETURN_IF_ERROR(GatherGradient(ctx, 0, ctx.input(0), sum, a, nullptr));
+    return GatherGradient(ctx, 1, ctx.input(0), sum, b, nullptr);
+  }
+};
+REGISTER_KERNEL("SparseAddGrad", kCpu, SparseAddGradKernel);
+
+class SparseSliceGradKernel : public OpKernel {
+ public:
+  explicit SparseSliceGradKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& input = ctx.input(1);
+    const Tensor& start = ctx.input(2);
+    const Tensor& output = ctx.input(3);
+    RETURN_IF_ERROR(CheckIndices({&input, &output}));
+    RETURN_IF_ERROR(CheckGradient(ctx.input(0), output));
+    if (start.rank() != 1 || start.dim(0) != input.dim(1)) {
+      return absl::InvalidArgumentError(absl::StrCat("input_start must be a vector of ",
+                                                     input.dim(1), " elements, has shape ",
+                                                     start.shape().ToString()));
+    }
+    return GatherGradient(ctx, 0, ctx.input(0), output, input, start.data<int64_t>());
+  }
+};
+REGISTER_KERNEL("SparseSliceGrad", kCpu, SparseSliceGradKernel);
+
+// The gradients at `reverse_index_map` are those of the given values; the sum of all others is that
+// of the default value.
+class FillEmptyRowsGradKernel : public OpKernel {
+ public:
+  explicit FillEmptyRowsGradKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& map = ctx.input(0);
+    const Tensor& gradient = ctx.input(1);
+    if (map.rank() != 1 || gradient.rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("reverse_index_map and grad_values must be vectors, have shapes ",
+                       map.shape().ToString(), " and ", gradient.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(0, map.shape()));
+    ASSIGN_OR_RETURN(Tensor* const default_value, ctx.AllocateOutput(1, Shape()));
+    return VisitNumericType(gradient.dtype(), [&]<typename T>() -> absl::Status {
+      const auto from = gradient.flat<T>();
+      std::vector<bool> given(from.size(), false);
+      for (int64_t i = 0; i < map.dim(0); ++i) {
+        const int64_t at = map.data<int64_t>()[i];
+        if (at < 0 || at >= gradient.dim(0)) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "Elements in reverse index must be in [0, ", gradient.dim(0), ") but got ", at));
+        }
+        values->data<T>()[i] = from[at];
+        given[at] = true;
+      }
+      T sum(0);
+      for (size_t i = 0; i < from.size(); ++i) {
+        if (!given[i]) sum = static_cast<T>(sum + from[i]);
+      }
+      default_value->scalar<T>() = sum;
+      return absl::OkStatus();
+    });
+  }
+};
+REGISTER_KERNEL("SparseFillEmptyRowsGrad", kCpu, FillEmptyRowsGradKernel);
+REGISTER_KERNEL("RaggedFillEmptyRowsGrad", kCpu, FillEmptyRowsGradKernel);
+
+}  // namespace
+}  // namespace tessera
