@@ -1,0 +1,337 @@
+#include "runtime/training/pipeline/batch_source.h"
+
+#include <zlib.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/tf_record.h"
+#include "tensorflow/core/example/example.pb.h"
+#include "tessera/training/data.pb.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string TestFolder() {
+  const std::string folder =
+      JoinPath(::testing::TempDir(),
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  EXPECT_TRUE(CreateDirectories(folder).ok());
+  return folder;
+}
+
+// A tf.Example with an image of two pixels and a label, both made of its number.
+std::string Example(int64_t number) {
+  tensorflow::Example example;
+  auto& features = *example.mutable_features()->mutable_feature();
+  features["image"].mutable_float_list()->add_value(static_cast<float>(number));
+  features["image"].mutable_float_list()->add_value(static_cast<float>(number) / 2);
+  features["label"].mutable_int64_list()->add_value(number);
+  return example.SerializeAsString();
+}
+std::string Records(int64_t begin, int64_t end) {
+  std::string bytes;
+  for (int64_t i = begin; i < end; ++i) AppendTfRecord(Example(i), &bytes);
+  return bytes;
+}
+std::string Gzip(const std::string& bytes) {
+  std::string out(bytes.size() + 1000, '\0');
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+constexpr char kImageAndLabel[] =
+    "fields { name: 'image' shape: 2 dtype: 'float32' } "
+    "fields { name: 'label' dtype: 'int64' } ";
+
+training::PipelineSpec Spec(const std::string& text) {
+  training::PipelineSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+class BatchSourceTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& bytes) {
+    ASSERT_TRUE(WriteFileAtomically(JoinPath(folder_, name), bytes).ok());
+  }
+  absl::StatusOr<std::unique_ptr<BatchSource>> TryMake(const std::string& spec,
+                                                       int64_t batch_size = 2, int64_t seed = 7) {
+    BatchSourceOptions options;
+    options.batch_size = batch_size;
+    options.seed = seed;
+    options.base_folder = folder_;
+    options.session.intra_op_threads = options.session.inter_op_threads = 2;
+    return BatchSource::Make(Spec(spec), options);
+  }
+  std::unique_ptr<BatchSource> Make(const std::string& spec, int64_t batch_size = 2,
+                                    int64_t seed = 7) {
+    auto source = TryMake(spec, batch_size, seed);
+    EXPECT_TRUE(source.ok()) << source.status();
+    return source.ok() ? *std::move(source) : nullptr;
+  }
+
+  // The int64 field `index` of the next batch; empty at the end of the epoch.
+  static std::vector<int64_t> NextOf(BatchSource& source, size_t index) {
+    std::vector<Tensor> batch;
+    const absl::StatusOr<bool> more = source.Next(nullptr, &batch);
+    EXPECT_TRUE(more.ok()) << more.status();
+    if (!more.ok() || !*more) return {};
+    const auto values = batch[index].flat<int64_t>();
+    return {values.begin(), values.end()};
+  }
+  static std::vector<int64_t> Epoch(BatchSource& source, size_t index) {
+    std::vector<int64_t> all;
+    while (true) {
+      const std::vector<int64_t> batch = NextOf(source, index);
+      if (batch.empty()) return all;
+      all.insert(all.end(), batch.begin(), batch.end());
+    }
+  }
+  static absl::Status FirstError(BatchSource& source) {
+    std::vector<Tensor> batch;
+    for (int i = 0; i < 100; ++i) {
+      const absl::StatusOr<bool> more = source.Next(nullptr, &batch);
+      if (!more.ok()) return more.status();
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string folder_ = TestFolder();
+};
+
+TEST_F(BatchSourceTest, ReadsBatchesOfExamplesEpochAfterEpoch) {
+  Write("b.tfrecord", Records(3, 5));
+  Write("a.tfrecord", Records(0, 3));
+  auto source = Make(absl::StrCat("files: '*.tfrecord' ", kImageAndLabel));
+  EXPECT_EQ(source->fields()[0].name, "image");
+  EXPECT_EQ(source->fields()[0].shape, PartialShape({-1, 2}));
+  std::vector<Tensor> batch;
+  ASSERT_TRUE(source->Next(nullptr, &batch).value());
+  EXPECT_EQ(batch[0].ToString(), "float[2,2] [[0 0] [1 0.5]]");
+  EXPECT_EQ(batch[1].ToString(), "int64[2] [0 1]");
+  EXPECT_THAT(NextOf(*source, 1), ElementsAre(2, 3));
+  EXPECT_THAT(NextOf(*source, 1), IsEmpty());
+  EXPECT_THAT(Epoch(*source, 1), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(BatchSourceTest, KeepsTheRemainderIfAsked) {
+  Write("a.tfrecord", Records(0, 5));
+  auto source =
+      Make(absl::StrCat("files: 'a.tfrecord' skip: 1 take: 3 keep_remainder: true ", kImageAndLabel));
+  EXPECT_THAT(NextOf(*source, 1), ElementsAre(1, 2));
+  EXPECT_THAT(NextOf(*source, 1), ElementsAre(3));
+  EXPECT_THAT(NextOf(*source, 1), IsEmpty());
+}
+
+TEST_F(BatchSourceTest, ShufflesBySeedAndEpoch) {
+  Write("a.tfrecord.gz", Gzip(Records(0, 40)));
+  const std::string spec = absl::StrCat("files: 'a.tfrecord.gz' shuffle: 40 ", kImageAndLabel);
+  auto source = Make(spec);
+  const std::vector<int64_t> first = Epoch(*source, 1), second = Epoch(*source, 1);
+  EXPECT_NE(first, second);
+  EXPECT_THAT(first, ::testing::UnorderedElementsAreArray(second));
+  EXPECT_EQ(first.size(), 40);
+  auto again = Make(spec);
+  EXPECT_EQ(Epoch(*again, 1), first);
+  auto other = Make(spec, 2, 8);
+  EXPECT_NE(Epoch(*other, 1), first);
+}
+
+TEST_F(BatchSourceTest, CachedExamplesNeedTheFilesOnce) {
+  Write("a.tfrecord", Records(0, 70));
+  auto source =
+      Make(absl::StrCat("files: 'a.tfrecord' cache: true shuffle: 9 ", kImageAndLabel), 7);
+  const std::vector<int64_t> first = Epoch(*source, 1);
+  ASSERT_TRUE(RemoveFile(JoinPath(folder_, "a.tfrecord")).ok());
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_THAT(Epoch(*source, 1), ::testing::UnorderedElementsAreArray(first));
+  }
+}
+
+TEST_F(BatchSourceTest, GoesOnFromASavedPosition) {
+  Write("a.tfrecord", Records(0, 50));
+  for (const char* options : {"", "shuffle: 20", "shuffle: 20 cache: true", "prefetch: 5"}) {
+    const std::string spec = absl::StrCat("files: 'a.tfrecord' ", options, " ", kImageAndLabel);
+    auto source = Make(spec, 4);
+    for (int i = 0; i < 17; ++i) NextOf(*source, 1);  // into the second epoch
+    const absl::StatusOr<Tensor> position = source->SavePosition();
+    ASSERT_TRUE(position.ok()) << position.status();
+    auto resumed = Make(spec, 4);
+    ASSERT_TRUE(resumed->RestorePosition(*position).ok());
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_EQ(NextOf(*resumed, 1), NextOf(*source, 1)) << options << ", batch " << i;
+    }
+  }
+}
+
+TEST_F(BatchSourceTest, RefusesThePositionOfAnotherPipeline) {
+  Write("a.tfrecord", Records(0, 50));
+  const std::string spec = absl::StrCat("files: 'a.tfrecord' ", kImageAndLabel);
+  auto source = Make(spec, 4);
+  const Tensor position = source->SavePosition().value();
+  EXPECT_THAT(Make(spec, 5)->RestorePosition(position).ToString(), HasSubstr("another batch size"));
+  std::string cut = position.scalar<std::string>();
+  cut.resize(cut.size() / 2);
+  EXPECT_FALSE(Make(spec, 4)->RestorePosition(Tensor::Scalar(cut)).ok());
+}
+
+TEST_F(BatchSourceTest, NamesFileAndRecordOfAnExampleWithoutAField) {
+  Write("a.tfrecord", Records(0, 5));
+  std::string bytes = Records(0, 2);
+  tensorflow::Example example;
+  (*example.mutable_features()->mutable_feature())["image"].mutable_float_list()->add_value(1);
+  AppendTfRecord(example.SerializeAsString(), &bytes);
+  Write("b.tfrecord", bytes);
+  auto source = Make("files: '?.tfrecord' shuffle: 3 fields { name: 'label' dtype: 'int64' }");
+  const absl::Status status = FirstError(*source);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.ToString(), HasSubstr("b.tfrecord', record 2: "));
+  EXPECT_THAT(status.ToString(), HasSubstr("label"));
+}
+
+TEST_F(BatchSourceTest, NamesFileAndRecordOfALabelOfAnotherDType) {
+  Write("a.tfrecord", Records(0, 5));
+  auto source = Make("files: 'a.tfrecord' fields { name: 'label' dtype: 'float32' }");
+  const absl::Status status = FirstError(*source);
+  EXPECT_THAT(status.ToString(), HasSubstr("a.tfrecord', record 0: "));
+  EXPECT_THAT(status.ToString(), HasSubstr("label"));
+}
+
+TEST_F(BatchSourceTest, NamesFileAndRecordOfADamagedOrCutFile) {
+  const std::string whole = Records(0, 5);
+  std::string damaged = whole;
+  damaged[whole.size() - 10] ^= 1;
+  Write("damaged.tfrecord", damaged);
+  Write("cut.tfrecord", whole.substr(0, whole.size() - 3));
+  for (const char* name : {"damaged", "cut"}) {
+    auto source =
+        Make(absl::StrCat("files: '", name, ".tfrecord' shuffle: 2 ", kImageAndLabel));
+    const absl::Status status = FirstError(*source);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(status.ToString(), HasSubstr(absl::StrCat(name, ".tfrecord', record 4: ")));
+  }
+}
+
+TEST_F(BatchSourceTest, SaysThatThereIsNoBatch) {
+  Write("a.tfrecord", Records(0, 5));
+  const std::string spec = absl::StrCat("files: 'a.tfrecord' ", kImageAndLabel);
+  EXPECT_THAT(FirstError(*Make(spec, 6)).ToString(), HasSubstr("fewer records than a batch, 6"));
+  EXPECT_THAT(FirstError(*Make(spec + "skip: 5 keep_remainder: true")).ToString(),
+              HasSubstr("no record behind the 5 that are skipped"));
+}
+
+TEST_F(BatchSourceTest, EndsAtOnceWhenItIsCancelled) {
+  Write("a.tfrecord", Records(0, 5));
+  auto source = Make(absl::StrCat("files: 'a.tfrecord' ", kImageAndLabel));
+  CancellationManager cancellation;
+  cancellation.Cancel();
+  std::vector<Tensor> batch;
+  EXPECT_EQ(source->Next(&cancellation, &batch).status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(BatchSourceTest, RefusesWhatIsWrongWithARemedy) {
+  Write("a.tfrecord", Records(0, 5));
+  const auto error = [this](const std::string& spec) { return TryMake(spec).status().ToString(); };
+  EXPECT_THAT(error(""), HasSubstr("files: there are none"));
+  EXPECT_THAT(error("files: 'b*.tfrecord'"),
+              HasSubstr(absl::StrCat("no file matches '", folder_, "/b*.tfrecord'")));
+  EXPECT_THAT(error("files: 'a.tfrecord'"), HasSubstr("fields: there are none"));
+  EXPECT_THAT(error("files: 'a.tfrecord' format: 'parquet'"), HasSubstr("none of tfrecord, text"));
+  EXPECT_THAT(error("files: 'a.tfrecord' fields { name: 'x' dtype: 'int32' }"),
+              HasSubstr("field 'x': dtype: a tf.Example holds float32, int64 or string"));
+  EXPECT_THAT(error("files: 'a.tfrecord' fields { name: 'x' dtype: 'int64' shape: -1 }"),
+              HasSubstr("set variable_length"));
+  EXPECT_THAT(error("files: 'a.tfrecord' fields { name: 'x' dtype: 'int64' missing_value: 'a' }"),
+              HasSubstr("missing_value: 'a' is no int64"));
+}
+
+TEST_F(BatchSourceTest, ReadsColumnsOfCsvByTheirNames) {
+  Write("a.csv", "name,x,y\nfoo,1,2.5\nbar,,4\n");
+  Write("b.csv", "name,x,y\nbaz,3,-1\n");
+  auto source = Make(
+      "files: '*.csv' format: 'csv' csv_header: true keep_remainder: true "
+      "fields { name: 'y' dtype: 'float32' scale: 2 offset: 1 } "
+      "fields { name: 'x' dtype: 'int64' missing_value: '-7' }",
+      4);
+  std::vector<Tensor> batch;
+  ASSERT_TRUE(source->Next(nullptr, &batch).value());
+  EXPECT_EQ(batch[0].ToString(), "float[3] [6 9 -1]");
+  EXPECT_EQ(batch[1].ToString(), "int64[3] [1 -7 3]");
+}
+
+TEST_F(BatchSourceTest, ReadsLinesOfText) {
+  Write("a.txt", "one\ntwo\r\n\nfour");
+  auto source = Make("files: 'a.txt' format: 'text'");
+  std::vector<Tensor> batch;
+  ASSERT_TRUE(source->Next(nullptr, &batch).value());
+  EXPECT_EQ(batch[0].flat<std::string>()[1], "two");
+  ASSERT_TRUE(source->Next(nullptr, &batch).value());
+  EXPECT_THAT(batch[0].flat<std::string>(), ElementsAre("", "four"));
+}
+
+TEST_F(BatchSourceTest, ReadsRecordsOfFixedLength) {
+  Write("a.bin", std::string("H\1\2\3\4\5\6\7\10", 9));
+  auto source = Make(
+      "files: 'a.bin' format: 'fixed_length' header_bytes: 1 record_bytes: 4 "
+      "fields { name: 'label' dtype: 'uint8' cast: 'int64' } "
+      "fields { name: 'pixels' dtype: 'uint8' shape: 2 scale: 0.5 }");
+  std::vector<Tensor> batch;
+  ASSERT_TRUE(source->Next(nullptr, &batch).value());
+  EXPECT_EQ(batch[0].ToString(), "int64[2] [1 5]");
+  EXPECT_EQ(batch[1].ToString(), "float[2,2] [[1 1.5] [3 3.5]]");
+}
+
+TEST_F(BatchSourceTest, PadsFieldsOfVariableLength) {
+  std::string bytes;
+  for (int i = 1; i <= 4; ++i) {
+    tensorflow::Example example;
+    auto& list = *(*example.mutable_features()->mutable_feature())["x"].mutable_int64_list();
+    for (int j = 0; j < i; ++j) list.add_value(i);
+    AppendTfRecord(example.SerializeAsString(), &bytes);
+  }
+  Write("a.tfrecord", bytes);
+  for (const char* cache : {"false", "true"}) {
+    auto source = Make(absl::StrCat(
+        "files: 'a.tfrecord' cache: ", cache,
+        " fields { name: 'x' dtype: 'int64' variable_length: true missing_value: '-1' }"));
+    std::vector<Tensor> batch;
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].ToString(), "int64[2,2] [[1 -1] [2 2]]");
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].ToString(), "int64[2,4] [[3 3 3 -1] [4 4 4 4]]");
+  }
+}
+
+TEST_F(BatchSourceTest, RefusesRawBytesOfAnotherSize) {
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) {
+    tensorflow::Example example;
+    (*example.mutable_features()->mutable_feature())["x"].mutable_bytes_list()->add_value(
+        std::string(i == 3 ? 6 : 4, 'a'));
+    AppendTfRecord(example.SerializeAsString(), &bytes);
+  }
+  Write("a.tfrecord", bytes);
+  const std::string field = "fields { name: 'x' decode: 'raw' dtype: 'uint8' shape: 2 shape: 2 }";
+  EXPECT_THAT(FirstError(*Make("files: 'a.tfrecord' " + field)).ToString(),
+              HasSubstr("a.tfrecord', record 3: "));
+}
+
+}  // namespace
+}  // namespace tessera
