@@ -118,6 +118,7 @@ class ModelChecker {
       return;
     }
     std::map<std::string, int> indices;
+    std::map<std::string, std::string> models_by_log_prefix;
     for (int i = 0; i < config.model_config_list().config_size(); ++i) {
       const ModelConfig& model = config.model_config_list().config(i);
       index_ = i;
@@ -125,6 +126,15 @@ class ModelChecker {
         Add("name", absl::InvalidArgumentError(absl::StrCat("model '", model.name(),
                                                             "' is listed multiple times; give "
                                                             "each its own name")));
+      }
+      const std::string& prefix =
+          model.logging_config().log_collector_config().filename_prefix();
+      const auto [first, is_first] = models_by_log_prefix.emplace(prefix, model.name());
+      if (!is_first && !prefix.empty()) {
+        Add("logging_config", absl::InvalidArgumentError(absl::StrCat(
+                                  "log_collector_config.filename_prefix '", prefix,
+                                  "' is that of model '", first->second,
+                                  "'; give each model its own")));
       }
       CheckModel(model);
     }

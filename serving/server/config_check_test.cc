@@ -96,6 +96,19 @@ TEST_F(ConfigCheckTest, EveryModelOfAFileIsLookedAt) {
           StartsWith("12 model_config_list.config[5].base_path: version 1 of model 'e': ")));
 }
 
+TEST_F(ConfigCheckTest, ModelsMayNotShareALog) {
+  const std::string logging =
+      absl::StrCat("base_path: '", half_plus_two_,
+                   "' model_platform: 'tensorflow' logging_config { log_collector_config { type: "
+                   "'tfrecord' filename_prefix: '/logs/x' } } }\n");
+  options_.model_config_file =
+      Write("models.config", absl::StrCat("model_config_list {\n config { name: 'a' ", logging,
+                                          " config { name: 'b' ", logging, "}\n"));
+  EXPECT_THAT(Check(), ElementsAre(AllOf(
+                           StartsWith("3 model_config_list.config[1].logging_config: "),
+                           HasSubstr("filename_prefix '/logs/x' is that of model 'a'"))));
+}
+
 TEST_F(ConfigCheckTest, AGraphWithAnUnknownOpIsNamed) {
   Write("m/1/saved_model.pbtxt",
         "meta_graphs { meta_info_def { tags: 'serve' } "

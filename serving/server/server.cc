@@ -67,6 +67,13 @@ Server::Server(const ServerOptions& options, ServerSettings settings, std::share
       admission_(&host_->shares(), &metrics_),
       rollout_configs_(settings_.rollouts) {
   admission_.SetLimits(settings_.limits);
+  if (settings_.access.tokens != nullptr) {
+    refused_tokens_ = metrics_.Collect(
+        "/tessera/serving/refused_tokens", prometheus::MetricType::Counter, {},
+        [tokens = settings_.access.tokens] {
+          return std::vector<MetricSample>{{{}, static_cast<double>(tokens->num_refused())}};
+        });
+  }
   metrics_.AddGauge("/tessera/serving/build_info", {"version", "tensorflow_serving", "tensorflow"})
       ->Get({kVersion, kModelServerVersion, kLibraryVersion})
       .Set(1);
@@ -294,8 +301,8 @@ void Server::ReloadModels() {
 
 void Server::RunReloads() {
   pthread_setname_np(pthread_self(), "reload");
-  const bool polls = (!options_.model_config_file.empty() || options_.models.has_value()) &&
-                     options_.model_config_file_poll_wait_seconds > 0;
+  const bool from_file = !options_.model_config_file.empty() || options_.models.has_value();
+  const bool polls = from_file && options_.model_config_file_poll_wait_seconds > 0;
   const absl::Duration interval = polls
                                       ? absl::Seconds(options_.model_config_file_poll_wait_seconds)
                                       : absl::InfiniteDuration();
@@ -308,6 +315,11 @@ void Server::RunReloads() {
       reload_asked_ = false;
     }
     if (stopped_.HasBeenNotified()) return;
+    if (!from_file) {
+      LOG(INFO) << "the models come from flags, which do not change; models that may change are "
+                   "named in a file, by --model_config_file or --config";
+      continue;
+    }
     Reload(asked);
     if (asked) LOG(INFO) << "the models were read again, as asked";
   }

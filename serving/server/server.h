@@ -111,6 +111,7 @@ class Server {
   MetricsRegistry metrics_;
   Tracer tracer_;
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> process_metrics_;
+  std::unique_ptr<MetricsRegistry::Collection> refused_tokens_;  // null without a token file
   RunMetrics run_metrics_{&metrics_};
   absl::Mutex stop_mu_;  // also guards the making of access_log_
   absl::Notification stopped_;

@@ -7,10 +7,14 @@ import tempfile
 import grpc
 import numpy as np
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from clients.authority import Authority
-from clients.client import array, predict_request
+from clients.client import array, predict_request, refused
 from clients.conftest import HALF_PLUS_TWO
 from clients.server import Model, Server, StartError
 
@@ -43,17 +47,20 @@ def _start(tmp_path):
         yield start
 
 
-def ask(server, root=None, key=None, cert=None, address=None):
-    """The model's answer on a connection that trusts `root`; without one, it is not encrypted."""
+def connect(server, root=None, key=None, cert=None, address=None):
+    """A channel that trusts `root`; without one, it is not encrypted."""
     address = address or f"localhost:{server.grpc_port}"
     if root is None:
-        channel = grpc.insecure_channel(address)
-    else:
-        parts = [part and part.encode() for part in (root, key, cert)]
-        credentials = grpc.ssl_channel_credentials(*parts)
-        name = [("grpc.ssl_target_name_override", "localhost")]
-        channel = grpc.secure_channel(address, credentials, options=name)
-    with channel:
+        return grpc.insecure_channel(address)
+    parts = [part and part.encode() for part in (root, key, cert)]
+    credentials = grpc.ssl_channel_credentials(*parts)
+    name = [("grpc.ssl_target_name_override", "localhost")]
+    return grpc.secure_channel(address, credentials, options=name)
+
+
+def ask(server, *credentials, **to):
+    """The model's answer over connect()."""
+    with connect(server, *credentials, **to) as channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         reply = stub.Predict(
             predict_request("m", {"x": np.array([1], np.float32)}), timeout=SECONDS
@@ -74,6 +81,26 @@ def test_clients_that_trust_the_server_are_answered(start, authority, stranger):
     assert_not_answered(server)  # in the clear
     assert_not_answered(server, stranger.cert)
     assert server.http("GET", "/v1/models/m")[0] == 200  # REST is not encrypted
+
+
+def test_health_and_reflection_clients_are_answered(start, authority):
+    key, cert = authority.sign("server")
+    flags = "--enable_grpc_healthcheck_service"
+    server = start(
+        flags, server_key=key, server_cert=cert, custom_ca=authority.cert, client_verify=True
+    )
+    with connect(server, authority.cert, *authority.sign("client")) as channel:
+        health = health_pb2_grpc.HealthStub(channel).Check(
+            health_pb2.HealthCheckRequest(), timeout=SECONDS
+        )
+        assert health.status == health_pb2.HealthCheckResponse.SERVING
+        services = ProtoReflectionDescriptorDatabase(channel).get_services()
+        assert "tensorflow.serving.PredictionService" in services
+    with connect(server, authority.cert) as channel:  # shows no certificate
+        with refused("UNAVAILABLE"):
+            health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(), timeout=SECONDS
+            )
 
 
 def test_the_unix_socket_is_encrypted_like_the_port(start, authority):

@@ -3,6 +3,7 @@ becomes of a file that changes or is gone."""
 
 import json
 import os
+import pathlib
 import socket
 import tempfile
 import threading
@@ -24,6 +25,7 @@ SECONDS = 20
 MODELS = [Model("m", HALF_PLUS_TWO)]
 PREDICT = "/v1/models/m:predict"
 BODY = b'{"instances": [1.0]}'
+MONITORING = pathlib.Path(__file__).parents[2] / "config" / "monitoring.config"
 WRONG = ["", "Bearer wrong", "Bearer old", "Bearer", "Basic secret", "secret", "Bearer secret1"]
 
 
@@ -114,6 +116,16 @@ def test_without_a_valid_token_nothing_is_answered(tokens, authorization):
     for address in (None, tokens.socket):
         with refused("UNAUTHENTICATED", "--token_file"):
             tokens.grpc(authorization, address)
+
+
+def test_refusals_are_counted(tmp_path):
+    with Tokens(tmp_path, f"--monitoring_config_file={MONITORING}") as tokens:
+        for authorization in ("", "Bearer wrong", "Bearer secret"):
+            tokens.rest(authorization)
+        with refused("UNAUTHENTICATED"):
+            tokens.grpc("Bearer wrong")
+        page = tokens.rest("Bearer secret", "GET", "/monitoring/prometheus/metrics")[2].decode()
+        assert "\n:tessera:serving:refused_tokens 3\n" in page
 
 
 def test_probes_need_no_token(tokens):

@@ -84,6 +84,12 @@ absl::StatusOr<std::unique_ptr<BearerTokens>> BearerTokens::Open(const std::stri
 }
 
 absl::Status BearerTokens::Check(absl::string_view authorization, absl::Time now) const {
+  absl::Status status = Find(authorization, now);
+  if (!status.ok()) num_refused_.fetch_add(1, std::memory_order_relaxed);
+  return status;
+}
+
+absl::Status BearerTokens::Find(absl::string_view authorization, absl::Time now) const {
   constexpr absl::string_view kScheme = "Bearer ";
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) {
     return absl::UnauthenticatedError(absl::StrCat(

@@ -1,6 +1,8 @@
 // BearerTokens: who may ask, by a file of secret tokens.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,7 +50,12 @@ class BearerTokens {
   // no token of the file, and for one that has expired by `now`.
   absl::Status Check(absl::string_view authorization, absl::Time now) const;
 
+  // How often Check() has refused.
+  int64_t num_refused() const { return num_refused_.load(std::memory_order_relaxed); }
+
  private:
+  absl::Status Find(absl::string_view authorization, absl::Time now) const;
+
   using File = FileBacked<std::vector<BearerToken>>;
 
   BearerTokens(std::unique_ptr<File> file, absl::string_view flag)
@@ -56,6 +63,7 @@ class BearerTokens {
 
   const std::unique_ptr<File> file_;
   const std::string flag_;
+  mutable std::atomic<int64_t> num_refused_{0};
 };
 
 }  // namespace tessera::serving

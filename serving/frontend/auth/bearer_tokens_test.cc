@@ -49,6 +49,14 @@ TEST_F(BearerTokensTest, AnExpiredTokenIsRefused) {
   EXPECT_THAT(std::string(expired.message()), HasSubstr("expired at 2020-01-02T03:04:05+00:00"));
 }
 
+TEST_F(BearerTokensTest, RefusalsAreCounted) {
+  Write(absl::StrCat("one\nold ", kLongAgo, "\n"));
+  for (const char* given : {"Bearer one", "", "Bearer two", "Bearer old", "Bearer one"}) {
+    (void)Check(given);
+  }
+  EXPECT_EQ(tokens_->num_refused(), 3);
+}
+
 TEST_F(BearerTokensTest, AChangedFileCountsAtOnce) {
   Write("one\n");
   EXPECT_TRUE(Check("Bearer one").ok());
