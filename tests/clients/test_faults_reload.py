@@ -25,6 +25,14 @@ FORMS = {
 }
 
 
+def test_sighup_is_no_error_where_the_models_come_from_flags():
+    with Server(models=[M]) as server, Client(server) as client:
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "the models come from flags, which do not change" in server.log(), "log")
+        assert "were not applied" not in server.log()
+        assert_serves(server, client)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_sighup_reads_the_models_again(tmp_path, form):
     flag, text = FORMS[form]

@@ -1,5 +1,6 @@
 """BatchFunction: a graph that joins the rows of several requests, served without --enable_batching."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 
 from clients.client import Client, array, predict_request, refused
-from clients.fault_steps import wait_until
+from clients.conftest import HALF_PLUS_TWO
+from clients.fault_steps import wait_for_state, wait_until
 from clients.in_graph_batching_model import WEIGHTS, save_in_graph_batching_model
-from clients.server import Model, Server
+from clients.server import Model, Server, config_text
 
 
 @pytest.fixture(scope="module", name="base")
@@ -107,6 +109,20 @@ def test_a_full_queue_refuses(client):
     assert "max_enqueued_batches" in refusals[0].details()
     for call in calls:
         call.cancel()
+
+
+def test_a_version_is_unloaded_once_the_requests_that_wait_have_ended(base, tmp_path):
+    config = tmp_path / "models.config"
+    config.write_text(config_text([Model("m", base), Model("n", HALF_PLUS_TWO)]), encoding="utf-8")
+    with Server(f"--model_config_file={config}") as server, Client(server) as client:
+        waiting = client.prediction.Predict.future(request("joined", [[1.0, 2.0]]), timeout=3)
+        client.predict(request("padded", [[1.0, 2.0]]))
+        config.write_text(config_text([Model("n", HALF_PLUS_TWO)]), encoding="utf-8")
+        server.process.send_signal(signal.SIGHUP)
+        assert waiting.exception(timeout=30).code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        wait_for_state(client, "m", 1, "END")
+        with refused("NOT_FOUND"):
+            client.predict(request("padded", [[1.0, 2.0]]))
 
 
 def test_a_server_that_ends_does_not_wait_for_batches(base):

@@ -93,6 +93,7 @@ def test_models_are_controlled_only_where_that_is_allowed():
             status, _, body = server.http("POST", path)
             assert status == 503
             assert "--enable_model_control" in json.loads(body)["error"]
+        assert "request failed: rest load of model 'half_plus_two': " in server.log()
         assert server.http("POST", INFER, BODY)[0] == 200
 
 

@@ -13,27 +13,28 @@ enum class Methods { kGet, kPost, kBoth };
 // A path with '*' for the name of a model.
 struct Route {
   absl::string_view path;
+  absl::string_view name;
   Methods methods;
   KServeCall call;
 };
 
 // The first route that fits a path counts.
 constexpr Route kRoutes[] = {
-    {"/v2", Methods::kGet, KServeCall::kServerMetadata},
-    {"/v2/health/live", Methods::kGet, KServeCall::kLive},
-    {"/v2/health/ready", Methods::kGet, KServeCall::kReady},
-    {"/v2/logging", Methods::kBoth, KServeCall::kLogSettings},
-    {"/v2/trace/setting", Methods::kBoth, KServeCall::kTraceSettings},
-    {"/v2/repository/index", Methods::kPost, KServeCall::kIndex},
-    {"/v2/repository/models/*/load", Methods::kPost, KServeCall::kLoad},
-    {"/v2/repository/models/*/unload", Methods::kPost, KServeCall::kUnload},
-    {"/v2/models/stats", Methods::kGet, KServeCall::kStatistics},
-    {"/v2/models/*", Methods::kGet, KServeCall::kModelMetadata},
-    {"/v2/models/*/ready", Methods::kGet, KServeCall::kModelReady},
-    {"/v2/models/*/config", Methods::kGet, KServeCall::kModelConfig},
-    {"/v2/models/*/stats", Methods::kGet, KServeCall::kStatistics},
-    {"/v2/models/*/infer", Methods::kPost, KServeCall::kInfer},
-    {"/v2/models/*/trace/setting", Methods::kBoth, KServeCall::kTraceSettings},
+    {"/v2", "server_metadata", Methods::kGet, KServeCall::kServerMetadata},
+    {"/v2/health/live", "live", Methods::kGet, KServeCall::kLive},
+    {"/v2/health/ready", "ready", Methods::kGet, KServeCall::kReady},
+    {"/v2/logging", "logging", Methods::kBoth, KServeCall::kLogSettings},
+    {"/v2/trace/setting", "trace_setting", Methods::kBoth, KServeCall::kTraceSettings},
+    {"/v2/repository/index", "index", Methods::kPost, KServeCall::kIndex},
+    {"/v2/repository/models/*/load", "load", Methods::kPost, KServeCall::kLoad},
+    {"/v2/repository/models/*/unload", "unload", Methods::kPost, KServeCall::kUnload},
+    {"/v2/models/stats", "stats", Methods::kGet, KServeCall::kStatistics},
+    {"/v2/models/*", "metadata", Methods::kGet, KServeCall::kModelMetadata},
+    {"/v2/models/*/ready", "ready", Methods::kGet, KServeCall::kModelReady},
+    {"/v2/models/*/config", "config", Methods::kGet, KServeCall::kModelConfig},
+    {"/v2/models/*/stats", "stats", Methods::kGet, KServeCall::kStatistics},
+    {"/v2/models/*/infer", "infer", Methods::kPost, KServeCall::kInfer},
+    {"/v2/models/*/trace/setting", "trace_setting", Methods::kBoth, KServeCall::kTraceSettings},
 };
 
 using Segments = std::vector<absl::string_view>;
@@ -71,6 +72,7 @@ std::optional<KServePath> ParseKServePath(absl::string_view method, absl::string
     const bool has_method = (method == "GET" && route.methods != Methods::kPost) ||
                             (method == "POST" && route.methods != Methods::kGet);
     return KServePath{.call = route.call,
+                      .name = route.name,
                       .model = std::string(model),
                       .version = std::string(version),
                       .has_method = has_method};

@@ -27,8 +27,9 @@ enum class KServeCall {
 // `GET /v2/models/m/versions/3/ready` is {kModelReady, "m", "3"}.
 struct KServePath {
   KServeCall call = KServeCall::kLive;
-  std::string model;    // as written, because percent signs are not decoded; may be empty
-  std::string version;  // decimal digits; empty if the path has none
+  absl::string_view name;  // of the call in logs, such as "infer"; of static lifetime
+  std::string model;       // as written, because percent signs are not decoded; may be empty
+  std::string version;     // decimal digits; empty if the path has none
   // Whether the call has the method that was asked with.
   bool has_method = false;
 };

@@ -107,7 +107,16 @@ void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
   std::string body;
   absl::Status status = InflateBody(request);
   if (status.ok()) status = Answer(request, *path, &body);
+  // What probes ask is answered by these; a server that is not ready has not failed.
+  const bool is_probe = path->call == KServeCall::kReady || path->call == KServeCall::kModelReady;
+  if (!is_probe) NoteFailure(request, *path, status);
   respond(ReplyOf(status, std::move(body)));
+}
+
+void KServeRest::NoteFailure(const HttpRequest& request, const KServePath& path,
+                             const absl::Status& status) const {
+  const auto trace_id = [&] { return TraceIdOf(request.OnlyHeader(kTraceparent)); };
+  handler_->failures().Note("rest", path.name, path.model, status, trace_id, absl::Now());
 }
 
 void KServeRest::Cancel() {
@@ -206,9 +215,9 @@ void KServeRest::Reply(InferCall& call, const absl::Status& status, HttpReply re
   reply.model = call.path.model;
   reply.version = call.times.version;
   const auto trace_id = [&] { return TraceIdOf(call.request.OnlyHeader(kTraceparent)); };
-  handler_->RecordRequest(Entrypoint::kRest, "infer", call.path.model, status, call.times,
+  handler_->RecordRequest(Entrypoint::kRest, call.path.name, call.path.model, status, call.times,
                           trace_id);
-  handler_->failures().Note("rest", "infer", call.path.model, status, trace_id, absl::Now());
+  NoteFailure(call.request, call.path, status);
   call.model = RoutedModel();  // before the reply is sent: a slow client keeps no version loaded
   call.respond(std::move(reply));
 }
@@ -229,7 +238,9 @@ void KServeRest::HandleControl(HttpRequest request, KServePath path, HttpRespond
       RETURN_IF_ERROR(ReadRequest(request.body, &unload));
       return repository_->UnloadModel(unload, {.cancellation = &control_cancellation_});
     };
-    respond(ReplyOf(control(), ""));
+    const absl::Status status = control();
+    NoteFailure(request, path, status);
+    respond(ReplyOf(status, ""));
   });
 }
 

@@ -53,6 +53,8 @@ class KServeRest {
   void RunAndReply(std::shared_ptr<InferCall> call);
   bool FallBack(const absl::Status& error, InferCall& call);
   void Reply(InferCall& call, const absl::Status& status, HttpReply reply) const;
+  void NoteFailure(const HttpRequest& request, const KServePath& path,
+                   const absl::Status& status) const;
   // Loads or unloads a model, and replies when that is done.
   void HandleControl(HttpRequest request, KServePath path, HttpResponder respond);
   // Answers all that is neither an inference nor a control.
