@@ -26,7 +26,7 @@ FORMS = {
 
 
 def test_sighup_is_no_error_where_the_models_come_from_flags():
-    with Server(models=[M]) as server, Client(server) as client:
+    with Server("--model_name=m", f"--model_base_path={HALF_PLUS_TWO}") as server, Client(server) as client:
         server.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "the models come from flags, which do not change" in server.log(), "log")
         assert "were not applied" not in server.log()

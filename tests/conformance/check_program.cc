@@ -29,11 +29,10 @@ int Report(const std::vector<std::string>& names, const std::vector<Outcome>& ou
 
 }  // namespace
 
-int RunCheckProgram(
-    int argc, char** argv,
-    absl::FunctionRef<absl::StatusOr<CheckedCases>(const std::string& directory,
-                                                   const std::vector<std::string>& names)>
-        find) {
+int RunCheckProgram(int argc, char** argv,
+                    absl::FunctionRef<absl::StatusOr<CheckedCases>(
+                        const std::string& directory, const std::vector<std::string>& names)>
+                        find) {
   absl::string_view program = argv[0];
   program.remove_prefix(program.rfind('/') + 1);  // of npos, too
   std::vector<std::string> names;
@@ -56,8 +55,8 @@ int RunCheckProgram(
   names.erase(names.begin());
   const absl::StatusOr<CheckedCases> cases = find(directory, names);
   if (!cases.ok() || cases->names.empty()) {
-    std::cerr << program << ": "
-              << (cases.ok() ? "no recorded cases" : cases.status().ToString()) << "\n";
+    std::cerr << program << ": " << (cases.ok() ? "no recorded cases" : cases.status().ToString())
+              << "\n";
     return 2;
   }
   const int num_cases = static_cast<int>(cases->names.size());
