@@ -1,105 +1,81 @@
 #include "runtime/kernels/parsing/example_parser.h"
 
 #include <algorithm>
-#include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/arena.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/parsing/example_wire.h"
 #include "runtime/kernels/primitives/element_type.h"
-#include "tensorflow/core/example/example.pb.h"
 
 namespace tessera {
 namespace {
 
-using tensorflow::Example;
-using tensorflow::Feature;
-
-// A batch of parsed protos and how to name them.
+// The features of a batch that are asked for, where they lie in the serialized examples.
 class Batch {
  public:
-  explicit Batch(Allocator* allocator) : allocator_(allocator) {}
+  // `keys` are those of all features of a spec, which are numbered in this order.
+  Batch(std::vector<absl::string_view> keys, Allocator* allocator)
+      : num_keys_(keys.size()), allocator_(allocator) {
+    for (size_t k = 0; k < keys.size(); ++k) number_of_.emplace(keys[k], k);
+    // TensorFlow's parser finds nothing at all if two features have one key, and models were
+    // trained on what it found.
+    if (number_of_.size() < keys.size()) number_of_.clear();
+  }
 
+  // The bytes must outlive the batch.
   absl::Status Parse(absl::Span<const std::string> serialized,
                      absl::Span<const std::string> names) {
     names_ = names;
-    for (size_t i = 0; i < serialized.size(); ++i) {
-      auto* example = google::protobuf::Arena::CreateMessage<Example>(&arena_);
-      if (!example->ParseFromString(serialized[i])) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Could not parse example input, value: ", Describe(i), " is no serialized Example"));
-      }
-      examples_.push_back(example);
+    size_ = serialized.size();
+    views_.resize(size_ * num_keys_);
+    for (size_t i = 0; i < size_; ++i) {
+      const auto keep = [&](absl::string_view name, FeatureView view) {
+        const auto found = number_of_.find(name);
+        if (found != number_of_.end()) views_[i * num_keys_ + found->second] = view;
+      };
+      if (!ParseExample(serialized[i], keep).ok()) return Malformed(i);
     }
     return absl::OkStatus();
   }
 
   // Where tensors that are made of the batch lie.
   Allocator* allocator() const { return allocator_; }
-  int64_t size() const { return static_cast<int64_t>(examples_.size()); }
+  int64_t size() const { return static_cast<int64_t>(size_); }
 
-  // From now on no example has any feature.
-  void HideFeatures() { hidden_ = true; }
-
-  // The feature of example i, null if it is absent or empty.
-  // Errors: INVALID_ARGUMENT if it has values of another type.
-  absl::StatusOr<const Feature*> Find(size_t i, const std::string& key, DType dtype) const {
-    const auto& features = examples_[i]->features().feature();
-    const auto it = features.find(key);
-    if (hidden_ || it == features.end() || it->second.kind_case() == Feature::KIND_NOT_SET)
-      return nullptr;
-    const DType given = it->second.has_float_list()   ? DType::kFloat
-                        : it->second.has_int64_list() ? DType::kInt64
-                                                      : DType::kString;
-    if (given != dtype) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Describe(i), ", Feature: ", key, ": Data types don't match. Data type: ",
-                       DTypeName(given), " but expected type: ", DTypeName(dtype)));
-    }
-    return &it->second;
+  // Feature `number` of example i, without a dtype if it is absent. `key` and `dtype` are the
+  // feature's in the spec. Errors: INVALID_ARGUMENT if it has values of another type.
+  absl::StatusOr<FeatureView> Find(size_t i, size_t number, const std::string& key,
+                                   DType dtype) const {
+    const FeatureView& view = views_[i * num_keys_ + number];
+    if (view.dtype == dtype || view.dtype == DType::kInvalid) return view;
+    return absl::InvalidArgumentError(
+        absl::StrCat(Describe(i), ", Feature: ", key, ": Data types don't match. Data type: ",
+                     DTypeName(view.dtype), " but expected type: ", DTypeName(dtype)));
+  }
+  // The number of values of a feature of example i. Errors: INVALID_ARGUMENT for malformed bytes.
+  absl::StatusOr<int64_t> Count(size_t i, const FeatureView& view) const {
+    const int64_t count = view.CountValues();
+    if (count < 0) return Malformed(i);
+    return count;
   }
 
   std::string Describe(size_t i) const {
     return absl::StrCat("Name: ", i < names_.size() ? names_[i] : "<unknown>", ", Example: ", i);
   }
+  absl::Status Malformed(size_t i) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Could not parse example input, value: ", Describe(i), " is no serialized Example"));
+  }
 
  private:
-  google::protobuf::Arena arena_;
-  std::vector<const Example*> examples_;
+  const size_t num_keys_;
+  absl::flat_hash_map<absl::string_view, size_t> number_of_;
+  std::vector<FeatureView> views_;  // those of an example beside each other
+  size_t size_ = 0;
   absl::Span<const std::string> names_;
   Allocator* const allocator_;
-  bool hidden_ = false;
 };
-
-int64_t CountValues(const Feature* feature) {
-  if (feature == nullptr) return 0;
-  switch (feature->kind_case()) {
-    case Feature::kFloatList:
-      return feature->float_list().value_size();
-    case Feature::kInt64List:
-      return feature->int64_list().value_size();
-    default:
-      return feature->bytes_list().value_size();
-  }
-}
-
-// Writes the feature's values to elements [at, ...) of `to`, which has the feature's dtype.
-void CopyValues(const Feature* feature, int64_t at, Tensor* to) {
-  if (feature == nullptr) return;
-  switch (feature->kind_case()) {
-    case Feature::kFloatList:
-      std::copy(feature->float_list().value().begin(), feature->float_list().value().end(),
-                to->data<float>() + at);
-      break;
-    case Feature::kInt64List:
-      std::copy(feature->int64_list().value().begin(), feature->int64_list().value().end(),
-                to->data<int64_t>() + at);
-      break;
-    default:
-      std::copy(feature->bytes_list().value().begin(), feature->bytes_list().value().end(),
-                to->data<std::string>() + at);
-  }
-}
 
 bool HasVariableLength(const DenseFeature& feature) {
   return feature.shape.rank() > 0 && feature.shape.dim(0) < 0;
@@ -131,17 +107,18 @@ void CopyDefault(const Tensor& from, int64_t count, int64_t at, Tensor* to) {
                to->mutable_raw() + at * static_cast<int64_t>(DTypeSize(to->dtype())), count);
 }
 
-absl::StatusOr<Tensor> FixedDense(const Batch& batch, const DenseFeature& feature, bool batched) {
+absl::StatusOr<Tensor> FixedDense(const Batch& batch, size_t number, const DenseFeature& feature,
+                                  bool batched) {
   ASSIGN_OR_RETURN(Shape shape, feature.shape.AsShape());
   const int64_t elements = shape.num_elements();
   if (batched) shape.InsertDim(0, batch.size());
   ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(feature.dtype, shape, batch.allocator()));
   for (int64_t i = 0; i < batch.size(); ++i) {
-    ASSIGN_OR_RETURN(const Feature* const found, batch.Find(i, feature.key, feature.dtype));
-    if (found != nullptr) {
-      const int64_t count = CountValues(found);
+    ASSIGN_OR_RETURN(const FeatureView found, batch.Find(i, number, feature.key, feature.dtype));
+    if (found.dtype != DType::kInvalid) {
+      const int64_t count = found.CopyTo(&out, i * elements, elements);
+      if (count < 0) return batch.Malformed(i);
       if (count != elements) return WrongCount(batch, i, feature, count);
-      CopyValues(found, i * elements, &out);
     } else if (feature.default_value.num_elements() == 0 && elements > 0) {
       return Missing(batch, i, feature);
     } else {
@@ -151,25 +128,42 @@ absl::StatusOr<Tensor> FixedDense(const Batch& batch, const DenseFeature& featur
   return out;
 }
 
-absl::StatusOr<Tensor> VariableDense(const Batch& batch, const DenseFeature& feature,
-                                     bool batched) {
+// One feature of all examples, and how many values each has.
+struct Column {
+  std::vector<FeatureView> views;
+  std::vector<int64_t> counts;
+};
+
+absl::StatusOr<Column> ColumnOf(const Batch& batch, size_t number, const std::string& key,
+                                DType dtype) {
+  Column column;
+  column.views.resize(batch.size());
+  column.counts.resize(batch.size());
+  for (int64_t i = 0; i < batch.size(); ++i) {
+    ASSIGN_OR_RETURN(column.views[i], batch.Find(i, number, key, dtype));
+    ASSIGN_OR_RETURN(column.counts[i], batch.Count(i, column.views[i]));
+  }
+  return column;
+}
+
+absl::StatusOr<Tensor> VariableDense(const Batch& batch, size_t number,
+                                     const DenseFeature& feature, bool batched) {
   const int64_t stride = Stride(feature);
-  std::vector<const Feature*> found(batch.size());
+  ASSIGN_OR_RETURN(const Column column, ColumnOf(batch, number, feature.key, feature.dtype));
   int64_t longest = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
-    ASSIGN_OR_RETURN(found[i], batch.Find(i, feature.key, feature.dtype));
-    const int64_t count = CountValues(found[i]);
+    const int64_t count = column.counts[i];
     if (stride == 0 || count % stride != 0) return WrongCount(batch, i, feature, count);
     longest = std::max(longest, count);
   }
   Shape shape(feature.shape.dims().subspan(1));
-  shape.InsertDim(0, longest / stride);
+  shape.InsertDim(0, stride == 0 ? 0 : longest / stride);
   if (batched) shape.InsertDim(0, batch.size());
   ASSIGN_OR_RETURN(Tensor out, Tensor::Zeros(feature.dtype, shape, batch.allocator()));
   for (int64_t i = 0; i < batch.size(); ++i) {
-    CopyValues(found[i], i * longest, &out);
+    column.views[i].CopyTo(&out, i * longest, column.counts[i]);
     if (feature.default_value.num_elements() == 0) continue;
-    for (int64_t at = CountValues(found[i]); at < longest; ++at) {
+    for (int64_t at = column.counts[i]; at < longest; ++at) {
       CopyDefault(feature.default_value, 1, i * longest + at, &out);
     }
   }
@@ -177,28 +171,25 @@ absl::StatusOr<Tensor> VariableDense(const Batch& batch, const DenseFeature& fea
 }
 
 // All values of a feature in a row, and how many each example has.
-absl::StatusOr<Tensor> Concatenated(const Batch& batch, const std::string& key, DType dtype,
-                                    std::vector<int64_t>* counts) {
-  std::vector<const Feature*> found(batch.size());
-  counts->assign(batch.size(), 0);
+absl::StatusOr<Tensor> Concatenated(const Batch& batch, size_t number, const std::string& key,
+                                    DType dtype, std::vector<int64_t>* counts) {
+  ASSIGN_OR_RETURN(Column column, ColumnOf(batch, number, key, dtype));
   int64_t total = 0;
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    ASSIGN_OR_RETURN(found[i], batch.Find(i, key, dtype));
-    total += (*counts)[i] = CountValues(found[i]);
-  }
+  for (int64_t count : column.counts) total += count;
   ASSIGN_OR_RETURN(Tensor values, Tensor::Allocate(dtype, {total}, batch.allocator()));
   int64_t at = 0;
   for (int64_t i = 0; i < batch.size(); ++i) {
-    CopyValues(found[i], at, &values);
-    at += (*counts)[i];
+    column.views[i].CopyTo(&values, at, column.counts[i]);
+    at += column.counts[i];
   }
+  *counts = std::move(column.counts);
   return values;
 }
 
-absl::Status ParseSparse(const Batch& batch, const SparseFeature& feature, bool batched,
-                         ParsedExamples* result) {
+absl::Status ParseSparse(const Batch& batch, size_t number, const SparseFeature& feature,
+                         bool batched, ParsedExamples* result) {
   std::vector<int64_t> counts;
-  ASSIGN_OR_RETURN(Tensor values, Concatenated(batch, feature.key, feature.dtype, &counts));
+  ASSIGN_OR_RETURN(Tensor values, Concatenated(batch, number, feature.key, feature.dtype, &counts));
   const int64_t rank = batched ? 2 : 1;
   ASSIGN_OR_RETURN(Tensor indices,
                    Tensor::Allocate(DType::kInt64, {values.dim(0), rank}, batch.allocator()));
@@ -218,10 +209,10 @@ absl::Status ParseSparse(const Batch& batch, const SparseFeature& feature, bool 
   return absl::OkStatus();
 }
 
-absl::Status ParseRagged(const Batch& batch, const RaggedFeature& feature, bool batched,
-                         ParsedExamples* result) {
+absl::Status ParseRagged(const Batch& batch, size_t number, const RaggedFeature& feature,
+                         bool batched, ParsedExamples* result) {
   std::vector<int64_t> counts;
-  ASSIGN_OR_RETURN(Tensor values, Concatenated(batch, feature.key, feature.dtype, &counts));
+  ASSIGN_OR_RETURN(Tensor values, Concatenated(batch, number, feature.key, feature.dtype, &counts));
   if (!batched) {
     // One row needs no splits.
     ASSIGN_OR_RETURN(Tensor none, Tensor::Zeros(feature.split_type, {0}, batch.allocator()));
@@ -245,13 +236,13 @@ absl::Status ParseRagged(const Batch& batch, const RaggedFeature& feature, bool 
   return absl::OkStatus();
 }
 
-// Whether two features ask for one key.
-bool AsksTwice(const ExampleSpec& spec) {
-  std::set<absl::string_view> keys;
-  for (const auto& feature : spec.sparse) keys.insert(feature.key);
-  for (const auto& feature : spec.dense) keys.insert(feature.key);
-  for (const auto& feature : spec.ragged) keys.insert(feature.key);
-  return keys.size() < spec.sparse.size() + spec.dense.size() + spec.ragged.size();
+// The keys of all features, by which a Batch numbers them.
+std::vector<absl::string_view> KeysOf(const ExampleSpec& spec) {
+  std::vector<absl::string_view> keys;
+  for (const auto& feature : spec.sparse) keys.push_back(feature.key);
+  for (const auto& feature : spec.dense) keys.push_back(feature.key);
+  for (const auto& feature : spec.ragged) keys.push_back(feature.key);
+  return keys;
 }
 
 }  // namespace
@@ -282,22 +273,22 @@ absl::StatusOr<ParsedExamples> ParseExamples(const ExampleSpec& spec,
                                              absl::Span<const std::string> serialized,
                                              absl::Span<const std::string> names, bool batched,
                                              Allocator* allocator) {
-  Batch batch(allocator);
+  Batch batch(KeysOf(spec), allocator);
   RETURN_IF_ERROR(batch.Parse(serialized, names));
-  // TensorFlow's parser finds nothing at all then, and models were trained on what it found.
-  if (AsksTwice(spec)) batch.HideFeatures();
   ParsedExamples result;
+  size_t number = 0;
   for (const SparseFeature& feature : spec.sparse) {
-    RETURN_IF_ERROR(ParseSparse(batch, feature, batched, &result));
+    RETURN_IF_ERROR(ParseSparse(batch, number++, feature, batched, &result));
   }
   for (const DenseFeature& feature : spec.dense) {
     ASSIGN_OR_RETURN(Tensor values, HasVariableLength(feature)
-                                        ? VariableDense(batch, feature, batched)
-                                        : FixedDense(batch, feature, batched));
+                                        ? VariableDense(batch, number, feature, batched)
+                                        : FixedDense(batch, number, feature, batched));
+    ++number;
     result.dense_values.push_back(std::move(values));
   }
   for (const RaggedFeature& feature : spec.ragged) {
-    RETURN_IF_ERROR(ParseRagged(batch, feature, batched, &result));
+    RETURN_IF_ERROR(ParseRagged(batch, number++, feature, batched, &result));
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #include "runtime/kernels/parsing/example_wire.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/base/status.h"
@@ -17,6 +18,10 @@ class WireReader {
 
   bool done() const { return p_ == end_; }
   bool ReadVarint(uint64_t* value) {
+    if (p_ != end_ && static_cast<uint8_t>(*p_) < 0x80) {
+      *value = static_cast<uint8_t>(*p_++);
+      return true;
+    }
     *value = 0;
     for (int shift = 0; shift < 70 && p_ != end_; shift += 7) {
       const uint8_t byte = static_cast<uint8_t>(*p_++);
@@ -40,9 +45,9 @@ class WireReader {
     p_ += size;
     return true;
   }
-  bool ReadFixed32(float* value) {
+  bool ReadFixed32(absl::string_view* bytes) {
     if (end_ - p_ < 4) return false;
-    std::memcpy(value, p_, 4);
+    *bytes = absl::string_view(p_, 4);
     p_ += 4;
     return true;
   }
@@ -89,31 +94,29 @@ bool ForEachMessage(absl::string_view message, uint32_t wanted, Visit visit) {
   return true;
 }
 
-// Calls visit for each value of the one repeated field of a list, packed or not.
+// Calls visit with the bytes of values, one or several, of the one repeated field of a list, packed
+// or not.
 template <typename Visit>
-bool ForEachFloat(absl::string_view list, Visit visit) {
+bool ForEachFloats(absl::string_view list, Visit visit) {
   WireReader reader(list);
   while (!reader.done()) {
     uint32_t field;
     int type;
-    float value;
+    absl::string_view values;
     if (!reader.ReadTag(&field, &type)) return false;
     if (field == 1 && type == kFixed32) {
-      if (!reader.ReadFixed32(&value)) return false;
-      visit(value);
+      if (!reader.ReadFixed32(&values)) return false;
+      visit(values);
     } else if (field == 1 && type == kLengthDelimited) {
-      absl::string_view packed;
-      if (!reader.ReadBytes(&packed) || packed.size() % 4 != 0) return false;
-      for (size_t i = 0; i < packed.size(); i += 4) {
-        std::memcpy(&value, packed.data() + i, 4);
-        visit(value);
-      }
+      if (!reader.ReadBytes(&values) || values.size() % sizeof(float) != 0) return false;
+      visit(values);
     } else if (!reader.Skip(type)) {
       return false;
     }
   }
   return true;
 }
+// Calls visit for each value, likewise.
 template <typename Visit>
 bool ForEachInt(absl::string_view list, Visit visit) {
   WireReader reader(list);
@@ -173,6 +176,36 @@ bool ForEachMapEntry(absl::string_view map, Visit visit) {
   });
 }
 
+// Each writes up to `room` values of a list, and returns how many there are, or -1 for malformed
+// bytes.
+int64_t CopyStrings(absl::string_view list, std::string* to, int64_t room) {
+  int64_t count = 0;
+  const bool valid = ForEachMessage(list, 1, [&](absl::string_view value) {
+    if (count < room) to[count].assign(value.data(), value.size());
+    ++count;
+    return true;
+  });
+  return valid ? count : -1;
+}
+int64_t CopyFloats(absl::string_view list, float* to, int64_t room) {
+  int64_t count = 0;
+  const bool valid = ForEachFloats(list, [&](absl::string_view values) {
+    const auto added = static_cast<int64_t>(values.size() / sizeof(float));
+    const int64_t copied = std::clamp<int64_t>(room - count, 0, added);
+    std::memcpy(to + std::min(count, room), values.data(), copied * sizeof(float));
+    count += added;
+  });
+  return valid ? count : -1;
+}
+int64_t CopyInts(absl::string_view list, int64_t* to, int64_t room) {
+  int64_t count = 0;
+  const bool valid = ForEachInt(list, [&](int64_t value) {
+    if (count < room) to[count] = value;
+    ++count;
+  });
+  return valid ? count : -1;
+}
+
 absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the bytes are not a serialized ", what));
 }
@@ -190,7 +223,9 @@ int64_t FeatureView::CountValues() const {
       });
       break;
     case DType::kFloat:
-      valid = ForEachFloat(list, [&](float) { ++count; });
+      valid = ForEachFloats(list, [&](absl::string_view values) {
+        count += static_cast<int64_t>(values.size() / sizeof(float));
+      });
       break;
     case DType::kInt64:
       valid = ForEachInt(list, [&](int64_t) { ++count; });
@@ -201,17 +236,17 @@ int64_t FeatureView::CountValues() const {
   return valid ? count : -1;
 }
 
-void FeatureView::CopyTo(std::string* to) const {
-  ForEachMessage(list, 1, [&](absl::string_view value) {
-    *to++ = std::string(value);
-    return true;
-  });
-}
-void FeatureView::CopyTo(float* to) const {
-  ForEachFloat(list, [&](float value) { *to++ = value; });
-}
-void FeatureView::CopyTo(int64_t* to) const {
-  ForEachInt(list, [&](int64_t value) { *to++ = value; });
+int64_t FeatureView::CopyTo(Tensor* to, int64_t at, int64_t room) const {
+  switch (dtype) {
+    case DType::kString:
+      return CopyStrings(list, to->data<std::string>() + at, room);
+    case DType::kFloat:
+      return CopyFloats(list, to->data<float>() + at, room);
+    case DType::kInt64:
+      return CopyInts(list, to->data<int64_t>() + at, room);
+    default:
+      return 0;
+  }
 }
 
 absl::Status ParseExample(absl::string_view serialized,

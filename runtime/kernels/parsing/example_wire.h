@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "runtime/tensor/dtype.h"
+#include "runtime/tensor/tensor.h"
 
 namespace tessera {
 
@@ -25,10 +25,9 @@ struct FeatureView {
 
   // How many values there are, or -1 if the bytes are malformed.
   int64_t CountValues() const;
-  // Writes all values. Requires the dtype, room, and that CountValues() was not negative.
-  void CopyTo(std::string* to) const;
-  void CopyTo(float* to) const;
-  void CopyTo(int64_t* to) const;
+  // Writes up to `room` values to elements [at, ...) of `to`, which has the dtype. Returns what
+  // CountValues() does.
+  int64_t CopyTo(Tensor* to, int64_t at, int64_t room) const;
 };
 
 // Calls `visit` for each feature of a serialized Example; of two of one name the later counts.

@@ -68,19 +68,6 @@ class Batch {
   Allocator* const allocator_;
 };
 
-void CopyValues(const FeatureView& feature, int64_t at, Tensor* to) {
-  switch (feature.dtype) {
-    case DType::kFloat:
-      return feature.CopyTo(to->data<float>() + at);
-    case DType::kInt64:
-      return feature.CopyTo(to->data<int64_t>() + at);
-    case DType::kString:
-      return feature.CopyTo(to->data<std::string>() + at);
-    default:
-      return;  // a feature without values
-  }
-}
-
 // All values of lists of one name in a row, with how they are parted.
 struct Gathered {
   Tensor values;
@@ -108,7 +95,7 @@ absl::StatusOr<Gathered> Gather(const Batch& batch, const std::string& key, DTyp
     const FeatureList* const list = batch.Find(i, key);
     if (list == nullptr) continue;
     for (const FeatureView& feature : *list) {
-      CopyValues(feature, at, &all.values);
+      feature.CopyTo(&all.values, at, all.counts[n]);
       at += all.counts[n++];
     }
   }
@@ -185,7 +172,8 @@ absl::Status ParseDense(const Batch& batch, const DenseFeatureList& feature, boo
     const FeatureList* const list = batch.Find(i, feature.key);
     if (list == nullptr) continue;
     for (size_t t = 0; t < list->size(); ++t) {
-      CopyValues((*list)[t], (i * longest + static_cast<int64_t>(t)) * elements, &values);
+      const int64_t at = (i * longest + static_cast<int64_t>(t)) * elements;
+      (*list)[t].CopyTo(&values, at, elements);
     }
   }
   result->dense_values.push_back(std::move(values));
