@@ -1,5 +1,8 @@
 // Resizing images by separable resampling: ResizeBilinear, ResizeBicubic, ResizeArea,
 // ScaleAndTranslate, and their gradients.
+#include <algorithm>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -25,10 +28,106 @@ inline float Sum(const ResampleTaps& taps, int64_t i, At at) {
   return sum;
 }
 
+using FourFloats = float __attribute__((vector_size(16)));
+
+inline FourFloats LoadFour(const float* from) {
+  FourFloats four;
+  std::memcpy(&four, from, sizeof(four));
+  return four;
+}
+
+// Interpolates a row of pixels. Both rows have room for one float behind their end.
+void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channels, float* to) {
+  const int32_t* index = columns.index.data();
+  const float* weight = columns.weight.data();
+  if (channels == 3) {
+    // The fourth float is that of the next pixel, which overwrites it.
+    for (int64_t x = 0; x < columns.size(); ++x, index += 2, weight += 2) {
+      const FourFloats first = LoadFour(row + index[0] * 3);
+      const FourFloats blend = first + (LoadFour(row + index[1] * 3) - first) * weight[1];
+      std::memcpy(to + x * 3, &blend, sizeof(blend));
+    }
+    return;
+  }
+  for (int64_t x = 0; x < columns.size(); ++x, index += 2, weight += 2) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const float first = row[index[0] * channels + c];
+      to[x * channels + c] = first + (row[index[1] * channels + c] - first) * weight[1];
+    }
+  }
+}
+
+// Resample() with two taps in both directions. The rows between which an output row lies stay in the
+// cache for the next one.
+template <typename T>
+class RowBlender {
+ public:
+  RowBlender(const T* image, int64_t width, int64_t channels, const ResampleTaps& columns)
+      : image_(image),
+        row_size_(width * channels),
+        channels_(channels),
+        columns_(columns),
+        row_(row_size_ + 1),
+        above_(columns.size() * channels + 1),
+        below_(above_.size()) {}
+
+  // Writes output row `y`. Fastest for rows in order.
+  void Blend(const ResampleTaps& rows, int64_t y, float* out) {
+    const int32_t above = rows.index[2 * y], below = rows.index[2 * y + 1];
+    const float weight = rows.weight[2 * y + 1];
+    if (above != above_index_ && above == below_index_) {
+      std::swap(above_, below_);
+      std::swap(above_index_, below_index_);
+    }
+    Narrow(above, &above_index_, &above_);
+    Narrow(below, &below_index_, &below_);
+    const float* const first = above_.data();
+    const float* const second = below_.data();
+    const auto size = static_cast<int64_t>(above_.size()) - 1;
+    for (int64_t i = 0; i < size; ++i) out[i] = first[i] + (second[i] - first[i]) * weight;
+  }
+
+ private:
+  void Narrow(int32_t y, int32_t* index, std::vector<float>* to) {
+    if (std::exchange(*index, y) == y) return;
+    const T* const from = image_ + y * row_size_;
+    for (int64_t i = 0; i < row_size_; ++i) row_[i] = static_cast<float>(from[i]);
+    BlendColumns(columns_, row_.data(), channels_, to->data());
+  }
+
+  const T* const image_;
+  const int64_t row_size_, channels_;
+  const ResampleTaps& columns_;
+  std::vector<float> row_, above_, below_;
+  int32_t above_index_ = -1, below_index_ = -1;
+};
+
+template <typename T>
+void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
+                       const ResampleTaps& columns, float* out) {
+  const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
+  const int64_t out_width = columns.size() * channels;
+  const int64_t image_size = height * width * channels;
+  const int64_t total = images.dim(0) * rows.size();
+  ctx.ParallelFor(total, 1.0 * out_width, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t b = begin / rows.size();
+      RowBlender<T> blender(images.data<T>() + b * image_size, width, channels, columns);
+      for (const int64_t stop = std::min(end, (b + 1) * rows.size()); begin < stop; ++begin) {
+        blender.Blend(rows, begin - b * rows.size(), out + begin * out_width);
+      }
+    }
+  });
+}
+
 // Along the width first, only the rows that the height needs.
 template <typename T>
 void Resample(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
               const ResampleTaps& columns, float* out) {
+  if (rows.span == 2 && columns.span == 2) {
+    ResampleByTwoTaps<T>(ctx, images, rows, columns, out);
+    return;
+  }
   const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
   const int64_t out_width = columns.size() * channels;
   std::vector<bool> needed(height);

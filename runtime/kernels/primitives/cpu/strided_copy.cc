@@ -120,6 +120,41 @@ void CopyRows(const Dims& dims, const char* from, char* to, int64_t begin, int64
   }
 }
 
+// Rows of a few bytes, contiguous in both views, as the pixels of an image that is mirrored.
+template <size_t kBytes>
+void CopyShortRows(const Dim& rows, const char* from, char* to) {
+  for (int64_t i = 0; i < rows.size; ++i, from += rows.from_stride, to += rows.to_stride) {
+    std::memcpy(to, from, kBytes);
+  }
+}
+using ShortRowsCopy = void (*)(const Dim& rows, const char* from, char* to);
+
+// Returns the loop for rows of this many bytes; null if there is none.
+ShortRowsCopy ShortRowsCopyFor(int64_t bytes) {
+  switch (bytes) {
+    case 2:
+      return CopyShortRows<2>;
+    case 3:
+      return CopyShortRows<3>;
+    case 4:
+      return CopyShortRows<4>;
+    case 6:
+      return CopyShortRows<6>;
+    case 8:
+      return CopyShortRows<8>;
+    case 12:
+      return CopyShortRows<12>;
+    case 16:
+      return CopyShortRows<16>;
+    case 24:
+      return CopyShortRows<24>;
+    case 32:
+      return CopyShortRows<32>;
+    default:
+      return nullptr;
+  }
+}
+
 // Columns of one view are rows of the other: square blocks keep both sides' cache lines in use.
 constexpr int64_t kBlock = 16;
 
@@ -183,6 +218,20 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
       TransposeBlocks<T>(dims, from, to, begin, end);
     });
     return;
+  }
+  if (dims.size() >= 2 && std::is_trivially_copyable_v<T> && dims.back().from_stride == width &&
+      dims.back().to_stride == width) {
+    if (const ShortRowsCopy copy = ShortRowsCopyFor(dims.back().size * width)) {
+      const Dim& rows = dims[dims.size() - 2];
+      const double cost = 2 + static_cast<double>(rows.size);
+      ParallelFor(pool, Count(dims, dims.size() - 2), cost, [&](int64_t begin, int64_t end) {
+        Odometer plane(dims, 2, begin);
+        for (int64_t i = begin; i < end; ++i, plane.Next()) {
+          copy(rows, from + plane.from(), to + plane.to());
+        }
+      });
+      return;
+    }
   }
   // One long row is cut, so that threads can share it.
   constexpr int64_t kLongRow = 1 << 16;
