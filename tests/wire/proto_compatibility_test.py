@@ -24,6 +24,8 @@ FILES = sorted(str(path.relative_to(APIS)) for path in APIS.rglob("*.proto"))
 UNPUBLISHED = {
     "inference/grpc_service.proto",
     "inference/model_config.proto",
+    "tensorboard/plugins/hparams/api.proto",
+    "tensorboard/plugins/hparams/plugin_data.proto",
     "tensorflow_serving/config/monitoring_config.proto",
     "tensorflow_serving/config/ssl_config.proto",
     "tensorflow_serving/servables/tensorflow/saved_model_bundle_source_adapter.proto",
