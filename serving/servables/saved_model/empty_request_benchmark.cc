@@ -10,10 +10,10 @@
 #include "google/protobuf/text_format.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "runtime/session/traced_callable.h"
 #include "serving/core/manager.h"
 #include "serving/servables/request_trace.h"
 #include "serving/servables/saved_model/saved_model_servable.h"
-#include "serving/servables/saved_model/traced_callable.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -48,7 +48,7 @@ class EmptyLoader : public Loader {
     SavedModelServable::Options options;
     if (tracer_ != nullptr) {
       options.wrap_run = [this](std::shared_ptr<const Callable> callable) {
-        return MakeTracedCallable({"traceable", 1}, tracer_, std::move(callable));
+        return MakeTracedCallable("run traceable/1", tracer_, std::move(callable));
       };
     }
     ASSIGN_OR_RETURN(servable_, SavedModelServable::Create(std::move(bundle), options));

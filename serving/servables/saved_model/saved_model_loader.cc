@@ -3,14 +3,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/host/host.h"
 #include "runtime/host/mapping_guard.h"
+#include "runtime/session/traced_callable.h"
 #include "runtime/session/unused_variables.h"
 #include "serving/servables/saved_model/intact_callable.h"
-#include "serving/servables/saved_model/traced_callable.h"
 #include "serving/servables/saved_model/version_files.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -92,7 +93,10 @@ absl::StatusOr<std::unique_ptr<const SavedModelServable>> SavedModelLoader::Make
                                run_wrapper = run_wrapper_,
                                path = path_](std::shared_ptr<const Callable> callable)
       -> absl::StatusOr<std::shared_ptr<const Callable>> {
-    if (tracer != nullptr) callable = MakeTracedCallable(id, tracer, std::move(callable));
+    if (tracer != nullptr) {
+      callable = MakeTracedCallable(absl::StrCat("run ", id.name, "/", id.version), tracer,
+                                    std::move(callable));
+    }
     callable = MakeIntactCallable(path, std::move(callable));
     if (metrics != nullptr) callable = metrics->Meter(std::move(callable));
     if (run_wrapper != nullptr) return run_wrapper->Wrap(std::move(callable));

@@ -1,4 +1,4 @@
-#include "serving/servables/saved_model/traced_callable.h"
+#include "runtime/session/traced_callable.h"
 
 #include <string>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
-namespace tessera::serving {
+namespace tessera {
 namespace {
 
 void RecordOps(const tensorflow::StepStats& stats, Tracer* tracer) {
@@ -28,10 +28,8 @@ void RecordOps(const tensorflow::StepStats& stats, Tracer* tracer) {
 
 class TracedCallable final : public Callable {
  public:
-  TracedCallable(const ServableId& id, Tracer* tracer, std::shared_ptr<const Callable> callable)
-      : name_(absl::StrCat("run ", id.name, "/", id.version)),
-        tracer_(tracer),
-        callable_(std::move(callable)) {}
+  TracedCallable(std::string name, Tracer* tracer, std::shared_ptr<const Callable> callable)
+      : name_(std::move(name)), tracer_(tracer), callable_(std::move(callable)) {}
 
   absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
                    std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override {
@@ -65,9 +63,9 @@ class TracedCallable final : public Callable {
 
 }  // namespace
 
-std::shared_ptr<const Callable> MakeTracedCallable(const ServableId& id, Tracer* tracer,
+std::shared_ptr<const Callable> MakeTracedCallable(std::string name, Tracer* tracer,
                                                    std::shared_ptr<const Callable> callable) {
-  return std::make_shared<TracedCallable>(id, tracer, std::move(callable));
+  return std::make_shared<TracedCallable>(std::move(name), tracer, std::move(callable));
 }
 
-}  // namespace tessera::serving
+}  // namespace tessera
