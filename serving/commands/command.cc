@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -16,6 +17,13 @@ namespace tessera::serving {
 namespace {
 
 constexpr absl::string_view kUsagePayload = "tessera/usage";
+constexpr absl::string_view kExitCodePayload = "tessera/exit_code";
+
+int ExitCodeOf(const absl::Status& error) {
+  const auto payload = error.GetPayload(kExitCodePayload);
+  int exit_code;
+  return payload && absl::SimpleAtoi(std::string(*payload), &exit_code) ? exit_code : 1;
+}
 
 // Checks the number of arguments, and those that are choices.
 absl::Status CheckArguments(const Command& command, absl::Span<const std::string> arguments) {
@@ -83,6 +91,13 @@ absl::Status UsageError(absl::string_view message) {
   return status;
 }
 
+absl::Status WithExitCode(const absl::Status& status, int exit_code) {
+  if (status.ok()) return status;
+  absl::Status with = status;
+  with.SetPayload(kExitCodePayload, absl::Cord(absl::StrCat(exit_code)));
+  return with;
+}
+
 int PrintHelp(const Command& command, absl::string_view flag) {
   const HelpStyle style = StyleOf(stdout);
   if (flag.empty()) {
@@ -114,8 +129,9 @@ int ExecuteCommand(Command& command, absl::Span<const std::string> args) {
   if (status.ok()) return 0;
   std::fflush(stdout);
   if (!status.GetPayload(kUsagePayload)) {
-    std::fprintf(stderr, "tessera %s: %s\n", command.name.c_str(), status.ToString().c_str());
-    return 1;
+    std::fprintf(stderr, "tessera %s: %s\n", command.name.c_str(),
+                 status.ToString(absl::StatusToStringMode::kWithNoExtraData).c_str());
+    return ExitCodeOf(status);
   }
   std::fprintf(stderr, "tessera %s: %s\n%s`tessera %s --help` tells more.\n", command.name.c_str(),
                std::string(status.message()).c_str(), CommandUsage(command).c_str(),

@@ -64,6 +64,9 @@ std::vector<ArgumentPattern> ArgumentPatterns(const Command& command);
 // Returns an error after which the program points to the usage and ends with exit code 2.
 absl::Status UsageError(absl::string_view message);
 
+// Returns an error after which the program ends with this exit code. An OK status stays OK.
+absl::Status WithExitCode(const absl::Status& status, int exit_code);
+
 // Prints the help of a command, or of one of its flags if `flag` is not empty, to stdout. Returns
 // the exit code: 0, or 2 if there is no such flag.
 int PrintHelp(const Command& command, absl::string_view flag);
@@ -71,7 +74,8 @@ int PrintHelp(const Command& command, absl::string_view flag);
 // Runs a command with the arguments after its name: prints its help if asked by `--help` or
 // `--help=FLAG`, sets its flags, which
 // may stand anywhere and have their values behind them, and calls it. Errors go to stderr. Returns
-// the exit code: 0; 1 if the work failed; 2 for wrong arguments; or what `main` returned.
+// the exit code: 0; 1 if the work failed; 2 for wrong arguments; that of WithExitCode(); or what
+// `main` returned.
 int ExecuteCommand(Command& command, absl::Span<const std::string> args);
 
 }  // namespace tessera::serving

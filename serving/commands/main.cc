@@ -16,10 +16,12 @@
 #include "serving/commands/health_command.h"
 #include "serving/commands/inspect_command.h"
 #include "serving/commands/man_command.h"
+#include "serving/commands/plot_command.h"
 #include "serving/commands/profile_command.h"
 #include "serving/commands/rollout_command.h"
 #include "serving/commands/run_command.h"
 #include "serving/commands/serve_command.h"
+#include "serving/commands/train_command.h"
 #include "serving/server/version.h"
 
 namespace tessera::serving {
@@ -28,9 +30,17 @@ namespace {
 // All commands, in the order in which help lists them.
 std::vector<Command> Commands() {
   return {
-      ServeCommand(),       InspectCommand(), RunCommand(),
-      ClientCommand(),      BenchCommand(),   HealthCommand(),
-      RolloutCommand(),     ProfileCommand(), CompletionCommand(Commands),
+      ServeCommand(),
+      TrainCommand(),
+      PlotCommand(),
+      InspectCommand(),
+      RunCommand(),
+      ClientCommand(),
+      BenchCommand(),
+      HealthCommand(),
+      RolloutCommand(),
+      ProfileCommand(),
+      CompletionCommand(Commands),
       ManCommand(Commands),
   };
 }

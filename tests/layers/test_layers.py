@@ -32,6 +32,7 @@ LAYERS = (
     "runtime/training/metrics",
     "runtime/training/pipeline",
     "runtime/training/program",
+    "runtime/training/job",
     "serving/core",
     "serving/admission",
     "serving/sources",

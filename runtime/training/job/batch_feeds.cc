@@ -1,0 +1,79 @@
+#include "runtime/training/job/batch_feeds.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tessera {
+namespace {
+
+template <typename T>
+double MeanOf(const Tensor& tensor) {
+  double sum = 0;
+  for (const T element : tensor.flat<T>()) sum += static_cast<double>(element);
+  return sum / static_cast<double>(tensor.num_elements());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inputs,
+                                             const std::vector<BatchField>& fields) {
+  std::vector<int> indices;
+  for (const BatchInput& input : inputs) {
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const BatchField& each) {
+      return each.name == input.field;
+    });
+    if (field == fields.end()) {
+      const std::string names = absl::StrJoin(
+          fields, ", ",
+          [](std::string* out, const BatchField& each) { absl::StrAppend(out, each.name); });
+      return absl::InvalidArgumentError(
+          absl::StrCat("the graph's input '", input.tensor, "' is fed by the field '", input.field,
+                       "', which the data do not have; they have ", names,
+                       ". graph.inputs says which field feeds an input"));
+    }
+    if (field->dtype != input.dtype) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the field '", field->name, "' is ", DTypeName(field->dtype),
+                       ", the graph's input '", input.tensor, "' is ", DTypeName(input.dtype),
+                       ". `cast: ", DTypeName(input.dtype), "` in the field converts it"));
+    }
+    if (!input.shape.IsCompatibleWith(field->shape)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the field '", field->name, "' has the shape ", field->shape.ToString(),
+                       ", the graph's input '", input.tensor, "' ", input.shape.ToString()));
+    }
+    indices.push_back(static_cast<int>(field - fields.begin()));
+  }
+  return indices;
+}
+
+void SelectFeeds(const std::vector<int>& fields, const std::vector<Tensor>& batch,
+                 std::vector<Tensor>* feeds) {
+  feeds->clear();
+  for (const int field : fields) feeds->push_back(batch[field]);
+}
+
+int64_t RowsOf(const std::vector<Tensor>& batch) {
+  return batch.empty() || batch[0].rank() == 0 ? 0 : batch[0].dim(0);
+}
+
+absl::StatusOr<double> LossValue(const Tensor& loss) {
+  if (loss.num_elements() == 0) return absl::InvalidArgumentError("the loss has no elements");
+  switch (loss.dtype()) {
+    case DType::kFloat:
+      return MeanOf<float>(loss);
+    case DType::kDouble:
+      return MeanOf<double>(loss);
+    case DType::kHalf:
+      return MeanOf<Eigen::half>(loss);
+    case DType::kBfloat16:
+      return MeanOf<Eigen::bfloat16>(loss);
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("the loss is of dtype ", DTypeName(loss.dtype())));
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,164 @@
+#include "runtime/training/job/job_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "tessera/training/job.pb.h"
+
+namespace tessera {
+namespace {
+
+class JobCheck {
+ public:
+  explicit JobCheck(const training::TrainingJob& job) : job_(job) {}
+
+  std::vector<JobFinding> Run() {
+    CheckLength();
+    CheckGraph();
+    CheckEvaluation();
+    CheckHooks();
+    CheckExport();
+    return std::move(findings_);
+  }
+
+ private:
+  void Find(std::string key, std::string message) {
+    findings_.push_back({std::move(key), std::move(message)});
+  }
+  void NotNegative(const std::string& key, double value) {
+    if (!(value >= 0)) Find(key, "must not be negative");
+  }
+  // Whether evaluations have a value of this name.
+  void CheckMetricName(const std::string& key, const std::string& name) {
+    std::set<std::string> names = {"loss"};
+    for (const auto& metric : job_.eval().metrics()) {
+      names.insert(metric.name().empty() ? metric.type() : metric.name());
+    }
+    if (names.contains(name)) return;
+    Find(key, absl::StrCat("evaluations have no '", name, "'; they have ",
+                           absl::StrJoin(names, ", "), ": see eval.metrics"));
+  }
+
+  void CheckLength() {
+    NotNegative("steps", static_cast<double>(job_.steps()));
+    NotNegative("epochs", static_cast<double>(job_.epochs()));
+    NotNegative("batch", static_cast<double>(job_.batch()));
+    NotNegative("threads", static_cast<double>(job_.threads()));
+    if (job_.steps() > 0 && job_.epochs() > 0) {
+      Find("epochs", "a job has either steps or epochs, not both");
+    }
+    if (job_.steps() == 0 && job_.epochs() == 0) {
+      Find("steps", "is missing: set steps or epochs, so that the job ends");
+    }
+    if (job_.epochs() > 0 && !job_.data().has_train()) {
+      Find("epochs", "a graph that reads its own data has no epochs here; set steps");
+    }
+    if (job_.data().has_train() && job_.batch() == 0) {
+      Find("batch", "is missing: the number of rows of a batch");
+    }
+    if (!job_.precision().empty() && job_.precision() != "float32" &&
+        job_.precision() != "bfloat16") {
+      Find("precision", absl::StrCat("'", job_.precision(), "' is neither float32 nor bfloat16"));
+    }
+  }
+
+  void CheckGraph() {
+    if (job_.graph().source_case() == training::GraphSpec::SOURCE_NOT_SET) {
+      Find("graph", "needs one of saved_model, meta_graph and forward");
+    }
+    const auto& schedule = job_.graph().schedule();
+    if ((schedule.type() == "polynomial" || schedule.type() == "cosine") &&
+        schedule.decay_steps() == 0 && job_.steps() == 0) {
+      Find("graph.schedule.decay_steps",
+           "is missing: a job with epochs does not know its steps beforehand");
+    }
+  }
+
+  void CheckEvaluation() {
+    const auto& eval = job_.eval();
+    NotNegative("eval.every_steps", static_cast<double>(eval.every_steps()));
+    NotNegative("eval.batches", static_cast<double>(eval.batches()));
+    if (job_.has_eval() && !job_.data().has_eval()) {
+      Find("eval", "there is no data to evaluate on: data.eval is missing");
+    }
+    std::set<std::string> names;
+    for (int i = 0; i < eval.metrics_size(); ++i) {
+      const auto& metric = eval.metrics(i);
+      const std::string key = absl::StrCat("eval.metrics[", i, "]");
+      if (metric.type().empty()) Find(key, "needs a type");
+      const std::string& name = metric.name().empty() ? metric.type() : metric.name();
+      if (!names.insert(name).second) {
+        Find(key, absl::StrCat("the name '", name, "' is that of an earlier metric"));
+      }
+    }
+  }
+
+  void CheckHooks() {
+    const auto& hooks = job_.hooks();
+    const auto& checkpoint = hooks.checkpoint();
+    NotNegative("hooks.checkpoint.every_steps", static_cast<double>(checkpoint.every_steps()));
+    NotNegative("hooks.checkpoint.every_seconds", checkpoint.every_seconds());
+    NotNegative("hooks.checkpoint.max_to_keep", static_cast<double>(checkpoint.max_to_keep()));
+    NotNegative("hooks.checkpoint.keep_every_hours", checkpoint.keep_every_hours());
+    if (checkpoint.every_steps() > 0 && checkpoint.every_seconds() > 0) {
+      Find("hooks.checkpoint.every_seconds", "set either every_steps or every_seconds, not both");
+    }
+    NotNegative("hooks.logging.every_steps", static_cast<double>(hooks.logging().every_steps()));
+    NotNegative("hooks.summary.every_steps", static_cast<double>(hooks.summary().every_steps()));
+    NotNegative("hooks.profiler.from_step", static_cast<double>(hooks.profiler().from_step()));
+    if (hooks.has_profiler() && hooks.profiler().steps() <= 0) {
+      Find("hooks.profiler.steps", "must be at least 1");
+    }
+    NotNegative("hooks.stop.after_seconds", hooks.stop().after_seconds());
+    NotNegative("hooks.stop.step_timeout_seconds", hooks.stop().step_timeout_seconds());
+    if (hooks.nan().off() && hooks.nan().debug()) {
+      Find("hooks.nan.debug", "has no effect with off: true");
+    }
+    if (!hooks.has_early_stopping()) return;
+    const auto& stopping = hooks.early_stopping();
+    NotNegative("hooks.early_stopping.min_change", stopping.min_change());
+    if (stopping.patience() < 1) Find("hooks.early_stopping.patience", "must be at least 1");
+    if (job_.eval().every_steps() == 0) {
+      Find("hooks.early_stopping", "needs evaluations between the steps: set eval.every_steps");
+    }
+    if (!stopping.metric().empty()) {
+      CheckMetricName("hooks.early_stopping.metric", stopping.metric());
+    }
+  }
+
+  void CheckExport() {
+    if (!job_.has_export_()) return;
+    const auto& spec = job_.export_();
+    if (spec.base_path().empty()) Find("export.base_path", "is missing");
+    NotNegative("export.version", static_cast<double>(spec.version()));
+    const bool has_condition = spec.has_at_least() || spec.has_at_most() || spec.beats_served();
+    if (has_condition && spec.metric().empty()) {
+      Find("export.metric", "is missing: the metric that the conditions are about");
+    }
+    if (!spec.metric().empty() && !has_condition) {
+      Find("export.metric", "needs at_least, at_most or beats_served");
+    }
+    if (spec.has_at_least() && spec.has_at_most()) {
+      Find("export.at_most",
+           "set at_least for a metric that should be high, at_most for a low one");
+    }
+    if (spec.metric().empty()) return;
+    CheckMetricName("export.metric", spec.metric());
+    if (!job_.data().has_eval()) {
+      Find("export.metric", "there is nothing to evaluate on: data.eval is missing");
+    }
+  }
+
+  const training::TrainingJob& job_;
+  std::vector<JobFinding> findings_;
+};
+
+}  // namespace
+
+std::vector<JobFinding> CheckJob(const training::TrainingJob& job) { return JobCheck(job).Run(); }
+
+}  // namespace tessera

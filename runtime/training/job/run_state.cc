@@ -1,0 +1,80 @@
+#include "runtime/training/job/run_state.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/training/job/failure.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kStep[] = "_tessera/step";
+constexpr char kEpoch[] = "_tessera/epoch";
+constexpr char kData[] = "_tessera/data";
+
+// Returns the number under the key, or `otherwise` if there is none.
+absl::StatusOr<int64_t> ReadNumber(const CheckpointReader& reader, const char* key,
+                                   int64_t otherwise) {
+  if (!reader.Contains(key)) return otherwise;
+  ASSIGN_OR_RETURN(const Tensor value, reader.Read(key));
+  if (value.dtype() != DType::kInt64 || value.num_elements() != 1) {
+    return absl::DataLossError(absl::StrCat("'", key, "' is no int64 scalar"));
+  }
+  return value.scalar<int64_t>();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RunState::Save(const Position& position) {
+  ASSIGN_OR_RETURN(auto state, ReadState(*program_));
+  std::vector<SavedTensor> values;
+  for (auto& [key, value] : state) values.push_back({key, std::move(value)});
+  values.push_back({kStep, Tensor::Scalar(position.step)});
+  values.push_back({kEpoch, Tensor::Scalar(position.epoch)});
+  if (source_ != nullptr) {
+    ASSIGN_OR_RETURN(Tensor data, source_->SavePosition());
+    values.push_back({kData, std::move(data)});
+  }
+  for (const auto& hook : *hooks_) hook->Save(&values);
+  absl::StatusOr<std::string> prefix = saver_.Save(position.step, values, program_->object_graph);
+  if (prefix.ok()) return prefix;
+  return WithFailure(Annotate(prefix.status(), absl::StrCat("saving step ", position.step, ": ")),
+                     RunFailure::kWrite);
+}
+
+absl::StatusOr<std::optional<RunState::Restored>> RunState::Restore() {
+  const auto latest = saver_.Latest();
+  if (!latest) return std::nullopt;
+  absl::StatusOr<Restored> restored = RestoreFrom(*latest);
+  if (restored.ok()) return *std::move(restored);
+  return WithFailure(Annotate(restored.status(), absl::StrCat("cannot resume from ", latest->prefix,
+                                                              " (resume: false begins anew): ")),
+                     RunFailure::kCheckpoint);
+}
+
+absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
+    const CheckpointSaver::Checkpoint& checkpoint) {
+  ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(checkpoint.prefix));
+  RETURN_IF_ERROR(RestoreState(*program_, checkpoint.prefix));
+  Restored restored{.prefix = checkpoint.prefix};
+  ASSIGN_OR_RETURN(restored.position.step, ReadNumber(*reader, kStep, checkpoint.step));
+  ASSIGN_OR_RETURN(restored.position.epoch, ReadNumber(*reader, kEpoch, 0));
+  for (const auto& hook : *hooks_) RETURN_IF_ERROR(hook->Restore(*reader));
+  if (source_ == nullptr) return restored;
+  if (!reader->Contains(kData)) {
+    restored.data_note = "the checkpoint does not say where the data were";
+    return restored;
+  }
+  ASSIGN_OR_RETURN(const Tensor data, reader->Read(kData));
+  const absl::Status status = source_->RestorePosition(data);
+  if (absl::IsFailedPrecondition(status)) {
+    restored.data_note = std::string(status.message());
+    return restored;
+  }
+  RETURN_IF_ERROR(status);
+  return restored;
+}
+
+}  // namespace tessera

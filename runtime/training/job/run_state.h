@@ -1,0 +1,61 @@
+// RunState: saves a training run to its checkpoints, and brings it back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/checkpoint_saver.h"
+#include "runtime/training/job/hook.h"
+#include "runtime/training/pipeline/batch_source.h"
+#include "runtime/training/program/training_program.h"
+
+namespace tessera {
+
+// Beside the variables of the graph, which TensorFlow finds by their keys, a checkpoint holds
+//
+//   _tessera/step      int64: the steps that were made
+//   _tessera/epoch     int64: the epochs of the data that are over
+//   _tessera/data      string: BatchSource::SavePosition(); not if the graph reads its own data
+//   _tessera/...       what hooks save
+//
+// Used by one thread at a time.
+class RunState {
+ public:
+  // All must outlive the object; `source` may be null.
+  RunState(const TrainingProgram* program, BatchSource* source,
+           const std::vector<std::unique_ptr<Hook>>* hooks, CheckpointSaver saver)
+      : program_(program), source_(source), hooks_(hooks), saver_(std::move(saver)) {}
+
+  struct Position {
+    int64_t step = 0;
+    int64_t epoch = 0;
+  };
+  struct Restored {
+    Position position;
+    std::string prefix;
+    // Why the data begin anew; empty if they go on where they were.
+    std::string data_note;
+  };
+
+  // Returns the prefix of the checkpoint. Errors (RunFailure::kWrite): those of
+  // CheckpointSaver::Save(), after which the earlier checkpoints are still there.
+  absl::StatusOr<std::string> Save(const Position& position);
+  // Brings the run back to its last checkpoint, of this program or of TensorFlow. Returns nullopt
+  // if there is none. Errors (RunFailure::kCheckpoint): a damaged checkpoint, or one that does not
+  // fit the graph.
+  absl::StatusOr<std::optional<Restored>> Restore();
+
+ private:
+  absl::StatusOr<Restored> RestoreFrom(const CheckpointSaver::Checkpoint& checkpoint);
+
+  const TrainingProgram* const program_;
+  BatchSource* const source_;
+  const std::vector<std::unique_ptr<Hook>>* const hooks_;
+  CheckpointSaver saver_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,268 @@
+#include "runtime/training/job/training_run.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "runtime/base/status.h"
+#include "runtime/training/job/batch_feeds.h"
+#include "runtime/training/job/checkpoint_hook.h"
+#include "runtime/training/job/early_stopping_hook.h"
+#include "runtime/training/job/failure.h"
+#include "runtime/training/job/hook.h"
+#include "runtime/training/job/logging_hook.h"
+#include "runtime/training/job/nan_hook.h"
+#include "runtime/training/job/profiler_hook.h"
+#include "runtime/training/job/run_end.h"
+#include "runtime/training/job/run_folder.h"
+#include "runtime/training/job/run_state.h"
+#include "runtime/training/job/stop_hook.h"
+#include "runtime/training/job/summary_hook.h"
+#include "runtime/training/job/watchdog.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kDefaultMaxToKeep = 5;
+constexpr double kDefaultStepTimeout = 600;  // seconds
+
+class TrainingRun {
+ public:
+  TrainingRun(PreparedJob prepared, RunObserver* observer, RunControl* control)
+      : prepared_(std::move(prepared)),
+        job_(prepared_.job),
+        observer_(observer),
+        control_(control),
+        step_timeout_(absl::Seconds(job_.hooks().stop().step_timeout_seconds() > 0
+                                        ? job_.hooks().stop().step_timeout_seconds()
+                                        : kDefaultStepTimeout)),
+        data_watchdog_(step_timeout_, [control] { control->data_waits.Cancel(); }) {}
+
+  absl::Status Run() {
+    const absl::Time start = absl::Now();
+    RETURN_IF_ERROR(OpenFolder());
+    RETURN_IF_ERROR(InitOrResume());
+    RETURN_IF_ERROR(AddHooks());
+    RETURN_IF_ERROR(Steps());
+    if (control_->is_stopping) end_.Ask("asked to stop", /*complete=*/false);
+    const bool is_complete = !end_.is_asked() || end_.is_complete();
+    if (is_complete) RETURN_IF_ERROR(Evaluate());
+    for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->End(position_.step));
+    if (end_.is_asked()) {
+      RETURN_IF_ERROR(log_->Write(
+          {.event = "stop", .step = position_.step, .texts = {{"reason", end_.reason()}}}));
+    }
+    return log_->Write({.event = "end",
+                        .step = position_.step,
+                        .numbers = {{"seconds", absl::ToDoubleSeconds(absl::Now() - start)}}});
+  }
+
+ private:
+  absl::Status OpenFolder() {
+    const std::string path = prepared_.RunPath();
+    auto folder = RunFolder::Open(path);
+    if (!folder.ok()) return WithFailure(folder.status(), RunFailure::kWrite);
+    folder_ = *std::move(folder);
+    if (job_.has_resume() && !job_.resume()) {
+      RETURN_IF_ERROR(WithFailure(folder_->SetAside(), RunFailure::kWrite));
+    }
+    ASSIGN_OR_RETURN(log_, RunLog::Open(folder_->log(), observer_));
+    control_->total_steps = job_.steps();
+    return log_->Write({.event = "start",
+                        .numbers = {{"steps", static_cast<double>(job_.steps())}},
+                        .texts = {{"path", path}}});
+  }
+
+  absl::Status InitOrResume() {
+    const TrainingProgram& program = *prepared_.program;
+    if (!program.init.empty()) {
+      RETURN_IF_ERROR(
+          Annotate(program.session->Run({}, {}, program.init, nullptr), "graph: init: "));
+    }
+    const auto& spec = job_.hooks().checkpoint();
+    CheckpointSaver::Options options{.name = "step"};
+    options.max_to_keep =
+        spec.max_to_keep() > 0 ? static_cast<int>(spec.max_to_keep()) : kDefaultMaxToKeep;
+    options.keep_every_hours = spec.keep_every_hours();
+    auto saver = CheckpointSaver::Open(folder_->checkpoints(), options);
+    if (!saver.ok()) return WithFailure(saver.status(), RunFailure::kWrite);
+    // Early stopping has state in checkpoints, so it comes first.
+    if (job_.hooks().has_early_stopping()) {
+      hooks_.push_back(MakeEarlyStoppingHook(job_.hooks().early_stopping(), &end_));
+    }
+    state_ = std::make_unique<RunState>(prepared_.program.get(), prepared_.source.get(), &hooks_,
+                                        *std::move(saver));
+    ASSIGN_OR_RETURN(const std::optional<RunState::Restored> restored, state_->Restore());
+    if (!restored) return absl::OkStatus();
+    position_ = restored->position;
+    control_->step = position_.step;
+    RunRecord record{.event = "resume", .step = position_.step};
+    record.texts.emplace_back("path", restored->prefix);
+    if (!restored->data_note.empty()) {
+      record.texts.emplace_back("data_begin_anew", restored->data_note);
+    }
+    return log_->Write(record);
+  }
+
+  absl::Status AddHooks() {
+    const auto& specs = job_.hooks();
+    if (!specs.nan().off()) hooks_.push_back(MakeNanHook(nullptr));
+    hooks_.push_back(MakeLoggingHook(specs.logging(), log_.get()));
+    if (specs.has_summary()) {
+      ASSIGN_OR_RETURN(auto hook, MakeSummaryHook(specs.summary(), folder_->events(), Sources()));
+      hooks_.push_back(std::move(hook));
+    }
+    if (specs.has_profiler()) {
+      hooks_.push_back(MakeProfilerHook(specs.profiler(), folder_->profile(),
+                                        prepared_.tracer.get(), log_.get()));
+    }
+    if (specs.stop().after_seconds() > 0) {
+      hooks_.push_back(MakeStopHook(absl::Seconds(specs.stop().after_seconds()), &end_));
+    }
+    hooks_.push_back(MakeCheckpointHook(specs.checkpoint(), [this](int64_t step) {
+      position_.step = step;
+      return Save();
+    }));
+    for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->Begin(position_.step));
+    return absl::OkStatus();
+  }
+
+  SummarySources Sources() const {
+    const TrainingProgram* program = prepared_.program.get();
+    SummarySources sources;
+    if (!program->learning_rate.empty()) {
+      sources.learning_rate = [program]() -> absl::StatusOr<double> {
+        std::vector<Tensor> rate;
+        RETURN_IF_ERROR(program->session->Run({}, {program->learning_rate}, {}, &rate));
+        return LossValue(rate[0]);
+      };
+    }
+    sources.variables = [program]() -> absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> {
+      std::vector<std::string> reads;
+      std::vector<std::pair<std::string, Tensor>> named;
+      for (const StateVariable& variable : program->variables) {
+        if (!variable.trainable) continue;
+        reads.push_back(variable.read);
+        named.emplace_back(variable.name, Tensor());
+      }
+      std::vector<Tensor> values;
+      RETURN_IF_ERROR(program->session->Run({}, reads, {}, &values));
+      for (size_t i = 0; i < values.size(); ++i) named[i].second = std::move(values[i]);
+      return named;
+    };
+    return sources;
+  }
+
+  absl::Status Save() {
+    ASSIGN_OR_RETURN(const std::string prefix, state_->Save(position_));
+    return log_->Write(
+        {.event = "checkpoint", .step = position_.step, .texts = {{"path", prefix}}});
+  }
+
+  bool IsOver() const {
+    return control_->is_stopping || end_.is_asked() ||
+           (job_.steps() > 0 && position_.step >= job_.steps()) ||
+           (job_.epochs() > 0 && position_.epoch >= job_.epochs());
+  }
+
+  absl::Status Steps() {
+    std::vector<Tensor> batch;
+    while (!IsOver()) {
+      if (prepared_.source != nullptr) {
+        ASSIGN_OR_RETURN(const bool has_batch, NextBatch(&batch));
+        if (!has_batch) continue;
+      }
+      RETURN_IF_ERROR(Step(batch));
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns false at the end of an epoch, and when the run is to stop.
+  absl::StatusOr<bool> NextBatch(std::vector<Tensor>* batch) {
+    data_watchdog_.Arm();
+    const absl::StatusOr<bool> has_batch = prepared_.source->Next(&control_->data_waits, batch);
+    const bool is_timeout = data_watchdog_.Disarm();
+    if (has_batch.ok()) {
+      if (!*has_batch) ++position_.epoch;
+      return has_batch;
+    }
+    if (control_->is_stopping) return false;
+    if (is_timeout) return TimeoutError("no batch came");
+    return WithFailure(Annotate(has_batch.status(),
+                                absl::StrCat("data.train, before step ", position_.step + 1, ": ")),
+                       RunFailure::kData);
+  }
+
+  absl::Status Step(const std::vector<Tensor>& batch) {
+    const int64_t step = position_.step + 1;
+    for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->BeforeStep(step));
+    const absl::StatusOr<double> loss = prepared_.step->Run(batch, step_timeout_);
+    if (absl::IsDeadlineExceeded(loss.status())) return TimeoutError("the step did not end");
+    RETURN_IF_ERROR(Annotate(loss.status(), absl::StrCat("step ", step, ": ")));
+    position_.step = step;
+    const StepResult result{.step = step, .loss = *loss, .rows = RowsOf(batch), .batch = &batch};
+    control_->step.store(step, std::memory_order_relaxed);
+    control_->loss.store(*loss, std::memory_order_relaxed);
+    control_->rows.fetch_add(result.rows, std::memory_order_relaxed);
+    const int64_t every = job_.eval().every_steps();
+    // The checkpoint is the last hook, and comes after the evaluation.
+    for (const auto& hook : hooks_) {
+      if (&hook == &hooks_.back() && every > 0 && step % every == 0) RETURN_IF_ERROR(Evaluate());
+      RETURN_IF_ERROR(hook->AfterStep(result));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TimeoutError(absl::string_view what) const {
+    return WithFailure(absl::DeadlineExceededError(absl::StrCat(
+                           "step ", position_.step + 1, ": ", what, " within ",
+                           absl::FormatDuration(step_timeout_),
+                           " (hooks.stop.step_timeout_seconds). The data may never yield a batch")),
+                       RunFailure::kStepTimeout);
+  }
+
+  // Does nothing if there is no data for it, or this step was evaluated before.
+  absl::Status Evaluate() {
+    if (prepared_.evaluator == nullptr || evaluation_.step == position_.step) {
+      return absl::OkStatus();
+    }
+    control_->is_evaluating = true;
+    absl::StatusOr<Evaluation> evaluation = prepared_.evaluator->Run(position_.step, control_);
+    control_->is_evaluating = false;
+    if (absl::IsCancelled(evaluation.status()) && control_->is_stopping) return absl::OkStatus();
+    RETURN_IF_ERROR(evaluation.status());
+    evaluation_ = *std::move(evaluation);
+    RETURN_IF_ERROR(
+        log_->Write({.event = "eval",
+                     .step = position_.step,
+                     .numbers = {evaluation_.values.begin(), evaluation_.values.end()}}));
+    for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->AfterEvaluation(evaluation_));
+    return absl::OkStatus();
+  }
+
+  PreparedJob prepared_;
+  const training::TrainingJob& job_;
+  RunObserver* const observer_;
+  RunControl* const control_;
+  const absl::Duration step_timeout_;
+  Watchdog data_watchdog_;
+  std::unique_ptr<RunFolder> folder_;
+  std::unique_ptr<RunLog> log_;
+  RunEnd end_;
+  std::vector<std::unique_ptr<Hook>> hooks_;
+  std::unique_ptr<RunState> state_;
+  RunState::Position position_;
+  Evaluation evaluation_{.step = -1};  // the last one
+};
+
+}  // namespace
+
+absl::Status RunTraining(PreparedJob prepared, RunObserver* observer, RunControl* control) {
+  return TrainingRun(std::move(prepared), observer, control).Run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,202 @@
+#include "serving/commands/train_job_file.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <cctype>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/descriptor.h"
+#include "runtime/base/nearest_name.h"
+#include "runtime/training/job/job_check.h"
+#include "serving/server/yaml_proto.h"
+
+namespace tessera::serving {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr char kContext[] = "job";
+
+// One step of a path: "metrics[0]" is the name "metrics" and the index 0.
+struct PathPart {
+  std::string name;
+  int64_t index = -1;  // negative: none
+};
+
+std::vector<PathPart> SplitPath(absl::string_view path) {
+  std::vector<PathPart> parts;
+  for (absl::string_view word : absl::StrSplit(path, '.')) {
+    PathPart part;
+    const size_t bracket = word.find('[');
+    part.name = std::string(word.substr(0, bracket));
+    if (bracket != word.npos && absl::ConsumeSuffix(&word, "]")) {
+      if (!absl::SimpleAtoi(word.substr(bracket + 1), &part.index)) part.index = -1;
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// Returns the line of the deepest node on the path that is in the file.
+int LineOf(YAML::Node node, absl::string_view path) {
+  int line = 0;
+  for (const PathPart& part : SplitPath(path)) {
+    if (!node.IsMap()) break;
+    const YAML::Node root = node;
+    bool is_found = false;
+    for (const auto& item : root) {
+      if (item.first.Scalar() != part.name) continue;
+      line = item.first.Mark().line + 1;
+      node.reset(item.second);
+      is_found = true;
+      break;
+    }
+    if (!is_found) break;
+    if (part.index >= 0) {
+      if (!node.IsSequence() || node.size() <= static_cast<size_t>(part.index)) break;
+      node.reset(node[part.index]);
+      line = node.Mark().line + 1;
+    }
+  }
+  return line;
+}
+
+// One setting of --set.
+class Setting {
+ public:
+  Setting(std::string key, std::string value, ConfigReport* report)
+      : key_(std::move(key)), value_(std::move(value)), report_(report) {}
+
+  void Apply(Message* message) {
+    YAML::Node value;
+    try {
+      value = YAML::Load(value_);
+    } catch (const YAML::Exception& error) {
+      return Error(absl::StrCat("the value is no YAML: ", error.msg));
+    }
+    std::string context = kContext;
+    const std::vector<PathPart> parts = SplitPath(key_);
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const FieldDescriptor* field = Find(*message, parts[i], context);
+      if (field == nullptr) return;
+      absl::StrAppend(&context, ".", parts[i].name);
+      if (field->is_map() && i + 2 == parts.size()) {
+        YAML::Node entry;
+        entry[parts[i + 1].name] = value;
+        return Fill(context, field, entry, message);
+      }
+      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || field->is_map()) {
+        return Error(absl::StrCat(context, " has no keys"));
+      }
+      const auto* reflection = message->GetReflection();
+      if (!field->is_repeated()) {
+        message = reflection->MutableMessage(message, field);
+        continue;
+      }
+      const int size = reflection->FieldSize(*message, field);
+      if (parts[i].index < 0 || parts[i].index >= size) {
+        return Error(absl::StrCat(context, " is a list of ", size,
+                                  "; name one of them: ", parts[i].name, "[0]"));
+      }
+      message =
+          reflection->MutableRepeatedMessage(message, field, static_cast<int>(parts[i].index));
+    }
+    const FieldDescriptor* field = Find(*message, parts.back(), context);
+    if (field == nullptr) return;
+    if (parts.back().index >= 0) return Error("a list is set as a whole: KEY=[A, B]");
+    if (const auto* oneof = field->real_containing_oneof()) {
+      message->GetReflection()->ClearOneof(message, oneof);
+    }
+    message->GetReflection()->ClearField(message, field);
+    Fill(context, field, value, message);
+  }
+
+ private:
+  const FieldDescriptor* Find(const Message& message, const PathPart& part,
+                              const std::string& context) {
+    const auto* descriptor = message.GetDescriptor();
+    const FieldDescriptor* field = descriptor->FindFieldByName(part.name);
+    if (field != nullptr) return field;
+    std::vector<std::string> known;
+    for (int i = 0; i < descriptor->field_count(); ++i) {
+      known.push_back(descriptor->field(i)->name());
+    }
+    Error(absl::StrCat("unknown key '", part.name, "' in ", context, DidYouMean(part.name, known)));
+    return nullptr;
+  }
+
+  // Reads `value` into the field.
+  void Fill(const std::string& context, const FieldDescriptor* field, const YAML::Node& value,
+            Message* message) {
+    YAML::Node mapping;
+    mapping[field->name()] = value;
+    ConfigReport report;
+    // A map's context already ends with its name.
+    const absl::string_view outer =
+        field->is_map() ? absl::StripSuffix(context, absl::StrCat(".", field->name())) : context;
+    YamlToProto("--set", std::string(outer), mapping, message, {}, &report);
+    for (const ConfigFinding& finding : report.findings()) Error(finding.message);
+  }
+
+  void Error(absl::string_view message) {
+    report_->Add({.key = absl::StrCat("set ", key_)},
+                 absl::InvalidArgumentError(absl::StrCat("--set ", key_, ": ", message)),
+                 std::string(message));
+  }
+
+  const std::string key_;
+  const std::string value_;
+  ConfigReport* const report_;
+};
+
+}  // namespace
+
+void ReadTrainingJob(const std::string& path, absl::Span<const std::string> settings,
+                     training::TrainingJob* job, ConfigReport* report) {
+  YAML::Node node;
+  try {
+    node = YAML::LoadFile(path);
+  } catch (const YAML::BadFile&) {
+    return report->Add({.file = path},
+                       absl::NotFoundError(absl::StrCat("cannot read '", path, "'")));
+  } catch (const YAML::Exception& error) {
+    const int line = error.mark.line + 1;
+    return report->Add({.file = path, .line = line},
+                       absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": ", error.msg)));
+  }
+  YamlToProto(path, kContext, node, job, {}, report);
+  std::set<std::string> set_keys;
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    if (equals == setting.npos || equals == 0) {
+      const std::string message = "it must be KEY=VALUE, such as hooks.checkpoint.every_steps=10";
+      report->Add({.key = "set " + setting},
+                  absl::InvalidArgumentError(absl::StrCat("--set ", setting, ": ", message)),
+                  message);
+      continue;
+    }
+    set_keys.insert(setting.substr(0, equals));
+    Setting(setting.substr(0, equals), setting.substr(equals + 1), report).Apply(job);
+  }
+  // What a job lacks because its key was misspelt is no second error.
+  if (!report->FirstError().ok()) return;
+  for (const JobFinding& finding : CheckJob(*job)) {
+    const absl::Status status =
+        absl::InvalidArgumentError(absl::StrCat(path, ": ", finding.key, ": ", finding.message));
+    if (set_keys.contains(finding.key)) {
+      report->Add({.key = "set " + finding.key}, status, finding.message);
+    } else {
+      report->Add({.file = path, .line = LineOf(node, finding.key), .key = finding.key}, status,
+                  finding.message);
+    }
+  }
+}
+
+}  // namespace tessera::serving

@@ -1,0 +1,99 @@
+#include "serving/commands/train_job_file.h"
+
+#include "gtest/gtest.h"
+#include "runtime/base/file_system.h"
+
+namespace tessera::serving {
+namespace {
+
+constexpr char kJob[] = R"(graph: {saved_model: model}
+data:
+  train: {files: [a.tfrecord], fields: [{name: x, shape: [64], dtype: float32}]}
+  eval: {files: [b.tfrecord]}
+batch: 32
+steps: 100
+eval:
+  metrics:
+    - {type: accuracy}
+    - {type: top_k_accuracy, k: 3}
+)";
+
+class TrainJobFileTest : public ::testing::Test {
+ protected:
+  // Reads the text as a file and returns its findings, a line each.
+  std::string Read(const std::string& text, const std::vector<std::string>& settings = {}) {
+    const std::string path = JoinPath(::testing::TempDir(), "job.yaml");
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    ConfigReport report;
+    job_.Clear();
+    ReadTrainingJob(path, settings, &job_, &report);
+    std::string findings;
+    for (const ConfigFinding& finding : report.findings()) {
+      findings += std::to_string(finding.place.line) + " " + finding.place.key + ": " +
+                  finding.message + "\n";
+    }
+    return findings;
+  }
+
+  training::TrainingJob job_;
+};
+
+TEST_F(TrainJobFileTest, ReadsBlocksAndLists) {
+  EXPECT_EQ(Read(kJob), "");
+  EXPECT_EQ(job_.graph().saved_model(), "model");
+  EXPECT_EQ(job_.data().train().fields(0).shape(0), 64);
+  EXPECT_EQ(job_.eval().metrics(1).k(), 3);
+}
+
+TEST_F(TrainJobFileTest, FindsEverythingWithLineKeyAndNearestName) {
+  EXPECT_EQ(Read("graf: {saved_model: m}\nsteps: many\nhooks:\n  checkpoint: {every_step: 1}\n"),
+            "1 graf: unknown key 'graf' in job; did you mean 'graph'?\n"
+            "2 job.steps: job.steps must be of type int64; 'many' is not\n"
+            "4 every_step: unknown key 'every_step' in job.hooks.checkpoint; did you mean "
+            "'every_steps'?\n");
+}
+
+TEST_F(TrainJobFileTest, ChecksSettingsTogetherAndFindsTheirLines) {
+  EXPECT_EQ(Read("graph: {saved_model: m}\nsteps: 5\nepochs: 2\ndata: {train: {}}\nbatch: 1\n"
+                 "hooks:\n  profiler:\n    from_step: 1\n"),
+            "3 epochs: a job has either steps or epochs, not both\n"
+            "7 hooks.profiler.steps: must be at least 1\n");
+}
+
+TEST_F(TrainJobFileTest, SettingsGoOverTheFile) {
+  EXPECT_EQ(Read(kJob, {"hooks.checkpoint.every_steps=10", "eval.metrics[1].k=5",
+                        "data.train.files=[c, d]", "graph.outputs.logits=dense/add:0",
+                        "graph.forward=f.pb", "hooks.summary={histograms: true}", "seed=7"}),
+            "");
+  EXPECT_EQ(job_.hooks().checkpoint().every_steps(), 10);
+  EXPECT_EQ(job_.eval().metrics(1).k(), 5);
+  EXPECT_EQ(job_.data().train().files_size(), 2);
+  EXPECT_EQ(job_.graph().outputs().at("logits"), "dense/add:0");
+  EXPECT_EQ(job_.graph().forward(), "f.pb");
+  EXPECT_TRUE(job_.hooks().summary().histograms());
+  EXPECT_EQ(job_.seed(), 7);
+}
+
+TEST_F(TrainJobFileTest, WrongSettingsAreToldByTheirKeys) {
+  EXPECT_EQ(Read(kJob, {"stepz=1"}),
+            "0 set stepz: unknown key 'stepz' in job; did you mean 'steps'?\n");
+  EXPECT_EQ(Read(kJob, {"steps.x=1"}), "0 set steps.x: job.steps has no keys\n");
+  EXPECT_EQ(Read(kJob, {"steps=x"}), "0 set steps: job.steps must be of type int64; 'x' is not\n");
+  EXPECT_EQ(Read(kJob, {"eval.metrics[2].k=1"}),
+            "0 set eval.metrics[2].k: job.eval.metrics is a list of 2; name one of them: "
+            "metrics[0]\n");
+  EXPECT_EQ(Read(kJob, {"steps"}),
+            "0 set steps: it must be KEY=VALUE, such as hooks.checkpoint.every_steps=10\n");
+  EXPECT_EQ(Read(kJob, {"steps=-1"}), "0 set steps: must not be negative\n");
+}
+
+TEST_F(TrainJobFileTest, TellsWhatIsNoYamlOrNoFile) {
+  EXPECT_EQ(Read("a: [1").substr(0, 2), "1 ");
+  EXPECT_NE(Read("just a text"), "");
+  ConfigReport report;
+  ReadTrainingJob("/nowhere/job.yaml", {}, &job_, &report);
+  EXPECT_EQ(report.FirstError().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace tessera::serving

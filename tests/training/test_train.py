@@ -1,0 +1,260 @@
+"""`tessera train` on a SavedModel with a train signature, with TensorFlow as the oracle."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from clients.server import environment  # noqa: E402
+from training import train_jobs  # noqa: E402
+from training.train_jobs import command, losses, records, train  # noqa: E402
+
+
+@pytest.fixture(scope="module", name="made")
+def _made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("job")
+    train_jobs.write_job(folder)
+    return folder
+
+
+@pytest.fixture(name="job")
+def _job(made, tmp_path):
+    """The path of a job in a folder of its own."""
+    shutil.copytree(made, tmp_path / "job")
+    return tmp_path / "job" / "job.yaml"
+
+
+@pytest.fixture(scope="module", name="curve")
+def _curve(made, tmp_path_factory):
+    """The losses of a run that nothing interrupts."""
+    return losses(train(made / "job.yaml", folder=tmp_path_factory.mktemp("run")))
+
+
+def checkpoint_steps(run):
+    return sorted(int(path.stem.split("-")[1]) for path in (run / "checkpoints").glob("*.index"))
+
+
+def test_trains_as_tensorflow_does(made, curve, tmp_path):
+    assert sorted(curve) == list(range(1, 41))
+    assert curve[40] < curve[1] / 5
+    # TensorFlow's variables after the same batches, in the order of the files.
+    ordered = losses(train(made / "job.yaml", folder=tmp_path / "run", data__train__shuffle=0))
+    module = train_jobs.Linear()
+    x, y = train_jobs.examples()
+    expected = []
+    for step in range(40):
+        rows = slice(8 * (step % 8), 8 * (step % 8) + 8)
+        expected.append(float(module.calls["train_step"](tf.constant(x[rows]),
+                                                              tf.constant(y[rows]))["loss"]))
+    np.testing.assert_allclose([ordered[step] for step in range(1, 41)], expected, rtol=1e-4)
+
+
+def test_same_seed_gives_the_same_curve(job, curve):
+    assert losses(train(job)) == curve
+    assert losses(train(job, resume="false", seed=2)) != curve
+
+
+def test_tells_its_events_and_logs_them(job):
+    process = train(job)
+    events = [each["event"] for each in records(process)]
+    assert events[0] == "start" and events[-1] == "end"
+    assert events.count("checkpoint") == 4 and events.count("eval") == 2
+    last = [each for each in records(process) if each["event"] == "eval"][-1]
+    assert last["mean_squared_error"] == pytest.approx(last["loss"], rel=1e-5)
+    log = (job.parent / "run" / "log.jsonl").read_text(encoding="utf-8")
+    assert log == process.stdout
+    assert checkpoint_steps(job.parent / "run") == [10, 20, 30, 40]
+
+
+def test_resumed_run_stays_on_the_curve(job, curve):
+    first = losses(train(job, steps=13))
+    second = train(job)
+    assert records(second)[1]["event"] == "resume" and records(second)[1]["step"] == 13
+    assert first | losses(second) == curve
+    # Nothing is left to do.
+    assert losses(train(job)) == {}
+
+
+def test_resume_false_puts_the_earlier_run_aside(job, curve):
+    train(job, steps=10)
+    assert losses(train(job, resume="false")) == curve
+    assert (job.parent / "run" / "earlier" / "1" / "log.jsonl").is_file()
+
+
+def test_sigterm_writes_a_checkpoint_and_exits_0(job):
+    process = subprocess.Popen(command(job, steps=10_000_000, hooks__logging__every_steps=1000),
+                               stdout=subprocess.PIPE, text=True, env=environment())
+    for line in process.stdout:
+        if json.loads(line)["event"] == "step":
+            break
+    process.send_signal(signal.SIGTERM)
+    rest = [json.loads(line) for line in process.stdout]
+    assert process.wait(train_jobs.SECONDS) == 0
+    assert [each["event"] for each in rest][-2:] == ["stop", "end"]
+    assert checkpoint_steps(job.parent / "run")[-1] == rest[-1]["step"]
+
+
+def test_second_job_in_a_folder_is_told_who_holds_it(job):
+    process = subprocess.Popen(command(job, steps=10_000_000), stdout=subprocess.PIPE, text=True,
+                               env=environment())
+    process.stdout.readline()
+    second = train(job)
+    assert second.returncode == 4
+    assert f"process {process.pid} on " in second.stderr
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert train(job, steps=1).returncode == 0  # a dead holder does not count
+
+
+def test_kills_lose_at_most_one_interval_and_tear_nothing(job, curve):
+    """The process is killed 100 times, at any instant, and still ends on the curve."""
+    run = job.parent / "run"
+    draw = random.Random(7)
+    settings = {"hooks__checkpoint__every_steps": 2, "steps": 1_000_000,
+                "hooks__logging__every_steps": 1, "hooks__checkpoint__max_to_keep": 2}
+    seen, saved = dict(curve), 0
+    for _ in range(100):
+        process = subprocess.Popen(command(job, **settings), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment())
+        # The first line comes once the folder is locked.
+        lines = [process.stdout.readline()]
+        time.sleep(draw.random() * 0.02)
+        process.kill()
+        out, err = process.communicate()
+        assert process.returncode == -signal.SIGKILL, err
+        step = saved
+        for each in map(json.loads, (lines + out.splitlines(keepends=True))[:-1]):
+            if each["event"] == "resume":
+                assert each["step"] == saved
+            if each["event"] == "step":
+                step = each["step"]
+                assert seen.setdefault(step, each["loss"]) == each["loss"]
+        for saved in checkpoint_steps(run):
+            # Whole: TensorFlow reads every tensor.
+            reader = tf.train.load_checkpoint(str(run / "checkpoints" / f"step-{saved}"))
+            for key in reader.get_variable_to_shape_map():
+                reader.get_tensor(key)
+            assert reader.get_tensor("_tessera/step") == saved
+        assert step - saved <= 2
+    assert saved > 0
+
+
+def test_tensorflow_goes_on_where_a_run_stopped_and_back(job, curve):
+    train(job, steps=20, data__train__shuffle=0)
+    checkpoints = job.parent / "run" / "checkpoints"
+    module = train_jobs.Linear()
+    tf.train.Checkpoint(module).restore(
+        tf.train.latest_checkpoint(str(checkpoints))).expect_partial()
+    assert int(module.steps) == 20
+    x, y = train_jobs.examples()
+    ours = losses(train(job, data__train__shuffle=0, folder="straight"))
+    for step in range(20, 30):
+        rows = slice(8 * (step % 8), 8 * (step % 8) + 8)
+        loss = module.calls["train_step"](tf.constant(x[rows]), tf.constant(y[rows]))["loss"]
+        assert float(loss) == pytest.approx(ours[step + 1], rel=1e-4)
+    tf.train.Checkpoint(module).write(str(checkpoints / "step-30"))
+    (checkpoints / "checkpoint").write_text('model_checkpoint_path: "step-30"\n')
+    process = train(job, data__train__shuffle=0, steps=31)
+    assert records(process)[1]["event"] == "resume"
+    assert "data_begin_anew" in records(process)[1]
+
+
+def test_dry_run_prints_the_plan_and_writes_nothing(job):
+    before = sorted(job.parent.rglob("*"))
+    process = train(job, "--dry-run")
+    assert process.returncode == 0, process.stderr
+    for text in ("SavedModel model", "x float[8,4]", "40 steps", "a new run", "mean_squared_error"):
+        assert text in process.stdout
+    assert sorted(job.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("settings, code, text", [
+    ({"stepz": 1}, 3, "did you mean 'steps'?"),
+    ({"graph__saved_model": "nowhere"}, 3, "nowhere"),
+    ({"data__train__files": "[none-*.tfrecord]"}, 6, "none-*.tfrecord"),
+    ({"data__train__fields": "[{name: x, shape: [5], dtype: float32}, {name: y, dtype: float32}]"},
+     3, "'x' has the shape"),
+    ({"eval__metrics": "[{type: accuracy, output: nothing}]"}, 3, "'nothing'"),
+])
+def test_wrong_jobs_are_refused(job, settings, code, text):
+    for arguments in ((job,), (job, "--dry-run")):
+        process = train(*arguments, **settings)
+        assert process.returncode == code, process.stderr
+        assert text in process.stderr + process.stdout
+        assert not (job.parent / "run").exists()
+
+
+def test_nan_loss_names_the_step_and_keeps_the_last_checkpoint(job):
+    x, y = train_jobs.examples()
+    x[30] = np.nan
+    train_jobs.write_examples(job.parent / "train.tfrecord", x, y)
+    process = train(job, data__train__shuffle=0, hooks__checkpoint__every_steps=1)
+    assert process.returncode == 5
+    assert "the loss of step 4 is NaN" in process.stderr
+    assert checkpoint_steps(job.parent / "run") == [1, 2, 3]
+
+
+@pytest.mark.parametrize("spoil", ["cut", "crc"])
+def test_damaged_records_end_the_run_with_their_file(job, spoil):
+    path = job.parent / "train.tfrecord"
+    content = bytearray(path.read_bytes())
+    if spoil == "cut":
+        del content[-20:]
+    else:
+        content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    process = train(job, data__train__shuffle=0)
+    assert process.returncode == 6
+    assert "train.tfrecord" in process.stderr
+
+
+def test_checkpoint_of_another_shape_is_refused(job):
+    train(job, steps=10)
+
+    class Other(train_jobs.Linear):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(tf.zeros([2, 4]), name="w")
+
+        def _predict(self, x):
+            return tf.linalg.matvec(x, self.w[0]) + self.b
+
+        def _train(self, x, y):
+            loss = self._loss(x, y)
+            self.w.assign_sub(tf.zeros_like(self.w))
+            return {"loss": loss}
+
+    shutil.rmtree(job.parent / "model")
+    module = Other()
+    tf.saved_model.save(module, str(job.parent / "model"), signatures=module.calls)
+    process = train(job)
+    assert process.returncode == 7
+    assert "cannot resume from" in process.stderr and "[2,4]" in process.stderr
+
+
+def test_full_disk_keeps_the_earlier_checkpoints(job):
+    train(job, steps=10)
+    limited = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", *command(job)]
+    process = subprocess.run(limited, capture_output=True, text=True, env=environment(),
+                             timeout=train_jobs.SECONDS, check=False)
+    assert process.returncode == 8, process.stderr
+    assert checkpoint_steps(job.parent / "run") == [10]
+    assert train(job).returncode == 0
+
+
+def test_init_digits_trains_to_tensorflows_accuracy(tmp_path):
+    folder = tmp_path / "digits"
+    assert train("--init", "digits", folder).returncode == 0
+    assert train("--init", "digits", folder).returncode == 1  # nothing is overwritten
+    process = train(folder / "job.yaml")
+    assert process.returncode == 0, process.stderr
+    last = [each for each in records(process) if each["event"] == "eval"][-1]
+    assert last["accuracy"] >= 0.9833
