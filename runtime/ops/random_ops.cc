@@ -1,14 +1,35 @@
 // Random numbers.
+#include "runtime/base/status.h"
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
 
 namespace tessera {
+namespace {
+
+// Candidates, and how often each true class and each candidate is expected.
+absl::Status CandidateShapes(ShapeContext& c) {
+  ASSIGN_OR_RETURN(const int64_t num_sampled, c.attr<int64_t>("num_sampled"));
+  ASSIGN_OR_RETURN(PartialShape classes, c.WithRank(0, 2));
+  c.set_output(0, PartialShape{num_sampled});
+  c.set_output(1, std::move(classes));
+  c.set_output(2, PartialShape{num_sampled});
+  return absl::OkStatus();
+}
+
+// The shape that input 0 describes.
+absl::Status ShapeOfInput0(ShapeContext& c) {
+  ASSIGN_OR_RETURN(PartialShape shape, c.ShapeInput(0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 REGISTER_OP("AllCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
     .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
-    .Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random();
+    .Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random().ShapeFn(CandidateShapes);
 REGISTER_OP("ComputeAccidentalHits")
     .Input("true_classes: int64").Input("sampled_candidates: int64").Output("indices: int32")
     .Output("ids: int64").Output("weights: float").Attr("num_true: int").Attr("seed: int = 0")
@@ -20,17 +41,23 @@ REGISTER_OP("FixedUnigramCandidateSampler")
     .Attr("range_max: int >= 1").Attr("vocab_file: string = ''").Attr("distortion: float = 1")
     .Attr("num_reserved_ids: int = 0").Attr("num_shards: int >= 1 = 1")
     .Attr("shard: int >= 0 = 0").Attr("unigrams: list(float) = []").Attr("seed: int = 0")
-    .Attr("seed2: int = 0").Stateful().Random().ReadsOutside();
+    .Attr("seed2: int = 0").Stateful().Random().ReadsOutside().ShapeFn(CandidateShapes);
 REGISTER_OP("KMC2ChainInitialization")
-    .Input("distances: float").Input("seed: int64").Output("index: int64");
+    .Input("distances: float").Input("seed: int64").Output("index: int64").ShapeFn(shape::Scalar);
 REGISTER_OP("KmeansPlusPlusInitialization")
     .Input("points: float").Input("num_to_sample: int64").Input("seed: int64")
     .Input("num_retries_per_sample: int64").Output("samples: float");
+REGISTER_OP("LearnedUnigramCandidateSampler")
+    .Input("true_classes: int64").Output("sampled_candidates: int64")
+    .Output("true_expected_count: float").Output("sampled_expected_count: float")
+    .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
+    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random()
+    .ShapeFn(CandidateShapes);
 REGISTER_OP("LogUniformCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
     .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
-    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random();
+    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random().ShapeFn(CandidateShapes);
 REGISTER_OP("Multinomial")
     .Input("logits: T").Input("num_samples: int32").Output("output: output_dtype")
     .Attr("seed: int = 0").Attr("seed2: int = 0")
@@ -40,7 +67,7 @@ REGISTER_OP("Multinomial")
 REGISTER_OP("ParameterizedTruncatedNormal")
     .Input("shape: T").Input("means: dtype").Input("stdevs: dtype").Input("minvals: dtype")
     .Input("maxvals: dtype").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random().ShapeFn(ShapeOfInput0);
 REGISTER_OP("RandomGamma")
     .Input("shape: S").Input("alpha: T").Output("output: T").Attr("seed: int = 0")
     .Attr("seed2: int = 0").Attr("S: {int32, int64}").Attr("T: {half, float, double}").Stateful()
@@ -62,17 +89,17 @@ REGISTER_OP("RandomPoissonV2")
     .Attr("dtype: {half, float, double, int32, int64} = int64").Stateful().Random();
 REGISTER_OP("RandomShuffle")
     .Input("value: T").Output("output: T").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("T: type").Stateful().Random();
+    .Attr("T: type").Stateful().Random().ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("RandomStandardNormal")
     .Input("shape: T").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random().ShapeFn(ShapeOfInput0);
 REGISTER_OP("RandomUniform")
     .Input("shape: T").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random().ShapeFn(ShapeOfInput0);
 REGISTER_OP("RandomUniformInt")
     .Input("shape: T").Input("minval: Tout").Input("maxval: Tout").Output("output: Tout")
     .Attr("seed: int = 0").Attr("seed2: int = 0").Attr("Tout: {int32, int64}")
-    .Attr("T: {int32, int64}").Stateful().Random();
+    .Attr("T: {int32, int64}").Stateful().Random().ShapeFn(ShapeOfInput0);
 REGISTER_OP("RngReadAndSkip")
     .Input("resource: resource").Input("alg: int32").Input("delta: uint64").Output("value: int64")
     .Stateful().Writes("resource");
@@ -112,20 +139,20 @@ REGISTER_OP("StatelessParameterizedTruncatedNormal")
     .Input("shape: S").Input("seed: Tseed").Input("means: dtype").Input("stddevs: dtype")
     .Input("minvals: dtype").Input("maxvals: dtype").Output("output: dtype")
     .Attr("S: {int32, int64}").Attr("Tseed: {int32, int64} = int64")
-    .Attr("dtype: {half, float, double}");
+    .Attr("dtype: {half, float, double}").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomBinomial")
     .Input("shape: S").Input("seed: Tseed").Input("counts: T").Input("probs: T")
     .Output("output: dtype").Attr("S: {int32, int64}").Attr("Tseed: {int32, int64} = int64")
     .Attr("T: {half, float, double, int32, int64} = double")
-    .Attr("dtype: {half, float, double, int32, int64} = int64");
+    .Attr("dtype: {half, float, double, int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomGammaV2")
     .Input("shape: T").Input("seed: Tseed").Input("alpha: dtype").Output("output: dtype")
     .Attr("dtype: {half, float, double}").Attr("T: {int32, int64}")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomGammaV3")
     .Input("shape: shape_dtype").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Input("alpha: dtype").Output("output: dtype").Attr("dtype: {half, float, double}")
-    .Attr("shape_dtype: {int32, int64} = int32");
+    .Attr("shape_dtype: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomGetAlg")
     .Output("alg: int32").Stateful().ShapeFn(shape::Scalar).ComputesOnly();
 REGISTER_OP("StatelessRandomGetKeyCounter")
@@ -137,58 +164,64 @@ REGISTER_OP("StatelessRandomGetKeyCounterAlg")
 REGISTER_OP("StatelessRandomNormal")
     .Input("shape: T").Input("seed: Tseed").Output("output: dtype")
     .Attr("dtype: {half, bfloat16, float, double} = float").Attr("T: {int32, int64} = int32")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomNormalV2")
     .Input("shape: Tshape").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Output("output: dtype").Attr("dtype: {half, bfloat16, float, double} = float")
-    .Attr("Tshape: {int32, int64} = int32");
+    .Attr("Tshape: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomPoisson")
     .Input("shape: T").Input("seed: Tseed").Input("lam: Rtype").Output("output: dtype")
     .Attr("Rtype: {half, float, double, int32, int64}")
     .Attr("dtype: {half, float, double, int32, int64}").Attr("T: {int32, int64}")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomUniform")
     .Input("shape: T").Input("seed: Tseed").Output("output: dtype")
     .Attr("dtype: {half, bfloat16, float, double} = float").Attr("T: {int32, int64} = int32")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomUniformFullInt")
     .Input("shape: T").Input("seed: Tseed").Output("output: dtype")
     .Attr("dtype: {int32, int64, uint32, uint64} = uint64").Attr("T: {int32, int64} = int32")
-    .Attr("Tseed: {int32, int64, uint32, uint64} = int64");
+    .Attr("Tseed: {int32, int64, uint32, uint64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomUniformFullIntV2")
     .Input("shape: Tshape").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Output("output: dtype").Attr("dtype: {int32, int64, uint32, uint64} = uint64")
-    .Attr("Tshape: {int32, int64} = int32");
+    .Attr("Tshape: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomUniformInt")
     .Input("shape: T").Input("seed: Tseed").Input("minval: dtype").Input("maxval: dtype")
     .Output("output: dtype").Attr("dtype: {int32, int64}").Attr("T: {int32, int64}")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomUniformIntV2")
     .Input("shape: Tshape").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Input("minval: dtype").Input("maxval: dtype").Output("output: dtype")
-    .Attr("dtype: {int32, int64, uint32, uint64}").Attr("Tshape: {int32, int64} = int32");
+    .Attr("dtype: {int32, int64, uint32, uint64}").Attr("Tshape: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessRandomUniformV2")
     .Input("shape: Tshape").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Output("output: dtype").Attr("dtype: {half, bfloat16, float, double} = float")
-    .Attr("Tshape: {int32, int64} = int32");
+    .Attr("Tshape: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessShuffle")
     .Input("value: T").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
-    .Output("output: T").Attr("T: type");
+    .Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("StatelessTruncatedNormal")
     .Input("shape: T").Input("seed: Tseed").Output("output: dtype")
     .Attr("dtype: {half, bfloat16, float, double} = float").Attr("T: {int32, int64} = int32")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(ShapeOfInput0);
 REGISTER_OP("StatelessTruncatedNormalV2")
     .Input("shape: Tshape").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Output("output: dtype").Attr("dtype: {half, bfloat16, float, double} = float")
-    .Attr("Tshape: {int32, int64} = int32");
+    .Attr("Tshape: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
+REGISTER_OP("ThreadUnsafeUnigramCandidateSampler")
+    .Input("true_classes: int64").Output("sampled_candidates: int64")
+    .Output("true_expected_count: float").Output("sampled_expected_count: float")
+    .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
+    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random()
+    .ShapeFn(CandidateShapes);
 REGISTER_OP("TruncatedNormal")
     .Input("shape: T").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
-    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random();
+    .Attr("dtype: {half, bfloat16, float, double}").Attr("T: {int32, int64}").Stateful().Random().ShapeFn(ShapeOfInput0);
 REGISTER_OP("UniformCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
     .Attr("num_true: int >= 1").Attr("num_sampled: int >= 1").Attr("unique: bool")
-    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random();
+    .Attr("range_max: int >= 1").Attr("seed: int = 0").Attr("seed2: int = 0").Stateful().Random().ShapeFn(CandidateShapes);
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/nn/ctc_paths.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -22,25 +23,12 @@ class CtcGreedyDecoderKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& logits = ctx.input(0);
     const Tensor& lengths = ctx.input(1);
-    if (logits.rank() != 3 || !(lengths.shape() == Shape{logits.dim(1)})) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "inputs must be logits [time, batch, classes] and lengths [batch], have shapes ",
-          logits.shape().ToString(), " and ", lengths.shape().ToString()));
-    }
-    const int64_t time = logits.dim(0), batch = logits.dim(1), classes = logits.dim(2);
+    RETURN_IF_ERROR(CheckCtcInputs(ctx));
+    const int64_t batch = logits.dim(1), classes = logits.dim(2);
     const int64_t blank = blank_ < 0 ? blank_ + classes : blank_;
     if (blank < 0 || blank >= classes) {
       return absl::InvalidArgumentError(
           absl::StrCat("the blank ", blank_, " is none of ", classes, " classes"));
-    }
-    for (int32_t length : lengths.flat<int32_t>()) {
-      if (length < 0) {
-        return absl::InvalidArgumentError(absl::StrCat("a sequence has length ", length));
-      }
-      if (length > time) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("a sequence of length ", length, " does not fit ", time, " steps"));
-      }
     }
     std::vector<std::vector<int64_t>> paths(batch);
     ASSIGN_OR_RETURN(Tensor * sums, ctx.AllocateOutput(3, Shape{batch, 1}));
@@ -59,31 +47,10 @@ class CtcGreedyDecoderKernel : public OpKernel {
       }
       return absl::OkStatus();
     }));
-    return WriteSparse(ctx, paths);
+    return WriteCtcPaths(ctx, 0, 1, 2, paths);
   }
 
  private:
-  static absl::Status WriteSparse(KernelContext& ctx,
-                                  const std::vector<std::vector<int64_t>>& paths) {
-    int64_t total = 0, longest = 0;
-    for (const auto& path : paths) {
-      total += static_cast<int64_t>(path.size());
-      longest = std::max(longest, static_cast<int64_t>(path.size()));
-    }
-    ASSIGN_OR_RETURN(Tensor * indices, ctx.AllocateOutput(0, Shape{total, 2}));
-    ASSIGN_OR_RETURN(Tensor * values, ctx.AllocateOutput(1, Shape{total}));
-    int64_t n = 0;
-    for (size_t b = 0; b < paths.size(); ++b) {
-      for (size_t i = 0; i < paths[b].size(); ++i, ++n) {
-        indices->data<int64_t>()[2 * n] = static_cast<int64_t>(b);
-        indices->data<int64_t>()[2 * n + 1] = static_cast<int64_t>(i);
-        values->data<int64_t>()[n] = paths[b][i];
-      }
-    }
-    ctx.set_output(2, Tensor::Vector<int64_t>({static_cast<int64_t>(paths.size()), longest}));
-    return absl::OkStatus();
-  }
-
   const bool merge_repeated_;
   const int64_t blank_;
 };

@@ -1,0 +1,178 @@
+// Random numbers whose distribution has a parameter for each column of the output: RandomGamma,
+// StatelessRandomGammaV2, V3, RandomPoisson, RandomPoissonV2, StatelessRandomPoisson,
+// StatelessRandomBinomial.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/random/philox_generator.h"
+#include "runtime/kernels/random/rejection_sampling.h"
+
+namespace tessera {
+namespace {
+
+// Fills `out`, [samples..., columns...], with draw(column, n) as doubles, where n is the number of
+// the draw. The draws of a column follow each other.
+template <typename Draw>
+absl::Status FillColumns(KernelContext& ctx, int64_t columns, Tensor* out, Draw draw) {
+  if (out->num_elements() == 0) return absl::OkStatus();
+  const int64_t samples = out->num_elements() / columns;
+  return VisitRealType(out->dtype(), [&]<typename T>() {
+    T* const to = out->data<T>();
+    ctx.ParallelFor(out->num_elements(), 200, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double value = draw(i / samples, i);
+        if constexpr (std::is_integral_v<T>) {
+          constexpr double kLimit = static_cast<double>(std::numeric_limits<T>::max());
+          to[(i % samples) * columns + i / samples] = value >= kLimit
+                                                          ? std::numeric_limits<T>::max()
+                                                      : value > 0 ? static_cast<T>(value)
+                                                                  : T(0);
+        } else {
+          to[(i % samples) * columns + i / samples] = static_cast<T>(value);
+        }
+      }
+    });
+    return absl::OkStatus();
+  });
+}
+
+Philox Skipped(Philox generator, uint64_t blocks) {
+  generator.Skip(blocks);
+  return generator;
+}
+
+// The elements of a tensor of real numbers.
+absl::StatusOr<std::vector<double>> ReadDoubles(const Tensor& tensor) {
+  std::vector<double> values(tensor.num_elements());
+  RETURN_IF_ERROR(VisitRealType(tensor.dtype(), [&]<typename T>() {
+    const auto from = tensor.flat<T>();
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(from[i]);
+    return absl::OkStatus();
+  }));
+  return values;
+}
+
+// The largest number that the output can hold.
+double LargestOf(DType dtype) {
+  double largest = 0;
+  VisitRealType(dtype, [&]<typename T>() {
+    largest = static_cast<double>(Eigen::NumTraits<T>::highest());
+    return absl::OkStatus();
+  }).IgnoreError();
+  return largest;
+}
+
+// Errors: INVALID_ARGUMENT unless `shape` ends with that of the parameters.
+absl::Status CheckEndsWith(const Shape& shape, const Shape& parameters) {
+  const auto dims = shape.dims();
+  if (shape.rank() >= parameters.rank() &&
+      dims.subspan(shape.rank() - parameters.rank()) == parameters.dims()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Shape passed in must end with broadcasted shape: ", shape.ToString(),
+                   " does not end with ", parameters.ToString()));
+}
+
+enum class Family { kGamma, kPoisson };
+
+template <Family kFamily>
+absl::Status FillFamily(KernelContext& ctx, const Philox& generator, const Tensor& parameters,
+                        Tensor* out) {
+  ASSIGN_OR_RETURN(const std::vector<double> values, ReadDoubles(parameters));
+  const double largest = LargestOf(out->dtype());
+  return FillColumns(ctx, parameters.num_elements(), out, [&](int64_t column, int64_t n) {
+    const Philox own = Skipped(generator, kBlocksPerNumber * static_cast<uint64_t>(n));
+    return kFamily == Family::kGamma ? DrawGamma(values[column], own)
+                                     : DrawPoisson(values[column], largest, own);
+  });
+}
+
+// Inputs: the shape of the samples, and the parameters, whose shape follows it.
+template <Family kFamily>
+class StatefulKernel : public OpKernel {
+ public:
+  explicit StatefulKernel(const KernelBuild& build) : generator_(build) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape samples, ReadShape(ctx.input(0), "shape"));
+    IndexVector dims(samples.dims().begin(), samples.dims().end());
+    const auto of_parameters = ctx.input(1).shape().dims();
+    dims.insert(dims.end(), of_parameters.begin(), of_parameters.end());
+    ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
+    ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
+    const Philox generator = generator_.Reserve(ReservedBlocks(out->num_elements()));
+    return FillFamily<kFamily>(ctx, generator, ctx.input(1), out);
+  }
+
+ private:
+  SeededPhilox generator_;
+};
+REGISTER_KERNEL("RandomGamma", kCpu, StatefulKernel<Family::kGamma>);
+REGISTER_KERNEL("RandomPoisson", kCpu, StatefulKernel<Family::kPoisson>);
+REGISTER_KERNEL("RandomPoissonV2", kCpu, StatefulKernel<Family::kPoisson>);
+
+// Inputs: the shape of the output, the seed or key, counter and algorithm, and the parameters.
+template <Family kFamily>
+class StatelessKernel : public OpKernel {
+ public:
+  explicit StatelessKernel(const KernelBuild& build) : has_key_(build.num_inputs() == 5) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& parameters = ctx.input(ctx.num_inputs() - 1);
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    RETURN_IF_ERROR(CheckEndsWith(shape, parameters.shape()));
+    ASSIGN_OR_RETURN(const Philox generator,
+                     has_key_ ? GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3))
+                              : GeneratorFromSeed(ctx.input(1)));
+    ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
+    return FillFamily<kFamily>(ctx, generator, parameters, out);
+  }
+
+ private:
+  const bool has_key_;
+};
+REGISTER_KERNEL("StatelessRandomGammaV2", kCpu, StatelessKernel<Family::kGamma>);
+REGISTER_KERNEL("StatelessRandomGammaV3", kCpu, StatelessKernel<Family::kGamma>);
+REGISTER_KERNEL("StatelessRandomPoisson", kCpu, StatelessKernel<Family::kPoisson>);
+
+// Inputs: the shape of the output, the seed, and counts and probabilities, which are broadcast.
+class BinomialKernel : public OpKernel {
+ public:
+  explicit BinomialKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& counts = ctx.input(2);
+    const Tensor& probabilities = ctx.input(3);
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape columns, BroadcastShape(counts.shape(), probabilities.shape()));
+    RETURN_IF_ERROR(CheckEndsWith(shape, columns));
+    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));
+    ASSIGN_OR_RETURN(const std::vector<double> count, ReadDoubles(counts));
+    ASSIGN_OR_RETURN(const std::vector<double> p, ReadDoubles(probabilities));
+    ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
+    return FillColumns(ctx, columns.num_elements(), out, [&](int64_t column, int64_t n) {
+      const double trials = count[SourceIndex(column, columns, counts.shape())];
+      const double chance = p[SourceIndex(column, columns, probabilities.shape())];
+      const uint64_t blocks = BlocksPerBinomial(trials, chance) * static_cast<uint64_t>(n);
+      return DrawBinomial(trials, chance, Skipped(generator, blocks));
+    });
+  }
+
+ private:
+  // The position in a tensor of shape `from` that element `i` of the broadcast shape comes from.
+  static int64_t SourceIndex(int64_t i, const Shape& to, const Shape& from) {
+    int64_t source = 0, stride = 1;
+    for (int d = to.rank() - 1, f = from.rank() - 1; f >= 0; --d, --f) {
+      if (from.dim(f) != 1) source += i % to.dim(d) * stride;
+      stride *= from.dim(f);
+      i /= to.dim(d);
+    }
+    return source;
+  }
+};
+REGISTER_KERNEL("StatelessRandomBinomial", kCpu, BinomialKernel);
+
+}  // namespace
+}  // namespace tessera
