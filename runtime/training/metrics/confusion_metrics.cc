@@ -28,8 +28,8 @@ class Auc final : public Metric {
     }
     for (int64_t i = 0; i < count; ++i) {
       // Counts in bucket b are above the thresholds 0 to b.
-      const auto bucket = static_cast<int>(
-          std::max(0.0F, std::ceil(outputs.numbers[i] * (kThresholds - 1)) - 1));
+      const auto bucket =
+          static_cast<int>(std::max(0.0F, std::ceil(outputs.numbers[i] * (kThresholds - 1)) - 1));
       positives_[bucket] += static_cast<double>(weights[i]) * targets.numbers[i];
       negatives_[bucket] += static_cast<double>(weights[i]) * (1 - targets.numbers[i]);
     }
@@ -71,9 +71,7 @@ enum class Denominator { kPredicted, kActual };
 class TruePositives final : public Metric {
  public:
   TruePositives(Denominator denominator, double threshold, std::optional<int64_t> class_id)
-      : denominator_(denominator),
-        threshold_(static_cast<float>(threshold)),
-        class_id_(class_id) {}
+      : denominator_(denominator), threshold_(static_cast<float>(threshold)), class_id_(class_id) {}
 
   absl::Status Update(const Batch& batch) override {
     ASSIGN_OR_RETURN(MetricValues outputs, ReadValues(batch.output, "outputs"));

@@ -23,7 +23,8 @@ class MetricSpec;
 // Used by one thread at a time.
 class Metric {
  public:
-  // One batch. Tensors are in host memory. All but `output` may be null where the metric needs none.
+  // One batch. Tensors are in host memory. All but `output` may be null where the metric needs
+  // none.
   struct Batch {
     // What the model gave, float, double, bfloat16 or half. For the loss: the loss of the batch, a
     // scalar, or one loss for each row.

@@ -71,9 +71,8 @@ void ExpectOfClasses(const std::string& spec, const Tensor& labels, double plain
 }
 void ExpectOfChances(const std::string& spec, double plain, double weighted) {
   EXPECT_NEAR(Measure(spec, {.output = &Chances(), .label = &Truth()}), plain, kTolerance) << spec;
-  EXPECT_NEAR(
-      Measure(spec, {.output = &Chances(), .label = &Truth(), .weight = &ChanceWeights()}),
-      weighted, kTolerance)
+  EXPECT_NEAR(Measure(spec, {.output = &Chances(), .label = &Truth(), .weight = &ChanceWeights()}),
+              weighted, kTolerance)
       << spec;
 }
 

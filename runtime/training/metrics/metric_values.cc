@@ -66,9 +66,9 @@ absl::StatusOr<std::vector<int64_t>> ReadClasses(const Metric::Batch& batch,
   } else if (labels.rows == outputs.rows && labels.columns == outputs.columns) {
     for (int64_t i = 0; i < labels.rows; ++i) classes[i] = ArgMax(labels.row(i), labels.columns);
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "labels of shape ", batch.label->shape().ToString(), " are no classes for outputs of shape ",
-        batch.output->shape().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("labels of shape ", batch.label->shape().ToString(),
+                     " are no classes for outputs of shape ", batch.output->shape().ToString()));
   }
   return classes;
 }
@@ -76,9 +76,9 @@ absl::StatusOr<std::vector<int64_t>> ReadClasses(const Metric::Batch& batch,
 absl::StatusOr<MetricValues> ReadTargets(const Metric::Batch& batch, const MetricValues& outputs) {
   ASSIGN_OR_RETURN(MetricValues labels, ReadValues(batch.label, "labels"));
   if (labels.numbers.size() != outputs.numbers.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "labels of shape ", batch.label->shape().ToString(), " do not fit outputs of shape ",
-        batch.output->shape().ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("labels of shape ", batch.label->shape().ToString(),
+                     " do not fit outputs of shape ", batch.output->shape().ToString()));
   }
   labels.rows = outputs.rows;
   labels.columns = outputs.columns;
@@ -90,8 +90,8 @@ absl::StatusOr<std::vector<float>> ReadWeights(const Tensor* weight, int64_t cou
   ASSIGN_OR_RETURN(const MetricValues values, ReadValues(weight, "weights"));
   const auto size = static_cast<int64_t>(values.numbers.size());
   if (size == 0 || count % size != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "weights of shape ", weight->shape().ToString(), " do not fit ", count, " values"));
+    return absl::InvalidArgumentError(absl::StrCat("weights of shape ", weight->shape().ToString(),
+                                                   " do not fit ", count, " values"));
   }
   std::vector<float> weights;
   weights.reserve(count);

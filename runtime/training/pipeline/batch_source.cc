@@ -73,13 +73,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Make(const training::P
   state->fingerprint = FingerprintOf(spec, options, state->plan);
   state->session_options = options.session;
   if (state->session_options.host == nullptr) {
-    state->session_options.host = std::make_shared<Host>(
-        Host::Options{.intra_op_threads = options.session.intra_op_threads,
-                      .inter_op_threads = options.session.inter_op_threads});
+    state->session_options.host =
+        std::make_shared<Host>(Host::Options{.intra_op_threads = options.session.intra_op_threads,
+                                             .inter_op_threads = options.session.inter_op_threads});
   }
-  ASSIGN_OR_RETURN(state->pipeline,
-                   RunningPipeline::Start(state->plan, options.batch_size, options.seed,
-                                          state->session_options));
+  ASSIGN_OR_RETURN(state->pipeline, RunningPipeline::Start(state->plan, options.batch_size,
+                                                           options.seed, state->session_options));
   return std::unique_ptr<BatchSource>(new BatchSource(std::move(state)));
 }
 
@@ -105,8 +104,8 @@ absl::StatusOr<Tensor> BatchSource::SavePosition() const {
   ASSIGN_OR_RETURN(const Tensor position, state_->pipeline.Save());
   tensorflow::TensorProto proto;
   RETURN_IF_ERROR(TensorToProto(position, TensorProtoForm::kTensorContent, &proto));
-  return Tensor::Scalar(absl::StrCat(state_->fingerprint, "\n", state_->batches, "\n",
-                                     proto.SerializeAsString()));
+  return Tensor::Scalar(
+      absl::StrCat(state_->fingerprint, "\n", state_->batches, "\n", proto.SerializeAsString()));
 }
 
 absl::Status BatchSource::RestorePosition(const Tensor& position) {

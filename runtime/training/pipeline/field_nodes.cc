@@ -61,9 +61,9 @@ std::vector<Expr> ParseLines(const PipelinePlan& plan, const Expr& records) {
     const FieldPlan& field = plan.fields[i];
     columns.push_back(field.column);
     dtypes.push_back(field.dtype);
-    inputs.push_back(records.builder()->Constant(
-        field.missing_value.has_value() ? field.missing_value
-                                        : Tensor::Zeros(field.dtype, {0}).value()));
+    inputs.push_back(records.builder()->Constant(field.missing_value.has_value()
+                                                     ? field.missing_value
+                                                     : Tensor::Zeros(field.dtype, {0}).value()));
   }
   AttrMap attrs = {{"OUT_TYPE", dtypes}, {"field_delim", plan.delimiter}};
   // A file without a header has the given columns and no others.
@@ -82,9 +82,8 @@ std::vector<Expr> ParseFixedLength(const PipelinePlan& plan, const Expr& records
   GraphBuilder& build = *records.builder();
   std::vector<Expr> values;
   for (const FieldPlan& field : plan.fields) {
-    const Expr bytes =
-        Call("Substr", {records, build.Constant(Tensor::Scalar(field.begin)),
-                        build.Constant(Tensor::Scalar(field.size))});
+    const Expr bytes = Call("Substr", {records, build.Constant(Tensor::Scalar(field.begin)),
+                                       build.Constant(Tensor::Scalar(field.size))});
     values.push_back(DecodeBytes(field, bytes, records));
   }
   return values;
@@ -113,8 +112,8 @@ Expr DecodedImage(const FieldPlan& field, const Expr& bytes) {
   }
   if (field.resize.empty()) return image;
   GraphBuilder& build = *bytes.builder();
-  const Expr size = build.Ints(
-      {static_cast<int32_t>(field.resize[0]), static_cast<int32_t>(field.resize[1])});
+  const Expr size =
+      build.Ints({static_cast<int32_t>(field.resize[0]), static_cast<int32_t>(field.resize[1])});
   const Expr resized =
       Call("ResizeBilinear", {ExpandDims(image, 0), size}, {{"half_pixel_centers", true}});
   return Call("Squeeze", {resized}, {{"squeeze_dims", std::vector<int64_t>{0}}});

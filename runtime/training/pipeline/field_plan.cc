@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kMaxElements = int64_t{1} << 31;
 // Those of the op DecodeRaw.
 constexpr DType kRawDTypes[] = {
-    DType::kHalf,  DType::kFloat,  DType::kDouble,    DType::kInt32,      DType::kUint16,
-    DType::kUint8, DType::kInt16,  DType::kInt8,      DType::kInt64,      DType::kBool,
+    DType::kHalf,     DType::kFloat,     DType::kDouble,     DType::kInt32, DType::kUint16,
+    DType::kUint8,    DType::kInt16,     DType::kInt8,       DType::kInt64, DType::kBool,
     DType::kBfloat16, DType::kComplex64, DType::kComplex128,
 };
 
@@ -41,8 +41,8 @@ absl::Status CheckStored(DType dtype, RecordFormat format) {
     case RecordFormat::kTfRecord:
       if (dtype == DType::kFloat || dtype == DType::kInt64 || dtype == DType::kString) break;
       return absl::InvalidArgumentError(
-          absl::StrCat("dtype: a tf.Example holds float32, int64 or string, not ",
-                       DTypeName(dtype), "; use one of these and `cast`, or `decode: raw`"));
+          absl::StrCat("dtype: a tf.Example holds float32, int64 or string, not ", DTypeName(dtype),
+                       "; use one of these and `cast`, or `decode: raw`"));
     case RecordFormat::kCsv:
     case RecordFormat::kText:
       if (dtype == DType::kFloat || dtype == DType::kDouble || dtype == DType::kInt32 ||
@@ -117,8 +117,7 @@ absl::Status PlanShape(const training::FieldSpec& spec, FieldPlan* plan) {
     }
     elements *= dim;
   }
-  if (plan->is_image() && !plan->shape.empty() &&
-      (plan->shape.size() != 3 || plan->shape[2] > 4)) {
+  if (plan->is_image() && !plan->shape.empty() && (plan->shape.size() != 3 || plan->shape[2] > 4)) {
     return absl::InvalidArgumentError(
         "shape: that of an image is [height, width, channels], -1 for sizes that differ");
   }

@@ -38,9 +38,7 @@ struct Elements {
   }
 };
 
-Elements Strings() {
-  return {.dtypes = {DType::kString}, .shapes = {PartialShape(Shape())}};
-}
+Elements Strings() { return {.dtypes = {DType::kString}, .shapes = {PartialShape(Shape())}}; }
 
 class PipelineGraphBuilder {
  public:
@@ -57,8 +55,7 @@ class PipelineGraphBuilder {
     const Expr marked =
         Over("ConcatenateDataset", batches, {EmptyBatch()}, fields_.Rows(-1).Attrs());
     const Expr epochs = Over("RepeatDataset", marked, {Long(-1)}, fields_.Rows(-1).Attrs());
-    AddIterator(
-        Over("PrefetchDataset", epochs, {Long(plan_.prefetch)}, fields_.Rows(-1).Attrs()));
+    AddIterator(Over("PrefetchDataset", epochs, {Long(plan_.prefetch)}, fields_.Rows(-1).Attrs()));
     RETURN_IF_ERROR(build_.status());
     ExportGraph(graph_, def);
     RETURN_IF_ERROR(AddParse(def));
@@ -98,9 +95,9 @@ class PipelineGraphBuilder {
         AttrMap attrs = Strings().Attrs();
         attrs.emplace("f", FunctionRef{kLinesOfFile, {}});
         attrs.emplace("Targuments", std::vector<DType>());
-        const Expr names = Call("TensorSliceDataset", {files},
-                                {{"Toutput_types", Strings().dtypes},
-                                 {"output_shapes", Strings().shapes}});
+        const Expr names =
+            Call("TensorSliceDataset", {files},
+                 {{"Toutput_types", Strings().dtypes}, {"output_shapes", Strings().shapes}});
         records = Call("FlatMapDataset", {names}, std::move(attrs));
         break;
     }
@@ -167,9 +164,8 @@ class PipelineGraphBuilder {
     if (!plan_.IsParsedOneByOne()) {
       const Expr size = Long(batch_size_);
       const Expr drop = Bool(!plan_.keep_remainder);
-      return Parsed(
-          Over("BatchDatasetV2", records, {size, drop}, Strings().Rows(-1).Attrs()),
-          fields_.Rows(-1));
+      return Parsed(Over("BatchDatasetV2", records, {size, drop}, Strings().Rows(-1).Attrs()),
+                    fields_.Rows(-1));
     }
     if (IsPadded()) return Batched(Parsed(records, fields_));
     return Over("MapAndBatchDataset", records,
@@ -220,14 +216,13 @@ class PipelineGraphBuilder {
     AttrMap attrs = fields_.Rows(-1).Attrs();
     attrs.emplace("shared_name", "pipeline");
     attrs.emplace("container", "");
-    const Expr iterator =
-        build_.Output(Named("iterator", "IteratorV2", std::move(attrs), {}));
+    const Expr iterator = build_.Output(Named("iterator", "IteratorV2", std::move(attrs), {}));
     Named(kPipelineStart, "MakeIterator", {}, {dataset, iterator});
     Named(kPipelineNext, "IteratorGetNext", fields_.Rows(-1).Attrs(), {iterator});
     Named(kPipelineSave, "SerializeIterator", {}, {iterator});
-    const Expr position = build_.Output(
-        Named(kPipelinePosition, "Placeholder",
-              {{"dtype", DType::kVariant}, {"shape", PartialShape({1})}}, {}));
+    const Expr position =
+        build_.Output(Named(kPipelinePosition, "Placeholder",
+                            {{"dtype", DType::kVariant}, {"shape", PartialShape({1})}}, {}));
     Named(kPipelineRestore, "DeserializeIterator", {}, {iterator, position});
   }
 

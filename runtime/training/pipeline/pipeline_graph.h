@@ -13,9 +13,9 @@ class GraphDef;
 namespace tessera {
 
 // Names in the graph.
-inline constexpr char kPipelineStart[] = "start";      // target: begins at the first epoch
-inline constexpr char kPipelineNext[] = "next";        // outputs: the fields of the next batch
-inline constexpr char kPipelineSave[] = "save";        // output: the position, one variant
+inline constexpr char kPipelineStart[] = "start";        // target: begins at the first epoch
+inline constexpr char kPipelineNext[] = "next";          // outputs: the fields of the next batch
+inline constexpr char kPipelineSave[] = "save";          // output: the position, one variant
 inline constexpr char kPipelinePosition[] = "position";  // placeholder: a position ...
 inline constexpr char kPipelineRestore[] = "restore";    // ... and the target that goes there
 

@@ -33,9 +33,9 @@ absl::StatusOr<RecordFormat> FormatOf(const std::string& name) {
 // Appends the regular files that match, sorted.
 absl::Status Expand(const std::string& pattern, const std::string& base_folder,
                     std::vector<std::string>* files) {
-  const std::string path =
-      absl::StartsWith(pattern, "/") || base_folder.empty() ? pattern
-                                                            : JoinPath(base_folder, pattern);
+  const std::string path = absl::StartsWith(pattern, "/") || base_folder.empty()
+                               ? pattern
+                               : JoinPath(base_folder, pattern);
   glob_t found;
   const int result = ::glob(path.c_str(), GLOB_TILDE, nullptr, &found);
   std::vector<std::string> matches;
@@ -158,9 +158,12 @@ absl::Status PlanFields(const training::PipelineSpec& spec, PipelinePlan* plan) 
 
 absl::Status CheckNumbers(const training::PipelineSpec& spec) {
   const std::pair<const char*, int64_t> numbers[] = {
-      {"shuffle", spec.shuffle()},           {"skip", spec.skip()},
-      {"take", spec.take()},                 {"parallelism", spec.parallelism()},
-      {"prefetch", spec.prefetch()},         {"record_bytes", spec.record_bytes()},
+      {"shuffle", spec.shuffle()},
+      {"skip", spec.skip()},
+      {"take", spec.take()},
+      {"parallelism", spec.parallelism()},
+      {"prefetch", spec.prefetch()},
+      {"record_bytes", spec.record_bytes()},
       {"header_bytes", spec.header_bytes()},
   };
   for (const auto& [name, value] : numbers) {

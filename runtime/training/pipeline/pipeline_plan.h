@@ -29,9 +29,9 @@ struct FieldPlan {
   std::vector<int64_t> resize;  // height and width; empty: not
   double scale = 1, offset = 0;
   DType output_dtype = DType::kInvalid;
-  PartialShape output_shape;   // of one example
-  int column = 0;              // CSV
-  int64_t begin = 0, size = 0; // fixed length: bytes of the record
+  PartialShape output_shape;    // of one example
+  int column = 0;               // CSV
+  int64_t begin = 0, size = 0;  // fixed length: bytes of the record
 
   bool is_image() const {
     return decoding != FieldDecoding::kNone && decoding != FieldDecoding::kRaw;

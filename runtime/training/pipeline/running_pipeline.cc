@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-absl::StatusOr<RunningPipeline> RunningPipeline::Start(const PipelinePlan& plan,
-                                                       int64_t batch_size, int64_t seed,
+absl::StatusOr<RunningPipeline> RunningPipeline::Start(const PipelinePlan& plan, int64_t batch_size,
+                                                       int64_t seed,
                                                        const SessionOptions& options) {
   RunningPipeline pipeline;
   tensorflow::GraphDef graph;
