@@ -1,6 +1,10 @@
 #include "tests/conformance/golden_corpus.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -9,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
+#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/tensor/tensor_proto.h"
@@ -23,11 +28,40 @@ std::string BaseName(const std::string& path) {
   return name;
 }
 
+// A folder of this process, which goes with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() { CHECK(::mkdtemp(path_) != nullptr) << "cannot make a folder in /tmp"; }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const char* path() const { return path_; }
+
+ private:
+  char path_[32] = "/tmp/tessera_golden_XXXXXX";
+};
+
+// The files that recorded pipelines write and read; they go to a folder of this process, so that
+// two replays at once do not meet.
+void MoveFiles(tensorflow::NodeDef* node) {
+  static const TemporaryFolder folder;
+  constexpr absl::string_view kRecordedAs = "/tmp/tessera_pipeline_";
+  const auto value = node->mutable_attr()->find("value");
+  if (value == node->mutable_attr()->end() || !value->second.has_tensor()) return;
+  for (std::string& text : *value->second.mutable_tensor()->mutable_string_val()) {
+    if (absl::StartsWith(text, kRecordedAs)) {
+      text = absl::StrCat(folder.path(), "/", text.substr(kRecordedAs.size()));
+    }
+  }
+}
+
 absl::StatusOr<tensorflow::GraphDef> ReadGraphDef(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   tensorflow::GraphDef graph;
   if (!graph.ParseFromString(bytes)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a GraphDef"));
+  }
+  for (tensorflow::NodeDef& node : *graph.mutable_node()) MoveFiles(&node);
+  for (tensorflow::FunctionDef& function : *graph.mutable_library()->mutable_function()) {
+    for (tensorflow::NodeDef& node : *function.mutable_node_def()) MoveFiles(&node);
   }
   return graph;
 }
