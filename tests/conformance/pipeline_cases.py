@@ -583,6 +583,121 @@ def saved_and_loaded(files):
     return dataset_ops._VariantDataset(loaded, spec)
 
 
+@_case(rewind=3)
+def chosen_at_a_rate(_):
+    input_dataset = Dataset.range(40)
+    variant = tf.raw_ops.SamplingDataset(
+        input_dataset=input_dataset._variant_tensor,
+        rate=0.3,
+        seed=tf.constant(3, tf.int64),
+        seed2=tf.constant(4, tf.int64),
+        output_types=[tf.int64],
+        output_shapes=[[]],
+    )
+    return dataset_ops._VariantDataset(variant, tf.TensorSpec([], tf.int64))
+
+
+@_case
+def slept_over(_):
+    variant = tf.raw_ops.SleepDataset(
+        input_dataset=Dataset.range(3)._variant_tensor,
+        sleep_microseconds=tf.constant(10, tf.int64),
+        output_types=[tf.int64],
+        output_shapes=[[]],
+    )
+    return dataset_ops._VariantDataset(variant, tf.TensorSpec([], tf.int64))
+
+
+@_case
+def generated(_):
+    """A generator whose elements come from the state that the first function gives."""
+    spec = tf.TensorSpec([], tf.int64)
+
+    @tf.function
+    def begin(unused):
+        return unused + 100
+
+    @tf.function
+    def following(state):
+        return Dataset.range(3).map(lambda x: x + state).take(1).get_single_element()
+
+    variant = tf.raw_ops.GeneratorDataset(
+        init_func_other_args=[tf.constant(7, tf.int64)],
+        next_func_other_args=[],
+        finalize_func_other_args=[],
+        init_func=begin.get_concrete_function(spec),
+        next_func=following.get_concrete_function(spec),
+        finalize_func=begin.get_concrete_function(spec),
+        output_types=[tf.int64],
+        output_shapes=[[]],
+    )
+    return dataset_ops._VariantDataset(variant, spec).take(3)
+
+
+@_case
+def examples_parsed_in_batches(_):
+    def example(i):
+        floats = tf.train.FloatList(value=[i, i / 2])
+        integers = tf.train.Int64List(value=list(range(i)))
+        features = {
+            "b_dense": tf.train.Feature(float_list=floats),
+            "a_sparse": tf.train.Feature(int64_list=integers),
+        }
+        if i % 2:
+            features["c_default"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"x"]))
+        return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+    parse = tf.data.experimental.parse_example_dataset(
+        {
+            "b_dense": tf.io.FixedLenFeature([2], tf.float32),
+            "a_sparse": tf.io.VarLenFeature(tf.int64),
+            "c_default": tf.io.FixedLenFeature([], tf.string, "none"),
+        },
+        num_parallel_calls=2,
+    )
+    parsed = Dataset.from_tensor_slices([example(i) for i in range(5)]).batch(2).apply(parse)
+    return parsed.map(lambda features: (features["b_dense"], features["c_default"],
+                                        tf.sparse.to_dense(features["a_sparse"])))
+
+
+@_case
+def mapped_and_batched_with_a_remainder(_):
+    def features(x):
+        return x * x, tf.strings.as_string(x), tf.fill([2, 3], tf.cast(x, tf.float32))
+
+    return Dataset.range(11).map(features, num_parallel_calls=3).batch(4)
+
+
+@_case(rewind=2)
+def mapped_and_batched_saved_midway(_):
+    return Dataset.range(23).map(lambda x: (x, x / 2), num_parallel_calls=4).batch(5, True)
+
+
+@_case
+def mapped_and_batched_past_errors(_):
+    checked = Dataset.range(1, 12).map(
+        lambda x: tf.debugging.check_numerics(10.0 / tf.cast(x % 5, tf.float32), "zero"),
+        num_parallel_calls=2,
+    )
+    return checked.batch(3).ignore_errors()
+
+
+@_case
+def mapped_and_batched_with_shapes_that_differ(_):
+    return Dataset.range(4).map(lambda x: tf.range(x), num_parallel_calls=2).batch(2)
+
+
+@_case
+def reduced_in_a_function(_):
+    """A function makes a dataset and reduces it, for each element."""
+
+    def total(n):
+        squares = Dataset.range(n).map(lambda x: x * x).filter(lambda x: x % 2 == 0)
+        return squares.batch(2).reduce(tf.constant(0, tf.int64), lambda s, x: s + tf.reduce_sum(x))
+
+    return Dataset.range(6).map(tf.function(total))
+
+
 def record(directory):
     """Writes all pipelines below DIRECTORY and returns the paths."""
     return [

@@ -7,37 +7,30 @@ namespace {
 
 class BatchDataset final : public UnaryDataset {
  public:
-  BatchDataset(const DatasetPtr& input, int64_t batch_size, bool drop_remainder,
-               Allocator* allocator)
-      : UnaryDataset(input, SpecOfBatches(input->spec(), Rows(*input, batch_size, drop_remainder)),
-                     NumBatches(input->cardinality(), batch_size, drop_remainder)),
-        batch_size_(batch_size),
-        drop_remainder_(drop_remainder),
-        allocator_(allocator) {}
+  BatchDataset(const DatasetPtr& input, const BatchOptions& batch)
+      : UnaryDataset(input, SpecOfBatches(input->spec(), Rows(*input, batch)),
+                     NumBatches(input->cardinality(), batch.size, batch.drop_remainder)),
+        batch_(batch) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
-  int64_t batch_size() const { return batch_size_; }
-  bool drop_remainder() const { return drop_remainder_; }
-  Allocator* allocator() const { return allocator_; }
+  const BatchOptions& batch() const { return batch_; }
 
  private:
-  static int64_t Rows(const Dataset& input, int64_t batch_size, bool drop_remainder) {
-    return drop_remainder || input.cardinality() == kInfinite ? batch_size : -1;
+  static int64_t Rows(const Dataset& input, const BatchOptions& batch) {
+    return batch.drop_remainder || input.cardinality() == kInfinite ? batch.size : -1;
   }
 
-  const int64_t batch_size_;
-  const bool drop_remainder_;
-  Allocator* const allocator_;
+  const BatchOptions batch_;
 };
 
 class BatchIterator final : public UnaryIterator<BatchDataset> {
  public:
   using UnaryIterator::UnaryIterator;
   absl::StatusOr<int64_t> Skip(StepContext& step, int64_t count) override {
-    const int64_t size = dataset().batch_size();
+    const int64_t size = dataset().batch().size;
     int64_t skipped = 0;
     while (skipped < count) {
       ASSIGN_OR_RETURN(const int64_t elements, input().Skip(step, size));
-      if (elements == 0 || (elements < size && dataset().drop_remainder())) break;
+      if (elements == 0 || (elements < size && dataset().batch().drop_remainder)) break;
       ++skipped;
     }
     return skipped;
@@ -46,11 +39,11 @@ class BatchIterator final : public UnaryIterator<BatchDataset> {
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
     ASSIGN_OR_RETURN(std::vector<Element> elements,
-                     ReadElements(step, input(), dataset().batch_size()));
-    const bool is_full = static_cast<int64_t>(elements.size()) == dataset().batch_size();
-    if (elements.empty() || (dataset().drop_remainder() && !is_full)) return false;
+                     ReadElements(step, input(), dataset().batch().size));
+    const bool is_full = static_cast<int64_t>(elements.size()) == dataset().batch().size;
+    if (elements.empty() || (dataset().batch().drop_remainder && !is_full)) return false;
     ASSIGN_OR_RETURN(*element,
-                     Stack(std::move(elements), step.intra_op_pool, dataset().allocator()));
+                     Stack(std::move(elements), step.intra_op_pool, dataset().batch().allocator));
     return true;
   }
 };
@@ -62,7 +55,7 @@ std::unique_ptr<Iterator> BatchDataset::MakeIterator() const {
 absl::StatusOr<DatasetPtr> MakeBatchKeepingRemainder(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const int64_t batch_size, BatchSizeInput(ctx, 1));
-  return Batched(input, batch_size, false, ctx.host_allocator());
+  return Batched(input, {.size = batch_size, .allocator = ctx.host_allocator()});
 }
 REGISTER_DATASET("BatchDataset", MakeBatchKeepingRemainder);
 
@@ -71,7 +64,9 @@ absl::StatusOr<DatasetPtr> MakeBatch(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const int64_t batch_size, BatchSizeInput(ctx, 1));
   ASSIGN_OR_RETURN(const bool drop_remainder,
                    ScalarInput<bool>(ctx, ctx.num_inputs() - 1, "drop_remainder"));
-  return Batched(input, batch_size, drop_remainder, ctx.host_allocator());
+  return Batched(
+      input,
+      {.size = batch_size, .drop_remainder = drop_remainder, .allocator = ctx.host_allocator()});
 }
 REGISTER_DATASET("BatchDatasetV2", MakeBatch);
 // The rows of a batch are copied in parallel anyway, and what comes before runs in parallel itself.
@@ -79,9 +74,9 @@ REGISTER_DATASET("ParallelBatchDataset", MakeBatch);
 
 }  // namespace
 
-DatasetPtr Batched(const DatasetPtr& input, int64_t batch_size, bool drop_remainder,
-                   Allocator* allocator) {
-  return std::make_shared<BatchDataset>(input, batch_size, drop_remainder, allocator);
+DatasetPtr Batched(const DatasetPtr& input, const BatchOptions& batch) {
+  if (DatasetPtr fused = BatchedIfMapped(*input, batch)) return fused;
+  return std::make_shared<BatchDataset>(input, batch);
 }
 
 }  // namespace tessera

@@ -1,9 +1,265 @@
-// MapAndBatchDataset: batches of what a function gives for each element.
+// MapAndBatchDataset: batches of what a function gives for each element. The thread that calls the
+// function puts its results right into the rows of the batch, while they are in its cache.
+#include <cstring>
+#include <deque>
+
+#include "runtime/data/background.h"
 #include "runtime/kernels/data/batching.h"
 #include "runtime/kernels/data/transformations.h"
+#include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
 namespace {
+
+// A batch may be declared far larger than the dataset: beyond these limits its memory is allocated
+// when its elements are there.
+constexpr int64_t kMostRows = 1 << 14;
+constexpr int64_t kMostBytes = int64_t{1} << 28;
+
+class MapAndBatchDataset final : public UnaryDataset {
+ public:
+  MapAndBatchDataset(const DatasetPtr& input, ElementSpec element_spec, ElementMap map,
+                     BatchOptions batch)
+      : UnaryDataset(input, SpecOfBatches(element_spec, batch.drop_remainder ? batch.size : -1),
+                     map.preserves_cardinality
+                         ? NumBatches(input->cardinality(), batch.size, batch.drop_remainder)
+                         : kUnknown),
+        element_spec_(std::move(element_spec)),
+        map_(std::move(map)),
+        batch_(batch) {}
+  std::unique_ptr<Iterator> MakeIterator() const override;
+  const ElementSpec& element_spec() const { return element_spec_; }
+  const ElementMap& map() const { return map_; }
+  const BatchOptions& batch() const { return batch_; }
+
+ private:
+  const ElementSpec element_spec_;
+  const ElementMap map_;
+  const BatchOptions batch_;
+};
+
+// The memory of a batch, allocated for the first of its elements that is there. Thread-safe.
+class BatchRows {
+ public:
+  // Moves an element to its row. Returns false, and leaves the element, if it does not fit the
+  // others or if there is no memory for all rows.
+  bool Place(const BatchOptions& options, int64_t row, Element* element) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!allocated_) Allocate(options, *element);
+    }
+    if (components_.size() != element->size()) return false;
+    for (size_t c = 0; c < components_.size(); ++c) {
+      const Tensor& rows = components_[c];
+      const Tensor& value = (*element)[c];
+      if (rows.dtype() != value.dtype() || rows.rank() != value.rank() + 1) return false;
+      if (rows.shape().dims().subspan(1) != value.shape().dims()) return false;
+    }
+    for (size_t c = 0; c < components_.size(); ++c) {
+      const Tensor& value = (*element)[c];
+      const size_t bytes = value.size_bytes();
+      // Rows do not overlap, and nobody reads them before the calls are finished.
+      char* const to = components_[c].address() + static_cast<size_t>(row) * bytes;
+      CopyElements(value.dtype(), value.raw(), to, value.num_elements());
+    }
+    element->clear();
+    return true;
+  }
+  // Requires that the calls for the rows that are used are finished.
+  const Element& components() const { return components_; }
+
+ private:
+  void Allocate(const BatchOptions& options, const Element& first)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    allocated_ = true;
+    if (options.size > kMostRows) return;
+    Element components;
+    for (const Tensor& value : first) {
+      if (static_cast<int64_t>(value.size_bytes()) > kMostBytes / options.size) return;
+      absl::InlinedVector<int64_t, 6> dims = {options.size};
+      dims.insert(dims.end(), value.shape().dims().begin(), value.shape().dims().end());
+      const absl::StatusOr<Shape> shape = Shape::Make(dims);
+      if (!shape.ok()) return;
+      absl::StatusOr<Tensor> rows = Tensor::Allocate(value.dtype(), *shape, options.allocator);
+      if (!rows.ok()) return;
+      components.push_back(*std::move(rows));
+    }
+    components_ = std::move(components);
+  }
+
+  absl::Mutex mu_;
+  bool allocated_ ABSL_GUARDED_BY(mu_) = false;
+  Element components_;  // written once, before the first Place() returns
+};
+
+class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
+ public:
+  using UnaryIterator::UnaryIterator;
+  ~MapAndBatchIterator() override {
+    if (background_ != nullptr) background_->Cancel();
+    for (const auto& call : calls_) call->task->Abandon();
+  }
+
+  // Calls under way are finished, and their results saved.
+  absl::Status Transfer(IteratorArchive& archive) override {
+    RETURN_IF_ERROR(UnaryIterator::Transfer(archive));
+    RETURN_IF_ERROR(archive.Flag("input_ended", &input_ended_));
+    RETURN_IF_ERROR(archive.Flag("ended", &ended_));
+    int64_t size = static_cast<int64_t>(calls_.size());
+    RETURN_IF_ERROR(archive.Number("calls", &size));
+    for (int64_t i = 0; i < size; ++i) {
+      IteratorArchive::Scope scope(archive, absl::StrCat("call", i));
+      if (archive.restoring()) {
+        AddCall()->task = std::make_shared<ClaimableTask>([] {});
+      } else {
+        RETURN_IF_ERROR(calls_[i]->task->Finish(StepContext()));
+      }
+      Call& call = *calls_[i];
+      Element results = ResultsOf(call);
+      RETURN_IF_ERROR(archive.Outcome(&call.outcome, &results));
+      if (archive.restoring()) call.results = std::move(results);
+    }
+    return absl::OkStatus();
+  }
+
+ protected:
+  absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
+    if (ended_) return false;
+    if (background_ == nullptr) background_ = std::make_unique<BackgroundStep>(step);
+    const int64_t size = dataset().batch().size;
+    int64_t finished = 0;
+    for (; finished < size; ++finished) {
+      RETURN_IF_ERROR(FillWindow(step, finished));
+      if (finished >= static_cast<int64_t>(calls_.size())) break;
+      if (const absl::Status status = calls_[finished]->task->Finish(step); !status.ok()) {
+        background_->Cancel();
+        return status;
+      }
+    }
+    std::vector<std::shared_ptr<Call>> batch(calls_.begin(), calls_.begin() + finished);
+    calls_.erase(calls_.begin(), calls_.begin() + finished);
+    // An error takes the place of its whole batch; the function may end the dataset in its middle.
+    int64_t rows = 0;
+    for (const auto& call : batch) {
+      ASSIGN_OR_RETURN(const bool has_element, call->outcome);
+      ended_ = !has_element;
+      if (ended_) break;
+      ++rows;
+    }
+    if (rows == 0 || (rows < size && dataset().batch().drop_remainder)) {
+      ended_ = true;
+      return false;
+    }
+    batch.resize(rows);
+    return Collect(step, batch, element);
+  }
+
+ private:
+  struct Call {
+    Element args, results;
+    absl::StatusOr<bool> outcome = true;
+    std::shared_ptr<BatchRows> batch;
+    int64_t row = 0;
+    bool placed = false;  // the results are in the batch
+    std::shared_ptr<ClaimableTask> task;
+  };
+
+  // Adds a call for the next row.
+  Call* AddCall() {
+    if (next_row_ == 0) next_batch_ = std::make_shared<BatchRows>();
+    auto call = std::make_shared<Call>();
+    call->batch = next_batch_;
+    call->row = next_row_;
+    next_row_ = (next_row_ + 1) % dataset().batch().size;
+    calls_.push_back(call);
+    return call.get();
+  }
+
+  static Element ResultsOf(const Call& call) {
+    if (!call.placed) return call.results;
+    Element results;
+    for (const Tensor& rows : call.batch->components()) results.push_back(rows.SubSlice(call.row));
+    return results;
+  }
+
+  // Begins calls up to that for row `row` of the batch at hand, and as many more as are useful.
+  absl::Status FillWindow(StepContext& step, int64_t row) {
+    const int64_t size = row + UsefulCalls(background_->pool(), dataset().map().num_parallel_calls);
+    while (!input_ended_ && static_cast<int64_t>(calls_.size()) < size) {
+      Element args;
+      absl::StatusOr<bool> more = input().Next(step, &args);
+      if (more.ok() && !*more) {
+        input_ended_ = true;
+        break;
+      }
+      if (absl::IsCancelled(more.status()) || absl::IsDeadlineExceeded(more.status())) {
+        return more.status();
+      }
+      Call* const call = AddCall();
+      if (!more.ok()) {
+        call->outcome = more.status();
+        call->task = std::make_shared<ClaimableTask>([] {});
+        break;
+      }
+      call->args = std::move(args);
+      // The closure may outlive this iterator only as long as it waits for a thread, unclaimed.
+      call->task = std::make_shared<ClaimableTask>(
+          [call, background = background_.get(), dataset = &dataset()] {
+            Run(*dataset, background->context(), call);
+          });
+      ClaimableTask::Offer(call->task, background_->pool());
+    }
+    return absl::OkStatus();
+  }
+
+  static void Run(const MapAndBatchDataset& dataset, StepContext& step, Call* call) {
+    const ElementMap& map = dataset.map();
+    call->outcome = MapOutcome(map.function(step, std::move(call->args), &call->results),
+                               map.preserves_cardinality);
+    if (!call->outcome.ok() || !*call->outcome) return;
+    if (absl::Status status = dataset.element_spec().CheckTypes(call->results); !status.ok()) {
+      call->outcome = std::move(status);
+      return;
+    }
+    call->placed = call->batch->Place(dataset.batch(), call->row, &call->results);
+  }
+
+  // Makes an element of the batch whose calls these are.
+  absl::StatusOr<bool> Collect(StepContext& step, const std::vector<std::shared_ptr<Call>>& calls,
+                               Element* element) const {
+    const auto rows = static_cast<int64_t>(calls.size());
+    bool all_placed = true;
+    for (const auto& call : calls) all_placed = all_placed && call->placed;
+    if (all_placed) {
+      element->clear();
+      for (const Tensor& component : calls[0]->batch->components()) {
+        element->push_back(rows == component.dim(0) ? component : component.Slice(0, rows));
+      }
+      return true;
+    }
+    std::vector<Element> elements;
+    elements.reserve(rows);
+    for (const auto& call : calls) {
+      elements.push_back(ResultsOf(*call));
+      // A position that was put back may name other elements.
+      RETURN_IF_ERROR(dataset().element_spec().CheckTypes(elements.back()));
+    }
+    ASSIGN_OR_RETURN(*element,
+                     Stack(std::move(elements), step.intra_op_pool, dataset().batch().allocator));
+    return true;
+  }
+
+  std::unique_ptr<BackgroundStep> background_;
+  // Those of the batch at hand, in the order of its rows, and of batches after it.
+  std::deque<std::shared_ptr<Call>> calls_;
+  std::shared_ptr<BatchRows> next_batch_;  // of the next call, unless that begins one
+  int64_t next_row_ = 0;
+  bool input_ended_ = false, ended_ = false;
+};
+
+std::unique_ptr<Iterator> MapAndBatchDataset::MakeIterator() const {
+  return std::make_unique<MapAndBatchIterator>(Share<MapAndBatchDataset>());
+}
 
 ElementSpec WithoutOuterDimension(ElementSpec spec) {
   for (PartialShape& shape : spec.shapes) {
@@ -32,8 +288,12 @@ class MapAndBatchKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(const bool drop_remainder,
                      ScalarInput<bool>(ctx, batch_size_ + 2, "drop_remainder"));
     RETURN_IF_ERROR(CheckParallelCalls(calls));
-    return Batched(ParallelMapped(input, spec_, std::move(function), calls, preserves_cardinality_),
-                   batch_size, drop_remainder, ctx.host_allocator());
+    return MapAndBatched(
+        input, spec_,
+        {.function = CallOf(std::move(function)),
+         .num_parallel_calls = calls,
+         .preserves_cardinality = preserves_cardinality_},
+        {.size = batch_size, .drop_remainder = drop_remainder, .allocator = ctx.host_allocator()});
   }
 
  private:
@@ -46,4 +306,11 @@ REGISTER_KERNEL("MapAndBatchDataset", kCpu, MapAndBatchKernel);
 REGISTER_KERNEL("ExperimentalMapAndBatchDataset", kCpu, MapAndBatchKernel);
 
 }  // namespace
+
+DatasetPtr MapAndBatched(const DatasetPtr& input, ElementSpec element_spec, ElementMap map,
+                         const BatchOptions& batch) {
+  return std::make_shared<MapAndBatchDataset>(input, std::move(element_spec), std::move(map),
+                                              batch);
+}
+
 }  // namespace tessera

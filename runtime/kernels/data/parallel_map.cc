@@ -11,22 +11,15 @@ namespace {
 
 class ParallelMapDataset final : public UnaryDataset {
  public:
-  ParallelMapDataset(const DatasetPtr& input, ElementSpec spec, FunctionPtr function,
-                     int64_t num_parallel_calls, bool preserves_cardinality)
+  ParallelMapDataset(const DatasetPtr& input, ElementSpec spec, ElementMap map)
       : UnaryDataset(input, std::move(spec),
-                     preserves_cardinality ? input->cardinality() : kUnknown),
-        function_(std::move(function)),
-        num_parallel_calls_(num_parallel_calls),
-        preserves_cardinality_(preserves_cardinality) {}
+                     map.preserves_cardinality ? input->cardinality() : kUnknown),
+        map_(std::move(map)) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
-  const FunctionPtr& function() const { return function_; }
-  int64_t num_parallel_calls() const { return num_parallel_calls_; }
-  bool preserves_cardinality() const { return preserves_cardinality_; }
+  const ElementMap& map() const { return map_; }
 
  private:
-  const FunctionPtr function_;
-  const int64_t num_parallel_calls_;
-  const bool preserves_cardinality_;
+  const ElementMap map_;
 };
 
 // Keeps calls under way for the next elements. Its input is pulled by the thread that asks for an
@@ -85,16 +78,9 @@ class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
     std::shared_ptr<ClaimableTask> task;
   };
 
-  // More calls than the pool has threads would only hold memory.
-  size_t WindowSize() const {
-    const ThreadPool* const pool = background_->pool();
-    const int64_t useful = pool == nullptr ? 1 : pool->num_threads() + 1;
-    const int64_t wanted = dataset().num_parallel_calls();
-    return static_cast<size_t>(wanted == kAutotune ? useful : std::min(wanted, useful));
-  }
-
   absl::Status FillWindow(StepContext& step) {
-    const size_t size = WindowSize();
+    const auto size =
+        static_cast<size_t>(UsefulCalls(background_->pool(), dataset().map().num_parallel_calls));
     while (!input_ended_ && window_.size() < size) {
       auto call = std::make_shared<Call>();
       absl::StatusOr<bool> more = input().Next(step, &call->args);
@@ -114,10 +100,10 @@ class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
       // The closure may outlive this iterator only as long as it waits for a thread, unclaimed.
       Call* const raw = call.get();
       call->task = std::make_shared<ClaimableTask>([raw, background = background_.get(),
-                                                    function = dataset().function().get(),
-                                                    preserves = dataset().preserves_cardinality()] {
-        raw->outcome = MapOutcome(
-            function->Call(background->context(), std::move(raw->args), &raw->results), preserves);
+                                                    map = &dataset().map()] {
+        raw->outcome =
+            MapOutcome(map->function(background->context(), std::move(raw->args), &raw->results),
+                       map->preserves_cardinality);
       });
       ClaimableTask::Offer(call->task, background_->pool());
       window_.push_back(std::move(call));
@@ -151,7 +137,10 @@ class ParallelMapKernel final : public DatasetKernel {
     ASSIGN_OR_RETURN(const int64_t calls,
                      ReadIndexScalar(ctx.input(num_parallel_calls_), "num_parallel_calls"));
     RETURN_IF_ERROR(CheckParallelCalls(calls));
-    return ParallelMapped(input, spec_, std::move(function), calls, preserves_cardinality_);
+    return ParallelMapped(input, spec_,
+                          {.function = CallOf(std::move(function)),
+                           .num_parallel_calls = calls,
+                           .preserves_cardinality = preserves_cardinality_});
   }
 
  private:
@@ -170,10 +159,25 @@ absl::Status CheckParallelCalls(int64_t num_parallel_calls) {
   return absl::InvalidArgumentError("num_parallel_calls must be greater than zero.");
 }
 
-DatasetPtr ParallelMapped(const DatasetPtr& input, ElementSpec spec, FunctionPtr function,
-                          int64_t num_parallel_calls, bool preserves_cardinality) {
-  return std::make_shared<ParallelMapDataset>(input, std::move(spec), std::move(function),
-                                              num_parallel_calls, preserves_cardinality);
+int64_t UsefulCalls(const ThreadPool* pool, int64_t num_parallel_calls) {
+  const int64_t useful = pool == nullptr ? 1 : pool->num_threads() + 1;
+  return num_parallel_calls == kAutotune ? useful : std::min(num_parallel_calls, useful);
+}
+
+ElementFunction CallOf(FunctionPtr function) {
+  return [function = std::move(function)](StepContext& step, Element args, Element* results) {
+    return function->Call(step, std::move(args), results);
+  };
+}
+
+DatasetPtr ParallelMapped(const DatasetPtr& input, ElementSpec spec, ElementMap map) {
+  return std::make_shared<ParallelMapDataset>(input, std::move(spec), std::move(map));
+}
+
+DatasetPtr BatchedIfMapped(const Dataset& input, const BatchOptions& batch) {
+  const auto* const mapped = dynamic_cast<const ParallelMapDataset*>(&input);
+  if (mapped == nullptr) return nullptr;
+  return MapAndBatched(mapped->input().shared_from_this(), mapped->spec(), mapped->map(), batch);
 }
 
 }  // namespace tessera

@@ -40,16 +40,17 @@ inline FourFloats LoadFour(const float* from) {
 void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channels, float* to) {
   const int32_t* index = columns.index.data();
   const float* weight = columns.weight.data();
+  const int64_t count = columns.size();
   if (channels == 3) {
     // The fourth float is that of the next pixel, which overwrites it.
-    for (int64_t x = 0; x < columns.size(); ++x, index += 2, weight += 2) {
+    for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
       const FourFloats first = LoadFour(row + index[0] * 3);
       const FourFloats blend = first + (LoadFour(row + index[1] * 3) - first) * weight[1];
       std::memcpy(to + x * 3, &blend, sizeof(blend));
     }
     return;
   }
-  for (int64_t x = 0; x < columns.size(); ++x, index += 2, weight += 2) {
+  for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
     for (int64_t c = 0; c < channels; ++c) {
       const float first = row[index[0] * channels + c];
       to[x * channels + c] = first + (row[index[1] * channels + c] - first) * weight[1];
@@ -57,8 +58,8 @@ void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channel
   }
 }
 
-// Resample() with two taps in both directions. The rows between which an output row lies stay in the
-// cache for the next one.
+// Resample() with two taps in both directions. The rows between which an output row lies stay in
+// the cache for the next one.
 template <typename T>
 class RowBlender {
  public:

@@ -146,8 +146,8 @@ absl::StatusOr<Column> ColumnOf(const Batch& batch, size_t number, const std::st
   return column;
 }
 
-absl::StatusOr<Tensor> VariableDense(const Batch& batch, size_t number,
-                                     const DenseFeature& feature, bool batched) {
+absl::StatusOr<Tensor> VariableDense(const Batch& batch, size_t number, const DenseFeature& feature,
+                                     bool batched) {
   const int64_t stride = Stride(feature);
   ASSIGN_OR_RETURN(const Column column, ColumnOf(batch, number, feature.key, feature.dtype));
   int64_t longest = 0;
