@@ -12,7 +12,7 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from clients.server import environment  # noqa: E402
+from clients.server import binary, environment  # noqa: E402
 from training import train_jobs  # noqa: E402
 from training.train_jobs import command, losses, records, train  # noqa: E402
 
@@ -202,6 +202,22 @@ def test_nan_loss_names_the_step_and_keeps_the_last_checkpoint(job):
     assert checkpoint_steps(job.parent / "run") == [1, 2, 3]
 
 
+def test_nan_debug_names_where_it_comes_from(job):
+    x, y = train_jobs.examples()
+    x[30] = np.nan
+    train_jobs.write_examples(job.parent / "train.tfrecord", x, y)
+    settings = {"data__train__shuffle": 0, "hooks__nan__debug": "true"}
+    process = train(job, **settings)
+    assert process.returncode == 5
+    assert "the loss of step 4 is NaN; the field 'x' of the batch is not finite in row 6" \
+        in process.stderr
+    train_jobs.write_examples(job.parent / "train.tfrecord", 1e20 * np.nan_to_num(x), y)
+    process = train(job, resume="false", **settings)
+    assert process.returncode == 5
+    assert "the variable 'w' was not finite before the step" in process.stderr \
+        or "comes from an op of the train signature" in process.stderr
+
+
 @pytest.mark.parametrize("spoil", ["cut", "crc"])
 def test_damaged_records_end_the_run_with_their_file(job, spoil):
     path = job.parent / "train.tfrecord"
@@ -248,6 +264,81 @@ def test_full_disk_keeps_the_earlier_checkpoints(job):
     assert process.returncode == 8, process.stderr
     assert checkpoint_steps(job.parent / "run") == [10]
     assert train(job).returncode == 0
+
+
+def exported(process):
+    return [each for each in records(process) if each["event"] == "export"][-1]
+
+
+def test_exports_a_version_that_tensorflow_loads(job):
+    process = train(job, export__base_path="served")
+    version = job.parent / "served" / "1"
+    assert exported(process)["path"] == str(version)
+    module = train_jobs.Linear()
+    checkpoint = tf.train.latest_checkpoint(str(job.parent / "run" / "checkpoints"))
+    tf.train.Checkpoint(module).restore(checkpoint).expect_partial()
+    x, _ = train_jobs.examples()
+    loaded = tf.saved_model.load(str(version))
+    np.testing.assert_array_equal(loaded.signatures["predict"](x=tf.constant(x))["output"],
+                                  module.calls["predict"](tf.constant(x))["output"])
+    record = json.loads((version / "assets.extra" / "training.json").read_text(encoding="utf-8"))
+    assert record["step"] == 40 and record["metrics"].keys() == {"loss", "mean_squared_error"}
+    # The same step is not exported twice, as after a kill between the rename and the end.
+    assert exported(train(job, export__base_path="served"))["reason"] == "version 1 is this step already"
+    assert [path.name for path in (job.parent / "served").iterdir()] == ["1"]
+
+
+def test_exports_only_what_is_good_enough(job):
+    good = {"export__base_path": "served", "export__metric": "mean_squared_error"}
+    refused = exported(train(job, export__at_most=1e-9, **good))
+    assert "'mean_squared_error' is " in refused["reason"]
+    assert exported(train(job, export__beats_served="true", **good))["path"].endswith("/served/1")
+    worse = exported(train(job, export__beats_served="true", steps=5, folder="worse", **good))
+    assert "no better than the " in worse["reason"]
+    better = train(job, export__beats_served="true", steps=80, folder="better", **good)
+    assert exported(better)["path"].endswith("/served/2")
+
+
+def test_exports_weights_alone(job):
+    train(job, export__base_path="served", export__weights_only="true")
+    version = job.parent / "served" / "1"
+    assert not (version / "saved_model.pb").exists()
+    module = train_jobs.Linear()
+    tf.train.Checkpoint(module).restore(str(version / "variables" / "variables")).expect_partial()
+    assert int(module.steps) == 40
+
+
+def test_event_files_and_traces(job):
+    process = train(job, hooks__summary="{every_steps: 10, histograms: true}",
+                    hooks__profiler="{from_step: 5, steps: 2}")
+    assert process.returncode == 0, process.stderr
+    (path,) = (job.parent / "run" / "events").iterdir()
+    tags = {(value.tag, event.step) for event in tf.compat.v1.train.summary_iterator(str(path))
+            for value in event.summary.value}
+    assert {("loss", 10), ("eval/loss", 20), ("w", 40), ("examples_per_second", 40)} <= tags
+    trace = json.loads((job.parent / "run" / "profile" / "steps-5-6.json").read_text())
+    names = [event.get("name") for event in trace["traceEvents"]]
+    assert names.count("step") == 2 and any("MatMul" in str(name) or "Mul" in str(name)
+                                            for name in names)
+
+
+def test_early_stopping_ends_a_complete_run(job):
+    process = train(job, steps=2000, eval__every_steps=5, export__base_path="served",
+                    hooks__early_stopping="{patience: 2, min_change: 0.01}")
+    events = [each["event"] for each in records(process)]
+    assert events[-3:] == ["export", "stop", "end"]
+    assert records(process)[-1]["step"] < 2000
+
+
+def test_plot_draws_terminal_and_svg(job):
+    train(job)
+    words = [str(binary()), "plot", "run", "--svg", "loss.svg"]
+    process = subprocess.run(words, cwd=job.parent, capture_output=True, text=True, check=False)
+    assert process.returncode == 0 and "b loss: " in process.stdout
+    assert (job.parent / "loss.svg").read_text(encoding="utf-8").startswith("<svg ")
+    words = [str(binary()), "plot", str(job.parent)]
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert process.returncode == 1 and "is no folder of a run" in process.stderr
 
 
 def test_init_digits_trains_to_tensorflows_accuracy(tmp_path):

@@ -15,7 +15,9 @@
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/hook.h"
 #include "runtime/training/job/logging_hook.h"
+#include "runtime/training/job/model_export.h"
 #include "runtime/training/job/nan_hook.h"
+#include "runtime/training/job/nan_locator.h"
 #include "runtime/training/job/profiler_hook.h"
 #include "runtime/training/job/run_end.h"
 #include "runtime/training/job/run_folder.h"
@@ -52,6 +54,8 @@ class TrainingRun {
     const bool is_complete = !end_.is_asked() || end_.is_complete();
     if (is_complete) RETURN_IF_ERROR(Evaluate());
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->End(position_.step));
+    // A signal may have ended the evaluation.
+    if (is_complete && !control_->is_stopping && job_.has_export_()) RETURN_IF_ERROR(Export());
     if (end_.is_asked()) {
       RETURN_IF_ERROR(log_->Write(
           {.event = "stop", .step = position_.step, .texts = {{"reason", end_.reason()}}}));
@@ -110,7 +114,7 @@ class TrainingRun {
 
   absl::Status AddHooks() {
     const auto& specs = job_.hooks();
-    if (!specs.nan().off()) hooks_.push_back(MakeNanHook(nullptr));
+    AddNanHooks();
     hooks_.push_back(MakeLoggingHook(specs.logging(), log_.get()));
     if (specs.has_summary()) {
       ASSIGN_OR_RETURN(auto hook, MakeSummaryHook(specs.summary(), folder_->events(), Sources()));
@@ -129,6 +133,19 @@ class TrainingRun {
     }));
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->Begin(position_.step));
     return absl::OkStatus();
+  }
+
+  void AddNanHooks() {
+    const auto& spec = job_.hooks().nan();
+    if (spec.off()) return;
+    if (!spec.debug()) return hooks_.push_back(MakeNanHook(nullptr));
+    std::vector<BatchField> fields;
+    if (prepared_.source != nullptr) fields = prepared_.source->fields();
+    auto locator = std::make_unique<NanLocator>(prepared_.program.get(), std::move(fields));
+    hooks_.push_back(MakeNanHook([locator = locator.get()](const StepResult& result) {
+      return locator->Locate(*result.batch);
+    }));
+    hooks_.push_back(std::move(locator));
   }
 
   SummarySources Sources() const {
@@ -242,6 +259,16 @@ class TrainingRun {
                      .numbers = {evaluation_.values.begin(), evaluation_.values.end()}}));
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->AfterEvaluation(evaluation_));
     return absl::OkStatus();
+  }
+
+  absl::Status Export() {
+    evaluation_.step = position_.step;
+    ASSIGN_OR_RETURN(const ExportResult result,
+                     ExportModel(prepared_, folder_->path(), evaluation_));
+    RunRecord record{.event = "export", .step = position_.step};
+    record.texts.emplace_back(result.path.empty() ? "reason" : "path",
+                              result.path.empty() ? result.refusal : result.path);
+    return log_->Write(record);
   }
 
   PreparedJob prepared_;

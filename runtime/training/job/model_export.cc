@@ -1,0 +1,200 @@
+#include "runtime/training/job/model_export.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/base/file_system.h"
+#include "runtime/base/nearest_name.h"
+#include "runtime/base/status.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/graph/graph_export.h"
+#include "runtime/session/saved_model_writer.h"
+#include "runtime/training/job/failure.h"
+#include "runtime/training/job/version_record.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace tessera {
+namespace {
+
+constexpr char kDefaultSignature[] = "serving_default";
+
+class ModelExport {
+ public:
+  ModelExport(const PreparedJob& prepared, const std::string& run, const Evaluation& evaluation)
+      : prepared_(prepared),
+        program_(*prepared.program),
+        spec_(prepared.job.export_()),
+        run_(run),
+        evaluation_(evaluation),
+        base_(prepared.Resolve(spec_.base_path())) {}
+
+  absl::StatusOr<ExportResult> Run() {
+    const int64_t highest = HighestVersion(base_);
+    const auto served =
+        highest == 0 ? std::nullopt : ReadVersionRecord(JoinPath(base_, absl::StrCat(highest)));
+    if (served && served->run == run_ && served->step == evaluation_.step) {
+      return ExportResult{.refusal = absl::StrCat("version ", highest, " is this step already")};
+    }
+    if (std::string refusal = Refusal(highest, served); !refusal.empty()) {
+      return ExportResult{.refusal = std::move(refusal)};
+    }
+    const int64_t version = spec_.version() > 0 ? spec_.version() : highest + 1;
+    const std::string path = JoinPath(base_, absl::StrCat(version));
+    if (FileExists(path)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("export.version: '", path, "' is there already"));
+    }
+    // No server takes a folder whose name is no number. One that a dead run left is replaced.
+    const std::string temporary = JoinPath(base_, absl::StrCat("exporting-", version));
+    std::error_code ignored;
+    std::filesystem::remove_all(temporary, ignored);
+    RETURN_IF_ERROR(Written(CreateDirectories(base_)));
+    const absl::Status status = WriteVersion(temporary);
+    if (!status.ok()) {
+      std::filesystem::remove_all(temporary, ignored);
+      return status;
+    }
+    RETURN_IF_ERROR(Written(RenameFile(temporary, path)));
+    return ExportResult{.path = path};
+  }
+
+ private:
+  static absl::Status Written(const absl::Status& status) {
+    return WithFailure(Annotate(status, "export: "), RunFailure::kWrite);
+  }
+
+  // Returns why the metric is not good enough; empty if it is.
+  std::string Refusal(int64_t highest, const std::optional<VersionRecord>& served) const {
+    const std::string& metric = spec_.metric();
+    if (metric.empty()) return "";
+    const double value = evaluation_.values.at(metric);
+    const std::string is = absl::StrCat("'", metric, "' is ", value);
+    // A value that is no number passes neither.
+    if (spec_.has_at_least() && !(value >= spec_.at_least())) {
+      return absl::StrCat(is, ", below ", spec_.at_least());
+    }
+    if (spec_.has_at_most() && !(value <= spec_.at_most())) {
+      return absl::StrCat(is, ", above ", spec_.at_most());
+    }
+    if (!spec_.beats_served() || !served) return "";
+    const auto other = served->metrics.find(metric);
+    if (other == served->metrics.end()) return "";
+    const bool is_better =
+        prepared_.evaluator->HigherIsBetter(metric) ? value > other->second : value < other->second;
+    if (is_better) return "";
+    return absl::StrCat(is, ", no better than the ", other->second, " of version ", highest);
+  }
+
+  absl::Status WriteVersion(const std::string& folder) const {
+    std::vector<SavedTensor> variables;
+    ASSIGN_OR_RETURN(auto state, ReadState(program_));
+    for (auto& [key, value] : state) variables.push_back({key, std::move(value)});
+    if (spec_.weights_only()) {
+      RETURN_IF_ERROR(Written(WriteWeights(folder, variables)));
+    } else if (!program_.saved_model.empty()) {
+      RETURN_IF_ERROR(CopyModel(folder, std::move(variables)));
+    } else {
+      RETURN_IF_ERROR(WriteGraph(folder, std::move(variables)));
+    }
+    RETURN_IF_ERROR(Written(CopyAssets(folder)));
+    return Written(WriteVersionRecord(
+        folder, {.run = run_, .step = evaluation_.step, .metrics = evaluation_.values}));
+  }
+
+  absl::Status WriteWeights(const std::string& folder,
+                            const std::vector<SavedTensor>& variables) const {
+    ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(VariablesPrefix(folder)));
+    for (const auto& [key, value] : variables) RETURN_IF_ERROR(writer.Add(key, value));
+    if (!program_.object_graph.empty()) {
+      RETURN_IF_ERROR(writer.Add("_CHECKPOINTABLE_OBJECT_GRAPH",
+                                 Tensor::Scalar(std::string(program_.object_graph))));
+    }
+    return writer.Finish();
+  }
+
+  // A copy of the SavedModel that was trained, with its variables as they are now.
+  absl::Status CopyModel(const std::string& folder, std::vector<SavedTensor> variables) const {
+    ASSIGN_OR_RETURN(const auto reader,
+                     CheckpointReader::Open(VariablesPrefix(program_.saved_model)));
+    std::erase_if(variables, [&](const SavedTensor& each) { return !reader->Contains(each.key); });
+    return Written(CopySavedModel(program_.saved_model, folder, variables));
+  }
+
+  // The graph that was trained, with the signature that the job asks for.
+  absl::Status WriteGraph(const std::string& folder, std::vector<SavedTensor> state) const {
+    const Graph& graph = *program_.graph;
+    MetaGraphContents contents;
+    std::map<std::string, const StateVariable*> by_key;
+    for (const StateVariable& variable : program_.variables) {
+      if (graph.FindNode(variable.name) == nullptr) continue;  // a slot of the optimizer
+      contents.variables.push_back({.node = variable.name, .key = variable.key});
+      by_key[variable.key] = &variable;
+    }
+    std::erase_if(state, [&](const SavedTensor& each) { return !by_key.contains(each.key); });
+    Signature signature;
+    for (const auto& [alias, tensor] : spec_.inputs()) {
+      ASSIGN_OR_RETURN(signature.inputs[alias], Describe(tensor, "export.inputs"));
+    }
+    for (const auto& [alias, tensor] : spec_.outputs()) {
+      ASSIGN_OR_RETURN(signature.outputs[alias], Describe(tensor, "export.outputs"));
+    }
+    const std::string name = spec_.signature().empty() ? kDefaultSignature : spec_.signature();
+    contents.signatures[name] = std::move(signature);
+    tensorflow::GraphDef graph_def;
+    ExportGraph(graph, &graph_def);
+    ASSIGN_OR_RETURN(const tensorflow::MetaGraphDef meta_graph, MakeMetaGraph(graph_def, contents));
+    return Written(WriteSavedModel(folder, meta_graph, {}, state));
+  }
+
+  // Describes a tensor by its name, or by its name in graph.outputs.
+  absl::StatusOr<SignatureTensor> Describe(const std::string& name, absl::string_view key) const {
+    const auto output = program_.outputs.find(name);
+    const std::string& tensor = output == program_.outputs.end() ? name : output->second;
+    const absl::StatusOr<Endpoint> endpoint = program_.graph->FindEndpoint(tensor);
+    if (!endpoint.ok()) {
+      std::vector<std::string> known;
+      for (const auto& [alias, value] : program_.outputs) known.push_back(alias);
+      return Annotate(endpoint.status(), absl::StrCat(key, ": ", DidYouMean(name, known), " "));
+    }
+    SignatureTensor made{.tensor_name = TensorName(*endpoint),
+                         .dtype = endpoint->node->output_type(endpoint->index)};
+    const auto shape = endpoint->node->attr<PartialShape>("shape");
+    if (endpoint->node->IsOp("Placeholder") && shape.ok()) made.shape = *shape;
+    return made;
+  }
+
+  absl::Status CopyAssets(const std::string& folder) const {
+    for (const std::string& asset : spec_.assets()) {
+      const std::filesystem::path source = prepared_.Resolve(asset);
+      ASSIGN_OR_RETURN(const std::string content, ReadFile(source));
+      const std::string assets = JoinPath(folder, "assets");
+      RETURN_IF_ERROR(CreateDirectories(assets));
+      RETURN_IF_ERROR(WriteFileAtomically(JoinPath(assets, source.filename().string()), content));
+    }
+    return absl::OkStatus();
+  }
+
+  const PreparedJob& prepared_;
+  const TrainingProgram& program_;
+  const training::ExportSpec& spec_;
+  const std::string run_;
+  const Evaluation& evaluation_;
+  const std::string base_;
+};
+
+}  // namespace
+
+absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const std::string& folder,
+                                         const Evaluation& evaluation) {
+  return ModelExport(prepared, folder, evaluation).Run();
+}
+
+}  // namespace tessera
