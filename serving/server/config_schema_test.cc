@@ -1,145 +1,30 @@
 // config/tessera.schema.json says what ReadConfigFile() takes.
-#include <yaml-cpp/yaml.h>
-
 #include <map>
-#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
-#include "rapidjson/document.h"
-#include "rapidjson/schema.h"
-#include "rapidjson/stringbuffer.h"
 #include "runtime/base/file_system.h"
 #include "serving/server/server_options.h"
+#include "serving/server/testing/schema_file.h"
 
 namespace tessera::serving {
 namespace {
 
-using google::protobuf::FieldDescriptor;
-using Json = rapidjson::Value;
-using Names = std::set<std::string>;
-
-Json FromYaml(const YAML::Node& node, rapidjson::Document& owner) {
-  auto& allocator = owner.GetAllocator();
-  Json json;
-  if (node.IsMap()) {
-    json.SetObject();
-    for (const auto& item : node) {
-      json.AddMember(Json(item.first.Scalar().c_str(), allocator), FromYaml(item.second, owner),
-                     allocator);
-    }
-  } else if (node.IsSequence()) {
-    json.SetArray();
-    for (const auto& item : node) json.PushBack(FromYaml(item, owner), allocator);
-  } else if (node.IsScalar()) {
-    bool truth;
-    int64_t integer;
-    double real;
-    if (absl::SimpleAtoi(node.Scalar(), &integer)) {
-      json.SetInt64(integer);
-    } else if (absl::SimpleAtod(node.Scalar(), &real)) {
-      json.SetDouble(real);
-    } else if (YAML::convert<bool>::decode(node, truth)) {
-      json.SetBool(truth);
-    } else {
-      json.SetString(node.Scalar().c_str(), allocator);
-    }
-  }
-  return json;
-}
-
-Names NamesOf(const Json& properties) {
-  Names names;
-  for (const auto& member : properties.GetObject()) names.insert(member.name.GetString());
-  return names;
-}
+using Json = SchemaFile::Json;
+using Names = SchemaFile::Names;
 
 // Fields of LoggingConfig that every configuration is refused for.
 const Names kRefusedFields = {"per_task_sampling_configs", "attributes", "custom_logging_config"};
 
 class ConfigSchemaTest : public ::testing::Test {
  protected:
-  ConfigSchemaTest() {
-    schema_.Parse(ReadFile("config/tessera.schema.json")->c_str());
-    EXPECT_FALSE(schema_.HasParseError()) << "at byte " << schema_.GetErrorOffset();
-  }
-  // What a "$ref" stands for; other values are themselves.
-  const Json& Resolve(const Json& value) const {
-    if (!value.HasMember("$ref")) return value;
-    const std::string name = value["$ref"].GetString();
-    const std::string prefix = "#/definitions/";
-    EXPECT_TRUE(absl::StartsWith(name, prefix)) << name;
-    return schema_["definitions"][name.substr(prefix.size()).c_str()];
-  }
-  const Json& Property(const char* name) const { return Resolve(schema_["properties"][name]); }
+  std::string Broken(const std::string& yaml) const { return schema_.Broken(yaml); }
+  const Json& Property(const char* name) const { return schema_.Property(name); }
 
-  // "" if the YAML text is as the schema says, else which of its rules is broken.
-  std::string Broken(const std::string& yaml) const {
-    rapidjson::Document owner;
-    const Json json = FromYaml(YAML::Load(yaml), owner);
-    const rapidjson::SchemaDocument rules(schema_);
-    rapidjson::SchemaValidator validator(rules);
-    return json.Accept(validator) ? "" : validator.GetInvalidSchemaKeyword();
-  }
-
-  // That an object's properties are the fields of the message, and `others`.
-  void CheckMessage(const Json& object, const google::protobuf::Descriptor& message,
-                    const Names& others = {}) const {
-    ASSERT_TRUE(object.HasMember("properties")) << message.full_name();
-    EXPECT_FALSE(object["additionalProperties"].GetBool()) << message.full_name();
-    Names fields = others;
-    for (int i = 0; i < message.field_count(); ++i) {
-      const FieldDescriptor& field = *message.field(i);
-      if (kRefusedFields.contains(field.name())) continue;
-      fields.insert(field.name());
-      ASSERT_TRUE(object["properties"].HasMember(field.name().c_str())) << field.full_name();
-      CheckField(Resolve(object["properties"][field.name().c_str()]), field);
-    }
-    EXPECT_EQ(NamesOf(object["properties"]), fields) << message.full_name();
-  }
-
- private:
-  void CheckField(const Json& value, const FieldDescriptor& field) const {
-    if (field.is_map()) {
-      EXPECT_STREQ(value["type"].GetString(), "object") << field.full_name();
-      return CheckValue(value["additionalProperties"], *field.message_type()->field(1));
-    }
-    if (!field.is_repeated()) return CheckValue(value, field);
-    EXPECT_STREQ(value["type"].GetString(), "array") << field.full_name();
-    CheckValue(Resolve(value["items"]), field);
-  }
-  void CheckValue(const Json& value, const FieldDescriptor& field) const {
-    switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_MESSAGE:
-        if (absl::StartsWith(field.message_type()->full_name(), "google.protobuf.")) {
-          return CheckValue(value, *field.message_type()->field(0));  // Int64Value is written as 5
-        }
-        return CheckMessage(value, *field.message_type());
-      case FieldDescriptor::CPPTYPE_ENUM:
-        EXPECT_EQ(value["enum"].Size(), field.enum_type()->value_count()) << field.full_name();
-        return;
-      case FieldDescriptor::CPPTYPE_BOOL:
-        EXPECT_STREQ(value["type"].GetString(), "boolean") << field.full_name();
-        return;
-      case FieldDescriptor::CPPTYPE_STRING:
-        if (field.name() == "model_platform") return;  // its one value
-        EXPECT_STREQ(value["type"].GetString(), "string") << field.full_name();
-        return;
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        EXPECT_STREQ(value["type"].GetString(), "number") << field.full_name();
-        return;
-      default:
-        EXPECT_STREQ(value["type"].GetString(), "integer") << field.full_name();
-    }
-  }
-
- protected:
-  rapidjson::Document schema_;
+  const SchemaFile schema_{"config/tessera.schema.json", kRefusedFields};
 };
 
 TEST_F(ConfigSchemaTest, HoldsEveryFlagWithItsType) {
@@ -157,22 +42,23 @@ TEST_F(ConfigSchemaTest, HoldsEveryFlagWithItsType) {
     const std::string name = columns[1].substr(2, columns[1].find('=') - 2);
     if (IsForCommandLineOnly(name)) continue;
     keys.insert(name);
-    ASSERT_TRUE(schema_["properties"].HasMember(name.c_str())) << name;
+    ASSERT_TRUE(schema_.json()["properties"].HasMember(name.c_str())) << name;
     EXPECT_EQ(Property(name.c_str())["type"].GetString(), types.at(columns[2])) << name;
   }
   EXPECT_GT(keys.size(), 50u);
-  EXPECT_EQ(NamesOf(schema_["properties"]), keys);
+  EXPECT_EQ(SchemaFile::NamesOf(schema_.json()["properties"]), keys);
 }
 
 TEST_F(ConfigSchemaTest, BlocksHaveTheFieldsOfTheirMessages) {
   namespace tfs = tensorflow::serving;
-  CheckMessage(Resolve(Property("models")["items"]), *tfs::ModelConfig::descriptor(),
-               {"rollout", "limits"});
-  CheckMessage(schema_["definitions"]["LimitsConfig"], *LimitsConfig::descriptor());
-  CheckMessage(schema_["definitions"]["RolloutConfig"], *RolloutConfig::descriptor());
-  CheckMessage(Property("batching"), *tfs::BatchingParameters::descriptor(), {"mode"});
-  CheckMessage(Property("monitoring"), *tfs::MonitoringConfig::descriptor());
-  CheckMessage(Property("ssl"), *tfs::SSLConfig::descriptor());
+  schema_.CheckMessage(schema_.Resolve(Property("models")["items"]),
+                       *tfs::ModelConfig::descriptor(), {"rollout", "limits"});
+  schema_.CheckMessage(schema_.json()["definitions"]["LimitsConfig"], *LimitsConfig::descriptor());
+  schema_.CheckMessage(schema_.json()["definitions"]["RolloutConfig"],
+                       *RolloutConfig::descriptor());
+  schema_.CheckMessage(Property("batching"), *tfs::BatchingParameters::descriptor(), {"mode"});
+  schema_.CheckMessage(Property("monitoring"), *tfs::MonitoringConfig::descriptor());
+  schema_.CheckMessage(Property("ssl"), *tfs::SSLConfig::descriptor());
 }
 
 TEST_F(ConfigSchemaTest, SampleAndWhatIsCommentedOutInItAreValid) {
