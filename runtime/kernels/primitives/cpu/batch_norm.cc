@@ -1,9 +1,11 @@
 #include "runtime/kernels/primitives/batch_norm.h"
 
+#include <array>
 #include <cmath>
 #include <vector>
 
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/channel_sums.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
@@ -27,46 +29,47 @@ absl::Status Write(const Vector& from, Tensor* to) {
 
 // Mean and uncorrected variance of each channel, in two passes.
 template <typename T>
-void Moments(const T* in, const ChannelShape& shape, Vector* mean, Vector* variance) {
-  const auto [outer, channels, inner] = shape;
-  const double count = static_cast<double>(outer * inner);
-  std::vector<double> sums(channels, 0), squares(channels, 0);
-  auto for_each = [&](auto&& visit) {
-    const T* at = in;
-    for (int64_t o = 0; o < shape.outer; ++o) {
-      for (int64_t c = 0; c < shape.channels; ++c) {
-        for (int64_t i = 0; i < shape.inner; ++i) visit(c, static_cast<double>(*at++));
-      }
-    }
-  };
-  for_each([&](int64_t c, double v) { sums[c] += v; });
-  for (int64_t c = 0; c < channels; ++c) sums[c] = count > 0 ? sums[c] / count : 0;
-  for_each([&](int64_t c, double v) { squares[c] += (v - sums[c]) * (v - sums[c]); });
+void Moments(KernelContext& ctx, const T* in, const ChannelShape& shape, Vector* mean,
+             Vector* variance) {
+  const int64_t channels = shape.channels;
+  const double count = static_cast<double>(shape.outer * shape.inner);
+  std::vector<double> means = SumChannels<1>(
+      ctx, shape, [in](int64_t i, int64_t) { return std::array{static_cast<double>(in[i])}; });
+  for (double& sum : means) sum = count > 0 ? sum / count : 0;
+  const std::vector<double> squares =
+      SumChannels<1>(ctx, shape, [in, means = means.data()](int64_t i, int64_t c) {
+        const double difference = static_cast<double>(in[i]) - means[c];
+        return std::array{difference * difference};
+      });
   for (int64_t c = 0; c < channels; ++c) {
-    (*mean)[c] = static_cast<float>(sums[c]);
+    (*mean)[c] = static_cast<float>(means[c]);
     (*variance)[c] = static_cast<float>(count > 0 ? squares[c] / count : 0);
   }
 }
 
-// out = in * factor + shift of each channel.
-template <typename T>
-void Scale(KernelContext& ctx, const ChannelShape& shape, const T* in, const Vector& factor,
-           const Vector& shift, T* out) {
+// Calls visit(i, c) for each element i and its channel c.
+template <typename Visit>
+void ForEachElement(KernelContext& ctx, const ChannelShape& shape, const Visit& visit) {
   const int64_t channels = shape.channels, inner = shape.inner;
   ctx.ParallelFor(shape.outer, 1.0 * channels * inner, [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
-      for (int64_t c = 0; inner == 1 && c < channels; ++c) {
-        const int64_t i = o * channels + c;
-        out[i] = static_cast<T>(static_cast<float>(in[i]) * factor[c] + shift[c]);
-      }
+      for (int64_t c = 0; inner == 1 && c < channels; ++c) visit(o * channels + c, c);
       for (int64_t c = 0; inner != 1 && c < channels; ++c) {
         const int64_t start = (o * channels + c) * inner;
-        for (int64_t i = start; i < start + inner; ++i) {
-          out[i] = static_cast<T>(static_cast<float>(in[i]) * factor[c] + shift[c]);
-        }
+        for (int64_t i = start; i < start + inner; ++i) visit(i, c);
       }
     }
   });
+}
+
+// out = in * factor + shift of each channel.
+template <typename T>
+void Scale(KernelContext& ctx, const ChannelShape& shape, const T* in, const Vector& factors,
+           const Vector& shifts, T* __restrict out) {
+  ForEachElement(ctx, shape,
+                 [in, out, factor = factors.data(), shift = shifts.data()](int64_t i, int64_t c) {
+                   out[i] = static_cast<T>(static_cast<float>(in[i]) * factor[c] + shift[c]);
+                 });
 }
 
 // `mean` and `variance` normalised x; the old ones are the estimates that came in.
@@ -108,7 +111,7 @@ absl::Status RunBatchNorm(KernelContext& ctx, const BatchNorm::Operands& operand
     if (operands.is_training) {
       mean.resize(channels);
       variance.resize(channels);
-      Moments(in, shape, &mean, &variance);
+      Moments(ctx, in, shape, &mean, &variance);
     }
     Vector factor(channels), shift(channels);
     for (int64_t c = 0; c < channels; ++c) {
@@ -121,46 +124,46 @@ absl::Status RunBatchNorm(KernelContext& ctx, const BatchNorm::Operands& operand
 }
 REGISTER_PRIMITIVE(BatchNorm, kCpu, RunBatchNorm);
 
+// With n = (x - mean) / sqrt(variance + epsilon): dx = scale / sqrt(variance + epsilon) * (dy -
+// average(dy) - n * average(dy * n)); the averages are 0 where the moments do not depend on x.
 template <typename T>
-void Gradient(const BatchNormGradient::Operands& operands) {
-  const auto [outer, channels, inner] = operands.shape;
-  const int64_t total = outer * channels * inner;
+void Gradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
+  const ChannelShape& shape = operands.shape;
+  const int64_t channels = shape.channels;
   const T* const dy = operands.dy.data<T>();
   const T* const x = operands.x.data<T>();
-  T* const dx = operands.dx->data<T>();
-  const float* const scale = operands.scale.data<float>();
+  T* const __restrict dx = operands.dx->data<T>();
   const float* const mean = operands.mean.data<float>();
-  const float* const variance = operands.variance.data<float>();
-  std::vector<double> sum(channels), products(channels), inverse(channels);
+  // Sums of dy and of dy * (x - mean).
+  const std::vector<double> sums = SumChannels<2>(ctx, shape, [dy, x, mean](int64_t i, int64_t c) {
+    const double d = static_cast<double>(dy[i]);
+    return std::array{d, d * (static_cast<double>(x[i]) - static_cast<double>(mean[c]))};
+  });
+  const double points = static_cast<double>(shape.outer * shape.inner);
+  const double share = operands.is_training && points > 0 ? 1 / points : 0;
+  Vector factors(channels), averages(channels), slopes(channels);
   for (int64_t c = 0; c < channels; ++c) {
-    inverse[c] = 1 / std::sqrt(static_cast<double>(variance[c]) + operands.epsilon);
+    const double variance = static_cast<double>(operands.variance.data<float>()[c]);
+    const double inverse = 1 / std::sqrt(variance + operands.epsilon);
+    const double sum = sums[c], product = sums[channels + c] * inverse;
+    factors[c] = static_cast<float>(operands.scale.data<float>()[c] * inverse);
+    averages[c] = static_cast<float>(share * sum);
+    slopes[c] = static_cast<float>(share * product * inverse);
+    operands.dscale->data<float>()[c] = static_cast<float>(product);
+    operands.doffset->data<float>()[c] = static_cast<float>(sum);
   }
-  auto channel = [channels = channels, inner = inner](int64_t i) { return i / inner % channels; };
-  auto normal = [&](int64_t i, int64_t c) {
-    return (static_cast<double>(x[i]) - mean[c]) * inverse[c];
-  };
-  for (int64_t i = 0; i < total; ++i) {
-    const int64_t c = channel(i);
-    sum[c] += static_cast<double>(dy[i]);
-    products[c] += static_cast<double>(dy[i]) * normal(i, c);
-  }
-  const double share = operands.is_training && channels > 0
-                           ? static_cast<double>(channels) / static_cast<double>(total)
-                           : 0;
-  for (int64_t i = 0; i < total; ++i) {
-    const int64_t c = channel(i);
-    const double rest = static_cast<double>(dy[i]) - share * (sum[c] + normal(i, c) * products[c]);
-    dx[i] = static_cast<T>(static_cast<float>(scale[c] * inverse[c] * rest));
-  }
-  for (int64_t c = 0; c < channels; ++c) {
-    operands.dscale->data<float>()[c] = static_cast<float>(products[c]);
-    operands.doffset->data<float>()[c] = static_cast<float>(sum[c]);
-  }
+  ForEachElement(ctx, shape,
+                 [dx, dy, x, mean, factor = factors.data(), average = averages.data(),
+                  slope = slopes.data()](int64_t i, int64_t c) {
+                   const float rest = static_cast<float>(dy[i]) - average[c] -
+                                      (static_cast<float>(x[i]) - mean[c]) * slope[c];
+                   dx[i] = static_cast<T>(factor[c] * rest);
+                 });
 }
 
-absl::Status RunBatchNormGradient(KernelContext&, const BatchNormGradient::Operands& operands) {
+absl::Status RunBatchNormGradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
   return VisitRealType(operands.x.dtype(), [&]<typename T>() {
-    Gradient<T>(operands);
+    Gradient<T>(ctx, operands);
     return absl::OkStatus();
   });
 }

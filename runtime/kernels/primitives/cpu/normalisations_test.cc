@@ -101,6 +101,107 @@ TEST_F(BatchNormTest, ANaNStaysInItsChannel) {
   EXPECT_EQ(y_.flat<float>()[3], 3);
 }
 
+// Channels last and channels first, with more points than one block of a sum and with a rest.
+TEST_F(NormalisationsTest, LayoutsOfABatchNormAgreeWithItsDefinition) {
+  constexpr int64_t kImages = 5, kChannels = 3, kPoints = 1237;
+  constexpr int64_t kCount = kImages * kPoints;
+  Tensor last = Floats({kImages * kPoints, kChannels}), dy_last = Floats(last.shape());
+  Tensor first = Floats({kImages, kChannels, kPoints}), dy_first = Floats(first.shape());
+  const auto at_last = [](int64_t n, int64_t c, int64_t p) {
+    return (n * kPoints + p) * kChannels + c;
+  };
+  const auto at_first = [](int64_t n, int64_t c, int64_t p) {
+    return (n * kChannels + c) * kPoints + p;
+  };
+  std::vector<double> mean(kChannels), variance(kChannels), sum(kChannels), product(kChannels);
+  const auto for_each = [&](auto&& visit) {
+    for (int64_t n = 0; n < kImages; ++n) {
+      for (int64_t c = 0; c < kChannels; ++c) {
+        for (int64_t p = 0; p < kPoints; ++p) visit(n, c, p);
+      }
+    }
+  };
+  const auto x_of = [](int64_t n, int64_t c, int64_t p) {
+    return static_cast<float>((p * 7 + n * 3) % 11) * static_cast<float>(c + 1) + 2;
+  };
+  const auto dy_of = [](int64_t n, int64_t c, int64_t p) {
+    return static_cast<float>((p * 5 + n + c) % 13) - 4;
+  };
+  for_each([&](int64_t n, int64_t c, int64_t p) {
+    last.data<float>()[at_last(n, c, p)] = x_of(n, c, p);
+    first.data<float>()[at_first(n, c, p)] = x_of(n, c, p);
+    dy_last.data<float>()[at_last(n, c, p)] = dy_of(n, c, p);
+    dy_first.data<float>()[at_first(n, c, p)] = dy_of(n, c, p);
+    mean[c] += static_cast<double>(x_of(n, c, p)) / kCount;
+  });
+  for_each([&](int64_t n, int64_t c, int64_t p) {
+    const double centred = x_of(n, c, p) - mean[c];
+    variance[c] += centred * centred / kCount;
+    sum[c] += dy_of(n, c, p);
+    product[c] += dy_of(n, c, p) * centred;
+  });
+  Tensor means = Floats({kChannels}), variances = Floats({kChannels}), scale = Floats({kChannels});
+  for (int64_t c = 0; c < kChannels; ++c) {
+    means.data<float>()[c] = static_cast<float>(mean[c]);
+    variances.data<float>()[c] = static_cast<float>(variance[c]);
+    scale.data<float>()[c] = static_cast<float>(c) + 0.5f;
+  }
+
+  for (const bool channels_first : {false, true}) {
+    const ChannelShape shape = channels_first ? ChannelShape{kImages, kChannels, kPoints}
+                                              : ChannelShape{kImages * kPoints, kChannels, 1};
+    const Tensor& x = channels_first ? first : last;
+    Tensor y = Floats(x.shape()), dx = Floats(x.shape());
+    Tensor statistics[4], dscale = Floats({kChannels}), doffset = Floats({kChannels});
+    for (Tensor& tensor : statistics) tensor = Floats({kChannels});
+    ASSERT_TRUE(
+        PrimitiveImplementations<BatchNorm>::Find(kCpu)(ctx_, {.shape = shape,
+                                                               .epsilon = 1e-3f,
+                                                               .is_training = true,
+                                                               .average_factor = 1,
+                                                               .x = x,
+                                                               .scale = scale,
+                                                               .offset = scale,
+                                                               .mean = means,
+                                                               .variance = variances,
+                                                               .y = &y,
+                                                               .average_mean = &statistics[0],
+                                                               .average_variance = &statistics[1],
+                                                               .saved_mean = &statistics[2],
+                                                               .saved_variance = &statistics[3]})
+            .ok());
+    ASSERT_TRUE(PrimitiveImplementations<BatchNormGradient>::Find(kCpu)(
+                    ctx_, {.shape = shape,
+                           .epsilon = 1e-3f,
+                           .is_training = true,
+                           .dy = channels_first ? dy_first : dy_last,
+                           .x = x,
+                           .scale = scale,
+                           .mean = means,
+                           .variance = variances,
+                           .dx = &dx,
+                           .dscale = &dscale,
+                           .doffset = &doffset})
+                    .ok());
+    for_each([&](int64_t n, int64_t c, int64_t p) {
+      const int64_t i = channels_first ? at_first(n, c, p) : at_last(n, c, p);
+      const double inverse = 1 / std::sqrt(variance[c] + 1e-3);
+      const double normal = (x_of(n, c, p) - mean[c]) * inverse;
+      const double factor = (static_cast<double>(c) + 0.5) * inverse;
+      const double rest = dy_of(n, c, p) - sum[c] / kCount - normal * product[c] * inverse / kCount;
+      ASSERT_NEAR(y.data<float>()[i], normal * (c + 0.5) + c + 0.5, 1e-5) << i;
+      ASSERT_NEAR(dx.data<float>()[i], factor * rest, 1e-5) << i;
+    });
+    for (int64_t c = 0; c < kChannels; ++c) {
+      const double inverse = 1 / std::sqrt(variance[c] + 1e-3);
+      EXPECT_FLOAT_EQ(statistics[2].data<float>()[c], static_cast<float>(mean[c]));
+      EXPECT_FLOAT_EQ(statistics[3].data<float>()[c], static_cast<float>(variance[c]));
+      EXPECT_NEAR(dscale.data<float>()[c], product[c] * inverse, 1e-2);
+      EXPECT_NEAR(doffset.data<float>()[c], sum[c], 1e-2);
+    }
+  }
+}
+
 TEST_F(NormalisationsTest, TheGradientOfABatchNormIsThatOfItsDefinition) {
   const Shape shape{3, 1};
   const Tensor x = Tensor::Of<float>(shape, {1, 2, 4}), dy = Tensor::Of<float>(shape, {1, -2, 3});
