@@ -8,20 +8,27 @@
 namespace tessera {
 namespace {
 
-class GroupByWindowDataset final : public UnaryDataset {
+// A dataset that calls functions for groups of another's elements, by an iterator of type I.
+template <typename F, typename I>
+class GroupDataset final : public UnaryDataset {
  public:
-  struct Functions {
-    FunctionPtr key, reduce, window_size;
-  };
-  GroupByWindowDataset(const DatasetPtr& input, ElementSpec spec, Functions functions)
+  using Functions = F;
+  GroupDataset(const DatasetPtr& input, ElementSpec spec, Functions functions)
       : UnaryDataset(input, std::move(spec), input->cardinality() == 0 ? 0 : kUnknown),
         functions_(std::move(functions)) {}
-  std::unique_ptr<Iterator> MakeIterator() const override;
+  std::unique_ptr<Iterator> MakeIterator() const override {
+    return std::make_unique<I>(Share<GroupDataset>());
+  }
   const Functions& functions() const { return functions_; }
 
  private:
   const Functions functions_;
 };
+
+struct WindowFunctions {
+  FunctionPtr key, reduce, window_size;
+};
+using GroupByWindowDataset = GroupDataset<WindowFunctions, class GroupByWindowIterator>;
 
 // Collects elements by their keys until there are as many of one as its window takes, gives what
 // the reducing function makes of them, and goes on. What is left at the end follows in the order of
@@ -150,10 +157,6 @@ class GroupByWindowIterator final : public UnaryIterator<GroupByWindowDataset> {
   bool input_ended_ = false;
 };
 
-std::unique_ptr<Iterator> GroupByWindowDataset::MakeIterator() const {
-  return std::make_unique<GroupByWindowIterator>(Share<GroupByWindowDataset>());
-}
-
 class GroupByWindowKernel final : public DatasetKernel {
  public:
   explicit GroupByWindowKernel(const KernelBuild& build)
@@ -179,20 +182,10 @@ class GroupByWindowKernel final : public DatasetKernel {
 REGISTER_KERNEL("GroupByWindowDataset", kCpu, GroupByWindowKernel);
 REGISTER_KERNEL("ExperimentalGroupByWindowDataset", kCpu, GroupByWindowKernel);
 
-class GroupByReducerDataset final : public UnaryDataset {
- public:
-  struct Functions {
-    FunctionPtr key, init, reduce, finalize;
-  };
-  GroupByReducerDataset(const DatasetPtr& input, ElementSpec spec, Functions functions)
-      : UnaryDataset(input, std::move(spec), input->cardinality() == 0 ? 0 : kUnknown),
-        functions_(std::move(functions)) {}
-  std::unique_ptr<Iterator> MakeIterator() const override;
-  const Functions& functions() const { return functions_; }
-
- private:
-  const Functions functions_;
+struct ReducerFunctions {
+  FunctionPtr key, init, reduce, finalize;
 };
+using GroupByReducerDataset = GroupDataset<ReducerFunctions, class GroupByReducerIterator>;
 
 // Folds all elements of each key into a state, and then gives what is made of the states, in the
 // order of the keys.
@@ -247,10 +240,6 @@ class GroupByReducerIterator final : public UnaryIterator<GroupByReducerDataset>
   std::map<int64_t, Element> states_;
   bool input_ended_ = false;
 };
-
-std::unique_ptr<Iterator> GroupByReducerDataset::MakeIterator() const {
-  return std::make_unique<GroupByReducerIterator>(Share<GroupByReducerDataset>());
-}
 
 class GroupByReducerKernel final : public DatasetKernel {
  public:

@@ -2,8 +2,7 @@
 
 #include <zlib.h>
 
-#include <thread>
-
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -21,9 +20,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string TestFolder() {
-  const std::string folder =
-      JoinPath(::testing::TempDir(),
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::string folder = JoinPath(
+      ::testing::TempDir(), ::testing::UnitTest::GetInstance()->current_test_info()->name());
   EXPECT_TRUE(CreateDirectories(folder).ok());
   return folder;
 }
@@ -133,8 +131,8 @@ TEST_F(BatchSourceTest, ReadsBatchesOfExamplesEpochAfterEpoch) {
 
 TEST_F(BatchSourceTest, KeepsTheRemainderIfAsked) {
   Write("a.tfrecord", Records(0, 5));
-  auto source =
-      Make(absl::StrCat("files: 'a.tfrecord' skip: 1 take: 3 keep_remainder: true ", kImageAndLabel));
+  auto source = Make(
+      absl::StrCat("files: 'a.tfrecord' skip: 1 take: 3 keep_remainder: true ", kImageAndLabel));
   EXPECT_THAT(NextOf(*source, 1), ElementsAre(1, 2));
   EXPECT_THAT(NextOf(*source, 1), ElementsAre(3));
   EXPECT_THAT(NextOf(*source, 1), IsEmpty());
@@ -221,8 +219,7 @@ TEST_F(BatchSourceTest, NamesFileAndRecordOfADamagedOrCutFile) {
   Write("damaged.tfrecord", damaged);
   Write("cut.tfrecord", whole.substr(0, whole.size() - 3));
   for (const char* name : {"damaged", "cut"}) {
-    auto source =
-        Make(absl::StrCat("files: '", name, ".tfrecord' shuffle: 2 ", kImageAndLabel));
+    auto source = Make(absl::StrCat("files: '", name, ".tfrecord' shuffle: 2 ", kImageAndLabel));
     const absl::Status status = FirstError(*source);
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     EXPECT_THAT(status.ToString(), HasSubstr(absl::StrCat(name, ".tfrecord', record 4: ")));
@@ -331,6 +328,48 @@ TEST_F(BatchSourceTest, RefusesRawBytesOfAnotherSize) {
   const std::string field = "fields { name: 'x' decode: 'raw' dtype: 'uint8' shape: 2 shape: 2 }";
   EXPECT_THAT(FirstError(*Make("files: 'a.tfrecord' " + field)).ToString(),
               HasSubstr("a.tfrecord', record 3: "));
+}
+
+// Images of one colour: one pixel by two of 10, 20, 30, and three by one of 40, 50, 60.
+constexpr char kTallPng[] =
+    "89504e470d0a1a0a0000000d494844520000000100000002080200000016e321700000000e4944415478"
+    "da63e012916300620001c00079587ff1b10000000049454e44ae426082";
+constexpr char kWidePng[] =
+    "89504e470d0a1a0a0000000d4948445200000003000000010802000000948283e30000000d4944415478"
+    "da63d030b2812000089801c33c41d57a0000000049454e44ae426082";
+
+std::string ImageExample(const std::string& png) {
+  tensorflow::Example example;
+  (*example.mutable_features()->mutable_feature())["image"].mutable_bytes_list()->add_value(png);
+  return example.SerializeAsString();
+}
+
+TEST_F(BatchSourceTest, DecodesAndResizesImagesOfDifferentSizes) {
+  std::string bytes;
+  AppendTfRecord(ImageExample(absl::HexStringToBytes(kTallPng)), &bytes);
+  AppendTfRecord(ImageExample(absl::HexStringToBytes(kWidePng)), &bytes);
+  Write("a.tfrecord", bytes);
+  for (const char* cache : {"false", "true"}) {
+    auto source = Make(absl::StrCat("files: 'a.tfrecord' cache: ", cache,
+                                    " fields { name: 'image' decode: 'png' shape: -1 shape: -1 "
+                                    "shape: 3 resize: 1 resize: 2 scale: 0.5 }"));
+    EXPECT_EQ(source->fields()[0].shape, PartialShape({-1, 1, 2, 3}));
+    std::vector<Tensor> batch;
+    ASSERT_TRUE(source->Next(nullptr, &batch).value());
+    EXPECT_EQ(batch[0].shape(), (Shape{2, 1, 2, 3}));
+    EXPECT_THAT(batch[0].flat<float>(), ElementsAre(5, 10, 15, 5, 10, 15, 20, 25, 30, 20, 25, 30));
+    EXPECT_FALSE(source->Next(nullptr, &batch).value());
+  }
+}
+
+TEST_F(BatchSourceTest, NamesFileAndRecordOfAnImageThatIsNone) {
+  std::string bytes;
+  AppendTfRecord(ImageExample(absl::HexStringToBytes(kTallPng)), &bytes);
+  AppendTfRecord(ImageExample("no image"), &bytes);
+  Write("a.tfrecord", bytes);
+  const std::string field = "fields { name: 'image' decode: 'image' resize: 2 resize: 2 }";
+  EXPECT_THAT(FirstError(*Make("files: 'a.tfrecord' " + field)).ToString(),
+              HasSubstr("a.tfrecord', record 1: "));
 }
 
 }  // namespace
