@@ -24,6 +24,7 @@ std::string DirectoryOf(const std::string& path) {
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// A thread writes each data file: one for every so many bytes, and no more than there are cores.
 constexpr int kMostShards = 8;
 constexpr uint64_t kBytesOfAShard = 32 << 20;
 
@@ -50,17 +51,15 @@ absl::Status CheckStorable(absl::string_view name, DType dtype) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(std::string prefix, const Options& options)
-    : prefix_(std::move(prefix)), options_(options) {}
+CheckpointWriter::CheckpointWriter(std::string prefix) : prefix_(std::move(prefix)) {}
 CheckpointWriter::CheckpointWriter(CheckpointWriter&&) noexcept = default;
 CheckpointWriter::~CheckpointWriter() = default;
 
-absl::StatusOr<CheckpointWriter> CheckpointWriter::Create(const std::string& prefix,
-                                                          const Options& options) {
+absl::StatusOr<CheckpointWriter> CheckpointWriter::Create(const std::string& prefix) {
   if (const std::string directory = DirectoryOf(prefix); !directory.empty()) {
     RETURN_IF_ERROR(CreateDirectories(directory));
   }
-  return CheckpointWriter(prefix, options);
+  return CheckpointWriter(prefix);
 }
 
 absl::Status CheckpointWriter::Add(absl::string_view name, const Tensor& tensor) {
@@ -103,9 +102,9 @@ absl::Status CheckpointWriter::AddSlice(absl::string_view name, const Shape& who
 
 absl::Status CheckpointWriter::WriteShard(int shard, int num_shards,
                                           absl::Span<const size_t> indices) {
-  DataFile::Options options{.sync = options_.sync};
-  for (const size_t i : indices) options.expected_size += StoredBytes(pending_[i].tensor);
-  ASSIGN_OR_RETURN(DataFile file, DataFile::Create(ShardPath(prefix_, shard, num_shards), options));
+  uint64_t size = 0;
+  for (const size_t i : indices) size += StoredBytes(pending_[i].tensor);
+  ASSIGN_OR_RETURN(DataFile file, DataFile::Create(ShardPath(prefix_, shard, num_shards), size));
   for (const size_t i : indices) {
     const Tensor& tensor = pending_[i].tensor;
     StoredTensor stored;
@@ -142,9 +141,8 @@ absl::Status CheckpointWriter::Finish() {
   std::transform(pending_.begin(), pending_.end(), sizes.begin(),
                  [](const Pending& pending) { return StoredBytes(pending.tensor); });
   const uint64_t total = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
-  const uint64_t most =
-      options_.max_shards > 0 ? options_.max_shards : std::min(AvailableCores(), kMostShards);
-  int num_shards = static_cast<int>(std::clamp<uint64_t>(total / kBytesOfAShard, 1, most));
+  int num_shards = static_cast<int>(
+      std::clamp<uint64_t>(total / kBytesOfAShard, 1, std::min(AvailableCores(), kMostShards)));
   // Files of a checkpoint that is replaced stay until the new index is there.
   while (before.data.count(num_shards) > 0) ++num_shards;
 

@@ -32,20 +32,9 @@ namespace tessera {
 // bytes, so that a reader can alias it. Used by one thread at a time.
 class CheckpointWriter {
  public:
-  struct Options {
-    // Finish() returns when the checkpoint is on the disk: it survives a power failure. Without, it
-    // survives the death of the process.
-    bool sync = true;
-    // Data files that are written at once at most; 0: as many as there are cores, up to 8. There is
-    // one more for every 32 MB.
-    int max_shards = 0;
-  };
   // Creates missing directories. Errors: those of the file system, such as PERMISSION_DENIED, with
   // the name of the directory.
-  static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix, const Options& options);
-  static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix) {
-    return Create(prefix, Options());
-  }
+  static absl::StatusOr<CheckpointWriter> Create(const std::string& prefix);
   CheckpointWriter(CheckpointWriter&&) noexcept;
   ~CheckpointWriter();
 
@@ -59,8 +48,8 @@ class CheckpointWriter {
   // an earlier slice of this tensor.
   absl::Status AddSlice(absl::string_view name, const Shape& whole, const TensorSlice& slice,
                         const Tensor& part);
-  // Writes the checkpoint. Must be the last call. Errors: those of the file system with the name of
-  // the file, such as RESOURCE_EXHAUSTED for a full disk.
+  // Writes the checkpoint, and returns when it is on the disk. Must be the last call. Errors: those
+  // of the file system with the name of the file, such as RESOURCE_EXHAUSTED for a full disk.
   absl::Status Finish();
 
  private:
@@ -68,12 +57,11 @@ class CheckpointWriter {
     std::string key;  // in the index
     Tensor tensor;
   };
-  CheckpointWriter(std::string prefix, const Options& options);
+  explicit CheckpointWriter(std::string prefix);
   // Writes data file `shard`, with the tensors at `indices` of pending_.
   absl::Status WriteShard(int shard, int num_shards, absl::Span<const size_t> indices);
 
   std::string prefix_;
-  Options options_;
   std::vector<Pending> pending_;
   std::map<std::string, CheckpointIndexEntry> entries_;  // by key
 };

@@ -28,14 +28,14 @@ constexpr size_t kChunk = 128 << 10;
 
 void DataFile::Free::operator()(char* buffer) const { std::free(buffer); }
 
-absl::StatusOr<DataFile> DataFile::Create(const std::string& path, const Options& options) {
+absl::StatusOr<DataFile> DataFile::Create(const std::string& path, uint64_t expected_size) {
   static std::atomic<uint64_t> counter{0};
   // Beside the target, so that the rename stays within one file system; a name of its own for each
   // process and call, so that writers of one path do not mix.
   std::string temporary =
       absl::StrCat(path, ".tmp.", ::getpid(), ".", counter.fetch_add(1, std::memory_order_relaxed));
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  bool direct = options.sync && options.expected_size >= kBufferSize;
+  bool direct = expected_size >= kBufferSize;
   int fd = ::open(temporary.c_str(), kFlags | (direct ? O_DIRECT : 0), 0644);
   if (fd < 0 && errno == EINVAL && direct) {  // a file system without O_DIRECT
     direct = false;
@@ -43,14 +43,13 @@ absl::StatusOr<DataFile> DataFile::Create(const std::string& path, const Options
     fd = ::open(temporary.c_str(), kFlags, 0644);
   }
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
-  return DataFile(path, std::move(temporary), fd, options.sync, direct);
+  return DataFile(path, std::move(temporary), fd, direct);
 }
 
-DataFile::DataFile(std::string path, std::string temporary, int fd, bool sync, bool direct)
+DataFile::DataFile(std::string path, std::string temporary, int fd, bool direct)
     : path_(std::move(path)),
       temporary_(std::move(temporary)),
       fd_(fd),
-      sync_(sync),
       direct_(direct),
       buffer_(static_cast<char*>(std::aligned_alloc(kBlock, kBufferSize))) {}
 
@@ -58,7 +57,6 @@ DataFile::DataFile(DataFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       fd_(std::exchange(other.fd_, -1)),
-      sync_(other.sync_),
       direct_(other.direct_),
       buffer_(std::move(other.buffer_)),
       filled_(other.filled_),
@@ -128,7 +126,7 @@ absl::Status DataFile::Commit() {
   if (too_long && ::ftruncate(fd_, static_cast<off_t>(size_)) != 0) {
     return ErrnoStatus(errno, "truncate", temporary_);
   }
-  if (sync_ && ::fsync(fd_) != 0) return ErrnoStatus(errno, "sync", temporary_);
+  if (::fsync(fd_) != 0) return ErrnoStatus(errno, "sync", temporary_);
   if (::close(std::exchange(fd_, -1)) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary_.c_str());

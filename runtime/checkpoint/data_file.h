@@ -14,19 +14,14 @@ namespace tessera {
 // Writes a file under a temporary name, which Commit() replaces. A file that is destroyed before
 // Commit(), or whose write failed, is removed.
 //
-// A large file that must reach the disk is written past the page cache (O_DIRECT) where the file
-// system can do that: writing 1 GB through the cache and waiting for it took 0.5 to 3.7 s on a disk
-// that takes it in 0.6 s directly. Used by one thread at a time.
+// A large file is written past the page cache (O_DIRECT) where the file system can do that: writing
+// 1 GB through the cache and waiting for it took 0.5 to 3.7 s on a disk that takes it in 0.6 s
+// directly. Used by one thread at a time.
 class DataFile {
  public:
-  struct Options {
-    // Commit() returns when the bytes are on the disk.
-    bool sync = true;
-    // About how many bytes will be appended.
-    uint64_t expected_size = 0;
-  };
-  // Errors: NOT_FOUND if the directory is missing; PERMISSION_DENIED.
-  static absl::StatusOr<DataFile> Create(const std::string& path, const Options& options);
+  // `expected_size`: about how many bytes will be appended. Errors: NOT_FOUND if the directory is
+  // missing; PERMISSION_DENIED.
+  static absl::StatusOr<DataFile> Create(const std::string& path, uint64_t expected_size);
   DataFile(DataFile&& other) noexcept;
   DataFile& operator=(DataFile&&) = delete;
   ~DataFile();
@@ -38,14 +33,15 @@ class DataFile {
   absl::Status Align(uint64_t alignment);
   // The number of bytes appended so far.
   uint64_t size() const { return size_; }
-  // Gives the file its name. The caller syncs the directory. Must be the last call.
+  // Flushes the file to the disk and gives it its name. The caller syncs the directory. Must be the
+  // last call.
   absl::Status Commit();
 
  private:
   struct Free {
     void operator()(char* buffer) const;
   };
-  DataFile(std::string path, std::string temporary, int fd, bool sync, bool direct);
+  DataFile(std::string path, std::string temporary, int fd, bool direct);
   // Puts bytes into the buffer, and writes the buffer whenever it is full.
   absl::Status Put(absl::string_view data);
   // Writes the first `size` bytes of the buffer at the end of the file.
@@ -54,7 +50,6 @@ class DataFile {
   std::string path_;
   std::string temporary_;
   int fd_;
-  bool sync_;
   bool direct_;
   std::unique_ptr<char, Free> buffer_;
   size_t filled_ = 0;
