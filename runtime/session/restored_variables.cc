@@ -77,7 +77,7 @@ class RestoredVariables {
   absl::Status AddUses(const Node& node, int output, const std::string& key,
                        const std::string& shape_and_slice) {
     for (const Use& use : node.uses(output)) {
-      if (use.node->IsOp("Identity")) {
+      if (use.node->IsOp("Identity") || use.node->IsOp("EnsureShape")) {
         RETURN_IF_ERROR(AddUses(*use.node, 0, key, shape_and_slice));
         continue;
       }

@@ -7,11 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/graph_export.h"
+#include "runtime/graph/graph_import.h"
+#include "runtime/graph/prune.h"
 #include "runtime/graph/resource_names.h"
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model.h"
+#include "runtime/training/program/precision.h"
 #include "runtime/training/program/program_sources.h"
 #include "runtime/training/program/program_state.h"
+#include "runtime/training/program/random_seeds.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 
@@ -132,101 +137,142 @@ absl::Status AddOutputs(const SavedModelGraph& model, const Signature* predict,
   return absl::OkStatus();
 }
 
-// Returns the keys of the variables that users may train, by what tf.Variable said of them.
-absl::StatusOr<std::set<std::string>> TrainableKeys(const SavedModelGraph& model) {
+// What the object graph of a SavedModel says of its variables.
+struct TrackedVariables {
+  std::set<std::string> trainable;                // keys
+  std::map<std::string, std::string> full_names;  // by key
+};
+
+absl::StatusOr<TrackedVariables> ReadTrackedVariables(const SavedModelGraph& model) {
   tensorflow::TrackableObjectGraph objects;
   if (!objects.ParseFromString(model.object_graph)) {
     return absl::DataLossError(
         absl::StrCat("the object graph of ", model.directory, " is damaged"));
   }
-  std::set<std::string> keys;
+  TrackedVariables tracked;
   const auto& saved = model.meta_graph->object_graph_def();
-  for (int i = 0; i < std::min(objects.nodes_size(), saved.nodes_size()); ++i) {
-    if (!saved.nodes(i).has_variable() || !saved.nodes(i).variable().trainable()) continue;
-    for (const auto& value : objects.nodes(i).attributes()) keys.insert(value.checkpoint_key());
+  for (int i = 0; i < objects.nodes_size(); ++i) {
+    const bool trainable = i < saved.nodes_size() && saved.nodes(i).has_variable() &&
+                           saved.nodes(i).variable().trainable();
+    for (const auto& value : objects.nodes(i).attributes()) {
+      tracked.full_names[value.checkpoint_key()] = value.full_name();
+      if (trainable) tracked.trainable.insert(value.checkpoint_key());
+    }
   }
-  return keys;
+  return tracked;
 }
 
 // Finds the variables of a SavedModel and adds the nodes of their states.
+//
+// What the restore op assigns need not be what the signatures use. Keras 3 tracks each variable at
+// two places; tf.saved_model.save() then writes the value of the signatures' variable under both
+// keys, and restores the second one to a copy, or both to copies.
 class ModelVariables {
  public:
-  explicit ModelVariables(const SavedModelGraph& model) : model_(model) {}
+  ModelVariables(const SavedModelGraph& model, Graph* graph, std::vector<StateVariable>* variables)
+      : model_(model), graph_(graph), variables_(variables) {}
 
-  absl::Status AddTo(Graph* graph, TrainingProgram* program) {
-    for (Node* node : graph->nodes()) {
+  absl::Status Add(const UsedSignatures& used) {
+    for (Node* node : graph_->nodes()) {
       if (node->IsOp("VarHandleOp")) handles_.emplace(ResourceNames(*node).front(), node);
     }
-    ASSIGN_OR_RETURN(trainable_, TrainableKeys(model_));
     const std::string restore = NodeOf(model_.meta_graph->saver_def().restore_op_name());
     if (restore.empty() || handles_.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(model_.directory, " has no variables, so that there is nothing to train"));
     }
+    ASSIGN_OR_RETURN(tracked_, ReadTrackedVariables(model_));
     ASSIGN_OR_RETURN(const std::vector<RestoredVariable> restored,
-                     FindRestoredVariables(*graph, restore));
-    ASSIGN_OR_RETURN(const std::vector<CopiedVariable> copied, FindCopiedVariables(*graph));
-    for (const CopiedVariable& each : copied) {
-      originals_[each.copy.resource] = each.original.resource;
-    }
+                     FindRestoredVariables(*graph_, restore));
+    ASSIGN_OR_RETURN(const std::vector<CopiedVariable> copied, FindCopiedVariables(*graph_));
+    for (const CopiedVariable& each : copied) originals_[each.copy.resource] = each.original;
+    ASSIGN_OR_RETURN(const std::set<std::string> resources, ResourcesOf(used));
+
+    std::vector<const RestoredVariable*> copies;
     for (const RestoredVariable& variable : restored) {
-      RETURN_IF_ERROR(Add(variable, graph, &program->variables));
+      if (resources.contains(variable.resource) || !originals_.contains(variable.resource)) {
+        RETURN_IF_ERROR(AddKey(variable.resource, variable.key));
+      } else {
+        copies.push_back(&variable);
+      }
     }
-    std::sort(program->variables.begin(), program->variables.end(),
-              [](const auto& a, const auto& b) { return a.key < b.key; });
-    AddOtherKeys(*graph, program);
+    for (const RestoredVariable* copy : copies) {
+      const RestoredVariable& original = originals_.at(copy->resource);
+      std::string resource = copy->resource;
+      if (resources.contains(original.resource)) {
+        resource = original.resource;
+      } else if (auto same = by_full_name_.find(original.name); same != by_full_name_.end()) {
+        resource = same->second;
+      }
+      RETURN_IF_ERROR(AddKey(resource, copy->key));
+    }
+    // Variables that the model does not save are known by their names.
+    for (const std::string& resource : resources) {
+      if (!indices_.contains(resource)) {
+        RETURN_IF_ERROR(AddKey(resource, handles_.at(resource)->name()));
+      }
+    }
     return absl::OkStatus();
+  }
+
+  // Returns the keys by which the model's own signature "restore" reads checkpoints, by those of
+  // the variables.
+  std::map<std::string, std::string> OtherKeys() const {
+    std::map<std::string, std::string> keys;
+    auto signature = model_.signatures.find("restore");
+    if (signature == model_.signatures.end()) return keys;
+    const std::vector<std::string> nodes = NodesOf(&signature->second);
+    if (nodes.empty()) return keys;
+    // A function that does more than restoring is of no use here.
+    const auto restored = FindRestoredVariables(*graph_, nodes.front());
+    if (!restored.ok()) return keys;
+    for (const RestoredVariable& variable : *restored) {
+      auto index = indices_.find(variable.resource);
+      if (index != indices_.end()) keys[(*variables_)[index->second].key] = variable.key;
+    }
+    return keys;
   }
 
  private:
-  // Adds a variable, or a key to one that was added. Of several keys, the first is that of the
-  // variable itself and the others are those of its copies.
-  absl::Status Add(const RestoredVariable& variable, Graph* graph,
-                   std::vector<StateVariable>* variables) {
-    auto original = originals_.find(variable.resource);
-    const bool is_copy = original != originals_.end();
-    const std::string& resource = is_copy ? original->second : variable.resource;
-    auto handle = handles_.find(resource);
-    if (handle == handles_.end()) return absl::OkStatus();  // nothing can read it
-    const auto [index, is_new] = indices_.emplace(resource, variables->size());
-    if (is_new) {
-      ASSIGN_OR_RETURN(StateVariable state, AddStateVariable(graph, handle->second));
-      state.key = variable.key;
-      variables->push_back(std::move(state));
-    } else {
-      StateVariable& state = (*variables)[index->second];
-      state.copies.push_back(variable.key);
-      if (!is_copy) std::swap(state.key, state.copies.back());
+  // Returns the variables that runs of the signatures reach.
+  absl::StatusOr<std::set<std::string>> ResourcesOf(const UsedSignatures& used) {
+    std::set<std::string> resources;
+    for (const Signature* signature : {used.init, used.train, used.loss, used.predict}) {
+      if (signature == nullptr) continue;
+      ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(*graph_, signature->Run()));
+      for (const Node* node : pruned.graph->nodes()) {
+        if (node->IsOp("VarHandleOp")) resources.insert(ResourceNames(*node).front());
+      }
     }
-    (*variables)[index->second].trainable |= trainable_.contains(variable.key);
+    return resources;
+  }
+
+  // Gives a variable a key, the first of which is its own.
+  absl::Status AddKey(const std::string& resource, const std::string& key) {
+    auto handle = handles_.find(resource);
+    if (handle == handles_.end()) return absl::OkStatus();  // it is made in a function
+    const auto [index, is_new] = indices_.emplace(resource, variables_->size());
+    if (is_new) {
+      ASSIGN_OR_RETURN(StateVariable state, AddStateVariable(graph_, handle->second));
+      state.key = key;
+      variables_->push_back(std::move(state));
+      auto name = tracked_.full_names.find(key);
+      if (name != tracked_.full_names.end()) by_full_name_.emplace(name->second, resource);
+    } else {
+      (*variables_)[index->second].copies.push_back(key);
+    }
+    (*variables_)[index->second].trainable |= tracked_.trainable.contains(key);
     return absl::OkStatus();
   }
 
-  // Knows the keys by which the model's own function "restore" reads other checkpoints.
-  void AddOtherKeys(const Graph& graph, TrainingProgram* program) {
-    auto signature = model_.signatures.find("restore");
-    if (signature == model_.signatures.end()) return;
-    const std::vector<std::string> nodes = NodesOf(&signature->second);
-    // A function that does more is of no use here.
-    const auto restored = nodes.empty() ? absl::NotFoundError("no output")
-                                        : FindRestoredVariables(graph, nodes.front());
-    if (!restored.ok()) return;
-    std::map<std::string, std::string> by_node;
-    for (const RestoredVariable& variable : *restored) {
-      auto handle = handles_.find(variable.resource);
-      if (handle != handles_.end()) by_node[handle->second->name()] = variable.key;
-    }
-    for (const StateVariable& state : program->variables) {
-      auto it = by_node.find(state.name);
-      if (it != by_node.end()) program->other_keys[state.key] = it->second;
-    }
-  }
-
   const SavedModelGraph& model_;
-  absl::flat_hash_map<std::string, Node*> handles_;          // by resource
-  absl::flat_hash_map<std::string, std::string> originals_;  // by the resource of the copy
-  absl::flat_hash_map<std::string, size_t> indices_;         // in the variables, by resource
-  std::set<std::string> trainable_;
+  Graph* const graph_;
+  std::vector<StateVariable>* const variables_;
+  TrackedVariables tracked_;
+  absl::flat_hash_map<std::string, Node*> handles_;               // by resource
+  absl::flat_hash_map<std::string, RestoredVariable> originals_;  // by the resource of the copy
+  absl::flat_hash_map<std::string, size_t> indices_;              // in the variables, by resource
+  absl::flat_hash_map<std::string, std::string> by_full_name_;    // resources
 };
 
 // Finds the optimizer's step counter and learning rate by the names that Keras gives them.
@@ -248,10 +294,25 @@ void FindOptimizerState(TrainingProgram* program) {
   }
 }
 
+// Returns a copy of a graph whose ops draw the numbers that belong to the seed.
+absl::StatusOr<std::unique_ptr<Graph>> SeededGraph(const Graph& graph,
+                                                   const std::optional<int64_t>& seed) {
+  if (!seed) return graph.Clone();
+  tensorflow::GraphDef graph_def;
+  ExportGraph(graph, &graph_def);
+  SeedRandomOps(*seed, &graph_def);
+  return ImportGraph(graph_def, {.allow_unknown_ops = true});
+}
+
 }  // namespace
 
 absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
                                                       const ProgramOptions& options) {
+  ASSIGN_OR_RETURN(const bool is_bfloat16, UsesBfloat16(options.precision));
+  if (is_bfloat16) {
+    return absl::UnimplementedError(
+        "precision: bfloat16 is for graphs to which gradients are added; a SavedModel has its own");
+  }
   TrainingProgram program;
   program.saved_model = ResolvePath(options, spec.saved_model());
   LoadStages stages;
@@ -261,8 +322,12 @@ absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
   RETURN_IF_ERROR(CheckInputNames(used, spec));
 
   auto model = std::make_shared<SavedModelGraph>(*imported);
-  std::shared_ptr<Graph> graph = imported->graph->Clone();
-  RETURN_IF_ERROR(ModelVariables(*imported).AddTo(graph.get(), &program));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Graph> graph, SeededGraph(*imported->graph, options.seed));
+  ModelVariables variables(*imported, graph.get(), &program.variables);
+  RETURN_IF_ERROR(variables.Add(used));
+  program.other_keys = variables.OtherKeys();
+  std::sort(program.variables.begin(), program.variables.end(),
+            [](const auto& a, const auto& b) { return a.key < b.key; });
   model->graph = graph;
   ASSIGN_OR_RETURN(SavedModelBundle bundle, LoadSavedModel(std::move(model), options.session));
   program.session = std::move(bundle.session);

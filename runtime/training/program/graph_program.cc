@@ -1,0 +1,212 @@
+#include "runtime/training/program/graph_program.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/nearest_name.h"
+#include "runtime/base/status.h"
+#include "runtime/graph/prune.h"
+#include "runtime/graph/resource_names.h"
+#include "runtime/session/restored_variables.h"
+#include "runtime/session/saved_model_graph.h"
+#include "runtime/training/program/program_state.h"
+#include "runtime/training/program/training_variables.h"
+#include "tensorflow/core/framework/variable.pb.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+
+namespace tessera {
+namespace {
+
+using training::GraphSpec;
+
+bool IsPlaceholder(const Node& node) {
+  return node.IsOp("Placeholder") || node.IsOp("PlaceholderV2") ||
+         node.IsOp("PlaceholderWithDefault");
+}
+
+// Errors: INVALID_ARGUMENT for an entry of graph.inputs that is no placeholder.
+absl::Status CheckInputNames(const GraphSpec& spec, const Graph& graph) {
+  std::vector<std::string> known;
+  for (const Node* node : graph.nodes()) {
+    if (IsPlaceholder(*node)) known.push_back(node->name());
+  }
+  for (const auto& [name, field] : spec.inputs()) {
+    const std::string node = NodeOf(name);
+    if (std::find(known.begin(), known.end(), node) != known.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("graph.inputs names '", name,
+                                                   "', which is no placeholder of the graph",
+                                                   DidYouMean(node, known)));
+  }
+  return absl::OkStatus();
+}
+
+// Returns what feeds the placeholders that a run needs. Those with a default value are fed only if
+// the spec names them.
+absl::StatusOr<std::vector<BatchInput>> InputsOf(const GraphSpec& spec, const Graph& graph,
+                                                 const RunSignature& run) {
+  ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(graph, run));
+  std::vector<BatchInput> inputs;
+  for (const Node* node : pruned.graph->nodes()) {
+    if (!IsPlaceholder(*node)) continue;
+    const bool is_named = spec.inputs().contains(node->name()) ||
+                          spec.inputs().contains(absl::StrCat(node->name(), ":0"));
+    if (node->IsOp("PlaceholderWithDefault") && !is_named) continue;
+    inputs.push_back({FieldOf(spec, *node), absl::StrCat(node->name(), ":0"),
+                      RemoveRef(node->output_type(0)),
+                      node->attr<PartialShape>("shape").value_or(PartialShape())});
+  }
+  return inputs;
+}
+
+// Returns the keys of the graph's saver by the variables' resources. A saver that does more than
+// the variables need has keys of no use here.
+std::map<std::string, std::string> SaverKeys(const Graph& graph, const std::string& restore_node) {
+  std::map<std::string, std::string> keys;
+  if (restore_node.empty()) return keys;
+  const auto restored = FindRestoredVariables(graph, restore_node);
+  if (!restored.ok()) return keys;
+  for (const RestoredVariable& variable : *restored) {
+    if (variable.shape_and_slice.empty()) keys[variable.resource] = variable.key;
+  }
+  return keys;
+}
+
+// The nodes of all variables that a run reaches, by name.
+absl::StatusOr<std::set<std::string>> VariablesOf(const Graph& graph, const RunSignature& run) {
+  ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(graph, run));
+  std::set<std::string> names;
+  for (const Node* node : pruned.graph->nodes()) {
+    if (IsVariable(*node)) names.insert(node->name());
+  }
+  return names;
+}
+
+absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
+                          TrainingProgram* program) {
+  const std::map<std::string, std::string> keys = SaverKeys(*trained.graph, trained.restore_node);
+  ASSIGN_OR_RETURN(std::set<std::string> names, VariablesOf(*trained.graph, run));
+  if (trained.keeps_saved) {
+    for (const Node* node : trained.graph->nodes()) {
+      if (IsVariable(*node) && keys.contains(ResourceNames(*node).front())) {
+        names.insert(node->name());
+      }
+    }
+  }
+  std::set<std::string> seen;  // two nodes may stand for one variable
+  for (const std::string& name : names) {
+    Node* const node = trained.graph->FindNode(name);
+    const std::string resource = ResourceNames(*node).front();
+    if (!seen.insert(resource).second) continue;
+    ASSIGN_OR_RETURN(StateVariable state, AddStateVariable(trained.graph.get(), node));
+    if (auto key = keys.find(resource); key != keys.end()) state.key = key->second;
+    state.trainable = trained.trainable.contains(name);
+    if (name == "global_step") program->global_step = state.read;
+    program->variables.push_back(std::move(state));
+  }
+  std::sort(program->variables.begin(), program->variables.end(),
+            [](const auto& a, const auto& b) { return a.key < b.key; });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<std::string> NamesInCollection(const tensorflow::MetaGraphDef& meta_graph,
+                                           const std::string& collection) {
+  auto it = meta_graph.collection_def().find(collection);
+  if (it == meta_graph.collection_def().end()) return {};
+  const auto& names = it->second.node_list().value();
+  return {names.begin(), names.end()};
+}
+
+absl::StatusOr<std::set<std::string>> VariablesInCollection(
+    const tensorflow::MetaGraphDef& meta_graph, const std::string& collection) {
+  std::set<std::string> names;
+  auto it = meta_graph.collection_def().find(collection);
+  if (it == meta_graph.collection_def().end()) return names;
+  for (const std::string& bytes : it->second.bytes_list().value()) {
+    tensorflow::VariableDef variable;
+    if (!variable.ParseFromString(bytes)) {
+      return absl::DataLossError(absl::StrCat("the collection '", collection, "' is damaged"));
+    }
+    names.insert(NodeOf(variable.variable_name()));
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> FindTrainOps(const GraphSpec& spec,
+                                                      const tensorflow::MetaGraphDef& meta_graph) {
+  if (spec.has_optimizer()) {
+    if (spec.train_op().empty()) return std::vector<std::string>();
+    return absl::InvalidArgumentError(
+        "graph.train_op names an optimizer that is in the graph, and graph.optimizer adds one: "
+        "remove either");
+  }
+  if (!spec.train_op().empty()) return std::vector<std::string>{spec.train_op()};
+  return NamesInCollection(meta_graph, "train_op");
+}
+
+absl::StatusOr<Node*> FindNode(const Graph& graph, const std::string& name,
+                               const std::string& what) {
+  if (Node* const node = graph.FindNode(NodeOf(name)); node != nullptr) return node;
+  std::vector<std::string> known;
+  for (const Node* node : graph.nodes()) known.push_back(node->name());
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " is '", name, "', which the graph does not have", DidYouMean(NodeOf(name), known)));
+}
+
+absl::StatusOr<Endpoint> FindTensor(const GraphSpec& spec, const Graph& graph,
+                                    const std::string& name, const std::string& what) {
+  auto output = spec.outputs().find(name);
+  const std::string& tensor = output == spec.outputs().end() ? name : output->second;
+  RETURN_IF_ERROR(FindNode(graph, tensor, what).status());
+  absl::StatusOr<Endpoint> endpoint = graph.FindEndpoint(tensor);
+  if (endpoint.ok()) return endpoint;
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " is '", name, "': ", endpoint.status().message()));
+}
+
+std::string FieldOf(const GraphSpec& spec, const Node& placeholder) {
+  for (const std::string& name : {placeholder.name(), absl::StrCat(placeholder.name(), ":0")}) {
+    auto it = spec.inputs().find(name);
+    if (it != spec.inputs().end()) return it->second;
+  }
+  return placeholder.name();
+}
+
+absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& options,
+                                  TrainedGraph trained, TrainingProgram* program) {
+  const Graph& graph = *trained.graph;
+  RETURN_IF_ERROR(CheckInputNames(spec, graph));
+  for (const auto& [name, tensor] : spec.outputs()) {
+    ASSIGN_OR_RETURN(const Endpoint endpoint,
+                     FindTensor(spec, graph, tensor, absl::StrCat("graph.outputs.", name)));
+    program->outputs[name] = TensorName(endpoint);
+  }
+  RunSignature step, evaluation;
+  step.targets = program->train;
+  if (!program->loss.empty()) step.fetches.push_back(program->loss);
+  if (!program->eval_loss.empty()) evaluation.fetches.push_back(program->eval_loss);
+  for (const auto& [name, tensor] : program->outputs) evaluation.fetches.push_back(tensor);
+  ASSIGN_OR_RETURN(program->inputs, InputsOf(spec, graph, step));
+  ASSIGN_OR_RETURN(program->eval_inputs, InputsOf(spec, graph, evaluation));
+
+  RunSignature all = step;
+  all.fetches.insert(all.fetches.end(), evaluation.fetches.begin(), evaluation.fetches.end());
+  RETURN_IF_ERROR(AddVariables(trained, all, program));
+  ASSIGN_OR_RETURN(program->session, Session::Create(options.session, std::move(trained.graph)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> InitializersFor(const Graph& graph,
+                                                         const std::vector<std::string>& targets) {
+  ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(graph, {.targets = targets}));
+  std::vector<std::string> initializers;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const Node* const node, FindInitializer(graph, *graph.FindNode(name)));
+    initializers.push_back(node->name());
+  }
+  return initializers;
+}
+
+}  // namespace tessera

@@ -1,0 +1,64 @@
+// What programs from graphs of TF1 have in common: names of collections and tensors, what feeds the
+// placeholders, and the variables.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/training/program/training_program.h"
+
+namespace tensorflow {
+class MetaGraphDef;
+}  // namespace tensorflow
+
+namespace tessera {
+
+// Returns the names in a collection of nodes or tensors; empty if there is none.
+std::vector<std::string> NamesInCollection(const tensorflow::MetaGraphDef& meta_graph,
+                                           const std::string& collection);
+
+// Returns the names of the nodes of the variables in a collection, such as "trainable_variables".
+// Errors: DATA_LOSS for a damaged one.
+absl::StatusOr<std::set<std::string>> VariablesInCollection(
+    const tensorflow::MetaGraphDef& meta_graph, const std::string& collection);
+
+// Returns the names of the nodes that train: the spec's, or all of the collection "train_op", where
+// each part of a step may stand. Empty if the graph has none, or if the spec says an optimizer, so
+// that one is to be added. Errors: INVALID_ARGUMENT if the spec says both.
+absl::StatusOr<std::vector<std::string>> FindTrainOps(const training::GraphSpec& spec,
+                                                      const tensorflow::MetaGraphDef& meta_graph);
+
+// Finds a tensor by its name, or by its name in graph.outputs.
+// Errors: INVALID_ARGUMENT, which says what names it and the nearest name.
+absl::StatusOr<Endpoint> FindTensor(const training::GraphSpec& spec, const Graph& graph,
+                                    const std::string& name, const std::string& what);
+
+// Finds a node. Errors as those of FindTensor().
+absl::StatusOr<Node*> FindNode(const Graph& graph, const std::string& name,
+                               const std::string& what);
+
+// Returns the field of a batch that feeds a placeholder.
+std::string FieldOf(const training::GraphSpec& spec, const Node& placeholder);
+
+// The variables of a graph, by node, and what is known of them.
+struct TrainedGraph {
+  std::unique_ptr<Graph> graph;
+  std::set<std::string> trainable;  // names of nodes
+  std::string restore_node;         // of the graph's saver; empty if it has none
+  bool keeps_saved = false;         // whether checkpoints have all variables that the saver has
+};
+
+// Completes a program whose init, train, loss, eval_loss and learning_rate are set: the inputs that
+// its runs need, the outputs, the variables that they reach, and the session.
+absl::Status CompleteGraphProgram(const training::GraphSpec& spec, const ProgramOptions& options,
+                                  TrainedGraph trained, TrainingProgram* program);
+
+// Returns the nodes that give the first values of all variables that runs of `targets` reach.
+// Errors: those of FindInitializer().
+absl::StatusOr<std::vector<std::string>> InitializersFor(const Graph& graph,
+                                                         const std::vector<std::string>& targets);
+
+}  // namespace tessera
