@@ -40,6 +40,7 @@ absl::StatusOr<std::vector<TrainingCase>> FindTrainingCases(
     ASSIGN_OR_RETURN(const rapidjson::Document info, ReadJson(JoinPath(root, "info.json")));
     if (FileExists(JoinPath(root, "1/saved_model.pb"))) {
       cases.push_back({Kind::kSavedModel, folder, root, ""});
+      cases.push_back({Kind::kSavedModelProgram, absl::StrCat(folder, "/program"), root, ""});
       continue;
     }
     // The folder `data` has records for training, and no graph.
@@ -51,6 +52,12 @@ absl::StatusOr<std::vector<TrainingCase>> FindTrainingCases(
     for (const auto& optimizer : info["optimizers"].GetObject()) {
       const std::string name = optimizer.name.GetString();
       cases.push_back({Kind::kCurve, absl::StrCat(folder, "/", name), root, name});
+      cases.push_back(
+          {Kind::kMetaGraphProgram, absl::StrCat(folder, "/", name, "/program"), root, name});
+      if (FileExists(JoinPath(root, "forward.meta")) && IsOptimizerType(name)) {
+        cases.push_back(
+            {Kind::kForwardProgram, absl::StrCat(folder, "/", name, "/added"), root, name});
+      }
     }
   }
   return cases;
@@ -69,6 +76,12 @@ absl::Status ReplayTraining(const TrainingCase& training) {
       return ReplayGradients(training.directory, info);
     case TrainingCase::Kind::kSavedModel:
       return ReplayTrainedModel(training.directory, info);
+    case TrainingCase::Kind::kMetaGraphProgram:
+      return ReplayMetaGraphProgram(training.directory, info, training.optimizer);
+    case TrainingCase::Kind::kForwardProgram:
+      return ReplayForwardProgram(training.directory, info, training.optimizer);
+    case TrainingCase::Kind::kSavedModelProgram:
+      return ReplaySavedModelProgram(training.directory, info);
   }
   return absl::InternalError("no such kind of case");
 }

@@ -31,15 +31,18 @@ namespace tessera {
 // One thing to check of a folder.
 struct TrainingCase {
   enum class Kind {
-    kCurve,      // TF1: losses and final variables with one optimizer
-    kForward,    // TF1: loss and predictions of the graph without gradients
-    kGradients,  // TF1: gradients that AddGradients() makes for that graph
-    kSavedModel  // TF2: all signatures
+    kCurve,              // TF1: losses and final variables with one optimizer
+    kForward,            // TF1: loss and predictions of the graph without gradients
+    kGradients,          // TF1: gradients that AddGradients() makes for that graph
+    kSavedModel,         // TF2: all signatures
+    kMetaGraphProgram,   // TF1: the curve by MakeTrainingProgram()
+    kForwardProgram,     // TF1: the curve by MakeTrainingProgram() from the graph without gradients
+    kSavedModelProgram,  // TF2: the curve by MakeTrainingProgram()
   };
   Kind kind;
   std::string name;       // "linear_regression_ref/adam"
   std::string directory;  // of the folder
-  std::string optimizer;  // for kCurve
+  std::string optimizer;  // for curves of TF1
 };
 
 // Returns the cases of the folders in `directory` whose names match one of `patterns`, which may

@@ -28,12 +28,21 @@ absl::Status CheckLoss(const Tensor& loss, double want, int64_t step);
 absl::Status CheckTensor(const std::string& name, const Tensor& got, const Tensor& want,
                          double tolerance);
 
-// A curve with one optimizer, a graph without gradients, the gradients that AddGradients() makes for
-// it, a SavedModel.
+// A curve with one optimizer, a graph without gradients, the gradients that AddGradients() makes
+// for it, a SavedModel.
 absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Document& info,
                              const std::string& optimizer);
 absl::Status ReplayForward(const std::string& directory, const rapidjson::Document& info);
 absl::Status ReplayGradients(const std::string& directory, const rapidjson::Document& info);
 absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::Document& info);
+
+// The same curves by MakeTrainingProgram(), from the graph with its train op, from the graph
+// without gradients, and from a SavedModel.
+bool IsOptimizerType(const std::string& optimizer);  // of training::OptimizerSpec
+absl::Status ReplayMetaGraphProgram(const std::string& directory, const rapidjson::Document& info,
+                                    const std::string& optimizer);
+absl::Status ReplayForwardProgram(const std::string& directory, const rapidjson::Document& info,
+                                  const std::string& optimizer);
+absl::Status ReplaySavedModelProgram(const std::string& directory, const rapidjson::Document& info);
 
 }  // namespace tessera
