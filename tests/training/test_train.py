@@ -1,6 +1,7 @@
 """`tessera train` on a SavedModel with a train signature, with TensorFlow as the oracle."""
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -230,6 +231,41 @@ def test_damaged_records_end_the_run_with_their_file(job, spoil):
     process = train(job, data__train__shuffle=0)
     assert process.returncode == 6
     assert "train.tfrecord" in process.stderr
+
+
+def test_label_out_of_range_ends_the_run_with_the_label(tmp_path):
+    folder = tmp_path / "digits"
+    train("--init", "digits", folder)
+    path = folder / "data" / "digits_train.tfrecord"
+    rows = [record.numpy() for record in tf.data.TFRecordDataset(str(path))]
+    example = tf.train.Example.FromString(rows[100])
+    example.features.feature["label"].int64_list.value[0] = 77
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in rows[:100] + [example.SerializeToString()] + rows[101:]:
+            writer.write(row)
+    process = train(folder / "job.yaml", data__train__shuffle=0, graph__loss__label_smoothing=0)
+    assert process.returncode == 6, process.stderr
+    assert "step 2: " in process.stderr and "77" in process.stderr
+
+
+def test_data_that_never_yield_a_batch_are_refused(job):
+    process = train(job, data__train__skip=1000)
+    assert process.returncode == 6
+    assert "data.train" in process.stderr and "batch" in process.stderr
+
+
+def test_a_step_that_does_not_end_is_told(job):
+    class Endless(train_jobs.Linear):
+        def _train(self, x, y):
+            (turns,) = tf.while_loop(lambda i: i < 2.0, lambda i: (0.5 * (i + self.b),), (self.b,))
+            return {"loss": turns}
+
+    shutil.rmtree(job.parent / "model")
+    module = Endless()
+    tf.saved_model.save(module, str(job.parent / "model"), signatures=module.calls)
+    process = train(job, hooks__stop__step_timeout_seconds=0.5)
+    assert process.returncode == 9
+    assert "step 1: the step did not end within 500ms" in process.stderr
 
 
 def test_checkpoint_of_another_shape_is_refused(job):

@@ -219,7 +219,7 @@ class TrainingRun {
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->BeforeStep(step));
     const absl::StatusOr<double> loss = prepared_.step->Run(batch, step_timeout_);
     if (absl::IsDeadlineExceeded(loss.status())) return TimeoutError("the step did not end");
-    RETURN_IF_ERROR(Annotate(loss.status(), absl::StrCat("step ", step, ": ")));
+    if (!loss.ok()) return StepError(loss.status(), step);
     position_.step = step;
     const StepResult result{.step = step, .loss = *loss, .rows = RowsOf(batch), .batch = &batch};
     control_->step.store(step, std::memory_order_relaxed);
@@ -232,6 +232,14 @@ class TrainingRun {
       RETURN_IF_ERROR(hook->AfterStep(result));
     }
     return absl::OkStatus();
+  }
+
+  // A kernel that refuses its arguments refuses what the batch holds, such as a label out of range.
+  absl::Status StepError(const absl::Status& error, int64_t step) const {
+    const absl::Status annotated = Annotate(error, absl::StrCat("step ", step, ": "));
+    const bool is_of_data = prepared_.source != nullptr &&
+                            (absl::IsInvalidArgument(error) || absl::IsOutOfRange(error));
+    return is_of_data ? WithFailure(annotated, RunFailure::kData) : annotated;
   }
 
   absl::Status TimeoutError(absl::string_view what) const {
