@@ -1,0 +1,153 @@
+"""`tessera train` on graphs of TF1: the curves, the names of slots, and checkpoints both ways.
+
+The oracle is tf.compat.v1 with its own optimizers, schedules, clipping and Saver.
+"""
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+from training import train_jobs  # noqa: E402
+from training.train_jobs import losses, train  # noqa: E402
+
+v1 = tf.compat.v1
+ROWS, BATCH = 64, 8
+RATE = 0.05
+
+DATA = """
+data:
+  train:
+    files: [train.tfrecord]
+    fields: [{name: x, shape: [4], dtype: float32}, {name: y, dtype: float32}]
+batch: 8
+seed: 1
+threads: 1
+hooks: {checkpoint: {every_steps: 10}, logging: {every_steps: 1}}
+"""
+
+
+class Model:
+    """A model of two layers in a graph of its own, trained by `minimize` if that is given."""
+
+    def __init__(self, is_resource, minimize=None):
+        self.graph = v1.Graph()
+        with self.graph.as_default():
+            self.x = v1.placeholder(tf.float32, [None, 4], name="x")
+            self.y = v1.placeholder(tf.float32, [None], name="y")
+            hidden = tf.tanh(tf.matmul(self.x, self._variable("hidden/kernel", (4, 6), is_resource))
+                             + self._variable("hidden/bias", (6,), is_resource))
+            kernel = self._variable("kernel", (6, 1), is_resource)
+            output = tf.squeeze(tf.matmul(hidden, kernel), 1, name="output")
+            if minimize is None:
+                self.loss = None
+            else:
+                self.loss = tf.identity(v1.losses.mean_squared_error(self.y, output), name="loss")
+                self.train = minimize(self.loss, v1.train.get_or_create_global_step())
+            self.init = v1.global_variables_initializer()
+            self.saver = v1.train.Saver(v1.global_variables())
+
+    def _variable(self, name, shape, is_resource):
+        first = np.random.default_rng(len(name)).normal(0, 0.5, shape).astype(np.float32)
+        return v1.get_variable(name, initializer=first, use_resource=is_resource)
+
+    def write(self, path):
+        with self.graph.as_default():
+            v1.train.export_meta_graph(str(path), saver_def=self.saver.as_saver_def())
+
+    def curve(self, session, begin, end):
+        """Trains on the batches of these steps and returns their losses."""
+        x, y = train_jobs.examples(ROWS)
+        curve = []
+        for step in range(begin, end):
+            rows = slice(BATCH * step % ROWS, BATCH * step % ROWS + BATCH)
+            feed = {self.x: x[rows], self.y: y[rows]}
+            curve.append(float(session.run(self.loss, feed)))
+            session.run(self.train, feed)
+        return curve
+
+
+def decayed(step):
+    return v1.train.exponential_decay(RATE, step, 5, 0.8, staircase=True)
+
+
+def clipped(optimizer, clip, loss, step):
+    gradients, variables = zip(*optimizer.compute_gradients(loss))
+    return optimizer.apply_gradients(zip(clip(gradients), variables), step)
+
+
+# How TensorFlow trains, and what a job says for the same.
+CASES = {
+    "adam": (lambda loss, step: v1.train.AdamOptimizer(RATE).minimize(loss, step),
+             "optimizer: {type: adam, learning_rate: 0.05}"),
+    "momentum_decay": (
+        lambda loss, step: v1.train.MomentumOptimizer(decayed(step), 0.9).minimize(loss, step),
+        "optimizer: {type: momentum, learning_rate: 0.05}\n"
+        "  schedule: {type: exponential, decay_steps: 5, decay_rate: 0.8, staircase: true}"),
+    "rmsprop_global_norm": (
+        lambda loss, step: clipped(v1.train.RMSPropOptimizer(RATE),
+                                   lambda all: tf.clip_by_global_norm(all, 0.5)[0], loss, step),
+        "optimizer: {type: rmsprop, learning_rate: 0.05}\n  clip: {global_norm: 0.5}"),
+    "ftrl_norm": (
+        lambda loss, step: clipped(v1.train.FtrlOptimizer(RATE),
+                                   lambda all: [tf.clip_by_norm(each, 0.1) for each in all],
+                                   loss, step),
+        "optimizer: {type: ftrl, learning_rate: 0.05}\n  clip: {norm: 0.1}"),
+}
+
+
+def write_job(folder, graph):
+    train_jobs.write_examples(folder / "train.tfrecord", *train_jobs.examples(ROWS))
+    (folder / "job.yaml").write_text(f"graph:\n  {graph}\n{DATA}", encoding="utf-8")
+    return folder / "job.yaml"
+
+
+def added_to(meta, optimizer):
+    return (f"meta_graph: {meta}\n  loss: {{type: mean_squared_error, output: output, label: y}}"
+            f"\n  {optimizer}")
+
+
+@pytest.mark.parametrize("is_resource", [False, True], ids=["reference", "resource"])
+@pytest.mark.parametrize("case", CASES)
+def test_added_optimizer_trains_as_tensorflows_does(case, is_resource, tmp_path):
+    minimize, spec = CASES[case]
+    trained = Model(is_resource, minimize)
+    with v1.Session(graph=trained.graph) as session:
+        session.run(trained.init)
+        expected = trained.curve(session, 0, 30)
+    Model(is_resource).write(tmp_path / "forward.meta")
+    job = write_job(tmp_path, added_to("forward.meta", spec))
+    ours = losses(train(job, steps=20))
+    np.testing.assert_allclose(list(ours.values()), expected[:20], rtol=1e-3)
+
+    # TensorFlow's Saver finds all variables by their names, and goes on on the same curve.
+    checkpoint = tf.train.latest_checkpoint(str(tmp_path / "run" / "checkpoints"))
+    with v1.Session(graph=trained.graph) as session:
+        trained.saver.restore(session, checkpoint)
+        np.testing.assert_allclose(trained.curve(session, 20, 30), expected[20:], rtol=1e-2)
+
+
+def test_own_train_op_trains_and_goes_on_from_tensorflows_checkpoint(tmp_path):
+    trained = Model(True, CASES["adam"][0])
+    trained.write(tmp_path / "train.meta")
+    job = write_job(tmp_path, "meta_graph: train.meta")
+    checkpoints = tmp_path / "run" / "checkpoints"
+    with v1.Session(graph=trained.graph) as session:
+        session.run(trained.init)
+        expected = trained.curve(session, 0, 16)
+        ours = losses(train(job, steps=16))
+        np.testing.assert_allclose(list(ours.values()), expected, rtol=1e-3)
+        saved = trained.saver.save(session, str(checkpoints / "step-16"))
+        expected = trained.curve(session, 16, 24)
+    assert tf.train.latest_checkpoint(str(checkpoints)) == saved
+    ours = losses(train(job, steps=24))
+    np.testing.assert_allclose(list(ours.values()), expected, rtol=1e-2)
+
+
+def test_wrong_specs_are_refused_with_the_remedy(tmp_path):
+    Model(False).write(tmp_path / "forward.meta")
+    spec = added_to("forward.meta", "optimizer: {type: adamm, learning_rate: 0.05}")
+    process = train(write_job(tmp_path, spec), steps=1)
+    assert process.returncode != 0 and "did you mean 'adam'?" in process.stderr
+    process = train(write_job(tmp_path, "meta_graph: forward.meta"), steps=1)
+    assert process.returncode != 0 and "add graph.optimizer and graph.loss" in process.stderr
