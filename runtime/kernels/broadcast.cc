@@ -21,4 +21,14 @@ absl::StatusOr<Shape> BroadcastShape(const Shape& a, const Shape& b) {
   return Shape::Make(dims);
 }
 
+int64_t BroadcastSource(int64_t position, const Shape& from, const Shape& to) {
+  int64_t source = 0, stride = 1;
+  for (int f = from.rank() - 1, t = to.rank() - 1; f >= 0; --f, --t) {
+    if (from.dim(f) != 1) source += position % to.dim(t) * stride;
+    stride *= from.dim(f);
+    position /= to.dim(t);
+  }
+  return source;
+}
+
 }  // namespace tessera

@@ -10,4 +10,8 @@ namespace tessera {
 // 1 repeats. Errors: INVALID_ARGUMENT naming both shapes if two dimensions clash.
 absl::StatusOr<Shape> BroadcastShape(const Shape& a, const Shape& b);
 
+// Returns the row-major position in a tensor of shape `from` that element `position` of what it
+// broadcasts to comes from. Requires that `from` broadcasts to `to`.
+int64_t BroadcastSource(int64_t position, const Shape& from, const Shape& to);
+
 }  // namespace tessera

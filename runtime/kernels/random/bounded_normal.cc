@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/random_distributions.h"
@@ -166,6 +167,46 @@ class ParameterizedTruncatedNormalKernel : public OpKernel {
   SeededPhilox generator_;
 };
 REGISTER_KERNEL("ParameterizedTruncatedNormal", kCpu, ParameterizedTruncatedNormalKernel);
+
+// Inputs: the shape of the output, the seed, and parameters whose common shape it ends with.
+class StatelessParameterizedTruncatedNormalKernel : public OpKernel {
+ public:
+  explicit StatelessParameterizedTruncatedNormalKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    Shape columns = ctx.input(2).shape();
+    for (int i = 3; i < 6; ++i) {
+      ASSIGN_OR_RETURN(columns, BroadcastShape(columns, ctx.input(i).shape()));
+    }
+    RETURN_IF_ERROR(CheckEndsWith(shape, columns));
+    ASSIGN_OR_RETURN(Philox generator, GeneratorFromSeed(ctx.input(1)));
+    ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
+    const int64_t total = out->num_elements(), count = columns.num_elements();
+    if (total == 0) return absl::OkStatus();
+    return VisitRealType(out->dtype(), [&]<typename T>() -> absl::Status {
+      if constexpr (std::is_integral_v<T>) {
+        return absl::InternalError("no distribution of integers");
+      } else {
+        for (int64_t column = 0; column < count; ++column) {
+          auto get = [&](int i) {
+            return ctx.input(i).data<T>()[BroadcastSource(column, ctx.input(i).shape(), columns)];
+          };
+          const Parameters<T> p = {get(2), get(3), get(4), get(5)};
+          RETURN_IF_ERROR(p.Check());
+          int64_t next = column;
+          BoundedNormal<T>(p.mean, p.stddev, p.minval, p.maxval).Draw(generator, [&](T value) {
+            out->data<T>()[next] = value;
+            next += count;
+            return next < total;
+          });
+        }
+        return absl::OkStatus();
+      }
+    });
+  }
+};
+REGISTER_KERNEL("StatelessParameterizedTruncatedNormal", kCpu,
+                StatelessParameterizedTruncatedNormalKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -66,18 +66,6 @@ double LargestOf(DType dtype) {
   return largest;
 }
 
-// Errors: INVALID_ARGUMENT unless `shape` ends with that of the parameters.
-absl::Status CheckEndsWith(const Shape& shape, const Shape& parameters) {
-  const auto dims = shape.dims();
-  if (shape.rank() >= parameters.rank() &&
-      dims.subspan(shape.rank() - parameters.rank()) == parameters.dims()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("Shape passed in must end with broadcasted shape: ", shape.ToString(),
-                   " does not end with ", parameters.ToString()));
-}
-
 enum class Family { kGamma, kPoisson };
 
 template <Family kFamily>
@@ -153,23 +141,11 @@ class BinomialKernel : public OpKernel {
     ASSIGN_OR_RETURN(const std::vector<double> p, ReadDoubles(probabilities));
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
     return FillColumns(ctx, columns.num_elements(), out, [&](int64_t column, int64_t n) {
-      const double trials = count[SourceIndex(column, columns, counts.shape())];
-      const double chance = p[SourceIndex(column, columns, probabilities.shape())];
+      const double trials = count[BroadcastSource(column, counts.shape(), columns)];
+      const double chance = p[BroadcastSource(column, probabilities.shape(), columns)];
       const uint64_t blocks = BlocksPerBinomial(trials, chance) * static_cast<uint64_t>(n);
       return DrawBinomial(trials, chance, Skipped(generator, blocks));
     });
-  }
-
- private:
-  // The position in a tensor of shape `from` that element `i` of the broadcast shape comes from.
-  static int64_t SourceIndex(int64_t i, const Shape& to, const Shape& from) {
-    int64_t source = 0, stride = 1;
-    for (int d = to.rank() - 1, f = from.rank() - 1; f >= 0; --d, --f) {
-      if (from.dim(f) != 1) source += i % to.dim(d) * stride;
-      stride *= from.dim(f);
-      i /= to.dim(d);
-    }
-    return source;
   }
 };
 REGISTER_KERNEL("StatelessRandomBinomial", kCpu, BinomialKernel);

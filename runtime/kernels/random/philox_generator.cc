@@ -69,4 +69,15 @@ absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter
   return Philox(key.data<uint64_t>()[0], counter.data<uint64_t>()[0], counter.data<uint64_t>()[1]);
 }
 
+absl::Status CheckEndsWith(const Shape& shape, const Shape& parameters) {
+  const auto dims = shape.dims();
+  if (shape.rank() >= parameters.rank() &&
+      dims.subspan(shape.rank() - parameters.rank()) == parameters.dims()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Shape passed in must end with broadcasted shape: ", shape.ToString(),
+                   " does not end with ", parameters.ToString()));
+}
+
 }  // namespace tessera

@@ -33,6 +33,10 @@ absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed);
 absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter,
                                         const Tensor& algorithm);
 
+// Errors: INVALID_ARGUMENT unless `shape`, that of an output, ends with that of the parameters of
+// its distributions.
+absl::Status CheckEndsWith(const Shape& shape, const Shape& parameters);
+
 // Algorithms by number: Philox is 1, and meant by 3, "any".
 constexpr bool IsPhilox(int64_t number) { return number == 1 || number == 3; }
 inline constexpr int64_t kThreeFry = 2;
