@@ -1,0 +1,192 @@
+// Arithmetic on quantised numbers of a range: QuantizedMatMul, QuantizedRelu, QuantizedRelu6,
+// Requantize, RequantizationRange, QuantizeDownAndShrinkRange.
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/quantized/quantized_range.h"
+#include "runtime/kernels/quantized/quantized_type.h"
+
+namespace tessera {
+namespace {
+
+// Inputs i and i + 1 as the range of T.
+// Errors: INVALID_ARGUMENT unless both are one number, and the minimum is not above the maximum.
+template <typename T>
+absl::StatusOr<QuantizedRange<T>> ReadRange(const KernelContext& ctx, int i) {
+  for (int j = i; j < i + 2; ++j) {
+    if (ctx.input(j).num_elements() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", j, " must be a scalar, has shape ",
+                                                     ctx.input(j).shape().ToString()));
+    }
+  }
+  const QuantizedRange<T> range{ctx.input(i).scalar<float>(), ctx.input(i + 1).scalar<float>()};
+  if (range.min <= range.max && std::isfinite(range.min) && std::isfinite(range.max)) return range;
+  return absl::InvalidArgumentError(absl::StrCat("the range must be finite and not empty, is [",
+                                                 range.min, ", ", range.max, "]"));
+}
+
+// Sets outputs i and i + 1.
+template <typename T>
+absl::Status SetRange(KernelContext& ctx, int i, const QuantizedRange<T>& range) {
+  ctx.set_output(i, Tensor::Scalar<float>(range.min));
+  ctx.set_output(i + 1, Tensor::Scalar<float>(range.max));
+  return absl::OkStatus();
+}
+
+template <typename T>
+const T* Stored(const Tensor& tensor) {
+  return reinterpret_cast<const T*>(tensor.raw());
+}
+
+class QuantizedMatMulKernel : public OpKernel {
+ public:
+  explicit QuantizedMatMulKernel(const KernelBuild& build)
+      : transpose_a_(build.attr<bool>("transpose_a")),
+        transpose_b_(build.attr<bool>("transpose_b")) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& a = ctx.input(0);
+    const Tensor& b = ctx.input(1);
+    if (a.rank() != 2 || b.rank() != 2 ||
+        a.dim(transpose_a_ ? 0 : 1) != b.dim(transpose_b_ ? 1 : 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Matrix size-incompatible: In[0]: ", a.shape().ToString(),
+                       ", In[1]: ", b.shape().ToString()));
+    }
+    return VisitQuantizedType(a.dtype(), [&]<typename A>() {
+      return VisitQuantizedType(b.dtype(), [&]<typename B>() { return Multiply<A, B>(ctx); });
+    });
+  }
+
+ private:
+  template <typename A, typename B>
+  absl::Status Multiply(KernelContext& ctx) const {
+    const Tensor& a = ctx.input(0);
+    const Tensor& b = ctx.input(1);
+    ASSIGN_OR_RETURN(const auto range_a, ReadRange<A>(ctx, 2));
+    ASSIGN_OR_RETURN(const auto range_b, ReadRange<B>(ctx, 4));
+    // Sums wrap, as TensorFlow's do.
+    const auto zero_a = static_cast<uint32_t>(range_a.Unclamped(0));
+    const auto zero_b = static_cast<uint32_t>(range_b.Unclamped(0));
+    const int64_t m = a.dim(transpose_a_ ? 1 : 0), k = a.dim(transpose_a_ ? 0 : 1);
+    const int64_t n = b.dim(transpose_b_ ? 0 : 1);
+    const int64_t a_row = transpose_a_ ? 1 : k, a_column = transpose_a_ ? m : 1;
+    const int64_t b_row = transpose_b_ ? 1 : n, b_column = transpose_b_ ? k : 1;
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
+    auto* const out = reinterpret_cast<int32_t*>(y->mutable_raw());
+    ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t column = 0; column < n; ++column) {
+          uint32_t sum = 0;
+          for (int64_t i = 0; i < k; ++i) {
+            sum += (static_cast<uint32_t>(Stored<A>(a)[row * a_row + i * a_column]) - zero_a) *
+                   (static_cast<uint32_t>(Stored<B>(b)[i * b_row + column * b_column]) - zero_b);
+          }
+          out[row * n + column] = static_cast<int32_t>(sum);
+        }
+      }
+    });
+    return SetRange(ctx, 1, ProductRange(range_a, range_b));
+  }
+
+  const bool transpose_a_, transpose_b_;
+};
+REGISTER_KERNEL("QuantizedMatMul", kCpu, QuantizedMatMulKernel)
+    .TypeConstraint("T1", {DType::kQuint8, DType::kQint8})
+    .TypeConstraint("T2", {DType::kQuint8, DType::kQint8})
+    .TypeConstraint("Toutput", {DType::kQint32});
+
+// Limits numbers from below by what stands for 0, and for Relu6 from above by what stands for 6.
+template <bool kSix>
+class QuantizedReluKernel : public OpKernel {
+ public:
+  explicit QuantizedReluKernel(const KernelBuild& build) {
+    if (build.input_types()[0] != build.output_types()[0]) {
+      build.Fail(absl::InvalidArgumentError("Tinput and out_type must be the same"));
+    }
+  }
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    return VisitQuantizedType(x.dtype(), [&]<typename T>() -> absl::Status {
+      ASSIGN_OR_RETURN(const auto range, ReadRange<T>(ctx, 1));
+      ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
+      const T low = range.Quantize(0);
+      const T high = kSix ? range.Quantize(6) : std::numeric_limits<T>::max();
+      std::transform(Stored<T>(x), Stored<T>(x) + x.num_elements(),
+                     reinterpret_cast<T*>(y->mutable_raw()),
+                     [&](T q) { return std::min(std::max(q, low), high); });
+      return SetRange(ctx, 1, range);
+    });
+  }
+};
+REGISTER_KERNEL("QuantizedRelu", kCpu, QuantizedReluKernel<false>);
+REGISTER_KERNEL("QuantizedRelu6", kCpu, QuantizedReluKernel<true>);
+
+// From int32 of one range to bytes of another, in fixed point with 16 bits behind the point.
+void RequantizeToBytes(const int32_t* from, int64_t count, const QuantizedRange<int32_t>& in,
+                       const QuantizedRange<uint8_t>& out, uint8_t* to) {
+  constexpr int kShift = 16;
+  const float in_width = in.max - in.min, out_width = out.max - out.min;
+  int64_t scale = 0, in_offset = 0, out_offset = 0;
+  if (out_width != 0) {
+    const float middle = static_cast<float>((in.min + in.max) / 2.0);
+    const float bytes_per_unit = static_cast<float>(255.0 / out_width);
+    scale = static_cast<int64_t>(255.0 * (1 << kShift) * in_width / out_width);
+    in_offset = static_cast<int64_t>(middle * bytes_per_unit * (1 << kShift));
+    out_offset = static_cast<int64_t>((1 << kShift) * (out.min * 255.0) / out_width);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const auto scaled = static_cast<int64_t>((static_cast<__int128>(from[i]) * scale) >> 32);
+    const int64_t fixed = scaled + in_offset - out_offset + (1 << (kShift - 1));
+    to[i] = static_cast<uint8_t>(std::clamp<int64_t>(fixed >> kShift, 0, 255));
+  }
+}
+
+// The part of `range` that the numbers of a tensor use, widened to 0.
+QuantizedRange<uint8_t> UsedRange(const Tensor& x, const QuantizedRange<int32_t>& range) {
+  const int32_t* const q = Stored<int32_t>(x);
+  int32_t low = std::numeric_limits<int32_t>::max();
+  int32_t high = std::numeric_limits<int32_t>::lowest();
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    low = std::min(low, q[i]);
+    high = std::max(high, q[i]);
+  }
+  return {std::min(0.0f, range.Dequantize(low)), range.Dequantize(high)};
+}
+
+enum class Target { kRequested, kUsed, kRangeOnly };
+
+// Inputs: int32 numbers, their range, and for Requantize the range of the output.
+template <Target kTarget>
+class RequantizeKernel : public OpKernel {
+ public:
+  explicit RequantizeKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    ASSIGN_OR_RETURN(const auto in, ReadRange<int32_t>(ctx, 1));
+    QuantizedRange<uint8_t> out;
+    if (kTarget == Target::kRequested) {
+      ASSIGN_OR_RETURN(out, ReadRange<uint8_t>(ctx, 3));
+      if (out.min > 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("requested_output_min must be <= 0, but got ", out.min));
+      }
+    } else {
+      out = UsedRange(x, in);
+    }
+    if (kTarget == Target::kRangeOnly) return SetRange(ctx, 0, out);
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
+    RequantizeToBytes(Stored<int32_t>(x), x.num_elements(), in, out,
+                      reinterpret_cast<uint8_t*>(y->mutable_raw()));
+    return SetRange(ctx, 1, out);
+  }
+};
+REGISTER_KERNEL("Requantize", kCpu, RequantizeKernel<Target::kRequested>)
+    .TypeConstraint("Tinput", {DType::kQint32})
+    .TypeConstraint("out_type", {DType::kQuint8});
+REGISTER_KERNEL("QuantizeDownAndShrinkRange", kCpu, RequantizeKernel<Target::kUsed>)
+    .TypeConstraint("Tinput", {DType::kQint32})
+    .TypeConstraint("out_type", {DType::kQuint8});
+REGISTER_KERNEL("RequantizationRange", kCpu, RequantizeKernel<Target::kRangeOnly>)
+    .TypeConstraint("Tinput", {DType::kQint32});
+
+}  // namespace
+}  // namespace tessera
