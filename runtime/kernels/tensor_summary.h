@@ -14,6 +14,12 @@ namespace tessera {
 //    [10 11 ... 18 19]]
 std::string SummarizeTensor(const Tensor& tensor, int64_t edge_items);
 
+// At most `max_elements` elements from the front, without quotes and line breaks, and "..." for the
+// others; negative: all. What a failed Assert says.
+//
+//   [1 2 3][4...]...
+std::string SummarizeFirst(const Tensor& tensor, int64_t max_elements);
+
 // A number in as few of 6 or 9 (double: 15 or 17) digits as read back to the same number.
 std::string NumberText(float value);
 std::string NumberText(double value);

@@ -80,7 +80,7 @@ class AssertKernel : public OpKernel {
     if (condition.scalar<bool>()) return absl::OkStatus();
     std::string data;
     for (int i = 1; i < ctx.num_inputs(); ++i) {
-      absl::StrAppend(&data, i > 1 ? " " : "", "[", SummarizeTensor(ctx.input(i), summarize_), "]");
+      absl::StrAppend(&data, i > 1 ? " " : "", "[", SummarizeFirst(ctx.input(i), summarize_), "]");
     }
     return absl::InvalidArgumentError(absl::StrCat("assertion failed: ", data));
   }
