@@ -1,12 +1,14 @@
 // Images.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
 REGISTER_OP("AdjustContrast")
     .Input("images: T").Input("contrast_factor: float").Input("min_value: float")
     .Input("max_value: float").Output("output: float")
-    .Attr("T: {uint8, int8, int16, int32, int64, float, double}").Deprecated(2);
+    .Attr("T: {uint8, int8, int16, int32, int64, float, double}").Deprecated(2)
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("AdjustContrastv2")
     .Input("images: T").Input("contrast_factor: float").Output("output: T")
     .Attr("T: {half, float} = float");
@@ -67,9 +69,11 @@ REGISTER_OP("EncodeJpeg")
     .Attr("format: {'', 'grayscale', 'rgb'} = ''").Attr("quality: int = 95")
     .Attr("progressive: bool = false").Attr("optimize_size: bool = false")
     .Attr("chroma_downsampling: bool = true").Attr("density_unit: {'in', 'cm'} = 'in'")
-    .Attr("x_density: int = 300").Attr("y_density: int = 300").Attr("xmp_metadata: string = ''");
+    .Attr("x_density: int = 300").Attr("y_density: int = 300").Attr("xmp_metadata: string = ''")
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("EncodeJpegVariableQuality")
-    .Input("images: uint8").Input("quality: int32").Output("contents: string");
+    .Input("images: uint8").Input("quality: int32").Output("contents: string")
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("EncodePng")
     .Input("image: T").Output("contents: string").Attr("compression: int = -1")
     .Attr("T: {uint8, uint16} = uint8");

@@ -1,5 +1,6 @@
 // Linear algebra.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -28,9 +29,11 @@ REGISTER_OP("BatchSvd")
     .Attr("compute_uv: bool = true").Attr("full_matrices: bool = false")
     .Attr("T: {double, float, complex64, complex128}").Deprecated(13);
 REGISTER_OP("Cholesky")
-    .Input("input: T").Output("output: T").Attr("T: {double, float, half, complex64, complex128}");
+    .Input("input: T").Output("output: T").Attr("T: {double, float, half, complex64, complex128}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("CholeskyGrad")
-    .Input("l: T").Input("grad: T").Output("output: T").Attr("T: {half, float, double}");
+    .Input("l: T").Input("grad: T").Output("output: T").Attr("T: {half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Eig")
     .Input("input: T").Output("e: Tout").Output("v: Tout").Attr("compute_v: bool = true")
     .Attr("T: {float, double, complex64, complex128}").Attr("Tout: {complex64, complex128}");
@@ -48,12 +51,15 @@ REGISTER_OP("MatrixDeterminant")
     .Input("input: T").Output("output: T").Attr("T: {half, float, double, complex64, complex128}");
 REGISTER_OP("MatrixExponential")
     .Input("input: T").Output("output: T").Attr("T: {double, float, half, complex64, complex128}")
-    .Deprecated(27);
+    .Deprecated(27)
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("MatrixInverse")
     .Input("input: T").Output("output: T").Attr("adjoint: bool = false")
-    .Attr("T: {double, float, half, complex64, complex128}");
+    .Attr("T: {double, float, half, complex64, complex128}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("MatrixLogarithm")
-    .Input("input: T").Output("output: T").Attr("T: {complex64, complex128}");
+    .Input("input: T").Output("output: T").Attr("T: {complex64, complex128}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("MatrixSolve")
     .Input("matrix: T").Input("rhs: T").Output("output: T").Attr("adjoint: bool = false")
     .Attr("T: {double, float, half, complex64, complex128}");
@@ -61,7 +67,8 @@ REGISTER_OP("MatrixSolveLs")
     .Input("matrix: T").Input("rhs: T").Input("l2_regularizer: double").Output("output: T")
     .Attr("T: {double, float, half, complex64, complex128}").Attr("fast: bool = true");
 REGISTER_OP("MatrixSquareRoot")
-    .Input("input: T").Output("output: T").Attr("T: {double, float, half, complex64, complex128}");
+    .Input("input: T").Output("output: T").Attr("T: {double, float, half, complex64, complex128}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("MatrixTriangularSolve")
     .Input("matrix: T").Input("rhs: T").Output("output: T").Attr("lower: bool = true")
     .Attr("adjoint: bool = false")

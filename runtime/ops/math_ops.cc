@@ -455,7 +455,8 @@ REGISTER_OP("TanhGrad")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ToBool")
-    .Input("input: T").Output("output: bool").Attr("T: type");
+    .Input("input: T").Output("output: bool").Attr("T: type")
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("TruncateDiv")
     .Input("x: T").Input("y: T").Output("z: T")
     .Attr("T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, "
@@ -470,7 +471,8 @@ REGISTER_OP("UniformRequantize")
     .Attr("Tin: {qint8, qint32}").Attr("Tout: {qint8, qint32}")
     .Attr("input_quantization_axis: int = -1").Attr("input_quantization_min_val: int")
     .Attr("input_quantization_max_val: int").Attr("output_quantization_axis: int = -1")
-    .Attr("output_quantization_min_val: int").Attr("output_quantization_max_val: int");
+    .Attr("output_quantization_min_val: int").Attr("output_quantization_max_val: int")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Xdivy")
     .Input("x: T").Input("y: T").Output("z: T")
     .Attr("T: {half, bfloat16, float, double, complex64, complex128}").ShapeFn(shape::Broadcast);

@@ -177,10 +177,12 @@ REGISTER_OP("CudnnRNNV3")
     .Stateful().Random();
 REGISTER_OP("DataFormatDimMap")
     .Input("x: T").Output("y: T").Attr("T: {int32, int64} = int32")
-    .Attr("src_format: string = 'NHWC'").Attr("dst_format: string = 'NCHW'");
+    .Attr("src_format: string = 'NHWC'").Attr("dst_format: string = 'NCHW'")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DataFormatVecPermute")
     .Input("x: T").Output("y: T").Attr("T: {int32, int64} = int32")
-    .Attr("src_format: string = 'NHWC'").Attr("dst_format: string = 'NCHW'");
+    .Attr("src_format: string = 'NHWC'").Attr("dst_format: string = 'NCHW'")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DepthwiseConv2dNative")
     .Input("input: T").Input("filter: T").Output("output: T")
     .Attr("T: {half, bfloat16, float, double}").Attr("strides: list(int)")
@@ -303,7 +305,8 @@ REGISTER_OP("IsotonicRegression")
     .Input("input: T").Output("output: output_dtype").Output("segments: int32")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64}")
-    .Attr("output_dtype: {half, bfloat16, float, double} = float");
+    .Attr("output_dtype: {half, bfloat16, float, double} = float")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("L2Loss")
     .Input("t: T").Output("output: T").Attr("T: {half, bfloat16, float, double}");
 REGISTER_OP("LRN")

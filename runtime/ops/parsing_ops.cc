@@ -1,5 +1,6 @@
 // Decoding of records.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -11,7 +12,8 @@ REGISTER_OP("DecodeCSV")
 REGISTER_OP("DecodeCompressed")
     .Input("bytes: string").Output("output: string").Attr("compression_type: string = ''");
 REGISTER_OP("DecodeJSONExample")
-    .Input("json_examples: string").Output("binary_examples: string");
+    .Input("json_examples: string").Output("binary_examples: string")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DecodePaddedRaw")
     .Input("input_bytes: string").Input("fixed_length: int32").Output("output: out_type")
     .Attr("out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}")

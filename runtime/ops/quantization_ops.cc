@@ -1,5 +1,6 @@
 // Quantised arithmetic.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -154,7 +155,8 @@ REGISTER_OP("QuantizedResizeBilinear")
 REGISTER_OP("RequantizationRange")
     .Input("input: Tinput").Input("input_min: float").Input("input_max: float")
     .Output("output_min: float").Output("output_max: float")
-    .Attr("Tinput: {qint8, quint8, qint32, qint16, quint16}");
+    .Attr("Tinput: {qint8, quint8, qint32, qint16, quint16}")
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("RequantizationRangePerChannel")
     .Input("input: T").Input("input_min: float").Input("input_max: float")
     .Output("output_min: float").Output("output_max: float")
@@ -175,12 +177,14 @@ REGISTER_OP("UniformDequantize")
     .Input("input: Tin").Input("scales: float").Input("zero_points: int32").Output("output: Tout")
     .Attr("Tin: {qint8, quint8, qint32}").Attr("Tout: {float}")
     .Attr("quantization_axis: int = -1").Attr("quantization_min_val: int")
-    .Attr("quantization_max_val: int");
+    .Attr("quantization_max_val: int")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("UniformQuantize")
     .Input("input: Tin").Input("scales: float").Input("zero_points: int32").Output("output: Tout")
     .Attr("Tin: {float}").Attr("Tout: {qint8, quint8, qint32}")
     .Attr("quantization_axis: int = -1").Attr("quantization_min_val: int")
-    .Attr("quantization_max_val: int");
+    .Attr("quantization_max_val: int")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("UniformQuantizedAdd")
     .Input("lhs: T").Input("rhs: T").Input("lhs_scales: float").Input("lhs_zero_points: int32")
     .Input("rhs_scales: float").Input("rhs_zero_points: int32").Input("output_scales: float")
@@ -194,7 +198,8 @@ REGISTER_OP("UniformQuantizedClipByValue")
     .Input("operand: T").Input("min: T").Input("max: T").Input("scales: float")
     .Input("zero_points: int32").Output("output: T").Attr("T: {qint32}")
     .Attr("quantization_axis: int = -1").Attr("quantization_min_val: int")
-    .Attr("quantization_max_val: int");
+    .Attr("quantization_max_val: int")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("UniformQuantizedConvolutionHybrid")
     .Input("lhs: Tlhs").Input("rhs: Trhs").Input("rhs_scales: float")
     .Input("rhs_zero_points: int32").Output("output: Tout").Attr("Tlhs: {float}")

@@ -3,13 +3,14 @@
 import pathlib
 import sys
 
-from conformance import gradient_cases, graph_cases, large_cases, op_cases, pipeline_cases
+from conformance import edge_cases, gradient_cases, graph_cases, large_cases, op_cases, pipeline_cases
 
 
 def main(directory):
     """Writes all files below DIRECTORY."""
     directory = pathlib.Path(directory)
     paths = op_cases.record(directory / "ops")
+    paths += edge_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")
     paths += large_cases.record(directory / "large")

@@ -1,6 +1,7 @@
 // Matrices of which only some diagonals are not zero: TridiagonalMatMul, TridiagonalSolve,
 // BandedTriangularSolve.
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -92,7 +93,7 @@ bool SolveTridiagonal(std::vector<C> above, std::vector<C> main, std::vector<C> 
 }
 
 // Inputs: diagonals [..., 3, m] as above, and right sides [..., m, n].
-// Errors: INVALID_ARGUMENT for singular matrices.
+// Singular matrices give NaN.
 class TridiagonalSolveKernel : public OpKernel {
  public:
   explicit TridiagonalSolveKernel(const KernelBuild& build)
@@ -126,7 +127,7 @@ class TridiagonalSolveKernel : public OpKernel {
         std::vector<C> above = row(0);
         above[m - 1] = C(0);
         if (!SolveTridiagonal<C>(std::move(above), row(1), row(2), pivot_, &x)) {
-          return absl::InvalidArgumentError("The matrix is not invertible.");
+          x.setConstant(C(std::numeric_limits<double>::quiet_NaN()));
         }
         WriteMatrix<T, C>(x, i, y);
       }
