@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
@@ -43,6 +44,31 @@ TEST(FusedMatMulTest, AddsATensorOfTheProductsShapeOrOneThatBroadcasts) {
             Tensor::Of<float>({2, 2, 2}, {3, 0, 3, 0, 10, 4, 10, 4}).ToString());
   EXPECT_EQ(run(Tensor::Vector<float>({1, 2, 3})).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// The product of a weight's gradient, whose rows are shared out among the threads.
+TEST(MatMulTest, ATransposedLeftHandSideIsSplitAmongThreads) {
+  constexpr int64_t kRows = 401, kDepth = 97, kColumns = 257;
+  Tensor a = Tensor::Allocate(DType::kFloat, {kDepth, kRows}).value();
+  Tensor b = Tensor::Allocate(DType::kFloat, {kDepth, kColumns}).value();
+  // Small whole numbers, whose sums are exact.
+  for (int64_t i = 0; i < a.num_elements(); ++i) a.data<float>()[i] = static_cast<float>(i % 7 - 3);
+  for (int64_t i = 0; i < b.num_elements(); ++i) b.data<float>()[i] = static_cast<float>(i % 5 - 1);
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
+    const auto product = RunOp("MatMul", {a, b}, {{"transpose_a", true}}, threads);
+    ASSERT_TRUE(product.ok()) << product.status();
+    ASSERT_EQ(product->shape(), Shape({kRows, kColumns}));
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < kColumns; ++j) {
+        float sum = 0;
+        for (int64_t k = 0; k < kDepth; ++k) {
+          sum += a.data<float>()[k * kRows + i] * b.data<float>()[k * kColumns + j];
+        }
+        ASSERT_EQ(product->data<float>()[i * kColumns + j], sum) << i << ", " << j;
+      }
+    }
+  }
 }
 
 TEST(BatchMatMulTest, ComputesInTheOutputsType) {

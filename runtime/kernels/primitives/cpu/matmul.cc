@@ -28,6 +28,9 @@ using dnnl::memory;
 // A run of matrices at equal distances, which one primitive computes. A distance of 0 broadcasts.
 struct Run {
   int64_t count = 1, a_stride = 0, b_stride = 0;
+  // The elements from row to row of a transposed `a` of which the product takes some columns only;
+  // 0: it takes all.
+  int64_t a_row = 0;
 };
 
 memory::desc Layout(int64_t rows, int64_t columns, bool transposed) {
@@ -49,7 +52,9 @@ std::shared_ptr<const onednn::Product> MakeProduct(const MatMulShape& s, const R
     if (single) return Layout(rows, columns, transposed);
     return Layout(step == 0 ? 1 : run.count, std::max<int64_t>(step, 1), rows, columns, transposed);
   };
-  const memory::desc a = layout(run.a_stride, s.m, s.k, s.transpose_a);
+  const memory::desc a =
+      run.a_row > 0 ? memory::desc({s.m, s.k}, memory::data_type::f32, memory::dims{1, run.a_row})
+                    : layout(run.a_stride, s.m, s.k, s.transpose_a);
   const memory::desc plain_b = layout(run.b_stride, s.k, s.n, s.transpose_b);
   const memory::desc b =
       packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
@@ -71,7 +76,7 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const MatMulSh
   const onednn::OneThread one_thread;
   onednn::Key key;
   key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
-  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(packs_b);
+  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(run.a_row).Add(packs_b);
   return products->Get(onednn::AddTo(std::move(key), post_ops),
                        [&] { return MakeProduct(s, run, post_ops, packs_b); });
 }
@@ -237,8 +242,7 @@ absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostO
   const Run& run = result.batch.run;
   const int64_t length = result.length = result.by_rows() ? s.m : run.count;
   const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
-  const int64_t chunks =
-      s.transpose_a && result.by_rows() ? 1 : NumChunks(threads, length, nanoseconds);
+  const int64_t chunks = NumChunks(threads, length, nanoseconds);
   result.nanoseconds = nanoseconds / chunks;
   result.size = (length + chunks - 1) / chunks;
   result.chunks = (length + result.size - 1) / result.size;
@@ -246,6 +250,7 @@ absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostO
     MatMulShape chunk = s;
     Run chunk_run = run;
     (result.by_rows() ? chunk.m : chunk_run.count) = count;
+    if (result.by_rows() && s.transpose_a && count != s.m) chunk_run.a_row = s.m;
     return ProductFor(chunk, chunk_run, post_ops, packs_b);
   };
   const int64_t last = length - (result.chunks - 1) * result.size;
@@ -271,7 +276,7 @@ absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const 
     const float* a_data = a + a_at * given.m * given.k;
     float* out_data = out + first * given.m * given.n;
     if (split.by_rows()) {
-      a_data += begin * s.k;
+      a_data += s.transpose_a ? begin : begin * s.k;
       out_data += begin * s.n;
     } else {
       a_data += begin * run.a_stride * s.m * s.k;
