@@ -79,10 +79,16 @@ absl::StatusOr<std::shared_ptr<const TensorList>> TensorListInput(const KernelCo
 }
 
 absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorListInput(KernelContext& ctx, int i) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const TensorList> list, TensorListInput(ctx, i));
+  RETURN_IF_ERROR(TensorListInput(ctx, i).status());
   Tensor input = ctx.TakeInput(i);
   // The variant's own reference is given up, so that ours is the only one if nobody else has any.
-  if (input.CanWriteInPlace()) input.scalar<Variant>() = Variant();
+  if (input.CanWriteInPlace()) return TakeTensorList(std::move(input.scalar<Variant>()));
+  return TakeTensorList(input.scalar<Variant>());
+}
+
+absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorList(Variant variant) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const TensorList> list, GetTensorList(variant));
+  variant = Variant();
   if (list.use_count() == 1) return std::const_pointer_cast<TensorList>(std::move(list));
   return std::make_shared<TensorList>(*list);
 }
@@ -95,22 +101,24 @@ absl::StatusOr<Variant> ZerosLikeTensorList(const TensorList& list, Allocator* a
   auto zeros = std::make_shared<TensorList>(list);
   for (Tensor& element : zeros->elements) {
     if (!element.has_value()) continue;
+    if (list.element_shape.IsFullyDefined()) {
+      element = Tensor();
+      continue;
+    }
     ASSIGN_OR_RETURN(element, Tensor::Zeros(element.dtype(), element.shape(), allocator));
   }
   return Variant(std::move(zeros));
 }
 
-absl::StatusOr<Variant> AddTensorLists(const TensorList& a, const TensorList& b,
-                                       Allocator* allocator) {
-  if (a.size() != b.size() || a.element_dtype != b.element_dtype) {
+absl::Status AddToTensorList(const TensorList& addend, Allocator* allocator, TensorList* sum) {
+  if (sum->size() != addend.size() || sum->element_dtype != addend.element_dtype) {
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot add a ", a.DebugString(), " and a ", b.DebugString()));
+        absl::StrCat("cannot add a ", sum->DebugString(), " and a ", addend.DebugString()));
   }
-  auto sum = std::make_shared<TensorList>(a);
-  ASSIGN_OR_RETURN(sum->element_shape, a.element_shape.MergeWith(b.element_shape));
+  ASSIGN_OR_RETURN(sum->element_shape, sum->element_shape.MergeWith(addend.element_shape));
   for (size_t i = 0; i < sum->elements.size(); ++i) {
     Tensor& to = sum->elements[i];
-    const Tensor& from = b.elements[i];
+    const Tensor& from = addend.elements[i];
     if (!from.has_value()) continue;
     if (!to.has_value()) {
       to = from;
@@ -121,15 +129,19 @@ absl::StatusOr<Variant> AddTensorLists(const TensorList& a, const TensorList& b,
           absl::StrCat("cannot add elements ", i, " of two lists: their shapes are ",
                        to.shape().ToString(), " and ", from.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(to, to.DeepCopy(allocator));
+    const Tensor before = to.CanWriteInPlace() ? Tensor() : to;
+    if (before.has_value()) {
+      ASSIGN_OR_RETURN(to, Tensor::Allocate(before.dtype(), before.shape(), allocator));
+    }
     RETURN_IF_ERROR(VisitNumericType(to.dtype(), [&]<typename T>() {
-      const auto addend = from.flat<T>();
-      auto total = to.flat<T>();
-      for (size_t j = 0; j < total.size(); ++j) total[j] = static_cast<T>(total[j] + addend[j]);
+      T* const total = to.data<T>();
+      const T* const old = before.has_value() ? before.data<T>() : total;
+      const T* const more = from.data<T>();
+      for (int64_t j = 0; j < to.num_elements(); ++j) total[j] = static_cast<T>(old[j] + more[j]);
       return absl::OkStatus();
     }));
   }
-  return Variant(std::move(sum));
+  return absl::OkStatus();
 }
 
 }  // namespace tessera

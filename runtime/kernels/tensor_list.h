@@ -48,13 +48,16 @@ absl::StatusOr<std::shared_ptr<const TensorList>> TensorListInput(const KernelCo
 // Input i as a list to change: the list itself if nobody else holds it, else a copy. Put it back
 // with SetTensorListOutput(). The input is unspecified afterwards.
 absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorListInput(KernelContext& ctx, int i);
+// The list in a variant in the same way. Errors: those of GetTensorList().
+absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorList(Variant variant);
 void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> list);
 
-// A list of zeros of the same shapes.
+// A list of zeros of the same shapes. Elements have no value, which stands for zeros, where the
+// list knows their shape.
 absl::StatusOr<Variant> ZerosLikeTensorList(const TensorList& list, Allocator* allocator);
-// Sums element by element; an element without a value counts as zeros.
-// Errors: INVALID_ARGUMENT for different lengths, dtypes or shapes.
-absl::StatusOr<Variant> AddTensorLists(const TensorList& a, const TensorList& b,
-                                       Allocator* allocator);
+// Adds a list to another one element by element; an element without a value counts as zeros.
+// Elements of *sum that nobody else holds are added to in place.
+// Errors: INVALID_ARGUMENT for different lengths, dtypes or shapes; *sum is unspecified then.
+absl::Status AddToTensorList(const TensorList& addend, Allocator* allocator, TensorList* sum);
 
 }  // namespace tessera

@@ -48,13 +48,14 @@ absl::StatusOr<Variant> ZerosLikeVariant(const Variant& variant, Allocator* allo
   return ZerosLikeTensorList(*list, allocator);
 }
 
-absl::StatusOr<Variant> AddVariants(const Variant& a, const Variant& b, Allocator* allocator) {
+absl::StatusOr<Variant> AddVariants(Variant a, const Variant& b, Allocator* allocator) {
   const auto ragged_a = GetRaggedVariant(a);
   const auto ragged_b = GetRaggedVariant(b);
   if (ragged_a && ragged_b) return AddRagged(*ragged_a, *ragged_b, allocator);
-  ASSIGN_OR_RETURN(const auto list_a, GetTensorList(a));
-  ASSIGN_OR_RETURN(const auto list_b, GetTensorList(b));
-  return AddTensorLists(*list_a, *list_b, allocator);
+  ASSIGN_OR_RETURN(std::shared_ptr<TensorList> sum, TakeTensorList(std::move(a)));
+  ASSIGN_OR_RETURN(const auto addend, GetTensorList(b));
+  RETURN_IF_ERROR(AddToTensorList(*addend, allocator, sum.get()));
+  return Variant(std::move(sum));
 }
 
 }  // namespace tessera

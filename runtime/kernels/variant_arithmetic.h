@@ -11,8 +11,9 @@ namespace tessera {
 // Errors: INVALID_ARGUMENT for another value.
 absl::StatusOr<Variant> ZerosLikeVariant(const Variant& variant, Allocator* allocator);
 
-// Returns the sum of two tensor lists or of two ragged tensors, element by element.
-// Errors: INVALID_ARGUMENT for other values, and for different lengths, dtypes, splits or shapes.
-absl::StatusOr<Variant> AddVariants(const Variant& a, const Variant& b, Allocator* allocator);
+// Returns the sum of two tensor lists or of two ragged tensors, element by element. Works in the
+// list of `a` if nobody else holds it. Errors: INVALID_ARGUMENT for other values, and for different
+// lengths, dtypes, splits or shapes.
+absl::StatusOr<Variant> AddVariants(Variant a, const Variant& b, Allocator* allocator);
 
 }  // namespace tessera

@@ -44,19 +44,20 @@ class AddNVariantsKernel : public OpKernel {
  public:
   explicit AddNVariantsKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    Variant sum;
     for (int i = 0; i < ctx.num_inputs(); ++i) {
       if (ctx.input(i).rank() != 0) {
         return absl::InvalidArgumentError(absl::StrCat("AddN of variants needs scalars; input ", i,
                                                        " has shape ",
                                                        ctx.input(i).shape().ToString()));
       }
+    }
+    // A value that nobody else holds is added to in place.
+    Tensor first = ctx.TakeInput(0);
+    Variant sum = first.CanWriteInPlace() ? std::move(first.scalar<Variant>())
+                                          : Variant(std::as_const(first).scalar<Variant>());
+    for (int i = 1; i < ctx.num_inputs(); ++i) {
       const Variant& next = ctx.input(i).scalar<Variant>();
-      if (i == 0) {
-        sum = next;
-      } else {
-        ASSIGN_OR_RETURN(sum, AddVariants(sum, next, ctx.host_allocator()));
-      }
+      ASSIGN_OR_RETURN(sum, AddVariants(std::move(sum), next, ctx.host_allocator()));
     }
     ctx.set_output(0, Tensor::Scalar(std::move(sum)));
     return absl::OkStatus();
