@@ -47,15 +47,21 @@ void Moments(KernelContext& ctx, const T* in, const ChannelShape& shape, Vector*
   }
 }
 
-// Calls visit(i, c) for each element i and its channel c.
+// Calls visit(i, c) for each element i and its channel c. What it writes for one element must not
+// be what it reads for another.
 template <typename Visit>
 void ForEachElement(KernelContext& ctx, const ChannelShape& shape, const Visit& visit) {
   const int64_t channels = shape.channels, inner = shape.inner;
   ctx.ParallelFor(shape.outer, 1.0 * channels * inner, [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
-      for (int64_t c = 0; inner == 1 && c < channels; ++c) visit(o * channels + c, c);
-      for (int64_t c = 0; inner != 1 && c < channels; ++c) {
+      if (inner == 1) {
+#pragma GCC ivdep
+        for (int64_t c = 0; c < channels; ++c) visit(o * channels + c, c);
+        continue;
+      }
+      for (int64_t c = 0; c < channels; ++c) {
         const int64_t start = (o * channels + c) * inner;
+#pragma GCC ivdep
         for (int64_t i = start; i < start + inner; ++i) visit(i, c);
       }
     }
@@ -65,7 +71,7 @@ void ForEachElement(KernelContext& ctx, const ChannelShape& shape, const Visit& 
 // out = in * factor + shift of each channel.
 template <typename T>
 void Scale(KernelContext& ctx, const ChannelShape& shape, const T* in, const Vector& factors,
-           const Vector& shifts, T* __restrict out) {
+           const Vector& shifts, T* out) {
   ForEachElement(ctx, shape,
                  [in, out, factor = factors.data(), shift = shifts.data()](int64_t i, int64_t c) {
                    out[i] = static_cast<T>(static_cast<float>(in[i]) * factor[c] + shift[c]);
@@ -132,7 +138,7 @@ void Gradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
   const int64_t channels = shape.channels;
   const T* const dy = operands.dy.data<T>();
   const T* const x = operands.x.data<T>();
-  T* const __restrict dx = operands.dx->data<T>();
+  T* const dx = operands.dx->data<T>();
   const float* const mean = operands.mean.data<float>();
   // Sums of dy and of dy * (x - mean).
   const std::vector<double> sums = SumChannels<2>(ctx, shape, [dy, x, mean](int64_t i, int64_t c) {

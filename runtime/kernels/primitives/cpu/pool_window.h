@@ -2,14 +2,24 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "runtime/kernels/primitives/pooling.h"
 
 namespace tessera {
 
+// The coordinates of an output point; sizes of fewer dimensions start with ones.
+using PoolPoint = std::array<int64_t, 3>;
+
+inline PoolPoint PointAt(const PoolShape& s, int64_t point) {
+  return {point / (s.output[1] * s.output[2]), point / s.output[2] % s.output[1],
+          point % s.output[2]};
+}
+
 // Calls visit(input offset) for each input point that lies in the window of an output point.
 template <typename Visit>
-void ForWindow(const PoolShape& s, const int64_t (&at)[3], Visit&& visit) {
+void ForWindow(const PoolShape& s, const PoolPoint& at, Visit&& visit) {
   int64_t begin[3], end[3];
   for (int d = 0; d < 3; ++d) {
     const int64_t first = at[d] * s.stride[d] - s.pad[d];
@@ -33,9 +43,7 @@ void ForOutputPoints(KernelContext& ctx, const PoolShape& s, Body&& body) {
   ctx.ParallelFor(s.batch * points, cost, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t point = item % points;
-      const int64_t at[3] = {point / (s.output[1] * s.output[2]), point / s.output[2] % s.output[1],
-                             point % s.output[2]};
-      body(item / points, point, at);
+      body(item / points, point, PointAt(s, point));
     }
   });
 }

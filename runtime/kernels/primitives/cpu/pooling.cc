@@ -31,7 +31,7 @@ template <typename T>
 void MaxPoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
-  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const int64_t(&at)[3]) {
+  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
     const T* from = in + image * s.input_points() * s.channels;
     T* to = out + image * s.output_points() * s.channels + point * s.point_step();
     for (int64_t c = 0; c < s.channels; ++c) {
@@ -49,7 +49,7 @@ void AveragePoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) 
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
-  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const int64_t(&at)[3]) {
+  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
     const T* from = in + image * s.input_points() * s.channels;
     T* to = out + image * s.output_points() * s.channels + point * s.point_step();
     absl::InlinedVector<Sum, 256> sums(s.channels, Sum(0));
@@ -68,7 +68,7 @@ void AveragePoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) 
 template <typename T, typename Index>
 void MaxPoolWithArgmaxOf(KernelContext& ctx, const PoolShape& s, ArgmaxScope scope, const T* in,
                          T* out, Index* argmax) {
-  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const int64_t(&at)[3]) {
+  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
     const int64_t image_start = image * s.input_points() * s.channels;
     const int64_t to = (image * s.output_points() + point) * s.channels;
     for (int64_t c = 0; c < s.channels; ++c) {

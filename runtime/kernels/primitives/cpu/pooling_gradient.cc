@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -22,70 +24,131 @@ void Store(const std::vector<SumOf<T>>& sums, Tensor* output) {
   for (size_t i = 0; i < sums.size(); ++i) output->data<T>()[i] = static_cast<T>(sums[i]);
 }
 
-// Calls visit(input element, output element) for each output element, with the first input element
-// that is the maximum of its window, or, if all equal ones count, with each that is.
+// Calls visit(in_start, out_start) for each image: where its elements start in the input and in the
+// output.
+template <typename Visit>
+void ForEachImage(KernelContext& ctx, const PoolShape& s, const Visit& visit) {
+  const int64_t in_size = s.input_points() * s.channels, out_size = s.output_points() * s.channels;
+  ctx.ParallelFor(s.batch, 2.0 * static_cast<double>(in_size), [&](int64_t begin, int64_t end) {
+    for (int64_t image = begin; image < end; ++image) visit(image * in_size, image * out_size);
+  });
+}
+
+// The first maximum of each window, all channels of a point at once; channels are last. Calls
+// visit(input element, output element) for each output element.
+template <typename T, typename Visit>
+void ForFirstMaximaOfPoints(const PoolShape& s, const T* in, int64_t in_start, int64_t out_start,
+                            const Visit& visit) {
+  const int64_t channels = s.channels;
+  std::vector<T> best(channels);
+  std::vector<int32_t> places(channels);
+  T* const __restrict top = best.data();
+  int32_t* const __restrict place = places.data();
+  for (int64_t point = 0; point < s.output_points(); ++point) {
+    bool is_first = true;
+    ForWindow(s, PointAt(s, point), [&](int64_t source) {
+      const T* const from = in + in_start + source * channels;
+      const int32_t number = static_cast<int32_t>(source);
+      if (is_first) {
+        std::copy_n(from, channels, top);
+        std::fill_n(place, channels, number);
+      } else {
+        // Without branches, which would be mispredicted half of the time.
+        for (int64_t c = 0; c < channels; ++c) {
+          const T value = from[c];
+          const bool is_better = top[c] < value;
+          top[c] = is_better ? value : top[c];
+          place[c] ^= (place[c] ^ number) & -static_cast<int32_t>(is_better);
+        }
+      }
+      is_first = false;
+    });
+    if (is_first) continue;
+    for (int64_t c = 0; c < channels; ++c) {
+      visit(in_start + place[c] * channels + c, out_start + point * channels + c);
+    }
+  }
+}
+
+// Calls visit(input element, output element) for each output element of an image, with the first
+// input element that is the maximum of its window, or, if all equal ones count, with each that is.
 template <bool kAllEqual, typename T, typename Visit>
-void ForMaxima(const PoolShape& s, const T* in, Visit visit) {
+void ForMaxima(const PoolShape& s, const T* in, int64_t in_start, int64_t out_start,
+               const Visit& visit) {
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
-  for (int64_t image = 0; image < s.batch; ++image) {
-    const int64_t in_start = image * s.input_points() * s.channels;
-    const int64_t out_start = image * s.output_points() * s.channels;
-    for (int64_t point = 0; point < s.output_points(); ++point) {
-      const int64_t at[3] = {point / (s.output[1] * s.output[2]), point / s.output[2] % s.output[1],
-                             point % s.output[2]};
-      for (int64_t c = 0; c < s.channels; ++c) {
-        int64_t best = -1;
-        ForWindow(s, at, [&](int64_t source) {
-          const int64_t index = in_start + source * s.point_step() + c * in_channel;
-          if (best < 0 || in[best] < in[index]) best = index;
-        });
-        if (best < 0) continue;
-        const int64_t pooled = out_start + point * s.point_step() + c * out_channel;
-        if (!kAllEqual) {
-          visit(best, pooled);
-          continue;
-        }
-        ForWindow(s, at, [&](int64_t source) {
-          const int64_t index = in_start + source * s.point_step() + c * in_channel;
-          if (in[index] == in[best]) visit(index, pooled);
-        });
+  if (!kAllEqual && in_channel == 1 && s.input_points() <= std::numeric_limits<int32_t>::max()) {
+    return ForFirstMaximaOfPoints(s, in, in_start, out_start, visit);
+  }
+  for (int64_t point = 0; point < s.output_points(); ++point) {
+    const PoolPoint at = PointAt(s, point);
+    for (int64_t c = 0; c < s.channels; ++c) {
+      int64_t best = -1;
+      ForWindow(s, at, [&](int64_t source) {
+        const int64_t index = in_start + source * s.point_step() + c * in_channel;
+        if (best < 0 || in[best] < in[index]) best = index;
+      });
+      if (best < 0) continue;
+      const int64_t pooled = out_start + point * s.point_step() + c * out_channel;
+      if (!kAllEqual) {
+        visit(best, pooled);
+        continue;
       }
+      ForWindow(s, at, [&](int64_t source) {
+        const int64_t index = in_start + source * s.point_step() + c * in_channel;
+        if (in[index] == in[best]) visit(index, pooled);
+      });
     }
   }
 }
 
 template <bool kAllEqual, typename T>
-void AddToMaxima(const PoolShape& shape, const Tensor& input, const Tensor& gradient,
-                 Tensor* output) {
+void AddToMaxima(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
+                 const Tensor& gradient, Tensor* output) {
   const T* const from = gradient.data<T>();
-  std::vector<SumOf<T>> sums(output->num_elements());
-  ForMaxima<kAllEqual>(shape, input.data<T>(), [&](int64_t in, int64_t pooled) {
-    sums[in] += static_cast<SumOf<T>>(from[pooled]);
+  const int64_t size = shape.input_points() * shape.channels;
+  ForEachImage(ctx, shape, [&](int64_t in_start, int64_t out_start) {
+    T* const to = output->data<T>() + in_start;
+    const auto add_to = [&](auto* sums) {
+      ForMaxima<kAllEqual>(shape, input.data<T>(), in_start, out_start,
+                           [&](int64_t in, int64_t pooled) {
+                             using Sum = std::remove_reference_t<decltype(*sums)>;
+                             sums[in - in_start] += static_cast<Sum>(from[pooled]);
+                           });
+    };
+    if constexpr (std::is_same_v<T, SumOf<T>>) {
+      std::fill_n(to, size, T(0));
+      add_to(to);
+    } else {
+      std::vector<SumOf<T>> sums(size);
+      add_to(sums.data());
+      for (int64_t i = 0; i < size; ++i) to[i] = static_cast<T>(sums[i]);
+    }
   });
-  Store<T>(sums, output);
 }
 
-absl::Status RunMaxPoolGradient(KernelContext& /*ctx*/, const PoolShape& shape, EqualMaxima equal,
+absl::Status RunMaxPoolGradient(KernelContext& ctx, const PoolShape& shape, EqualMaxima equal,
                                 const Tensor& input, const Tensor& gradient, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
     const auto add = equal == EqualMaxima::kAll ? AddToMaxima<true, T> : AddToMaxima<false, T>;
-    add(shape, input, gradient, output);
+    add(ctx, shape, input, gradient, output);
     return absl::OkStatus();
   });
 }
 
-absl::Status RunMaxPoolSecondGradient(KernelContext& /*ctx*/, const PoolShape& shape,
+absl::Status RunMaxPoolSecondGradient(KernelContext& ctx, const PoolShape& shape,
                                       const Tensor& input, const Tensor& gradient, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
     const T* const from = gradient.data<T>();
-    std::vector<SumOf<T>> values(output->num_elements());
-    ForMaxima<false>(shape, input.data<T>(), [&](int64_t in, int64_t pooled) {
-      values[pooled] = static_cast<SumOf<T>>(from[in]);
+    T* const to = output->data<T>();
+    const int64_t size = shape.output_points() * shape.channels;
+    ForEachImage(ctx, shape, [&](int64_t in_start, int64_t out_start) {
+      std::fill_n(to + out_start, size, T(0));
+      ForMaxima<false>(shape, input.data<T>(), in_start, out_start,
+                       [&](int64_t in, int64_t pooled) { to[pooled] = from[in]; });
     });
-    Store<T>(values, output);
     return absl::OkStatus();
   });
 }
@@ -120,8 +183,7 @@ absl::Status RunAveragePoolGradient(KernelContext& /*ctx*/, const PoolShape& s,
     std::vector<SumOf<T>> sums(output->num_elements());
     for (int64_t i = 0; i < s.batch * s.output_points(); ++i) {
       const int64_t image = i / s.output_points(), point = i % s.output_points();
-      const int64_t at[3] = {point / (s.output[1] * s.output[2]), point / s.output[2] % s.output[1],
-                             point % s.output[2]};
+      const PoolPoint at = PointAt(s, point);
       int64_t count = 0;
       ForWindow(s, at, [&](int64_t) { ++count; });
       const T* const from =

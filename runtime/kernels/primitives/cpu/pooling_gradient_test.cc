@@ -1,0 +1,91 @@
+// Gradients of max pools where channels come last, which are computed for all channels at once,
+// against those where channels come first.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
+#include "runtime/kernels/primitives/pooling.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+
+// Values in the order [batch, height, width, channels] in that of [batch, channels, height, width].
+std::vector<float> ChannelsFirst(const std::vector<float>& values, int64_t batch, int64_t points,
+                                 int64_t channels) {
+  std::vector<float> moved(values.size());
+  for (int64_t n = 0; n < batch; ++n) {
+    for (int64_t p = 0; p < points; ++p) {
+      for (int64_t c = 0; c < channels; ++c) {
+        moved[(n * channels + c) * points + p] = values[(n * points + p) * channels + c];
+      }
+    }
+  }
+  return moved;
+}
+
+class MaxPoolGradientTest : public ::testing::TestWithParam<int> {
+ protected:
+  MaxPoolGradientTest() {
+    if (GetParam() > 1) step_.intra_op_pool = &pool_;
+  }
+
+  std::vector<float> Gradient(const PoolShape& shape, const std::vector<float>& input,
+                              const std::vector<float>& gradient) {
+    Tensor output = Tensor::Vector<float>(std::vector<float>(input.size(), -1));
+    EXPECT_TRUE(PrimitiveImplementations<MaxPoolGradient>::Find(kCpu)(
+                    ctx_, shape, EqualMaxima::kFirst, Tensor::Vector<float>(input),
+                    Tensor::Vector<float>(gradient), &output)
+                    .ok());
+    return {output.flat<float>().begin(), output.flat<float>().end()};
+  }
+
+ private:
+  ThreadPool pool_{{.name = "test", .num_threads = 2}};
+  StepContext step_;
+  KernelContext ctx_{step_, nullptr};
+};
+INSTANTIATE_TEST_SUITE_P(Threads, MaxPoolGradientTest, ::testing::Values(1, 2));
+
+TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnOverlappingWindowsWithPadding) {
+  PoolShape shape{.batch = 3, .channels = 5};
+  const auto set = [&](int d, int64_t input, int64_t window, int64_t stride, int64_t output) {
+    shape.input[d] = input;
+    shape.window[d] = window;
+    shape.stride[d] = stride;
+    shape.output[d] = output;
+    shape.pad[d] = 1;
+  };
+  set(1, 7, 3, 2, 4);
+  set(2, 5, 3, 1, 5);
+  std::vector<float> input(3 * 7 * 5 * 5), gradient(3 * 4 * 5 * 5);
+  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * 7919 % 13);
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 17) + 1;
+  input[4] = input[200] = std::nanf("");
+  const std::vector<float> last = Gradient(shape, input, gradient);
+  shape.channels_first = true;
+  const std::vector<float> first =
+      Gradient(shape, ChannelsFirst(input, 3, 35, 5), ChannelsFirst(gradient, 3, 20, 5));
+  EXPECT_THAT(ChannelsFirst(last, 3, 35, 5), Pointwise(::testing::Eq(), first));
+}
+
+TEST_P(MaxPoolGradientTest, TheFirstOfEqualMaximaAndAFirstNaNGetTheGradient) {
+  PoolShape shape{.batch = 1, .channels = 2};
+  shape.input[2] = shape.window[2] = shape.stride[2] = 3;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(Gradient(shape, {1, nan, 4, 9, 4, 9}, {5, 6}), ElementsAre(0, 6, 5, 0, 0, 0));
+}
+
+TEST_P(MaxPoolGradientTest, NoImagesHaveNoGradient) {
+  PoolShape shape{.batch = 0, .channels = 2};
+  EXPECT_TRUE(Gradient(shape, {}, {}).empty());
+}
+
+}  // namespace
+}  // namespace tessera
