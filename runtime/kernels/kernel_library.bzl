@@ -39,7 +39,11 @@ def kernel_family(name):
     """Links all kernels of a package. Stands last in its BUILD file, as it sees what is above it."""
     native.cc_library(
         name = name,
-        visibility = ["//runtime/kernels:__pkg__"],
+        visibility = [
+            "//runtime/kernels:__pkg__",
+            # For tests.
+            "//tests/fuzz:__pkg__",
+        ],
         deps = sorted([
             ":" + rule
             for rule, attributes in native.existing_rules().items()

@@ -165,6 +165,13 @@ def admin_requests():
             yield b"\0".join([file, method, target, hosts[0], b"", body])
 
 
+def input_pipelines():
+    """Chains of each op of the fuzzer, with small numbers, and some of pairs."""
+    for op in range(27):
+        for number in (3, 4, 7):
+            yield bytes([op, 0] + [number] * 8 + [1, op + 1, 1] + [number] * 8 + [0, 5])
+
+
 def traceparents():
     """A header as of today, and one of a version to come."""
     ids = b"-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -180,6 +187,7 @@ SEEDS = {
     "checkpoint_state_fuzzer": checkpoint_states,
     "record_file_fuzzer": record_files,
     "graph_import_fuzzer": graphs,
+    "input_pipeline_fuzzer": input_pipelines,
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,
     "rollout_fuzzer": rollouts,
