@@ -26,6 +26,9 @@ class BackgroundStep {
   StepContext& context() { return context_; }
   // The pool for tasks; null if everything is to run on the calling thread.
   ThreadPool* pool() const { return pool_; }
+  // Keeps the loops of kernels on the threads that call them: for iterators that have as many calls
+  // under way as there are threads, each of which would otherwise wait for the others.
+  void KeepLoopsOnCallers() { context_.intra_op_pool = nullptr; }
   // Ends what runs in the step. The iterator is of no use afterwards.
   void Cancel() { cancellation_.Cancel(); }
 
@@ -52,6 +55,14 @@ class ClaimableTask {
   // Runs the closure unless another thread has begun, and otherwise waits for its end.
   // Errors: those of AwaitInStep(). Then the closure may still be running.
   absl::Status Finish(const StepContext& step);
+  // Runs the closure unless another thread has begun.
+  void RunIfWaiting() {
+    if (Claim()) Run();
+  }
+  bool IsDone() {
+    absl::MutexLock lock(&mu_);
+    return state_ == State::kDone;
+  }
   // Waits for the end of the closure if it has begun; otherwise it will never run.
   void Abandon();
 

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <deque>
 
-#include "runtime/data/background.h"
 #include "runtime/kernels/data/batching.h"
 #include "runtime/kernels/data/transformations.h"
 #include "runtime/kernels/primitives/element_type.h"
@@ -125,13 +124,13 @@ class MapAndBatchIterator final : public UnaryIterator<MapAndBatchDataset> {
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
     if (ended_) return false;
-    if (background_ == nullptr) background_ = std::make_unique<BackgroundStep>(step);
+    if (background_ == nullptr) background_ = StepOfCalls(step, dataset().map());
     const int64_t size = dataset().batch().size;
     int64_t finished = 0;
     for (; finished < size; ++finished) {
       RETURN_IF_ERROR(FillWindow(step, finished));
       if (finished >= static_cast<int64_t>(calls_.size())) break;
-      if (const absl::Status status = calls_[finished]->task->Finish(step); !status.ok()) {
+      if (const absl::Status status = FinishCall(calls_, finished, step); !status.ok()) {
         background_->Cancel();
         return status;
       }

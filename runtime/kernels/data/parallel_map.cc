@@ -2,7 +2,6 @@
 // once. The order of the elements is kept, which TensorFlow allows for `deterministic=false` too.
 #include <deque>
 
-#include "runtime/data/background.h"
 #include "runtime/kernels/data/transformations.h"
 #include "runtime/kernels/index_input.h"
 
@@ -54,16 +53,15 @@ class ParallelMapIterator final : public UnaryIterator<ParallelMapDataset> {
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
-    if (background_ == nullptr) background_ = std::make_unique<BackgroundStep>(step);
+    if (background_ == nullptr) background_ = StepOfCalls(step, dataset().map());
     RETURN_IF_ERROR(FillWindow(step));
     if (window_.empty()) return false;
-    const std::shared_ptr<Call> call = std::move(window_.front());
-    window_.pop_front();
-    if (const absl::Status status = call->task->Finish(step); !status.ok()) {
-      background_->Cancel();
-      window_.push_front(call);  // the destructor waits for it
+    if (const absl::Status status = FinishCall(window_, 0, step); !status.ok()) {
+      background_->Cancel();  // the destructor waits for the call
       return status;
     }
+    const std::shared_ptr<Call> call = std::move(window_.front());
+    window_.pop_front();
     ASSIGN_OR_RETURN(const bool has_element, call->outcome);
     if (!has_element) return false;
     RETURN_IF_ERROR(dataset().spec().CheckTypes(call->results));
@@ -162,6 +160,15 @@ absl::Status CheckParallelCalls(int64_t num_parallel_calls) {
 int64_t UsefulCalls(const ThreadPool* pool, int64_t num_parallel_calls) {
   const int64_t useful = pool == nullptr ? 1 : pool->num_threads() + 1;
   return num_parallel_calls == kAutotune ? useful : std::min(num_parallel_calls, useful);
+}
+
+std::unique_ptr<BackgroundStep> StepOfCalls(const StepContext& first, const ElementMap& map) {
+  auto background = std::make_unique<BackgroundStep>(first);
+  const ThreadPool* const pool = background->pool();
+  if (pool != nullptr && UsefulCalls(pool, map.num_parallel_calls) >= pool->num_threads()) {
+    background->KeepLoopsOnCallers();
+  }
+  return background;
 }
 
 ElementFunction CallOf(FunctionPtr function) {

@@ -1,6 +1,6 @@
 // ParseExampleDataset and its versions: batches of serialized tf.Examples, parsed as ParseExample
-// does. The components stand in the order of their keys; a sparse one is a vector of three variants,
-// its indices, values and shape.
+// does. The components stand in the order of their keys; a sparse one is a vector of three
+// variants, its indices, values and shape.
 #include <map>
 
 #include "runtime/kernels/data/transformations.h"

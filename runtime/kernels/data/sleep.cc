@@ -40,8 +40,8 @@ std::unique_ptr<Iterator> SleepDataset::MakeIterator() const {
 absl::StatusOr<DatasetPtr> MakeSleep(KernelContext& ctx) {
   ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
   ASSIGN_OR_RETURN(const int64_t microseconds, ScalarInput<int64_t>(ctx, 1, "sleep_microseconds"));
-  return std::make_shared<SleepDataset>(input, absl::Microseconds(std::max<int64_t>(
-                                                   0, microseconds)));
+  return std::make_shared<SleepDataset>(input,
+                                        absl::Microseconds(std::max<int64_t>(0, microseconds)));
 }
 REGISTER_DATASET("SleepDataset", MakeSleep);
 REGISTER_DATASET("ExperimentalSleepDataset", MakeSleep);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
+#include "runtime/data/background.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 
 namespace tessera {
@@ -29,6 +31,19 @@ struct ElementMap {
   bool preserves_cardinality = false;
 };
 DatasetPtr ParallelMapped(const DatasetPtr& input, ElementSpec spec, ElementMap map);
+// Returns the step in which an iterator calls such a function; `first` is that of its first call.
+std::unique_ptr<BackgroundStep> StepOfCalls(const StepContext& first, const ElementMap& map);
+
+// Finishes call `i` of an iterator's calls. While another thread makes it, this one makes those
+// after it. Errors: those of ClaimableTask::Finish().
+template <typename Calls>
+absl::Status FinishCall(const Calls& calls, size_t i, const StepContext& step) {
+  ClaimableTask& task = *calls[i]->task;
+  for (size_t next = i; next < calls.size() && !task.IsDone(); ++next) {
+    calls[next]->task->RunIfWaiting();
+  }
+  return task.Finish(step);
+}
 
 // Batches of consecutive elements, in host memory of `allocator`, which must outlive them.
 struct BatchOptions {
