@@ -1,0 +1,95 @@
+"""`tessera train` on a Keras model that was saved with its optimizer: checkpoints both ways."""
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+keras = pytest.importorskip("keras")
+
+from training import train_jobs  # noqa: E402
+from training.train_jobs import losses, train  # noqa: E402
+
+ROWS, BATCH = 64, 8
+
+JOB = """
+graph: {saved_model: model}
+data:
+  train:
+    files: [train.tfrecord]
+    fields: [{name: x, shape: [4], dtype: float32}, {name: y, dtype: float32}]
+batch: 8
+threads: 1
+hooks: {checkpoint: {every_steps: 10}, logging: {every_steps: 1}}
+"""
+
+
+class Trained(tf.Module):
+    """A Keras model with its optimizer, as tf.saved_model.save() takes them."""
+
+    def __init__(self):
+        super().__init__()
+        keras.utils.set_random_seed(1)
+        self.model = keras.Sequential([keras.layers.Input([4]), keras.layers.Dense(6, "tanh"),
+                                       keras.layers.Dense(1)])
+        self.optimizer = keras.optimizers.Adam(0.05)
+        self.optimizer.build(self.model.trainable_variables)
+        x = tf.TensorSpec([None, 4], tf.float32, "x")
+        y = tf.TensorSpec([None], tf.float32, "y")
+        self.calls = {
+            "train_step": tf.function(self._train, input_signature=[x, y]),
+            "loss": tf.function(lambda x, y: {"loss": self._loss(x, y)}, input_signature=[x, y]),
+            "predict": tf.function(lambda x: {"output": self.model(x)}, input_signature=[x]),
+        }
+
+    def _loss(self, x, y):
+        return tf.reduce_mean(tf.square(tf.squeeze(self.model(x), 1) - y))
+
+    def _train(self, x, y):
+        variables = self.model.trainable_variables
+        with tf.GradientTape() as tape:
+            loss = self._loss(x, y)
+        self.optimizer.apply(tape.gradient(loss, variables), variables)
+        return {"loss": loss}
+
+    def checkpoint(self):
+        return tf.train.Checkpoint(model=self.model, optimizer=self.optimizer)
+
+    def curve(self, begin, end):
+        x, y = train_jobs.examples(ROWS)
+        curve = []
+        for step in range(begin, end):
+            rows = slice(BATCH * step % ROWS, BATCH * step % ROWS + BATCH)
+            curve.append(float(self.calls["train_step"](tf.constant(x[rows]),
+                                                             tf.constant(y[rows]))["loss"]))
+        return curve
+
+
+@pytest.fixture(name="job")
+def _job(tmp_path):
+    trained = Trained()
+    tf.saved_model.save(trained, str(tmp_path / "model"), signatures=trained.calls)
+    train_jobs.write_examples(tmp_path / "train.tfrecord", *train_jobs.examples(ROWS))
+    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
+    return tmp_path / "job.yaml"
+
+
+def test_keras_goes_on_where_a_run_stopped(job):
+    expected = Trained().curve(0, 24)
+    np.testing.assert_allclose(list(losses(train(job, steps=16)).values()), expected[:16],
+                               rtol=1e-3)
+    trained = Trained()
+    checkpoint = tf.train.latest_checkpoint(str(job.parent / "run" / "checkpoints"))
+    trained.checkpoint().restore(checkpoint).assert_nontrivial_match()
+    assert int(trained.optimizer.iterations) == 16
+    np.testing.assert_allclose(trained.curve(16, 24), expected[16:], rtol=1e-3)
+
+
+def test_a_run_goes_on_where_keras_stopped(job):
+    losses(train(job, steps=10))
+    trained = Trained()
+    trained.curve(0, 16)
+    checkpoints = job.parent / "run" / "checkpoints"
+    trained.checkpoint().write(str(checkpoints / "step-16"))
+    (checkpoints / "checkpoint").write_text('model_checkpoint_path: "step-16"\n')
+    ours = losses(train(job, steps=24))
+    np.testing.assert_allclose(list(ours.values()), trained.curve(16, 24), rtol=1e-3)
