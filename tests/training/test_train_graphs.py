@@ -144,6 +144,32 @@ def test_own_train_op_trains_and_goes_on_from_tensorflows_checkpoint(tmp_path):
     np.testing.assert_allclose(list(ours.values()), expected, rtol=1e-2)
 
 
+def test_bfloat16_products_stay_near_the_curve(tmp_path):
+    graph = v1.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        random = np.random.default_rng(0)
+        filters = v1.get_variable(
+            "filters", initializer=random.normal(0, 0.5, (2, 2, 1, 8)).astype(np.float32))
+        pixels = tf.nn.relu(tf.nn.conv2d(tf.reshape(x, [-1, 2, 2, 1]), filters, 1, "SAME"))
+        pixels = tf.reshape(pixels, [-1, 4, 8])
+        similar = tf.reshape(tf.matmul(pixels, pixels, transpose_b=True), [-1, 16])
+        kernel = v1.get_variable(
+            "kernel", initializer=random.normal(0, 0.3, (16, 1)).astype(np.float32))
+        tf.squeeze(tf.matmul(similar, kernel), 1, name="output")
+        v1.train.export_meta_graph(str(tmp_path / "forward.meta"))
+    spec = added_to("forward.meta", "optimizer: {type: adam, learning_rate: 0.01}")
+    job = write_job(tmp_path, spec)
+    exact = list(losses(train(job, steps=20, folder="exact")).values())
+    rounded = list(losses(train(job, steps=20, folder="rounded", precision="bfloat16")).values())
+    assert rounded != exact
+    np.testing.assert_allclose(rounded, exact, rtol=0.05)
+    # Variables stay float, so that the run may go on in full precision.
+    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(
+        str(tmp_path / "rounded" / "checkpoints")))
+    assert reader.get_variable_to_dtype_map()["kernel"] == tf.float32
+
+
 def test_wrong_specs_are_refused_with_the_remedy(tmp_path):
     Model(False).write(tmp_path / "forward.meta")
     spec = added_to("forward.meta", "optimizer: {type: adamm, learning_rate: 0.05}")
