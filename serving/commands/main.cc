@@ -31,8 +31,6 @@ namespace {
 std::vector<Command> Commands() {
   return {
       ServeCommand(),
-      TrainCommand(),
-      PlotCommand(),
       InspectCommand(),
       RunCommand(),
       ClientCommand(),
@@ -40,6 +38,8 @@ std::vector<Command> Commands() {
       HealthCommand(),
       RolloutCommand(),
       ProfileCommand(),
+      TrainCommand(),
+      PlotCommand(),
       CompletionCommand(Commands),
       ManCommand(Commands),
   };

@@ -164,7 +164,7 @@ class ModelExport {
       for (const auto& [alias, value] : program_.outputs) known.push_back(alias);
       return Annotate(endpoint.status(), absl::StrCat(key, ": ", DidYouMean(name, known), " "));
     }
-    SignatureTensor made{.tensor_name = TensorName(*endpoint),
+    SignatureTensor made{.tensor_name = absl::StrCat(endpoint->node->name(), ":", endpoint->index),
                          .dtype = endpoint->node->output_type(endpoint->index)};
     const auto shape = endpoint->node->attr<PartialShape>("shape");
     if (endpoint->node->IsOp("Placeholder") && shape.ok()) made.shape = *shape;

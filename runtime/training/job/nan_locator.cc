@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_algorithms.h"
+#include "runtime/session/saved_model_graph.h"
 #include "runtime/training/job/batch_feeds.h"
 
 namespace tessera {
@@ -53,7 +54,7 @@ absl::StatusOr<std::vector<Endpoint>> ComputedFrom(const Graph& graph,
   for (Node* node : order) {
     Dependence& own = dependences[node];
     if (node->IsOp("Placeholder")) {
-      (fed.contains(TensorName({node, 0})) ? own.on_fed : own.on_unfed) = true;
+      (fed.contains(node->name()) ? own.on_fed : own.on_unfed) = true;
       continue;
     }
     Dependence sum;
@@ -112,7 +113,7 @@ absl::StatusOr<std::string> NanLocator::LocateInGraph(const std::vector<Tensor>&
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string& tensor = program_->inputs[i].tensor;
     feeds.emplace_back(tensor, batch[fields[i]]);
-    fed.insert(tensor);
+    fed.insert(NodeOf(tensor));
   }
   ASSIGN_OR_RETURN(const std::vector<Endpoint> outputs, ComputedFrom(*program_->graph, fed));
   std::vector<std::string> names;

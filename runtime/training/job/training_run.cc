@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
+#include "runtime/graph/graph_export.h"
 #include "runtime/training/job/batch_feeds.h"
 #include "runtime/training/job/checkpoint_hook.h"
 #include "runtime/training/job/early_stopping_hook.h"
@@ -25,6 +26,7 @@
 #include "runtime/training/job/stop_hook.h"
 #include "runtime/training/job/summary_hook.h"
 #include "runtime/training/job/watchdog.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
 namespace {
@@ -151,6 +153,11 @@ class TrainingRun {
   SummarySources Sources() const {
     const TrainingProgram* program = prepared_.program.get();
     SummarySources sources;
+    if (job_.hooks().summary().graph() && program->graph != nullptr) {
+      tensorflow::GraphDef graph;
+      ExportGraph(*program->graph, &graph);
+      sources.graph = graph.SerializeAsString();
+    }
     if (!program->learning_rate.empty()) {
       sources.learning_rate = [program]() -> absl::StatusOr<double> {
         std::vector<Tensor> rate;

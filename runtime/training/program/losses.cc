@@ -88,13 +88,15 @@ Expr SparseSoftmaxCrossEntropy(const LossSpec& spec, const Expr& logits, const E
   const bool is_narrow = labels.dtype() == DType::kInt32;
   const Expr classes =
       Reshape(is_narrow ? labels : CastTo(labels, DType::kInt64), build.Ints({-1}));
-  if (spec.label_smoothing() == 0) {
-    return Call("SparseSoftmaxCrossEntropyWithLogits", {AsMatrix(logits), classes});
-  }
-  const Expr one_hot =
-      Call("OneHot", {classes, Reshape(LastDimension(logits), build.Ints({})),
-                      build.Scalar(logits.dtype(), 1), build.Scalar(logits.dtype(), 0)});
-  return SoftmaxCrossEntropy(spec, logits, one_hot);
+  // Refuses labels that are no class.
+  const Expr exact = Call("SparseSoftmaxCrossEntropyWithLogits", {AsMatrix(logits), classes});
+  const double smoothing = spec.label_smoothing();
+  if (smoothing == 0) return exact;
+  // Smoothed targets are a mixture of the label and the uniform distribution.
+  const Expr count = CastTo(Reshape(LastDimension(logits), build.Ints({})), logits.dtype());
+  const Expr uniform = Call("ZerosLike", {AsMatrix(logits)}) + 1 / count;
+  return (1 - smoothing) * exact +
+         smoothing * Call("SoftmaxCrossEntropyWithLogits", {AsMatrix(logits), uniform});
 }
 
 Expr SumOfAll(const Expr& x) {
