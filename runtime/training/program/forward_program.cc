@@ -243,15 +243,13 @@ class ForwardTraining {
     return train;
   }
 
-  // First values of the graph's own variables, and of those that were added.
+  // The graph's own init op, and the first values of what was added.
   absl::Status AddInit(TrainingProgram* program) {
     if (!spec_.init_op().empty()) {
       ASSIGN_OR_RETURN(const Node* const init, FindNode(graph_, spec_.init_op(), "graph.init_op"));
       program->init = {init->name()};
       for (const AddedVariable& each : added_) program->init.push_back(each.initializer->name());
-      return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(program->init, InitializersFor(graph_, program->train));
     return absl::OkStatus();
   }
 

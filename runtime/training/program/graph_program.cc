@@ -93,11 +93,16 @@ absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
       }
     }
   }
+  const bool needs_init = program->init.empty();
   std::set<std::string> seen;  // two nodes may stand for one variable
   for (const std::string& name : names) {
     Node* const node = trained.graph->FindNode(name);
     const std::string resource = ResourceNames(*node).front();
     if (!seen.insert(resource).second) continue;
+    if (needs_init) {
+      ASSIGN_OR_RETURN(const Node* const initializer, FindInitializer(*trained.graph, *node));
+      program->init.push_back(initializer->name());
+    }
     ASSIGN_OR_RETURN(StateVariable state, AddStateVariable(trained.graph.get(), node));
     if (auto key = keys.find(resource); key != keys.end()) state.key = key->second;
     state.trainable = trained.trainable.contains(name);
@@ -196,17 +201,6 @@ absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& o
   RETURN_IF_ERROR(AddVariables(trained, all, program));
   ASSIGN_OR_RETURN(program->session, Session::Create(options.session, std::move(trained.graph)));
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<std::string>> InitializersFor(const Graph& graph,
-                                                         const std::vector<std::string>& targets) {
-  ASSIGN_OR_RETURN(const std::set<std::string> names, VariablesOf(graph, {.targets = targets}));
-  std::vector<std::string> initializers;
-  for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const Node* const node, FindInitializer(graph, *graph.FindNode(name)));
-    initializers.push_back(node->name());
-  }
-  return initializers;
 }
 
 }  // namespace tessera

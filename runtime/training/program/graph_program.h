@@ -51,14 +51,10 @@ struct TrainedGraph {
   bool keeps_saved = false;         // whether checkpoints have all variables that the saver has
 };
 
-// Completes a program whose init, train, loss, eval_loss and learning_rate are set: the inputs that
-// its runs need, the outputs, the variables that they reach, and the session.
+// Completes a program whose train, loss, eval_loss and learning_rate are set: the inputs that its
+// runs need, the outputs, the variables that they reach, and the session. Without `init`, each of
+// the variables is initialised by its own node. Errors: those of FindInitializer(), too.
 absl::Status CompleteGraphProgram(const training::GraphSpec& spec, const ProgramOptions& options,
                                   TrainedGraph trained, TrainingProgram* program);
-
-// Returns the nodes that give the first values of all variables that runs of `targets` reach.
-// Errors: those of FindInitializer().
-absl::StatusOr<std::vector<std::string>> InitializersFor(const Graph& graph,
-                                                         const std::vector<std::string>& targets);
 
 }  // namespace tessera

@@ -31,8 +31,7 @@ absl::StatusOr<std::string> FindLoss(const training::GraphSpec& spec, const Grap
 // name. Without any, each variable has its own.
 absl::StatusOr<std::vector<std::string>> FindInit(const training::GraphSpec& spec,
                                                   const Graph& graph,
-                                                  const tensorflow::MetaGraphDef& meta_graph,
-                                                  const std::vector<std::string>& train_ops) {
+                                                  const tensorflow::MetaGraphDef& meta_graph) {
   if (!spec.init_op().empty()) {
     ASSIGN_OR_RETURN(const Node* const node, FindNode(graph, spec.init_op(), "graph.init_op"));
     return std::vector<std::string>{node->name()};
@@ -45,7 +44,7 @@ absl::StatusOr<std::vector<std::string>> FindInit(const training::GraphSpec& spe
   }
   if (!init.empty()) return init;
   if (graph.FindNode("init") != nullptr) return std::vector<std::string>{"init"};
-  return InitializersFor(graph, train_ops);
+  return init;
 }
 
 }  // namespace
@@ -80,7 +79,7 @@ absl::StatusOr<TrainingProgram> MakeMetaGraphProgram(const training::GraphSpec& 
   }
   ASSIGN_OR_RETURN(program.loss, FindLoss(spec, graph, meta_graph));
   program.eval_loss = program.loss;
-  ASSIGN_OR_RETURN(program.init, FindInit(spec, graph, meta_graph, program.train));
+  ASSIGN_OR_RETURN(program.init, FindInit(spec, graph, meta_graph));
   RETURN_IF_ERROR(CompleteGraphProgram(spec, options, std::move(trained), &program));
   return program;
 }

@@ -175,6 +175,26 @@ TEST(TrainingProgramTest, CountsStepsAndTellsTheLearningRate) {
   EXPECT_EQ(fetched[1].scalar<int64_t>(), 2);
 }
 
+TEST(TrainingProgramTest, InitialisesVariablesThatOnlyOutputsRead) {
+  tensorflow::GraphDef graph_def;
+  const std::string path = WriteGraph({});
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(graph_def.ParseFromIstream(&file));
+  const std::unique_ptr<Graph> graph = ImportGraph(graph_def).value();
+  GraphBuilder build(graph.get(), "more");
+  ASSERT_TRUE(
+      AddVariable(graph.get(), "unused", false, PartialShape({}), build.Scalar(DType::kFloat, 7))
+          .ok());
+  ExportGraph(*graph, &graph_def);
+  std::ofstream(path, std::ios::binary) << graph_def.SerializeAsString();
+  GraphSpec spec = SpecFor(path, "sgd");
+  (*spec.mutable_outputs())["seven"] = "unused:0";
+  const auto program = MakeTrainingProgram(spec, {});
+  ASSERT_TRUE(program.ok()) << program.status();
+  ASSERT_TRUE(program->session->Run({}, {}, program->init, nullptr).ok());
+  EXPECT_THAT(FloatState(*program)["unused"], ElementsAre(7));
+}
+
 TEST(TrainingProgramTest, AddsHalfTheSquaresOfTheWeights) {
   GraphSpec spec = SpecFor(WriteGraph({}), "sgd");
   const float without = TrainModel({}, spec).losses[0];
