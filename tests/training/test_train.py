@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import random
 import shutil
 import signal
@@ -102,6 +103,26 @@ def test_sigterm_writes_a_checkpoint_and_exits_0(job):
     assert checkpoint_steps(job.parent / "run")[-1] == rest[-1]["step"]
 
 
+def test_a_terminal_shows_a_bar(job):
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(command(job, steps=10_000_000), stdout=terminal, stderr=terminal,
+                               env=environment())
+    os.close(terminal)
+    shown = b""
+    while b" left" not in shown:
+        shown += os.read(controller, 4096)
+    process.send_signal(signal.SIGTERM)
+    while process.poll() is None:
+        try:
+            shown += os.read(controller, 4096)
+        except OSError:  # the other end is closed
+            break
+    assert process.wait(train_jobs.SECONDS) == 0
+    os.close(controller)
+    assert b"of 10000000  loss " in shown and b"examples/s" in shown
+    assert b"asked to stop" in shown and b"{" not in shown
+
+
 def test_second_job_in_a_folder_is_told_who_holds_it(job):
     process = subprocess.Popen(command(job, steps=10_000_000), stdout=subprocess.PIPE, text=True,
                                env=environment())
@@ -166,6 +187,8 @@ def test_tensorflow_goes_on_where_a_run_stopped_and_back(job, curve):
     process = train(job, data__train__shuffle=0, steps=31)
     assert records(process)[1]["event"] == "resume"
     assert "data_begin_anew" in records(process)[1]
+    loss = module.calls["loss"](tf.constant(x[:8]), tf.constant(y[:8]))["loss"]
+    assert losses(process)[31] == pytest.approx(float(loss), rel=1e-4)
 
 
 def test_dry_run_prints_the_plan_and_writes_nothing(job):
