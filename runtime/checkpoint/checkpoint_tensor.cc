@@ -1,7 +1,5 @@
 #include "runtime/checkpoint/checkpoint_tensor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -16,10 +14,6 @@
 #include "runtime/tensor/buffer.h"
 #include "runtime/tensor/raw_elements.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // of Linux 5.14
-#endif
-
 namespace tessera {
 namespace {
 
@@ -28,26 +22,6 @@ constexpr size_t kLengthsCrcSize = 4;
 absl::Status WrongChecksum() {
   return absl::DataLossError(
       "its bytes do not match their checksum: the file is damaged; copy it anew");
-}
-
-// Maps the pages of `bytes`, part of a mapped file, with one system call for many pages, and starts
-// to read those that are not in the page cache: page faults, one for each page or few, take longer.
-// What fails is left to the faults.
-void FetchPages(absl::string_view bytes) {
-  constexpr uintptr_t kPage = 4096;
-  constexpr uintptr_t kAhead = 8 << 20;
-  // A call ends soon, so that other threads can change the memory map in between.
-  constexpr uintptr_t kSlice = 256 << 10;
-  const auto begin = reinterpret_cast<uintptr_t>(bytes.data()) & ~(kPage - 1);
-  const auto end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
-  for (uintptr_t at = begin; at < end; at += kSlice) {
-    if ((at - begin) % kAhead == 0) {
-      ::madvise(reinterpret_cast<void*>(at), std::min(2 * kAhead, end - at), MADV_WILLNEED);
-    }
-    if (::madvise(reinterpret_cast<void*>(at), std::min(kSlice, end - at), MADV_POPULATE_READ)) {
-      return;
-    }
-  }
 }
 
 // Bytes that are swapped together between byte orders: a complex number has two parts.
@@ -159,10 +133,7 @@ absl::StatusOr<Tensor> LoadTensor(const std::shared_ptr<const MappedFile>& file,
   if (stored.shape.num_elements() == 0) return Tensor::Allocate(stored.dtype, stored.shape);
   if (stored.dtype == DType::kString) return LoadStrings(bytes, stored);
 
-  if (check_crc) {
-    FetchPages(bytes);
-    if (!ChecksumMatches(stored.crc, Crc32c(bytes))) return WrongChecksum();
-  }
+  if (check_crc && !ChecksumMatches(stored.crc, Crc32c(bytes))) return WrongChecksum();
   const size_t unit = SwapUnit(stored.dtype);
   const bool swap = stored.is_foreign_endian && unit > 1;
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % AlignmentOf(stored.dtype) == 0;

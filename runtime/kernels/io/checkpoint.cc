@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/io/open_checkpoint.h"
 
 namespace tessera {
 namespace {
@@ -37,36 +38,6 @@ absl::Status CheckNames(const KernelContext& ctx, int num_tensors) {
   return absl::OkStatus();
 }
 
-// A checkpoint that is open for the rest of the step: graphs with a RestoreV2 for each variable
-// parse its index once, and the data files are mapped once.
-class OpenCheckpoint final : public Resource {
- public:
-  static constexpr absl::string_view kTypeName = "open_checkpoint";
-
-  explicit OpenCheckpoint(std::unique_ptr<CheckpointReader> reader) : reader_(std::move(reader)) {}
-  const CheckpointReader& reader() const { return *reader_; }
-  std::string DebugString() const override { return "open checkpoint"; }
-
- private:
-  const std::unique_ptr<CheckpointReader> reader_;
-};
-
-absl::StatusOr<IntrusivePtr<OpenCheckpoint>> OpenForStep(const KernelContext& ctx,
-                                                         const std::string& prefix) {
-  auto open = [&prefix]() -> absl::StatusOr<IntrusivePtr<Resource>> {
-    ASSIGN_OR_RETURN(std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(prefix));
-    return IntrusivePtr<Resource>(MakeRefCounted<OpenCheckpoint>(std::move(reader)));
-  };
-  IntrusivePtr<Resource> resource;
-  if (ctx.step().step_resources == nullptr) {
-    ASSIGN_OR_RETURN(resource, open());
-  } else {
-    ASSIGN_OR_RETURN(resource, ctx.step().step_resources->LookupOrCreate(
-                                   "", OpenCheckpoint::kTypeName, prefix, open));
-  }
-  return IntrusivePtr<OpenCheckpoint>(static_cast<OpenCheckpoint*>(resource.get()));
-}
-
 // Reads tensors, or slices of them. Where the file allows, they alias the mapped checkpoint.
 // Errors: those of CheckpointReader; INVALID_ARGUMENT if a tensor has another type than declared.
 class RestoreV2Kernel : public OpKernel {
@@ -77,7 +48,8 @@ class RestoreV2Kernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const std::string prefix, ScalarString(ctx, 0, "prefix"));
     RETURN_IF_ERROR(CheckNames(ctx, ctx.num_outputs()));
-    ASSIGN_OR_RETURN(const IntrusivePtr<OpenCheckpoint> checkpoint, OpenForStep(ctx, prefix));
+    ASSIGN_OR_RETURN(const auto checkpoint,
+                     OpenForStep<CheckpointReader>(ctx, "open_checkpoint", prefix));
     // Of the first tensor that has one, whichever thread is the first to find one: a damaged file
     // fails in the same words each time.
     absl::Mutex mu;
