@@ -3,6 +3,7 @@
 
     tests/fuzz/seeds.py TARGET FOLDER
 """
+import base64
 import gzip
 import json
 import pathlib
@@ -46,6 +47,16 @@ def checkpoints():
         if len(data) < 4000:
             contents = index.read_bytes()
             yield struct.pack("<I", len(contents)) + contents + data
+
+
+def version_1_checkpoints():
+    """Two slices of a vector and a vector of strings, by the op SaveSlices of TensorFlow."""
+    yield base64.b64decode(
+        "AAA1CjMKGQoBcxIEEgIIAxgBIgQKAhABIgYKBAgBEAIKEgoEdGV4dBIEEgIIARgHIgIKABICCAEACBMAcwABAQGA"
+        "gRIRCgFzEgQKAhABGgYqBAAAgD8GAhmBghIXCgFzEgYKBAgBEAIaCioIAAAAQAAAQEABChJ0ZXh0AAEBAYB/EhAK"
+        "BHRleHQSAgoAGgRCAmFiAAAAAAEAAAAAzLufMAAAAAABAAAAAMDyobAAAQMBAJsBAAAAAAEAAAAAtkxkrKABCK0B"
+        "DwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABX+4CLJHVH2w=="
+    )
 
 
 def checkpoint_states():
@@ -184,6 +195,7 @@ SEEDS = {
     "tensor_proto_fuzzer": tensor_protos,
     "predict_request_fuzzer": predict_requests,
     "checkpoint_fuzzer": checkpoints,
+    "checkpoint_v1_fuzzer": version_1_checkpoints,
     "checkpoint_state_fuzzer": checkpoint_states,
     "record_file_fuzzer": record_files,
     "graph_import_fuzzer": graphs,

@@ -134,3 +134,17 @@ def test_managers_go_on_from_each_other(tmp_path):
     again.save(checkpoint_number=4)
     assert [path.rsplit("/", 1)[-1] for path in again.checkpoints] == ["ckpt-3", "ckpt-4"]
     assert not list(folder.glob("ckpt-2.*"))
+
+
+def test_version_1_is_restored(tmp_path):
+    values = {name: value for name, value in tensors().items()
+              if name == "dtype/float32" or not name.startswith(("dtype/", "large/", "empty"))}
+    values.update({f"dtype/{name}": tf.cast(tf.constant([[0, 1], [1, 0]]), name) for name in (
+        "float64", "int8", "int16", "int32", "int64", "uint8", "bool", "half", "complex64",
+        "complex128")})
+    save(tmp_path / "theirs", values)
+    write("version1", tmp_path / "ours", tmp_path / "theirs")
+    for name, value in values.items():
+        got = tf.raw_ops.Restore(file_pattern=str(tmp_path / "ours"), tensor_name=name,
+                                 dt=value.dtype)
+        np.testing.assert_array_equal(got, value, err_msg=name)

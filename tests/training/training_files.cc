@@ -22,6 +22,7 @@
 #include "runtime/checkpoint/checkpoint_match.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/checkpoint_saver.h"
+#include "runtime/checkpoint/checkpoint_v1.h"
 #include "runtime/checkpoint/object_graph.h"
 #include "runtime/session/saved_model_writer.h"
 #include "runtime/summary/event_file_writer.h"
@@ -61,6 +62,17 @@ absl::Status Save(const Arguments& arguments, bool as_objects) {
   if (!absl::SimpleAtoi(arguments[2], &step)) return absl::InvalidArgumentError("no step");
   ASSIGN_OR_RETURN(CheckpointSaver saver, CheckpointSaver::Open(arguments[0], {.max_to_keep = 2}));
   return saver.Save(step, tensors, objects).status();
+}
+
+absl::Status SaveVersion1(const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const auto source, CheckpointReader::Open(arguments[1]));
+  ASSIGN_OR_RETURN(const std::vector<SavedTensor> tensors, ReadAll(*source));
+  std::vector<TensorPart> parts;
+  for (const auto& [key, tensor] : tensors) {
+    ASSIGN_OR_RETURN(TensorSlice whole, TensorSlice::Whole(tensor.rank()).Within(tensor.shape()));
+    parts.push_back({key, {tensor.shape(), std::move(whole)}, tensor});
+  }
+  return WriteCheckpointV1(arguments[0], parts);
 }
 
 absl::StatusOr<SignatureTensor> TensorOf(const tensorflow::TensorInfo& info) {
@@ -134,6 +146,7 @@ absl::Status WriteEvents(const Arguments& arguments) {
 absl::Status Main(const std::string& command, const Arguments& arguments) {
   if (command == "save" && arguments.size() == 3) return Save(arguments, false);
   if (command == "objects" && arguments.size() == 3) return Save(arguments, true);
+  if (command == "version1" && arguments.size() == 2) return SaveVersion1(arguments);
   if (command == "export" && arguments.size() >= 3) return Export(arguments);
   if (command == "copy" && arguments.size() == 3) return Copy(arguments);
   if (command == "events" && arguments.size() == 3) return WriteEvents(arguments);
