@@ -1,5 +1,7 @@
 // Sizes that a request may name though no memory holds them, or nothing lies inside: kernels answer
 // at once, with an error or with what is empty.
+#include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -49,6 +51,24 @@ TEST(HostileSizesTest, NoWidthIsAboveTheGreatestInteger) {
       RunAll("DenseCountSparseOutput", {values, Tensor::Zeros(DType::kInt64, {0}).value()},
              {{"output_type", DType::kInt64}, {"binary_output", false}});
   EXPECT_EQ(counts.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileSizesTest, LogarithmOfSingularMatrixEnds) {
+  const Tensor zeros = Tensor::Zeros(DType::kComplex128, {3, 3}).value();
+  const auto logarithm = RunOp("MatrixLogarithm", {zeros});
+  ASSERT_TRUE(logarithm.ok()) << logarithm.status();
+  EXPECT_TRUE(std::isnan(logarithm->flat<std::complex<double>>()[0].real()));
+}
+
+TEST(HostileSizesTest, MoreClassesThanCountsAreRefused) {
+  const Tensor classes = Tensor::Of<int64_t>({1, 1}, {0});
+  const auto sampled = RunAll("FixedUnigramCandidateSampler", {classes},
+                              {{"num_true", 1},
+                               {"num_sampled", 2},
+                               {"unique", true},
+                               {"range_max", kHuge},
+                               {"unigrams", std::vector<float>{1, 1}}});
+  EXPECT_EQ(sampled.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(HostileSizesTest, RowsWithoutValuesAreNotCrossed) {

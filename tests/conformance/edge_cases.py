@@ -259,6 +259,16 @@ def matrix_square_root():
     return file
 
 
+def matrix_logarithm():
+    file = OpFile("MatrixLogarithm")
+    matrix = _normal(6, 2, 3, 3, dtype=np.float64)
+    square = (matrix @ matrix.swapaxes(1, 2)).astype(np.complex128)
+    file.add([square], T=tf.complex128, rtol=1e-7, atol=1e-7)
+    file.add([np.zeros((0, 3, 3), np.complex64)], T=tf.complex64)
+    file.add([square[:, :2]], T=tf.complex128)
+    return file
+
+
 def tridiagonal_solve():
     file = OpFile("TridiagonalSolve")
 
@@ -339,6 +349,7 @@ _FILES = (
     candidates,
     fractional_pool,
     matrix_square_root,
+    matrix_logarithm,
     tridiagonal_solve,
     spectrogram,
     json_example,

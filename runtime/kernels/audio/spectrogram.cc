@@ -40,6 +40,7 @@ class AudioSpectrogramKernel : public OpKernel {
     const int64_t bins = fft_size / 2 + 1;
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make({channels, frames, bins}));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (output->num_elements() == 0) return absl::OkStatus();
     const std::vector<double> window = PeriodicHannWindow(static_cast<int>(window_size_));
     const double cost = 20.0 * fft_size;
     ctx.ParallelFor(channels * frames, cost, [&](int64_t begin, int64_t end) {
@@ -85,7 +86,7 @@ class MfccKernel : public OpKernel {
           "spectrogram must be 3-dimensional and sample_rate a scalar, they have shapes ",
           spectrogram.shape().ToString(), " and ", sample_rate.shape().ToString()));
     }
-    constexpr int64_t kMax = int64_t{1} << 16;
+    constexpr int64_t kMax = 4096;  // filters and coefficients that a model may ask for
     const int64_t bins = spectrogram.dim(2);
     const double rate = sample_rate.scalar<int32_t>();
     auto failed = [&] {

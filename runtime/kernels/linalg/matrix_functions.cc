@@ -22,8 +22,16 @@ struct Logarithm {
   template <typename M>
   static M Of(const M& x) {
     // Of a real matrix it may be complex; there is no op for those.
-    if constexpr (Eigen::NumTraits<typename M::Scalar>::IsComplex) return x.log();
-    return x;
+    if constexpr (Eigen::NumTraits<typename M::Scalar>::IsComplex) {
+      // Eigen takes roots until they are close to 1, which those of 0 never are.
+      const Eigen::ComplexSchur<M> schur(x, /*computeU=*/false);
+      const M& t = schur.matrixT();
+      if (schur.info() == Eigen::Success && t.allFinite() &&
+          t.diagonal().cwiseAbs().minCoeff() > 0) {
+        return x.log();
+      }
+    }
+    return M::Constant(x.rows(), x.cols(), std::numeric_limits<double>::quiet_NaN());
   }
 };
 struct Exponential {

@@ -117,7 +117,9 @@ class FractionalPoolKernel : public OpKernel {
     }
     int64_t size[4];
     for (int d = 0; d < 4; ++d) {
-      size[d] = static_cast<int64_t>(std::floor(static_cast<float>(x.dim(d)) / ratio_[d]));
+      // Large sizes are rounded as floats.
+      const float pooled = std::floor(static_cast<float>(x.dim(d)) / ratio_[d]);
+      size[d] = std::min(static_cast<int64_t>(pooled), x.dim(d));
       if (d % 3 != 0 && size[d] < 1) {
         return absl::InvalidArgumentError(
             absl::StrCat("Pooling ratio is higher than input dimension size for dimension ", d,

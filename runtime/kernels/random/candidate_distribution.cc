@@ -167,6 +167,10 @@ absl::StatusOr<std::unique_ptr<CandidateDistribution>> UnigramCandidates(
     weights.push_back(weight);
     sum += weight;
   };
+  if (range > kMaxCandidates) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("range_max is ", range, ", at most ", kMaxCandidates, " can have counts"));
+  }
   if (options.num_reserved_ids > range) {
     return absl::InvalidArgumentError(
         absl::StrCat("num_reserved_ids is ", options.num_reserved_ids, ", range_max only ", range));

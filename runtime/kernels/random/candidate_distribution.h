@@ -25,6 +25,9 @@ class CandidateDistribution {
   virtual void Learn(absl::Span<const int64_t> /*classes*/) {}
 };
 
+// Most classes that a distribution with a count for each may have: more would take gigabytes.
+inline constexpr int64_t kMaxCandidates = int64_t{1} << 28;
+
 // All classes alike.
 std::unique_ptr<CandidateDistribution> UniformCandidates(int64_t range);
 // Class k with probability log((k + 2) / (k + 1)) / log(range + 1): Zipf's law, for classes that

@@ -20,6 +20,9 @@ float ExpectedCount(float p, int64_t count, int64_t tries) {
   return static_cast<float>(-std::expm1(static_cast<double>(tries) * std::log1p(-p)));
 }
 
+// Draws that one run may take.
+constexpr int64_t kMaxTries = int64_t{1} << 28;
+
 class CandidateSamplerKernel : public OpKernel {
  public:
   CandidateSamplerKernel(const KernelBuild& build,
@@ -51,7 +54,7 @@ class CandidateSamplerKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const true_counts, ctx.AllocateOutput(1, true_classes.shape()));
     ASSIGN_OR_RETURN(Tensor* const sampled_counts, ctx.AllocateOutput(2, Shape{num_sampled_}));
     SimpleRandom random(generator_.Reserve((2048 * static_cast<uint64_t>(num_sampled_) + 3) / 4));
-    const int64_t tries = DrawAll(random, sampled->flat<int64_t>());
+    ASSIGN_OR_RETURN(const int64_t tries, DrawAll(random, sampled->flat<int64_t>()));
     SetExpectedCounts(true_classes, tries, true_counts);
     SetExpectedCounts(*sampled, tries, sampled_counts);
     distribution_->Learn(true_classes.flat<int64_t>());
@@ -60,13 +63,17 @@ class CandidateSamplerKernel : public OpKernel {
 
  private:
   // Returns how many draws it took.
-  int64_t DrawAll(SimpleRandom& random, absl::Span<int64_t> sampled) const {
+  // Errors: RESOURCE_EXHAUSTED if different classes do not turn up, as they are all but impossible.
+  absl::StatusOr<int64_t> DrawAll(SimpleRandom& random, absl::Span<int64_t> sampled) const {
     absl::flat_hash_set<int64_t> used;
     int64_t tries = 0;
     for (int64_t& candidate : sampled) {
       do {
         candidate = distribution_->Draw(random);
-        ++tries;
+        if (++tries > kMaxTries) {
+          return absl::ResourceExhaustedError(absl::StrCat(
+              "no ", num_sampled_, " different classes turned up in ", kMaxTries, " draws"));
+        }
       } while (unique_ && !used.insert(candidate).second);
     }
     return tries;
@@ -101,9 +108,6 @@ class LogUniformKernel : public CandidateSamplerKernel {
 };
 REGISTER_KERNEL("LogUniformCandidateSampler", kCpu, LogUniformKernel);
 
-// A range beyond this many classes would take gigabytes for the sums of their counts.
-constexpr int64_t kMaxLearnedRange = int64_t{1} << 28;
-
 class LearnedUnigramKernel : public CandidateSamplerKernel {
  public:
   explicit LearnedUnigramKernel(const KernelBuild& build)
@@ -112,9 +116,9 @@ class LearnedUnigramKernel : public CandidateSamplerKernel {
  private:
   static int64_t Range(const KernelBuild& build) {
     const int64_t range = build.attr<int64_t>("range_max");
-    if (range <= kMaxLearnedRange) return range;
+    if (range <= kMaxCandidates) return range;
     build.Fail(absl::InvalidArgumentError(
-        absl::StrCat("range_max is ", range, ", at most ", kMaxLearnedRange, " can be learnt")));
+        absl::StrCat("range_max is ", range, ", at most ", kMaxCandidates, " can be learnt")));
     return 1;
   }
 };
