@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 

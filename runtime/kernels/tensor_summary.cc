@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "Eigen/Core"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 

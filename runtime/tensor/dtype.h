@@ -7,8 +7,13 @@
 #include <cstdint>
 #include <string>
 
-#include "Eigen/Core"
 #include "absl/strings/string_view.h"
+
+// What computes with these includes Eigen/Core, which is too heavy for a header that all include.
+namespace Eigen {
+struct bfloat16;
+struct half;
+}  // namespace Eigen
 
 namespace tessera {
 

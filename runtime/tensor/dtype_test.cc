@@ -2,6 +2,7 @@
 
 #include <complex>
 
+#include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/tensor/resource_handle.h"
 #include "runtime/tensor/variant.h"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/tensor/resource_handle.h"

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <complex>
 
+#include "Eigen/Core"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/tensor/resource_handle.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "Eigen/Core"
 #include "gtest/gtest.h"
 
 namespace tessera::serving {

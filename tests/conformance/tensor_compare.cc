@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 
 namespace tessera {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "Eigen/Core"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"

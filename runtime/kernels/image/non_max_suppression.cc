@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "Eigen/Core"
 #include "absl/functional/function_ref.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/image/box_overlap.h"

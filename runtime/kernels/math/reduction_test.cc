@@ -3,6 +3,7 @@
 #include <numeric>
 #include <random>
 
+#include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 

@@ -3,6 +3,7 @@
 
 #include <complex>
 
+#include "Eigen/Core"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/tensor/dtype.h"

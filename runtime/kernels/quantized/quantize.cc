@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "Eigen/Core"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/quantized/quantized_type.h"

@@ -2,6 +2,7 @@
 // RaggedTensorToSparse. See ragged_to_dense.cc for padding.
 #include <cmath>
 
+#include "Eigen/Core"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/element_type.h"

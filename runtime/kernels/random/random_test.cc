@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "Eigen/Core"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 

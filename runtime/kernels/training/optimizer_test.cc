@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "Eigen/Core"
 #include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {

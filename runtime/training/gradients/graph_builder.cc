@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 

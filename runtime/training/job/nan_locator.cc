@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "Eigen/Core"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"

@@ -4,6 +4,7 @@
 #include <random>
 #include <type_traits>
 
+#include "Eigen/Core"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "serving/servables/made_up_requests.h"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "Eigen/Core"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "Eigen/Core"
 #include "runtime/tensor/dtype.h"
 
 namespace tessera::serving {

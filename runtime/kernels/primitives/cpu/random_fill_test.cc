@@ -1,4 +1,5 @@
 // What the recorded calls of ops leave out of RandomFill and Multinomial.
+#include "Eigen/Core"
 #include "runtime/kernels/primitives/random_fill.h"
 
 #include <cmath>

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/arg_max.h"
