@@ -25,13 +25,14 @@ struct ParsePlan {
   std::vector<size_t> sparse_at, dense_at;
 };
 
-absl::Status ParseBatch(const ParsePlan& plan, const Element& batch, Element* parsed) {
+absl::Status ParseBatch(const ParsePlan& plan, const Element& batch, Allocator* allocator,
+                        Element* parsed) {
   if (batch.size() != 1 || batch[0].dtype() != DType::kString || batch[0].rank() != 1) {
     return absl::InvalidArgumentError(
         "the elements of the input must be vectors of serialized examples");
   }
   ASSIGN_OR_RETURN(ParsedExamples examples, ParseExamples(plan.spec, batch[0].flat<std::string>(),
-                                                          {}, true, HeapAllocator()));
+                                                          {}, true, allocator));
   parsed->resize(plan.sparse_at.size() + plan.dense_at.size());
   for (size_t i = 0; i < plan.sparse_at.size(); ++i) {
     (*parsed)[plan.sparse_at[i]] = SparseVariants(
@@ -93,8 +94,9 @@ class ParseExampleDatasetKernel final : public DatasetKernel {
       plan->spec.dense[i].default_value = ctx.input(defaults_.begin + i);
     }
     RETURN_IF_ERROR(CheckExampleSpec(plan->spec));
-    const auto parse = [plan](StepContext&, Element batch, Element* parsed) {
-      return ParseBatch(*plan, batch, parsed);
+    const auto parse = [plan, allocator = ctx.host_allocator()](StepContext&, Element batch,
+                                                               Element* parsed) {
+      return ParseBatch(*plan, batch, allocator, parsed);
     };
     return ParallelMapped(
         input, spec_,
