@@ -18,6 +18,19 @@ _MOST_ELEMENTS = 24
 _v1 = tf.compat.v1
 
 
+def names_in(cases):
+    """A decorator that keeps a pipeline in `cases` by its name, with `rewind`: see Pipeline."""
+
+    def case(function=None, *, rewind=0):
+        def add(function):
+            cases[function.__name__] = (function, rewind)
+            return function
+
+        return add(function) if function else add
+
+    return case
+
+
 class Pipeline:
     """The graph of a pipeline with `count` elements taken, and with its state saved on the way.
 
