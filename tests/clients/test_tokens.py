@@ -59,24 +59,23 @@ class Tokens:
 
     def rest(self, authorization, method="POST", path=PREDICT, body=BODY):
         headers = {"Authorization": authorization} if authorization else {}
-return self.server.http(method, path, body, headers)
+        return self.server.http(method, path, body, headers)
 
-           def
-           grpc(self, authorization, address = None)
-    : metadata =
-           [("authorization", authorization)] if authorization else[] with grpc.insecure_channel(
-               address or self.server.grpc_address) as channel : reply =
-               prediction_service_pb2_grpc.PredictionServiceStub(channel)
-                   .Predict(predict_request("m", {"x" : np.array([1], np.float32)}),
-                            timeout = SECONDS,
-                            metadata = metadata, ) return array(reply.outputs["y"])
-                   .tolist()
+    def grpc(self, authorization, address=None):
+        metadata = [("authorization", authorization)] if authorization else []
+        with grpc.insecure_channel(address or self.server.grpc_address) as channel:
+            reply = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(
+                predict_request("m", {"x": np.array([1], np.float32)}),
+                timeout=SECONDS,
+                metadata=metadata,
+            )
+        return array(reply.outputs["y"]).tolist()
 
-                       def
-                       opens(self, token)
-    : ""
-      "Whether a token counts, by both protocols alike."
-      "" status = self.rest(f "Bearer {token}")[0] try : by_grpc = self.grpc(f"Bearer {token}") == [2.5]
+    def opens(self, token):
+        """Whether a token counts, by both protocols alike."""
+        status = self.rest(f"Bearer {token}")[0]
+        try:
+            by_grpc = self.grpc(f"Bearer {token}") == [2.5]
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.UNAUTHENTICATED
             by_grpc = False
