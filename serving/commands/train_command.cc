@@ -127,7 +127,7 @@ Command TrainCommand() {
   Command command{
       .name = "train",
       .summary = "train a graph by a job's file",
-      .arguments = "JOB.yaml",
+      .arguments = "[JOB.yaml]",
       .description =
           "Runs the job that JOB.yaml describes: its graph, its data, how long, what is evaluated, "
           "saved and exported. A run that was interrupted is resumed from its last checkpoint. "
@@ -138,23 +138,27 @@ Command TrainCommand() {
           "folder is in use, 5 if the loss is not finite, 6 for damaged data, 7 for a checkpoint "
           "that does not fit, 8 if a file could not be written, 9 if a step took too long, and 1 "
           "for other failures.",
-      .examples = {{"tessera train --init digits my-digits",
+      .examples = {{"tessera train --init digits",
                     "Writes a job with its graph and data, which runs as it stands."},
                    {"tessera train job.yaml --dry-run", "Checks everything and prints the plan."},
                    {"tessera train job.yaml --set steps=500 --set hooks.checkpoint.every_steps=50",
                     "Settings over those of the file."}},
   };
-  command.flags.Add("set", &options->settings, "setting over that of the file; may be repeated",
-                    "KEY=VALUE");
+  command.flags.Add("set", &options->settings, "setting over that of the file", "KEY=VALUE");
   command.flags.Add("dry_run", &options->dry_run,
                     "check the job, its graph and its data, print the plan, and run nothing");
   command.flags.Add("json", &options->json, "print what is wrong with the job's file as JSON");
-  command.flags.Add("init", &options->init,
-                    "write a sample job to the folder that stands in the place of JOB.yaml",
-                    "digits");
+  command.flags.Add(
+      "init", &options->init,
+      "write a sample job to the folder that stands in the place of JOB.yaml, or else to one "
+      "of the sample's name",
+      "digits");
   command.run = [options](absl::Span<const std::string> arguments) {
-    return options->init.empty() ? Train(arguments[0], *options)
-                                 : Init(arguments[0], options->init);
+    if (!options->init.empty()) {
+      return Init(arguments.empty() ? options->init : arguments[0], options->init);
+    }
+    if (arguments.empty()) return UsageError("JOB.yaml is missing");
+    return Train(arguments[0], *options);
   };
   return command;
 }

@@ -415,6 +415,14 @@ def test_init_overwrites_nothing(digits):
     assert process.returncode == 1 and "is there already" in process.stderr
 
 
+def test_init_names_the_folder_after_its_sample(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert train("--init", "digits").returncode == 0
+    assert (tmp_path / "digits" / "job.yaml").is_file()
+    process = train()
+    assert process.returncode == 2 and "JOB.yaml is missing" in process.stderr
+
+
 def test_digits_reach_tensorflows_accuracy(digits):
     last = [each for each in records(digits[1]) if each["event"] == "eval"][-1]
     assert last["accuracy"] >= 0.9833

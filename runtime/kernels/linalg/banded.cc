@@ -99,7 +99,7 @@ class TridiagonalSolveKernel : public OpKernel {
   explicit TridiagonalSolveKernel(const KernelBuild& build)
       : pivot_(build.attr<bool>("partial_pivoting")) {
     if (build.attr<bool>("perturb_singular")) {
-      build.Fail(absl::UnimplementedError("perturb_singular is not implemented for CPUs"));
+      build.Fail(absl::UnimplementedError("there is no kernel that perturbs singular matrices; perturb_singular must be false"));
     }
   }
   absl::Status Compute(KernelContext& ctx) override {
