@@ -1,0 +1,251 @@
+#include "runtime/device/cuda/cuda_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "runtime/device/cuda/cuda_libraries.h"
+#include "runtime/device/cuda/cuda_status.h"
+
+namespace tessera {
+namespace {
+
+// Size of the pinned buffers by way of which pageable memory is copied: the copy of one goes on
+// while the next is filled.
+constexpr size_t kStagingBytes = size_t{16} << 20;
+
+absl::Status UseGpu(int gpu) {
+  thread_local int current = -1;
+  if (current == gpu) return absl::OkStatus();
+  RETURN_IF_CUDA_ERROR(cudaSetDevice(gpu));
+  current = gpu;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(Options options) {
+  std::unique_ptr<CudaStream> stream(new CudaStream(std::move(options)));
+  RETURN_IF_ERROR(stream->Init());
+  return stream;
+}
+
+absl::Status CudaStream::Init() {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  int lowest = 0, highest = 0;
+  RETURN_IF_CUDA_ERROR(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+  const int priority = options_.low_priority ? lowest : highest;
+  for (cudaStream_t* stream : {&compute_, &to_device_, &to_host_}) {
+    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority));
+  }
+  absl::MutexLock lock(&order_mu_);
+  RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags(&order_event_, cudaEventDisableTiming));
+  return absl::OkStatus();
+}
+
+CudaStream::~CudaStream() {
+  // Callbacks of the event manager refer to this object.
+  if (to_host_ != nullptr) Synchronize().IgnoreError();
+  {
+    absl::MutexLock lock(&library_mu_);
+    if (cublaslt_handle_ != nullptr) (*LoadCublasLt())->cublasLtDestroy(cublaslt_handle_);
+    if (cudnn_handle_ != nullptr) (*LoadCudnn())->cudnnDestroy(cudnn_handle_);
+  }
+  absl::MutexLock lock(&order_mu_);
+  if (order_event_ != nullptr) cudaEventDestroy(order_event_);
+  for (cudaStream_t stream : {compute_, to_device_, to_host_}) {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+}
+
+cudaStream_t CudaStream::cuda() const {
+  // A GPU that cannot be made current fails the launch, which CheckLaunch() sees.
+  UseGpu(options_.gpu).IgnoreError();
+  return compute_;
+}
+
+absl::Status CudaStream::Order(cudaStream_t earlier, cudaStream_t later) {
+  absl::MutexLock lock(&order_mu_);
+  // A wait is for the latest record before it, so that one event serves all.
+  RETURN_IF_CUDA_ERROR(cudaEventRecord(order_event_, earlier));
+  RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(later, order_event_, 0));
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::WaitFor(const CudaStream& other) {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  RETURN_IF_ERROR(Order(other.compute_, compute_));
+  return Order(other.to_host_, compute_);
+}
+
+void CudaStream::Copy(const Tensor& from, Tensor* to) {
+  CHECK(IsTriviallyCopyable(from.dtype()) && IsTriviallyCopyable(to->dtype()));
+  CHECK(from.size_bytes() == to->size_bytes())
+      << from.size_bytes() << " bytes cannot be copied to " << to->size_bytes();
+  if (from.size_bytes() > 0) Fail(CopyBytes(from, *to));
+}
+
+absl::Status CudaStream::CopyBytes(const Tensor& from, const Tensor& to) {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  if (IsHostAccessible(from.memory_kind()) && !IsHostAccessible(to.memory_kind())) {
+    return CopyToDevice(from, to);
+  }
+  if (!IsHostAccessible(from.memory_kind()) && IsHostAccessible(to.memory_kind())) {
+    return CopyToHost(from, to);
+  }
+  RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(to.address(), from.address(), from.size_bytes(),
+                                       cudaMemcpyDefault, compute_));
+  // Both on the host, or both on the device, where the order of the stream keeps them alive.
+  if (IsHostAccessible(from.memory_kind())) Then([from, to](absl::Status) {});
+  return absl::OkStatus();
+}
+
+absl::Status CudaStream::CopyToDevice(const Tensor& from, const Tensor& to) {
+  // The destination may be in use by kernels that were enqueued before it was released.
+  RETURN_IF_ERROR(Order(compute_, to_device_));
+  if (from.memory_kind() == MemoryKind::kPinned) {
+    RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(to.address(), from.address(), from.size_bytes(),
+                                         cudaMemcpyHostToDevice, to_device_));
+    options_.events->Then(to_device_, [from](absl::Status) {});
+    return Order(to_device_, compute_);
+  }
+  for (size_t done = 0; done < from.size_bytes(); done += kStagingBytes) {
+    const size_t size = std::min(kStagingBytes, from.size_bytes() - done);
+    absl::StatusOr<IntrusivePtr<Buffer>> staging = options_.pinned->Allocate(size);
+    // Without pinned memory the driver copies the bytes by way of its own before it returns.
+    char* source = from.address() + done;
+    if (staging.ok()) {
+      std::memcpy((*staging)->data(), source, size);
+      source = (*staging)->data();
+    }
+    RETURN_IF_CUDA_ERROR(
+        cudaMemcpyAsync(to.address() + done, source, size, cudaMemcpyHostToDevice, to_device_));
+    if (staging.ok()) options_.events->Then(to_device_, [held = *staging](absl::Status) {});
+  }
+  return Order(to_device_, compute_);
+}
+
+absl::Status CudaStream::CopyToHost(const Tensor& from, const Tensor& to) {
+  RETURN_IF_ERROR(Order(compute_, to_host_));
+  if (to.memory_kind() == MemoryKind::kPinned) {
+    RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(to.address(), from.address(), from.size_bytes(),
+                                         cudaMemcpyDeviceToHost, to_host_));
+    options_.events->Then(to_host_, [from, to](absl::Status) {});
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(IntrusivePtr<Buffer> staging, options_.pinned->Allocate(from.size_bytes()));
+  RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(staging->data(), from.address(), from.size_bytes(),
+                                       cudaMemcpyDeviceToHost, to_host_));
+  options_.events->Then(to_host_, [from, to, staging](absl::Status) {
+    std::memcpy(to.address(), staging->data(), to.size_bytes());
+  });
+  return absl::OkStatus();
+}
+
+void CudaStream::Zero(Tensor* tensor) {
+  CHECK(IsTriviallyCopyable(tensor->dtype()));
+  if (tensor->size_bytes() == 0) return;
+  Fail([&]() -> absl::Status {
+    RETURN_IF_ERROR(UseGpu(options_.gpu));
+    if (tensor->memory_kind() == MemoryKind::kHost) {
+      // The device cannot write it. Nobody may read it before a callback that comes after this one.
+      Then([tensor = *tensor](absl::Status) {
+        std::memset(tensor.address(), 0, tensor.size_bytes());
+      });
+      return absl::OkStatus();
+    }
+    RETURN_IF_CUDA_ERROR(cudaMemsetAsync(tensor->address(), 0, tensor->size_bytes(), compute_));
+    if (tensor->memory_kind() == MemoryKind::kPinned) Hold(*tensor);
+    return absl::OkStatus();
+  }());
+}
+
+void CudaStream::Then(Callback done) {
+  Fail([&]() -> absl::Status {
+    RETURN_IF_ERROR(UseGpu(options_.gpu));
+    // Kernels wait for the copies to the device, and the copies to the host for kernels.
+    return Order(compute_, to_host_);
+  }());
+  options_.events->Then(to_host_, [this, done = std::move(done)](const absl::Status& status) {
+    Fail(status);
+    absl::Status error;
+    {
+      absl::MutexLock lock(&error_mu_);
+      error = std::exchange(error_, lost_);
+    }
+    done(std::move(error));
+  });
+}
+
+void CudaStream::Hold(Tensor tensor) {
+  Fail(UseGpu(options_.gpu));
+  Fail(Order(compute_, to_host_));
+  options_.events->Then(to_host_, [tensor = std::move(tensor)](absl::Status) {});
+}
+
+absl::Status CudaStream::CheckLaunch(absl::string_view what) {
+  const absl::Status status = CudaStatus(cudaGetLastError(), what);
+  Fail(status);
+  return status;
+}
+
+void CudaStream::Fail(const absl::Status& status) {
+  if (status.ok()) [[likely]]
+    return;
+  bool is_newly_lost = false;
+  absl::Status named = Annotate(status, absl::StrCat(options_.device, ": "));
+  {
+    absl::MutexLock lock(&error_mu_);
+    if (absl::IsUnavailable(status) && lost_.ok()) {
+      lost_ = Annotate(named, "the GPU is lost, and the program must be started anew: ");
+      named = lost_;
+      is_newly_lost = true;
+    }
+    if (error_.ok() || is_newly_lost) error_ = named;
+  }
+  if (is_newly_lost && options_.on_lost != nullptr) options_.on_lost(named);
+}
+
+absl::StatusOr<cublasLtHandle_t> CudaStream::cublaslt_handle() {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  if (cublaslt_handle_ == nullptr) {
+    ASSIGN_OR_RETURN(const CublasLt* library, LoadCublasLt());
+    const cublasStatus_t status = library->cublasLtCreate(&cublaslt_handle_);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      return absl::InternalError(
+          absl::StrCat("cublasLtCreate: ", library->cublasLtGetStatusString(status)));
+    }
+  }
+  return cublaslt_handle_;
+}
+
+absl::StatusOr<cudnnHandle_t> CudaStream::cudnn_handle() {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  if (cudnn_handle_ == nullptr) {
+    ASSIGN_OR_RETURN(const Cudnn* library, LoadCudnn());
+    cudnnHandle_t handle = nullptr;
+    cudnnStatus_t status = library->cudnnCreate(&handle);
+    if (status == CUDNN_STATUS_SUCCESS) {
+      status = library->cudnnSetStream(handle, compute_);
+      if (status != CUDNN_STATUS_SUCCESS) library->cudnnDestroy(handle);
+    }
+    if (status != CUDNN_STATUS_SUCCESS) {
+      return absl::InternalError(
+          absl::StrCat("cudnnCreate: ", library->cudnnGetErrorString(status)));
+    }
+    cudnn_handle_ = handle;
+  }
+  return cudnn_handle_;
+}
+
+absl::StatusOr<CudaStream::Workspace> CudaStream::workspace() {
+  if (workspace_ == nullptr) {
+    ASSIGN_OR_RETURN(workspace_, options_.memory->Allocate(kWorkspaceBytes));
+  }
+  return Workspace{workspace_->address(), workspace_->size()};
+}
+
+}  // namespace tessera

@@ -1,0 +1,131 @@
+// The queues of a GPU's work.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/device/events/event_manager.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/framework/stream.h"
+
+namespace tessera {
+
+// Three streams of CUDA that act as one: kernels run on the first, copies from and to the host on
+// the others, so that the copy of one run's results goes on while the next run computes. Each waits
+// for what its work needs of the others.
+//
+//   absl::Status RunFill(KernelContext& ctx, const Tensor& value, Tensor* output) {
+//     CudaStream& stream = CudaStream::Of(ctx);
+//     FillKernel<<<grid, block, 0, stream.cuda()>>>(value.address(), output->address());
+//     return stream.CheckLaunch("Fill");
+//   }
+//
+// Memory of the device may be released as soon as the work that uses it is enqueued: whoever gets
+// it next is made to come later. Host memory that enqueued work reads or writes by itself needs
+// Hold(). Inputs and outputs of a kernel, and what it allocates by its context, need nothing.
+//
+// An error, of a launch or of work that runs, becomes the status of the next callback of Then().
+// An error after which the GPU is lost becomes that of all later ones, and is UNAVAILABLE.
+//
+// Thread-safe.
+class CudaStream final : public Stream {
+ public:
+  struct Options {
+    int gpu = 0;         // CUDA's number of the GPU
+    std::string device;  // full name of the device, for messages
+    // Streams of low priority run when others have nothing to run: for uploads of weights.
+    bool low_priority = false;
+    // Calls back for this GPU. Outlives the stream.
+    EventManager* events = nullptr;
+    // For staging buffers of copies and the workspace. They outlive the stream.
+    Allocator* pinned = nullptr;
+    Allocator* memory = nullptr;
+    // Called once if the GPU is lost. May be null.
+    std::function<void(const absl::Status& status)> on_lost;
+  };
+  // Errors: those of CUDA.
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Make(Options options);
+  // Waits for everything that is enqueued.
+  ~CudaStream() override;
+
+  // The stream of the device on which a kernel runs, which must be a GPU.
+  static CudaStream& Of(const KernelContext& ctx) {
+    return static_cast<CudaStream&>(*ctx.stream());
+  }
+
+  // Pageable host memory is copied by way of pinned memory, by the calling thread if it is the
+  // source.
+  void Copy(const Tensor& from, Tensor* to) override;
+  void Zero(Tensor* tensor) override;
+  void Then(Callback done) override;
+
+  // CUDA's stream for kernels. Makes the GPU the calling thread's current one, for launches with
+  // <<<>>> and calls of libraries.
+  cudaStream_t cuda() const;
+  int gpu() const { return options_.gpu; }
+
+  // Returns the error of the launches that the calling thread has made since the last call, with
+  // the name of the primitive, and keeps it for Then().
+  absl::Status CheckLaunch(absl::string_view what);
+  // Keeps an error of enqueued work for Then(). The first one is kept.
+  void Fail(const absl::Status& status);
+  // Keeps a share in the tensor's buffer until everything that is enqueued now is done.
+  void Hold(Tensor tensor);
+
+  // Held while a library enqueues work: handles serve one thread at a time, and the workspace one
+  // call after the other.
+  //
+  //   absl::MutexLock lock(&stream.library_mu());
+  //   ASSIGN_OR_RETURN(const cublasLtHandle_t handle, stream.cublaslt_handle());
+  //   ASSIGN_OR_RETURN(const CudaStream::Workspace workspace, stream.workspace());
+  absl::Mutex& library_mu() ABSL_LOCK_RETURNED(library_mu_) { return library_mu_; }
+  // Errors: those of LoadCublasLt() and LoadCudnn(); INTERNAL.
+  absl::StatusOr<cublasLtHandle_t> cublaslt_handle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
+  // It enqueues on cuda().
+  absl::StatusOr<cudnnHandle_t> cudnn_handle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
+  // Device memory for the calls of libraries, the same at each call; kWorkspaceBytes of it.
+  struct Workspace {
+    void* data = nullptr;
+    size_t size = 0;
+  };
+  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+  absl::StatusOr<Workspace> workspace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
+
+  // Makes everything that is enqueued later wait for what is enqueued on `other` now.
+  absl::Status WaitFor(const CudaStream& other);
+
+ private:
+  explicit CudaStream(Options options) : options_(std::move(options)) {}
+  absl::Status Init();
+  // Makes `later` wait for what `earlier` holds now.
+  absl::Status Order(cudaStream_t earlier, cudaStream_t later);
+  absl::Status CopyBytes(const Tensor& from, const Tensor& to);
+  absl::Status CopyToDevice(const Tensor& from, const Tensor& to);
+  absl::Status CopyToHost(const Tensor& from, const Tensor& to);
+
+  const Options options_;
+  cudaStream_t compute_ = nullptr;
+  cudaStream_t to_device_ = nullptr;
+  cudaStream_t to_host_ = nullptr;
+
+  absl::Mutex order_mu_;
+  cudaEvent_t order_event_ ABSL_GUARDED_BY(order_mu_) = nullptr;  // see Order()
+
+  absl::Mutex error_mu_;
+  absl::Status error_ ABSL_GUARDED_BY(error_mu_);
+  absl::Status lost_ ABSL_GUARDED_BY(error_mu_);
+
+  absl::Mutex library_mu_;
+  cublasLtHandle_t cublaslt_handle_ ABSL_GUARDED_BY(library_mu_) = nullptr;
+  cudnnHandle_t cudnn_handle_ ABSL_GUARDED_BY(library_mu_) = nullptr;
+  IntrusivePtr<Buffer> workspace_ ABSL_GUARDED_BY(library_mu_);
+};
+
+}  // namespace tessera
