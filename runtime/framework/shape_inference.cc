@@ -78,6 +78,11 @@ absl::Status Scalar(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status ScalarsAfterFirst(ShapeContext& c) {
+  for (int i = 1; i < c.num_outputs(); ++i) c.set_output(i, PartialShape(Shape()));
+  return absl::OkStatus();
+}
+
 absl::Status SameAsFirstInput(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(0));
   return absl::OkStatus();

@@ -70,12 +70,13 @@ class ShapeContext {
 
 // Shape functions that many ops share.
 namespace shape {
-absl::Status Unknown(ShapeContext& c);           // leaves every output unknown
-absl::Status Scalar(ShapeContext& c);            // makes every output a scalar
-absl::Status SameAsFirstInput(ShapeContext& c);  // gives every output the shape of input 0
-absl::Status Broadcast(ShapeContext& c);         // output 0 is inputs 0 and 1 broadcast together
-absl::Status FromShapeAttr(ShapeContext& c);     // output 0 has the shape in attribute `shape`
-absl::Status Reduction(ShapeContext& c);         // input 0 reduced over the axes in input 1
+absl::Status Unknown(ShapeContext& c);            // leaves every output unknown
+absl::Status Scalar(ShapeContext& c);             // makes every output a scalar
+absl::Status ScalarsAfterFirst(ShapeContext& c);  // makes every output but the first a scalar
+absl::Status SameAsFirstInput(ShapeContext& c);   // gives every output the shape of input 0
+absl::Status Broadcast(ShapeContext& c);          // output 0 is inputs 0 and 1 broadcast together
+absl::Status FromShapeAttr(ShapeContext& c);      // output 0 has the shape in attribute `shape`
+absl::Status Reduction(ShapeContext& c);          // input 0 reduced over the axes in input 1
 }  // namespace shape
 
 // Returns the shape that two operands broadcast to.

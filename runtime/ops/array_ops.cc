@@ -1,7 +1,9 @@
 // Shapes, slices, gathers: ops that move elements.
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
 #include "runtime/ops/array_shapes.h"
+#include "runtime/ops/window_shapes.h"
 
 namespace tessera {
 
@@ -19,11 +21,12 @@ REGISTER_OP("BatchMatrixSetDiag")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BatchToSpace")
     .Input("input: T").Input("crops: Tidx").Output("output: T").Attr("T: type")
-    .Attr("block_size: int >= 2").Attr("Tidx: {int32, int64} = int32");
+    .Attr("block_size: int >= 2").Attr("Tidx: {int32, int64} = int32")
+    .ShapeFn(shape::Spec<"[b, h, w, d], [2, 2] -> [?, ?, ?, d]">);
 REGISTER_OP("BatchToSpaceND")
     .Input("input: T").Input("block_shape: Tblock_shape").Input("crops: Tcrops")
     .Output("output: T").Attr("T: type").Attr("Tblock_shape: {int32, int64} = int32")
-    .Attr("Tcrops: {int32, int64} = int32");
+    .Attr("Tcrops: {int32, int64} = int32").ShapeFn(shape::SpaceToBatchND);
 REGISTER_OP("Bitcast")
     .Input("input: T").Output("output: type")
     .Attr("T: {bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, "
@@ -70,7 +73,7 @@ REGISTER_OP("CopyHost")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DebugGradientIdentity")
     .Input("input: T").Output("output: T").Attr("T: type").AllowsUninitializedInput()
-    .Forwards("input");
+    .Forwards("input").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DebugGradientRefIdentity")
     .Input("input: Ref(T)").Output("output: Ref(T)").Attr("T: type").AllowsUninitializedInput()
     .ShapeFn(shape::SameAsFirstInput).Forwards("input");
@@ -82,10 +85,12 @@ REGISTER_OP("DepthToSpace")
     .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'").ShapeFn(shape::SpaceToDepth);
 REGISTER_OP("Diag")
     .Input("diagonal: T").Output("output: T")
-    .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, complex128}");
+    .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
+    .ShapeFn(shape::Spec<"[*s] -> [*s, *s]">);
 REGISTER_OP("DiagPart")
     .Input("input: T").Output("diagonal: T")
-    .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, complex128}");
+    .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
+    .ShapeFn(shape::DiagPart);
 REGISTER_OP("Empty")
     .Input("shape: int32").Output("output: dtype").Attr("dtype: type").Attr("init: bool = false")
     .Stateful().ShapeFn(shape::FromShapeInput0).ComputesOnly();
@@ -100,7 +105,7 @@ REGISTER_OP("ExtractVolumePatches")
     .Attr("strides: list(int) >= 5")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64}")
-    .Attr("padding: {'SAME', 'VALID'}");
+    .Attr("padding: {'SAME', 'VALID'}").ShapeFn(shape::ExtractPatches);
 REGISTER_OP("Fill")
     .Input("dims: index_type").Input("value: T").Output("output: T").Attr("T: type")
     .Attr("index_type: {int32, int64} = int32").ShapeFn(shape::FromShapeInput0);
@@ -129,7 +134,7 @@ REGISTER_OP("IdentityN")
     .Forwards("input");
 REGISTER_OP("ImmutableConst")
     .Output("tensor: dtype").Attr("dtype: type").Attr("shape: shape")
-    .Attr("memory_region_name: string").ReadsOutside();
+    .Attr("memory_region_name: string").ReadsOutside().ShapeFn(shape::FromShapeAttr);
 REGISTER_OP("InplaceAdd")
     .Input("x: T").Input("i: int32").Input("v: T").Output("y: T").Attr("T: type")
     .ShapeFn(shape::SameAsFirstInput);
@@ -147,7 +152,7 @@ REGISTER_OP("ListDiff")
     .Attr("out_idx: {int32, int64} = int32").ShapeFn(shape::UnknownVectors);
 REGISTER_OP("LowerBound")
     .Input("sorted_inputs: T").Input("values: T").Output("output: out_type").Attr("T: type")
-    .Attr("out_type: {int32, int64} = int32");
+    .Attr("out_type: {int32, int64} = int32").ShapeFn(shape::Spec<"[r, ?], [r, v] -> [r, v]">);
 REGISTER_OP("MatrixBandPart")
     .Input("input: T").Input("num_lower: Tindex").Input("num_upper: Tindex").Output("band: T")
     .Attr("T: type").Attr("Tindex: {int32, int64} = int64").ShapeFn(shape::SameAsFirstInput);
@@ -157,18 +162,20 @@ REGISTER_OP("MatrixDiagPart")
     .Input("input: T").Output("diagonal: T").Attr("T: type").ShapeFn(shape::MatrixDiagPart);
 REGISTER_OP("MatrixDiagPartV2")
     .Input("input: T").Input("k: int32").Input("padding_value: T").Output("diagonal: T")
-    .Attr("T: type");
+    .Attr("T: type").ShapeFn(shape::MatrixDiagPartV2);
 REGISTER_OP("MatrixDiagPartV3")
     .Input("input: T").Input("k: int32").Input("padding_value: T").Output("diagonal: T")
     .Attr("T: type")
-    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'");
+    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'")
+    .ShapeFn(shape::MatrixDiagPartV2);
 REGISTER_OP("MatrixDiagV2")
     .Input("diagonal: T").Input("k: int32").Input("num_rows: int32").Input("num_cols: int32")
-    .Input("padding_value: T").Output("output: T").Attr("T: type");
+    .Input("padding_value: T").Output("output: T").Attr("T: type").ShapeFn(shape::MatrixDiagV2);
 REGISTER_OP("MatrixDiagV3")
     .Input("diagonal: T").Input("k: int32").Input("num_rows: int32").Input("num_cols: int32")
     .Input("padding_value: T").Output("output: T").Attr("T: type")
-    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'");
+    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'")
+    .ShapeFn(shape::MatrixDiagV2);
 REGISTER_OP("MatrixSetDiag")
     .Input("input: T").Input("diagonal: T").Output("output: T").Attr("T: type")
     .ShapeFn(shape::SameAsFirstInput);
@@ -185,7 +192,8 @@ REGISTER_OP("MirrorPad")
     .ShapeFn(shape::Pad);
 REGISTER_OP("MirrorPadGrad")
     .Input("input: T").Input("paddings: Tpaddings").Output("output: T").Attr("T: type")
-    .Attr("Tpaddings: {int32, int64} = int32").Attr("mode: {'REFLECT', 'SYMMETRIC'}");
+    .Attr("Tpaddings: {int32, int64} = int32").Attr("mode: {'REFLECT', 'SYMMETRIC'}")
+    .ShapeFn(shape::SameRankAsFirstInput);
 REGISTER_OP("OneHot")
     .Input("indices: TI").Input("depth: int32").Input("on_value: T").Input("off_value: T")
     .Output("output: T").Attr("axis: int = -1").Attr("T: type")
@@ -275,11 +283,12 @@ REGISTER_OP("Snapshot")
     .Forwards("input");
 REGISTER_OP("SpaceToBatch")
     .Input("input: T").Input("paddings: Tpaddings").Output("output: T").Attr("T: type")
-    .Attr("Tpaddings: {int32, int64} = int32").Attr("block_size: int >= 2");
+    .Attr("Tpaddings: {int32, int64} = int32").Attr("block_size: int >= 2")
+    .ShapeFn(shape::Spec<"[b, h, w, d], [2, 2] -> [?, ?, ?, d]">);
 REGISTER_OP("SpaceToBatchND")
     .Input("input: T").Input("block_shape: Tblock_shape").Input("paddings: Tpaddings")
     .Output("output: T").Attr("T: type").Attr("Tblock_shape: {int32, int64} = int32")
-    .Attr("Tpaddings: {int32, int64} = int32");
+    .Attr("Tpaddings: {int32, int64} = int32").ShapeFn(shape::SpaceToBatchND);
 REGISTER_OP("SpaceToDepth")
     .Input("input: T").Output("output: T").Attr("T: type").Attr("block_size: int >= 2")
     .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'").ShapeFn(shape::SpaceToDepth);
@@ -358,10 +367,10 @@ REGISTER_OP("Unpack")
     .Attr("axis: int = 0").ShapeFn(shape::Unpack);
 REGISTER_OP("UnravelIndex")
     .Input("indices: Tidx").Input("dims: Tidx").Output("output: Tidx")
-    .Attr("Tidx: {int32, int64} = int32");
+    .Attr("Tidx: {int32, int64} = int32").ShapeFn(shape::UnravelIndex);
 REGISTER_OP("UpperBound")
     .Input("sorted_inputs: T").Input("values: T").Output("output: out_type").Attr("T: type")
-    .Attr("out_type: {int32, int64} = int32");
+    .Attr("out_type: {int32, int64} = int32").ShapeFn(shape::Spec<"[r, ?], [r, v] -> [r, v]">);
 REGISTER_OP("Where")
     .Input("input: T").Output("index: int64")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "

@@ -1,6 +1,7 @@
 #include "runtime/ops/array_shapes.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/base/status.h"
 #include "runtime/ops/strided_slice_spec.h"
@@ -435,6 +436,111 @@ absl::Status MatrixDiagPart(ShapeContext& c) {
   const int64_t rows = in.dim(in.rank() - 2), columns = in.dim(in.rank() - 1);
   dims.push_back(rows < 0 || columns < 0 ? -1 : std::min(rows, columns));
   c.set_output(0, ShapeOf(dims));
+  return absl::OkStatus();
+}
+
+absl::Status MatrixDiagV2(ShapeContext& c) {
+  const PartialShape& in = c.input(0);
+  if (!in.known_rank() || in.rank() < 1 || c.input_value(1) == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> diagonals, c.IntInput(1));
+  // A band of several diagonals has a dimension for them.
+  const bool band = diagonals.size() == 2 && diagonals[0] != diagonals[1];
+  const int stack_rank = in.rank() - (band ? 2 : 1);
+  if (stack_rank < 0) return absl::OkStatus();
+  Dims dims(in.dims().begin(), in.dims().begin() + stack_rank);
+  for (int i = 2; i < 4; ++i) {
+    const absl::StatusOr<int64_t> size = ScalarInput(c, i);
+    dims.push_back(size.ok() && *size >= 0 ? *size : -1);
+  }
+  c.set_output(0, ShapeOf(dims));
+  return absl::OkStatus();
+}
+
+absl::Status MatrixDiagPartV2(ShapeContext& c) {
+  const PartialShape& in = c.input(0);
+  if (!in.known_rank() || in.rank() < 2 || c.input_value(1) == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> diagonals, c.IntInput(1));
+  Dims dims(in.dims().begin(), in.dims().end() - 2);
+  if (diagonals.size() == 2 && diagonals[0] < diagonals[1]) {
+    dims.push_back(diagonals[1] - diagonals[0] + 1);
+  }
+  dims.push_back(-1);
+  c.set_output(0, ShapeOf(dims));
+  return absl::OkStatus();
+}
+
+absl::Status DiagPart(ShapeContext& c) {
+  const PartialShape& in = c.input(0);
+  if (!in.known_rank() || in.rank() % 2 != 0) return absl::OkStatus();
+  const int half = in.rank() / 2;
+  ASSIGN_OR_RETURN(PartialShape out, PartialShape(in.dims().first(half))
+                                         .MergeWith(PartialShape(in.dims().subspan(half))));
+  c.set_output(0, std::move(out));
+  return absl::OkStatus();
+}
+
+absl::Status SpaceToBatchND(ShapeContext& c) {
+  const PartialShape &in = c.input(0), &blocks = c.input(1);
+  if (!in.known_rank()) return absl::OkStatus();
+  PartialShape out = in;
+  const bool known = blocks.known_rank() && blocks.rank() == 1 && blocks.dim(0) >= 0;
+  const int changed = known ? static_cast<int>(std::min<int64_t>(blocks.dim(0), in.rank() - 1))
+                            : in.rank() - 1;
+  for (int i = 0; i <= changed; ++i) out.set_dim(i, -1);
+  c.set_output(0, std::move(out));
+  return absl::OkStatus();
+}
+
+absl::Status UnravelIndex(ShapeContext& c) {
+  const PartialShape &indices = c.input(0), &dims = c.input(1);
+  if (!indices.known_rank() || indices.rank() > 1) return absl::OkStatus();
+  Dims out = {dims.known_rank() && dims.rank() == 1 ? dims.dim(0) : -1};
+  if (indices.rank() == 1) out.push_back(indices.dim(0));
+  c.set_output(0, ShapeOf(out));
+  return absl::OkStatus();
+}
+
+absl::Status Range(ShapeContext& c) {
+  int64_t numbers[3];
+  for (int i = 0; i < 3; ++i) {
+    const absl::StatusOr<int64_t> number = ScalarInput(c, i);
+    if (!number.ok()) return SetUnknownOfRank(c, 1);
+    numbers[i] = *number;
+  }
+  const auto [start, limit, delta] = numbers;
+  if (delta == 0) return absl::InvalidArgumentError("the step of a range must not be 0");
+  // In floating point, whose steps may not overflow as the differences of int64 do.
+  const double steps = (static_cast<double>(limit) - static_cast<double>(start)) / delta;
+  c.set_output(0, PartialShape{steps < 0 ? 0
+                               : steps < 1e15 ? static_cast<int64_t>(std::ceil(steps))
+                                              : -1});
+  return absl::OkStatus();
+}
+
+absl::Status SameRankAsFirstInput(ShapeContext& c) {
+  return c.input(0).known_rank() ? SetUnknownOfRank(c, c.input(0).rank()) : absl::OkStatus();
+}
+
+absl::Status SameAsSecondInput(ShapeContext& c) {
+  c.set_output(0, c.input(1));
+  return absl::OkStatus();
+}
+
+absl::Status BroadcastAll(ShapeContext& c) {
+  if (c.num_inputs() == 0) return absl::OkStatus();
+  PartialShape out = c.input(0);
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    ASSIGN_OR_RETURN(out, BroadcastShapes(out, c.input(i)));
+  }
+  c.set_output(0, std::move(out));
+  return absl::OkStatus();
+}
+
+absl::Status OutputShapesAttr(ShapeContext& c) {
+  ASSIGN_OR_RETURN(const std::vector<PartialShape> shapes,
+                   c.attr<std::vector<PartialShape>>("output_shapes"));
+  if (static_cast<int>(shapes.size()) != c.num_outputs()) return absl::OkStatus();
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes[i]);
   return absl::OkStatus();
 }
 

@@ -29,6 +29,12 @@ absl::Status Bitcast(ShapeContext& c);
 absl::Status SpaceToDepth(ShapeContext& c);  // SpaceToDepth and DepthToSpace
 absl::Status MatrixDiag(ShapeContext& c);
 absl::Status MatrixDiagPart(ShapeContext& c);
+absl::Status MatrixDiagV2(ShapeContext& c);      // of several diagonals, and later versions
+absl::Status MatrixDiagPartV2(ShapeContext& c);  // likewise
+absl::Status DiagPart(ShapeContext& c);
+absl::Status SpaceToBatchND(ShapeContext& c);  // SpaceToBatchND and BatchToSpaceND
+absl::Status UnravelIndex(ShapeContext& c);
+absl::Status Range(ShapeContext& c);
 absl::Status BroadcastArgs(ShapeContext& c);
 
 // Output 0 has the shape that the elements of input 0 (1, 2) describe, as in Fill, BroadcastTo and
@@ -36,6 +42,14 @@ absl::Status BroadcastArgs(ShapeContext& c);
 absl::Status FromShapeInput0(ShapeContext& c);
 absl::Status FromShapeInput1(ShapeContext& c);
 absl::Status FromShapeInput2(ShapeContext& c);
+// Every output has as many dimensions as input 0.
+absl::Status SameRankAsFirstInput(ShapeContext& c);
+// Output 0 has the shape of input 1, as in Assign and Select.
+absl::Status SameAsSecondInput(ShapeContext& c);
+// Output 0 is all inputs broadcast together, as in SelectV2.
+absl::Status BroadcastAll(ShapeContext& c);
+// Output i has shape i of attribute `output_shapes`, if that names one for each.
+absl::Status OutputShapesAttr(ShapeContext& c);
 // Output i has the shape of input i, as in IdentityN.
 absl::Status SameAsInputs(ShapeContext& c);
 // Output i is a vector with one element for each dimension of input i, as in Shape and ShapeN.

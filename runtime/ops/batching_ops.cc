@@ -11,7 +11,7 @@ REGISTER_OP("Batch")
     .Attr("allowed_batch_sizes: list(int) = []").Attr("grad_timeout_micros: int")
     .Attr("container: string = ''").Attr("shared_name: string = ''")
     .Attr("batching_queue: string = ''").Attr("T: list(type) >= 1").ReadsOutside()
-    .WritesOutside().MayWait();
+    .WritesOutside().MayWait().ShapeFn(shape::Unknown);
 REGISTER_OP("BatchFunction")
     .Input("in_tensors: Tin").Input("captured_tensors: Tcaptured").Output("out_tensors: Tout")
     .Attr("f: func").Attr("num_batch_threads: int").Attr("max_batch_size: int")
@@ -28,14 +28,15 @@ REGISTER_OP("BatchFunction")
     .Attr("batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', "
         "'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'")
     .Attr("Tin: list(type) >= 1").Attr("Tcaptured: list(type) >= 0").Attr("Tout: list(type) >= 1")
-    .Attr("enable_large_batch_splitting: bool = false").MayWait();
+    .Attr("enable_large_batch_splitting: bool = false").MayWait().ShapeFn(shape::Unknown);
 REGISTER_OP("Unbatch")
     .Input("batched_tensor: T").Input("batch_index: int64").Input("id: int64")
     .Output("unbatched_tensor: T").Attr("timeout_micros: int").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Attr("T: type").ReadsOutside().WritesOutside().MayWait();
+    .Attr("shared_name: string = ''").Attr("T: type").ReadsOutside().WritesOutside().MayWait()
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("UnbatchGrad")
     .Input("original_input: T").Input("batch_index: int64").Input("grad: T").Input("id: int64")
     .Output("batched_grad: T").Attr("container: string = ''").Attr("shared_name: string = ''")
-    .Attr("T: type").ReadsOutside().WritesOutside().MayWait();
+    .Attr("T: type").ReadsOutside().WritesOutside().MayWait().ShapeFn(shape::Unknown);
 
 }  // namespace tessera

@@ -1,6 +1,9 @@
 // Elementwise math, reductions, matrix products.
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
+#include "runtime/ops/array_shapes.h"
+#include "runtime/ops/matrix_shapes.h"
 
 namespace tessera {
 
@@ -12,7 +15,7 @@ REGISTER_OP("AccumulateNV2")
     .Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("shape: shape").Commutative().Aggregate();
+    .Attr("shape: shape").Commutative().Aggregate().ShapeFn(shape::Spec<"[*s]... -> [*s]">);
 REGISTER_OP("Acos")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
@@ -30,7 +33,7 @@ REGISTER_OP("AddN")
     .Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, variant}")
-    .Commutative().Aggregate();
+    .Commutative().Aggregate().ShapeFn(shape::Spec<"[*s]... -> [*s]">);
 REGISTER_OP("AddV2")
     .Input("x: T").Input("y: T").Output("z: T")
     .Attr("T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, int8, int16, "
@@ -43,7 +46,8 @@ REGISTER_OP("ApproximateEqual")
     .Input("x: T").Input("y: T").Output("z: bool")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("tolerance: float = 9.99999975e-06").Commutative();
+    .Attr("tolerance: float = 9.99999975e-06").Commutative()
+    .ShapeFn(shape::Spec<"[*s], [*s] -> [*s]">);
 REGISTER_OP("Asin")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
@@ -67,13 +71,13 @@ REGISTER_OP("BatchMatMul")
     .Input("x: T").Input("y: T").Output("output: T")
     .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, complex128}")
     .Attr("adj_x: bool = false").Attr("adj_y: bool = false").Attr("grad_x: bool = false")
-    .Attr("grad_y: bool = false");
+    .Attr("grad_y: bool = false").ShapeFn(shape::BatchMatMul);
 REGISTER_OP("BatchMatMulV2")
     .Input("x: T").Input("y: T").Output("output: T")
     .Attr("T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, "
         "uint64, complex64, complex128}")
     .Attr("adj_x: bool = false").Attr("adj_y: bool = false").Attr("grad_x: bool = false")
-    .Attr("grad_y: bool = false");
+    .Attr("grad_y: bool = false").ShapeFn(shape::BatchMatMul);
 REGISTER_OP("BatchMatMulV3")
     .Input("x: Ta").Input("y: Tb").Output("output: Tout")
     .Attr("Ta: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, "
@@ -82,33 +86,46 @@ REGISTER_OP("BatchMatMulV3")
         "complex128}")
     .Attr("Tout: {bfloat16, half, float, double, int16, int32, int64, complex64, complex128}")
     .Attr("adj_x: bool = false").Attr("adj_y: bool = false").Attr("grad_x: bool = false")
-    .Attr("grad_y: bool = false");
+    .Attr("grad_y: bool = false").ShapeFn(shape::BatchMatMul);
 REGISTER_OP("BesselI0")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselI0e")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselI1")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselI1e")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselJ0")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselJ1")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselK0")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselK0e")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselK1")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselK1e")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselY0")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("BesselY1")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Betainc")
-    .Input("a: T").Input("b: T").Input("x: T").Output("z: T").Attr("T: {float, double}");
+    .Input("a: T").Input("b: T").Input("x: T").Output("z: T").Attr("T: {float, double}")
+    .ShapeFn(shape::BroadcastAll);
 REGISTER_OP("BitwiseAnd")
     .Input("x: T").Input("y: T").Output("z: T")
     .Attr("T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}").Commutative()
@@ -138,7 +155,7 @@ REGISTER_OP("CollectiveReduce")
     .Attr("merge_op: {'Min', 'Max', 'Mul', 'Add'}").Attr("final_op: {'Id', 'Div'}")
     .Attr("subdiv_offsets: list(int)").Attr("wait_for: list(int) = []")
     .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0").Stateful()
-    .ReadsOutside().WritesOutside().MayWait();
+    .ReadsOutside().WritesOutside().MayWait().ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("CollectiveReduceV2")
     .Input("input: T").Input("group_size: int32").Input("group_key: int32")
     .Input("instance_key: int32").Input("ordering_token: Nordering_token * resource")
@@ -147,7 +164,8 @@ REGISTER_OP("CollectiveReduceV2")
     .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0")
     .Attr("is_stateless: bool = false").Attr("Nordering_token: int >= 0 = 0")
     .Attr("max_subdivs_per_device: int = -1").Stateful()
-    .Writes("ordering_token").ReadsOutside().WritesOutside().MayWait();
+    .Writes("ordering_token").ReadsOutside().WritesOutside().MayWait()
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Complex")
     .Input("real: T").Input("imag: T").Output("out: Tout").Attr("T: {float, double} = float")
     .Attr("Tout: {complex64, complex128} = complex64").ShapeFn(shape::Broadcast);
@@ -168,9 +186,10 @@ REGISTER_OP("Cosh")
 REGISTER_OP("Cross")
     .Input("a: T").Input("b: T").Output("product: T")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
-        "uint64}");
+        "uint64}").ShapeFn(shape::Spec<"[*s, 3], [*s, 3] -> [*s, 3]">);
 REGISTER_OP("Dawsn")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Digamma")
     .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
     .ShapeFn(shape::SameAsFirstInput);
@@ -199,7 +218,8 @@ REGISTER_OP("Exp")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Expint")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Expm1")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
@@ -218,9 +238,11 @@ REGISTER_OP("FloorMod")
         "double}")
     .ShapeFn(shape::Broadcast);
 REGISTER_OP("FresnelCos")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("FresnelSin")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Greater")
     .Input("x: T").Input("y: T").Output("z: bool")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
@@ -257,7 +279,7 @@ REGISTER_OP("Invert")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("IsBoostedTreesEnsembleInitialized")
     .Input("tree_ensemble_handle: resource").Output("is_initialized: bool").Stateful()
-    .Reads("tree_ensemble_handle");
+    .Reads("tree_ensemble_handle").ShapeFn(shape::Scalar);
 REGISTER_OP("IsFinite")
     .Input("x: T").Output("y: bool").Attr("T: {bfloat16, half, float, double}")
     .ShapeFn(shape::SameAsFirstInput);
@@ -286,7 +308,8 @@ REGISTER_OP("Lgamma")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("LinSpace")
     .Input("start: T").Input("stop: T").Input("num: Tidx").Output("output: T")
-    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32");
+    .Attr("T: {bfloat16, half, float, double}").Attr("Tidx: {int32, int64} = int32")
+    .ShapeFn(shape::Spec<"[], [], [] -> [$2]">);
 REGISTER_OP("Log")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
@@ -306,7 +329,7 @@ REGISTER_OP("MatMul")
     .Attr("transpose_b: bool = false")
     .Attr("T: {bfloat16, half, float, double, int32, int64, uint8, uint16, uint32, uint64, "
         "complex64, complex128}")
-    .Attr("grad_a: bool = false").Attr("grad_b: bool = false");
+    .Attr("grad_a: bool = false").Attr("grad_b: bool = false").ShapeFn(shape::MatMul);
 REGISTER_OP("Maximum")
     .Input("x: T").Input("y: T").Output("z: T")
     .Attr("T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, "
@@ -333,7 +356,8 @@ REGISTER_OP("Ndtri")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("NearestNeighbors")
     .Input("points: float").Input("centers: float").Input("k: int64")
-    .Output("nearest_center_indices: int64").Output("nearest_center_distances: float");
+    .Output("nearest_center_indices: int64").Output("nearest_center_distances: float")
+    .ShapeFn(shape::Spec<"[n, d], [?, d], [] -> [n, ?], [n, ?]">);
 REGISTER_OP("Neg")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}")
@@ -358,7 +382,7 @@ REGISTER_OP("Pow")
 REGISTER_OP("Range")
     .Input("start: Tidx").Input("limit: Tidx").Input("delta: Tidx").Output("output: Tidx")
     .Attr("Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, "
-        "uint64} = int32");
+        "uint64} = int32").ShapeFn(shape::Range);
 REGISTER_OP("Real")
     .Input("input: T").Output("output: Tout").Attr("T: {complex64, complex128} = complex64")
     .Attr("Tout: {float, double} = float").ShapeFn(shape::SameAsFirstInput);
@@ -395,9 +419,11 @@ REGISTER_OP("RsqrtGrad")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Select")
-    .Input("condition: bool").Input("t: T").Input("e: T").Output("output: T").Attr("T: type");
+    .Input("condition: bool").Input("t: T").Input("e: T").Output("output: T").Attr("T: type")
+    .ShapeFn(shape::SameAsSecondInput);
 REGISTER_OP("SelectV2")
-    .Input("condition: bool").Input("t: T").Input("e: T").Output("output: T").Attr("T: type");
+    .Input("condition: bool").Input("t: T").Input("e: T").Output("output: T").Attr("T: type")
+    .ShapeFn(shape::BroadcastAll);
 REGISTER_OP("Sigmoid")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
@@ -419,7 +445,8 @@ REGISTER_OP("Sinh")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Spence")
-    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}");
+    .Input("x: T").Output("y: T").Attr("T: {bfloat16, half, float, double}")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Sqrt")
     .Input("x: T").Output("y: T")
     .Attr("T: {bfloat16, half, float, double, complex64, complex128}")

@@ -1,6 +1,8 @@
 // Decoding of records.
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
+#include "runtime/ops/component_shapes.h"
 
 namespace tessera {
 
@@ -8,30 +10,34 @@ REGISTER_OP("DecodeCSV")
     .Input("records: string").Input("record_defaults: OUT_TYPE").Output("output: OUT_TYPE")
     .Attr("OUT_TYPE: list({float, double, int32, int64, string}) >= 1")
     .Attr("field_delim: string = ','").Attr("use_quote_delim: bool = true")
-    .Attr("na_value: string = ''").Attr("select_cols: list(int) = []");
+    .Attr("na_value: string = ''").Attr("select_cols: list(int) = []")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DecodeCompressed")
-    .Input("bytes: string").Output("output: string").Attr("compression_type: string = ''");
+    .Input("bytes: string").Output("output: string").Attr("compression_type: string = ''")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DecodeJSONExample")
     .Input("json_examples: string").Output("binary_examples: string")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DecodePaddedRaw")
     .Input("input_bytes: string").Input("fixed_length: int32").Output("output: out_type")
     .Attr("out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, bfloat16}")
-    .Attr("little_endian: bool = true");
+    .Attr("little_endian: bool = true").ShapeFn(shape::Spec<"[*s], [] -> [*s, ?]">);
 REGISTER_OP("DecodeProtoV2")
     .Input("bytes: string").Output("sizes: int32").Output("values: output_types")
     .Attr("message_type: string").Attr("field_names: list(string)")
     .Attr("output_types: list(type) >= 0").Attr("descriptor_source: string = 'local://'")
-    .Attr("message_format: string = 'binary'").Attr("sanitize: bool = false");
+    .Attr("message_format: string = 'binary'").Attr("sanitize: bool = false")
+    .ShapeFn(shape::Spec<"[*s] -> [*s, ?], [*s, ?]...">);
 REGISTER_OP("DecodeRaw")
     .Input("bytes: string").Output("output: out_type")
     .Attr("out_type: {half, float, double, int32, uint16, uint8, int16, int8, int64, complex64, "
         "complex128, bool, bfloat16}")
-    .Attr("little_endian: bool = true");
+    .Attr("little_endian: bool = true").ShapeFn(shape::Spec<"[*s] -> [*s, ?]">);
 REGISTER_OP("EncodeProto")
     .Input("sizes: int32").Input("values: Tinput_types").Output("bytes: string")
     .Attr("field_names: list(string)").Attr("message_type: string")
-    .Attr("descriptor_source: string = 'local://'").Attr("Tinput_types: list(type) >= 1");
+    .Attr("descriptor_source: string = 'local://'").Attr("Tinput_types: list(type) >= 1")
+    .ShapeFn(shape::Spec<"[*s, ?], [*s, ?]... -> [*s]">);
 REGISTER_OP("ParseExample")
     .Input("serialized: string").Input("names: string").Input("sparse_keys: Nsparse * string")
     .Input("dense_keys: Ndense * string").Input("dense_defaults: Tdense")
@@ -39,7 +45,8 @@ REGISTER_OP("ParseExample")
     .Output("sparse_shapes: Nsparse * int64").Output("dense_values: Tdense")
     .Attr("Nsparse: int >= 0").Attr("Ndense: int >= 0")
     .Attr("sparse_types: list({float, int64, string}) >= 0")
-    .Attr("Tdense: list({float, int64, string}) >= 0").Attr("dense_shapes: list(shape) >= 0");
+    .Attr("Tdense: list({float, int64, string}) >= 0").Attr("dense_shapes: list(shape) >= 0")
+    .ShapeFn(shape::ParsedExamples);
 REGISTER_OP("ParseExampleV2")
     .Input("serialized: string").Input("names: string").Input("sparse_keys: string")
     .Input("dense_keys: string").Input("ragged_keys: string").Input("dense_defaults: Tdense")
@@ -49,7 +56,8 @@ REGISTER_OP("ParseExampleV2")
     .Attr("Tdense: list({float, int64, string}) >= 0").Attr("num_sparse: int >= 0")
     .Attr("sparse_types: list({float, int64, string}) >= 0")
     .Attr("ragged_value_types: list({float, int64, string}) >= 0")
-    .Attr("ragged_split_types: list({int32, int64}) >= 0").Attr("dense_shapes: list(shape) >= 0");
+    .Attr("ragged_split_types: list({int32, int64}) >= 0").Attr("dense_shapes: list(shape) >= 0")
+    .ShapeFn(shape::ParsedExamples);
 REGISTER_OP("ParseSequenceExample")
     .Input("serialized: string").Input("debug_name: string")
     .Input("context_dense_defaults: Tcontext_dense")
@@ -73,7 +81,7 @@ REGISTER_OP("ParseSequenceExample")
     .Attr("feature_list_dense_types: list({float, int64, string}) >= 0 = []")
     .Attr("context_dense_shapes: list(shape) >= 0 = []")
     .Attr("feature_list_sparse_types: list({float, int64, string}) >= 0 = []")
-    .Attr("feature_list_dense_shapes: list(shape) >= 0 = []");
+    .Attr("feature_list_dense_shapes: list(shape) >= 0 = []").ShapeFn(shape::ParsedExamples);
 REGISTER_OP("ParseSequenceExampleV2")
     .Input("serialized: string").Input("debug_name: string").Input("context_sparse_keys: string")
     .Input("context_dense_keys: string").Input("context_ragged_keys: string")
@@ -106,14 +114,15 @@ REGISTER_OP("ParseSequenceExampleV2")
     .Attr("feature_list_sparse_types: list({float, int64, string}) >= 0 = []")
     .Attr("feature_list_ragged_value_types: list({float, int64, string}) >= 0 = []")
     .Attr("feature_list_ragged_split_types: list({int32, int64}) >= 0 = []")
-    .Attr("feature_list_dense_shapes: list(shape) >= 0 = []");
+    .Attr("feature_list_dense_shapes: list(shape) >= 0 = []").ShapeFn(shape::ParsedExamples);
 REGISTER_OP("ParseSingleExample")
     .Input("serialized: string").Input("dense_defaults: Tdense")
     .Output("sparse_indices: num_sparse * int64").Output("sparse_values: sparse_types")
     .Output("sparse_shapes: num_sparse * int64").Output("dense_values: Tdense")
     .Attr("num_sparse: int >= 0").Attr("sparse_keys: list(string) >= 0")
     .Attr("dense_keys: list(string) >= 0").Attr("sparse_types: list({float, int64, string}) >= 0")
-    .Attr("Tdense: list({float, int64, string}) >= 0").Attr("dense_shapes: list(shape) >= 0");
+    .Attr("Tdense: list({float, int64, string}) >= 0").Attr("dense_shapes: list(shape) >= 0")
+    .ShapeFn(shape::ParsedExamples);
 REGISTER_OP("ParseSingleSequenceExample")
     .Input("serialized: string").Input("feature_list_dense_missing_assumed_empty: string")
     .Input("context_sparse_keys: Ncontext_sparse * string")
@@ -136,10 +145,12 @@ REGISTER_OP("ParseSingleSequenceExample")
     .Attr("feature_list_dense_types: list({float, int64, string}) >= 0 = []")
     .Attr("context_dense_shapes: list(shape) >= 0 = []")
     .Attr("feature_list_sparse_types: list({float, int64, string}) >= 0 = []")
-    .Attr("feature_list_dense_shapes: list(shape) >= 0 = []");
+    .Attr("feature_list_dense_shapes: list(shape) >= 0 = []").ShapeFn(shape::ParsedExamples);
 REGISTER_OP("ParseTensor")
-    .Input("serialized: string").Output("output: out_type").Attr("out_type: type");
+    .Input("serialized: string").Output("output: out_type").Attr("out_type: type")
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("SerializeTensor")
-    .Input("tensor: T").Output("serialized: string").Attr("T: type");
+    .Input("tensor: T").Output("serialized: string").Attr("T: type")
+    .ShapeFn(shape::Spec<"_ -> []">);
 
 }  // namespace tessera

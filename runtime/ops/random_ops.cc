@@ -2,6 +2,8 @@
 #include "runtime/base/status.h"
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
+#include "runtime/ops/array_shapes.h"
 
 namespace tessera {
 namespace {
@@ -33,7 +35,7 @@ REGISTER_OP("AllCandidateSampler")
 REGISTER_OP("ComputeAccidentalHits")
     .Input("true_classes: int64").Input("sampled_candidates: int64").Output("indices: int32")
     .Output("ids: int64").Output("weights: float").Attr("num_true: int").Attr("seed: int = 0")
-    .Attr("seed2: int = 0");
+    .Attr("seed2: int = 0").ShapeFn(shape::Spec<"[?, ?], [?] -> [h], [h], [h]">);
 REGISTER_OP("FixedUnigramCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
@@ -46,7 +48,8 @@ REGISTER_OP("KMC2ChainInitialization")
     .Input("distances: float").Input("seed: int64").Output("index: int64").ShapeFn(shape::Scalar);
 REGISTER_OP("KmeansPlusPlusInitialization")
     .Input("points: float").Input("num_to_sample: int64").Input("seed: int64")
-    .Input("num_retries_per_sample: int64").Output("samples: float");
+    .Input("num_retries_per_sample: int64").Output("samples: float")
+    .ShapeFn(shape::Spec<"[?, d], [], [], [] -> [$1, d]">);
 REGISTER_OP("LearnedUnigramCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")
@@ -63,7 +66,8 @@ REGISTER_OP("Multinomial")
     .Attr("seed: int = 0").Attr("seed2: int = 0")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64}")
-    .Attr("output_dtype: {int32, int64} = int64").Stateful().Random();
+    .Attr("output_dtype: {int32, int64} = int64").Stateful().Random()
+    .ShapeFn(shape::Spec<"[b, ?], [] -> [b, $1]">);
 REGISTER_OP("ParameterizedTruncatedNormal")
     .Input("shape: T").Input("means: dtype").Input("stdevs: dtype").Input("minvals: dtype")
     .Input("maxvals: dtype").Output("output: dtype").Attr("seed: int = 0").Attr("seed2: int = 0")
@@ -71,22 +75,24 @@ REGISTER_OP("ParameterizedTruncatedNormal")
 REGISTER_OP("RandomGamma")
     .Input("shape: S").Input("alpha: T").Output("output: T").Attr("seed: int = 0")
     .Attr("seed2: int = 0").Attr("S: {int32, int64}").Attr("T: {half, float, double}").Stateful()
-    .Random();
+    .Random().ShapeFn(shape::Spec<"[?], [*a] -> [<0>, *a]">);
 REGISTER_OP("RandomGammaGrad")
-    .Input("alpha: T").Input("sample: T").Output("output: T").Attr("T: {float, double}");
+    .Input("alpha: T").Input("sample: T").Output("output: T").Attr("T: {float, double}")
+    .ShapeFn(shape::Broadcast);
 REGISTER_OP("RandomIndexShuffle")
     .Input("index: dtype").Input("seed: Tseed").Input("max_index: dtype").Output("output: dtype")
     .Attr("rounds: int = 4").Attr("dtype: {int32, uint32, int64, uint64}")
-    .Attr("Tseed: {int32, uint32, int64, uint64}");
+    .Attr("Tseed: {int32, uint32, int64, uint64}").ShapeFn(shape::Unknown);
 REGISTER_OP("RandomPoisson")
     .Input("shape: S").Input("rate: dtype").Output("output: dtype").Attr("seed: int = 0")
     .Attr("seed2: int = 0").Attr("S: {int32, int64}").Attr("dtype: {half, float, double}")
-    .Stateful().Deprecated(25).Random();
+    .Stateful().Deprecated(25).Random().ShapeFn(shape::Spec<"[?], [*a] -> [<0>, *a]">);
 REGISTER_OP("RandomPoissonV2")
     .Input("shape: S").Input("rate: R").Output("output: dtype").Attr("seed: int = 0")
     .Attr("seed2: int = 0").Attr("S: {int32, int64}")
     .Attr("R: {half, float, double, int32, int64} = double")
-    .Attr("dtype: {half, float, double, int32, int64} = int64").Stateful().Random();
+    .Attr("dtype: {half, float, double, int32, int64} = int64").Stateful().Random()
+    .ShapeFn(shape::Spec<"[?], [*a] -> [<0>, *a]">);
 REGISTER_OP("RandomShuffle")
     .Input("value: T").Output("output: T").Attr("seed: int = 0").Attr("seed2: int = 0")
     .Attr("T: type").Stateful().Random().ShapeFn(shape::SameAsFirstInput);
@@ -102,39 +108,41 @@ REGISTER_OP("RandomUniformInt")
     .Attr("T: {int32, int64}").Stateful().Random().ShapeFn(ShapeOfInput0);
 REGISTER_OP("RngReadAndSkip")
     .Input("resource: resource").Input("alg: int32").Input("delta: uint64").Output("value: int64")
-    .Stateful().Writes("resource");
+    .Stateful().Writes("resource").ShapeFn(shape::Spec<"_, [], [] -> [?]">);
 REGISTER_OP("RngSkip")
     .Input("resource: resource").Input("algorithm: int64").Input("delta: int64").Stateful()
     .Writes("resource");
 REGISTER_OP("SobolSample")
     .Input("dim: int32").Input("num_results: int32").Input("skip: int32").Output("samples: dtype")
-    .Attr("dtype: {float, double} = float");
+    .Attr("dtype: {float, double} = float").ShapeFn(shape::Spec<"[], [], [] -> [$1, $0]">);
 REGISTER_OP("StatefulStandardNormalV2")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")
-    .Stateful().Writes("resource");
+    .Stateful().Writes("resource").ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("StatefulTruncatedNormal")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")
-    .Stateful().Writes("resource");
+    .Stateful().Writes("resource").ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("StatefulUniform")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")
-    .Stateful().Writes("resource");
+    .Stateful().Writes("resource").ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("StatefulUniformFullInt")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = uint64").Attr("shape_dtype: type = int64")
-    .Stateful().Writes("resource");
+    .Stateful().Writes("resource").ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("StatefulUniformInt")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Input("minval: dtype").Input("maxval: dtype").Output("output: dtype")
-    .Attr("dtype: type = int64").Attr("shape_dtype: type = int64").Stateful().Writes("resource");
+    .Attr("dtype: type = int64").Attr("shape_dtype: type = int64").Stateful().Writes("resource")
+    .ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("StatelessMultinomial")
     .Input("logits: T").Input("num_samples: int32").Input("seed: Tseed")
     .Output("output: output_dtype")
     .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
         "uint64}")
-    .Attr("Tseed: {int32, int64} = int64").Attr("output_dtype: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").Attr("output_dtype: {int32, int64} = int64")
+    .ShapeFn(shape::Spec<"[b, ?], [], [2] -> [b, $1]">);
 REGISTER_OP("StatelessParameterizedTruncatedNormal")
     .Input("shape: S").Input("seed: Tseed").Input("means: dtype").Input("stddevs: dtype")
     .Input("minvals: dtype").Input("maxvals: dtype").Output("output: dtype")
@@ -157,10 +165,10 @@ REGISTER_OP("StatelessRandomGetAlg")
     .Output("alg: int32").Stateful().ShapeFn(shape::Scalar).ComputesOnly();
 REGISTER_OP("StatelessRandomGetKeyCounter")
     .Input("seed: Tseed").Output("key: uint64").Output("counter: uint64")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(shape::Spec<"[2] -> [1], [2]">);
 REGISTER_OP("StatelessRandomGetKeyCounterAlg")
     .Input("seed: Tseed").Output("key: uint64").Output("counter: uint64").Output("alg: int32")
-    .Attr("Tseed: {int32, int64} = int64");
+    .Attr("Tseed: {int32, int64} = int64").ShapeFn(shape::Spec<"[2] -> [1], [2], []">);
 REGISTER_OP("StatelessRandomNormal")
     .Input("shape: T").Input("seed: Tseed").Output("output: dtype")
     .Attr("dtype: {half, bfloat16, float, double} = float").Attr("T: {int32, int64} = int32")

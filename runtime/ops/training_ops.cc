@@ -1,5 +1,6 @@
 // Optimizer updates.
 #include "runtime/framework/op.h"
+#include "runtime/framework/shape_inference.h"
 
 namespace tessera {
 
@@ -9,20 +10,22 @@ REGISTER_OP("ApplyAdaMax")
     .Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("m").Writes("v");
+    .Attr("use_locking: bool = false").Writes("var").Writes("m").Writes("v")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyAdadelta")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("accum_update: Ref(T)").Input("lr: T")
     .Input("rho: T").Input("epsilon: T").Input("grad: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("accum").Writes("accum_update");
+    .Attr("use_locking: bool = false").Writes("var").Writes("accum").Writes("accum_update")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyAdagrad")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("grad: T")
     .Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Attr("update_slots: bool = true")
-    .Writes("var").Writes("accum");
+    .Writes("var").Writes("accum").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyAdagradDA")
     .Input("var: Ref(T)").Input("gradient_accumulator: Ref(T)")
     .Input("gradient_squared_accumulator: Ref(T)").Input("grad: T").Input("lr: T").Input("l1: T")
@@ -30,14 +33,15 @@ REGISTER_OP("ApplyAdagradDA")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false")
-    .Writes("var").Writes("gradient_accumulator").Writes("gradient_squared_accumulator");
+    .Writes("var").Writes("gradient_accumulator").Writes("gradient_squared_accumulator")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyAdagradV2")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("epsilon: T")
     .Input("grad: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Attr("update_slots: bool = true")
-    .Writes("var").Writes("accum");
+    .Writes("var").Writes("accum").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyAdam")
     .Input("var: Ref(T)").Input("m: Ref(T)").Input("v: Ref(T)").Input("beta1_power: T")
     .Input("beta2_power: T").Input("lr: T").Input("beta1: T").Input("beta2: T")
@@ -45,27 +49,28 @@ REGISTER_OP("ApplyAdam")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Attr("use_nesterov: bool = false")
-    .Writes("var").Writes("m").Writes("v");
+    .Writes("var").Writes("m").Writes("v").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyAddSign")
     .Input("var: Ref(T)").Input("m: Ref(T)").Input("lr: T").Input("alpha: T")
     .Input("sign_decay: T").Input("beta: T").Input("grad: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("m");
+    .Attr("use_locking: bool = false").Writes("var").Writes("m").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyCenteredRMSProp")
     .Input("var: Ref(T)").Input("mg: Ref(T)").Input("ms: Ref(T)").Input("mom: Ref(T)")
     .Input("lr: T").Input("rho: T").Input("momentum: T").Input("epsilon: T").Input("grad: T")
     .Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("mg").Writes("ms").Writes("mom");
+    .Attr("use_locking: bool = false").Writes("var").Writes("mg").Writes("ms").Writes("mom")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyFtrl")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("linear: Ref(T)").Input("grad: T")
     .Input("lr: T").Input("l1: T").Input("l2: T").Input("lr_power: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Attr("multiply_linear_by_lr: bool = false")
-    .Writes("var").Writes("accum").Writes("linear");
+    .Writes("var").Writes("accum").Writes("linear").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyFtrlV2")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("linear: Ref(T)").Input("grad: T")
     .Input("lr: T").Input("l1: T").Input("l2: T").Input("l2_shrinkage: T").Input("lr_power: T")
@@ -73,43 +78,45 @@ REGISTER_OP("ApplyFtrlV2")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Attr("multiply_linear_by_lr: bool = false")
-    .Writes("var").Writes("accum").Writes("linear");
+    .Writes("var").Writes("accum").Writes("linear").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyGradientDescent")
     .Input("var: Ref(T)").Input("alpha: T").Input("delta: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var");
+    .Attr("use_locking: bool = false").Writes("var").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyMomentum")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("grad: T")
     .Input("momentum: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Attr("use_nesterov: bool = false")
-    .Writes("var").Writes("accum");
+    .Writes("var").Writes("accum").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyPowerSign")
     .Input("var: Ref(T)").Input("m: Ref(T)").Input("lr: T").Input("logbase: T")
     .Input("sign_decay: T").Input("beta: T").Input("grad: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("m");
+    .Attr("use_locking: bool = false").Writes("var").Writes("m").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyProximalAdagrad")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("l1: T").Input("l2: T")
     .Input("grad: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("accum");
+    .Attr("use_locking: bool = false").Writes("var").Writes("accum")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyProximalGradientDescent")
     .Input("var: Ref(T)").Input("alpha: T").Input("l1: T").Input("l2: T").Input("delta: T")
     .Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var");
+    .Attr("use_locking: bool = false").Writes("var").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ApplyRMSProp")
     .Input("var: Ref(T)").Input("ms: Ref(T)").Input("mom: Ref(T)").Input("lr: T").Input("rho: T")
     .Input("momentum: T").Input("epsilon: T").Input("grad: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("use_locking: bool = false").Writes("var").Writes("ms").Writes("mom");
+    .Attr("use_locking: bool = false").Writes("var").Writes("ms").Writes("mom")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ResourceApplyAdaMax")
     .Input("var: resource").Input("m: resource").Input("v: resource").Input("beta1_power: T")
     .Input("lr: T").Input("beta1: T").Input("beta2: T").Input("epsilon: T").Input("grad: T")
@@ -326,14 +333,15 @@ REGISTER_OP("SparseApplyAdadelta")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Writes("var").Writes("accum").Writes("accum_update");
+    .Writes("var").Writes("accum").Writes("accum_update").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyAdagrad")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("grad: T")
     .Input("indices: Tindices").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Attr("update_slots: bool = true").Writes("var").Writes("accum");
+    .Attr("update_slots: bool = true").Writes("var").Writes("accum")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyAdagradDA")
     .Input("var: Ref(T)").Input("gradient_accumulator: Ref(T)")
     .Input("gradient_squared_accumulator: Ref(T)").Input("grad: T").Input("indices: Tindices")
@@ -342,14 +350,16 @@ REGISTER_OP("SparseApplyAdagradDA")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Writes("var").Writes("gradient_accumulator").Writes("gradient_squared_accumulator");
+    .Writes("var").Writes("gradient_accumulator").Writes("gradient_squared_accumulator")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyAdagradV2")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("epsilon: T")
     .Input("grad: T").Input("indices: Tindices").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Attr("update_slots: bool = true").Writes("var").Writes("accum");
+    .Attr("update_slots: bool = true").Writes("var").Writes("accum")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyCenteredRMSProp")
     .Input("var: Ref(T)").Input("mg: Ref(T)").Input("ms: Ref(T)").Input("mom: Ref(T)")
     .Input("lr: T").Input("rho: T").Input("momentum: T").Input("epsilon: T").Input("grad: T")
@@ -357,7 +367,7 @@ REGISTER_OP("SparseApplyCenteredRMSProp")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Writes("var").Writes("mg").Writes("ms").Writes("mom");
+    .Writes("var").Writes("mg").Writes("ms").Writes("mom").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyFtrl")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("linear: Ref(T)").Input("grad: T")
     .Input("indices: Tindices").Input("lr: T").Input("l1: T").Input("l2: T").Input("lr_power: T")
@@ -365,7 +375,8 @@ REGISTER_OP("SparseApplyFtrl")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Attr("multiply_linear_by_lr: bool = false").Writes("var").Writes("accum").Writes("linear");
+    .Attr("multiply_linear_by_lr: bool = false").Writes("var").Writes("accum").Writes("linear")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyFtrlV2")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("linear: Ref(T)").Input("grad: T")
     .Input("indices: Tindices").Input("lr: T").Input("l1: T").Input("l2: T")
@@ -373,27 +384,30 @@ REGISTER_OP("SparseApplyFtrlV2")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Attr("multiply_linear_by_lr: bool = false").Writes("var").Writes("accum").Writes("linear");
+    .Attr("multiply_linear_by_lr: bool = false").Writes("var").Writes("accum").Writes("linear")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyMomentum")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("grad: T")
     .Input("indices: Tindices").Input("momentum: T").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Attr("use_nesterov: bool = false").Writes("var").Writes("accum");
+    .Attr("use_nesterov: bool = false").Writes("var").Writes("accum")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyProximalAdagrad")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("lr: T").Input("l1: T").Input("l2: T")
     .Input("grad: T").Input("indices: Tindices").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Writes("var").Writes("accum");
+    .Writes("var").Writes("accum").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyProximalGradientDescent")
     .Input("var: Ref(T)").Input("alpha: T").Input("l1: T").Input("l2: T").Input("grad: T")
     .Input("indices: Tindices").Output("out: Ref(T)")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
-    .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false").Writes("var");
+    .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false").Writes("var")
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("SparseApplyRMSProp")
     .Input("var: Ref(T)").Input("ms: Ref(T)").Input("mom: Ref(T)").Input("lr: T").Input("rho: T")
     .Input("momentum: T").Input("epsilon: T").Input("grad: T").Input("indices: Tindices")
@@ -401,6 +415,6 @@ REGISTER_OP("SparseApplyRMSProp")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false")
-    .Writes("var").Writes("ms").Writes("mom");
+    .Writes("var").Writes("ms").Writes("mom").ShapeFn(shape::SameAsFirstInput);
 
 }  // namespace tessera

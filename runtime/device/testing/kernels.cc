@@ -2,19 +2,25 @@
 // its primitives (primitives.cc). Inputs that decide on the shape of an output are in host memory,
 // as those of TensorFlow's kernels for GPUs are. An op whose output shape depends on the elements
 // of other inputs (Where, Unique) has no kernel here.
+#include "runtime/base/status.h"
 #include "runtime/device/testing/deferred_kernel.h"
-#include "runtime/device/testing/output_shapes.h"
 #include "runtime/device/testing/test_accelerator.h"
-#include "runtime/ops/array_shapes.h"
+#include "runtime/ops/nn_shapes.h"
 
 namespace tessera {
 namespace {
 
-// A kernel whose op declares no shape function, or none that is exact.
-template <ShapeFn kShapeFn>
-class Shaped final : public DeferredKernel {
+// The op leaves the size of its scratch memory open; the CPU's kernel needs none.
+absl::Status BatchNormWithoutScratch(ShapeContext& c) {
+  RETURN_IF_ERROR(shape::BatchNorm(c));
+  if (c.num_outputs() > 5) c.set_output(5, PartialShape({0}));
+  return absl::OkStatus();
+}
+
+class BatchNormKernel final : public DeferredKernel {
  public:
-  explicit Shaped(const KernelBuild& build) : DeferredKernel(build, kShapeFn) {}
+  explicit BatchNormKernel(const KernelBuild& build)
+      : DeferredKernel(build, BatchNormWithoutScratch) {}
 };
 
 using Types = std::vector<DType>;
@@ -23,8 +29,6 @@ const Types kNumbers{DType::kFloat, DType::kDouble, DType::kInt32, DType::kInt64
 const Types kAll{DType::kFloat, DType::kDouble, DType::kInt32, DType::kInt64, DType::kBool};
 
 #define REGISTER_DEFERRED(op) REGISTER_KERNEL(op, kTestAccelerator, DeferredKernel)
-#define REGISTER_SHAPED(op, shape_fn) \
-  REGISTER_KERNEL(op, kTestAccelerator, Shaped<output_shapes::shape_fn>)
 
 // Elementwise, with one operand.
 REGISTER_DEFERRED("Abs").TypeConstraint("T", kNumbers);
@@ -70,22 +74,21 @@ REGISTER_DEFERRED("Pow").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("RealDiv").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("SquaredDifference").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Sub").TypeConstraint("T", kNumbers);
-REGISTER_SHAPED("Select", LikeSecondInput).TypeConstraint("T", kAll);
-REGISTER_SHAPED("SelectV2", Select).TypeConstraint("T", kAll);
-REGISTER_KERNEL("AddN", kTestAccelerator, Shaped<shape::SameAsFirstInput>)
-    .TypeConstraint("T", kNumbers);
+REGISTER_DEFERRED("Select").TypeConstraint("T", kAll);
+REGISTER_DEFERRED("SelectV2").TypeConstraint("T", kAll);
+REGISTER_DEFERRED("AddN").TypeConstraint("T", kNumbers);
 
 // Products, convolutions and what goes with them.
-REGISTER_SHAPED("MatMul", MatMul).TypeConstraint("T", kFloats);
-REGISTER_SHAPED("BatchMatMul", BatchMatMul).TypeConstraint("T", kFloats);
-REGISTER_SHAPED("BatchMatMulV2", BatchMatMul).TypeConstraint("T", kFloats);
-REGISTER_SHAPED("Conv2D", Conv2D).TypeConstraint("T", kFloats);
-REGISTER_SHAPED("DepthwiseConv2dNative", DepthwiseConv2D).TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("MatMul").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("BatchMatMul").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("BatchMatMulV2").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("Conv2D").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("DepthwiseConv2dNative").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("BiasAdd").TypeConstraint("T", kNumbers);
-REGISTER_SHAPED("MaxPool", Pool).TypeConstraint("T", kNumbers);
-REGISTER_SHAPED("AvgPool", Pool).TypeConstraint("T", kFloats);
-REGISTER_SHAPED("FusedBatchNorm", BatchNorm).TypeConstraint<float>("T");
-REGISTER_SHAPED("FusedBatchNormV3", BatchNorm)
+REGISTER_DEFERRED("MaxPool").TypeConstraint("T", kNumbers);
+REGISTER_DEFERRED("AvgPool").TypeConstraint("T", kFloats);
+REGISTER_KERNEL("FusedBatchNorm", kTestAccelerator, BatchNormKernel).TypeConstraint<float>("T");
+REGISTER_KERNEL("FusedBatchNormV3", kTestAccelerator, BatchNormKernel)
     .TypeConstraint<float>("T")
     .TypeConstraint<float>("U");
 REGISTER_DEFERRED("Softmax").TypeConstraint("T", kFloats);
@@ -100,26 +103,20 @@ REGISTER_DEFERRED("Min").TypeConstraint("T", kNumbers).HostMemory("reduction_ind
 REGISTER_DEFERRED("Prod").TypeConstraint("T", kNumbers).HostMemory("reduction_indices");
 REGISTER_DEFERRED("Sum").TypeConstraint("T", kNumbers).HostMemory("reduction_indices");
 REGISTER_DEFERRED("Cumsum").TypeConstraint("T", kNumbers).HostMemory("axis");
-REGISTER_SHAPED("ArgMax", ArgMax).TypeConstraint("T", kNumbers).HostMemory("dimension");
-REGISTER_KERNEL("L2Loss", kTestAccelerator, Shaped<shape::Scalar>).TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("ArgMax").TypeConstraint("T", kNumbers).HostMemory("dimension");
+REGISTER_DEFERRED("L2Loss").TypeConstraint("T", kFloats);
 
 // Gradients.
 REGISTER_DEFERRED("ReluGrad").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Relu6Grad").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("SigmoidGrad").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("TanhGrad").TypeConstraint("T", kFloats);
-REGISTER_SHAPED("BiasAddGrad", BiasAddGrad).TypeConstraint("T", kNumbers);
-REGISTER_SHAPED("Conv2DBackpropFilter", GivenByInput1)
-    .TypeConstraint("T", kFloats)
-    .HostMemory("filter_sizes");
-REGISTER_KERNEL("MaxPoolGrad", kTestAccelerator, Shaped<shape::SameAsFirstInput>)
-    .TypeConstraint("T", kFloats);
-REGISTER_SHAPED("AvgPoolGrad", GivenByInput0)
-    .TypeConstraint("T", kFloats)
-    .HostMemory("orig_input_shape");
-REGISTER_SHAPED("SoftmaxCrossEntropyWithLogits", CrossEntropy).TypeConstraint("T", kFloats);
-REGISTER_SHAPED("SparseSoftmaxCrossEntropyWithLogits", SparseCrossEntropy)
-    .TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("BiasAddGrad").TypeConstraint("T", kNumbers);
+REGISTER_DEFERRED("Conv2DBackpropFilter").TypeConstraint("T", kFloats).HostMemory("filter_sizes");
+REGISTER_DEFERRED("MaxPoolGrad").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("AvgPoolGrad").TypeConstraint("T", kFloats).HostMemory("orig_input_shape");
+REGISTER_DEFERRED("SoftmaxCrossEntropyWithLogits").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("SparseSoftmaxCrossEntropyWithLogits").TypeConstraint("T", kFloats);
 
 // Variables.
 REGISTER_DEFERRED("AssignAddVariableOp").TypeConstraint("dtype", kNumbers).HostMemory("resource");
