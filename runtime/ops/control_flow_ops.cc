@@ -39,6 +39,12 @@ REGISTER_OP("If")
 REGISTER_OP("LoopCond")
     .Input("input: bool").Output("output: bool").ControlFlow().Routes("input")
     .ShapeFn(shape::Scalar);
+REGISTER_OP("MapDefun")
+    .Input("arguments: Targuments").Input("captured_inputs: Tcaptured")
+    .Output("output: output_types").Attr("Targuments: list(type) >= 1")
+    .Attr("Tcaptured: list(type) >= 0 = []").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Attr("f: func")
+    .Attr("max_intra_op_parallelism: int = 1").ShapeFn(shape::Unknown);
 REGISTER_OP("Merge")
     .Input("inputs: N * T").Output("output: T").Output("value_index: int32").Attr("T: type")
     .Attr("N: int >= 1").ControlFlow().Routes("inputs").ShapeFn(shape::Spec<"_... -> _, []">);

@@ -50,6 +50,10 @@ REGISTER_OP("ConditionalAccumulator")
     .Attr("shape: shape").Attr("container: string = ''").Attr("shared_name: string = ''")
     .Attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'").Stateful().MakesResource()
     .ShapeFn(shape::Spec<"-> [2]">);
+REGISTER_OP("ConsumeMutexLock")
+    .Input("mutex_lock: variant").Stateful().WritesOutside();
+REGISTER_OP("DeleteSessionTensor")
+    .Input("handle: string").Stateful().WritesOutside();
 REGISTER_OP("DynamicPartition")
     .Input("data: T").Input("partitions: int32").Output("outputs: num_partitions * T")
     .Attr("num_partitions: int >= 1").Attr("T: type").ShapeFn(shape::DynamicPartition);
@@ -66,6 +70,15 @@ REGISTER_OP("FIFOQueueV2")
     .Attr("shapes: list(shape) >= 0 = []").Attr("capacity: int = -1")
     .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful().MakesResource()
     .ShapeFn(shape::Scalar);
+REGISTER_OP("GetSessionHandle")
+    .Input("value: T").Output("handle: string").Attr("T: type").Stateful().WritesOutside()
+    .ShapeFn(shape::Scalar);
+REGISTER_OP("GetSessionHandleV2")
+    .Input("value: T").Output("handle: resource").Attr("T: type").Stateful().WritesOutside()
+    .MakesResource().ShapeFn(shape::Scalar);
+REGISTER_OP("GetSessionTensor")
+    .Input("handle: string").Output("value: dtype").Attr("dtype: type").Stateful().ReadsOutside()
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("MapClear")
 .Attr("capacity: int >= 0 = 0")
     .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
@@ -102,6 +115,12 @@ REGISTER_OP("MapUnstageNoKey")
     .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type) >= 1")
     .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
     .ReadsOutside().WritesOutside().MayWait().ShapeFn(shape::Spec<"_ -> [], _...">);
+REGISTER_OP("MutexLock")
+    .Input("mutex: resource").Output("mutex_lock: variant").Stateful().Writes("mutex").MayWait()
+    .ShapeFn(shape::Scalar);
+REGISTER_OP("MutexV2")
+    .Output("resource: resource").Attr("container: string = ''").Attr("shared_name: string = ''")
+    .Stateful().MakesResource().ShapeFn(shape::Scalar);
 REGISTER_OP("OrderedMapClear")
 .Attr("capacity: int >= 0 = 0")
     .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
@@ -311,41 +330,128 @@ REGISTER_OP("StageSize")
     .Attr("memory_limit: int >= 0 = 0").Attr("dtypes: list(type)")
     .Attr("container: string = ''").Attr("shared_name: string = ''").Stateful()
     .ReadsOutside().ShapeFn(shape::Scalar);
+REGISTER_OP("TensorArray")
+    .Input("size: int32").Output("handle: Ref(string)").Attr("dtype: type")
+    .Attr("dynamic_size: bool = false").Attr("clear_after_read: bool = true")
+    .Attr("tensor_array_name: string = ''").Attr("element_shape: shape = <unknown>").Stateful()
+    .MakesResource().OwnedByStep().ShapeFn(shape::Spec<"[] -> [2]">);
+REGISTER_OP("TensorArrayClose")
+    .Input("handle: Ref(string)").Writes("handle").OwnedByStep();
+REGISTER_OP("TensorArrayCloseV2")
+    .Input("handle: string").Writes("handle").OwnedByStep();
 REGISTER_OP("TensorArrayCloseV3")
     .Input("handle: resource").Stateful().Writes("handle").OwnedByStep();
+REGISTER_OP("TensorArrayConcat")
+    .Input("handle: Ref(string)").Input("flow_in: float").Output("value: dtype")
+    .Output("lengths: int64").Attr("dtype: type").Attr("element_shape_except0: shape = <unknown>")
+    .Writes("handle").OwnedByStep().ShapeFn(shape::Spec<"_, [] -> _, [?]">);
+REGISTER_OP("TensorArrayConcatV2")
+    .Input("handle: string").Input("flow_in: float").Output("value: dtype")
+    .Output("lengths: int64").Attr("dtype: type").Attr("element_shape_except0: shape = <unknown>")
+    .Writes("handle").OwnedByStep().ShapeFn(shape::Spec<"_, [] -> _, [?]">);
 REGISTER_OP("TensorArrayConcatV3")
     .Input("handle: resource").Input("flow_in: float").Output("value: dtype")
     .Output("lengths: int64").Attr("dtype: type").Attr("element_shape_except0: shape = <unknown>")
     .Stateful().Writes("handle").OwnedByStep().ShapeFn(shape::Spec<"_, [] -> _, [?]">);
+REGISTER_OP("TensorArrayGather")
+    .Input("handle: Ref(string)").Input("indices: int32").Input("flow_in: float")
+    .Output("value: dtype").Attr("dtype: type").Attr("element_shape: shape = <unknown>")
+    .Writes("handle").OwnedByStep().ShapeFn(shape::Unknown);
+REGISTER_OP("TensorArrayGatherV2")
+    .Input("handle: string").Input("indices: int32").Input("flow_in: float").Output("value: dtype")
+    .Attr("dtype: type").Attr("element_shape: shape = <unknown>").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("TensorArrayGatherV3")
     .Input("handle: resource").Input("indices: int32").Input("flow_in: float")
     .Output("value: dtype").Attr("dtype: type").Attr("element_shape: shape = <unknown>")
     .Stateful().Writes("handle").OwnedByStep().ShapeFn(shape::Unknown);
+REGISTER_OP("TensorArrayGrad")
+    .Input("handle: string").Input("flow_in: float").Output("grad_handle: Ref(string)")
+    .Attr("source: string").Stateful().Writes("handle").MakesResource().OwnedByStep()
+    .ShapeFn(shape::Spec<"_, [] -> [2]">);
+REGISTER_OP("TensorArrayGradV2")
+    .Input("handle: string").Input("flow_in: float").Output("grad_handle: string")
+    .Attr("source: string").Stateful().Writes("handle").MakesResource().OwnedByStep()
+    .ShapeFn(shape::Spec<"_, [] -> [2]">);
 REGISTER_OP("TensorArrayGradV3")
     .Input("handle: resource").Input("flow_in: float").Output("grad_handle: resource")
     .Output("flow_out: float").Attr("source: string").Stateful()
     .Writes("handle").MakesResource().OwnedByStep().ShapeFn(shape::Spec<"_, [] -> [2], []">);
+REGISTER_OP("TensorArrayGradWithShape")
+    .Input("handle: resource").Input("flow_in: float").Input("shape_to_prepend: int32")
+    .Output("grad_handle: resource").Output("flow_out: float").Attr("source: string").Stateful()
+    .Writes("handle").MakesResource().OwnedByStep().ShapeFn(shape::Scalar);
+REGISTER_OP("TensorArrayPack")
+    .Input("handle: Ref(string)").Input("flow_in: float").Output("value: dtype")
+    .Attr("dtype: type").Attr("element_shape: shape = <unknown>").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Unknown);
+REGISTER_OP("TensorArrayRead")
+    .Input("handle: Ref(string)").Input("index: int32").Input("flow_in: float")
+    .Output("value: dtype").Attr("dtype: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Unknown);
+REGISTER_OP("TensorArrayReadV2")
+    .Input("handle: string").Input("index: int32").Input("flow_in: float").Output("value: dtype")
+    .Attr("dtype: type").Writes("handle").OwnedByStep().ShapeFn(shape::Unknown);
 REGISTER_OP("TensorArrayReadV3")
     .Input("handle: resource").Input("index: int32").Input("flow_in: float")
     .Output("value: dtype").Attr("dtype: type").Stateful().Writes("handle").OwnedByStep()
     .ShapeFn(shape::Unknown);
+REGISTER_OP("TensorArrayScatter")
+    .Input("handle: Ref(string)").Input("indices: int32").Input("value: T").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Spec<"_, [?], _, [] -> []">);
+REGISTER_OP("TensorArrayScatterV2")
+    .Input("handle: string").Input("indices: int32").Input("value: T").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Spec<"_, [?], _, [] -> []">);
 REGISTER_OP("TensorArrayScatterV3")
     .Input("handle: resource").Input("indices: int32").Input("value: T").Input("flow_in: float")
     .Output("flow_out: float").Attr("T: type").Stateful().Writes("handle").OwnedByStep()
     .ShapeFn(shape::Spec<"_, [?], _, [] -> []">);
+REGISTER_OP("TensorArraySize")
+    .Input("handle: Ref(string)").Input("flow_in: float").Output("size: int32").Reads("handle")
+    .OwnedByStep().ShapeFn(shape::Scalar);
+REGISTER_OP("TensorArraySizeV2")
+    .Input("handle: string").Input("flow_in: float").Output("size: int32").Reads("handle")
+    .OwnedByStep().ShapeFn(shape::Scalar);
 REGISTER_OP("TensorArraySizeV3")
     .Input("handle: resource").Input("flow_in: float").Output("size: int32").Stateful()
     .Reads("handle").OwnedByStep().ShapeFn(shape::Spec<"_... -> []">);
+REGISTER_OP("TensorArraySplit")
+    .Input("handle: Ref(string)").Input("value: T").Input("lengths: int64").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Spec<"_, _, [?], [] -> []">);
+REGISTER_OP("TensorArraySplitV2")
+    .Input("handle: string").Input("value: T").Input("lengths: int64").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Spec<"_, _, [?], [] -> []">);
 REGISTER_OP("TensorArraySplitV3")
     .Input("handle: resource").Input("value: T").Input("lengths: int64").Input("flow_in: float")
     .Output("flow_out: float").Attr("T: type").Stateful().ShapeFn(shape::Scalar)
     .Writes("handle").OwnedByStep();
+REGISTER_OP("TensorArrayUnpack")
+    .Input("handle: Ref(string)").Input("value: T").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Scalar);
+REGISTER_OP("TensorArrayV2")
+    .Input("size: int32").Output("handle: string").Attr("dtype: type")
+    .Attr("element_shape: shape = <unknown>").Attr("dynamic_size: bool = false")
+    .Attr("clear_after_read: bool = true").Attr("tensor_array_name: string = ''").Stateful()
+    .MakesResource().OwnedByStep().ShapeFn(shape::Spec<"[] -> [2]">);
 REGISTER_OP("TensorArrayV3")
     .Input("size: int32").Output("handle: resource").Output("flow: float").Attr("dtype: type")
     .Attr("element_shape: shape = <unknown>").Attr("dynamic_size: bool = false")
     .Attr("clear_after_read: bool = true").Attr("identical_element_shapes: bool = false")
     .Attr("tensor_array_name: string = ''").Stateful().MakesResource().OwnedByStep()
     .ShapeFn(shape::Spec<"[] -> [2], []">);
+REGISTER_OP("TensorArrayWrite")
+    .Input("handle: Ref(string)").Input("index: int32").Input("value: T").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Spec<"_, [], _, [] -> []">);
+REGISTER_OP("TensorArrayWriteV2")
+    .Input("handle: string").Input("index: int32").Input("value: T").Input("flow_in: float")
+    .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()
+    .ShapeFn(shape::Spec<"_, [], _, [] -> []">);
 REGISTER_OP("TensorArrayWriteV3")
     .Input("handle: resource").Input("index: int32").Input("value: T").Input("flow_in: float")
     .Output("flow_out: float").Attr("T: type").Stateful().Writes("handle").OwnedByStep()

@@ -59,11 +59,6 @@ REGISTER_OP("MergeV2Checkpoints")
 REGISTER_OP("ReadFile")
     .Input("filename: string").Output("contents: string").ReadsOutside()
     .ShapeFn(shape::Spec<"_... -> []...">);
-REGISTER_OP("ReaderReadV2")
-    .Input("reader_handle: resource").Input("queue_handle: resource").Output("key: string")
-    .Output("value: string").Stateful()
-    .Writes("reader_handle").Writes("queue_handle").ReadsOutside().MayWait()
-    .ShapeFn(shape::Spec<"_... -> []...">);
 REGISTER_OP("Restore")
     .Input("file_pattern: string").Input("tensor_name: string").Output("tensor: dt")
     .Attr("dt: type").Attr("preferred_shard: int = -1").Stateful().ReadsOutside()

@@ -93,5 +93,8 @@ REGISTER_OP("TensorMapLookup")
     .Attr("key_dtype: type").Attr("value_dtype: type").ShapeFn(shape::Unknown);
 REGISTER_OP("TensorMapSize")
     .Input("input_handle: variant").Output("size: int32").ShapeFn(shape::Scalar);
+REGISTER_OP("TensorMapStackKeys")
+    .Input("input_handle: variant").Output("keys: key_dtype").Attr("key_dtype: type")
+    .ShapeFn(shape::Spec<"_ -> _">);
 
 }  // namespace tessera

@@ -32,6 +32,9 @@ REGISTER_OP("HashTableV2")
 REGISTER_OP("InitializeTable")
     .Input("table_handle: Ref(string)").Input("keys: Tkey").Input("values: Tval")
     .Attr("Tkey: type").Attr("Tval: type").Writes("table_handle");
+REGISTER_OP("InitializeTableFromDataset")
+    .Input("table_handle: resource").Input("dataset: variant").Stateful().Writes("table_handle")
+    .ReadsOutside();
 REGISTER_OP("InitializeTableFromTextFile")
     .Input("table_handle: Ref(string)").Input("filename: string").Attr("key_index: int >= -2")
     .Attr("value_index: int >= -2").Attr("vocab_size: int >= -1 = -1")

@@ -149,23 +149,6 @@ REGISTER_OP("ClipByValue")
     .Attr("T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .ShapeFn(shape::SameAsFirstInput);
-REGISTER_OP("CollectiveReduce")
-    .Input("input: T").Output("data: T").Attr("T: {bfloat16, float, half, double, int32, int64}")
-    .Attr("group_size: int").Attr("group_key: int").Attr("instance_key: int")
-    .Attr("merge_op: {'Min', 'Max', 'Mul', 'Add'}").Attr("final_op: {'Id', 'Div'}")
-    .Attr("subdiv_offsets: list(int)").Attr("wait_for: list(int) = []")
-    .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0").Stateful()
-    .ReadsOutside().WritesOutside().MayWait().ShapeFn(shape::SameAsFirstInput);
-REGISTER_OP("CollectiveReduceV2")
-    .Input("input: T").Input("group_size: int32").Input("group_key: int32")
-    .Input("instance_key: int32").Input("ordering_token: Nordering_token * resource")
-    .Output("data: T").Attr("T: {bfloat16, float, half, double, int32, int64}")
-    .Attr("merge_op: {'Min', 'Max', 'Mul', 'Add'}").Attr("final_op: {'Id', 'Div'}")
-    .Attr("communication_hint: string = 'auto'").Attr("timeout_seconds: float = 0")
-    .Attr("is_stateless: bool = false").Attr("Nordering_token: int >= 0 = 0")
-    .Attr("max_subdivs_per_device: int = -1").Stateful()
-    .Writes("ordering_token").ReadsOutside().WritesOutside().MayWait()
-    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("Complex")
     .Input("real: T").Input("imag: T").Output("out: Tout").Attr("T: {float, double} = float")
     .Attr("Tout: {complex64, complex128} = complex64").ShapeFn(shape::Broadcast);

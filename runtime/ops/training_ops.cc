@@ -1,6 +1,7 @@
 // Optimizer updates.
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
 
 namespace tessera {
 
@@ -117,6 +118,10 @@ REGISTER_OP("ApplyRMSProp")
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("use_locking: bool = false").Writes("var").Writes("ms").Writes("mom")
     .ShapeFn(shape::SameAsFirstInput);
+REGISTER_OP("NegTrain")
+    .Input("w_in: Ref(float)").Input("w_out: Ref(float)").Input("examples: int32")
+    .Input("labels: int32").Input("lr: float").Attr("vocab_count: list(int)")
+    .Attr("num_negative_samples: int").Stateful().Writes("w_in").Writes("w_out").Random();
 REGISTER_OP("ResourceApplyAdaMax")
     .Input("var: resource").Input("m: resource").Input("v: resource").Input("beta1_power: T")
     .Input("lr: T").Input("beta1: T").Input("beta2: T").Input("epsilon: T").Input("grad: T")
@@ -326,6 +331,50 @@ REGISTER_OP("ResourceSparseApplyRMSProp")
         "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("use_locking: bool = false").Stateful()
     .Writes("var").Writes("ms").Writes("mom");
+REGISTER_OP("SdcaOptimizer")
+    .Input("sparse_example_indices: num_sparse_features * int64")
+    .Input("sparse_feature_indices: num_sparse_features * int64")
+    .Input("sparse_feature_values: num_sparse_features_with_values * float")
+    .Input("dense_features: num_dense_features * float").Input("example_weights: float")
+    .Input("example_labels: float").Input("sparse_indices: num_sparse_features * int64")
+    .Input("sparse_weights: num_sparse_features * float")
+    .Input("dense_weights: num_dense_features * float").Input("example_state_data: float")
+    .Output("out_example_state_data: float")
+    .Output("out_delta_sparse_weights: num_sparse_features * float")
+    .Output("out_delta_dense_weights: num_dense_features * float")
+    .Attr("loss_type: {'logistic_loss', 'squared_loss', 'hinge_loss', 'smooth_hinge_loss', "
+        "'poisson_loss'}")
+    .Attr("adaptative: bool = false").Attr("num_sparse_features: int >= 0")
+    .Attr("num_sparse_features_with_values: int >= 0").Attr("num_dense_features: int >= 0")
+    .Attr("l1: float").Attr("l2: float").Attr("num_loss_partitions: int >= 1")
+    .Attr("num_inner_iterations: int >= 1").ShapeFn(shape::Unknown);
+REGISTER_OP("SdcaOptimizerV2")
+    .Input("sparse_example_indices: num_sparse_features * int64")
+    .Input("sparse_feature_indices: num_sparse_features * int64")
+    .Input("sparse_feature_values: num_sparse_features_with_values * float")
+    .Input("dense_features: num_dense_features * float").Input("example_weights: float")
+    .Input("example_labels: float").Input("sparse_indices: num_sparse_features * int64")
+    .Input("sparse_weights: num_sparse_features * float")
+    .Input("dense_weights: num_dense_features * float").Input("example_state_data: float")
+    .Output("out_example_state_data: float")
+    .Output("out_delta_sparse_weights: num_sparse_features * float")
+    .Output("out_delta_dense_weights: num_dense_features * float")
+    .Attr("loss_type: {'logistic_loss', 'squared_loss', 'hinge_loss', 'smooth_hinge_loss', "
+        "'poisson_loss'}")
+    .Attr("adaptive: bool = false").Attr("num_sparse_features: int >= 0")
+    .Attr("num_sparse_features_with_values: int >= 0").Attr("num_dense_features: int >= 0")
+    .Attr("l1: float").Attr("l2: float").Attr("num_loss_partitions: int >= 1")
+    .Attr("num_inner_iterations: int >= 1").ShapeFn(shape::Unknown);
+REGISTER_OP("SdcaShrinkL1")
+    .Input("weights: Ref(num_features*float)").Attr("num_features: int >= 0").Attr("l1: float")
+    .Attr("l2: float").Writes("weights");
+REGISTER_OP("Skipgram")
+    .Output("vocab_word: string").Output("vocab_freq: int32").Output("words_per_epoch: int64")
+    .Output("current_epoch: int32").Output("total_words_processed: int64")
+    .Output("examples: int32").Output("labels: int32").Attr("filename: string")
+    .Attr("batch_size: int").Attr("window_size: int = 5").Attr("min_count: int = 5")
+    .Attr("subsample: float = 0.0010000000474974513").Stateful().ReadsOutside().Random()
+    .ShapeFn(shape::Spec<"-> [v], [v], [], [], [], [@batch_size], [@batch_size]">);
 REGISTER_OP("SparseApplyAdadelta")
     .Input("var: Ref(T)").Input("accum: Ref(T)").Input("accum_update: Ref(T)").Input("lr: T")
     .Input("rho: T").Input("epsilon: T").Input("grad: T").Input("indices: Tindices")

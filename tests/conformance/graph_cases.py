@@ -390,12 +390,12 @@ def _record(build):
     return graph_def
 
 
-def record(directory):
-    """Writes DIRECTORY/NAME.pb for each case, and returns the paths."""
+def record(directory, builders):
+    """Writes DIRECTORY/NAME.pb for each of some cases by name, and returns the paths."""
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, build in cases().items():
+    for name, build in builders.items():
         paths.append(directory / f"{name}.pb")
         paths[-1].write_bytes(_record(build).SerializeToString(deterministic=True))
     return paths

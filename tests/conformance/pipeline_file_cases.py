@@ -36,7 +36,7 @@ def _unused(name):
 # ---- read from files ----
 
 
-def _records(*records):
+def tf_records_file(*records):
     """The bytes of a TFRecord file."""
 
     def masked(data):
@@ -57,31 +57,31 @@ def _records(*records):
 
 @_case(rewind=2)
 def tf_records(files):
-    first = _file(files, "records_1", _records(b"one", b"", b"three" * 99))
-    second = _file(files, "records_2", _records(b"four"))
+    first = _file(files, "records_1", tf_records_file(b"one", b"", b"three" * 99))
+    second = _file(files, "records_2", tf_records_file(b"four"))
     return tf.data.TFRecordDataset([first, second])
 
 
 @_case
 def tf_records_gzip(files):
-    path = _file(files, "records.gz", gzip.compress(_records(b"one", b"two" * 999), mtime=0))
+    path = _file(files, "records.gz", gzip.compress(tf_records_file(b"one", b"two" * 999), mtime=0))
     return tf.data.TFRecordDataset(path, compression_type="GZIP").map(tf.strings.length)
 
 
 @_case
 def tf_records_zlib(files):
-    path = _file(files, "records.zlib", zlib.compress(_records(b"one", b"two")))
+    path = _file(files, "records.zlib", zlib.compress(tf_records_file(b"one", b"two")))
     return tf.data.TFRecordDataset(path, compression_type="ZLIB")
 
 
 @_case
 def tf_records_cut(files):
-    return tf.data.TFRecordDataset(_file(files, "cut", _records(b"one", b"two")[:-6]))
+    return tf.data.TFRecordDataset(_file(files, "cut", tf_records_file(b"one", b"two")[:-6]))
 
 
 @_case
 def tf_records_damaged(files):
-    records = _records(b"one", b"two")
+    records = tf_records_file(b"one", b"two")
     return tf.data.TFRecordDataset(_file(files, "damaged", records[:-6] + b"?" + records[-5:]))
 
 

@@ -3,7 +3,8 @@
 import pathlib
 import sys
 
-from conformance import edge_cases, gradient_cases, graph_cases, large_cases, op_cases, pipeline_cases
+from conformance import edge_cases, gradient_cases, graph_cases, large_cases, op_cases
+from conformance import pipeline_cases, reader_cases
 
 
 def main(directory):
@@ -11,7 +12,8 @@ def main(directory):
     directory = pathlib.Path(directory)
     paths = op_cases.record(directory / "ops")
     paths += edge_cases.record(directory / "ops")
-    paths += graph_cases.record(directory / "graphs")
+    paths += graph_cases.record(directory / "graphs", graph_cases.cases())
+    paths += reader_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")
     paths += large_cases.record(directory / "large")
     # The last, since it switches between TensorFlow's two kinds of control flow.

@@ -21,6 +21,14 @@ absl::Status CheckSize(int64_t size) {
   return absl::OkStatus();
 }
 
+// Puts dimensions before those of a shape, if these are known.
+PartialShape Prepended(const Shape& outer, const PartialShape& inner) {
+  if (!inner.known_rank()) return inner;
+  PartialShape joined{outer};
+  for (const int64_t dim : inner.dims()) joined.AddDim(dim);
+  return joined;
+}
+
 }  // namespace
 
 absl::StatusOr<IntrusivePtr<TensorArray>> TensorArray::Make(const Options& options, int64_t size) {
@@ -140,19 +148,21 @@ absl::StatusOr<Tensor> TensorArray::Read(int64_t index, Allocator* allocator) {
   return value;
 }
 
-absl::StatusOr<IntrusivePtr<TensorArray>> TensorArray::Gradient(const std::string& source) {
+absl::StatusOr<IntrusivePtr<TensorArray>> TensorArray::Gradient(const std::string& source,
+                                                                const Shape& outer) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckOpen());
   IntrusivePtr<TensorArray>& gradient = gradients_[source];
   if (gradient) return gradient;
   options_.dynamic_size = false;
   Options options = options_;
+  options.element_shape = Prepended(outer, options.element_shape);
   options.clear_after_read = true;
   options.accumulate = true;
   ASSIGN_OR_RETURN(gradient, Make(options, static_cast<int64_t>(elements_.size())));
   absl::MutexLock gradient_lock(&gradient->mu_);
   for (size_t i = 0; i < elements_.size(); ++i) {
-    gradient->elements_[i].shape = elements_[i].shape;
+    gradient->elements_[i].shape = Prepended(outer, elements_[i].shape);
   }
   return gradient;
 }

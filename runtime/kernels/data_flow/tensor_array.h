@@ -40,8 +40,9 @@ class TensorArray : public Resource {
   // Zeros of the element shape, if that is known, for an element that was never written.
   absl::StatusOr<Tensor> Read(int64_t index, Allocator* allocator);
   // The array of gradients of this one for `source`, made the first time: of the same size, which
-  // is fixed from then on.
-  absl::StatusOr<IntrusivePtr<TensorArray>> Gradient(const std::string& source);
+  // is fixed from then on. The shape of its elements has the dimensions `outer` before those here.
+  absl::StatusOr<IntrusivePtr<TensorArray>> Gradient(const std::string& source,
+                                                     const Shape& outer = Shape());
   // Drops all elements.
   void Close();
 

@@ -1,5 +1,10 @@
-// Kernels of TensorArray ops, third version. An array belongs to its handle; the float `flow` only
-// orders reads after writes.
+// Kernels of TensorArray ops. In version 3 an array belongs to its handle. In versions 1 and 2 the
+// handle is a pair of strings, or a reference to one, that names an array of the step. The float
+// `flow` only orders reads after writes.
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/tensor_array.h"
 #include "runtime/kernels/index_input.h"
@@ -8,12 +13,58 @@
 namespace tessera {
 namespace {
 
-Tensor HandleOf(IntrusivePtr<TensorArray> array, const std::string& name) {
-  ResourceHandle handle;
-  handle.name = name;
-  handle.type_name = std::string(TensorArray::kTypeName);
-  handle.resource = std::move(array);
-  return Tensor::Scalar(std::move(handle));
+constexpr absl::string_view kContainer = "_tensor_arrays";
+
+// The name of the array at input 0 within its step. Errors: INVALID_ARGUMENT if there is none.
+absl::StatusOr<std::string> NameInput(const KernelContext& ctx) {
+  const Tensor pair = ctx.has_ref(0) ? ctx.ref_input(0)->Read() : ctx.input(0);
+  if (pair.dtype() != DType::kString || pair.num_elements() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 0 must be the handle of a tensor array, is ", pair.ToString()));
+  }
+  return pair.flat<std::string>()[1];
+}
+
+bool IsResourceInput(const KernelContext& ctx) {
+  return !ctx.has_ref(0) && ctx.input(0).dtype() == DType::kResource;
+}
+
+// The array at input 0.
+absl::StatusOr<IntrusivePtr<TensorArray>> ArrayInput(const KernelContext& ctx) {
+  if (IsResourceInput(ctx)) return ctx.Resource<TensorArray>(0);
+  ASSIGN_OR_RETURN(const std::string name, NameInput(ctx));
+  ASSIGN_OR_RETURN(const IntrusivePtr<Resource> resource,
+                   ctx.step().step_resources->Lookup(kContainer, TensorArray::kTypeName, name));
+  return IntrusivePtr<TensorArray>(static_cast<TensorArray*>(resource.get()));
+}
+
+// Makes output 0 a handle of the array and output 1, if there is one, the flow. An array whose
+// handle is a string is kept by the step under `name`, which is its own.
+absl::Status GiveHandle(KernelContext& ctx, IntrusivePtr<TensorArray> array,
+                        const std::string& name) {
+  if (ctx.num_outputs() > 1) ctx.set_output(1, Tensor::Scalar(0.0f));
+  if (ctx.output_type(0) == DType::kResource) {
+    ResourceHandle handle;
+    handle.name = name;
+    handle.type_name = std::string(TensorArray::kTypeName);
+    handle.resource = std::move(array);
+    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(ctx.step()
+                      .step_resources
+                      ->LookupOrCreate(kContainer, TensorArray::kTypeName, name,
+                                       [&] { return IntrusivePtr<Resource>(std::move(array)); })
+                      .status());
+  Tensor pair = Tensor::Vector<std::string>({std::string(kContainer), name});
+  if (IsRef(ctx.output_type(0))) {
+    auto reference = MakeRefCounted<Variable>(DType::kString, PartialShape{2});
+    reference->Assign(std::move(pair));
+    ctx.set_ref_output(0, std::move(reference));
+  } else {
+    ctx.set_output(0, std::move(pair));
+  }
+  return absl::OkStatus();
 }
 
 class TensorArrayKernel : public OpKernel {
@@ -26,21 +77,23 @@ class TensorArrayKernel : public OpKernel {
     options_.element_shape = build.attr<PartialShape>("element_shape");
     options_.dynamic_size = build.attr<bool>("dynamic_size");
     options_.clear_after_read = build.attr<bool>("clear_after_read");
-    options_.identical_element_shapes = build.attr<bool>("identical_element_shapes");
+    options_.identical_element_shapes =
+        build.has_attr("identical_element_shapes") && build.attr<bool>("identical_element_shapes");
   }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(0), "size"));
     ASSIGN_OR_RETURN(IntrusivePtr<TensorArray> array, TensorArray::Make(options_, size));
-    ctx.set_output(0, HandleOf(std::move(array), name_));
-    ctx.set_output(1, Tensor::Scalar(0.0f));
-    return absl::OkStatus();
+    return GiveHandle(ctx, std::move(array), absl::StrCat(name_, "_", next_.fetch_add(1)));
   }
 
  private:
   const std::string name_;
+  std::atomic<int64_t> next_{0};  // a loop makes several arrays in one step
   TensorArray::Options options_;
 };
+REGISTER_KERNEL("TensorArray", kCpu, TensorArrayKernel).HostMemory("size");
+REGISTER_KERNEL("TensorArrayV2", kCpu, TensorArrayKernel).HostMemory("size");
 REGISTER_KERNEL("TensorArrayV3", kCpu, TensorArrayKernel).HostMemory("size").HostMemory("handle");
 
 class TensorArrayGradKernel : public OpKernel {
@@ -49,18 +102,32 @@ class TensorArrayGradKernel : public OpKernel {
       : source_(build.attr<std::string>("source")) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
-    ASSIGN_OR_RETURN(auto gradient, array->Gradient(source_));
-    ctx.set_output(0, HandleOf(std::move(gradient), source_));
-    ctx.set_output(1, Tensor::Scalar(0.0f));
-    return absl::OkStatus();
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
+    Shape outer;
+    if (ctx.num_inputs() > 2) {
+      ASSIGN_OR_RETURN(const IndexVector dims, ReadIndexVector(ctx.input(2), "shape_to_prepend"));
+      ASSIGN_OR_RETURN(outer, Shape::Make(dims));
+    }
+    ASSIGN_OR_RETURN(auto gradient, array->Gradient(source_, outer));
+    std::string name = source_;
+    if (!IsResourceInput(ctx)) {
+      ASSIGN_OR_RETURN(const std::string arrays, NameInput(ctx));
+      name = absl::StrCat(arrays, "@", source_);
+    }
+    return GiveHandle(ctx, std::move(gradient), name);
   }
 
  private:
   const std::string source_;
 };
+REGISTER_KERNEL("TensorArrayGrad", kCpu, TensorArrayGradKernel);
+REGISTER_KERNEL("TensorArrayGradV2", kCpu, TensorArrayGradKernel);
 REGISTER_KERNEL("TensorArrayGradV3", kCpu, TensorArrayGradKernel)
     .HostMemory("handle")
+    .HostMemory("grad_handle");
+REGISTER_KERNEL("TensorArrayGradWithShape", kCpu, TensorArrayGradKernel)
+    .HostMemory("handle")
+    .HostMemory("shape_to_prepend")
     .HostMemory("grad_handle");
 
 class TensorArrayWriteKernel : public OpKernel {
@@ -68,13 +135,15 @@ class TensorArrayWriteKernel : public OpKernel {
   explicit TensorArrayWriteKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
     RETURN_IF_ERROR(array->Write(index, ctx.TakeInput(2), ctx.host_allocator()));
     ctx.set_output(0, ctx.TakeInput(3));
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("TensorArrayWrite", kCpu, TensorArrayWriteKernel).HostMemory("index");
+REGISTER_KERNEL("TensorArrayWriteV2", kCpu, TensorArrayWriteKernel).HostMemory("index");
 REGISTER_KERNEL("TensorArrayWriteV3", kCpu, TensorArrayWriteKernel)
     .HostMemory("handle")
     .HostMemory("index");
@@ -90,7 +159,7 @@ class TensorArrayReadKernel : public OpKernel {
   explicit TensorArrayReadKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
     ASSIGN_OR_RETURN(Tensor value, array->Read(index, ctx.host_allocator()));
@@ -98,19 +167,29 @@ class TensorArrayReadKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("TensorArrayRead", kCpu, TensorArrayReadKernel).HostMemory("index");
+REGISTER_KERNEL("TensorArrayReadV2", kCpu, TensorArrayReadKernel).HostMemory("index");
 REGISTER_KERNEL("TensorArrayReadV3", kCpu, TensorArrayReadKernel)
     .HostMemory("handle")
     .HostMemory("index");
 
-// The elements at given indices as one tensor of one more dimension.
+// The elements at given indices, or all of them (TensorArrayPack), as one tensor of one more
+// dimension.
 class TensorArrayGatherKernel : public OpKernel {
  public:
   explicit TensorArrayGatherKernel(const KernelBuild& build)
-      : shape_(build.attr<PartialShape>("element_shape")) {}
+      : all_(build.num_inputs() == 2), shape_(build.attr<PartialShape>("element_shape")) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
-    ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(ctx.input(1), "indices"));
+    IndexVector indices;
+    if (all_) {
+      ASSIGN_OR_RETURN(const int64_t size, array->size());
+      indices.resize(size);
+      std::iota(indices.begin(), indices.end(), 0);
+    } else {
+      ASSIGN_OR_RETURN(indices, ReadIndexVector(ctx.input(1), "indices"));
+    }
     ASSIGN_OR_RETURN(PartialShape known, shape_.MergeWith(array->element_shape()));
     std::vector<Tensor> elements;
     for (int64_t index : indices) {
@@ -135,11 +214,15 @@ class TensorArrayGatherKernel : public OpKernel {
   }
 
  private:
+  const bool all_;
   const PartialShape shape_;
 };
+REGISTER_KERNEL("TensorArrayGather", kCpu, TensorArrayGatherKernel).HostMemory("indices");
+REGISTER_KERNEL("TensorArrayGatherV2", kCpu, TensorArrayGatherKernel).HostMemory("indices");
 REGISTER_KERNEL("TensorArrayGatherV3", kCpu, TensorArrayGatherKernel)
     .HostMemory("handle")
     .HostMemory("indices");
+REGISTER_KERNEL("TensorArrayPack", kCpu, TensorArrayGatherKernel);
 
 // All elements, joined along their first dimension, and their lengths.
 class TensorArrayConcatKernel : public OpKernel {
@@ -147,7 +230,7 @@ class TensorArrayConcatKernel : public OpKernel {
   explicit TensorArrayConcatKernel(const KernelBuild& build)
       : row_(build.attr<PartialShape>("element_shape_except0")) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t size, array->size());
     ASSIGN_OR_RETURN(Tensor* const lengths, ctx.AllocateOutput(1, Shape{size}));
@@ -183,6 +266,8 @@ class TensorArrayConcatKernel : public OpKernel {
  private:
   const PartialShape row_;
 };
+REGISTER_KERNEL("TensorArrayConcat", kCpu, TensorArrayConcatKernel).HostMemory("lengths");
+REGISTER_KERNEL("TensorArrayConcatV2", kCpu, TensorArrayConcatKernel).HostMemory("lengths");
 REGISTER_KERNEL("TensorArrayConcatV3", kCpu, TensorArrayConcatKernel)
     .HostMemory("handle")
     .HostMemory("lengths");
@@ -193,14 +278,22 @@ absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& rows) {
   return ctx.CopyOf(rows);
 }
 
-// Writes row i of a tensor to the i-th of given indices.
+// Writes row i of a tensor to the i-th of given indices, or to index i of as many (Unpack).
 class TensorArrayScatterKernel : public OpKernel {
  public:
-  explicit TensorArrayScatterKernel(const KernelBuild&) {}
+  explicit TensorArrayScatterKernel(const KernelBuild& build) : all_(build.num_inputs() == 3) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
-    ASSIGN_OR_RETURN(const IndexVector indices, ReadIndexVector(ctx.input(1), "indices"));
-    const Tensor& value = ctx.input(2);
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
+    const Tensor& value = ctx.input(all_ ? 1 : 2);
+    IndexVector indices;
+    if (all_) {
+      ASSIGN_OR_RETURN(const int64_t size, array->size());
+      // An array that grows may get more.
+      indices.resize(value.rank() < 1 ? size : std::max(size, value.dim(0)));
+      std::iota(indices.begin(), indices.end(), 0);
+    } else {
+      ASSIGN_OR_RETURN(indices, ReadIndexVector(ctx.input(1), "indices"));
+    }
     if (value.rank() < 1 || value.dim(0) != static_cast<int64_t>(indices.size())) {
       return absl::InvalidArgumentError(absl::StrCat(indices.size(),
                                                      " indices need a tensor of as many rows, not "
@@ -211,20 +304,26 @@ class TensorArrayScatterKernel : public OpKernel {
       ASSIGN_OR_RETURN(Tensor row, TakeRows(ctx, value.SubSlice(static_cast<int64_t>(i))));
       RETURN_IF_ERROR(array->Write(indices[i], std::move(row), ctx.host_allocator()));
     }
-    ctx.set_output(0, ctx.TakeInput(3));
+    ctx.set_output(0, ctx.TakeInput(all_ ? 2 : 3));
     return absl::OkStatus();
   }
+
+ private:
+  const bool all_;
 };
+REGISTER_KERNEL("TensorArrayScatter", kCpu, TensorArrayScatterKernel).HostMemory("indices");
+REGISTER_KERNEL("TensorArrayScatterV2", kCpu, TensorArrayScatterKernel).HostMemory("indices");
 REGISTER_KERNEL("TensorArrayScatterV3", kCpu, TensorArrayScatterKernel)
     .HostMemory("handle")
     .HostMemory("indices");
+REGISTER_KERNEL("TensorArrayUnpack", kCpu, TensorArrayScatterKernel);
 
 // Writes pieces of given lengths of a tensor to indices 0, 1, ...
 class TensorArraySplitKernel : public OpKernel {
  public:
   explicit TensorArraySplitKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     const Tensor& value = ctx.input(1);
     ASSIGN_OR_RETURN(const IndexVector lengths, ReadIndexVector(ctx.input(2), "lengths"));
     if (value.rank() < 1) return absl::InvalidArgumentError("a scalar cannot be split");
@@ -247,6 +346,8 @@ class TensorArraySplitKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("TensorArraySplit", kCpu, TensorArraySplitKernel).HostMemory("lengths");
+REGISTER_KERNEL("TensorArraySplitV2", kCpu, TensorArraySplitKernel).HostMemory("lengths");
 REGISTER_KERNEL("TensorArraySplitV3", kCpu, TensorArraySplitKernel)
     .HostMemory("handle")
     .HostMemory("lengths");
@@ -256,12 +357,14 @@ class TensorArraySizeKernel : public OpKernel {
   explicit TensorArraySizeKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     ASSIGN_OR_RETURN(const int64_t size, array->size());
     ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(size)));
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("TensorArraySize", kCpu, TensorArraySizeKernel).HostMemory("size");
+REGISTER_KERNEL("TensorArraySizeV2", kCpu, TensorArraySizeKernel).HostMemory("size");
 REGISTER_KERNEL("TensorArraySizeV3", kCpu, TensorArraySizeKernel)
     .HostMemory("handle")
     .HostMemory("size");
@@ -271,11 +374,13 @@ class TensorArrayCloseKernel : public OpKernel {
   explicit TensorArrayCloseKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const auto array, ctx.Resource<TensorArray>(0));
+    ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     array->Close();
     return absl::OkStatus();
   }
 };
+REGISTER_KERNEL("TensorArrayClose", kCpu, TensorArrayCloseKernel);
+REGISTER_KERNEL("TensorArrayCloseV2", kCpu, TensorArrayCloseKernel);
 REGISTER_KERNEL("TensorArrayCloseV3", kCpu, TensorArrayCloseKernel).HostMemory("handle");
 
 }  // namespace

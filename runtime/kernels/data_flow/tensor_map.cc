@@ -1,10 +1,11 @@
 // Maps from tensors to tensors: EmptyTensorMap, TensorMapSize, TensorMapLookup, TensorMapInsert,
-// TensorMapErase, TensorMapHasKey.
+// TensorMapErase, TensorMapHasKey, TensorMapStackKeys.
 #include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/data_flow/tensor_batch.h"
 #include "runtime/tensor/variant.h"
 
 namespace tessera {
@@ -18,8 +19,11 @@ class TensorMap : public VariantValue {
     return absl::StrCat("map of ", entries.size(), " tensors");
   }
 
+  struct Entry {
+    Tensor key, value;
+  };
   // By KeyOf() the key.
-  absl::flat_hash_map<std::string, Tensor> entries;
+  absl::flat_hash_map<std::string, Entry> entries;
 };
 
 // Equal for equal tensors: dtype, shape, and the elements' bytes.
@@ -109,12 +113,12 @@ class MapLookupKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("the map has no key ", ctx.input(1).ToString()));
     }
-    if (found->second.dtype() != ctx.output_type(0)) {
+    if (found->second.value.dtype() != ctx.output_type(0)) {
       return absl::InvalidArgumentError(absl::StrCat("the value is ",
-                                                     DTypeName(found->second.dtype()), ", not ",
-                                                     DTypeName(ctx.output_type(0))));
+                                                     DTypeName(found->second.value.dtype()),
+                                                     ", not ", DTypeName(ctx.output_type(0))));
     }
-    ctx.set_output(0, found->second);
+    ctx.set_output(0, found->second.value);
     return absl::OkStatus();
   }
 };
@@ -127,7 +131,8 @@ class MapInsertKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(std::string key, KeyOf(ctx.input(1)));
     ASSIGN_OR_RETURN(std::shared_ptr<TensorMap> map, TakeMapInput(ctx));
-    map->entries.insert_or_assign(std::move(key), ctx.input(2));
+    map->entries.insert_or_assign(std::move(key),
+                                  TensorMap::Entry{.key = ctx.input(1), .value = ctx.input(2)});
     ctx.set_output(0, Tensor::Scalar(Variant(std::move(map))));
     return absl::OkStatus();
   }
@@ -151,6 +156,31 @@ class MapEraseKernel : public OpKernel {
   }
 };
 REGISTER_KERNEL("TensorMapErase", kCpu, MapEraseKernel);
+
+// Errors: INVALID_ARGUMENT for an empty map, and for keys of another dtype or of several shapes.
+class MapStackKeysKernel : public OpKernel {
+ public:
+  explicit MapStackKeysKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const auto map, MapInput(ctx));
+    if (map->entries.empty()) {
+      return absl::InvalidArgumentError("the keys of an empty map cannot be stacked");
+    }
+    std::vector<const Tensor*> keys;
+    for (const auto& [bytes, entry] : map->entries) {
+      if (entry.key.dtype() != ctx.output_type(0)) {
+        return absl::InvalidArgumentError(absl::StrCat("a key is ", DTypeName(entry.key.dtype()),
+                                                       ", not ", DTypeName(ctx.output_type(0))));
+      }
+      keys.push_back(&entry.key);
+    }
+    ASSIGN_OR_RETURN(Tensor stacked, JoinTensors(ctx.output_type(0), PartialShape(), keys,
+                                                 /*pads=*/false, ctx.host_allocator()));
+    ctx.set_output(0, std::move(stacked));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TensorMapStackKeys", kCpu, MapStackKeysKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,14 +1,11 @@
 // Files as strings, and their names.
-#include <glob.h>
-
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/io/matching_files.h"
 
 namespace tessera {
 namespace {
@@ -55,17 +52,9 @@ class MatchingFilesKernel : public OpKernel {
  public:
   explicit MatchingFilesKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    std::vector<std::string> found;
-    for (const std::string& pattern : ctx.input(0).flat<std::string>()) {
-      glob_t matches{};
-      const absl::Cleanup release = [&matches] { ::globfree(&matches); };
-      const int error = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
-      if (error != 0 && error != GLOB_NOMATCH) {
-        return absl::UnavailableError(absl::StrCat("cannot search for files '", pattern, "'"));
-      }
-      found.insert(found.end(), matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
-    }
-    std::sort(found.begin(), found.end());
+    const auto patterns = ctx.input(0).flat<std::string>();
+    ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                     FilesThatMatch({patterns.data(), patterns.size()}));
     ctx.set_output(0, Tensor::Vector<std::string>(found));
     return absl::OkStatus();
   }

@@ -1,0 +1,156 @@
+// Collective operations in a group of one member, where each gives what the member has.
+#include <algorithm>
+#include <limits>
+
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+
+namespace tessera {
+namespace {
+
+// Errors: INVALID_ARGUMENT unless the size is positive; UNIMPLEMENTED for a group of several.
+absl::Status CheckGroupSize(int64_t size) {
+  if (size == 1) return absl::OkStatus();
+  if (size <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group_size must be a positive number, is ", size));
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "a collective operation in a group of ", size,
+      " members is not supported: run the graph on one device, with group_size 1"));
+}
+
+// What an operation asks of the shape of its input.
+enum class Shapes : uint8_t { kAny, kDeclared, kRows };
+
+// Gives its input. `group_size` is an attribute, an input, or follows from the communicator.
+template <Shapes kShapes>
+class CollectiveKernel final : public OpKernel {
+ public:
+  explicit CollectiveKernel(const KernelBuild& build) : size_input_(-1) {
+    if (build.has_attr("group_size")) {
+      build.Fail(CheckGroupSize(build.attr<int64_t>("group_size")));
+    } else {
+      const bool has_communicator = build.input_types()[1] == DType::kResource;
+      size_input_ = build.inputs(has_communicator ? "group_assignment" : "group_size").begin;
+    }
+    if (kShapes == Shapes::kDeclared) shape_ = build.attr<PartialShape>("shape");
+  }
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    if (size_input_ >= 0) RETURN_IF_ERROR(CheckGroupInput(ctx.input(size_input_)));
+    const Shape& shape = ctx.input(0).shape();
+    if (kShapes == Shapes::kDeclared && !shape_.IsCompatibleWith(shape)) {
+      return absl::InvalidArgumentError(absl::StrCat("the input has shape ", shape.ToString(),
+                                                     ", declared is ", shape_.ToString()));
+    }
+    if (kShapes == Shapes::kRows && shape.rank() == 0) {
+      return absl::InvalidArgumentError("the input must have at least one dimension");
+    }
+    ctx.set_output(0, ctx.TakeInput(0));
+    return absl::OkStatus();
+  }
+
+ private:
+  // A scalar group size, or a row of members for each group.
+  static absl::Status CheckGroupInput(const Tensor& group) {
+    if (group.rank() == 2) return CheckGroupSize(group.dim(1));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(group, "group_size"));
+    return CheckGroupSize(size);
+  }
+
+  int size_input_;
+  PartialShape shape_;
+};
+using AnyShape = CollectiveKernel<Shapes::kAny>;
+using Rows = CollectiveKernel<Shapes::kRows>;
+REGISTER_KERNEL("CollectiveReduce", kCpu, AnyShape);
+REGISTER_KERNEL("CollectiveReduceV2", kCpu, AnyShape);
+REGISTER_KERNEL("CollectiveReduceV3", kCpu, AnyShape);
+REGISTER_KERNEL("CollectiveBcastSend", kCpu, CollectiveKernel<Shapes::kDeclared>);
+REGISTER_KERNEL("CollectiveBcastSendV2", kCpu, AnyShape);
+REGISTER_KERNEL("CollectiveGather", kCpu, Rows);
+REGISTER_KERNEL("CollectiveGatherV2", kCpu, Rows);
+REGISTER_KERNEL("CollectiveAllToAllV2", kCpu, Rows);
+REGISTER_KERNEL("CollectiveAllToAllV3", kCpu, Rows);
+REGISTER_KERNEL("CollectiveReduceScatterV2", kCpu, Rows);
+
+// A group of one member has nobody who sends.
+class BroadcastReceiveKernel final : public OpKernel {
+ public:
+  explicit BroadcastReceiveKernel(const KernelBuild& build) {
+    if (build.has_attr("group_size")) build.Fail(CheckGroupSize(build.attr<int64_t>("group_size")));
+  }
+  absl::Status Compute(KernelContext& ctx) override {
+    if (ctx.num_inputs() > 0) {
+      ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(0), "group_size"));
+      RETURN_IF_ERROR(CheckGroupSize(size));
+    }
+    return absl::InternalError("the only member of a group cannot receive a broadcast: none sends");
+  }
+};
+REGISTER_KERNEL("CollectiveBcastRecv", kCpu, BroadcastReceiveKernel);
+REGISTER_KERNEL("CollectiveBcastRecvV2", kCpu, BroadcastReceiveKernel);
+
+// The size and the key of the group in which a device is; a row of the assignment is a group.
+class AssignGroupKernel final : public OpKernel {
+ public:
+  explicit AssignGroupKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& groups = ctx.input(0);
+    ASSIGN_OR_RETURN(const int64_t device, ReadIndexScalar(ctx.input(1), "device_index"));
+    ASSIGN_OR_RETURN(const int64_t base_key, ReadIndexScalar(ctx.input(2), "base_key"));
+    if (groups.rank() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat("group_assignment must be a matrix, has shape ",
+                                                     groups.shape().ToString()));
+    }
+    if (base_key == 0) {
+      return absl::InvalidArgumentError("Using the reserved group_key = 0 is not allowed.");
+    }
+    const auto members = groups.flat<int32_t>();
+    const auto found = std::find(members.begin(), members.end(), device);
+    if (found == members.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("device_index ", device, " is not found in group_assignment"));
+    }
+    const int64_t key = base_key + (found - members.begin()) / groups.dim(1);
+    if (key > std::numeric_limits<int32_t>::max()) {
+      return absl::InvalidArgumentError(absl::StrCat("base_key = ", base_key, " is too large"));
+    }
+    ctx.set_output(0, Tensor::Scalar(static_cast<int32_t>(groups.dim(1))));
+    ctx.set_output(1, Tensor::Scalar(static_cast<int32_t>(key)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("CollectiveAssignGroupV2", kCpu, AssignGroupKernel);
+
+class Communicator final : public Resource {
+ public:
+  std::string DebugString() const override { return "communicator of one member"; }
+};
+
+// Errors: INVALID_ARGUMENT for a rank beyond the group.
+class InitializeCommunicatorKernel final : public OpKernel {
+ public:
+  explicit InitializeCommunicatorKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const int64_t rank, ReadIndexScalar(ctx.input(1), "rank"));
+    ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(2), "group_size"));
+    RETURN_IF_ERROR(CheckGroupSize(size));
+    if (rank != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank = ", rank, " is not in a group of one member"));
+    }
+    ResourceHandle handle;
+    handle.type_name = "communicator";
+    handle.resource = MakeRefCounted<Communicator>();
+    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("CollectiveInitializeCommunicator", kCpu, InitializeCommunicatorKernel);
+
+}  // namespace
+}  // namespace tessera
