@@ -23,6 +23,7 @@
 #include "inference/grpc_service.pb.h"
 #include "tensorflow/core/example/example_parser_configuration.pb.h"
 #include "tensorflow/core/framework/log_memory.pb.h"
+#include "tensorflow/core/framework/reader_base.pb.h"
 #include "tensorflow/core/protobuf/composite_tensor_variant.pb.h"
 #include "tensorflow/core/protobuf/control_flow.pb.h"
 #include "tensorflow/core/protobuf/fingerprint.pb.h"
