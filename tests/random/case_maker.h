@@ -1,0 +1,34 @@
+// From a seed and a number to a random case.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tests/random/random_call.h"
+#include "tests/random/random_graph.h"
+
+namespace tessera {
+
+// Makes cases of one op, and of several. Each depends on the seed, its number, the registered ops
+// and the recorded calls alone. Used by one thread at a time.
+class CaseMaker {
+ public:
+  struct Options {
+    std::vector<const OpDef*> ops;      // of which cases are made
+    std::string recorded;               // a directory of recorded calls; empty: none
+    bool hostile = false;               // see CallOptions
+    double share_of_graphs = 0.4;       // of cases with several ops
+  };
+  explicit CaseMaker(Options options);
+
+  tensorflow::GraphDef Make(uint64_t seed, uint64_t number) const;
+
+ private:
+  const Options options_;
+  const RecordedCalls recorded_;
+  const CallMaker calls_;
+};
+
+}  // namespace tessera

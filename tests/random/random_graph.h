@@ -1,0 +1,66 @@
+// Random graphs of calls, as test cases.
+//
+// A case is a GraphDef. Its nodes "in<k>" are constants whose values a run feeds; "const<k>" are
+// constants that stay in the graph; "op<k>" are the calls, and other nodes make or read the
+// variables and other resources that these use. A NoOp "plan" has the string lists `_fetch`, the
+// tensors "node:index" that a run fetches, and `_target`, the nodes that it runs besides.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/framework/op.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tests/random/random.h"
+#include "tests/random/random_call.h"
+
+namespace tessera {
+
+// Builds one case. Used by one thread.
+class RandomGraph {
+ public:
+  // The arguments must outlive this object.
+  RandomGraph(Random& random, const CallMaker& calls) : random_(random), calls_(calls) {}
+
+  // Adds a call of the op. Some of its inputs come from earlier calls, if `may_connect`. Returns
+  // false if no call of the op could be made.
+  bool Add(const OpDef& op, bool may_connect);
+
+  int num_calls() const { return num_calls_; }
+  // Adds the plan, and returns the graph. The object has no use afterwards.
+  tensorflow::GraphDef Finish();
+
+ private:
+  // An output of an earlier call whose shape is known.
+  struct Value {
+    std::string name;
+    DType dtype;
+    Shape shape;
+    bool is_used = false;
+  };
+
+  std::string AddCall(const Call& call, const Value* first, int depth);
+  std::string AddConstant(const Tensor& value);
+  // Adds an op that makes what no feed can give, and returns the name of its output.
+  std::string AddMaker(const Call& call, DType dtype, int depth,
+                       std::vector<std::string>* controls);
+  std::string AddVariable(DType dtype, std::vector<std::string>* controls);
+  void KeepOutputs(const Call& call, const std::string& node);
+
+  Random& random_;
+  const CallMaker& calls_;
+  tensorflow::GraphDef graph_;
+  std::vector<Value> values_;
+  std::vector<std::string> fetches_;
+  std::vector<std::string> targets_;
+  int num_calls_ = 0;
+  int num_nodes_ = 0;
+};
+
+// Ops that have a kernel on the CPU.
+std::vector<const OpDef*> OpsWithKernel();
+// Of these, the ops whose outputs another implementation must give alike: they depend on nothing
+// but inputs, attributes and variables.
+std::vector<const OpDef*> ReproducibleOps();
+
+}  // namespace tessera

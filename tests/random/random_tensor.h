@@ -1,0 +1,39 @@
+// Tensors with random elements.
+#pragma once
+
+#include <optional>
+
+#include "runtime/tensor/tensor.h"
+#include "tests/random/random.h"
+
+namespace tessera {
+
+// How elements are drawn.
+struct ElementChoice {
+  // Integers lie in [low, high]. Floating-point numbers do as well if `bounded`; else they are
+  // drawn from one of several distributions around zero.
+  double low = -4;
+  double high = 8;
+  bool bounded = false;
+  // Draws the extremes of the dtype, NaN, infinities and long strings as well.
+  bool hostile = false;
+};
+
+// Requires a dtype other than resource and variant, and a shape of few elements.
+Tensor RandomTensor(Random& random, DType dtype, const Shape& shape, const ElementChoice& choice);
+
+// Returns the same numbers in another dtype, saturated. Strings, and numbers that become strings,
+// are drawn anew.
+Tensor ConvertedTensor(Random& random, const Tensor& tensor, DType dtype);
+
+// Returns element i as a number: the real part of a complex one; 0 for a string. Requires a dtype
+// as RandomTensor() does.
+double ElementAsDouble(const Tensor& tensor, int64_t i);
+
+// Draws a shape of at most `max_rank` dimensions and a few hundred elements.
+Shape RandomShape(Random& random, int max_rank);
+int64_t RandomDim(Random& random);
+
+std::string RandomString(Random& random, bool hostile);
+
+}  // namespace tessera

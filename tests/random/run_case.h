@@ -1,0 +1,26 @@
+// Runs a random case on the runtime.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/session/session.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace tessera {
+
+struct CaseResult {
+  absl::Status status;
+  std::vector<NamedTensor> outputs;  // what the plan fetches, in order
+};
+
+// Runs a case (tests/random/random_graph.h) once in a new session.
+CaseResult RunCase(const tensorflow::GraphDef& graph, const SessionOptions& options);
+
+// Holds what the shape function of each op in a case says, given what is fed and fetched, against
+// the shapes of `outputs`. Empty if all agree, else the first contradiction.
+std::string FirstShapeContradiction(const tensorflow::GraphDef& graph,
+                                    const std::vector<NamedTensor>& outputs);
+
+}  // namespace tessera
