@@ -2,9 +2,10 @@
 
 # For files whose inner loops are to be vectorised: the compiler weighs each loop, comparisons and
 # roots need not keep errno and traps, and integers wrap.
-LOOP_COPTS = [
-    "-ftree-vectorize",
-    "-fvect-cost-model=dynamic",
+LOOP_COPTS = ["-ftree-vectorize"] + select({
+    "//third_party:clang": [],  # weighs loops by itself
+    "//conditions:default": ["-fvect-cost-model=dynamic"],
+}) + [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fwrapv",

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tensorflow/core/framework/graph.pb.h"
-#include "tests/random/random_call.h"
-#include "tests/random/random_graph.h"
+#include "tests/random_cases/random_call.h"
+#include "tests/random_cases/random_graph.h"
 
 namespace tessera {
 
@@ -16,10 +16,10 @@ namespace tessera {
 class CaseMaker {
  public:
   struct Options {
-    std::vector<const OpDef*> ops;      // of which cases are made
-    std::string recorded;               // a directory of recorded calls; empty: none
-    bool hostile = false;               // see CallOptions
-    double share_of_graphs = 0.4;       // of cases with several ops
+    std::vector<const OpDef*> ops;  // of which cases are made
+    std::string recorded;           // a directory of recorded calls; empty: none
+    bool hostile = false;           // see CallOptions
+    double share_of_graphs = 0.4;   // of cases with several ops
   };
   explicit CaseMaker(Options options);
 

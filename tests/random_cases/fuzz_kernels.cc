@@ -23,8 +23,8 @@
 #include "runtime/base/logging.h"
 #include "runtime/host/host.h"
 #include "tests/conformance/isolated_cases.h"
-#include "tests/random/case_maker.h"
-#include "tests/random/run_case.h"
+#include "tests/random_cases/case_maker.h"
+#include "tests/random_cases/run_case.h"
 
 namespace tessera {
 namespace {
@@ -67,7 +67,8 @@ std::string OpsOf(const tensorflow::GraphDef& graph) {
 Outcome Check(const tensorflow::GraphDef& graph) {
   ::alarm(kAlarmSeconds);
   SessionOptions options;
-  options.host = std::make_shared<Host>(Host::Options{.intra_op_threads = 1, .inter_op_threads = 1});
+  options.host =
+      std::make_shared<Host>(Host::Options{.intra_op_threads = 1, .inter_op_threads = 1});
   options.default_timeout = kRunTimeout;
   const CaseResult result = RunCase(graph, options);
   const std::string contradiction =

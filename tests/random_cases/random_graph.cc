@@ -1,4 +1,4 @@
-#include "tests/random/random_graph.h"
+#include "tests/random_cases/random_graph.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/shape_inference.h"
 #include "runtime/graph/attr_value_proto.h"
-#include "tests/random/random_tensor.h"
+#include "tests/random_cases/random_tensor.h"
 
 namespace tessera {
 namespace {
@@ -62,8 +62,8 @@ void SetStrings(tensorflow::NodeDef* node, const char* attr,
 bool RandomGraph::Add(const OpDef& op, bool may_connect) {
   Value* first = nullptr;
   std::optional<GivenInput> given;
-  const bool takes_first = !op.inputs.empty() && op.inputs[0].type_list_attr.empty() &&
-                           !op.inputs[0].is_ref;
+  const bool takes_first =
+      !op.inputs.empty() && op.inputs[0].type_list_attr.empty() && !op.inputs[0].is_ref;
   if (may_connect && takes_first && !values_.empty() && random_.Chance(0.85)) {
     first = &values_[random_.Below(static_cast<int64_t>(values_.size()))];
     given = GivenInput{first->dtype, first->shape};
@@ -140,7 +140,7 @@ std::string RandomGraph::AddVariable(DType dtype, std::vector<std::string>* cont
   variable->set_op("VarHandleOp");
   AttrMapToProto({{"dtype", dtype}, {"shape", PartialShape()}, {"shared_name", name}},
                  variable->mutable_attr());
-  if (random_.Chance(0.95)) {
+  if (random_.Chance(0.99)) {
     // Few different shapes, so that those of several variables agree.
     const Shape shape = random_.Chance(0.7) ? Shape{3, 2} : RandomShape(random_, 3);
     const std::string value = AddConstant(RandomTensor(random_, dtype, shape, {}));
@@ -157,7 +157,8 @@ std::string RandomGraph::AddVariable(DType dtype, std::vector<std::string>* cont
 
 std::string RandomGraph::AddMaker(const Call& call, DType dtype, int depth,
                                   std::vector<std::string>* controls) {
-  if (dtype == DType::kResource && (depth >= kMaxDepth || random_.Chance(0.6))) {
+  const bool takes_variable = !calls_.is_hostile() || depth >= kMaxDepth || random_.Chance(0.6);
+  if (dtype == DType::kResource && takes_variable) {
     return AddVariable(VariableType(call), controls);
   }
   const std::vector<const OpDef*>& makers = MakersOf(dtype);
@@ -230,11 +231,10 @@ std::vector<const OpDef*> OpsWithKernel() {
 }
 
 std::vector<const OpDef*> ReproducibleOps() {
-  constexpr OpTraits kDependent(OpTrait::kReadsOutside, OpTrait::kWritesOutside,
-                                OpTrait::kControlFlow, OpTrait::kMayWait, OpTrait::kFromCaller,
-                                OpTrait::kCallsFunctions, OpTrait::kLoopsFunctions,
-                                OpTrait::kMakesHandle, OpTrait::kMakesResource,
-                                OpTrait::kUndeclared);
+  constexpr OpTraits kDependent(
+      OpTrait::kReadsOutside, OpTrait::kWritesOutside, OpTrait::kControlFlow, OpTrait::kMayWait,
+      OpTrait::kFromCaller, OpTrait::kCallsFunctions, OpTrait::kLoopsFunctions,
+      OpTrait::kMakesHandle, OpTrait::kMakesResource, OpTrait::kUndeclared);
   std::vector<const OpDef*> ops;
   for (const OpDef* op : OpsWithKernel()) {
     if (op->name.starts_with('_') || op->traits.HasAnyOf(kDependent)) continue;
@@ -244,11 +244,13 @@ std::vector<const OpDef*> ReproducibleOps() {
     const bool of_variable = op->FindAttr("dtype") != nullptr || op->FindAttr("T") != nullptr;
     const bool uses_variables =
         op->Has(OpTrait::kReadsResource) || op->Has(OpTrait::kWritesResource);
-    const bool is_update = uses_variables && of_variable &&
-                           (absl::StrContains(op->name, "Resource") ||
-                            absl::StrContains(op->name, "Variable")) &&
-                           !absl::StrContains(op->name, "Accumulator");
-    if (HasUnfeedable(op->inputs) && !is_update) continue;
+    const bool is_update =
+        uses_variables && of_variable &&
+        (absl::StrContains(op->name, "Resource") || absl::StrContains(op->name, "Variable")) &&
+        !absl::StrContains(op->name, "Accumulator");
+    const bool takes_reference = std::any_of(op->inputs.begin(), op->inputs.end(),
+                                             [](const ArgDef& input) { return input.is_ref; });
+    if (takes_reference || (HasUnfeedable(op->inputs) && !is_update)) continue;
     ops.push_back(op);
   }
   return ops;

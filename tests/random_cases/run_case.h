@@ -15,7 +15,7 @@ struct CaseResult {
   std::vector<NamedTensor> outputs;  // what the plan fetches, in order
 };
 
-// Runs a case (tests/random/random_graph.h) once in a new session.
+// Runs a case (tests/random_cases/random_graph.h) once in a new session.
 CaseResult RunCase(const tensorflow::GraphDef& graph, const SessionOptions& options);
 
 // Holds what the shape function of each op in a case says, given what is fed and fetched, against

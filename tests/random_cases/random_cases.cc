@@ -1,14 +1,14 @@
-// Makes random cases, or runs them, for tests/random/check_random.py:
+// Makes random cases, or runs them, for tests/random_cases/check_random.py:
 //
 //   random_cases make DIR     reads lines "SEED NUMBER [OP]"; recorded calls are in DIR
 //   random_cases run          reads cases
 //
-// Each answer, and each case that is read, is a GraphDef behind its length in four bytes, the lowest
-// first. A case is that of tests/random/random_graph.h. The answer to it has a node of constants
-// "optimized/<k>" and "dataflow/<k>" for each tensor that the case fetches, once from the executor
-// and the passes that a session chooses and once from the dataflow executor without passes; or an
-// attribute `_error` with the code, and `_message`, of the node "optimized" or "dataflow". The node
-// "shapes" says in `_message` where a shape function contradicts the outputs.
+// Each answer, and each case that is read, is a GraphDef behind its length in four bytes, the
+// lowest first. A case is that of tests/random_cases/random_graph.h. The answer to it has a node of
+// constants "optimized/<k>" and "dataflow/<k>" for each tensor that the case fetches, once from the
+// executor and the passes that a session chooses and once from the dataflow executor without
+// passes; or an attribute `_error` with the code, and `_message`, of the node "optimized" or
+// "dataflow". The node "shapes" says in `_message` where a shape function contradicts the outputs.
 #include <cstdio>
 #include <iostream>
 #include <sstream>
@@ -17,8 +17,8 @@
 #include "runtime/base/logging.h"
 #include "runtime/graph/attr_value_proto.h"
 #include "runtime/host/host.h"
-#include "tests/random/case_maker.h"
-#include "tests/random/run_case.h"
+#include "tests/random_cases/case_maker.h"
+#include "tests/random_cases/run_case.h"
 
 namespace tessera {
 namespace {
@@ -77,7 +77,8 @@ int Make(const std::string& recorded) {
 
 int Run() {
   SessionOptions options;
-  options.host = std::make_shared<Host>(Host::Options{.intra_op_threads = 1, .inter_op_threads = 1});
+  options.host =
+      std::make_shared<Host>(Host::Options{.intra_op_threads = 1, .inter_op_threads = 1});
   options.default_timeout = absl::Seconds(20);
   SessionOptions plain = options;
   plain.executor = ExecutorKind::kDataflow;

@@ -11,8 +11,8 @@
 
 #include "runtime/framework/op.h"
 #include "tensorflow/core/framework/graph.pb.h"
-#include "tests/random/random.h"
-#include "tests/random/random_call.h"
+#include "tests/random_cases/random.h"
+#include "tests/random_cases/random_call.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "tests/random/run_case.h"
+#include "tests/random_cases/run_case.h"
 
 #include <algorithm>
 

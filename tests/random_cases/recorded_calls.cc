@@ -1,4 +1,4 @@
-#include "tests/random/recorded_calls.h"
+#include "tests/random_cases/recorded_calls.h"
 
 #include "runtime/base/file_system.h"
 #include "runtime/graph/attr_value_proto.h"

@@ -14,8 +14,8 @@ struct RecordedCall {
   std::vector<Tensor> inputs;
 };
 
-// The calls in DIRECTORY/OP.pb, in the format of tests/data/golden/ops, which are read when they are
-// first asked for. Used by one thread at a time.
+// The calls in DIRECTORY/OP.pb, in the format of tests/data/golden/ops, which are read when they
+// are first asked for. Used by one thread at a time.
 class RecordedCalls {
  public:
   // An empty directory has no calls.

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/framework/op.h"
-#include "tests/random/random.h"
-#include "tests/random/recorded_calls.h"
+#include "tests/random_cases/random.h"
+#include "tests/random_cases/recorded_calls.h"
 
 namespace tessera {
 
@@ -43,6 +43,8 @@ class CallMaker {
   // `recorded` must outlive this object.
   CallMaker(const RecordedCalls* recorded, CallOptions options)
       : recorded_(*recorded), options_(std::move(options)) {}
+
+  bool is_hostile() const { return options_.hostile; }
 
   // Returns a call of the op, or none if its attributes admit no call that a kernel is registered
   // for. With `given`, the first input has its dtype and shape, and no value.

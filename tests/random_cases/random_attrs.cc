@@ -1,11 +1,11 @@
-#include "tests/random/random_attrs.h"
+#include "tests/random_cases/random_attrs.h"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "runtime/framework/kernel_registry.h"
-#include "tests/random/random_tensor.h"
+#include "tests/random_cases/random_tensor.h"
 
 namespace tessera {
 namespace {
@@ -14,10 +14,10 @@ constexpr absl::string_view kCpuType = "CPU";
 
 const std::vector<DType>& AnyType() {
   static const std::vector<DType> types = {
-      DType::kFloat,  DType::kDouble, DType::kInt32,    DType::kInt64,     DType::kString,
-      DType::kBool,   DType::kHalf,   DType::kBfloat16, DType::kComplex64, DType::kUint8,
-      DType::kInt8,   DType::kInt16,  DType::kUint16,   DType::kUint32,    DType::kUint64,
-      DType::kComplex128};
+      DType::kFloat,     DType::kDouble, DType::kInt32,  DType::kInt64,
+      DType::kString,    DType::kBool,   DType::kHalf,   DType::kBfloat16,
+      DType::kComplex64, DType::kUint8,  DType::kInt8,   DType::kInt16,
+      DType::kUint16,    DType::kUint32, DType::kUint64, DType::kComplex128};
   return types;
 }
 

@@ -1,4 +1,4 @@
-#include "tests/random/random_tensor.h"
+#include "tests/random_cases/random_tensor.h"
 
 #include <cstring>
 #include <limits>
@@ -33,10 +33,12 @@ bool VisitElementType(DType dtype, Visitor&& visit) {
       visit.template operator()<int32_t>();
       return true;
     default:
-      return VisitNumericType(dtype, [&]<typename T>() {
-               visit.template operator()<T>();
-               return absl::OkStatus();
-             }).ok();
+      return VisitNumericType(dtype,
+                              [&]<typename T>() {
+                                visit.template operator()<T>();
+                                return absl::OkStatus();
+                              })
+          .ok();
   }
 }
 
@@ -112,8 +114,8 @@ template <typename T>
 T HostileNumber(Random& random) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     static const std::vector<int64_t> numbers = {
-        -1, 0, 1, 2, int64_t{1} << 31, int64_t{1} << 33, int64_t{1} << 40, int64_t{1} << 62, -5, 255,
-        65536};
+        -1, 0,   1,    2, int64_t{1} << 31, int64_t{1} << 33, int64_t{1} << 40, int64_t{1} << 62,
+        -5, 255, 65536};
     switch (random.Below(4)) {
       case 0:
         return std::numeric_limits<T>::min();
@@ -144,8 +146,8 @@ T HostileNumber(Random& random) {
 
 std::string RandomString(Random& random, bool hostile) {
   static const std::vector<std::string> ordinary = {
-      "",    "a",     "abc", "3",    "-1.5",   "hello world", "A,b;c d", "\xc3\xa9", "0x1f",
-      "nan", "1e400", "  x", "true", "a.b*c?", "2147483648",  "/x/y"};
+      "",     "a",   "abc",   "3",   "-1.5", "hello world", "A,b;c d",    "\xc3\xa9",
+      "0x1f", "nan", "1e400", "  x", "true", "a.b*c?",      "2147483648", "/x/y"};
   static const std::vector<std::string> odd = {std::string("\0\xff\xfe", 3),
                                                "\xed\xa0\x80\xf4\x90\x80\x80",
                                                std::string(70000, 'x'),
@@ -174,8 +176,8 @@ Tensor RandomTensor(Random& random, DType dtype, const Shape& shape, const Eleme
     constexpr bool is_real_integer = std::is_integral_v<T>;
     auto draw = [&]() -> double {
       if (is_real_integer) {
-        return static_cast<double>(random.Between(static_cast<int64_t>(choice.low),
-                                                  static_cast<int64_t>(choice.high)));
+        return static_cast<double>(
+            random.Between(static_cast<int64_t>(choice.low), static_cast<int64_t>(choice.high)));
       }
       if (choice.bounded) return choice.low + random.Uniform() * (choice.high - choice.low);
       return DrawFloat(random, distribution);
@@ -205,8 +207,7 @@ Tensor RandomTensor(Random& random, DType dtype, const Shape& shape, const Eleme
 
 double ElementAsDouble(const Tensor& tensor, int64_t i) {
   double value = 0;
-  VisitElementType(tensor.dtype(),
-                   [&]<typename T>() { value = ToDouble(Load<T>(tensor, i)); });
+  VisitElementType(tensor.dtype(), [&]<typename T>() { value = ToDouble(Load<T>(tensor, i)); });
   return value;
 }
 

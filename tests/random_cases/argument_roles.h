@@ -3,7 +3,7 @@
 
 #include "runtime/framework/op.h"
 #include "runtime/tensor/tensor.h"
-#include "tests/random/random.h"
+#include "tests/random_cases/random.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "runtime/tensor/tensor.h"
-#include "tests/random/random.h"
+#include "tests/random_cases/random.h"
 
 namespace tessera {
 

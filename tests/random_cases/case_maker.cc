@@ -1,4 +1,4 @@
-#include "tests/random/case_maker.h"
+#include "tests/random_cases/case_maker.h"
 
 #include "runtime/graph/attr_value_proto.h"
 
@@ -45,6 +45,22 @@ void AddFunction(const FunctionSpec& spec, tensorflow::FunctionDefLibrary* libra
   (*function->mutable_ret())["result"] = is_neg ? "call:y:0" : "call:z:0";
 }
 
+// Chooses an op by rendezvous hashing: an op more or less changes no choice of another op.
+const OpDef& OpFor(const std::vector<const OpDef*>& ops, uint64_t choice) {
+  const OpDef* best = nullptr;
+  uint64_t best_rank = 0;
+  for (const OpDef* op : ops) {
+    uint64_t hash = choice;
+    for (const char c : op->name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    const uint64_t rank = Random(hash).Bits();
+    if (best == nullptr || rank > best_rank) {
+      best = op;
+      best_rank = rank;
+    }
+  }
+  return *best;
+}
+
 std::vector<std::string> FunctionNames() {
   std::vector<std::string> names;
   for (const FunctionSpec& spec : Functions()) names.push_back(spec.name);
@@ -64,7 +80,7 @@ tensorflow::GraphDef CaseMaker::Make(uint64_t seed, uint64_t number) const {
   const bool is_graph = random.Chance(options_.share_of_graphs);
   const int wanted = is_graph ? static_cast<int>(random.Between(2, 8)) : 1;
   for (int attempt = 0; attempt < kMaxAttempts && graph.num_calls() < wanted; ++attempt) {
-    graph.Add(*random.Pick(options_.ops), is_graph);
+    graph.Add(OpFor(options_.ops, random.Bits()), is_graph);
   }
   tensorflow::GraphDef made = graph.Finish();
   if (options_.hostile) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/framework/op.h"
-#include "tests/random/random.h"
+#include "tests/random_cases/random.h"
 
 namespace tessera {
 

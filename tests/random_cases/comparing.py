@@ -1,0 +1,106 @@
+"""Runs a case on the runtime and on TensorFlow, and says how they differ."""
+
+import dataclasses
+
+from conformance import tensors
+from random_cases import messages, tolerances
+from tensorflow.core.framework import types_pb2
+
+WAYS = ("optimized", "dataflow")
+
+# How TensorFlow says that it has no kernel for a node.
+_TENSORFLOW_LACKS = ("No OpKernel was registered", "Op type not registered", "Could not find device")
+_RUNTIME_LACKS = "no kernel"
+
+
+@dataclasses.dataclass
+class Verdict:
+    """`kind` is empty if there is no difference; "skipped" if the two cannot be compared."""
+
+    kind: str = ""
+    text: str = ""
+    both_ways: bool = False  # it differs with and without optimizer passes
+
+
+def calls(case):
+    return [node for node in case.node if node.name.startswith("op")]
+
+
+def ops(case):
+    return sorted({node.op for node in calls(case)})
+
+
+def fetches(case):
+    return [name.decode() for node in case.node if node.name == "plan"
+            for name in node.attr["_fetch"].list.s]
+
+
+class Comparison:
+    """Of what the two processes give. `tensorflow_result` is TensorFlow's of the last case, None if it
+    crashed."""
+
+    def __init__(self, runtime, tensorflow):
+        self._runtime = runtime
+        self._tensorflow = tensorflow
+        self.tensorflow_result = None
+
+    def judge(self, case):
+        """The verdict on one case."""
+        self._runtime.send(case)
+        self._tensorflow.send(case)
+        try:
+            answer = self._runtime.receive()
+        except messages.Crashed as crash:
+            answer = crash
+        try:
+            wanted = messages.result_of(self._tensorflow.receive(), "tensorflow")
+        except messages.Crashed:
+            wanted = None
+        self.tensorflow_result = wanted
+        if isinstance(answer, messages.Crashed):
+            return Verdict("crash", str(answer))
+        if wanted is None:
+            return Verdict("skipped", "TensorFlow crashes")
+        for node in answer.node:
+            if node.name == "shapes":
+                return Verdict("shape function", node.attr["_message"].s.decode(errors="replace"))
+        verdicts = {
+            way: self._compare(case, messages.result_of(answer, way), wanted) for way in WAYS
+        }
+        differing = [way for way, verdict in verdicts.items() if verdict.kind]
+        if not differing:
+            return Verdict()
+        verdict = verdicts[differing[0]]
+        verdict.both_ways = len(differing) == len(WAYS)
+        return verdict
+
+    @staticmethod
+    def _compare(case, got, wanted):
+        if any(text in wanted.message for text in _TENSORFLOW_LACKS):
+            return Verdict("skipped", "TensorFlow has no kernel for it")
+        if got.error == "NOT_FOUND" and _RUNTIME_LACKS in got.message:
+            return Verdict("skipped", "no kernel: " + got.message.partition("no kernel")[2][:80])
+        if got.error and not wanted.error:
+            return Verdict("unexpected error", f"{got.error}: {got.message}")
+        if wanted.error and not got.error:
+            return Verdict("missing error", f"want {wanted.error}: {wanted.message[:300]}")
+        if wanted.error != got.error:
+            text = f"{got.error}: {got.message}; want {wanted.error}: {wanted.message[:300]}"
+            return Verdict("other error", text)
+        took_part = ops(case)
+        for name, mine, other in zip(fetches(case), got.tensors, wanted.tensors):
+            difference = first_difference(mine, other, took_part)
+            if difference:
+                return Verdict("value", f"{name}: {difference}")
+        return Verdict()
+
+
+def first_difference(got, want, took_part):
+    """What differs first in two tensors that come from calls of some ops; None where nothing does."""
+    try:
+        tensors.decode(want)
+    except ValueError:  # a dtype that numpy does not know
+        same = (got.dtype, got.tensor_content, got.tensor_shape) == (
+            want.dtype, want.tensor_content, want.tensor_shape)
+        return None if same else f"other bytes of {types_pb2.DataType.Name(want.dtype)}"
+    return tensors.first_difference(got, want, tolerances.of(took_part, want.dtype))
