@@ -11,10 +11,12 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_r
   const size_t rank = spatial_rank + 2;
   const std::string format =
       build.has_attr("data_format") ? build.attr<std::string>("data_format") : "NHWC";
-  channels_first_ = format == "NCHW" || format == "NCDHW";
+  channels_first_ = format == "NCHW" || format == "NCDHW" || format == "CHANNELS_FIRST";
   strides_ = build.attr<std::vector<int64_t>>("strides");
   dilations_ = build.has_attr("dilations") ? build.attr<std::vector<int64_t>>("dilations")
                                            : std::vector<int64_t>(rank, 1);
+  // Conv, whose rank its declaration does not know, has an empty list by default.
+  if (dilations_.empty() && build.op().name == "Conv") dilations_.assign(rank, 1);
   const std::string padding = build.attr<std::string>("padding");
   padding_ = padding == "SAME"       ? Padding::kSame
              : padding == "EXPLICIT" ? Padding::kExplicit

@@ -497,6 +497,12 @@ REGISTER_OP("Softsign")
 REGISTER_OP("SoftsignGrad")
     .Input("gradients: T").Input("features: T").Output("backprops: T")
     .Attr("T: {half, bfloat16, float, double}").ShapeFn(shape::SameAsFirstInput);
+REGISTER_OP("TopK")
+    .Input("input: T").Output("values: T").Output("indices: int32").Attr("k: int >= 0")
+    .Attr("sorted: bool = true")
+    .Attr("T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
+        "uint64}").Deprecated(7)
+    .ShapeFn(shape::Spec<"[*s, ?] -> [*s, @k], [*s, @k]">);
 REGISTER_OP("TopKV2")
     .Input("input: T").Input("k: Tk").Output("values: T").Output("indices: index_type")
     .Attr("sorted: bool = true")

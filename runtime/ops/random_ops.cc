@@ -112,9 +112,16 @@ REGISTER_OP("RngReadAndSkip")
 REGISTER_OP("RngSkip")
     .Input("resource: resource").Input("algorithm: int64").Input("delta: int64").Stateful()
     .Writes("resource");
+REGISTER_OP("NonDeterministicInts")
+    .Input("shape: shape_dtype").Output("output: dtype").Attr("dtype: type = int64")
+    .Attr("shape_dtype: type = int64").Stateful().Random().ShapeFn(shape::FromShapeInput0);
 REGISTER_OP("SobolSample")
     .Input("dim: int32").Input("num_results: int32").Input("skip: int32").Output("samples: dtype")
     .Attr("dtype: {float, double} = float").ShapeFn(shape::Spec<"[], [], [] -> [$1, $0]">);
+REGISTER_OP("StatefulStandardNormal")
+    .Input("resource: resource").Input("shape: shape_dtype").Output("output: dtype")
+    .Attr("dtype: type = float").Attr("shape_dtype: type = int64").Stateful().Writes("resource")
+    .Deprecated(29).ShapeFn(shape::FromShapeInput1);
 REGISTER_OP("StatefulStandardNormalV2")
     .Input("resource: resource").Input("algorithm: int64").Input("shape: shape_dtype")
     .Output("output: dtype").Attr("dtype: type = float").Attr("shape_dtype: type = int64")

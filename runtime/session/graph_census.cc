@@ -16,8 +16,15 @@
 namespace tessera {
 namespace {
 
-// Whether a kernel runs this node. The message of an error is empty if the op has no kernel at all.
-absl::Status FindKernel(const tensorflow::NodeDef& node) {
+// Returns how OpUse::devices describes the devices of a kernel.
+std::string DevicesOf(const KernelDef& kernel) {
+  if (kernel.devices.Names(kCpu)) return "CPU";
+  return kernel.devices.Names(kAnyDevice) ? "every device" : "by primitives";
+}
+
+// Finds the kernel that runs this node, and adds its dtype and device to *use. The message of an
+// error is empty if the op has no kernel at all.
+absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use) {
   const KernelRegistry& kernels = KernelRegistry::Global();
   if (!kernels.HasKernel(node.op())) return absl::NotFoundError("");
   const OpDef* const op = OpRegistry::Global().Find(node.op());
@@ -29,7 +36,11 @@ absl::Status FindKernel(const tensorflow::NodeDef& node) {
   const bool depends_on_caller = std::any_of(
       attrs.begin(), attrs.end(), [](const auto& attr) { return attr.second.is_placeholder(); });
   if (depends_on_caller) return absl::OkStatus();
-  return kernels.Find(node.op(), kCpu, attrs).status();
+  ASSIGN_OR_RETURN(const KernelDef* const kernel, kernels.Find(node.op(), kCpu, attrs));
+  use->devices.insert(DevicesOf(*kernel));
+  ASSIGN_OR_RETURN(const std::vector<DType> outputs, OutputTypes(*op, attrs));
+  if (!outputs.empty()) use->dtypes.emplace(DTypeName(RemoveRef(outputs[0])));
+  return absl::OkStatus();
 }
 
 using Functions = std::map<std::string, const tensorflow::FunctionDef*>;
@@ -75,7 +86,7 @@ GraphCensus TakeCensus(const tensorflow::GraphDef& graph) {
     if (functions.count(node.op()) > 0) return;
     OpUse& use = census.ops[node.op()];
     use.nodes.push_back(name);
-    const absl::Status found = FindKernel(node);
+    const absl::Status found = FindKernel(node, &use);
     if (found.ok()) return;
     use.without_kernel.push_back(name);
     if (use.detail.empty()) use.detail = std::string(found.message());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,12 @@ struct OpUse {
   std::vector<std::string> nodes;           // a node of a function is named "function/node"
   std::vector<std::string> without_kernel;  // the nodes among them that no kernel runs
   std::string detail;                       // the reason, if the op has kernels for other nodes
+  // The dtypes of the first outputs of the nodes that have a kernel. A node of a function whose
+  // dtypes the caller decides adds none.
+  std::set<std::string> dtypes;
+  // The devices of the kernels: "CPU", "every device", or "by primitives" for kernels that run on
+  // each type of device that implements what they compute with.
+  std::set<std::string> devices;
 };
 
 struct GraphCensus {

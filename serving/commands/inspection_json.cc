@@ -24,7 +24,7 @@ void WriteFlag(absl::string_view key, bool value, JsonWriter& json) {
   json.Bool(value);
 }
 
-void WriteStrings(absl::string_view key, const std::vector<std::string>& values, JsonWriter& json) {
+void WriteStrings(absl::string_view key, const auto& values, JsonWriter& json) {
   json.Key(key);
   json.StartArray();
   for (const std::string& value : values) json.String(value);
@@ -87,6 +87,8 @@ void WriteCensus(const GraphCensus& census, JsonWriter& json) {
     WriteMember("count", static_cast<int64_t>(use.nodes.size()), json);
     WriteStrings("without_kernel", use.without_kernel, json);
     if (!use.detail.empty()) WriteMember("detail", use.detail, json);
+    WriteStrings("dtypes", use.dtypes, json);
+    WriteStrings("devices", use.devices, json);
     json.EndObject();
   }
   json.EndObject();
@@ -145,6 +147,25 @@ void WriteGraph(const InspectedGraph& graph, JsonWriter& json) {
   json.EndObject();
 }
 
+void WriteTimes(const KernelTimes& times, JsonWriter& json) {
+  json.StartObject();
+  WriteMember("runs", times.runs, json);
+  json.Key("kernels");
+  json.StartArray();
+  for (const KernelTime& kernel : times.kernels) {
+    json.StartObject();
+    WriteMember("op", kernel.op, json);
+    WriteMember("device", kernel.device, json);
+    WriteMember("dtype", kernel.dtype, json);
+    WriteMember("nodes", kernel.nodes, json);
+    json.Key("share");
+    json.Number(kernel.share);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+}
+
 absl::string_view KindName(Inspection::Kind kind) {
   switch (kind) {
     case Inspection::Kind::kSavedModel:
@@ -159,7 +180,7 @@ absl::string_view KindName(Inspection::Kind kind) {
 
 }  // namespace
 
-std::string InspectionJson(const Inspection& inspection) {
+std::string InspectionJson(const Inspection& inspection, const KernelTimes* times) {
   std::string text;
   JsonWriter json(&text);
   json.StartObject();
@@ -181,6 +202,10 @@ std::string InspectionJson(const Inspection& inspection) {
   if (inspection.graph) {
     json.Key("graph");
     WriteGraph(*inspection.graph, json);
+  }
+  if (times != nullptr) {
+    json.Key("measured");
+    WriteTimes(*times, json);
   }
   json.EndObject();
   text += '\n';

@@ -1,4 +1,6 @@
-#include "gtest/gtest.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include "serving/commands/inspection_json.h"
 #include "serving/commands/inspection_text.h"
 
@@ -17,7 +19,8 @@ Inspection Model() {
        .outputs = {}}};
   meta_graph.census.num_nodes = 3;
   meta_graph.census.ops["Foo"] = {.nodes = {"f", "g"}, .without_kernel = {"g"}, .detail = "why"};
-  meta_graph.census.ops["NoOp"] = {.nodes = {"n"}, .without_kernel = {}, .detail = ""};
+  meta_graph.census.ops["NoOp"] = {
+      .nodes = {"n"}, .without_kernel = {}, .detail = "", .dtypes = {"float"}, .devices = {"CPU"}};
   inspection.checkpoint = InspectedCheckpoint{
       .prefix = "/m/1/variables/variables",
       .variables = {{.name = "v", .dtype = DType::kFloat, .shape = {2}, .bytes = 8},
@@ -40,6 +43,36 @@ TEST(InspectionTest, Text) {
             "  2 variables, 8 bytes\n"
             "    v  float [2]  8 bytes\n"
             "    w  string []\n");
+}
+
+TEST(InspectionTest, ListsOpsByCount) {
+  EXPECT_THAT(InspectionText(Model(), /*list_ops=*/true),
+              ::testing::HasSubstr("    ops by count:\n"
+                                   "           2  Foo  (no kernel)\n"
+                                   "           1  NoOp  (float; CPU)\n"));
+}
+
+TEST(InspectionTest, TimesOfKernels) {
+  const KernelTimes times{
+      .kernels = {{.op = "MatMul", .device = "CPU:0", .dtype = "float", .nodes = 2, .share = 0.75},
+                  {.op = "NoOp", .device = "CPU:0", .dtype = "", .nodes = 10, .share = 0.25}},
+      .runs = 1};
+  EXPECT_EQ(KernelTimesText(times),
+            "  kernels by time, 1 run (after the passes that fold and fuse ops):\n"
+            "     share  nodes  kernel  device  dtype\n"
+            "     75.0%      2  MatMul  CPU:0   float\n"
+            "     25.0%     10  NoOp    CPU:0   \n");
+  EXPECT_THAT(KernelTimesText({}), ::testing::HasSubstr("no kernel was timed"));
+  EXPECT_THAT(InspectionJson(Model(), &times), ::testing::HasSubstr(R"("measured": {
+        "runs": 1,
+        "kernels": [
+            {
+                "op": "MatMul",
+                "device": "CPU:0",
+                "dtype": "float",
+                "nodes": 2,
+                "share": 0.75
+            })"));
 }
 
 TEST(InspectionTest, Json) {
@@ -83,11 +116,19 @@ TEST(InspectionTest, Json) {
                     "without_kernel": [
                         "g"
                     ],
-                    "detail": "why"
+                    "detail": "why",
+                    "dtypes": [],
+                    "devices": []
                 },
                 "NoOp": {
                     "count": 1,
-                    "without_kernel": []
+                    "without_kernel": [],
+                    "dtypes": [
+                        "float"
+                    ],
+                    "devices": [
+                        "CPU"
+                    ]
                 }
             },
             "load": {

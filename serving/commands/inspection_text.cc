@@ -58,8 +58,13 @@ void AppendOpsByCount(const GraphCensus& census, std::string* out) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   absl::StrAppend(out, "    ops by count:\n");
   for (const auto& [op, count] : by_count) {
-    absl::StrAppendFormat(out, "      %6d  %s%s\n", count, op,
-                          census.ops.at(op).without_kernel.empty() ? "" : "  (no kernel)");
+    const OpUse& use = census.ops.at(op);
+    absl::StrAppendFormat(out, "      %6d  %s", count, op);
+    if (!use.devices.empty()) {
+      absl::StrAppend(out, "  (", absl::StrJoin(use.dtypes, ", "), use.dtypes.empty() ? "" : "; ",
+                      absl::StrJoin(use.devices, ", "), ")");
+    }
+    absl::StrAppend(out, use.without_kernel.empty() ? "" : "  (no kernel)", "\n");
   }
 }
 
@@ -91,11 +96,10 @@ void AppendMetaGraph(const InspectedMetaGraph& meta_graph, bool list_ops, std::s
   for (const InspectedSignature& signature : meta_graph.signatures) AppendSignature(signature, out);
   if (meta_graph.signatures.empty()) absl::StrAppend(out, "    no signatures\n");
   AppendCensus(meta_graph.census, list_ops, out);
-  absl::StrAppend(out, "    ",
-                  meta_graph.load.ok()
-                      ? "loads"
-                      : absl::StrCat("does not load: ", meta_graph.load.ToString()),
-                  "\n");
+  absl::StrAppend(
+      out, "    ",
+      meta_graph.load.ok() ? "loads" : absl::StrCat("does not load: ", meta_graph.load.ToString()),
+      "\n");
   for (const auto& [file, tensor] : meta_graph.assets) {
     absl::StrAppend(out, "    asset ", file, "  fed to ", tensor, "\n");
   }
@@ -141,6 +145,31 @@ std::string InspectionText(const Inspection& inspection, bool list_ops) {
   for (const auto& meta_graph : inspection.meta_graphs) AppendMetaGraph(meta_graph, list_ops, &out);
   if (inspection.checkpoint) AppendCheckpoint(*inspection.checkpoint, &out);
   if (inspection.graph) AppendGraph(*inspection.graph, list_ops, &out);
+  return out;
+}
+
+std::string KernelTimesText(const KernelTimes& times) {
+  if (times.runs == 0) {
+    return "  no kernel was timed: no signature is free of effects and fits made-up inputs\n";
+  }
+  std::string out = absl::StrCat("  kernels by time, ", Count(times.runs, "run"),
+                                 " (after the passes that fold and fuse ops):\n");
+  size_t width = sizeof("kernel") - 1, device_width = sizeof("device") - 1;
+  for (const KernelTime& kernel : times.kernels) {
+    width = std::max(width, kernel.op.size());
+    device_width = std::max(device_width, kernel.device.size());
+  }
+  const auto append = [&](absl::string_view share, absl::string_view nodes, absl::string_view op,
+                          absl::string_view device, absl::string_view dtype) {
+    absl::StrAppendFormat(&out, "    %6s  %5s  %-*s  %-*s  %s\n", share, nodes,
+                          static_cast<int>(width), op, static_cast<int>(device_width), device,
+                          dtype);
+  };
+  append("share", "nodes", "kernel", "device", "dtype");
+  for (const KernelTime& kernel : times.kernels) {
+    append(absl::StrFormat("%.1f%%", 100 * kernel.share), absl::StrCat(kernel.nodes), kernel.op,
+           kernel.device, kernel.dtype);
+  }
   return out;
 }
 

@@ -93,7 +93,16 @@ def test_inspect_shows_signatures_ops_and_variables():
 def test_inspect_counts_ops_when_asked():
     out = done("inspect", "--ops", MODELS / "keras_multi_io" / "1")
     assert "    ops by count:\n" in out
-    assert "StatefulPartitionedCall\n" in out
+    assert re.search(r"StatefulPartitionedCall  \(float; \w+", out)
+
+
+def test_inspect_times_kernels():
+    """The shares of the kernels that warm-up runs, without what only the first run does."""
+    measured = json.loads(done("inspect", "--ops", "--json", VERSION))["measured"]
+    assert measured["runs"] > 1
+    (multiply,) = [kernel for kernel in measured["kernels"] if kernel["op"] == "Mul"]
+    assert (multiply["device"], multiply["dtype"], multiply["nodes"]) == ("CPU:0", "float", 1)
+    assert sum(kernel["share"] for kernel in measured["kernels"]) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in MODELS.iterdir()))

@@ -20,9 +20,18 @@ absl::Status CheckGradient(const WindowAttrs& window, const ConvolutionShape& sh
                    ", the convolution's output ", expected.ToString()));
 }
 
+// Where the shape of the gradient comes from: the input names it, or has it.
+enum class ShapeInput { kSizes, kTensor };
+
+template <ShapeInput kInput>
+absl::StatusOr<Shape> ReadGradientShape(const Tensor& input, absl::string_view name) {
+  if constexpr (kInput == ShapeInput::kTensor) return input.shape();
+  return ReadShape(input, name);
+}
+
 // Inputs: input_sizes, filter, out_backprop. The sizes may leave out batch and channels, which are
 // then those of out_backprop and filter.
-template <int kSpatialRank, FilterKind kFilter>
+template <int kSpatialRank, FilterKind kFilter, ShapeInput kInput = ShapeInput::kSizes>
 class InputGradientKernel : public OpKernel {
  public:
   explicit InputGradientKernel(const KernelBuild& build)
@@ -30,7 +39,7 @@ class InputGradientKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& filter = ctx.input(1);
     const Tensor& gradient = ctx.input(2);
-    ASSIGN_OR_RETURN(Shape input, ReadShape(ctx.input(0), "input_sizes"));
+    ASSIGN_OR_RETURN(Shape input, ReadGradientShape<kInput>(ctx.input(0), "input_sizes"));
     if (input.rank() == kSpatialRank && gradient.rank() == kSpatialRank + 2 &&
         filter.rank() == kSpatialRank + 2) {
       input = window_.MakeShape(gradient.dim(0), input.dims(), filter.dim(kSpatialRank));
@@ -53,12 +62,14 @@ REGISTER_KERNEL("Conv2DBackpropInput", DevicesOf<ConvolutionInputGradient>, Conv
     .HostMemory("input_sizes");
 REGISTER_KERNEL("Conv3DBackpropInputV2", DevicesOf<ConvolutionInputGradient>, Conv3DInputGradient)
     .HostMemory("input_sizes");
+REGISTER_KERNEL("Conv3DBackpropInput", DevicesOf<ConvolutionInputGradient>,
+                InputGradientKernel<3, FilterKind::kGrouped, ShapeInput::kTensor>);
 REGISTER_KERNEL("DepthwiseConv2dNativeBackpropInput", DevicesOf<ConvolutionInputGradient>,
                 DepthwiseInputGradient)
     .HostMemory("input_sizes");
 
 // Inputs: input, filter_sizes, out_backprop.
-template <int kSpatialRank, FilterKind kFilter>
+template <int kSpatialRank, FilterKind kFilter, ShapeInput kInput = ShapeInput::kSizes>
 class FilterGradientKernel : public OpKernel {
  public:
   explicit FilterGradientKernel(const KernelBuild& build)
@@ -66,7 +77,7 @@ class FilterGradientKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor& gradient = ctx.input(2);
-    ASSIGN_OR_RETURN(const Shape filter, ReadShape(ctx.input(1), "filter_sizes"));
+    ASSIGN_OR_RETURN(const Shape filter, ReadGradientShape<kInput>(ctx.input(1), "filter_sizes"));
     ASSIGN_OR_RETURN(const ConvolutionShape shape,
                      ConvolutionGeometry(window_, kFilter, input.shape(), filter));
     RETURN_IF_ERROR(CheckGradient(window_, shape, gradient));
@@ -86,6 +97,8 @@ REGISTER_KERNEL("Conv2DBackpropFilter", DevicesOf<ConvolutionFilterGradient>, Co
 REGISTER_KERNEL("Conv3DBackpropFilterV2", DevicesOf<ConvolutionFilterGradient>,
                 Conv3DFilterGradient)
     .HostMemory("filter_sizes");
+REGISTER_KERNEL("Conv3DBackpropFilter", DevicesOf<ConvolutionFilterGradient>,
+                FilterGradientKernel<3, FilterKind::kGrouped, ShapeInput::kTensor>);
 REGISTER_KERNEL("DepthwiseConv2dNativeBackpropFilter", DevicesOf<ConvolutionFilterGradient>,
                 DepthwiseFilterGradient)
     .HostMemory("filter_sizes");

@@ -8,18 +8,16 @@
 namespace tessera {
 namespace {
 
+// `k` is an attribute of TopK and an input of TopKV2.
 // Errors: INVALID_ARGUMENT for a scalar input, or `k` negative or more than there are columns.
-class TopKV2Kernel : public OpKernel {
+class TopKKernel : public OpKernel {
  public:
-  explicit TopKV2Kernel(const KernelBuild& build) : top_k_(build) {}
+  explicit TopKKernel(const KernelBuild& build)
+      : top_k_(build), k_(build.has_attr("k") ? build.attr<int64_t>("k") : -1) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    if (!ctx.input(1).shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'k' must be a scalar, has shape ", ctx.input(1).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const int64_t k, ReadIndexScalar(ctx.input(1), "k"));
+    ASSIGN_OR_RETURN(const int64_t k, ctx.num_inputs() == 1 ? k_ : ReadK(ctx.input(1)));
     if (k < 0) return absl::InvalidArgumentError(absl::StrCat("'k' must not be negative, is ", k));
     if (x.rank() < 1 || x.dim(x.rank() - 1) < k) {
       return absl::InvalidArgumentError(absl::StrCat("the input must have at least k = ", k,
@@ -33,9 +31,17 @@ class TopKV2Kernel : public OpKernel {
   }
 
  private:
+  static absl::StatusOr<int64_t> ReadK(const Tensor& k) {
+    if (k.shape().IsScalar()) return ReadIndexScalar(k, "k");
+    return absl::InvalidArgumentError(
+        absl::StrCat("'k' must be a scalar, has shape ", k.shape().ToString()));
+  }
+
   const Primitive<TopK> top_k_;
+  const int64_t k_;
 };
-REGISTER_KERNEL("TopKV2", DevicesOf<TopK>, TopKV2Kernel)
+REGISTER_KERNEL("TopK", DevicesOf<TopK>, TopKKernel).TypeConstraint("T", DTypeList(kReal));
+REGISTER_KERNEL("TopKV2", DevicesOf<TopK>, TopKKernel)
     .TypeConstraint("T", DTypeList(kReal))
     .HostMemory("k");
 

@@ -9,16 +9,17 @@ namespace tessera {
 namespace {
 
 Philox SeedFromAttrs(const KernelBuild& build) {
-  uint64_t seed = build.attr<int64_t>("seed"), seed2 = build.attr<int64_t>("seed2");
-  if (seed == 0 && seed2 == 0) {
-    std::random_device device;
-    seed = device() | (uint64_t{device()} << 32);
-    seed2 = device() | (uint64_t{device()} << 32);
-  }
-  return Philox(seed, seed2);
+  const uint64_t seed = build.attr<int64_t>("seed"), seed2 = build.attr<int64_t>("seed2");
+  return seed == 0 && seed2 == 0 ? RandomlySeeded() : Philox(seed, seed2);
 }
 
 }  // namespace
+
+Philox RandomlySeeded() {
+  std::random_device device;
+  const uint64_t seed = device() | (uint64_t{device()} << 32);
+  return Philox(seed, device() | (uint64_t{device()} << 32));
+}
 
 SeededPhilox::SeededPhilox(const KernelBuild& build) : generator_(SeedFromAttrs(build)) {}
 

@@ -21,6 +21,9 @@ class SeededPhilox {
   Philox generator_ ABSL_GUARDED_BY(mu_);
 };
 
+// A generator whose seeds come from the system.
+Philox RandomlySeeded();
+
 // Blocks that TensorFlow sets aside for an output of `count` numbers.
 constexpr uint64_t ReservedBlocks(int64_t count) { return static_cast<uint64_t>(count) * 256; }
 

@@ -148,6 +148,24 @@ REGISTER_STATELESS_V2("StatelessRandomUniformIntV2", kUniformInt)
     .HostMemory("minval")
     .HostMemory("maxval");
 
+// Numbers of a new generator in each run.
+class NonDeterministicIntsKernel : public OpKernel {
+ public:
+  explicit NonDeterministicIntsKernel(const KernelBuild& build) : fill_(build) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    return fill_(ctx, RandomlySeeded(), /*bounds=*/1, out);
+  }
+
+ private:
+  const RandomFiller<Distribution::kFullInt> fill_;
+};
+REGISTER_KERNEL("NonDeterministicInts", DevicesOf<RandomFill>, NonDeterministicIntsKernel)
+    .HostMemory("shape")
+    .TypeConstraint("dtype", {DType::kInt32, DType::kInt64, DType::kUint32, DType::kUint64});
+
 // Splits a seed into the key and counter of the V2 ops, and names the algorithm.
 class GetKeyCounterKernel : public OpKernel {
  public:
@@ -191,6 +209,17 @@ absl::Status CheckAlgorithm(const Tensor& algorithm) {
   return IsPhilox(number) ? absl::OkStatus() : UnknownAlgorithm(number);
 }
 
+// Returns the generator whose counter and key are three words, and moves them on as far as `count`
+// numbers need.
+Philox AdvanceState(int64_t* words, uint64_t count) {
+  const Philox current(words[2], words[0], words[1]);
+  Philox next = current;
+  next.Skip(count * 256);
+  words[0] = static_cast<int64_t>(next.counter_low());
+  words[1] = static_cast<int64_t>(next.counter_high());
+  return current;
+}
+
 // Takes the generator out of the variable at input 0, whose value is the counter (two numbers) and
 // the key, and leaves one behind that is as far on as `count` numbers need.
 // Errors: INVALID_ARGUMENT if the value is not at least three numbers of int64; those of
@@ -204,12 +233,7 @@ absl::StatusOr<Philox> ReserveFromVariable(KernelContext& ctx, uint64_t count) {
           absl::StrCat("the state of a random generator must be a vector of three int64 or more, ",
                        "is ", state.ToString()));
     }
-    int64_t* const words = state.data<int64_t>();
-    current = Philox(words[2], words[0], words[1]);
-    Philox next = current;
-    next.Skip(count * 256);
-    words[0] = static_cast<int64_t>(next.counter_low());
-    words[1] = static_cast<int64_t>(next.counter_high());
+    current = AdvanceState(state.data<int64_t>(), count);
     return absl::OkStatus();
   }));
   return current;
@@ -242,6 +266,35 @@ REGISTER_STATEFUL("StatefulStandardNormalV2", kNormal);
 REGISTER_STATEFUL("StatefulTruncatedNormal", kTruncatedNormal);
 REGISTER_STATEFUL("StatefulUniformFullInt", kFullInt);
 REGISTER_STATEFUL("StatefulUniformInt", kUniformInt).HostMemory("minval").HostMemory("maxval");
+
+// The first version: the algorithm is the variable's first number, the counter and the key follow.
+class StatefulStandardNormalKernel : public OpKernel {
+ public:
+  explicit StatefulStandardNormalKernel(const KernelBuild& build) : fill_(build) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(1), "shape"));
+    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
+    Philox current(0);
+    RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& state) -> absl::Status {
+      if (state.dtype() != DType::kInt64 || !state.shape().IsVector() || state.dim(0) < 4) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the state must be a vector of four int64 or more, is ", state.ToString()));
+      }
+      int64_t* const words = state.data<int64_t>();
+      RETURN_IF_ERROR(CheckAlgorithm(Tensor::Scalar<int64_t>(words[0])));
+      current = AdvanceState(words + 1, out->num_elements());
+      return absl::OkStatus();
+    }));
+    return fill_(ctx, current, /*bounds=*/2, out);
+  }
+
+ private:
+  const RandomFiller<Distribution::kNormal> fill_;
+};
+REGISTER_KERNEL("StatefulStandardNormal", kCpu, StatefulStandardNormalKernel)
+    .TypeConstraint("dtype", {DType::kBfloat16, DType::kHalf, DType::kFloat, DType::kDouble});
 
 // Moves the generator on by as many numbers as `delta` says; RngReadAndSkip gives its state before.
 class RngSkipKernel : public OpKernel {

@@ -1,0 +1,139 @@
+// RandomIndexShuffle: where a random permutation of [0, max_index] takes an index, without making
+// the permutation. The index is encrypted by the Simon cipher (Beaulieu et al., "The Simon and
+// Speck families of lightweight block ciphers", 2013) until the result lies in the range.
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/index_input.h"
+
+namespace tessera {
+namespace {
+
+using CipherKey = std::array<uint32_t, 3>;
+
+// The cipher with words of `bits` bits, from 8 to 32.
+class SimonCipher {
+ public:
+  SimonCipher(int bits, const CipherKey& key, int64_t rounds)
+      : bits_(bits), mask_((uint64_t{1} << bits) - 1) {
+    for (const uint32_t word : key) round_keys_.push_back(word & mask_);
+    uint64_t constants = 0x7369f885192c0ef5;
+    while (static_cast<int64_t>(round_keys_.size()) < rounds) {
+      const size_t i = round_keys_.size();
+      round_keys_.push_back((0xfffffffc ^ (constants & 1) ^ round_keys_[i - 3] ^
+                             RotateRight(round_keys_[i - 1], 3) ^
+                             RotateRight(round_keys_[i - 1], 4)) &
+                            mask_);
+      constants = (constants & mask_) >> 1;
+    }
+  }
+
+  uint64_t Encrypt(uint64_t block) const {
+    uint64_t left = block >> bits_ & mask_, right = block & mask_;
+    for (size_t i = 0; i + 1 < round_keys_.size(); i += 2) {
+      right ^= Mix(left) ^ round_keys_[i];
+      left ^= Mix(right) ^ round_keys_[i + 1];
+    }
+    return left << bits_ | right;
+  }
+
+ private:
+  uint64_t RotateLeft(uint64_t x, int by) const { return (x << by | x >> (bits_ - by)) & mask_; }
+  uint64_t RotateRight(uint64_t x, int by) const { return RotateLeft(x, bits_ - by); }
+  uint64_t Mix(uint64_t x) const {
+    return (RotateLeft(x, 1) & RotateLeft(x, 8 % bits_)) ^ RotateLeft(x, 2);
+  }
+
+  const int bits_;
+  const uint64_t mask_;
+  std::vector<uint64_t> round_keys_;
+};
+
+uint64_t Shuffle(uint64_t index, const CipherKey& key, uint64_t max_index, int64_t rounds) {
+  // A block must hold max_index, and has two words. TensorFlow rounds the logarithm in double.
+  const int needed =
+      max_index == 0 ? 0 : static_cast<int>(std::ceil(std::log2(static_cast<double>(max_index))));
+  const int block = std::max(needed + needed % 2, 16);
+  const SimonCipher cipher(block / 2, key, rounds);
+  // The cipher is a permutation of the blocks, so that the walk comes back to the range.
+  do {
+    index = cipher.Encrypt(index);
+  } while (index > max_index);
+  return index;
+}
+
+// Inputs: indices, seeds of three numbers, and the largest indices; each is one for all, or one for
+// each output. Errors: INVALID_ARGUMENT for other shapes, and an index out of range.
+class RandomIndexShuffleKernel : public OpKernel {
+ public:
+  explicit RandomIndexShuffleKernel(const KernelBuild& build)
+      : rounds_(build.attr<int64_t>("rounds")) {
+    if (rounds_ < 4 || rounds_ % 2 != 0) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("rounds must be even and at least 4, are ", rounds_)));
+    }
+  }
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& indices = ctx.input(0);
+    const Tensor& seeds = ctx.input(1);
+    const Tensor& limits = ctx.input(2);
+    if (indices.rank() > 1 || limits.rank() > 1) {
+      return absl::InvalidArgumentError("index and max_index must be scalars or vectors");
+    }
+    const int seed_rank = seeds.rank();
+    if (seed_rank < 1 || seed_rank > 2 || seeds.dim(seed_rank - 1) != 3) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("seed must have shape [3] or [n,3], has ", seeds.shape().ToString()));
+    }
+    const bool is_scalar = indices.rank() == 0 && seed_rank == 1 && limits.rank() == 0;
+    int64_t count = 1;
+    for (const int64_t size :
+         {indices.rank() == 0 ? 1 : indices.dim(0), seed_rank == 1 ? 1 : seeds.dim(0),
+          limits.rank() == 0 ? 1 : limits.dim(0)}) {
+      if (size == 1 || size == count) continue;
+      if (count != 1) {
+        return absl::InvalidArgumentError("index, seed and max_index have different lengths");
+      }
+      count = size;
+    }
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, is_scalar ? Shape() : Shape{count}));
+    return VisitIndexType(indices.dtype(), [&]<typename T>() {
+      return VisitIndexType(
+          seeds.dtype(), [&]<typename S>() { return ShuffleAll<T, S>(indices, seeds, limits, y); });
+    });
+  }
+
+ private:
+  template <typename T, typename S>
+  absl::Status ShuffleAll(const Tensor& indices, const Tensor& seeds, const Tensor& limits,
+                          Tensor* y) const {
+    const int64_t index_step = indices.num_elements() == 1 ? 0 : 1;
+    const int64_t seed_step = seeds.num_elements() == 3 ? 0 : 3;
+    const int64_t limit_step = limits.num_elements() == 1 ? 0 : 1;
+    for (int64_t i = 0; i < y->num_elements(); ++i) {
+      const T index = indices.data<T>()[i * index_step];
+      const T limit = limits.data<T>()[i * limit_step];
+      const S* const seed = seeds.data<S>() + i * seed_step;
+      if (index < 0 || limit < index) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("index ", index, " is not in [0, ", limit, "]"));
+      }
+      const CipherKey key = {static_cast<uint32_t>(seed[0]), static_cast<uint32_t>(seed[1]),
+                             static_cast<uint32_t>(seed[2])};
+      y->data<T>()[i] = static_cast<T>(
+          Shuffle(static_cast<uint64_t>(index), key, static_cast<uint64_t>(limit), rounds_));
+    }
+    return absl::OkStatus();
+  }
+
+  const int64_t rounds_;
+};
+REGISTER_KERNEL("RandomIndexShuffle", kCpu, RandomIndexShuffleKernel);
+
+}  // namespace
+}  // namespace tessera
