@@ -8,11 +8,20 @@
 
 namespace tessera {
 
+REGISTER_OP("AddSparseToTensorsMap")
+    .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
+    .Output("sparse_handle: int64").Attr("T: type").Attr("container: string = ''")
+    .Attr("shared_name: string = ''").Stateful().WritesOutside();
 REGISTER_OP("AddManySparseToTensorsMap")
     .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
     .Output("sparse_handles: int64").Attr("T: type").Attr("container: string = ''")
     .Attr("shared_name: string = ''").Stateful().WritesOutside()
     .ShapeFn(shape::Spec<"[n, r], [n], [r] -> [?]">);
+REGISTER_OP("CSRSparseMatrixComponents")
+    .Input("csr_sparse_matrix: variant").Input("index: int32").Output("row_ptrs: int32")
+    .Output("col_inds: int32").Output("values: type")
+    .Attr("type: {float, double, complex64, complex128}")
+    .ShapeFn(shape::Spec<"_, [] -> [?], [n], [n]">);
 REGISTER_OP("CSRSparseMatrixToDense")
     .Input("sparse_input: variant").Output("dense_output: type")
     .Attr("type: {float, double, complex64, complex128}").ShapeFn(shape::Spec<"_ -> _">);
@@ -165,6 +174,11 @@ REGISTER_OP("SparseMatrixMatMul")
     .ShapeFn(shape::Spec<"_, _ -> _">);
 REGISTER_OP("SparseMatrixNNZ")
     .Input("sparse_matrix: variant").Output("nnz: int32").ShapeFn(shape::Unknown);
+REGISTER_OP("SparseMatrixOrderingAMD")
+    .Input("input: variant").Output("output: int32").ShapeFn(shape::Unknown);
+REGISTER_OP("SparseMatrixSparseCholesky")
+    .Input("input: variant").Input("permutation: int32").Output("output: variant")
+    .Attr("type: {float, double, complex64, complex128}").ShapeFn(shape::Spec<"[], _ -> []">);
 REGISTER_OP("SparseMatrixSparseMatMul")
     .Input("a: variant").Input("b: variant").Output("c: variant")
     .Attr("type: {float, double, complex64, complex128}").Attr("transpose_a: bool = false")

@@ -1,8 +1,8 @@
 // RandomIndexShuffle: where a random permutation of [0, max_index] takes an index, without making
 // the permutation. The index is encrypted by the Simon cipher (Beaulieu et al., "The Simon and
 // Speck families of lightweight block ciphers", 2013) until the result lies in the range.
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -33,12 +33,12 @@ class SimonCipher {
   }
 
   uint64_t Encrypt(uint64_t block) const {
-    uint64_t left = block >> bits_ & mask_, right = block & mask_;
+    uint64_t high = block >> bits_ & mask_, low = block & mask_;
     for (size_t i = 0; i + 1 < round_keys_.size(); i += 2) {
-      right ^= Mix(left) ^ round_keys_[i];
-      left ^= Mix(right) ^ round_keys_[i + 1];
+      high ^= Mix(low) ^ round_keys_[i];
+      low ^= Mix(high) ^ round_keys_[i + 1];
     }
-    return left << bits_ | right;
+    return high << bits_ | low;
   }
 
  private:
@@ -54,9 +54,9 @@ class SimonCipher {
 };
 
 uint64_t Shuffle(uint64_t index, const CipherKey& key, uint64_t max_index, int64_t rounds) {
+  if (max_index == 0) return 0;
   // A block must hold max_index, and has two words. TensorFlow rounds the logarithm in double.
-  const int needed =
-      max_index == 0 ? 0 : static_cast<int>(std::ceil(std::log2(static_cast<double>(max_index))));
+  const int needed = static_cast<int>(std::ceil(std::log2(static_cast<double>(max_index))));
   const int block = std::max(needed + needed % 2, 16);
   const SimonCipher cipher(block / 2, key, rounds);
   // The cipher is a permutation of the blocks, so that the walk comes back to the range.
@@ -91,15 +91,16 @@ class RandomIndexShuffleKernel : public OpKernel {
           absl::StrCat("seed must have shape [3] or [n,3], has ", seeds.shape().ToString()));
     }
     const bool is_scalar = indices.rank() == 0 && seed_rank == 1 && limits.rank() == 0;
-    int64_t count = 1;
-    for (const int64_t size :
-         {indices.rank() == 0 ? 1 : indices.dim(0), seed_rank == 1 ? 1 : seeds.dim(0),
-          limits.rank() == 0 ? 1 : limits.dim(0)}) {
-      if (size == 1 || size == count) continue;
-      if (count != 1) {
-        return absl::InvalidArgumentError("index, seed and max_index have different lengths");
-      }
-      count = size;
+    const int64_t count =
+        std::max({indices.num_elements(), seeds.num_elements() / 3, limits.num_elements()});
+    const auto fits = [&](const Tensor& t, int vector_rank) {
+      return t.rank() < vector_rank || t.dim(0) == count;
+    };
+    if (!fits(indices, 1) || !fits(seeds, 2) || !fits(limits, 1)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "index, seed and max_index are for different numbers of outputs: their shapes are ",
+          indices.shape().ToString(), ", ", seeds.shape().ToString(), " and ",
+          limits.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, is_scalar ? Shape() : Shape{count}));
     return VisitIndexType(indices.dtype(), [&]<typename T>() {
@@ -112,9 +113,8 @@ class RandomIndexShuffleKernel : public OpKernel {
   template <typename T, typename S>
   absl::Status ShuffleAll(const Tensor& indices, const Tensor& seeds, const Tensor& limits,
                           Tensor* y) const {
-    const int64_t index_step = indices.num_elements() == 1 ? 0 : 1;
-    const int64_t seed_step = seeds.num_elements() == 3 ? 0 : 3;
-    const int64_t limit_step = limits.num_elements() == 1 ? 0 : 1;
+    const int64_t index_step = indices.rank(), limit_step = limits.rank();
+    const int64_t seed_step = seeds.rank() == 1 ? 0 : 3;
     for (int64_t i = 0; i < y->num_elements(); ++i) {
       const T index = indices.data<T>()[i * index_step];
       const T limit = limits.data<T>()[i * limit_step];

@@ -33,12 +33,6 @@ class PointSampler {
 
   // Returns the best of 1 + `retries` points, judged by the sum of distances that it leaves.
   int64_t Sample(int64_t retries) {
-    if (drawn_.empty()) {
-      const auto first =
-          static_cast<int64_t>(random_.Below64(static_cast<uint64_t>(points_.rows())));
-      Take(first, distances_.cwiseMin(DistancesTo(first)));
-      return first;
-    }
     int64_t best = 0;
     float least = std::numeric_limits<float>::infinity();
     Eigen::VectorXf best_distances;
@@ -58,9 +52,7 @@ class PointSampler {
  private:
   // Half of the squared distances.
   Eigen::VectorXf DistancesTo(int64_t index) const {
-    const Eigen::VectorXf distances =
-        (half_norms_ - points_ * points_.row(index).transpose()).array() + half_norms_(index);
-    return distances.cwiseMax(0.0f);
+    return (half_norms_ - points_ * points_.row(index).transpose()).array() + half_norms_(index);
   }
 
   void Take(int64_t index, const Eigen::VectorXf& distances) {
@@ -69,8 +61,11 @@ class PointSampler {
     std::partial_sum(distances_.data(), distances_.data() + distances_.size(), sums_.data());
   }
 
-  // Never returns a point that was taken, as long as one is left.
+  // Never returns a point that was taken; all points are alike while none was.
   int64_t Draw() {
+    if (drawn_.empty()) {
+      return static_cast<int64_t>(random_.Below64(static_cast<uint64_t>(points_.rows())));
+    }
     constexpr int kMaxDraws = 1000;
     for (int i = 0; i < kMaxDraws; ++i) {
       const float at = random_.Float() * sums_(sums_.size() - 1);

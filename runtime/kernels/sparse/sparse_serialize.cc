@@ -1,12 +1,10 @@
 // Sparse tensors as rows of three strings or variants: SerializeSparse, SerializeManySparse,
 // DeserializeSparse, DeserializeManySparse.
-#include <algorithm>
-#include <array>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/sparse/sparse_batch.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 #include "runtime/tensor/encoded_variant.h"
 #include "runtime/tensor/tensor_proto.h"
@@ -101,56 +99,18 @@ class SerializeManySparseKernel : public OpKernel {
   explicit SerializeManySparseKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, 0));
-    if (sparse.rank() < 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Rank of input SparseTensor should be > 1, but saw rank: ", sparse.rank()));
-    }
-    const int64_t rows = sparse.shape[0];
-    std::vector<int64_t> sizes;
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, Shape{rows, 3}));
-    sizes.resize(rows, 0);
-    for (int64_t i = 0; i < sparse.count(); ++i) {
-      const int64_t row = sparse.index(i)[0];
-      if (row < 0 || row >= rows) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Received unexpected column 0 value in input SparseTensor: ", row,
-                         " at index ", i, ", the tensor has ", rows, " rows"));
-      }
-      ++sizes[row];
-    }
-    std::vector<Row> parts(rows);
-    for (int64_t row = 0; row < rows; ++row) {
-      ASSIGN_OR_RETURN(parts[row], MakeRow(ctx, sparse, sizes[row]));
-    }
-    const int rank = sparse.rank() - 1;
-    std::vector<int64_t> filled(rows, 0);
-    const size_t size = DTypeSize(sparse.values.dtype());
-    for (int64_t i = 0; i < sparse.count(); ++i) {
-      const int64_t* const index = sparse.index(i);
-      Row& part = parts[index[0]];
-      const int64_t to = filled[index[0]]++;
-      std::copy_n(index + 1, rank, part[0].data<int64_t>() + to * rank);
-      CopyElements(sparse.values.dtype(), sparse.values.raw() + i * size,
-                   part[1].mutable_raw() + to * size, 1);
-    }
+    ASSIGN_OR_RETURN(const std::vector<SparseTensor> rows, SplitRows(ctx, sparse));
+    ASSIGN_OR_RETURN(Tensor* const output,
+                     ctx.AllocateOutput(0, Shape{static_cast<int64_t>(rows.size()), 3}));
     return VisitSerializedType(output->dtype(), [&]<typename T>() -> absl::Status {
-      for (int64_t i = 0; i < 3 * rows; ++i) {
-        RETURN_IF_ERROR(Pack(parts[i / 3][i % 3], &output->flat<T>()[i]));
+      T* to = output->flat<T>().data();
+      for (const SparseTensor& row : rows) {
+        RETURN_IF_ERROR(Pack(row.indices, to++));
+        RETURN_IF_ERROR(Pack(row.values, to++));
+        RETURN_IF_ERROR(Pack(Tensor::Vector<int64_t>(row.shape), to++));
       }
       return absl::OkStatus();
     });
-  }
-
- private:
-  using Row = std::array<Tensor, 3>;  // indices, values, shape
-
-  static absl::StatusOr<Row> MakeRow(KernelContext& ctx, const SparseTensor& sparse,
-                                     int64_t count) {
-    Row row;
-    ASSIGN_OR_RETURN(row[0], ctx.AllocateTemp(DType::kInt64, Shape{count, sparse.rank() - 1}));
-    ASSIGN_OR_RETURN(row[1], ctx.AllocateTemp(sparse.values.dtype(), Shape{count}));
-    row[2] = Tensor::Vector<int64_t>(absl::MakeConstSpan(sparse.shape).subspan(1));
-    return row;
   }
 };
 REGISTER_KERNEL("SerializeManySparse", kCpu, SerializeManySparseKernel);
@@ -179,19 +139,17 @@ class DeserializeSparseKernel : public OpKernel {
     std::vector<SparseTensor> sparse;
     RETURN_IF_ERROR(VisitSerializedType(serialized.dtype(), [&]<typename T>() -> absl::Status {
       for (int64_t i = 0; i < parts; ++i) {
-        ASSIGN_OR_RETURN(sparse.emplace_back(),
-                         ReadPart(serialized.flat<T>().data() + 3 * i, i, sparse));
+        ASSIGN_OR_RETURN(sparse.emplace_back(), ReadPart(serialized.flat<T>().data() + 3 * i, i));
       }
       return absl::OkStatus();
     }));
     const auto batch = serialized.shape().dims().subspan(0, batch_rank);
-    return Join(ctx, sparse, batch);
+    return JoinSparse(ctx, sparse, batch);
   }
 
  private:
   template <typename T>
-  absl::StatusOr<SparseTensor> ReadPart(const T* serialized, int64_t i,
-                                        absl::Span<const SparseTensor> before) const {
+  absl::StatusOr<SparseTensor> ReadPart(const T* serialized, int64_t i) const {
     Tensor tensors[3];
     for (int t = 0; t < 3; ++t) {
       ASSIGN_OR_RETURN(tensors[t], Unpack(serialized[t]));
@@ -206,43 +164,7 @@ class DeserializeSparseKernel : public OpKernel {
           absl::StrCat("Requested SparseTensor of type ", DTypeName(dtype_), " but SparseTensor[",
                        i, "].values.dtype() == ", DTypeName(tensors[1].dtype())));
     }
-    ASSIGN_OR_RETURN(SparseTensor part, SparseTensor::Make(tensors[0], tensors[1], tensors[2]));
-    if (!before.empty() && before[0].rank() != part.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Inconsistent rank across SparseTensors: rank prior to SparseTensor[", i,
-          "] was: ", before[0].rank(), " but rank of SparseTensor[", i, "] is: ", part.rank()));
-    }
-    return part;
-  }
-
-  static absl::Status Join(KernelContext& ctx, absl::Span<const SparseTensor> parts,
-                           absl::Span<const int64_t> batch) {
-    const int rank = parts[0].rank(), batch_rank = static_cast<int>(batch.size());
-    std::vector<int64_t> shape(batch.begin(), batch.end());
-    shape.resize(batch_rank + rank, 0);
-    int64_t count = 0;
-    for (const SparseTensor& part : parts) {
-      count += part.count();
-      for (int d = 0; d < rank; ++d) {
-        shape[batch_rank + d] = std::max(shape[batch_rank + d], part.shape[d]);
-      }
-    }
-    ASSIGN_OR_RETURN(const SparseOutput output, AllocateSparse(ctx, 0, count, shape));
-    int64_t* index = output.indices->data<int64_t>();
-    char* value = output.values->mutable_raw();
-    for (size_t p = 0; p < parts.size(); ++p) {
-      for (int64_t i = 0; i < parts[p].count(); ++i, index += batch_rank + rank) {
-        int64_t rest = static_cast<int64_t>(p);
-        for (int d = batch_rank - 1; d >= 0; --d) {
-          index[d] = rest % batch[d];
-          rest /= batch[d];
-        }
-        std::copy_n(parts[p].index(i), rank, index + batch_rank);
-      }
-      CopyElements(output.values->dtype(), parts[p].values.raw(), value, parts[p].count());
-      value += parts[p].values.size_bytes();
-    }
-    return absl::OkStatus();
+    return SparseTensor::Make(tensors[0], tensors[1], tensors[2]);
   }
 
   const DType dtype_;
