@@ -11,7 +11,8 @@ namespace tessera {
 REGISTER_OP("AddSparseToTensorsMap")
     .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
     .Output("sparse_handle: int64").Attr("T: type").Attr("container: string = ''")
-    .Attr("shared_name: string = ''").Stateful().WritesOutside();
+    .Attr("shared_name: string = ''").Stateful().WritesOutside()
+    .ShapeFn(shape::Spec<"[n, r], [n], [r] -> []">);
 REGISTER_OP("AddManySparseToTensorsMap")
     .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
     .Output("sparse_handles: int64").Attr("T: type").Attr("container: string = ''")
