@@ -80,16 +80,12 @@ void BfcAllocator::RemoveStream(int stream) {
   CHECK(streams_[stream]->bytes_in_use == 0)
       << streams_[stream]->bytes_in_use << " bytes of " << options_.name << " outlive their stream";
   streams_[stream] = nullptr;
-  ForgetUser(stream);
-}
-
-void BfcAllocator::StreamIsIdle(int stream) {
-  absl::MutexLock lock(&mu_);
-  ForgetUser(stream);
-}
-
-void BfcAllocator::ForgetUser(int stream) {
   for (const FreeChunk& free : free_) chunks_[free.index].users.reset(stream);
+}
+
+void BfcAllocator::AwaitUsers() {
+  source_->AwaitWork();
+  for (const FreeChunk& free : free_) chunks_[free.index].users.reset();
 }
 
 Allocator* BfcAllocator::allocator(int stream) {
@@ -106,11 +102,16 @@ absl::StatusOr<IntrusivePtr<Buffer>> BfcAllocator::Allocate(size_t size, int str
     absl::MutexLock lock(&mu_);
     int index = Find(wanted, stream);
     if (index == kNone && Grow(wanted)) index = Find(wanted, stream);
-    // Regions that are too small for this may make room for one that is not.
-    if (index == kNone && ReleaseRegions() > 0 && Grow(wanted)) index = Find(wanted, stream);
+    if (index == kNone && options_.allow_growth && wanted <= options_.limit) {
+      // Regions that are too small for this may make room for one that is not.
+      AwaitUsers();
+      if (ReleaseRegions() > 0 && Grow(wanted)) index = Find(wanted, stream);
+    }
     if (index == kNone) return OutOfMemory(size);
     RemoveFree(index);
-    users = chunks_[index].users.reset(stream);
+    // The rest that is split off keeps all users.
+    users = chunks_[index].users;
+    users.reset(stream);
     chunks_[index].is_free = false;
     Split(index, wanted);
     Chunk& chunk = chunks_[index];
@@ -295,11 +296,6 @@ DeviceStats BfcAllocator::stats() const {
   DeviceStats stats = stats_;
   stats.bytes_limit = static_cast<int64_t>(options_.limit);
   return stats;
-}
-
-int64_t BfcAllocator::bytes_in_use(int stream) const {
-  absl::MutexLock lock(&mu_);
-  return streams_[stream]->bytes_in_use;
 }
 
 size_t BfcAllocator::region_bytes() const {

@@ -26,6 +26,8 @@ class RegionSource {
   virtual absl::StatusOr<char*> Allocate(size_t size) = 0;
   // Gives a region back. No device works on it any more.
   virtual void Free(char* region, size_t size) = 0;
+  // Waits until all work is done that was enqueued on any region. Asked only before memory is out.
+  virtual void AwaitWork() = 0;
 };
 
 // The streams of the devices that share an allocator, by the number that AddStream() gave them.
@@ -64,9 +66,8 @@ class BfcAllocator {
     MemoryKind kind = MemoryKind::kDevice;
     // Most bytes that are taken from the source.
     size_t limit = 0;
-    // Takes regions as they are needed, each twice as large as the one before, and gives them back
-    // in ReleaseUnused(). Otherwise all of `limit` is taken at the first allocation, which
-    // fragments least.
+    // Takes regions as they are needed, each twice as large as the one before, and gives unused
+    // ones back. Otherwise all of `limit` is taken at the first allocation, which fragments least.
     bool allow_growth = false;
     size_t first_region = size_t{2} << 20;
   };
@@ -82,8 +83,6 @@ class BfcAllocator {
   // The stream has done all of its work, and its buffers are released. Requires that; the process
   // aborts otherwise.
   void RemoveStream(int stream);
-  // The stream has done all of its work: chunks that it released are free for all.
-  void StreamIsIdle(int stream);
 
   // The allocator for buffers that work on this stream uses. Lives until RemoveStream().
   Allocator* allocator(int stream);
@@ -96,8 +95,6 @@ class BfcAllocator {
   size_t ReleaseUnused();
 
   DeviceStats stats() const;
-  // Stats of one stream's buffers.
-  int64_t bytes_in_use(int stream) const;
   size_t limit() const { return options_.limit; }
   // What is taken from the source now.
   size_t region_bytes() const;
@@ -143,7 +140,8 @@ class BfcAllocator {
   void Join(int first, int second) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int NewChunk(char* address, size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   size_t ReleaseRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ForgetUser(int stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for the users of all free chunks, and forgets them.
+  void AwaitUsers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status OutOfMemory(size_t size) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;

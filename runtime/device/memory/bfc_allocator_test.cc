@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -45,6 +46,10 @@ class HostRegions : public RegionSource {
     left_ += size;
     ::munmap(region, size);
   }
+  void AwaitWork() override {
+    ++num_waits;
+    if (await_work != nullptr) await_work();
+  }
   std::vector<size_t> sizes() {
     absl::MutexLock lock(&mu_);
     std::vector<size_t> sizes;
@@ -52,6 +57,9 @@ class HostRegions : public RegionSource {
     std::sort(sizes.begin(), sizes.end());
     return sizes;
   }
+
+  std::function<void()> await_work;
+  int num_waits = 0;
 
  private:
   absl::Mutex mu_;
@@ -146,24 +154,27 @@ TEST_F(BfcAllocatorTest, GrowthContentsItselfWithLessWhereTheDeviceHasLess) {
   EXPECT_FALSE(memory.Allocate(6 * kMiB, stream).ok());
 }
 
-TEST_F(BfcAllocatorTest, UnusedRegionsGoBackOnceTheirStreamIsIdle) {
+TEST_F(BfcAllocatorTest, UnusedRegionsGoBackOnceTheirLastUserIsGone) {
   Make(32 * kMiB, /*allow_growth=*/true);
+  const int second = *memory_->AddStream();
   const auto kept = Allocate(kMiB);
-  Allocate(8 * kMiB);
+  Allocate(8 * kMiB, second);
   EXPECT_EQ(memory_->ReleaseUnused(), 0) << "work may still use it";
-  memory_->StreamIsIdle(stream_);
+  memory_->RemoveStream(second);
   EXPECT_EQ(memory_->ReleaseUnused(), 8 * kMiB);
   EXPECT_THAT(regions_.sizes(), ElementsAre(2 * kMiB));
   EXPECT_EQ(memory_->region_bytes(), 2 * kMiB);
+  EXPECT_EQ(regions_.num_waits, 0);
 }
 
-TEST_F(BfcAllocatorTest, RegionsTooSmallMakeRoomForOneThatIsNot) {
+TEST_F(BfcAllocatorTest, RegionsTooSmallMakeRoomForOneThatIsNotOnceTheirWorkIsDone) {
   Make(16 * kMiB, /*allow_growth=*/true);
   std::vector<IntrusivePtr<Buffer>> all;
   for (int i = 0; i < 14; ++i) all.push_back(Allocate(kMiB));
   all.clear();
-  memory_->StreamIsIdle(stream_);
+  EXPECT_EQ(regions_.num_waits, 0);
   EXPECT_NE(Allocate(15 * kMiB), nullptr);
+  EXPECT_EQ(regions_.num_waits, 1);
 }
 
 TEST_F(BfcAllocatorTest, SameStreamReusesMemoryAtOnceAndWaitsForNobody) {
@@ -188,6 +199,15 @@ TEST_F(BfcAllocatorTest, AnotherStreamIsMadeToWaitForTheLastUsers) {
   EXPECT_THAT(order_.orders, ElementsAre(Pair(third, second)));
 }
 
+TEST_F(BfcAllocatorTest, RestOfASplitChunkStillHasTheUsersOfTheWhole) {
+  Make(kMiB);
+  const int second = *memory_->AddStream();
+  Allocate(kMiB);
+  const auto half = Allocate(kMiB / 2);
+  const auto rest = Allocate(kMiB / 2, second);
+  EXPECT_THAT(order_.orders, ElementsAre(Pair(stream_, second)));
+}
+
 TEST_F(BfcAllocatorTest, ChunksThatNeedNoWaitAreTakenFirst) {
   Make(kMiB);
   const int second = *memory_->AddStream();
@@ -202,14 +222,9 @@ TEST_F(BfcAllocatorTest, ChunksThatNeedNoWaitAreTakenFirst) {
   EXPECT_THAT(order_.orders, IsEmpty());
 }
 
-TEST_F(BfcAllocatorTest, NobodyWaitsForAStreamThatIsIdleOrGone) {
+TEST_F(BfcAllocatorTest, NobodyWaitsForAStreamThatIsGone) {
   Make(kMiB);
   const int second = *memory_->AddStream();
-  Allocate(kMiB, second);
-  memory_->StreamIsIdle(second);
-  Allocate(kMiB);
-  EXPECT_THAT(order_.orders, IsEmpty());
-  memory_->StreamIsIdle(stream_);
   Allocate(kMiB, second);
   memory_->RemoveStream(second);
   EXPECT_EQ(*memory_->AddStream(), second) << "numbers are reused";
@@ -258,7 +273,6 @@ TEST_F(BfcAllocatorTest, StatsCountChunksInUse) {
   {
     const auto a = Allocate(1), b = Allocate(257, second);
     EXPECT_EQ(memory_->stats().bytes_in_use, 256 + 512);
-    EXPECT_EQ(memory_->bytes_in_use(second), 512);
   }
   const DeviceStats stats = memory_->stats();
   EXPECT_EQ(stats.bytes_in_use, 0);
@@ -288,6 +302,14 @@ class LateStreams : public StreamOrder {
       is_stopping_ = true;
     }
     for (Stream& stream : streams_) stream.thread.join();
+  }
+  // Waits for all work that is enqueued now.
+  void Await() {
+    absl::MutexLock lock(&mu_);
+    for (Stream& stream : streams_) {
+      const auto is_done = [&stream, mark = stream.enqueued] { return stream.done >= mark; };
+      mu_.Await(absl::Condition(&is_done));
+    }
   }
   // How often work has found bytes that other work had written.
   int num_torn() const { return num_torn_; }
@@ -360,6 +382,7 @@ TEST(BfcAllocatorStressTest, NoTwoBuffersShareBytesWhileWorkUsesThem) {
   for (const bool allow_growth : {false, true}) {
     HostRegions regions(8 * kMiB);
     LateStreams streams(kNumStreams);
+    regions.await_work = [&] { streams.Await(); };
     BfcAllocator memory({.name = "GPU:0",
                          .limit = 4 * kMiB,
                          .allow_growth = allow_growth,
