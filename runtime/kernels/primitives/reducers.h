@@ -9,12 +9,11 @@
 #pragma once
 
 #include <cmath>
-#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
-#include "runtime/kernels/primitives/device_function.h"
+#include "runtime/kernels/primitives/math/device_std.h"
 
 namespace tessera::reduce {
 
@@ -40,8 +39,13 @@ struct Sum {
 struct Mean : Sum {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t count) const {
-    if (std::is_integral_v<T> && count == 0) return acc;
-    return acc / static_cast<T>(count);
+    if constexpr (std::is_integral_v<T>) {
+      // A narrow integer need not hold the count.
+      using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+      return count == 0 ? acc : static_cast<T>(static_cast<Wide>(acc) / static_cast<Wide>(count));
+    } else {
+      return acc / static_cast<T>(count);
+    }
   }
 };
 
@@ -51,15 +55,15 @@ struct EuclideanNorm : Sum {
     return acc + x * x;
   }
   template <typename T>
-  TESSERA_DEVICE_FUNCTION std::complex<T> Add(std::complex<T> acc, std::complex<T> x) const {
-    return acc + std::norm(x);
+  TESSERA_DEVICE_FUNCTION Complex<T> Add(Complex<T> acc, Complex<T> x) const {
+    return acc + device_std::norm(x);
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(std::sqrt(static_cast<double>(acc)));
     } else {
-      return std::sqrt(acc);
+      return device_std::sqrt(acc);
     }
   }
 };
