@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/kernels/primitives/cpu/optimizer_loops.h"
-#include "runtime/kernels/primitives/cpu/optimizer_rules.h"
+#include "runtime/kernels/primitives/optimizer_rules.h"
 
 namespace tessera::optimizers {
 inline namespace TESSERA_VECTOR_ABI {

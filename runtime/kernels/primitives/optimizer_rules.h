@@ -1,12 +1,13 @@
 // What each optimizer does to one element of a variable and its slots. Papers are named where a
 // rule has one; rules agree with TensorFlow's kernels in what they compute, not in each rounding.
 //
-// A rule is made from the scalars of a step, as OptimizerRule lists them, and called with the
-// gradient, the variable, and the slots.
+// A rule is made on the host from the scalars of a step, as OptimizerRule lists them, and called
+// with the gradient, the variable, and the slots on the device.
 #pragma once
 
 #include <cmath>
-#include <complex>
+
+#include "runtime/kernels/primitives/math/device_std.h"
 
 // Files that compile these for another instruction set than the rest of the program define this
 // before: see elementary_functions.h.
@@ -17,19 +18,25 @@
 namespace tessera::optimizers {
 inline namespace TESSERA_VECTOR_ABI {
 
+#ifdef __CUDACC__
+TESSERA_DEVICE_FUNCTION inline float Sqrt(float x) { return ::sqrtf(x); }
+TESSERA_DEVICE_FUNCTION inline double Sqrt(double x) { return ::sqrt(x); }
+TESSERA_DEVICE_FUNCTION inline float Pow(float x, float y) { return ::powf(x, y); }
+TESSERA_DEVICE_FUNCTION inline double Pow(double x, double y) { return ::pow(x, y); }
+#else
 inline float Sqrt(float x) { return __builtin_sqrtf(x); }
 inline double Sqrt(double x) { return __builtin_sqrt(x); }
-template <typename T>
-std::complex<T> Sqrt(std::complex<T> x) {
-  return std::sqrt(x);
-}
-
 inline float Pow(float x, float y) { return __builtin_powf(x, y); }
 inline double Pow(double x, double y) { return __builtin_pow(x, y); }
+#endif
+template <typename T>
+TESSERA_DEVICE_FUNCTION Complex<T> Sqrt(Complex<T> x) {
+  return device_std::sqrt(x);
+}
 
 // x, moved by `threshold` >= 0 towards 0, which it does not pass. NaN stays NaN.
 template <typename T>
-T SoftThreshold(T x, T threshold) {
+TESSERA_DEVICE_FUNCTION T SoftThreshold(T x, T threshold) {
   const T low = x < -threshold ? -threshold : x;
   const T clamped = low > threshold ? threshold : low;
   return x - clamped;
@@ -37,21 +44,21 @@ T SoftThreshold(T x, T threshold) {
 
 // The threshold of l1 regularisation, which negative weights switch off.
 template <typename T>
-T Threshold(T l1) {
+TESSERA_DEVICE_FUNCTION T Threshold(T l1) {
   return l1 > T(0) ? l1 : T(0);
 }
 
 template <typename T>
 struct GradientDescent {
   explicit GradientDescent(const T* s) : lr(s[0]) {}
-  void operator()(T g, T& var) const { var -= lr * g; }
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var) const { var -= lr * g; }
   T lr;
 };
 
 template <typename T, bool kNesterov>
 struct Momentum {
   explicit Momentum(const T* s) : lr(s[0]), momentum(s[1]) {}
-  void operator()(T g, T& var, T& accum) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum = accum * momentum + g;
     if constexpr (kNesterov) {
       var -= g * lr + accum * momentum * lr;
@@ -65,7 +72,7 @@ struct Momentum {
 template <typename T, bool kNesterov>
 struct KerasMomentum {
   explicit KerasMomentum(const T* s) : lr(s[0]), momentum(s[1]) {}
-  void operator()(T g, T& var, T& accum) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum = accum * momentum - g * lr;
     if constexpr (kNesterov) {
       var += accum * momentum - g * lr;
@@ -80,7 +87,7 @@ struct KerasMomentum {
 template <typename T, bool kUpdateSlots>
 struct Adagrad {
   explicit Adagrad(const T* s) : lr(s[0]), epsilon(s[1]) {}
-  void operator()(T g, T& var, T& accum) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     if constexpr (kUpdateSlots) accum += g * g;
     var -= lr * g / (Sqrt(accum) + epsilon);
   }
@@ -92,7 +99,7 @@ template <typename T>
 struct AdagradDa {
   explicit AdagradDa(const T* s)
       : lr(s[0]), threshold(Threshold(s[1]) * s[3]), shift(s[2] * s[3] * s[0]) {}
-  void operator()(T g, T& var, T& sum, T& sum_of_squares) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& sum, T& sum_of_squares) const {
     sum += g;
     sum_of_squares += g * g;
     var = -lr * SoftThreshold(sum, threshold) / (shift + Sqrt(sum_of_squares));
@@ -104,7 +111,7 @@ struct AdagradDa {
 template <typename T>
 struct Adadelta {
   explicit Adadelta(const T* s) : lr(s[0]), rho(s[1]), epsilon(s[2]) {}
-  void operator()(T g, T& var, T& accum, T& accum_update) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum, T& accum_update) const {
     accum = accum * rho + g * g * (T(1) - rho);
     const T update = Sqrt(accum_update + epsilon) / Sqrt(accum + epsilon) * g;
     var -= update * lr;
@@ -122,7 +129,7 @@ struct Adam {
         rest1(T(1) - s[1]),
         rest2(T(1) - s[2]),
         epsilon(s[3]) {}
-  void operator()(T g, T& var, T& m, T& v) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m, T& v) const {
     m += (g - m) * rest1;
     v += (g * g - v) * rest2;
     if constexpr (kNesterov) {
@@ -138,7 +145,7 @@ struct Adam {
 template <typename T>
 struct AdamWithAmsgrad {
   explicit AdamWithAmsgrad(const T* s) : adam(s) {}
-  void operator()(T g, T& var, T& m, T& v, T& largest) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m, T& v, T& largest) const {
     m += (g - m) * adam.rest1;
     v += (g * g - v) * adam.rest2;
     largest = largest < v ? v : largest;
@@ -152,7 +159,7 @@ template <typename T>
 struct AdaMax {
   explicit AdaMax(const T* s)
       : step(s[0] / (T(1) - s[4])), rest1(T(1) - s[1]), beta2(s[2]), epsilon(s[3]) {}
-  void operator()(T g, T& var, T& m, T& norm) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m, T& norm) const {
     m += (g - m) * rest1;
     const T decayed = beta2 * norm;
     const T size = g < T(0) ? -g : g;
@@ -165,7 +172,7 @@ struct AdaMax {
 template <typename T>
 struct RmsProp {
   explicit RmsProp(const T* s) : lr(s[0]), rest(T(1) - s[1]), momentum(s[2]), epsilon(s[3]) {}
-  void operator()(T g, T& var, T& mean_square, T& mom) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& mean_square, T& mom) const {
     mean_square += (g * g - mean_square) * rest;
     mom = mom * momentum + g * lr / Sqrt(mean_square + epsilon);
     var -= mom;
@@ -176,7 +183,7 @@ struct RmsProp {
 template <typename T>
 struct CenteredRmsProp {
   explicit CenteredRmsProp(const T* s) : base(s) {}
-  void operator()(T g, T& var, T& mean, T& mean_square, T& mom) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& mean, T& mean_square, T& mom) const {
     mean_square += (g * g - mean_square) * base.rest;
     mean += (g - mean) * base.rest;
     mom = mom * base.momentum + g * base.lr / Sqrt(mean_square - mean * mean + base.epsilon);
@@ -189,14 +196,14 @@ struct CenteredRmsProp {
 template <typename T, bool kScaleByLr, bool kSqrt>
 struct Ftrl {
   explicit Ftrl(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]), power(-s[3]), shrinkage(T(2) * s[4]) {}
-  T Root(T x) const {
+  TESSERA_DEVICE_FUNCTION T Root(T x) const {
     if constexpr (kSqrt) {
       return Sqrt(x);
     } else {
       return Pow(x, power);
     }
   }
-  void operator()(T g, T& var, T& accum, T& linear) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum, T& linear) const {
     const T shrunk = g + shrinkage * var;
     const T sum = accum + g * g;
     const T root = Root(sum);
@@ -221,21 +228,23 @@ struct Ftrl {
 // Duchi, Singer: Efficient Learning using Forward-Backward Splitting (2009): a gradient step, and
 // then the proximal operator of the regularisation.
 template <typename T>
-T ProximalStep(T var, T step, T lr, T l1, T l2) {
+TESSERA_DEVICE_FUNCTION T ProximalStep(T var, T step, T lr, T l1, T l2) {
   return SoftThreshold(var - step, Threshold(l1) * lr) / (T(1) + l2 * lr);
 }
 
 template <typename T>
 struct ProximalGradientDescent {
   explicit ProximalGradientDescent(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
-  void operator()(T g, T& var) const { var = ProximalStep(var, g * lr, lr, l1, l2); }
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var) const {
+    var = ProximalStep(var, g * lr, lr, l1, l2);
+  }
   T lr, l1, l2;
 };
 
 template <typename T>
 struct ProximalAdagrad {
   explicit ProximalAdagrad(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
-  void operator()(T g, T& var, T& accum) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum += g * g;
     const T rate = lr / Sqrt(accum);
     var = ProximalStep(var, g * rate, rate, l1, l2);
@@ -248,12 +257,12 @@ struct ProximalAdagrad {
 template <typename T>
 struct AddSign {
   explicit AddSign(const T* s) : lr(s[0]), alpha(s[1]), decay(s[2]), beta(s[3]) {}
-  void operator()(T g, T& var, T& m) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m) const {
     m = m * beta + g * (T(1) - beta);
     var -= lr * (alpha + decay * SignOfProduct(g, m)) * g;
   }
-  static T SignOfProduct(T x, T y) { return Sign(x) * Sign(y); }
-  static T Sign(T x) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x); }
+  TESSERA_DEVICE_FUNCTION static T SignOfProduct(T x, T y) { return Sign(x) * Sign(y); }
+  TESSERA_DEVICE_FUNCTION static T Sign(T x) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x); }
   T lr, alpha, decay, beta;
 };
 
@@ -261,7 +270,7 @@ template <typename T>
 struct PowerSign {
   explicit PowerSign(const T* s)
       : lr(s[0]), grown(std::exp(s[1] * s[2])), shrunk(std::exp(-s[1] * s[2])), beta(s[3]) {}
-  void operator()(T g, T& var, T& m) const {
+  TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m) const {
     m = m * beta + g * (T(1) - beta);
     const T sign = AddSign<T>::SignOfProduct(g, m);
     const T scale = sign > T(0) ? grown : (sign < T(0) ? shrunk : sign + T(1));
