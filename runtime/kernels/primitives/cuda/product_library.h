@@ -1,0 +1,46 @@
+// Products by the libraries of the CUDA toolkit, for what these have. Where there is no GPU, in
+// tests, there is nothing that they take, and the kernels of this folder do all of it.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
+#include "runtime/kernels/primitives/matmul.h"
+#include "runtime/kernels/primitives/post_ops.h"
+
+namespace tessera::cuda {
+
+// How much of a product a library has made.
+enum class Made {
+  kNothing,
+  kWithoutActivation,
+  kAll,
+};
+
+// Products by cuBLASLt, with bias, addend and, where the library has it, the activation. It keeps
+// the algorithms that the library chose, by shape. Thread-safe.
+class LibraryMatMul {
+ public:
+  LibraryMatMul();
+  ~LibraryMatMul();
+  // As MatMul::Run(), but the addend is in `output` already. No operand is empty.
+  absl::StatusOr<Made> Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                           const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
+
+ private:
+  struct Plans;
+  const std::unique_ptr<Plans> plans_;
+};
+
+enum class ConvolutionDirection { kForward, kInputGradient, kFilterGradient };
+
+// A convolution of `x` and `filter` to `y`, or one of its gradients, by cuDNN: the tensor that the
+// direction names is written, the others are read. Filters are [positions, in_channels / groups,
+// out_channels], as TensorFlow has them. No operand is empty. False if cuDNN does not take it.
+absl::StatusOr<bool> ConvolveByLibrary(KernelContext& ctx, ConvolutionDirection direction,
+                                       const ConvolutionShape& shape, const Tensor& x,
+                                       const Tensor& filter, const Tensor& y);
+
+}  // namespace tessera::cuda
