@@ -129,6 +129,8 @@ REGISTER_KERNEL("HSVToRGB", kCpu, PixelKernel);
 REGISTER_KERNEL("AdjustHue", kCpu, PixelKernel).HostMemory("delta");
 REGISTER_KERNEL("AdjustSaturation", kCpu, PixelKernel).HostMemory("scale");
 
+constexpr int64_t kPixelsAtOnce = 64;
+
 // Scales what differs from the mean of each channel of each image.
 // Errors: INVALID_ARGUMENT for less than three dimensions, or a factor that is no scalar.
 class AdjustContrastKernel : public OpKernel {
@@ -153,18 +155,31 @@ class AdjustContrastKernel : public OpKernel {
     return VisitRealType(x.dtype(), [&]<typename T>() {
       const int64_t images = x.num_elements() / pixels / channels;
       ctx.ParallelFor(images, 3.0 * pixels * channels, [&](int64_t begin, int64_t end) {
-        std::vector<double> means(channels);
+        // Some pixels at once, so that the loops over their channels are long enough for vectors.
+        const int64_t some = std::min(kPixelsAtOnce, pixels), size = some * channels;
+        std::vector<double> sums(size);
+        std::vector<float> means(size);
         for (int64_t i = begin; i < end; ++i) {
           const T* const from = x.data<T>() + i * pixels * channels;
           T* const to = y->data<T>() + i * pixels * channels;
-          std::fill(means.begin(), means.end(), 0.0);
-          for (int64_t k = 0; k < pixels * channels; ++k) {
-            means[k % channels] += static_cast<double>(from[k]);
+          std::fill(sums.begin(), sums.end(), 0.0);
+          for (int64_t k = 0; k < pixels * channels; k += size) {
+            const int64_t count = std::min(size, pixels * channels - k);
+#pragma GCC ivdep
+            for (int64_t j = 0; j < count; ++j) sums[j] += static_cast<double>(from[k + j]);
           }
-          for (double& mean : means) mean /= static_cast<double>(pixels);
-          for (int64_t k = 0; k < pixels * channels; ++k) {
-            const auto mean = static_cast<float>(means[k % channels]);
-            to[k] = static_cast<T>((static_cast<float>(from[k]) - mean) * factor + mean);
+          for (int64_t j = channels; j < size; ++j) sums[j % channels] += sums[j];
+          for (int64_t j = 0; j < size; ++j) {
+            means[j] = static_cast<float>(sums[j % channels] / static_cast<double>(pixels));
+          }
+          const float* const mean = means.data();
+          for (int64_t k = 0; k < pixels * channels; k += size) {
+            const int64_t count = std::min(size, pixels * channels - k);
+#pragma GCC ivdep
+            for (int64_t j = 0; j < count; ++j) {
+              to[k + j] =
+                  static_cast<T>((static_cast<float>(from[k + j]) - mean[j]) * factor + mean[j]);
+            }
           }
         }
       });

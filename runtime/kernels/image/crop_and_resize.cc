@@ -129,12 +129,21 @@ class CropAndResizeKernel : public OpKernel {
           for (int64_t d = 0; d < depth; ++d) to[d] = at(row, column, d);
         } else {
           const Between v(y), h(x);
+          const auto pixel = [&](int64_t row, int64_t column) {
+            return pixels + (row * width + column) * depth;
+          };
+          const T* const top_left = pixel(v.first, h.first);
+          const T* const top_right = pixel(v.first, h.second);
+          const T* const bottom_left = pixel(v.second, h.first);
+          const T* const bottom_right = pixel(v.second, h.second);
+#pragma GCC ivdep
           for (int64_t d = 0; d < depth; ++d) {
-            const float top_left = at(v.first, h.first, d), bottom_left = at(v.second, h.first, d);
-            const float top = top_left + (at(v.first, h.second, d) - top_left) * h.fraction;
-            const float bottom =
-                bottom_left + (at(v.second, h.second, d) - bottom_left) * h.fraction;
-            to[d] = top + (bottom - top) * v.fraction;
+            const auto between = [d, &h](const T* left, const T* right) {
+              const float from = static_cast<float>(left[d]);
+              return from + (static_cast<float>(right[d]) - from) * h.fraction;
+            };
+            const float top = between(top_left, top_right);
+            to[d] = top + (between(bottom_left, bottom_right) - top) * v.fraction;
           }
         }
       }

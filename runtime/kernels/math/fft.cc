@@ -24,12 +24,12 @@ int64_t Product(const Sizes& sizes) {
   return product;
 }
 
-// Transforms lines of a row-major block along one of its axes.
-void TransformAxis(const Sizes& sizes, size_t axis, bool inverse, Complex* block) {
+// Transforms lines of a row-major block along one of its axes. `fft` keeps its twiddle factors.
+void TransformAxis(const Sizes& sizes, size_t axis, bool inverse, Eigen::FFT<double>& fft,
+                   Complex* block) {
   int64_t stride = 1;
   for (size_t i = axis + 1; i < sizes.size(); ++i) stride *= sizes[i];
   const int64_t length = sizes[axis], lines = Product(sizes) / length;
-  Eigen::FFT<double> fft;
   std::vector<Complex> line(length), result(length);
   for (int64_t i = 0; i < lines; ++i) {
     Complex* const start = block + i / stride * stride * length + i % stride;
@@ -47,18 +47,21 @@ void TransformAxis(const Sizes& sizes, size_t axis, bool inverse, Complex* block
 // Copies the part that two blocks share, from the origin; the rest of `to` is zero.
 template <typename From, typename To>
 void CopyCommon(const Sizes& from_sizes, const From* from, const Sizes& to_sizes, To* to) {
-  const int64_t total = Product(to_sizes);
-  for (int64_t i = 0; i < total; ++i) {
-    int64_t rest = i, place = 0, stride = 1;
+  const int64_t length = to_sizes.back(), shared = std::min(length, from_sizes.back());
+  const int64_t rows = Product(to_sizes) / length;
+  for (int64_t row = 0; row < rows; ++row, to += length) {
+    int64_t rest = row, place = 0, stride = from_sizes.back();
     bool inside = true;
-    for (size_t d = to_sizes.size(); d-- > 0;) {
+    for (size_t d = to_sizes.size() - 1; d-- > 0;) {
       const int64_t at = rest % to_sizes[d];
       rest /= to_sizes[d];
       inside = inside && at < from_sizes[d];
       place += at * stride;
       stride *= from_sizes[d];
     }
-    to[i] = inside ? To(from[place]) : To(0);
+    const int64_t copied = inside ? shared : 0;
+    for (int64_t i = 0; i < copied; ++i) to[i] = To(from[place + i]);
+    std::fill(to + copied, to + length, To(0));
   }
 }
 
@@ -145,18 +148,19 @@ class FftKernel : public OpKernel {
     const int64_t batch = y->num_elements() / out_size;
     const double cost = 20.0 * static_cast<double>(Product(t.lengths));
     ctx.ParallelFor(batch, cost, [&](int64_t begin, int64_t end) {
+      Eigen::FFT<double> fft;
       std::vector<Complex> block(Product(real_ && !inverse_ ? t.lengths : t.spectrum));
       for (int64_t b = begin; b < end; ++b) {
         if (real_ && !inverse_) {
-          Forward(t, x.data<T>() + b * in_size, block.data(),
+          Forward(t, x.data<T>() + b * in_size, fft, block.data(),
                   y->data<std::complex<T>>() + b * out_size);
         } else if (real_) {
-          Inverse(t, x.data<std::complex<T>>() + b * in_size, block.data(),
+          Inverse(t, x.data<std::complex<T>>() + b * in_size, fft, block.data(),
                   y->data<T>() + b * out_size);
         } else {
           CopyCommon(t.in_sizes, x.data<std::complex<T>>() + b * in_size, t.lengths, block.data());
           for (int d = num_dims_ - 1; d >= 0; --d) {
-            TransformAxis(t.lengths, d, inverse_, block.data());
+            TransformAxis(t.lengths, d, inverse_, fft, block.data());
           }
           CopyCommon(t.lengths, block.data(), t.out_sizes,
                      y->data<std::complex<T>>() + b * out_size);
@@ -166,23 +170,25 @@ class FftKernel : public OpKernel {
   }
 
   template <typename T>
-  void Forward(const Transform& t, const T* x, Complex* block, std::complex<T>* y) const {
+  void Forward(const Transform& t, const T* x, Eigen::FFT<double>& fft, Complex* block,
+               std::complex<T>* y) const {
     CopyCommon(t.in_sizes, x, t.lengths, block);
-    for (int d = num_dims_ - 1; d >= 0; --d) TransformAxis(t.lengths, d, false, block);
+    for (int d = num_dims_ - 1; d >= 0; --d) TransformAxis(t.lengths, d, false, fft, block);
     CopyCommon(t.lengths, block, t.out_sizes, y);
   }
 
   template <typename T>
-  void Inverse(const Transform& t, const std::complex<T>* x, Complex* block, T* y) const {
+  void Inverse(const Transform& t, const std::complex<T>* x, Eigen::FFT<double>& fft,
+               Complex* block, T* y) const {
     CopyCommon(t.in_sizes, x, t.spectrum, block);
-    for (int d = 0; d + 1 < num_dims_; ++d) TransformAxis(t.spectrum, d, true, block);
+    for (int d = 0; d + 1 < num_dims_; ++d) TransformAxis(t.spectrum, d, true, fft, block);
     // The other half of each line mirrors the first.
     const int64_t length = t.lengths.back(), half = t.spectrum.back();
     std::vector<Complex> line(length);
     for (int64_t i = 0; i < Product(t.spectrum) / half; ++i) {
       std::copy_n(block + i * half, half, line.begin());
       for (int64_t k = half; k < length; ++k) line[k] = std::conj(line[length - k]);
-      TransformAxis({length}, 0, true, line.data());
+      TransformAxis({length}, 0, true, fft, line.data());
       for (int64_t k = 0; k < length; ++k) y[i * length + k] = static_cast<T>(line[k].real());
     }
   }

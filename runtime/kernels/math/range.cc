@@ -1,4 +1,5 @@
 // Sequences of numbers: Range, LinSpace.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/framework/kernel_registry.h"
@@ -62,7 +63,15 @@ class RangeKernel : public OpKernel {
       ASSIGN_OR_RETURN(const int64_t count, CountSteps(start, limit, delta));
       ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
       T* const out = y->data<T>();
-      for (int64_t i = 0; i < count; ++i) {
+      int64_t done = 0;
+      if constexpr (sizeof(C) == 4) {
+        // Numbers of steps that fit in 32 bits are converted by vectors.
+        done = std::min<int64_t>(count, INT32_MAX);
+        for (int32_t i = 0; i < static_cast<int32_t>(done); ++i) {
+          out[i] = static_cast<T>(start + static_cast<C>(i) * delta);
+        }
+      }
+      for (int64_t i = done; i < count; ++i) {
         out[i] = static_cast<T>(start + static_cast<C>(i) * delta);
       }
       return absl::OkStatus();

@@ -1,5 +1,7 @@
 // The reductions as functors on single elements, for every device.
 //
+// Add() and Merge() of all but complex numbers take GCC's vectors of elements, too.
+//
 //   struct Sum {
 //     template <typename T> static T Neutral();                      // the accumulator of nothing
 //     template <typename T> T Add(T acc, T x) const;                 // with one more element
@@ -113,7 +115,7 @@ struct Max {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
     const T chosen = acc > x ? acc : x;  // x if that is NaN
-    if constexpr (std::is_floating_point_v<T>) return acc != acc ? acc : chosen;
+    if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
     return chosen;
   }
   template <typename T>
@@ -133,7 +135,7 @@ struct Min {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
     const T chosen = acc < x ? acc : x;  // x if that is NaN
-    if constexpr (std::is_floating_point_v<T>) return acc != acc ? acc : chosen;
+    if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
     return chosen;
   }
   template <typename T>

@@ -49,8 +49,10 @@ struct Levels {
 };
 
 void Quantize(KernelContext& ctx, const Tensor& x, const NudgedRange& range, Tensor* y) {
-  ctx.ParallelFor(x.num_elements(), 3, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y->data<float>()[i] = range.Quantize(x.data<float>()[i]);
+  const float* const from = x.data<float>();
+  float* const to = y->data<float>();
+  ctx.ParallelFor(x.num_elements(), 0.5, [range, from, to](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = range.Quantize(from[i]);
   });
 }
 

@@ -79,6 +79,8 @@ class QuantizeAndDequantizeKernel : public OpKernel {
     return VisitRealType(x.dtype(), [&]<typename T>() -> absl::Status {
       using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
       const T* const from = x.data<T>();
+      T* const to = y->data<T>();
+      const bool clamps = range_given_, half_up = half_up_;
       for (int64_t s = 0; s < slices; ++s) {
         C min = static_cast<C>(min_), max = static_cast<C>(max_);
         auto each = [&](auto visit) {
@@ -102,12 +104,12 @@ class QuantizeAndDequantizeKernel : public OpKernel {
               absl::StrCat("the minimum ", min, " is above the maximum ", max));
         }
         const QuantizedRange<C> range(min, max, static_cast<int>(bits), signed_, narrow_);
-        each([&](int64_t i) {
-          C value = static_cast<C>(from[i]);
-          if (range_given_) value = std::max(std::min(value, range.max), range.min);
-          value *= range.scale;
-          value = half_up_ ? std::floor(value + C(0.5)) : std::nearbyint(value);
-          y->data<T>()[i] = static_cast<T>(value * range.inverse);
+        each([=](int64_t i) {
+          const C given = static_cast<C>(from[i]);
+          const C value =
+              (clamps ? std::max(std::min(given, range.max), range.min) : given) * range.scale;
+          const C rounded = half_up ? std::floor(value + C(0.5)) : std::nearbyint(value);
+          to[i] = static_cast<T>(rounded * range.inverse);
         });
       }
       return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
@@ -26,16 +27,19 @@ using dnnl::memory;
 
 // ---- float, by oneDNN ----
 
+memory::desc OfFloat(memory::desc layout) { return layout; }
+
+// `of_type` gives the layout of the same elements in the type that is to be multiplied.
 std::shared_ptr<const onednn::Product> MakeProduct(const ConvolutionShape& shape,
-                                                   const PostOps& post_ops) {
-  const memory::desc source = DataLayout(shape, shape.in_channels, shape.input);
-  const memory::desc filter = FilterLayout(shape);
-  const memory::desc output = DataLayout(shape, shape.out_channels, shape.output);
-  const memory::desc any_filter(filter.dims(), memory::data_type::f32, memory::format_tag::any);
+                                                   const PostOps& post_ops,
+                                                   memory::desc (*of_type)(memory::desc)) {
+  const memory::desc source = of_type(DataLayout(shape, shape.in_channels, shape.input));
+  const memory::desc filter = of_type(FilterLayout(shape));
+  const memory::desc output = of_type(DataLayout(shape, shape.out_channels, shape.output));
+  const memory::desc any_filter(filter.dims(), filter.data_type(), memory::format_tag::any);
   const memory::desc bias =
-      post_ops.bias
-          ? memory::desc({shape.out_channels}, memory::data_type::f32, memory::format_tag::a)
-          : memory::desc();
+      post_ops.bias ? memory::desc({shape.out_channels}, filter.data_type(), memory::format_tag::a)
+                    : memory::desc();
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, any_filter,
       bias, output, Dims(shape.strides), Dims(shape.dilations, -1), Dims(shape.pad_before),
@@ -49,7 +53,7 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const Convolut
   static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
   const onednn::OneThread one_thread;
   return products->Get(onednn::AddTo(ConvolutionKey(shape), post_ops),
-                       [&] { return MakeProduct(shape, post_ops); });
+                       [&] { return MakeProduct(shape, post_ops, OfFloat); });
 }
 
 // A convolution in chunks that oneDNN computes.
@@ -194,6 +198,45 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
   }
 }
 
+// ---- bfloat16, by oneDNN ----
+
+memory::desc OfBfloat16(memory::desc layout) {
+  layout.data.data_type = dnnl_bf16;
+  return layout;
+}
+
+absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(
+    const ConvolutionShape& shape, const PostOps& post_ops) {
+  static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
+  const onednn::OneThread one_thread;
+  return products->Get(onednn::AddTo(ConvolutionKey(shape), post_ops),
+                       [&] { return MakeProduct(shape, post_ops, OfBfloat16); });
+}
+
+// Sums are of float, and rounded once. The filter is brought into oneDNN's layout each time.
+absl::Status ConvolveBfloat16(KernelContext& ctx, const ConvolutionShape& shape,
+                              const PostOps& post_ops, const Tensor& input, const Tensor& filter,
+                              const Tensor* bias, Tensor* output) {
+  const double nanoseconds = FlopsOf(shape) / SpeedsForCpu().fma_flops;
+  const int64_t count =
+      NumChunks(NumPoolThreads(ctx), std::numeric_limits<int64_t>::max(), nanoseconds);
+  const std::vector<ConvolutionChunk> chunks = SplitConvolution(shape, count);
+  const memory::desc plain = OfBfloat16(FilterLayout(shape));
+  return ForEachChunk(
+      ctx, chunks.size(), nanoseconds / chunks.size(), [&](int64_t i) -> absl::Status {
+        const ConvolutionChunk& chunk = chunks[i];
+        ASSIGN_OR_RETURN(const auto product, Bfloat16ProductFor(chunk.shape, post_ops));
+        const memory::desc& wanted = product->weights.wanted();
+        ASSIGN_OR_RETURN(
+            const Tensor weights,
+            ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(wanted.get_size())}));
+        RETURN_IF_ERROR(onednn::Reorder(plain, filter.raw(), wanted, weights.raw()));
+        return onednn::RunProduct(ctx, *product, input.data<Eigen::bfloat16>() + chunk.input_offset,
+                                  weights.raw(), bias == nullptr ? nullptr : bias->raw(),
+                                  output->data<Eigen::bfloat16>() + chunk.output_offset);
+      });
+}
+
 // ---- every other dtype: a plain loop, accumulating in double or int64 ----
 
 template <typename T>
@@ -247,6 +290,10 @@ absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const P
                       PackedWeights* packed, Tensor* output, Numerics numerics,
                       PlanCache<ConvolutionPlan>* plans) {
   if (output->num_elements() == 0) return absl::OkStatus();
+  if (input.dtype() == DType::kBfloat16 && HasAvx512() && numerics == Numerics::kFast &&
+      input.num_elements() > 0 && filter.values.num_elements() > 0) {
+    return ConvolveBfloat16(ctx, shape, post_ops, input, filter.values, bias, output);
+  }
   if (input.dtype() != DType::kFloat || input.num_elements() == 0 ||
       filter.values.num_elements() == 0) {
     return VisitRealType(input.dtype(), [&]<typename T>() {

@@ -1,6 +1,15 @@
 // CPU features detected at run time.
 #pragma once
 
+// Compiles one function for AVX-512, with all that it inlines, in a file for all processors. It may
+// be called if HasAvx512().
+#ifdef __clang__
+#define TESSERA_AVX512 [[gnu::flatten, gnu::target("avx512f,avx512vl,avx512bw,avx512dq")]]
+#else
+#define TESSERA_AVX512 \
+  [[gnu::flatten, gnu::target("avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512")]]
+#endif
+
 namespace tessera {
 
 // True if the processor has the AVX-512 extensions that AVX512_LOOP_COPTS compiles for.

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/strided_loop.h"
 #include "runtime/kernels/primitives/elementwise.h"
@@ -21,6 +22,11 @@ absl::flat_hash_map<absl::string_view, const CpuElementwiseOp*>& Ops() {
   return *ops;
 }
 
+LoopFn LoopFor(const CpuElementwiseOp& op, DType dtype) {
+  const bool is_wide = op.wide_loops != nullptr && HasAvx512();
+  return (*(is_wide ? op.wide_loops : op.loops))[OperandIndex(dtype)];
+}
+
 // Loops below this many nanoseconds do not look for other threads at all.
 constexpr double kSingleThreadCost = 10000;
 
@@ -28,7 +34,7 @@ class CpuElementwise final : public Elementwise {
  public:
   CpuElementwise(const CpuElementwiseOp& op, const Options& options)
       : op_(op),
-        loop_((*op.loops)[OperandIndex(options.dtype)]),
+        loop_(LoopFor(op, options.dtype)),
         check_(op.checks == nullptr ? nullptr : (*op.checks)[OperandIndex(options.dtype)]),
         as_float_(IsNarrowFloat(options.dtype)),
         has_attr_(op.op->attr != nullptr),
@@ -122,7 +128,7 @@ REGISTER_PRIMITIVE(Elementwise, kCpu, MakeCpuElementwise);
 LoopFn FindElementwiseLoop(absl::string_view op, DType dtype) {
   const auto it = Ops().find(op);
   if (it == Ops().end() || !Contains(it->second->op->dtypes, dtype)) return nullptr;
-  return (*it->second->loops)[OperandIndex(dtype)];
+  return LoopFor(*it->second, dtype);
 }
 
 CpuElementwiseRegistration::CpuElementwiseRegistration(absl::Span<const CpuElementwiseOp> ops) {

@@ -1,6 +1,10 @@
 // The CPU's loops of declared elementwise ops. A file registers those of a list:
 //
 //   REGISTER_CPU_ELEMENTWISE(kArithmeticOps);
+//   REGISTER_COSTLY_CPU_ELEMENTWISE(kTranscendentalOps);
+//
+// Loops over costly functions of float and double come in two forms, one of them for AVX-512; loops
+// of others wait for memory, and do not gain by wider vectors.
 //
 // It is compiled with LOOP_COPTS (runtime/kernels/kernel_library.bzl).
 #pragma once
@@ -24,8 +28,9 @@ using CheckTable = OperandTable<CheckFn>;
 // One op on the CPU. Of static storage.
 struct CpuElementwiseOp {
   const ElementwiseOp* op;
-  const LoopTable* loops;
-  const CheckTable* checks = nullptr;  // null: never fails
+  const LoopTable* loops = nullptr;
+  const LoopTable* wide_loops = nullptr;  // for AVX-512; null: the same
+  const CheckTable* checks = nullptr;     // null: never fails
   absl::StatusCode check_code = absl::StatusCode::kOk;
   const char* check_message = nullptr;
 };
@@ -42,24 +47,31 @@ struct CpuElementwiseRegistration {
 
 namespace elementwise_internal {
 
-template <typename F, int kArgs, typename T>
+// How the loops of a list of ops are compiled.
+enum class LoopForm { kPlain, kVector, kWideVector };
+
+template <typename F, int kArgs, typename T, LoopForm kForm>
 constexpr LoopFn LoopOf() {
   using R = std::remove_cvref_t<ElementwiseResult<F, kArgs, T>>;
+  if constexpr (kForm != LoopForm::kPlain && kArgs <= 2 && std::is_floating_point_v<T> &&
+                std::is_same_v<R, T>) {
+    return kForm == LoopForm::kVector ? &VectorLoop<F, kArgs, T> : &WideVectorLoop<F, kArgs, T>;
+  }
   if constexpr (kArgs == 1) return &UnaryLoop<F, R, T>;
   if constexpr (kArgs == 2) return &BinaryLoop<F, R, T, T>;
   if constexpr (kArgs == 3) return &TernaryLoop<F, R, T, T, T>;
 }
 
-template <typename F, int kArgs, DTypeSet kDTypes>
+template <typename F, int kArgs, DTypeSet kDTypes, LoopForm kForm>
 constexpr LoopTable MakeLoops() {
   LoopTable table{};
   ForEachType<Instantiated(kDTypes)>([&table]<typename T>(TypeTag<T>) {
-    table[OperandIndex(DTypeOf<T>)] = LoopOf<F, kArgs, T>();
+    table[OperandIndex(DTypeOf<T>)] = LoopOf<F, kArgs, T, kForm>();
   });
   return table;
 }
-template <typename F, int kArgs, DTypeSet kDTypes>
-inline constexpr LoopTable kLoops = MakeLoops<F, kArgs, kDTypes>();
+template <typename F, int kArgs, DTypeSet kDTypes, LoopForm kForm>
+inline constexpr LoopTable kLoops = MakeLoops<F, kArgs, kDTypes, kForm>();
 
 template <typename Check, DTypeSet kDTypes>
 constexpr CheckTable MakeChecks() {
@@ -71,28 +83,37 @@ constexpr CheckTable MakeChecks() {
 template <typename Check, DTypeSet kDTypes>
 inline constexpr CheckTable kChecks = MakeChecks<Check, kDTypes>();
 
-template <typename F, int kArgs, DTypeSet kDTypes, typename Check>
+template <bool kCostly, typename F, int kArgs, DTypeSet kDTypes, typename Check>
 constexpr CpuElementwiseOp OnCpu(const ElementwiseDeclaration<F, kArgs, kDTypes, Check>& op) {
-  constexpr const LoopTable* kTable = &kLoops<F, kArgs, kDTypes>;
-  if constexpr (std::is_same_v<Check, NeverFails>) {
-    return {&op, kTable};
+  CpuElementwiseOp on_cpu = {&op};
+  if constexpr (kCostly) {
+    on_cpu.loops = &kLoops<F, kArgs, kDTypes, LoopForm::kVector>;
+    on_cpu.wide_loops = &kLoops<F, kArgs, kDTypes, LoopForm::kWideVector>;
   } else {
-    return {&op, kTable, &kChecks<Check, kDTypes>, Check::kCode, Check::kMessage};
+    on_cpu.loops = &kLoops<F, kArgs, kDTypes, LoopForm::kPlain>;
   }
+  if constexpr (!std::is_same_v<Check, NeverFails>) {
+    on_cpu.checks = &kChecks<Check, kDTypes>;
+    on_cpu.check_code = Check::kCode;
+    on_cpu.check_message = Check::kMessage;
+  }
+  return on_cpu;
 }
 
 // `kOps` is a tuple of declarations.
-template <const auto& kOps>
+template <const auto& kOps, bool kCostly>
 inline constexpr auto kCpuOps =
-    std::apply([](const auto&... op) { return std::array{OnCpu(op)...}; }, kOps);
+    std::apply([](const auto&... op) { return std::array{OnCpu<kCostly>(op)...}; }, kOps);
 
 }  // namespace elementwise_internal
 }  // namespace tessera
 
-#define REGISTER_CPU_ELEMENTWISE(ops) TESSERA_REGISTER_CPU_ELEMENTWISE(__COUNTER__, ops)
-#define TESSERA_REGISTER_CPU_ELEMENTWISE(counter, ops) \
-  TESSERA_REGISTER_CPU_ELEMENTWISE_INNER(counter, ops)
-#define TESSERA_REGISTER_CPU_ELEMENTWISE_INNER(counter, ops)                                      \
+#define REGISTER_CPU_ELEMENTWISE(ops) TESSERA_REGISTER_CPU_ELEMENTWISE(__COUNTER__, ops, false)
+#define REGISTER_COSTLY_CPU_ELEMENTWISE(ops) \
+  TESSERA_REGISTER_CPU_ELEMENTWISE(__COUNTER__, ops, true)
+#define TESSERA_REGISTER_CPU_ELEMENTWISE(counter, ops, is_costly) \
+  TESSERA_REGISTER_CPU_ELEMENTWISE_INNER(counter, ops, is_costly)
+#define TESSERA_REGISTER_CPU_ELEMENTWISE_INNER(counter, ops, is_costly)                           \
   static const ::tessera::CpuElementwiseRegistration cpu_elementwise_##counter [[maybe_unused]] { \
-    ::tessera::elementwise_internal::kCpuOps<ops>                                                 \
+    ::tessera::elementwise_internal::kCpuOps<ops, is_costly>                                      \
   }

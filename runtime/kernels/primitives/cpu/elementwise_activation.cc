@@ -3,7 +3,7 @@
 
 namespace tessera {
 
-REGISTER_CPU_ELEMENTWISE(functors::kActivationOps);
-REGISTER_CPU_ELEMENTWISE(functors::kGeluFunctions);
+REGISTER_COSTLY_CPU_ELEMENTWISE(functors::kActivationOps);
+REGISTER_COSTLY_CPU_ELEMENTWISE(functors::kGeluFunctions);
 
 }  // namespace tessera

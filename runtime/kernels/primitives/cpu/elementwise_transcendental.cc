@@ -3,6 +3,6 @@
 
 namespace tessera {
 
-REGISTER_CPU_ELEMENTWISE(functors::kTranscendentalOps);
+REGISTER_COSTLY_CPU_ELEMENTWISE(functors::kTranscendentalOps);
 
 }  // namespace tessera

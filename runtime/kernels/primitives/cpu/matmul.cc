@@ -9,8 +9,10 @@
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/blocked_gemm.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
 #include "runtime/kernels/primitives/cpu/ordered_gemm.h"
 #include "runtime/kernels/primitives/cpu/plan_cache.h"
@@ -102,6 +104,29 @@ T Read(T value, bool conjugate) {
   }
 }
 
+// Products of double from so many multiplications on go through Eigen.
+constexpr int64_t kMinEigenProduct = 4096;
+
+// Computes rows [begin, end) of a product of double without post-ops.
+void MultiplyRowsByEigen(const MatMulShape& s, const double* a, const double* b, int64_t begin,
+                         int64_t end, double* out) {
+  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Operand = Eigen::Map<const Matrix>;
+  Eigen::Map<Matrix> product(out + begin * s.n, end - begin, s.n);
+  const auto multiply = [&](const auto& left) {
+    if (s.transpose_b) {
+      product.noalias() = left * Operand(b, s.n, s.k).transpose();
+    } else {
+      product.noalias() = left * Operand(b, s.k, s.n);
+    }
+  };
+  if (s.transpose_a) {
+    multiply(Operand(a, s.k, s.m).middleCols(begin, end - begin).transpose());
+  } else {
+    multiply(Operand(a + begin * s.k, end - begin, s.k));
+  }
+}
+
 // Computes rows [begin, end) of the product.
 template <typename T>
 void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, const T* b,
@@ -159,14 +184,22 @@ std::pair<int64_t, int64_t> Offsets(const MatMulShape& s, int64_t index) {
 template <typename T>
 void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops, const T* a,
                  const T* b, const T* bias, T* out) {
-  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) * 0.5 + 1;
-  ctx.ParallelFor(s.batch_size() * s.m, cost, [&](int64_t begin, int64_t end) {
+  const bool by_eigen = std::is_same_v<T, double> && s.m * s.n * s.k >= kMinEigenProduct &&
+                        bias == nullptr && !post_ops.add &&
+                        post_ops.activation == Activation::kNone;
+  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) * (by_eigen ? 0.05 : 0.5);
+  ctx.ParallelFor(s.batch_size() * s.m, cost + 1, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t item = begin / s.m, first = begin % s.m;
       const int64_t last = std::min(s.m, first + (end - begin));
       const auto [a_at, b_at] = Offsets(s, item);
-      MultiplyRows(s, post_ops, a + a_at * s.m * s.k, b + b_at * s.k * s.n, bias, first, last,
-                   out + item * s.m * s.n);
+      const T* const left = a + a_at * s.m * s.k;
+      const T* const right = b + b_at * s.k * s.n;
+      T* const to = out + item * s.m * s.n;
+      if constexpr (std::is_same_v<T, double>) {
+        if (by_eigen) MultiplyRowsByEigen(s, left, right, first, last, to);
+      }
+      if (!by_eigen) MultiplyRows(s, post_ops, left, right, bias, first, last, to);
       begin += last - first;
     }
   });
@@ -196,6 +229,58 @@ Run InnerRun(const MatMulShape& s, int64_t* outer) {
   *outer = 1;
   for (size_t i = 0; i < d; ++i) *outer *= s.batch[i];
   return run;
+}
+
+// ---- bfloat16, by oneDNN ----
+
+// The layout of a matrix of bfloat16 whose rows, or columns if it is transposed, lie `step`
+// elements apart.
+memory::desc Bfloat16Layout(int64_t rows, int64_t columns, int64_t step, bool transposed) {
+  const memory::dims strides{transposed ? 1 : step, transposed ? step : 1};
+  return memory::desc({rows, columns}, memory::data_type::bf16, strides);
+}
+
+// The product of `rows` of the rows of one matrix.
+absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(const MatMulShape& s,
+                                                                          int64_t rows,
+                                                                          const PostOps& post_ops) {
+  static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
+  const onednn::OneThread one_thread;
+  onednn::Key key;
+  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b).Add(rows);
+  return products->Get(onednn::AddTo(std::move(key), post_ops), [&] {
+    const memory::desc a = Bfloat16Layout(rows, s.k, s.transpose_a ? s.m : s.k, s.transpose_a);
+    const memory::desc b = Bfloat16Layout(s.k, s.n, s.transpose_b ? s.k : s.n, s.transpose_b);
+    const memory::desc out = Bfloat16Layout(rows, s.n, s.n, false);
+    const dnnl::matmul::desc desc =
+        post_ops.bias ? dnnl::matmul::desc(a, b, Bfloat16Layout(1, s.n, s.n, false), out)
+                      : dnnl::matmul::desc(a, b, out);
+    return onednn::MakeProduct<dnnl::matmul>({desc, onednn::Attributes(post_ops), onednn::Engine()},
+                                             b);
+  });
+}
+
+// Sums are of float, and rounded once.
+absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
+                              const Tensor& a, const Tensor& b, const Tensor* bias,
+                              Tensor* output) {
+  const double nanoseconds = 2.0 * s.m * s.n * s.k / SpeedsForCpu().fma_flops;
+  const int64_t products = s.batch_size();
+  const int64_t parts = products > 1 ? 1 : NumChunks(ctx, s.m, nanoseconds);
+  const int64_t rows = (s.m + parts - 1) / parts, chunks = (s.m + rows - 1) / rows;
+  ASSIGN_OR_RETURN(const auto product, Bfloat16ProductFor(s, rows, post_ops));
+  ASSIGN_OR_RETURN(const auto last, Bfloat16ProductFor(s, s.m - (chunks - 1) * rows, post_ops));
+  const auto* const a_data = a.data<Eigen::bfloat16>();
+  const auto* const b_data = b.data<Eigen::bfloat16>();
+  auto* const out = output->data<Eigen::bfloat16>();
+  return ForEachChunk(ctx, products * chunks, nanoseconds / chunks, [&](int64_t item) {
+    const int64_t i = item / chunks, first = item % chunks * rows;
+    const auto [a_at, b_at] = Offsets(s, i);
+    return onednn::RunProduct(ctx, first + rows >= s.m ? *last : *product,
+                              a_data + a_at * s.m * s.k + (s.transpose_a ? first : first * s.k),
+                              b_data + b_at * s.k * s.n, bias == nullptr ? nullptr : bias->raw(),
+                              out + (i * s.m + first) * s.n);
+  });
 }
 
 // The products of a batch: `outer` runs, or a single product whose left-hand side is not
@@ -434,6 +519,32 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& shape, const P
   return run(plan);
 }
 
+// Returns true for half and bfloat16 if converting them to float costs little next to the product.
+bool TakesFloat(const MatMulShape& shape, DType dtype, Numerics numerics) {
+  return IsNarrowFloat(dtype) && !TakesLoops(shape, DType::kFloat, numerics) &&
+         numerics == Numerics::kFast;
+}
+
+absl::Status MultiplyNarrow(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
+  if (a.dtype() == DType::kBfloat16 && HasAvx512()) {
+    return MultiplyBfloat16(ctx, shape, post_ops, a, b, bias, output);
+  }
+  Allocator* const allocator = ctx.host_allocator();
+  ASSIGN_OR_RETURN(const Tensor wide_a, WidenToFloat(a, allocator));
+  ASSIGN_OR_RETURN(const Tensor wide_b, WidenToFloat(b, allocator));
+  ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // what it adds to
+  Tensor wide_bias;
+  if (bias != nullptr) {
+    ASSIGN_OR_RETURN(wide_bias, WidenToFloat(*bias, allocator));
+  }
+  RETURN_IF_ERROR(MultiplyFloat(ctx, shape, post_ops, wide_a, wide_b,
+                                bias == nullptr ? nullptr : &wide_bias, nullptr, &wide_output,
+                                Numerics::kFast, nullptr));
+  NarrowFromFloat(wide_output, output);
+  return absl::OkStatus();
+}
+
 class CpuMatMul final : public MatMul {
  public:
   CpuMatMul(const KernelBuild& build, int b_input)
@@ -464,6 +575,9 @@ class CpuMatMul final : public MatMul {
                    Tensor* output) override {
     CopyAddend(inputs, output);
     if (output->num_elements() == 0) return absl::OkStatus();
+    if (TakesFloat(shape, a.dtype(), numerics_)) {
+      return MultiplyNarrow(ctx, shape, post_ops, a, b, inputs.bias, output);
+    }
     if (TakesLoops(shape, a.dtype(), numerics_)) {
       return MultiplyByLoops(ctx, shape, post_ops, a, b, inputs.bias, output);
     }
@@ -489,6 +603,9 @@ absl::Status ComputeMatMul(KernelContext& ctx, const MatMulShape& shape, const P
                            const Tensor& a, const Tensor& b, const Tensor* bias,
                            PackedWeights* packed, Tensor* output, Numerics numerics) {
   if (output->num_elements() == 0) return absl::OkStatus();
+  if (TakesFloat(shape, a.dtype(), numerics)) {
+    return MultiplyNarrow(ctx, shape, post_ops, a, b, bias, output);
+  }
   if (TakesLoops(shape, a.dtype(), numerics)) {
     return MultiplyByLoops(ctx, shape, post_ops, a, b, bias, output);
   }

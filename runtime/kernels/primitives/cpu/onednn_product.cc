@@ -45,9 +45,18 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const float*
   });
 }
 
-absl::Status RunProduct(KernelContext& ctx, const Product& product, const float* source,
-                        const float* weights, const float* bias, float* output) {
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const void* source,
+                        const void* weights, const void* bias, void* output) {
   return OnThisThread([&] { return Execute(ctx, product, source, weights, bias, output); });
+}
+
+absl::Status Reorder(const dnnl::memory::desc& from, const void* source,
+                     const dnnl::memory::desc& to, const void* target) {
+  return OnThisThread([&] {
+    dnnl::memory in = Wrap(from, source), out = Wrap(to, target);
+    dnnl::reorder(in, out).execute(Stream(), in, out);
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace tessera::onednn

@@ -41,8 +41,13 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const float*
                         const ScaledWeights& weights, PackedWeights* packed, const float* bias,
                         float* output);
 
-// Likewise with weights in the layout that the primitive wants.
-absl::Status RunProduct(KernelContext& ctx, const Product& product, const float* source,
-                        const float* weights, const float* bias, float* output);
+// Likewise with weights in the layout that the primitive wants. Elements have the types of its
+// layouts.
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const void* source,
+                        const void* weights, const void* bias, void* output);
+
+// Copies a tensor from one layout to another on the calling thread.
+absl::Status Reorder(const dnnl::memory::desc& from, const void* source,
+                     const dnnl::memory::desc& to, const void* target);
 
 }  // namespace tessera::onednn

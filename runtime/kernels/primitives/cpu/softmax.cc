@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/softmax_row.h"
 
@@ -29,6 +30,11 @@ void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t 
   }
 }
 
+TESSERA_AVX512 void WideRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end,
+                             int64_t columns, char* out) {
+  Rows<float>(kind, in, begin, end, columns, out);
+}
+
 // The same, of a type that is computed in float.
 template <typename T>
 void NarrowRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t columns,
@@ -49,7 +55,8 @@ absl::Status RunSoftmax(KernelContext& ctx, SoftmaxKind kind, int64_t rows, int6
   ctx.ParallelFor(rows, 1.5 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
     switch (dtype) {
       case DType::kFloat:
-        return Rows<float>(kind, in, begin, end, columns, out);
+        return HasAvx512() ? WideRows(kind, in, begin, end, columns, out)
+                           : Rows<float>(kind, in, begin, end, columns, out);
       case DType::kDouble:
         return Rows<double>(kind, in, begin, end, columns, out);
       case DType::kHalf:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -113,29 +114,44 @@ absl::Status RunNthElement(KernelContext& ctx, int64_t n, const Tensor& x, Tenso
 }
 REGISTER_PRIMITIVE(NthElement, kCpu, RunNthElement);
 
+// Elements that are compared before the next look at what they gave, for the loop over them to
+// vectorise.
+constexpr int64_t kRankBlock = 64;
+
 bool IsIn(const float* predictions, int64_t count, int64_t target, int64_t k) {
   if (target < 0 || target >= count || !std::isfinite(predictions[target])) return false;
+  const float of_target = predictions[target];
   int64_t greater = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(predictions[i])) return false;
-    if (predictions[i] > predictions[target]) ++greater;
+  for (int64_t begin = 0; begin < count; begin += kRankBlock) {
+    const int64_t end = std::min(begin + kRankBlock, count);
+    int32_t greater_here = 0, infinite = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      greater_here += predictions[i] > of_target;
+      infinite |= !(std::fabs(predictions[i]) <= std::numeric_limits<float>::max());
+    }
+    greater += greater_here;
+    if (infinite || greater >= k) return false;
   }
   return greater < k;
 }
 
 template <typename Index>
-void InTopKRows(int64_t k, const Tensor& predictions, const Tensor& targets, Tensor* is_in) {
+void InTopKRows(KernelContext& ctx, int64_t k, const Tensor& predictions, const Tensor& targets,
+                Tensor* is_in) {
   const int64_t columns = predictions.dim(1);
-  for (int64_t row = 0; row < targets.num_elements(); ++row) {
-    is_in->data<bool>()[row] =
-        IsIn(predictions.data<float>() + row * columns, columns, targets.data<Index>()[row], k);
-  }
+  ctx.ParallelFor(targets.num_elements(), 0.2 * static_cast<double>(columns),
+                  [&](int64_t row, int64_t end) {
+                    for (; row < end; ++row) {
+                      is_in->data<bool>()[row] = IsIn(predictions.data<float>() + row * columns,
+                                                      columns, targets.data<Index>()[row], k);
+                    }
+                  });
 }
 
-absl::Status RunInTopK(KernelContext&, int64_t k, const Tensor& predictions, const Tensor& targets,
-                       Tensor* is_in) {
+absl::Status RunInTopK(KernelContext& ctx, int64_t k, const Tensor& predictions,
+                       const Tensor& targets, Tensor* is_in) {
   const auto rows = targets.dtype() == DType::kInt32 ? InTopKRows<int32_t> : InTopKRows<int64_t>;
-  rows(k, predictions, targets, is_in);
+  rows(ctx, k, predictions, targets, is_in);
   return absl::OkStatus();
 }
 REGISTER_PRIMITIVE(InTopK, kCpu, RunInTopK);

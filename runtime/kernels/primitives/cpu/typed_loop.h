@@ -6,9 +6,11 @@
 // its tables of loops being chosen at start.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/strided_loop.h"
 
 namespace tessera {
@@ -34,6 +36,7 @@ inline bool IsOneElement(const LoopBlock& b) { return b.columns == 1 && b.rows =
 template <typename F, typename R, typename X>
 void UnaryLoop(const LoopBlock& b) {
   const F f{};
+  const int64_t columns = b.columns;  // a copy: bytes that are stored might be it
   if constexpr (kVectorised<X>) {
     if (IsOneElement(b)) {
       ElementAt<R>(b.data[0], 0) = static_cast<R>(f(ElementAt<const X>(b.data[1], 0)));
@@ -48,11 +51,11 @@ void UnaryLoop(const LoopBlock& b) {
         R* const zs = reinterpret_cast<R*>(z);
         const X* const xs = reinterpret_cast<const X*>(x);
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(xs[i]));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(xs[i]));
         continue;
       }
     }
-    for (int64_t i = 0; i < b.columns; ++i) {
+    for (int64_t i = 0; i < columns; ++i) {
       ElementAt<R>(z, i * b.column_stride[0]) =
           static_cast<R>(f(ElementAt<const X>(x, i * b.column_stride[1])));
     }
@@ -63,6 +66,7 @@ void UnaryLoop(const LoopBlock& b) {
 template <typename F, typename R, typename X, typename Y>
 void BinaryLoop(const LoopBlock& b) {
   const F f{};
+  const int64_t columns = b.columns;  // a copy: bytes that are stored might be it
   if constexpr (kVectorised<X>) {
     if (IsOneElement(b)) {
       ElementAt<R>(b.data[0], 0) =
@@ -81,23 +85,23 @@ void BinaryLoop(const LoopBlock& b) {
       const Y* const ys = reinterpret_cast<const Y*>(y);
       if (sz == sizeof(R) && sx == sizeof(X) && sy == sizeof(Y)) {
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(xs[i], ys[i]));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(xs[i], ys[i]));
         continue;
       }
       if (sz == sizeof(R) && sx == sizeof(X) && sy == 0) {
         const Y y0 = *ys;
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(xs[i], y0));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(xs[i], y0));
         continue;
       }
       if (sz == sizeof(R) && sx == 0 && sy == sizeof(Y)) {
         const X x0 = *xs;
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(x0, ys[i]));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(x0, ys[i]));
         continue;
       }
     }
-    for (int64_t i = 0; i < b.columns; ++i) {
+    for (int64_t i = 0; i < columns; ++i) {
       ElementAt<R>(z, i * sz) =
           static_cast<R>(f(ElementAt<const X>(x, i * sx), ElementAt<const Y>(y, i * sy)));
     }
@@ -108,6 +112,7 @@ void BinaryLoop(const LoopBlock& b) {
 template <typename F, typename R, typename W, typename X, typename Y>
 void TernaryLoop(const LoopBlock& b) {
   const F f{};
+  const int64_t columns = b.columns;  // a copy: bytes that are stored might be it
   const int64_t sz = b.column_stride[0], sw = b.column_stride[1], sx = b.column_stride[2],
                 sy = b.column_stride[3];
   for (int64_t row = 0; row < b.rows; ++row) {
@@ -122,29 +127,91 @@ void TernaryLoop(const LoopBlock& b) {
       const Y* const ys = reinterpret_cast<const Y*>(y);
       if (sz == sizeof(R) && sw == sizeof(W) && sx == sizeof(X) && sy == sizeof(Y)) {
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], ys[i]));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], ys[i]));
         continue;
       }
       if (sz == sizeof(R) && sw == sizeof(W) && sx == sizeof(X) && sy == 0) {
         const Y y0 = *ys;
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], y0));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(ws[i], xs[i], y0));
         continue;
       }
       if (sz == sizeof(R) && sw == sizeof(W) && sx == 0 && sy == 0) {
         const X x0 = *xs;
         const Y y0 = *ys;
 #pragma GCC ivdep
-        for (int64_t i = 0; i < b.columns; ++i) zs[i] = static_cast<R>(f(ws[i], x0, y0));
+        for (int64_t i = 0; i < columns; ++i) zs[i] = static_cast<R>(f(ws[i], x0, y0));
         continue;
       }
     }
-    for (int64_t i = 0; i < b.columns; ++i) {
+    for (int64_t i = 0; i < columns; ++i) {
       ElementAt<R>(z, i * sz) =
           static_cast<R>(f(ElementAt<const W>(w, i * sw), ElementAt<const X>(x, i * sx),
                            ElementAt<const Y>(y, i * sy)));
     }
   }
+}
+
+// Elements that a loop of a costly function computes at once. The last ones of a row are computed
+// among as many, so that a value does not depend on where it stands: the vector functions of the C
+// library differ from its scalar ones in the last bits.
+inline constexpr int64_t kVectorElements = 16;
+
+// The body of loops of costly functions of one or two operands. T is float or double, and the type
+// of the result.
+template <typename F, int kArgs, typename T>
+[[gnu::always_inline]] inline void ComputeVectors(const LoopBlock& b) {
+  const F f{};
+  auto compute = [&f](const T* x, const T* y, T* z) __attribute__((always_inline)) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < kVectorElements; ++i) {
+      if constexpr (kArgs == 1) {
+        z[i] = f(x[i]);
+      } else {
+        z[i] = f(x[i], y[i]);
+      }
+    }
+  };
+  bool is_contiguous = true;
+  for (int operand = 0; operand <= kArgs; ++operand) {
+    is_contiguous = is_contiguous && b.column_stride[operand] == sizeof(T);
+  }
+  for (int64_t row = 0; row < b.rows; ++row) {
+    char* operands[kArgs + 1];
+    for (int i = 0; i <= kArgs; ++i) operands[i] = b.data[i] + row * b.row_stride[i];
+    int64_t first = 0;
+    if (is_contiguous) {
+      for (; first + kVectorElements <= b.columns; first += kVectorElements) {
+        compute(reinterpret_cast<const T*>(operands[1]) + first,
+                reinterpret_cast<const T*>(operands[kArgs]) + first,
+                reinterpret_cast<T*>(operands[0]) + first);
+      }
+    }
+    for (; first < b.columns; first += kVectorElements) {
+      T values[kArgs + 1][kVectorElements] = {};
+      const int64_t last = std::min(first + kVectorElements, b.columns);
+      for (int operand = 1; operand <= kArgs; ++operand) {
+        for (int64_t i = first; i < last; ++i) {
+          values[operand][i - first] =
+              ElementAt<const T>(operands[operand], i * b.column_stride[operand]);
+        }
+      }
+      compute(values[1], values[kArgs], values[0]);
+      for (int64_t i = first; i < last; ++i) {
+        ElementAt<T>(operands[0], i * b.column_stride[0]) = values[0][i - first];
+      }
+    }
+  }
+}
+
+template <typename F, int kArgs, typename T>
+void VectorLoop(const LoopBlock& b) {
+  ComputeVectors<F, kArgs, T>(b);
+}
+
+template <typename F, int kArgs, typename T>
+TESSERA_AVX512 void WideVectorLoop(const LoopBlock& b) {
+  ComputeVectors<F, kArgs, T>(b);
 }
 
 // True if Check is true for an element of the operand, whose type is T.

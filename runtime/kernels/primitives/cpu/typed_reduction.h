@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "runtime/kernels/primitives/cpu/reduction_loop.h"
 
@@ -32,6 +34,39 @@ struct TypedReduction {
     std::fill_n(Typed(acc), count, R::template Neutral<T>());
   }
 
+  // Sets `lanes` to what the elements add up to, each kLanes-th to one. Returns how many elements
+  // that were: as many as fill all lanes equally.
+  static int64_t AddToLanes(const T* x, int64_t count, T* lanes) {
+    const R r{};
+    for (int l = 0; l < kLanes; ++l) lanes[l] = R::template Neutral<T>();
+    int64_t i = 0;
+    if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) {
+      // Four vectors by name, because the compiler leaves an array of lanes in memory.
+      typedef T Lanes __attribute__((vector_size(kLanes / 4 * sizeof(T))));
+      Lanes a, b, c, d;
+      std::memcpy(&a, lanes, sizeof(Lanes));
+      b = c = d = a;
+      const auto add = [&r](Lanes sum, const T* from) {
+        Lanes values;
+        std::memcpy(&values, from, sizeof(Lanes));
+        return r.Add(sum, values);
+      };
+      for (; i + kLanes <= count; i += kLanes) {
+        a = add(a, x + i);
+        b = add(b, x + i + kLanes / 4);
+        c = add(c, x + i + kLanes / 2);
+        d = add(d, x + i + kLanes / 4 * 3);
+      }
+      const Lanes sums[] = {a, b, c, d};
+      std::memcpy(lanes, sums, sizeof(sums));
+    } else {
+      for (; i + kLanes <= count; i += kLanes) {
+        for (int l = 0; l < kLanes; ++l) lanes[l] = r.Add(lanes[l], x[i + l]);
+      }
+    }
+    return i;
+  }
+
   static void Run(char* acc, const char* in, int64_t count) {
     const R r{};
     const T* x = Typed(in);
@@ -44,11 +79,7 @@ struct TypedReduction {
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, count);
       T lanes[kLanes];
-      for (int l = 0; l < kLanes; ++l) lanes[l] = R::template Neutral<T>();
-      int64_t i = begin;
-      for (; i + kLanes <= end; i += kLanes) {
-        for (int l = 0; l < kLanes; ++l) lanes[l] = r.Add(lanes[l], x[i + l]);
-      }
+      int64_t i = begin + AddToLanes(x + begin, end - begin, lanes);
       for (int step = kLanes / 2; step > 0; step /= 2) {
         for (int l = 0; l < step; ++l) lanes[l] = r.Merge(lanes[l], lanes[l + step]);
       }

@@ -139,12 +139,6 @@ struct Minimum {
   }
 };
 
-struct Atan2 {
-  template <typename T>
-  TESSERA_DEVICE_FUNCTION T operator()(T y, T x) const {
-    return std::atan2(y, x);
-  }
-};
 struct NextAfter {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
@@ -255,7 +249,6 @@ inline constexpr std::tuple kArithmeticOps{
     Binary<Maximum, kReal>("Maximum"),
     Binary<Minimum, kReal>("Minimum"),
     Binary<Power, kSigned | kFloating | kComplex>("Pow").FailsIf<ExponentIsNegative>().Cost(6),
-    Binary<Atan2, kFloating>("Atan2").Cost(15),
     Binary<NextAfter, kFloating & ~kNarrowFloat>("NextAfter").Cost(5),
     Binary<Xdivy, kDividing>("Xdivy"),
     Binary<Xlogy, kDividing>("Xlogy").Cost(1),

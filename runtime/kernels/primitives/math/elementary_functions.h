@@ -129,7 +129,10 @@ TESSERA_DEVICE_FUNCTION inline float Sigmoid(float x) {
 
 // log(1 + exp(x)), without overflow.
 TESSERA_DEVICE_FUNCTION inline float Softplus(float x) {
-  return (x < 0.0f ? 0.0f : x) + Log1p(ExpOfNegative(-std::fabs(x)));
+  const float e = ExpOfNegative(-std::fabs(x));
+  const float u = 1.0f + e;
+  // As Log1p() of numbers from 0 to 1.
+  return (x < 0.0f ? 0.0f : x) + (Log(u) + (e - (u - 1.0f)) / u);
 }
 
 // The lesser of x >= 0 and a positive number, which stands for a NaN, too. Compares integers, which
