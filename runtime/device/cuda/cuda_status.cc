@@ -49,4 +49,13 @@ absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
                                                   cudaGetErrorString(error)));
 }
 
+absl::Status UseGpu(int gpu) {
+  thread_local int current = -1;
+  if (current == gpu) [[likely]]
+    return absl::OkStatus();
+  RETURN_IF_CUDA_ERROR(cudaSetDevice(gpu));
+  current = gpu;
+  return absl::OkStatus();
+}
+
 }  // namespace tessera

@@ -17,6 +17,10 @@ bool IsGpuLost(cudaError_t error);
 // INTERNAL.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
 
+// Makes a GPU, by CUDA's number, the current one of the calling thread. Everybody uses this, so
+// that it knows which one is.
+absl::Status UseGpu(int gpu);
+
 }  // namespace tessera
 
 // Returns from the enclosing function, which returns a status, if a call of the CUDA runtime fails.

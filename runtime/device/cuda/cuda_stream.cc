@@ -17,14 +17,6 @@ namespace {
 // while the next is filled.
 constexpr size_t kStagingBytes = size_t{16} << 20;
 
-absl::Status UseGpu(int gpu) {
-  thread_local int current = -1;
-  if (current == gpu) return absl::OkStatus();
-  RETURN_IF_CUDA_ERROR(cudaSetDevice(gpu));
-  current = gpu;
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(Options options) {
@@ -35,11 +27,8 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(Options options) {
 
 absl::Status CudaStream::Init() {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
-  int lowest = 0, highest = 0;
-  RETURN_IF_CUDA_ERROR(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-  const int priority = options_.low_priority ? lowest : highest;
   for (cudaStream_t* stream : {&compute_, &to_device_, &to_host_}) {
-    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority));
+    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
   }
   absl::MutexLock lock(&order_mu_);
   RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags(&order_event_, cudaEventDisableTiming));
@@ -195,18 +184,15 @@ absl::Status CudaStream::CheckLaunch(absl::string_view what) {
 void CudaStream::Fail(const absl::Status& status) {
   if (status.ok()) [[likely]]
     return;
-  bool is_newly_lost = false;
-  absl::Status named = Annotate(status, absl::StrCat(options_.device, ": "));
-  {
-    absl::MutexLock lock(&error_mu_);
-    if (absl::IsUnavailable(status) && lost_.ok()) {
-      lost_ = Annotate(named, "the GPU is lost, and the program must be started anew: ");
-      named = lost_;
-      is_newly_lost = true;
-    }
-    if (error_.ok() || is_newly_lost) error_ = named;
+  const absl::Status named = Annotate(status, absl::StrCat(options_.device, ": "));
+  absl::MutexLock lock(&error_mu_);
+  if (absl::IsUnavailable(named) && lost_.ok()) {
+    lost_ = Annotate(named, "the GPU is lost, and the program must be started anew: ");
+    LOG(ERROR) << lost_.message();
+    error_ = lost_;
+  } else if (error_.ok()) {
+    error_ = named;
   }
-  if (is_newly_lost && options_.on_lost != nullptr) options_.on_lost(named);
 }
 
 absl::StatusOr<cublasLtHandle_t> CudaStream::cublaslt_handle() {

@@ -40,15 +40,11 @@ class CudaStream final : public Stream {
   struct Options {
     int gpu = 0;         // CUDA's number of the GPU
     std::string device;  // full name of the device, for messages
-    // Streams of low priority run when others have nothing to run: for uploads of weights.
-    bool low_priority = false;
     // Calls back for this GPU. Outlives the stream.
     EventManager* events = nullptr;
     // For staging buffers of copies and the workspace. They outlive the stream.
     Allocator* pinned = nullptr;
     Allocator* memory = nullptr;
-    // Called once if the GPU is lost. May be null.
-    std::function<void(const absl::Status& status)> on_lost;
   };
   // Errors: those of CUDA.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Make(Options options);

@@ -1,0 +1,174 @@
+#include "runtime/device/cuda/cuda_gpu.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+#include "runtime/device/cuda/cuda_status.h"
+#include "runtime/device/cuda/cuda_stream.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kGiB = 1 << 30;
+
+// The GPUs that some session uses.
+struct Gpus {
+  absl::Mutex mu;
+  std::map<CudaGpu::Part, std::weak_ptr<CudaGpu>> all ABSL_GUARDED_BY(mu);
+};
+Gpus& AllGpus() {
+  static auto* const gpus = new Gpus;
+  return *gpus;
+}
+
+}  // namespace
+
+class CudaGpu::PinnedRegions final : public RegionSource {
+ public:
+  absl::StatusOr<char*> Allocate(size_t size) override {
+    void* region = nullptr;
+    // Portable: for the GPUs of all sessions.
+    RETURN_IF_CUDA_ERROR(cudaHostAlloc(&region, size, cudaHostAllocPortable));
+    return static_cast<char*>(region);
+  }
+  void Free(char* region, size_t /*size*/) override { cudaFreeHost(region); }
+  // What is released is not in use (see CudaGpu::Init()).
+  void AwaitWork() override {}
+};
+
+absl::StatusOr<size_t> GpuMemoryLimit(const GpuOptions& options, size_t free, size_t total) {
+  if (options.memory_fraction < 0 || options.memory_fraction > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("per_process_gpu_memory_fraction must be from 0 to 1, is ",
+                     options.memory_fraction, "; memory is not shared with the host"));
+  }
+  if (options.memory_fraction == 0) {
+    constexpr size_t kMiB = size_t{1} << 20;
+    const size_t reserve = free < 2048 * kMiB ? 225 * kMiB : 1536 * kMiB;
+    return free > reserve ? free - reserve : 0;
+  }
+  const auto wanted = static_cast<size_t>(static_cast<double>(total) * options.memory_fraction);
+  if (wanted > free && !options.allow_growth) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "per_process_gpu_memory_fraction asks for %.1f GiB of the GPU's memory, of which %.1f GiB "
+        "are free: other processes use the rest",
+        wanted / kGiB, free / kGiB));
+  }
+  return wanted;
+}
+
+absl::StatusOr<std::shared_ptr<CudaGpu>> CudaGpu::Get(const Part& part, const GpuOptions& options) {
+  Gpus& gpus = AllGpus();
+  absl::MutexLock lock(&gpus.mu);
+  std::weak_ptr<CudaGpu>& place = gpus.all[part];
+  if (std::shared_ptr<CudaGpu> gpu = place.lock()) return gpu;
+  std::shared_ptr<CudaGpu> gpu(new CudaGpu(part));
+  RETURN_IF_ERROR(gpu->Init(options));
+  place = gpu;
+  return gpu;
+}
+
+CudaGpu::CudaGpu(const Part& part) : part_(part) {}
+
+absl::Status CudaGpu::Init(const GpuOptions& options) {
+  RETURN_IF_ERROR(UseGpu(part_.gpu));
+  cudaDeviceProp properties;
+  RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, part_.gpu));
+  description_ = absl::StrFormat("%s, compute capability %d.%d, %.1f GiB, %d multiprocessors",
+                                 properties.name, properties.major, properties.minor,
+                                 static_cast<double>(properties.totalGlobalMem) / kGiB,
+                                 properties.multiProcessorCount);
+  size_t limit = part_.memory_limit;
+  if (limit == 0) {
+    size_t free = 0, total = 0;
+    RETURN_IF_CUDA_ERROR(cudaMemGetInfo(&free, &total));
+    ASSIGN_OR_RETURN(limit, GpuMemoryLimit(options, free, total));
+  }
+  std::string name = absl::StrCat(kGpu, " ", part_.gpu);
+  if (part_.virtual_part > 0) absl::StrAppend(&name, " part ", part_.virtual_part);
+  memory_ = std::make_unique<BfcAllocator>(
+      BfcAllocator::Options{.name = name, .limit = limit, .allow_growth = options.allow_growth},
+      static_cast<RegionSource*>(this), static_cast<StreamOrder*>(this));
+  pinned_regions_ = std::make_unique<PinnedRegions>();
+  pinned_ = std::make_unique<BfcAllocator>(
+      BfcAllocator::Options{.name = "page-locked host memory",
+                            .kind = MemoryKind::kPinned,
+                            .limit = static_cast<size_t>(options.pinned_limit),
+                            .allow_growth = true},
+      pinned_regions_.get(), /*order=*/nullptr);
+  // Copies hold shares in pinned buffers until they are done: none is in use when it is released.
+  ASSIGN_OR_RETURN(pinned_stream_, pinned_->AddStream());
+  events_ =
+      std::make_unique<EventManager>(static_cast<EventDriver*>(this),
+                                     EventManager::Options{.poll_interval = options.poll_interval});
+  LOG(INFO) << name << ": " << description_ << "; models take up to "
+            << absl::StrFormat("%.1f GiB", limit / kGiB) << " of its memory";
+  return absl::OkStatus();
+}
+
+CudaGpu::~CudaGpu() {
+  UseGpu(part_.gpu).IgnoreError();
+  events_.reset();
+}
+
+void CudaGpu::SetStream(int number, CudaStream* stream) {
+  absl::MutexLock lock(&mu_);
+  streams_[number] = stream;
+}
+
+void CudaGpu::Order(int earlier, int later) {
+  absl::MutexLock lock(&mu_);
+  CudaStream* const from = streams_[earlier];
+  CudaStream* const to = streams_[later];
+  // A stream that is gone has done its work.
+  if (from != nullptr && to != nullptr) to->Fail(to->WaitFor(*from));
+}
+
+absl::StatusOr<void*> CudaGpu::Create() {
+  RETURN_IF_ERROR(UseGpu(part_.gpu));
+  cudaEvent_t event = nullptr;
+  RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return event;
+}
+
+void CudaGpu::Destroy(void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+
+absl::Status CudaGpu::Record(void* event, void* queue) {
+  RETURN_IF_ERROR(UseGpu(part_.gpu));
+  RETURN_IF_CUDA_ERROR(
+      cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(queue)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CudaGpu::IsDone(void* event) {
+  const cudaError_t error = cudaEventQuery(static_cast<cudaEvent_t>(event));
+  if (error == cudaErrorNotReady) return false;
+  RETURN_IF_ERROR(CudaStatus(error, "work on the GPU"));
+  return true;
+}
+
+absl::StatusOr<char*> CudaGpu::Allocate(size_t size) {
+  RETURN_IF_ERROR(UseGpu(part_.gpu));
+  void* region = nullptr;
+  const cudaError_t error = cudaMalloc(&region, size);
+  // Otherwise it would be the error of the next launch.
+  if (error != cudaSuccess) cudaGetLastError();
+  RETURN_IF_ERROR(CudaStatus(error, "cudaMalloc"));
+  return static_cast<char*>(region);
+}
+
+void CudaGpu::Free(char* region, size_t /*size*/) {
+  UseGpu(part_.gpu).IgnoreError();
+  cudaFree(region);
+}
+
+void CudaGpu::AwaitWork() {
+  UseGpu(part_.gpu).IgnoreError();
+  cudaDeviceSynchronize();
+}
+
+}  // namespace tessera

@@ -1,0 +1,90 @@
+// What the sessions of the process share of one GPU.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/device/events/event_manager.h"
+#include "runtime/device/gpu_options/gpu_options.h"
+#include "runtime/device/memory/bfc_allocator.h"
+
+namespace tessera {
+
+class CudaStream;
+
+// A GPU, or a part of its memory where it is cut into virtual devices. Each session has a device on
+// it with streams of its own; memory, pinned memory and the thread that watches events are shared.
+//
+// Thread-safe.
+class CudaGpu final : private EventDriver, private RegionSource, private StreamOrder {
+ public:
+  struct Part {
+    int gpu = 0;           // CUDA's number
+    int virtual_part = 0;  // 0 if the GPU is whole
+    size_t memory_limit = 0;
+    friend auto operator<=>(const Part& a, const Part& b) {
+      return std::pair(a.gpu, a.virtual_part) <=> std::pair(b.gpu, b.virtual_part);
+    }
+  };
+  // Returns the GPU that other sessions use already, or makes it. While some session uses it, the
+  // limits and options are those of the first. Errors: those of CUDA.
+  static absl::StatusOr<std::shared_ptr<CudaGpu>> Get(const Part& part, const GpuOptions& options);
+  ~CudaGpu();
+
+  // "NVIDIA H100, compute capability 9.0, 79.2 GiB, 132 multiprocessors".
+  const std::string& description() const { return description_; }
+  int gpu() const { return part_.gpu; }
+  BfcAllocator& memory() { return *memory_; }
+  Allocator* pinned() { return pinned_->allocator(pinned_stream_); }
+  EventManager& events() { return *events_; }
+
+  // The stream of `number`, which memory().AddStream() gave, for orders between streams. Null
+  // removes it.
+  void SetStream(int number, CudaStream* stream);
+
+ private:
+  // Page-locked memory of the host.
+  class PinnedRegions;
+
+  explicit CudaGpu(const Part& part);
+  absl::Status Init(const GpuOptions& options);
+
+  // EventDriver.
+  absl::StatusOr<void*> Create() override;
+  void Destroy(void* event) override;
+  absl::Status Record(void* event, void* queue) override;
+  absl::StatusOr<bool> IsDone(void* event) override;
+  // RegionSource.
+  absl::StatusOr<char*> Allocate(size_t size) override;
+  void Free(char* region, size_t size) override;
+  void AwaitWork() override;
+  // StreamOrder.
+  void Order(int earlier, int later) override;
+
+  const Part part_;
+  std::string description_;
+  absl::Mutex mu_;
+  std::map<int, CudaStream*> streams_ ABSL_GUARDED_BY(mu_);
+
+  std::unique_ptr<BfcAllocator> memory_;
+  std::unique_ptr<PinnedRegions> pinned_regions_;
+  std::unique_ptr<BfcAllocator> pinned_;
+  int pinned_stream_ = 0;
+  // Its callbacks hold the last shares in buffers.
+  std::unique_ptr<EventManager> events_;
+};
+
+// Returns how much memory sessions take of a GPU on which `free` of `total` bytes are free: the
+// share that the options say, or all but the reserve that TensorFlow leaves to the driver and
+// libraries. Errors: INVALID_ARGUMENT for a share below 0 or above 1; RESOURCE_EXHAUSTED if less is
+// free.
+absl::StatusOr<size_t> GpuMemoryLimit(const GpuOptions& options, size_t free, size_t total);
+
+}  // namespace tessera

@@ -1,0 +1,34 @@
+#include "runtime/device/gpu_options/gpu_options.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace tessera {
+namespace {
+
+struct Current {
+  absl::Mutex mu;
+  GpuOptions options ABSL_GUARDED_BY(mu);
+};
+Current& TheCurrent() {
+  static auto* const current = new Current;
+  return *current;
+}
+
+}  // namespace
+
+void SetGpuOptions(GpuOptions options) {
+  Current& current = TheCurrent();
+  absl::MutexLock lock(&current.mu);
+  current.options = std::move(options);
+}
+
+GpuOptions CurrentGpuOptions() {
+  Current& current = TheCurrent();
+  absl::MutexLock lock(&current.mu);
+  return current.options;
+}
+
+}  // namespace tessera
