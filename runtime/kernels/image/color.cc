@@ -13,16 +13,12 @@ namespace {
 template <typename C>
 void RgbToHsv(const C* rgb, C* hsv) {
   const C r = rgb[0], g = rgb[1], b = rgb[2];
-  const C value = std::max({r, g, b}), range = value - std::min({r, g, b});
-  C hue = 0;
-  if (range > 0) {
-    const C norm = 1 / (6 * range);
-    hue = r == value   ? norm * (g - b)
-          : g == value ? norm * (b - r) + C(2) / 6
-                       : norm * (r - g) + C(4) / 6;
-    if (hue < 0) hue += 1;
-  }
-  hsv[0] = hue;
+  const C value = std::max(std::max(r, g), b), range = value - std::min(std::min(r, g), b);
+  const C norm = 1 / (6 * range);
+  const C turned = r == value   ? norm * (g - b)
+                   : g == value ? norm * (b - r) + C(2) / 6
+                                : norm * (r - g) + C(4) / 6;
+  hsv[0] = range > 0 ? (turned < 0 ? turned + 1 : turned) : 0;
   hsv[1] = value > 0 ? range / value : 0;
   hsv[2] = value;
 }
@@ -91,33 +87,40 @@ class PixelKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
     return VisitRealType(x.dtype(), [&]<typename T>() {
-      using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      ctx.ParallelFor(x.num_elements() / 3, 20, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const T* const from = x.data<T>() + i * 3;
-          const C in[3] = {static_cast<C>(from[0]), static_cast<C>(from[1]),
-                           static_cast<C>(from[2])};
-          C out[3];
-          Apply<C>(in, amount, out);
-          for (int c = 0; c < 3; ++c) y->data<T>()[i * 3 + c] = static_cast<T>(out[c]);
-        }
+      const T* const from = x.data<T>();
+      T* const to = y->data<T>();
+      ctx.ParallelFor(x.num_elements() / 3, 5, [&](int64_t begin, int64_t end) {
+        Convert<T>(amount, from + begin * 3, end - begin, to + begin * 3);
       });
       return absl::OkStatus();
     });
   }
 
  private:
-  template <typename C>
-  void Apply(const C* in, float amount, C* out) const {
-    switch (op_[op_.size() - 1]) {
+  template <typename T>
+  void Convert(float amount, const T* from, int64_t count, T* to) const {
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const auto each = [=](const auto& apply) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count * 3; i += 3) {
+        const C in[3] = {static_cast<C>(from[i]), static_cast<C>(from[i + 1]),
+                         static_cast<C>(from[i + 2])};
+        C out[3];
+        apply(in, out);
+        to[i] = static_cast<T>(out[0]);
+        to[i + 1] = static_cast<T>(out[1]);
+        to[i + 2] = static_cast<T>(out[2]);
+      }
+    };
+    switch (op_.back()) {
       case 'V':
-        return RgbToHsv(in, out);
+        return each([](const C* in, C* out) { RgbToHsv(in, out); });
       case 'B':
-        return HsvToRgb(in, out);
+        return each([](const C* in, C* out) { HsvToRgb(in, out); });
       case 'e':
-        return TurnHue<C>(in, amount, out);
+        return each([amount](const C* in, C* out) { TurnHue<C>(in, amount, out); });
       default:
-        return ScaleSaturation<C>(in, amount, out);
+        return each([amount](const C* in, C* out) { ScaleSaturation<C>(in, amount, out); });
     }
   }
 

@@ -1,4 +1,7 @@
 // RaggedTensorToTensor: rows padded to one length.
+#include <algorithm>
+#include <vector>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/element_type.h"
@@ -56,12 +59,14 @@ class RaggedToDenseKernel : public OpKernel {
       place = std::move(below);
     }
     const int64_t slice = DimProduct(values.shape(), 1, values.rank());
-    const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(values.dtype()));
-    for (size_t i = 0; i < place.size(); ++i) {
-      if (place[i] < 0) continue;
-      CopyElements(values.dtype(), values.raw() + static_cast<int64_t>(i) * bytes,
-                   output->mutable_raw() + place[i] * bytes, slice);
-    }
+    VisitStorageType(values.dtype(), [&]<typename T>() {
+      const T* const from = reinterpret_cast<const T*>(values.raw());
+      T* const to = reinterpret_cast<T*>(output->mutable_raw());
+      for (size_t i = 0; i < place.size(); ++i) {
+        if (place[i] < 0) continue;
+        std::copy_n(from + static_cast<int64_t>(i) * slice, slice, to + place[i] * slice);
+      }
+    });
     return absl::OkStatus();
   }
 

@@ -54,13 +54,16 @@ class SparseToDenseKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     FillElements(output->dtype(), fallback.raw(), output->mutable_raw(), output->num_elements());
     const auto strides = RowMajorStrides(shape.dims());
-    const int64_t width = static_cast<int64_t>(DTypeSize(output->dtype()));
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t at = 0;
-      for (int d = 0; d < sparse.rank(); ++d) at += sparse.index(i)[d] * strides[d];
-      CopyElements(output->dtype(), values.raw() + (values.rank() == 1 ? i * width : 0),
-                   output->mutable_raw() + at * width, 1);
-    }
+    const int64_t step = values.rank() == 1 ? 1 : 0;
+    VisitStorageType(output->dtype(), [&]<typename T>() {
+      const T* const from = reinterpret_cast<const T*>(values.raw());
+      T* const to = reinterpret_cast<T*>(output->mutable_raw());
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t at = 0;
+        for (int d = 0; d < sparse.rank(); ++d) at += sparse.index(i)[d] * strides[d];
+        to[at] = from[i * step];
+      }
+    });
     return absl::OkStatus();
   }
 

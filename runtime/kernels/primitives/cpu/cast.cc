@@ -17,9 +17,11 @@ using LoopTable = std::array<std::array<LoopFn, kNumDTypes>, kNumDTypes>;
 constexpr LoopTable kLoops = [] {
   LoopTable loops{};
   ForEachType<kReals>([&loops]<typename From>(TypeTag<From>) {
+    // A bool is a byte of 0 or 1; loops over bytes vectorise.
+    using Read = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
     ForEachType<kReals>([&loops]<typename To>(TypeTag<To>) {
       loops[static_cast<int>(DTypeOf<From>)][static_cast<int>(DTypeOf<To>)] =
-          &UnaryLoop<functors::Convert<To>, To, From>;
+          &UnaryLoop<functors::Convert<To>, To, Read>;
     });
   });
   return loops;

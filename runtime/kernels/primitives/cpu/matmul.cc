@@ -495,11 +495,28 @@ absl::Status MultiplyByLoops(KernelContext& ctx, const MatMulShape& shape, const
   });
 }
 
+// Multiplies a matrix by a column: its transpose is a row times a transposed matrix.
+absl::Status MultiplyByColumn(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
+                              const Tensor& a, const Tensor& b, const Tensor* bias,
+                              Tensor* output) {
+  const int64_t rows = s.m * s.batch_size();
+  Tensor biases;  // of all rows, which share one
+  if (bias != nullptr) {
+    ASSIGN_OR_RETURN(biases, ctx.AllocateTemp(DType::kFloat, {rows}));
+    std::fill_n(biases.data<float>(), rows, bias->data<float>()[0]);
+  }
+  return Gemv(ctx, 1, rows, s.k, /*transpose_b=*/true, post_ops, b.data<float>(), a.data<float>(),
+              bias == nullptr ? nullptr : biases.data<float>(), output->data<float>());
+}
+
 // Multiplies by a plan, which is kept unless `plans` is null.
 absl::Status MultiplyFloat(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const Tensor* bias,
                            PackedWeights* packed, Tensor* output, Numerics numerics,
                            PlanCache<MatMulPlan>* plans) {
+  if (shape.n == 1 && numerics == Numerics::kFast && SplitBatch(shape).is_single) {
+    return MultiplyByColumn(ctx, shape, post_ops, a, b, bias, output);
+  }
   // Only a single matrix is packed. Batches of right-hand sides are seldom constant.
   if (b.num_elements() != shape.n * shape.k) packed = nullptr;
   const bool has_panels = packed != nullptr && packed->HasPanels(b);

@@ -17,22 +17,42 @@ inline PoolPoint PointAt(const PoolShape& s, int64_t point) {
           point % s.output[2]};
 }
 
+// The input points that lie in a window.
+struct PoolBounds {
+  PoolPoint begin, end;
+
+  int64_t num_points() const {
+    return (end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
+  }
+};
+
+// Returns those of the window of an output point.
+inline PoolBounds BoundsAt(const PoolShape& s, const PoolPoint& at) {
+  PoolBounds bounds;
+  for (int d = 0; d < 3; ++d) {
+    const int64_t first = at[d] * s.stride[d] - s.pad[d];
+    bounds.begin[d] = std::max<int64_t>(first, 0);
+    bounds.end[d] = std::min(first + s.window[d], s.input[d]);
+  }
+  return bounds;
+}
+
+// Calls visit(input offset) for each input point within bounds.
+template <typename Visit>
+[[gnu::always_inline]] inline void ForWindow(const PoolShape& s, const PoolBounds& bounds,
+                                             Visit&& visit) {
+  for (int64_t z = bounds.begin[0]; z < bounds.end[0]; ++z) {
+    for (int64_t y = bounds.begin[1]; y < bounds.end[1]; ++y) {
+      const int64_t row = (z * s.input[1] + y) * s.input[2];
+      for (int64_t x = bounds.begin[2]; x < bounds.end[2]; ++x) visit(row + x);
+    }
+  }
+}
+
 // Calls visit(input offset) for each input point that lies in the window of an output point.
 template <typename Visit>
 void ForWindow(const PoolShape& s, const PoolPoint& at, Visit&& visit) {
-  int64_t begin[3], end[3];
-  for (int d = 0; d < 3; ++d) {
-    const int64_t first = at[d] * s.stride[d] - s.pad[d];
-    begin[d] = std::max<int64_t>(first, 0);
-    end[d] = std::min(first + s.window[d], s.input[d]);
-  }
-  for (int64_t z = begin[0]; z < end[0]; ++z) {
-    for (int64_t y = begin[1]; y < end[1]; ++y) {
-      for (int64_t x = begin[2]; x < end[2]; ++x) {
-        visit((z * s.input[1] + y) * s.input[2] + x);
-      }
-    }
-  }
+  ForWindow(s, BoundsAt(s, at), visit);
 }
 
 // Calls body(batch, point, position) for all output points, in parallel.

@@ -1,9 +1,9 @@
 #include "runtime/kernels/primitives/pooling.h"
 
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
-#include "absl/container/inlined_vector.h"
 #include "runtime/kernels/primitives/cpu/pool_window.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -11,57 +11,111 @@
 namespace tessera {
 namespace {
 
-// best[c] = max(best[c], values[c]), the steps from one channel to the next being known where
-// channels are last: that loop vectorises.
-template <typename T>
-void TakeGreater(int64_t channels, const T* values, int64_t step, T* best, int64_t best_step) {
-  if (step == 1 && best_step == 1) {
-#pragma GCC ivdep
-    for (int64_t c = 0; c < channels; ++c) best[c] = best[c] < values[c] ? values[c] : best[c];
-    return;
+// What a pool does with the elements of a window; numbers, or GCC's vectors of such.
+struct Greatest {
+  template <typename T>
+  using Sum = T;
+  template <typename T>
+  static constexpr T Start() {
+    return std::numeric_limits<T>::lowest();
   }
-  for (int64_t c = 0; c < channels; ++c) {
-    const T value = values[c * step];
-    T& greatest = best[c * best_step];
-    greatest = greatest < value ? value : greatest;
+  template <typename T>
+  static T Add(T greatest, T value) {
+    return greatest < value ? value : greatest;
   }
-}
-
-template <typename T>
-void MaxPoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
-  const int64_t in_channel = s.channel_step(s.input_points());
-  const int64_t out_channel = s.channel_step(s.output_points());
-  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
-    const T* from = in + image * s.input_points() * s.channels;
-    T* to = out + image * s.output_points() * s.channels + point * s.point_step();
-    for (int64_t c = 0; c < s.channels; ++c) {
-      to[c * out_channel] = std::numeric_limits<T>::lowest();
-    }
-    ForWindow(s, at, [&](int64_t source) {
-      TakeGreater(s.channels, from + source * s.point_step(), in_channel, to, out_channel);
-    });
-  });
-}
-
-// Means leave padding out of the count.
-template <typename T>
-void AveragePoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
+  template <typename T, typename Count>
+  static T Result(T greatest, Count) {
+    return greatest;
+  }
+};
+struct Average {
+  template <typename T>
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  template <typename T>
+  static constexpr T Start() {
+    return T{0};
+  }
+  template <typename T>
+  static T Add(T sum, T value) {
+    return sum + value;
+  }
+  template <typename T, typename Count>
+  static T Result(T sum, Count count) {
+    return sum / count;
+  }
+};
+
+// Reduces the window of one output point in `channels` channels.
+template <typename Pool, typename T>
+void PoolChannels(const PoolShape& s, const PoolBounds& bounds, int64_t channels, const T* in,
+                  int64_t in_channel, T* out, int64_t out_channel) {
+  using Sum = typename Pool::template Sum<T>;
+  const int64_t count = bounds.num_points();
+  for (int64_t c = 0; c < channels; ++c) {
+    Sum sum = Pool::template Start<Sum>();
+    ForWindow(s, bounds, [&](int64_t source) {
+      sum = Pool::Add(sum, static_cast<Sum>(in[source * s.point_step() + c * in_channel]));
+    });
+    out[c * out_channel] = static_cast<T>(Pool::Result(sum, static_cast<Sum>(count)));
+  }
+}
+
+// The same of adjacent channels, as many of them as fill vectors, four of which stay in registers.
+// Returns how many channels that were.
+template <typename Pool, typename T>
+int64_t PoolVectors(const PoolShape& s, const PoolBounds& bounds, const T* in, T* out) {
+  typedef T Vector __attribute__((vector_size(32)));
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
+  const Vector start = Vector{} + Pool::template Start<T>();
+  const T count = static_cast<T>(bounds.num_points());
+  const auto load = [](const T* from) {
+    Vector vector;
+    std::memcpy(&vector, from, sizeof(vector));
+    return vector;
+  };
+  const auto store = [count](Vector vector, T* to) {
+    const Vector result = Pool::Result(vector, count);
+    std::memcpy(to, &result, sizeof(result));
+  };
+  int64_t c = 0;
+  for (; c + 4 * kLanes <= s.channels; c += 4 * kLanes) {
+    Vector v0 = start, v1 = start, v2 = start, v3 = start;
+    ForWindow(s, bounds, [&](int64_t source) {
+      const T* const values = in + source * s.channels + c;
+      v0 = Pool::Add(v0, load(values));
+      v1 = Pool::Add(v1, load(values + kLanes));
+      v2 = Pool::Add(v2, load(values + 2 * kLanes));
+      v3 = Pool::Add(v3, load(values + 3 * kLanes));
+    });
+    store(v0, out + c);
+    store(v1, out + c + kLanes);
+    store(v2, out + c + 2 * kLanes);
+    store(v3, out + c + 3 * kLanes);
+  }
+  for (; c + kLanes <= s.channels; c += kLanes) {
+    Vector v = start;
+    ForWindow(s, bounds,
+              [&](int64_t source) { v = Pool::Add(v, load(in + source * s.channels + c)); });
+    store(v, out + c);
+  }
+  return c;
+}
+
+// Padding does not take part: means leave it out of the count.
+template <typename Pool, typename T>
+void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
   ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
-    const T* from = in + image * s.input_points() * s.channels;
-    T* to = out + image * s.output_points() * s.channels + point * s.point_step();
-    absl::InlinedVector<Sum, 256> sums(s.channels, Sum(0));
-    int64_t count = 0;
-    ForWindow(s, at, [&](int64_t source) {
-      const T* values = from + source * s.point_step();
-      for (int64_t c = 0; c < s.channels; ++c) sums[c] += static_cast<Sum>(values[c * in_channel]);
-      ++count;
-    });
-    for (int64_t c = 0; c < s.channels; ++c) {
-      to[c * out_channel] = static_cast<T>(sums[c] / static_cast<Sum>(count));
+    const T* const from = in + image * s.input_points() * s.channels;
+    T* const to = out + image * s.output_points() * s.channels + point * s.point_step();
+    const PoolBounds bounds = BoundsAt(s, at);
+    int64_t done = 0;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      if (in_channel == 1 && out_channel == 1) done = PoolVectors<Pool>(s, bounds, from, to);
     }
+    PoolChannels<Pool>(s, bounds, s.channels - done, from + done * in_channel, in_channel,
+                       to + done * out_channel, out_channel);
   });
 }
 
@@ -87,7 +141,7 @@ absl::Status RunMaxPool(KernelContext& ctx, const PoolShape& shape, const Tensor
                         Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
-    MaxPoolOf(ctx, shape, input.data<T>(), output->data<T>());
+    PoolOf<Greatest>(ctx, shape, input.data<T>(), output->data<T>());
     return absl::OkStatus();
   });
 }
@@ -96,7 +150,7 @@ absl::Status RunAveragePool(KernelContext& ctx, const PoolShape& shape, const Te
                             Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
-    AveragePoolOf(ctx, shape, input.data<T>(), output->data<T>());
+    PoolOf<Average>(ctx, shape, input.data<T>(), output->data<T>());
     return absl::OkStatus();
   });
 }

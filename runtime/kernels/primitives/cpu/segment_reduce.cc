@@ -63,21 +63,25 @@ class CpuSegmentReduce final : public SegmentReduce {
     }
     const int64_t columns = to.num_elements() / segments;
     const int64_t size = loops_.size;
-    ctx.ParallelFor(
-        columns, 0.5 * static_cast<double>(ids.size()), [&](int64_t begin, int64_t end) {
-          const int64_t count = end - begin;
-          char* const acc = to.mutable_raw() + begin * size;
-          const char* const in = from.raw() + begin * size;
-          const int64_t row = columns * size;
-          for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
-          for (size_t i = 0; i < ids.size(); ++i) {
-            if (ids[i] < 0) continue;
-            loops_.rows(acc + ids[i] * row, in + static_cast<int64_t>(i) * row, 0, 1, count);
-          }
-          for (int64_t s = 0; s < segments; ++s) {
-            if (counts[s] > 0) loops_.finish(acc + s * row, count, counts[s], acc + s * row);
-          }
-        });
+    ctx.ParallelFor(columns, 0.5 * static_cast<double>(ids.size()),
+                    [&](int64_t begin, int64_t end) {
+                      const int64_t count = end - begin;
+                      char* const acc = to.mutable_raw() + begin * size;
+                      const char* const in = from.raw() + begin * size;
+                      const int64_t row = columns * size;
+                      for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
+                      for (size_t i = 0; i < ids.size();) {
+                        const size_t first = i;
+                        while (++i < ids.size() && ids[i] == ids[first]) continue;
+                        if (ids[first] < 0) continue;
+                        loops_.rows(acc + ids[first] * row, in + static_cast<int64_t>(first) * row,
+                                    row, static_cast<int64_t>(i - first), count);
+                      }
+                      for (int64_t s = 0; s < segments; ++s) {
+                        if (counts[s] > 0)
+                          loops_.finish(acc + s * row, count, counts[s], acc + s * row);
+                      }
+                    });
     if (narrow) NarrowFromFloat(to, out);
     return FillEmpty(counts, segments, columns, out);
   }

@@ -1,7 +1,9 @@
 #include "runtime/kernels/primitives/sort.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -30,30 +32,65 @@ bool Precedes(const Element<T>& a, const Element<T>& b) {
   return a.index < b.index;
 }
 
-// The `k` first of `count` elements, `stride` apart.
+// A number of up to 32 bits and its index as one integer, whose order is that of Precedes():
+// comparing integers takes no branches.
 template <typename T, bool kGreatest>
-void SelectFirst(const T* row, int64_t count, int64_t stride, int64_t k,
-                 std::vector<Element<Compared<T>>>* chosen) {
-  using E = Element<Compared<T>>;
-  constexpr auto kPrecedes = Precedes<Compared<T>, kGreatest>;
-  auto at = [&](int64_t i) {
-    return E{static_cast<Compared<T>>(row[i * stride]), static_cast<int32_t>(i)};
-  };
+uint64_t KeyOf(T value, int64_t index) {
+  uint32_t key;
+  if constexpr (std::is_floating_point_v<Compared<T>>) {
+    const float number = static_cast<float>(value) + 0.0f;  // -0 becomes 0, which it equals
+    const auto bits = std::bit_cast<uint32_t>(number);
+    key = bits ^ (bits >> 31 != 0 ? ~uint32_t{0} : uint32_t{1} << 31);
+    if (kGreatest) key = ~key;
+    if (number != number) key = ~uint32_t{0};
+  } else {
+    key = static_cast<uint32_t>(value);
+    if (std::is_signed_v<T>) key ^= uint32_t{1} << 31;
+    if (kGreatest) key = ~key;
+  }
+  return uint64_t{key} << 32 | static_cast<uint32_t>(index);
+}
+
+// Leaves the `k` first of `count` elements in `chosen`, in order; at(i) makes element i.
+template <typename E, typename At, typename Less>
+void SelectFirst(int64_t count, int64_t k, const At& at, const Less& less, std::vector<E>* chosen) {
   chosen->clear();
   if (k == 0) return;
-  // A heap with the last of the chosen on top: most elements are turned away at the first look.
-  for (int64_t i = 0; i < count; ++i) {
-    const E element = at(i);
-    if (i < k) {
-      chosen->push_back(element);
-      if (i == k - 1) std::make_heap(chosen->begin(), chosen->end(), kPrecedes);
-    } else if (kPrecedes(element, chosen->front())) {
-      std::pop_heap(chosen->begin(), chosen->end(), kPrecedes);
+  for (int64_t i = 0; i < k; ++i) chosen->push_back(at(i));
+  if (k < count) {
+    // A heap with the last of the chosen on top: most elements are turned away at the first look.
+    std::make_heap(chosen->begin(), chosen->end(), less);
+    for (int64_t i = k; i < count; ++i) {
+      const E element = at(i);
+      if (!less(element, chosen->front())) continue;
+      std::pop_heap(chosen->begin(), chosen->end(), less);
       chosen->back() = element;
-      std::push_heap(chosen->begin(), chosen->end(), kPrecedes);
+      std::push_heap(chosen->begin(), chosen->end(), less);
     }
   }
-  std::sort(chosen->begin(), chosen->end(), kPrecedes);
+  std::sort(chosen->begin(), chosen->end(), less);
+}
+
+// Calls visit(rank, index) for the `k` first of `count` elements, `stride` apart, in order.
+template <typename T, bool kGreatest, typename Visit>
+void VisitFirst(const T* row, int64_t count, int64_t stride, int64_t k, const Visit& visit) {
+  if constexpr (sizeof(Compared<T>) <= sizeof(uint32_t)) {
+    std::vector<uint64_t> chosen;
+    SelectFirst(
+        count, k, [&](int64_t i) { return KeyOf<T, kGreatest>(row[i * stride], i); },
+        std::less<uint64_t>(), &chosen);
+    for (int64_t i = 0; i < k; ++i) visit(i, static_cast<uint32_t>(chosen[i]));
+  } else {
+    using E = Element<Compared<T>>;
+    std::vector<E> chosen;
+    SelectFirst(
+        count, k,
+        [&](int64_t i) {
+          return E{row[i * stride], static_cast<int32_t>(i)};
+        },
+        Precedes<Compared<T>, kGreatest>, &chosen);
+    for (int64_t i = 0; i < k; ++i) visit(i, chosen[i].index);
+  }
 }
 
 void StoreIndex(int32_t index, int64_t at, Tensor* indices) {
@@ -76,17 +113,19 @@ absl::Status RunTopK(KernelContext& ctx, const TopK::Options& options, const Ten
   int64_t inner = 1;
   for (int d = options.axis + 1; d < x.rank(); ++d) inner *= x.dim(d);
   return VisitRealType(x.dtype(), [&]<typename T>() {
-    const auto select = options.is_greatest ? SelectFirst<T, true> : SelectFirst<T, false>;
     ctx.ParallelFor(x.num_elements() / count, 2.0 * static_cast<double>(count),
                     [&](int64_t begin, int64_t end) {
-                      std::vector<Element<Compared<T>>> chosen;
                       for (int64_t r = begin; r < end; ++r) {
                         const T* const row = x.data<T>() + r / inner * count * inner + r % inner;
-                        select(row, count, inner, k, &chosen);
                         const int64_t out = r / inner * k * inner + r % inner;
-                        for (int64_t i = 0; i < k; ++i) {
-                          values->data<T>()[out + i * inner] = row[chosen[i].index * inner];
-                          StoreIndex(chosen[i].index, out + i * inner, indices);
+                        const auto store = [&](int64_t i, int64_t index) {
+                          values->data<T>()[out + i * inner] = row[index * inner];
+                          StoreIndex(static_cast<int32_t>(index), out + i * inner, indices);
+                        };
+                        if (options.is_greatest) {
+                          VisitFirst<T, true>(row, count, inner, k, store);
+                        } else {
+                          VisitFirst<T, false>(row, count, inner, k, store);
                         }
                       }
                     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/kernels/primitives/cpu/simd_loops.h"
 #include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
@@ -120,6 +121,20 @@ void CopyRows(const Dims& dims, const char* from, char* to, int64_t begin, int64
   }
 }
 
+// Rows of some tens to thousands of bytes, contiguous in both views, as those of tensors that are
+// joined: for them a call of memcpy() costs as much as what it does.
+constexpr int64_t kMinMediumRow = 32, kMaxMediumRow = 2048;
+
+void CopyMediumRows(const Dim& rows, int64_t bytes, const char* from, char* to) {
+  constexpr int64_t kVector = 32;
+  for (int64_t i = 0; i < rows.size; ++i, from += rows.from_stride, to += rows.to_stride) {
+    for (int64_t at = 0; at + kVector <= bytes; at += kVector) {
+      std::memcpy(to + at, from + at, kVector);
+    }
+    std::memcpy(to + bytes - kVector, from + bytes - kVector, kVector);
+  }
+}
+
 // Rows of a few bytes, contiguous in both views, as the pixels of an image that is mirrored.
 template <size_t kBytes>
 void CopyShortRows(const Dim& rows, const char* from, char* to) {
@@ -168,7 +183,21 @@ void TransposeBlocks(const Dims& dims, const char* from, char* to, int64_t begin
   for (int64_t i = begin; i < end; ++i) {
     const int64_t first = block * kBlock;
     const int64_t last = std::min(first + kBlock, across.size);
-    for (int64_t column = 0; column < along.size; column += kBlock) {
+    int64_t column = 0;
+    if constexpr (sizeof(T) == sizeof(float)) {
+      const simd::Loops& loops = simd::LoopsForCpu();
+      for (; column + loops.lanes <= along.size; column += loops.lanes) {
+        loops.transpose(
+            {.rows = loops.lanes,
+             .columns = last - first,
+             .from = reinterpret_cast<const float*>(
+                 from + plane.from() + first * across.from_stride + column * along.from_stride),
+             .from_stride = along.from_stride / static_cast<int64_t>(sizeof(float)),
+             .to = reinterpret_cast<float*>(to + plane.to() + first * across.to_stride) + column,
+             .to_stride = across.to_stride / static_cast<int64_t>(sizeof(float))});
+      }
+    }
+    for (; column < along.size; column += kBlock) {
       const int64_t stop = std::min(column + kBlock, along.size);
       for (int64_t a = first; a < last; ++a) {
         const char* source = from + plane.from() + a * across.from_stride;
@@ -221,8 +250,31 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
   }
   if (dims.size() >= 2 && std::is_trivially_copyable_v<T> && dims.back().from_stride == width &&
       dims.back().to_stride == width) {
-    if (const ShortRowsCopy copy = ShortRowsCopyFor(dims.back().size * width)) {
-      const Dim& rows = dims[dims.size() - 2];
+    const int64_t bytes = dims.back().size * width;
+    const Dim& rows = dims[dims.size() - 2];
+    if (bytes >= kMinMediumRow && bytes <= kMaxMediumRow) {
+      // Many rows of one plane are cut into pieces, so that threads can share them.
+      const int64_t planes = Count(dims, dims.size() - 2);
+      const int64_t piece = std::min<int64_t>(rows.size, std::max<int64_t>(1, (1 << 15) / bytes));
+      const int64_t pieces = (rows.size + piece - 1) / piece;
+      const double cost = 2 + static_cast<double>(piece * bytes) * kNanosecondsAByte;
+      ParallelFor(pool, planes * pieces, cost, [&](int64_t begin, int64_t end) {
+        Odometer plane(dims, 2, begin / pieces);
+        int64_t at = begin % pieces;
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = at * piece;
+          const Dim some = {std::min(piece, rows.size - first), rows.from_stride, rows.to_stride};
+          CopyMediumRows(some, bytes, from + plane.from() + first * rows.from_stride,
+                         to + plane.to() + first * rows.to_stride);
+          if (++at == pieces) {
+            at = 0;
+            plane.Next();
+          }
+        }
+      });
+      return;
+    }
+    if (const ShortRowsCopy copy = ShortRowsCopyFor(bytes)) {
       const double cost = 2 + static_cast<double>(rows.size);
       ParallelFor(pool, Count(dims, dims.size() - 2), cost, [&](int64_t begin, int64_t end) {
         Odometer plane(dims, 2, begin);
