@@ -12,6 +12,7 @@
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/host/host.h"
 #include "runtime/session/restore_weights.h"
+#include "runtime/session/weights_fit.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera {
@@ -138,6 +139,11 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
       timer.End("restore_graph");
     }
     for (const StartRun& run : runs) {
+      if (run.is_restore) {
+        RETURN_IF_ERROR(Annotate(
+            CheckWeightsFit(VariablesPrefix(graph->directory), bundle.session->ListDevices()),
+            loading));
+      }
       absl::Status status = bundle.session->Run(run.feeds, {}, {run.node}, nullptr);
       if (status.ok() && run.is_restore) {
         status = RestoreOriginals(*graph, bundle.session->resources());
