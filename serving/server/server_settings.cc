@@ -13,6 +13,7 @@
 #include "runtime/session/numerics_name.h"
 #include "serving/servables/saved_model/serving_session.h"
 #include "serving/server/byte_size.h"
+#include "serving/server/gpu_settings.h"
 #include "serving/server/text_proto_file.h"
 #include "serving/server/unused_fields.h"
 #include "tensorflow/core/protobuf/config.pb.h"
@@ -124,7 +125,26 @@ void CheckSessionConfig(const ServerOptions& options, const tensorflow::ConfigPr
                     "leave it out")));
     return;
   }
+  if (IsBuiltForGpus()) {
+    used.insert("device_count");
+    used.insert(UsedGpuFields().begin(), UsedGpuFields().end());
+  }
   report->Warn({file}, UnusedFieldsWarning(where, config, used));
+}
+
+// The flag takes the place of the configuration's share of memory, as in TensorFlow Serving.
+void ReadGpus(const ServerOptions& options, tensorflow::ConfigProto config, SessionOptions* session,
+              ConfigReport* report) {
+  if (!IsBuiltForGpus()) return;
+  if (const float fraction = options.per_process_gpu_memory_fraction; fraction != 0) {
+    config.mutable_gpu_options()->set_per_process_gpu_memory_fraction(fraction);
+  }
+  const auto count = config.device_count().find(std::string(kGpu));
+  if (count != config.device_count().end()) session->devices.count[count->first] = count->second;
+  GpuOptions gpu;
+  report->Take({.key = "tensorflow_session_config_file"}, ReadGpuOptions(config.gpu_options()),
+               &gpu);
+  SetGpuOptions(std::move(gpu));
 }
 
 void ReadThreads(const ServerOptions& options, SessionOptions* session, ConfigReport* report) {
@@ -164,6 +184,7 @@ SessionOptions ReadSessionOptions(const ServerOptions& options, ConfigReport* re
       session.default_timeout = absl::Milliseconds(config->operation_timeout_in_ms());
     }
   }
+  ReadGpus(options, config.value_or(tensorflow::ConfigProto()), &session, report);
   ReadThreads(options, &session, report);
   session.optimizer.disabled_passes = absl::StrSplit(options.disable_pass, ',', absl::SkipEmpty());
   report->Add({.key = "disable_pass"},
@@ -280,8 +301,8 @@ void WarnOfOptionsWithoutEffect(const ServerOptions& options, ConfigReport* repo
   tell(!options.mixed_precision.empty(), "mixed_precision", "graphs run in the types they have");
   tell(!options.thread_pool_factory_config_file.empty(), "thread_pool_factory_config_file",
        "all models share the server's thread pools");
-  tell(options.per_process_gpu_memory_fraction > 0, "per_process_gpu_memory_fraction",
-       "models run on the CPU");
+  tell(options.per_process_gpu_memory_fraction > 0 && !IsBuiltForGpus(),
+       "per_process_gpu_memory_fraction", "models run on the CPU");
 }
 
 }  // namespace

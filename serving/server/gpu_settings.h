@@ -1,0 +1,27 @@
+// The GPU options of ConfigProto.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/device/gpu_options/gpu_options.h"
+
+namespace tensorflow {
+class GPUOptions;
+}  // namespace tensorflow
+
+namespace tessera::serving {
+
+// Returns whether the program was built for GPUs, be there one or not.
+bool IsBuiltForGpus();
+
+// Reads the options that are obeyed. Errors: INVALID_ARGUMENT for a visible_device_list that is no
+// list of different numbers, a share of memory outside of 0 to 1, and limits of virtual devices
+// that are not positive.
+absl::StatusOr<GpuOptions> ReadGpuOptions(const tensorflow::GPUOptions& proto);
+
+// The fields that ReadGpuOptions() reads, as paths in ConfigProto (unused_fields.h).
+const std::set<std::string>& UsedGpuFields();
+
+}  // namespace tessera::serving
