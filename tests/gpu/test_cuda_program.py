@@ -1,0 +1,62 @@
+"""A program that was built with --config=cuda, on machines with and without a GPU.
+
+scripts/gpu/check builds it and names it by TESSERA_CUDA_BINARY; without that, this is skipped.
+"""
+
+import ctypes
+import json
+import os
+
+import pytest
+
+from clients.server import DATA, Model, Server
+
+BINARY = os.environ.get("TESSERA_CUDA_BINARY")
+pytestmark = pytest.mark.skipif(BINARY is None, reason="needs a build with --config=cuda")
+
+
+def driver_is_there():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+def serve(*flags):
+    return Server(*flags, models=[Model("digits", DATA / "digits")], program=[BINARY, "serve"])
+
+
+def assert_serves(server):
+    samples = (DATA / "digits" / "samples.json").read_bytes()
+    status, _, answer = server.http("POST", "/v1/models/digits:predict", samples)
+    assert status == 200, answer
+    assert len(json.loads(answer)["predictions"]) == len(json.loads(samples)["instances"])
+
+
+@pytest.mark.skipif(driver_is_there(), reason="needs a machine without an NVIDIA driver")
+def test_without_a_driver_it_says_so_and_serves_on_the_cpu():
+    with serve() as server:
+        assert_serves(server)
+        assert "no GPU is used: there is no NVIDIA driver: libcuda.so.1" in server.log()
+    assert server.exit_code == 0
+
+
+@pytest.mark.skipif(driver_is_there(), reason="needs a machine without an NVIDIA driver")
+def test_gpu_options_are_accepted_without_a_gpu(tmp_path):
+    config = tmp_path / "session.config"
+    config.write_text(
+        "allow_soft_placement: true device_count { key: 'GPU' value: 1 } "
+        "gpu_options { allow_growth: true visible_device_list: '0' }"
+    )
+    flags = [f"--tensorflow_session_config_file={config}", "--per_process_gpu_memory_fraction=0.5"]
+    with serve(*flags) as server:
+        assert_serves(server)
+        assert "no effect" not in server.log()
+
+
+@pytest.mark.skipif(not driver_is_there(), reason="needs an NVIDIA GPU")
+def test_with_a_gpu_it_says_which_one_and_serves():
+    with serve() as server:
+        assert_serves(server)
+        assert "compute capability" in server.log()
