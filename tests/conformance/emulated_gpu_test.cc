@@ -1,10 +1,10 @@
-// The recorded op calls and graphs on the GPU's kernels, which the host runs thread by thread: the
-// arithmetic and the indexing of every kernel, where there is no GPU.
+// The recorded op calls, graphs and models on the GPU's kernels, which the host runs thread by
+// thread: the arithmetic and the indexing of every kernel, where there is no GPU.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <functional>
 #include <iostream>
-#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +14,7 @@
 #include "runtime/session/session.h"
 #include "tests/conformance/golden_corpus.h"
 #include "tests/conformance/isolated_cases.h"
+#include "tests/conformance/recorded_models.h"
 
 namespace tessera {
 namespace {
@@ -21,13 +22,12 @@ namespace {
 constexpr char kData[] = "tests/data";
 constexpr char kEmulatedGpu[] = "EMULATED_GPU";
 
-// Without passes, which would fold the graphs: their inputs are constants.
-SessionOptions OnEmulatedGpu() {
+SessionOptions OnEmulatedGpu(bool optimize) {
   SessionOptions options;
   options.devices.count[kEmulatedGpu] = 1;
   options.intra_op_threads = 1;
   options.inter_op_threads = 1;
-  options.optimize = false;
+  options.optimize = optimize;
   return options;
 }
 
@@ -42,26 +42,48 @@ std::vector<std::string> FilesIn(const std::string& folder) {
   return files;
 }
 
-// Runs each case in a process of its own. Returns how many launched kernels of the GPU.
-int Replay(const std::vector<GoldenCase>& cases) {
-  const SessionOptions options = OnEmulatedGpu();
+// Runs each case in a process of its own: `run` returns the difference to what was recorded.
+// Returns how many launched kernels of the GPU.
+int Replay(const std::vector<std::string>& names, const std::function<std::string(int)>& run) {
   const auto check = [&](int i) -> Outcome {
     ::alarm(120);
     const int64_t before = emulation::NumLaunches();
-    const std::string difference = Replay(cases[i], options, /*metadata=*/nullptr);
+    const std::string difference = run(i);
     if (!difference.empty()) return {Outcome::kFailed, difference};
     return {Outcome::kPassed, emulation::NumLaunches() > before ? "launched" : ""};
   };
   const std::vector<Outcome> outcomes =
-      RunIsolated(static_cast<int>(cases.size()), /*jobs=*/2, check);
+      RunIsolated(static_cast<int>(names.size()), /*jobs=*/2, check);
   int launched = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
-    EXPECT_EQ(outcomes[i].kind, Outcome::kPassed)
-        << cases[i].group << " " << cases[i].name << ": " << outcomes[i].text;
+    EXPECT_EQ(outcomes[i].kind, Outcome::kPassed) << names[i] << ": " << outcomes[i].text;
     if (outcomes[i].text == "launched") ++launched;
   }
-  std::cout << cases.size() << " cases, " << launched << " launched kernels" << std::endl;
+  std::cout << names.size() << " cases, " << launched << " launched kernels" << std::endl;
   return launched;
+}
+
+// Replays all cases that the runtime has kernels for. What depends on values, such as an index out
+// of range, is no error on a GPU.
+int ReplayCases(std::vector<GoldenCase> cases, bool optimize) {
+  std::erase_if(cases, [](const GoldenCase& golden) {
+    return !golden.error.empty() || !OpsWithoutKernel(golden).empty();
+  });
+  std::vector<std::string> names;
+  for (const GoldenCase& golden : cases)
+    names.push_back(absl::StrCat(golden.group, " ", golden.name));
+  const SessionOptions options = OnEmulatedGpu(optimize);
+  return Replay(names, [&](int i) { return tessera::Replay(cases[i], options, nullptr); });
+}
+
+int ReplayGraphs(bool optimize) {
+  std::vector<GoldenCase> cases;
+  for (const std::string& file : FilesIn("golden/graphs")) {
+    absl::StatusOr<GoldenCase> golden = ReadGraphCase(file);
+    EXPECT_TRUE(golden.ok()) << file << ": " << golden.status();
+    if (golden.ok()) cases.push_back(*std::move(golden));
+  }
+  return ReplayCases(std::move(cases), optimize);
 }
 
 TEST(EmulatedGpuTest, OpCalls) {
@@ -71,24 +93,31 @@ TEST(EmulatedGpuTest, OpCalls) {
     ASSERT_TRUE(read.ok()) << file << ": " << read.status();
     for (GoldenCase& golden : *read) {
       if (!KernelRegistry::Global().HasKernel(golden.group, kEmulatedGpu)) continue;
-      // What depends on values, such as an index out of range, is no error on a GPU.
-      if (!golden.error.empty()) continue;
-      if (OpsWithoutKernel(golden).empty()) cases.push_back(std::move(golden));
+      cases.push_back(std::move(golden));
     }
   }
-  EXPECT_GE(Replay(cases), 4000);
+  EXPECT_GE(ReplayCases(std::move(cases), /*optimize=*/false), 4000);
 }
 
-TEST(EmulatedGpuTest, Graphs) {
-  std::vector<GoldenCase> cases;
-  for (const std::string& file : FilesIn("golden/graphs")) {
-    absl::StatusOr<GoldenCase> golden = ReadGraphCase(file);
-    ASSERT_TRUE(golden.ok()) << file << ": " << golden.status();
-    if (golden->error.empty() && OpsWithoutKernel(*golden).empty()) {
-      cases.push_back(*std::move(golden));
-    }
-  }
-  EXPECT_GE(Replay(cases), 300);
+// Without passes, which would fold most of the graphs.
+TEST(EmulatedGpuTest, Graphs) { EXPECT_GE(ReplayGraphs(/*optimize=*/false), 300); }
+
+TEST(EmulatedGpuTest, OptimizedGraphs) { EXPECT_GE(ReplayGraphs(/*optimize=*/true), 200); }
+
+// With fused convolutions, products and attention, as servers load models.
+TEST(EmulatedGpuTest, FrozenModels) {
+  absl::StatusOr<std::vector<Recording>> recordings = FindRecordings(JoinPath(kData, "models"), {});
+  ASSERT_TRUE(recordings.ok()) << recordings.status();
+  std::vector<std::string> names;
+  for (const Recording& recording : *recordings) names.push_back(recording.name);
+  SessionOptions options = OnEmulatedGpu(/*optimize=*/true);
+  options.freeze_variables = true;
+  EXPECT_GE(Replay(names,
+                   [&](int i) -> std::string {
+                     const absl::Status status = ReplayModel((*recordings)[i], options, nullptr);
+                     return status.ok() ? "" : status.ToString();
+                   }),
+            10);
 }
 
 }  // namespace
