@@ -78,6 +78,9 @@ def main():
     parser.add_argument("--count", type=int, default=10000, help="number of cases (10000)")
     parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--seconds", type=float, help="stop after this time")
+    parser.add_argument(
+        "--recorded", action="store_true", help="leave out cases of ops without recorded calls"
+    )
     parser.add_argument("--crashes", default="crashes/random", help="folder for what differs")
     parser.add_argument("--runner", required=True, help="the program random_cases")
     args = parser.parse_args()
@@ -105,6 +108,11 @@ def main():
         except messages.Crashed as crash:
             print(f"{seed} {number}: the case cannot be made: {crash}")
             counts.failed += 1
+            continue
+        if args.recorded and not all(
+            (_RECORDED / f"{op}.pb").exists() for op in comparing.ops(case)
+        ):
+            counts.skipped["an op without recorded calls"] += 1
             continue
         verdict = comparison.judge(case)
         result = comparison.tensorflow_result
