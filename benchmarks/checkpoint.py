@@ -31,7 +31,9 @@ import tensorflow as tf  # noqa: E402
 
 tf1 = tf.compat.v1
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TASKS = ("save", "save sync", "restore", "restore from disk")
+# "restore" finds in the page cache what saving has left there, which is nothing where it wrote past
+# the cache; "restore again" finds all.
+TASKS = ("save", "save sync", "restore", "restore again", "restore from disk")
 
 
 def sync(folder):
@@ -156,8 +158,7 @@ def measure(side, task):
     """Seconds of one task; `restore` needs what `save` has written."""
     if task == "restore from disk":
         forget(side.folder)
-        return side.run("restore")
-    return side.run(task)
+    return side.run("restore" if task.startswith("restore") else task)
 
 
 def main():
