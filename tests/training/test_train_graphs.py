@@ -144,6 +144,38 @@ def test_own_train_op_trains_and_goes_on_from_tensorflows_checkpoint(tmp_path):
     np.testing.assert_allclose(list(ours.values()), expected, rtol=1e-2)
 
 
+def test_placeholders_have_one_value_in_steps_and_another_in_evaluations(tmp_path):
+    graph = v1.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        is_training = v1.placeholder(tf.bool, [], name="is_training")
+        keep = v1.placeholder_with_default(1.0, [], name="keep")
+        kernel = v1.get_variable("kernel", initializer=np.ones((4, 1), np.float32))
+        factor = tf.where(is_training, keep, 3.0)
+        tf.squeeze(factor * tf.matmul(x, kernel), 1, name="output")
+        v1.train.export_meta_graph(str(tmp_path / "forward.meta"))
+    spec = added_to("forward.meta", "optimizer: {type: sgd, learning_rate: 0.01}")
+    job = write_job(tmp_path, f"{spec}\n  train_values: {{is_training: true, keep: 0.5}}"
+                              "\n  eval_values: {is_training: false}")
+    with job.open("a", encoding="utf-8") as file:
+        file.write("eval: {every_steps: 1, metrics: [{type: mean_squared_error, output: output}]}\n"
+                   "export: {base_path: served, inputs: {x: x}, outputs: {y: output}}\n")
+    data = "{files: [train.tfrecord], fields: [{name: x, shape: [4], dtype: float32}, " \
+           "{name: y, dtype: float32}]}"
+    process = train(job, "--set", f"data.eval={data}", steps=1)
+    x, y = train_jobs.examples(ROWS)
+    first = np.square(0.5 * x[:BATCH].sum(1) - y[:BATCH]).mean()
+    np.testing.assert_allclose(losses(process)[1], first, rtol=1e-5)
+    checkpoint = tf.train.latest_checkpoint(str(tmp_path / "run" / "checkpoints"))
+    output = 3 * (x @ tf.train.load_checkpoint(checkpoint).get_tensor("kernel"))[:, 0]
+    evaluated = [each for each in train_jobs.records(process) if each["event"] == "eval"][-1]
+    np.testing.assert_allclose(evaluated["mean_squared_error"], np.square(output - y).mean(),
+                               rtol=1e-5)
+    # What is served has the values of evaluations, and no such input.
+    served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
+    np.testing.assert_allclose(served(x=tf.constant(x))["y"], output, rtol=1e-5)
+
+
 def test_bfloat16_products_stay_near_the_curve(tmp_path):
     graph = v1.Graph()
     with graph.as_default():
@@ -175,5 +207,9 @@ def test_wrong_specs_are_refused_with_the_remedy(tmp_path):
     spec = added_to("forward.meta", "optimizer: {type: adamm, learning_rate: 0.05}")
     process = train(write_job(tmp_path, spec), steps=1)
     assert process.returncode != 0 and "did you mean 'adam'?" in process.stderr
+    for values, text in (("{X: 1}", "did you mean 'x'?"), ("{y: 1}", "feed it by a field")):
+        job = write_job(tmp_path, f"{spec.replace('adamm', 'adam')}\n  train_values: {values}")
+        process = train(job, steps=1)
+        assert process.returncode != 0 and text in process.stderr
     process = train(write_job(tmp_path, "meta_graph: forward.meta"), steps=1)
     assert process.returncode != 0 and "add graph.optimizer and graph.loss" in process.stderr

@@ -50,10 +50,19 @@ absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inpu
   return indices;
 }
 
+std::vector<std::string> FeedNames(const std::vector<BatchInput>& inputs,
+                                   const std::vector<NamedTensor>& constants) {
+  std::vector<std::string> names;
+  for (const BatchInput& input : inputs) names.push_back(input.tensor);
+  for (const NamedTensor& constant : constants) names.push_back(constant.first);
+  return names;
+}
+
 void SelectFeeds(const std::vector<int>& fields, const std::vector<Tensor>& batch,
-                 std::vector<Tensor>* feeds) {
+                 const std::vector<NamedTensor>& constants, std::vector<Tensor>* feeds) {
   feeds->clear();
   for (const int field : fields) feeds->push_back(batch[field]);
+  for (const NamedTensor& constant : constants) feeds->push_back(constant.second);
 }
 
 int64_t RowsOf(const std::vector<Tensor>& batch) {

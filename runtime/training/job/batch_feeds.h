@@ -1,6 +1,7 @@
 // Which field of a batch feeds which input of a graph.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,9 +15,13 @@ namespace tessera {
 absl::StatusOr<std::vector<int>> MatchFields(const std::vector<BatchInput>& inputs,
                                              const std::vector<BatchField>& fields);
 
-// Puts the tensors of a batch in the order of the inputs.
+// The names of the tensors that a run feeds: the inputs, then the constants.
+std::vector<std::string> FeedNames(const std::vector<BatchInput>& inputs,
+                                   const std::vector<NamedTensor>& constants);
+
+// Sets what a run feeds, in that order.
 void SelectFeeds(const std::vector<int>& fields, const std::vector<Tensor>& batch,
-                 std::vector<Tensor>* feeds);
+                 const std::vector<NamedTensor>& constants, std::vector<Tensor>* feeds);
 
 // Returns the number of rows of a batch; 0 for one without fields.
 int64_t RowsOf(const std::vector<Tensor>& batch);

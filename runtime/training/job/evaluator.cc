@@ -86,7 +86,8 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(const training::EvalS
   }
   // A placeholder that only the loss needs is fed, too.
   ASSIGN_OR_RETURN(evaluator->fields_, MatchFields(program.eval_inputs, data.fields()));
-  for (const BatchInput& input : program.eval_inputs) signature.feeds.push_back(input.tensor);
+  evaluator->constants_ = program.eval_constants;
+  signature.feeds = FeedNames(program.eval_inputs, program.eval_constants);
   ASSIGN_OR_RETURN(evaluator->callable_, program.session->MakeCallable(signature));
   return evaluator;
 }
@@ -111,7 +112,7 @@ absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
 }
 
 absl::Status Evaluator::Update(const std::vector<Tensor>& batch) {
-  SelectFeeds(fields_, batch, &feeds_);
+  SelectFeeds(fields_, batch, constants_, &feeds_);
   fetches_.clear();
   RETURN_IF_ERROR(WithFailure(callable_->Run({}, feeds_, &fetches_), RunFailure::kData));
   const Tensor rows = Tensor::Scalar(static_cast<float>(RowsOf(batch)));

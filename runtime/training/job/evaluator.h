@@ -54,6 +54,7 @@ class Evaluator {
   const int64_t batches_;  // 0: all of an epoch
   std::vector<NamedMetric> metrics_;
   std::vector<int> fields_;  // that are fed
+  std::vector<NamedTensor> constants_;
   std::shared_ptr<const Callable> callable_;
   std::vector<Tensor> feeds_;
   std::vector<Tensor> fetches_;

@@ -109,7 +109,7 @@ absl::StatusOr<std::string> NanLocator::Locate(const std::vector<Tensor>& batch)
 
 absl::StatusOr<std::string> NanLocator::LocateInGraph(const std::vector<Tensor>& batch) {
   ASSIGN_OR_RETURN(const std::vector<int> fields, MatchFields(program_->inputs, fields_));
-  std::vector<NamedTensor> feeds;
+  std::vector<NamedTensor> feeds = program_->constants;
   absl::flat_hash_set<std::string> fed;
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string& tensor = program_->inputs[i].tensor;

@@ -23,15 +23,16 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Make(
     return absl::InvalidArgumentError("the graph has inputs, but data.train is missing");
   }
   ASSIGN_OR_RETURN(std::vector<int> indices, MatchFields(program.inputs, fields));
-  RunSignature signature{.fetches = {program.loss}, .targets = program.train};
-  for (const BatchInput& input : program.inputs) signature.feeds.push_back(input.tensor);
+  const RunSignature signature{.feeds = FeedNames(program.inputs, program.constants),
+                               .fetches = {program.loss},
+                               .targets = program.train};
   ASSIGN_OR_RETURN(auto callable, program.session->MakeCallable(signature));
   return std::unique_ptr<TrainingStep>(new TrainingStep(
-      std::move(indices), MakeTracedCallable("step", tracer, std::move(callable))));
+      std::move(indices), program.constants, MakeTracedCallable("step", tracer, std::move(callable))));
 }
 
 absl::StatusOr<double> TrainingStep::Run(const std::vector<Tensor>& batch, absl::Duration timeout) {
-  SelectFeeds(fields_, batch, &feeds_);
+  SelectFeeds(fields_, batch, constants_, &feeds_);
   fetches_.clear();
   RETURN_IF_ERROR(callable_->Run({.timeout = timeout}, feeds_, &fetches_));
   return LossValue(fetches_[0]);

@@ -27,10 +27,14 @@ class TrainingStep {
   absl::StatusOr<double> Run(const std::vector<Tensor>& batch, absl::Duration timeout);
 
  private:
-  TrainingStep(std::vector<int> fields, std::shared_ptr<const Callable> callable)
-      : fields_(std::move(fields)), callable_(std::move(callable)) {}
+  TrainingStep(std::vector<int> fields, std::vector<NamedTensor> constants,
+               std::shared_ptr<const Callable> callable)
+      : fields_(std::move(fields)),
+        constants_(std::move(constants)),
+        callable_(std::move(callable)) {}
 
   const std::vector<int> fields_;  // that are fed
+  const std::vector<NamedTensor> constants_;
   const std::shared_ptr<const Callable> callable_;
   std::vector<Tensor> feeds_;
   std::vector<Tensor> fetches_;

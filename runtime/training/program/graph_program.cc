@@ -10,6 +10,7 @@
 #include "runtime/graph/resource_names.h"
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model_graph.h"
+#include "runtime/training/program/fixed_values.h"
 #include "runtime/training/program/program_state.h"
 #include "runtime/training/program/training_variables.h"
 #include "tensorflow/core/framework/variable.pb.h"
@@ -25,36 +26,44 @@ bool IsPlaceholder(const Node& node) {
          node.IsOp("PlaceholderWithDefault");
 }
 
-// Errors: INVALID_ARGUMENT for an entry of graph.inputs that is no placeholder.
+// Errors: INVALID_ARGUMENT for an entry of graph.inputs, graph.train_values or graph.eval_values
+// that is no placeholder.
 absl::Status CheckInputNames(const GraphSpec& spec, const Graph& graph) {
   std::vector<std::string> known;
   for (const Node* node : graph.nodes()) {
     if (IsPlaceholder(*node)) known.push_back(node->name());
   }
-  for (const auto& [name, field] : spec.inputs()) {
-    const std::string node = NodeOf(name);
-    if (std::find(known.begin(), known.end(), node) != known.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("graph.inputs names '", name,
-                                                   "', which is no placeholder of the graph",
-                                                   DidYouMean(node, known)));
+  for (const auto& [block, names] : {std::pair("inputs", &spec.inputs()),
+                                     std::pair("train_values", &spec.train_values()),
+                                     std::pair("eval_values", &spec.eval_values())}) {
+    for (const auto& [name, _] : *names) {
+      const std::string node = NodeOf(name);
+      if (std::find(known.begin(), known.end(), node) != known.end()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("graph.", block, " names '", name,
+                                                     "', which is no placeholder of the graph",
+                                                     DidYouMean(node, known)));
+    }
   }
   return absl::OkStatus();
 }
 
-// Returns what feeds the placeholders that a run needs. Those with a default value are fed only if
-// the spec names them.
-absl::StatusOr<std::vector<BatchInput>> InputsOf(const GraphSpec& spec, const Graph& graph,
-                                                 const RunSignature& run) {
+// Returns which fields feed the placeholders that a run needs, and appends to `constants` what feeds
+// those with a value. Those with a default value are fed only if the spec names them.
+absl::StatusOr<std::vector<BatchInput>> InputsOf(const GraphSpec& spec, const FixedValues& values,
+                                                 const Graph& graph, const RunSignature& run,
+                                                 std::vector<NamedTensor>* constants) {
   ASSIGN_OR_RETURN(const PrunedGraph pruned, Prune(graph, run));
   std::vector<BatchInput> inputs;
   for (const Node* node : pruned.graph->nodes()) {
     if (!IsPlaceholder(*node)) continue;
     const bool is_named = spec.inputs().contains(node->name()) ||
                           spec.inputs().contains(absl::StrCat(node->name(), ":0"));
-    if (node->IsOp("PlaceholderWithDefault") && !is_named) continue;
-    inputs.push_back({FieldOf(spec, *node), absl::StrCat(node->name(), ":0"),
-                      RemoveRef(node->output_type(0)),
-                      node->attr<PartialShape>("shape").value_or(PartialShape())});
+    BatchInput input{FieldOf(spec, *node), absl::StrCat(node->name(), ":0"),
+                     RemoveRef(node->output_type(0)),
+                     node->attr<PartialShape>("shape").value_or(PartialShape())};
+    ASSIGN_OR_RETURN(const bool has_value, values.Take(node->name(), input, constants));
+    if (has_value || (node->IsOp("PlaceholderWithDefault") && !is_named)) continue;
+    inputs.push_back(std::move(input));
   }
   return inputs;
 }
@@ -193,8 +202,17 @@ absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& o
   if (!program->loss.empty()) step.fetches.push_back(program->loss);
   if (!program->eval_loss.empty()) evaluation.fetches.push_back(program->eval_loss);
   for (const auto& [name, tensor] : program->outputs) evaluation.fetches.push_back(tensor);
-  ASSIGN_OR_RETURN(program->inputs, InputsOf(spec, graph, step));
-  ASSIGN_OR_RETURN(program->eval_inputs, InputsOf(spec, graph, evaluation));
+  const FixedValues train_values{spec.train_values(), "train_values"};
+  const FixedValues eval_values{spec.eval_values(), "eval_values"};
+  ASSIGN_OR_RETURN(program->inputs,
+                   InputsOf(spec, train_values, graph, step, &program->constants));
+  ASSIGN_OR_RETURN(program->eval_inputs,
+                   InputsOf(spec, eval_values, graph, evaluation, &program->eval_constants));
+  if (!spec.eval_values().empty()) {
+    std::unique_ptr<Graph> served = program->graph->Clone();
+    RETURN_IF_ERROR(ReplacePlaceholders(eval_values, served.get()));
+    program->graph = std::move(served);
+  }
 
   RunSignature all = step;
   all.fetches.insert(all.fetches.end(), evaluation.fetches.begin(), evaluation.fetches.end());

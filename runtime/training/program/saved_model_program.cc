@@ -14,6 +14,7 @@
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/training/program/precision.h"
+#include "runtime/training/program/fixed_values.h"
 #include "runtime/training/program/program_sources.h"
 #include "runtime/training/program/program_state.h"
 #include "runtime/training/program/random_seeds.h"
@@ -67,29 +68,38 @@ absl::StatusOr<UsedSignatures> FindSignatures(const SavedModelGraph& model,
   return used;
 }
 
-// Adds the inputs of a signature, which may be null.
-void AddInputs(const Signature* signature, const GraphSpec& spec, std::vector<BatchInput>* inputs) {
-  if (signature == nullptr) return;
+// Adds the inputs of a signature, which may be null, or their values.
+absl::Status AddInputs(const Signature* signature, const GraphSpec& spec, const FixedValues& values,
+                       std::vector<BatchInput>* inputs, std::vector<NamedTensor>* constants) {
+  if (signature == nullptr) return absl::OkStatus();
   for (const auto& [alias, tensor] : signature->inputs) {
     if (signature->defaults.contains(alias)) continue;
     auto field = spec.inputs().find(alias);
-    inputs->push_back({field == spec.inputs().end() ? alias : field->second, tensor.tensor_name,
-                       tensor.dtype, tensor.shape});
+    BatchInput input{field == spec.inputs().end() ? alias : field->second, tensor.tensor_name,
+                     tensor.dtype, tensor.shape};
+    ASSIGN_OR_RETURN(const bool has_value, values.Take(alias, input, constants));
+    if (!has_value) inputs->push_back(std::move(input));
   }
+  return absl::OkStatus();
 }
 
-// Errors: INVALID_ARGUMENT for an entry of graph.inputs that no signature has.
+// Errors: INVALID_ARGUMENT for an entry of graph.inputs, graph.train_values or graph.eval_values
+// that no signature has.
 absl::Status CheckInputNames(const UsedSignatures& used, const GraphSpec& spec) {
   std::set<std::string> known;
   for (const Signature* signature : {used.train, used.loss, used.predict}) {
     if (signature == nullptr) continue;
     for (const auto& [alias, tensor] : signature->inputs) known.insert(alias);
   }
-  for (const auto& [alias, field] : spec.inputs()) {
-    if (known.contains(alias)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("graph.inputs names '", alias, "', which no signature takes",
-                     DidYouMean(alias, {known.begin(), known.end()})));
+  for (const auto& [block, names] : {std::pair("inputs", &spec.inputs()),
+                                     std::pair("train_values", &spec.train_values()),
+                                     std::pair("eval_values", &spec.eval_values())}) {
+    for (const auto& [alias, _] : *names) {
+      if (known.contains(alias)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("graph.", block, " names '", alias, "', which no signature takes",
+                       DidYouMean(alias, {known.begin(), known.end()})));
+    }
   }
   return absl::OkStatus();
 }
@@ -334,11 +344,15 @@ absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
   program.object_graph = imported->object_graph;
 
   program.init = NodesOf(used.init);
-  AddInputs(used.train, spec, &program.inputs);
+  const FixedValues train_values{spec.train_values(), "train_values"};
+  const FixedValues eval_values{spec.eval_values(), "eval_values"};
+  RETURN_IF_ERROR(AddInputs(used.train, spec, train_values, &program.inputs, &program.constants));
   program.train = NodesOf(used.train);
   program.loss = LossOf(used.train);
-  AddInputs(used.loss, spec, &program.eval_inputs);
-  AddInputs(used.predict, spec, &program.eval_inputs);
+  for (const Signature* signature : {used.loss, used.predict}) {
+    RETURN_IF_ERROR(AddInputs(signature, spec, eval_values, &program.eval_inputs,
+                              &program.eval_constants));
+  }
   program.eval_loss = LossOf(used.loss);
   RETURN_IF_ERROR(AddOutputs(*imported, used.predict, spec, &program.outputs));
   FindOptimizerState(&program);

@@ -61,6 +61,8 @@ struct TrainingProgram {
   // A step: a run with these feeds and targets. Empty inputs: the graph reads its own data.
   std::vector<BatchInput> inputs;
   std::vector<std::string> train;
+  // What a step feeds besides the batch, such as a placeholder `is_training`.
+  std::vector<NamedTensor> constants;
   // The loss of the step's batch before the step, to be fetched in the step's run. Empty if a
   // SavedModel's train signature has no output.
   std::string loss;
@@ -68,6 +70,7 @@ struct TrainingProgram {
   // An evaluation of a batch: a run with these feeds, which fetches the loss and any of `outputs`
   // and changes nothing. A field may feed several tensors. Empty loss: there is none.
   std::vector<BatchInput> eval_inputs;
+  std::vector<NamedTensor> eval_constants;
   std::string eval_loss;
   // Tensors by the names that metrics and exported signatures give them.
   std::map<std::string, std::string> outputs;
