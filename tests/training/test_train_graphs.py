@@ -156,7 +156,7 @@ def test_placeholders_have_one_value_in_steps_and_another_in_evaluations(tmp_pat
         v1.train.export_meta_graph(str(tmp_path / "forward.meta"))
     spec = added_to("forward.meta", "optimizer: {type: sgd, learning_rate: 0.01}")
     job = write_job(tmp_path, f"{spec}\n  train_values: {{is_training: true, keep: 0.5}}"
-                              "\n  eval_values: {is_training: false}")
+                              "\n  eval_values: {is_training: false}\n  outputs: {output: output}")
     with job.open("a", encoding="utf-8") as file:
         file.write("eval: {every_steps: 1, metrics: [{type: mean_squared_error, output: output}]}\n"
                    "export: {base_path: served, inputs: {x: x}, outputs: {y: output}}\n")
@@ -174,6 +174,28 @@ def test_placeholders_have_one_value_in_steps_and_another_in_evaluations(tmp_pat
     # What is served has the values of evaluations, and no such input.
     served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
     np.testing.assert_allclose(served(x=tf.constant(x))["y"], output, rtol=1e-5)
+
+
+def test_graph_that_reads_its_own_data_needs_none_in_the_job(tmp_path):
+    x, y = train_jobs.examples(ROWS)
+    graph = v1.Graph()
+    with graph.as_default():
+        rows = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(BATCH)
+        features, labels = v1.data.make_one_shot_iterator(rows).get_next()
+        kernel = v1.get_variable("kernel", initializer=np.ones((4, 1), np.float32))
+        output = tf.squeeze(tf.matmul(features, kernel), 1)
+        loss = tf.identity(v1.losses.mean_squared_error(labels, output), name="loss")
+        step = v1.train.MomentumOptimizer(RATE, 0.9).minimize(loss, name="train")
+        init = v1.global_variables_initializer()
+        v1.train.export_meta_graph(str(tmp_path / "train.meta"))
+    with v1.Session(graph=graph) as session:
+        session.run(init)
+        expected = [session.run([loss, step])[0] for _ in range(20)]
+    job = tmp_path / "job.yaml"
+    job.write_text("graph: {meta_graph: train.meta, train_op: train}\nsteps: 20\n"
+                   "hooks: {logging: {every_steps: 1}}\n", encoding="utf-8")
+    process = train(job)
+    np.testing.assert_allclose(list(losses(process).values()), expected, rtol=1e-4)
 
 
 def test_bfloat16_products_stay_near_the_curve(tmp_path):
