@@ -27,8 +27,9 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Make(
                                .fetches = {program.loss},
                                .targets = program.train};
   ASSIGN_OR_RETURN(auto callable, program.session->MakeCallable(signature));
-  return std::unique_ptr<TrainingStep>(new TrainingStep(
-      std::move(indices), program.constants, MakeTracedCallable("step", tracer, std::move(callable))));
+  return std::unique_ptr<TrainingStep>(
+      new TrainingStep(std::move(indices), program.constants,
+                       MakeTracedCallable("step", tracer, std::move(callable))));
 }
 
 absl::StatusOr<double> TrainingStep::Run(const std::vector<Tensor>& batch, absl::Duration timeout) {

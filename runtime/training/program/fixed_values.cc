@@ -61,9 +61,9 @@ absl::StatusOr<bool> FixedValues::Take(const std::string& name, const BatchInput
   if (text == texts.end()) text = texts.find(absl::StrCat(name, ":0"));
   if (text == texts.end()) return false;
   if (!input.shape.IsCompatibleWith(Shape())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("graph.", block, " gives a number to '", name, "', whose shape is ",
-                     input.shape.ToString(), ": feed it by a field of the batch"));
+    return absl::InvalidArgumentError(absl::StrCat("graph.", block, " gives a number to '", name,
+                                                   "', whose shape is ", input.shape.ToString(),
+                                                   ": feed it by a field of the batch"));
   }
   std::optional<Tensor> value = ParseScalar(input.dtype, text->second);
   if (!value) {

@@ -18,8 +18,8 @@ struct FixedValues {
 
   // Appends the value of an input to `constants`, if it has one, and returns whether it has. `name`
   // is that of a node or an alias, `input` is the tensor to feed.
-  // Errors: INVALID_ARGUMENT for a text that is no value of the input's dtype, for dtypes other than
-  // booleans, strings and real numbers, and for an input that cannot be a scalar.
+  // Errors: INVALID_ARGUMENT for a text that is no value of the input's dtype, for dtypes other
+  // than booleans, strings and real numbers, and for an input that cannot be a scalar.
   absl::StatusOr<bool> Take(const std::string& name, const BatchInput& input,
                             std::vector<NamedTensor>* constants) const;
 };

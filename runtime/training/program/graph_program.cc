@@ -33,9 +33,9 @@ absl::Status CheckInputNames(const GraphSpec& spec, const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     if (IsPlaceholder(*node)) known.push_back(node->name());
   }
-  for (const auto& [block, names] : {std::pair("inputs", &spec.inputs()),
-                                     std::pair("train_values", &spec.train_values()),
-                                     std::pair("eval_values", &spec.eval_values())}) {
+  for (const auto& [block, names] :
+       {std::pair("inputs", &spec.inputs()), std::pair("train_values", &spec.train_values()),
+        std::pair("eval_values", &spec.eval_values())}) {
     for (const auto& [name, _] : *names) {
       const std::string node = NodeOf(name);
       if (std::find(known.begin(), known.end(), node) != known.end()) continue;
@@ -47,8 +47,8 @@ absl::Status CheckInputNames(const GraphSpec& spec, const Graph& graph) {
   return absl::OkStatus();
 }
 
-// Returns which fields feed the placeholders that a run needs, and appends to `constants` what feeds
-// those with a value. Those with a default value are fed only if the spec names them.
+// Returns which fields feed the placeholders that a run needs, and appends to `constants` what
+// feeds those with a value. Those with a default value are fed only if the spec names them.
 absl::StatusOr<std::vector<BatchInput>> InputsOf(const GraphSpec& spec, const FixedValues& values,
                                                  const Graph& graph, const RunSignature& run,
                                                  std::vector<NamedTensor>* constants) {
@@ -204,8 +204,7 @@ absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& o
   for (const auto& [name, tensor] : program->outputs) evaluation.fetches.push_back(tensor);
   const FixedValues train_values{spec.train_values(), "train_values"};
   const FixedValues eval_values{spec.eval_values(), "eval_values"};
-  ASSIGN_OR_RETURN(program->inputs,
-                   InputsOf(spec, train_values, graph, step, &program->constants));
+  ASSIGN_OR_RETURN(program->inputs, InputsOf(spec, train_values, graph, step, &program->constants));
   ASSIGN_OR_RETURN(program->eval_inputs,
                    InputsOf(spec, eval_values, graph, evaluation, &program->eval_constants));
   if (!spec.eval_values().empty()) {

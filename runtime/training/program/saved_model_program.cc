@@ -13,8 +13,8 @@
 #include "runtime/graph/resource_names.h"
 #include "runtime/session/restored_variables.h"
 #include "runtime/session/saved_model.h"
-#include "runtime/training/program/precision.h"
 #include "runtime/training/program/fixed_values.h"
+#include "runtime/training/program/precision.h"
 #include "runtime/training/program/program_sources.h"
 #include "runtime/training/program/program_state.h"
 #include "runtime/training/program/random_seeds.h"
@@ -91,9 +91,9 @@ absl::Status CheckInputNames(const UsedSignatures& used, const GraphSpec& spec) 
     if (signature == nullptr) continue;
     for (const auto& [alias, tensor] : signature->inputs) known.insert(alias);
   }
-  for (const auto& [block, names] : {std::pair("inputs", &spec.inputs()),
-                                     std::pair("train_values", &spec.train_values()),
-                                     std::pair("eval_values", &spec.eval_values())}) {
+  for (const auto& [block, names] :
+       {std::pair("inputs", &spec.inputs()), std::pair("train_values", &spec.train_values()),
+        std::pair("eval_values", &spec.eval_values())}) {
     for (const auto& [alias, _] : *names) {
       if (known.contains(alias)) continue;
       return absl::InvalidArgumentError(
@@ -350,8 +350,8 @@ absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
   program.train = NodesOf(used.train);
   program.loss = LossOf(used.train);
   for (const Signature* signature : {used.loss, used.predict}) {
-    RETURN_IF_ERROR(AddInputs(signature, spec, eval_values, &program.eval_inputs,
-                              &program.eval_constants));
+    RETURN_IF_ERROR(
+        AddInputs(signature, spec, eval_values, &program.eval_inputs, &program.eval_constants));
   }
   program.eval_loss = LossOf(used.loss);
   RETURN_IF_ERROR(AddOutputs(*imported, used.predict, spec, &program.outputs));
