@@ -113,6 +113,10 @@ REGISTER_OP("QuantizedBiasAdd")
     .Attr("T2: {qint8, quint8, qint32, qint16, quint16}")
     .Attr("out_type: {qint8, quint8, qint32, qint16, quint16}")
     .ShapeFn(shape::Spec<"[*s], [c], [], [], [], [] -> [*s], [], []">);
+REGISTER_OP("QuantizedReshape")
+    .Input("tensor: T").Input("shape: Tshape").Input("input_min: float").Input("input_max: float")
+    .Output("output: T").Output("output_min: float").Output("output_max: float").Attr("T: type")
+    .Attr("Tshape: {int32, int64} = int32").ShapeFn(shape::Unknown);
 REGISTER_OP("QuantizedConcat")
     .Input("concat_dim: int32").Input("values: N * T").Input("input_mins: N * float")
     .Input("input_maxes: N * float").Output("output: T").Output("output_min: float")

@@ -1,4 +1,5 @@
 // Files as strings, and their names.
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,40 @@ class ReadFileKernel : public OpKernel {
   }
 };
 REGISTER_KERNEL("ReadFile", kCpu, ReadFileKernel);
+
+// The bytes of a file as a tensor of the attributes' dtype and shape.
+// Errors: INVALID_ARGUMENT for strings and other objects, and for a file that is too short; those
+// of reading the file.
+class ImmutableConstKernel : public OpKernel {
+ public:
+  explicit ImmutableConstKernel(const KernelBuild& build)
+      : file_(build.attr<std::string>("memory_region_name")) {
+    const auto shape = build.attr<PartialShape>("shape");
+    const absl::StatusOr<Shape> known = Shape::Make(shape.dims());
+    if (!IsTriviallyCopyable(build.output_types()[0])) {
+      build.Fail(absl::InvalidArgumentError("elements of a mapped constant must be plain numbers"));
+    } else if (!shape.known_rank() || !known.ok()) {
+      build.Fail(absl::InvalidArgumentError("the shape must be known"));
+    } else {
+      shape_ = *known;
+    }
+  }
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file_));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape_));
+    if (bytes.size() < y->size_bytes()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file_, " has ", bytes.size(), " bytes, ", y->size_bytes(), " are needed"));
+    }
+    std::memcpy(y->mutable_raw(), bytes.data(), y->size_bytes());
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string file_;
+  Shape shape_;
+};
+REGISTER_KERNEL("ImmutableConst", kCpu, ImmutableConstKernel);
 
 // Makes missing directories.
 class WriteFileKernel : public OpKernel {

@@ -1,5 +1,6 @@
-// ParseSequenceExample and ParseSequenceExampleV2.
+// ParseSequenceExample, ParseSequenceExampleV2 and ParseSingleSequenceExample.
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
@@ -71,15 +72,30 @@ void SetOutputs(KernelContext& ctx, std::vector<Tensor> tensors, ArgRange range)
   for (int i = 0; i < range.size(); ++i) ctx.set_output(range.begin + i, std::move(tensors[i]));
 }
 
-// Inputs: serialized (a vector; for version 2 also a scalar), names, for version 2 keys, and
-// defaults of the context. Errors: those of the parsers.
+// Where the keys of the features come from: attributes, an input for all keys of a kind (version
+// 2), or an input for each key (a single example).
+enum class KeySource { kAttrs, kVectors, kScalars };
+
+KeySource KeySourceOf(const std::string& op) {
+  if (op == "ParseSequenceExampleV2") return KeySource::kVectors;
+  return op == "ParseSingleSequenceExample" ? KeySource::kScalars : KeySource::kAttrs;
+}
+
+// Inputs: serialized (a vector; for version 2 also, and for a single example only, a scalar),
+// names, keys unless they are attributes, and defaults of the context. Errors: those of the
+// parsers.
 class ParseSequenceExampleKernel : public OpKernel {
  public:
   explicit ParseSequenceExampleKernel(const KernelBuild& build)
-      : is_v2_(build.op().name == "ParseSequenceExampleV2"),
+      : keys_(KeySourceOf(build.op().name)),
         spec_(SpecFromAttrs(build)),
         defaults_(build.inputs("context_dense_defaults")) {
-    if (is_v2_) {
+    if (keys_ == KeySource::kScalars) {
+      name_ = build.inputs("debug_name").begin;
+      scalar_keys_ = {build.inputs("context_sparse_keys"), build.inputs("context_dense_keys"),
+                      build.inputs("feature_list_sparse_keys"),
+                      build.inputs("feature_list_dense_keys")};
+    } else if (keys_ == KeySource::kVectors) {
       context_ragged_values_ = build.outputs("context_ragged_values");
       context_ragged_splits_ = build.outputs("context_ragged_row_splits");
       ragged_values_ = build.outputs("feature_list_ragged_values");
@@ -96,27 +112,31 @@ class ParseSequenceExampleKernel : public OpKernel {
     sparse_values_ = build.outputs("feature_list_sparse_values");
     sparse_shapes_ = build.outputs("feature_list_sparse_shapes");
     dense_values_ = build.outputs("feature_list_dense_values");
-    dense_lengths_ = build.outputs("feature_list_dense_lengths");
+    if (keys_ != KeySource::kScalars) dense_lengths_ = build.outputs("feature_list_dense_lengths");
     if (build.status().ok() &&
         (context_indices_.size() != static_cast<int>(spec_.context.sparse.size()) ||
          sparse_indices_.size() != static_cast<int>(spec_.lists.sparse.size()) ||
-         dense_lengths_.size() != static_cast<int>(spec_.lists.dense.size()))) {
+         dense_values_.size() != static_cast<int>(spec_.lists.dense.size()))) {
       build.Fail(absl::InvalidArgumentError("there must be as many features as types"));
     }
   }
 
   absl::Status Compute(KernelContext& ctx) override {
     SequenceSpec spec = spec_;
-    if (is_v2_) RETURN_IF_ERROR(KeysFromInputs(ctx, &spec));
+    if (keys_ == KeySource::kVectors) RETURN_IF_ERROR(KeysFromVectors(ctx, &spec));
+    if (keys_ == KeySource::kScalars) RETURN_IF_ERROR(KeysFromScalars(ctx, &spec));
     for (int i = 0; i < defaults_.size(); ++i) {
       spec.context.dense[i].default_value = ctx.input(defaults_.begin + i);
     }
     RETURN_IF_ERROR(CheckExampleSpec(spec.context));
     const Tensor& serialized = ctx.input(0);
-    const Tensor& names = ctx.input(1);
-    if (serialized.rank() > 1 || (serialized.rank() == 0 && !is_v2_)) {
+    const Tensor& names = ctx.input(name_);
+    const int least_rank = keys_ == KeySource::kAttrs ? 1 : 0;
+    const int greatest_rank = keys_ == KeySource::kScalars ? 0 : 1;
+    if (serialized.rank() < least_rank || serialized.rank() > greatest_rank) {
       return absl::InvalidArgumentError(
-          absl::StrCat("serialized must be a vector, has shape ", serialized.shape().ToString()));
+          absl::StrCat("serialized must be a ", greatest_rank == 0 ? "scalar" : "vector",
+                       ", has shape ", serialized.shape().ToString()));
     }
     if (names.num_elements() != 0 && names.num_elements() != serialized.num_elements()) {
       return absl::InvalidArgumentError(absl::StrCat("there are ", names.num_elements(),
@@ -165,7 +185,7 @@ class ParseSequenceExampleKernel : public OpKernel {
   }
 
   // Inputs 2 to 8, in the order of their declaration.
-  static absl::Status KeysFromInputs(KernelContext& ctx, SequenceSpec* spec) {
+  static absl::Status KeysFromVectors(KernelContext& ctx, SequenceSpec* spec) {
     auto keys = [&](int i) { return ctx.input(i).flat<std::string>(); };
     RETURN_IF_ERROR(SetKeys(keys(2), "context_sparse_keys", &spec->context.sparse));
     RETURN_IF_ERROR(SetKeys(keys(3), "context_dense_keys", &spec->context.dense));
@@ -185,9 +205,36 @@ class ParseSequenceExampleKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  const bool is_v2_;
+  absl::Status KeysFromScalars(KernelContext& ctx, SequenceSpec* spec) const {
+    absl::Status status;
+    const auto set = [&](int kind, absl::string_view what, auto* features) {
+      std::vector<std::string> keys;
+      for (int i = scalar_keys_[kind].begin; i < scalar_keys_[kind].end; ++i) {
+        if (ctx.input(i).num_elements() != 1) {
+          status.Update(absl::InvalidArgumentError(absl::StrCat(
+              what, " must be scalars, one has shape ", ctx.input(i).shape().ToString())));
+          return;
+        }
+        keys.push_back(ctx.input(i).scalar<std::string>());
+      }
+      status.Update(SetKeys(keys, what, features));
+    };
+    set(0, "context_sparse_keys", &spec->context.sparse);
+    set(1, "context_dense_keys", &spec->context.dense);
+    set(2, "feature_list_sparse_keys", &spec->lists.sparse);
+    set(3, "feature_list_dense_keys", &spec->lists.dense);
+    const auto optional = ctx.input(1).flat<std::string>();
+    for (DenseFeatureList& list : spec->lists.dense) {
+      list.may_be_missing = std::find(optional.begin(), optional.end(), list.key) != optional.end();
+    }
+    return status;
+  }
+
+  const KeySource keys_;
   SequenceSpec spec_;
   const ArgRange defaults_;
+  int name_ = 1;                           // the input with the names of the examples
+  std::array<ArgRange, 4> scalar_keys_{};  // in the order of KeysFromScalars()
   ArgRange context_indices_, context_values_, context_shapes_, context_dense_;
   ArgRange context_ragged_values_, context_ragged_splits_;
   ArgRange sparse_indices_, sparse_values_, sparse_shapes_, dense_values_, dense_lengths_;
@@ -195,6 +242,7 @@ class ParseSequenceExampleKernel : public OpKernel {
 };
 REGISTER_KERNEL("ParseSequenceExample", kCpu, ParseSequenceExampleKernel);
 REGISTER_KERNEL("ParseSequenceExampleV2", kCpu, ParseSequenceExampleKernel);
+REGISTER_KERNEL("ParseSingleSequenceExample", kCpu, ParseSequenceExampleKernel);
 
 }  // namespace
 }  // namespace tessera

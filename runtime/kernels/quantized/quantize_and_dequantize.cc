@@ -140,6 +140,58 @@ class QuantizeAndDequantizeKernel : public OpKernel {
   const int64_t axis_, bits_;
   const float min_, max_;
 };
+// Inputs: gradients, the input of QuantizeAndDequantizeV4, and its range, one for all or one a
+// slice along `axis`. What lay outside of the range has no gradient, and the range has none either.
+class QuantizeAndDequantizeGradKernel : public OpKernel {
+ public:
+  explicit QuantizeAndDequantizeGradKernel(const KernelBuild& build)
+      : axis_(build.attr<int64_t>("axis")) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& gradient = ctx.input(0);
+    const Tensor& x = ctx.input(1);
+    const Tensor& min = ctx.input(2);
+    const Tensor& max = ctx.input(3);
+    if (gradient.shape() != x.shape()) {
+      return absl::InvalidArgumentError(absl::StrCat("gradients have shape ",
+                                                     gradient.shape().ToString(), ", the input ",
+                                                     x.shape().ToString()));
+    }
+    if (axis_ < -1 || axis_ >= x.rank()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axis ", axis_, " is none of shape ", x.shape().ToString()));
+    }
+    const int axis = static_cast<int>(axis_);
+    const int64_t slices = axis < 0 ? 1 : x.dim(axis);
+    for (const Tensor* end : {&min, &max}) {
+      if (axis < 0 ? end->num_elements() == 1 : end->shape() == Shape{slices}) continue;
+      return absl::InvalidArgumentError(absl::StrCat("the range must have ", slices,
+                                                     " minima and maxima, a side has shape ",
+                                                     end->shape().ToString()));
+    }
+    const int64_t inner = axis < 0 ? 1 : DimProduct(x.shape(), axis + 1, x.rank());
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
+    for (int i = 1; i < 3; ++i) {
+      ASSIGN_OR_RETURN(Tensor zeros, ctx.AllocateZeros(x.dtype(), ctx.input(i + 1).shape()));
+      ctx.set_output(i, std::move(zeros));
+    }
+    return VisitRealType(x.dtype(), [&]<typename T>() {
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        const int64_t s = slices == 0 ? 0 : i / inner % slices;
+        const T value = x.data<T>()[i];
+        const bool is_inside = value >= min.data<T>()[s] && value <= max.data<T>()[s];
+        y->data<T>()[i] = is_inside ? gradient.data<T>()[i] : T(0);
+      }
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  const int64_t axis_;
+};
+REGISTER_KERNEL("QuantizeAndDequantizeV4Grad", kCpu, QuantizeAndDequantizeGradKernel)
+    .TypeConstraint("T", {DType::kFloat, DType::kDouble});
+
 REGISTER_KERNEL("QuantizeAndDequantize", kCpu, QuantizeAndDequantizeKernel);
 REGISTER_KERNEL("QuantizeAndDequantizeV2", kCpu, QuantizeAndDequantizeKernel);
 REGISTER_KERNEL("QuantizeAndDequantizeV3", kCpu, QuantizeAndDequantizeKernel)

@@ -2,40 +2,12 @@
 // Requantize, RequantizationRange, QuantizeDownAndShrinkRange.
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
 #include "runtime/kernels/quantized/quantized_type.h"
 
 namespace tessera {
 namespace {
-
-// Inputs i and i + 1 as the range of T.
-// Errors: INVALID_ARGUMENT unless both are one number, and the minimum is not above the maximum.
-template <typename T>
-absl::StatusOr<QuantizedRange<T>> ReadRange(const KernelContext& ctx, int i) {
-  for (int j = i; j < i + 2; ++j) {
-    if (ctx.input(j).num_elements() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", j, " must be a scalar, has shape ",
-                                                     ctx.input(j).shape().ToString()));
-    }
-  }
-  const QuantizedRange<T> range{ctx.input(i).scalar<float>(), ctx.input(i + 1).scalar<float>()};
-  if (range.min <= range.max && std::isfinite(range.min) && std::isfinite(range.max)) return range;
-  return absl::InvalidArgumentError(absl::StrCat("the range must be finite and not empty, is [",
-                                                 range.min, ", ", range.max, "]"));
-}
-
-// Sets outputs i and i + 1.
-template <typename T>
-absl::Status SetRange(KernelContext& ctx, int i, const QuantizedRange<T>& range) {
-  ctx.set_output(i, Tensor::Scalar<float>(range.min));
-  ctx.set_output(i + 1, Tensor::Scalar<float>(range.max));
-  return absl::OkStatus();
-}
-
-template <typename T>
-const T* Stored(const Tensor& tensor) {
-  return reinterpret_cast<const T*>(tensor.raw());
-}
 
 class QuantizedMatMulKernel : public OpKernel {
  public:

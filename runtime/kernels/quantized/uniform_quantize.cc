@@ -1,11 +1,12 @@
 // Ops on uniformly quantised tensors: UniformQuantize, UniformDequantize, UniformRequantize,
-// UniformQuantizedClipByValue, UniformQuantizedDot, UniformQuantizedDotHybrid.
+// UniformQuantizedClipByValue, UniformQuantizedAdd, UniformQuantizedDot, UniformQuantizedDotHybrid.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/quantized/affine_quantization.h"
 #include "runtime/kernels/quantized/quantized_type.h"
 
@@ -128,6 +129,39 @@ class UniformClipKernel : public OpKernel {
   const QuantizationAttrs attrs_;
 };
 REGISTER_KERNEL("UniformQuantizedClipByValue", kCpu, UniformClipKernel);
+
+// Adds after both sides took the scale and the zero point of the output. Shapes broadcast.
+class UniformAddKernel : public OpKernel {
+ public:
+  explicit UniformAddKernel(const KernelBuild& build)
+      : a_attrs_(build, "lhs_"), b_attrs_(build, "rhs_"), out_attrs_(build, "output_") {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& a = ctx.input(0);
+    const Tensor& b = ctx.input(1);
+    ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(a.shape(), b.shape()));
+    ASSIGN_OR_RETURN(const auto qa,
+                     AffineQuantization::Read(ctx.input(2), ctx.input(3), a_attrs_, a.shape()));
+    ASSIGN_OR_RETURN(const auto qb,
+                     AffineQuantization::Read(ctx.input(4), ctx.input(5), b_attrs_, b.shape()));
+    ASSIGN_OR_RETURN(const auto out,
+                     AffineQuantization::Read(ctx.input(6), ctx.input(7), out_attrs_, shape));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
+    for (int64_t i = 0; i < shape.num_elements(); ++i) {
+      const auto steps = [&](const Tensor& x, const AffineQuantization& q) {
+        const int64_t at = BroadcastSource(i, x.shape(), shape);
+        const FixedPointMultiplier scale(static_cast<double>(q.scale(at) / out.scale(i)));
+        const int64_t distance = int64_t{Stored<int32_t>(x)[at]} - q.zero_point(at);
+        return int64_t{out.Clamp(scale(distance) + out.zero_point(i))};
+      };
+      Stored<int32_t>(y)[i] = out.Clamp(steps(a, qa) + steps(b, qb) - out.zero_point(i));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const QuantizationAttrs a_attrs_, b_attrs_, out_attrs_;
+};
+REGISTER_KERNEL("UniformQuantizedAdd", kCpu, UniformAddKernel);
 
 // Errors: INVALID_ARGUMENT unless both are matrices that can be multiplied.
 absl::Status CheckProduct(const Tensor& a, const Tensor& b) {
