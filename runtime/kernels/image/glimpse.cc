@@ -66,7 +66,7 @@ struct Overlap {
 };
 
 // Inputs: images [batch, height, width, channels], the size of glimpses, and their places [batch,
-// 2] as (y, x). Errors: INVALID_ARGUMENT for other shapes, and sizes that are not positive.
+// 2] as (y, x). Errors: INVALID_ARGUMENT for other shapes, and negative sizes.
 template <int kVersion>
 class ExtractGlimpseKernel : public OpKernel {
  public:
@@ -86,9 +86,9 @@ class ExtractGlimpseKernel : public OpKernel {
           absl::StrCat("size must have two elements, has shape ", ctx.input(1).shape().ToString()));
     }
     ASSIGN_OR_RETURN(const IndexVector size, ReadIndexVector(ctx.input(1), "size"));
-    if (size[0] <= 0 || size[1] <= 0) {
+    if (size[0] < 0 || size[1] < 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("glimpses must have a positive size, not ", size[0], " x ", size[1]));
+          absl::StrCat("the size of glimpses must not be negative, is ", size[0], " x ", size[1]));
     }
     if (offsets.shape() != Shape{images.dim(0), 2}) {
       return absl::InvalidArgumentError(absl::StrCat("offsets must have shape [", images.dim(0),

@@ -68,7 +68,7 @@ class MatrixInverseKernel : public OpKernel {
       return absl::OkStatus();
     };
     if (x.dtype() == DType::kHalf) {  // the only op of this file that takes it
-      RETURN_IF_ERROR(invert.template operator()<Eigen::half, double>());
+      RETURN_IF_ERROR((invert.template operator()<Eigen::half, double>()));
     } else {
       RETURN_IF_ERROR(VisitLinearType(x.dtype(), invert));
     }

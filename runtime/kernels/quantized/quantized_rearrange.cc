@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/image/resize_arguments.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
@@ -132,64 +131,6 @@ class QuantizedReshapeKernel : public OpKernel {
 };
 REGISTER_KERNEL("QuantizedReshape", kCpu, QuantizedReshapeKernel)
     .TypeConstraint("T", {DType::kQint32, DType::kQuint8});
-
-// Inputs: images, the new size, and the range, which is that of the output too. Floats, which have
-// no range, are resized as they are.
-class QuantizedResizeKernel : public OpKernel {
- public:
-  explicit QuantizedResizeKernel(const KernelBuild& build) : attrs_(build) {}
-
-  absl::Status Compute(KernelContext& ctx) override {
-    const Tensor& x = ctx.input(0);
-    RETURN_IF_ERROR(CheckImages(x, "images"));
-    ASSIGN_OR_RETURN(const IndexVector size, ReadImageSize(ctx.input(1)));
-    ASSIGN_OR_RETURN(Tensor* const y,
-                     ctx.AllocateOutput(0, Shape{x.dim(0), size[0], size[1], x.dim(3)}));
-    if (x.dtype() == DType::kFloat) {
-      ctx.set_output(1, ctx.input(2));
-      ctx.set_output(2, ctx.input(3));
-      Resize(
-          x, size, [](float v) { return v; }, [](float v) { return v; }, x.data<float>(),
-          y->data<float>());
-      return absl::OkStatus();
-    }
-    return VisitQuantizedType(x.dtype(), [&]<typename T>() -> absl::Status {
-      ASSIGN_OR_RETURN(const auto range, ReadRange<T>(ctx, 2));
-      Resize(
-          x, size, [&](T q) { return range.Dequantize(q); },
-          [&](float v) { return range.Quantize(v); }, Stored<T>(x), MutableStored<T>(y));
-      return SetRange(ctx, 1, range);
-    });
-  }
-
- private:
-  template <typename T, typename ToFloat, typename FromFloat>
-  void Resize(const Tensor& x, const IndexVector& size, ToFloat to_float, FromFloat from_float,
-              const T* from, T* to) const {
-    const ResampleTaps rows = BilinearTaps(attrs_.Grid(x.dim(1), size[0]));
-    const ResampleTaps columns = BilinearTaps(attrs_.Grid(x.dim(2), size[1]));
-    const int64_t channels = x.dim(3);
-    for (int64_t b = 0; b < x.dim(0); ++b) {
-      const auto at = [&](int64_t row, int64_t column, int64_t c) {
-        return to_float(from[((b * x.dim(1) + row) * x.dim(2) + column) * channels + c]);
-      };
-      for (int64_t i = 0; i < rows.size() * columns.size() * channels; ++i) {
-        const int64_t c = i % channels, v = i / channels / columns.size();
-        const int64_t u = i / channels % columns.size();
-        const auto blend = [&](int64_t row) {
-          const float left = at(row, columns.index[2 * u], c);
-          return left + (at(row, columns.index[2 * u + 1], c) - left) * columns.weight[2 * u + 1];
-        };
-        const float above = blend(rows.index[2 * v]);
-        *to++ = from_float(above + (blend(rows.index[2 * v + 1]) - above) * rows.weight[2 * v + 1]);
-      }
-    }
-  }
-
-  const ResizeAttrs attrs_;
-};
-REGISTER_KERNEL("QuantizedResizeBilinear", kCpu, QuantizedResizeKernel)
-    .TypeConstraint("T", {DType::kFloat, DType::kQint32, DType::kQuint8});
 
 }  // namespace
 }  // namespace tessera

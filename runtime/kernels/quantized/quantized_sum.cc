@@ -20,24 +20,49 @@ QuantizedRange<int32_t> SumRange(const QuantizedRange<A>& a, const QuantizedRang
   return {-limit, limit};
 }
 
-// Adds numbers that mean different things, in the range of the sum.
-template <typename A, typename B>
+// How RangeAdder takes a number over to the range of the sum.
+enum class Scaling {
+  kExact,   // each number by itself
+  kLinear,  // by the distance that 0 and 1 have there, in integers: what TensorFlow adds with
+};
+
+// Takes quantised numbers of one range to another.
+template <typename T, Scaling kScaling>
+class RangeConverter {
+ public:
+  RangeConverter(const QuantizedRange<T>& from, const QuantizedRange<int32_t>& to)
+      : from_(from),
+        to_(to),
+        zero_(to.Unclamped(from.Dequantize(0))),
+        step_(to.Unclamped(from.Dequantize(1)) - zero_) {}
+
+  uint32_t operator()(T q) const {
+    if constexpr (kScaling == Scaling::kExact) {
+      return static_cast<uint32_t>(to_.Quantize(from_.Dequantize(q)));
+    }
+    return static_cast<uint32_t>(std::clamp<int64_t>(
+        zero_ + q * step_, QuantizedRange<int32_t>::kLowest, QuantizedRange<int32_t>::kHighest));
+  }
+
+ private:
+  const QuantizedRange<T> from_;
+  const QuantizedRange<int32_t> to_;
+  const int64_t zero_, step_;
+};
+
+// Adds numbers that mean different things, in the range of the sum. Sums wrap, as TensorFlow's do.
+template <typename A, typename B, Scaling kScaling>
 class RangeAdder {
  public:
   RangeAdder(const QuantizedRange<A>& a, const QuantizedRange<B>& b,
              const QuantizedRange<int32_t>& sum)
-      : a_(a), b_(b), sum_(sum) {}
+      : a_(a, sum), b_(b, sum) {}
 
-  int32_t operator()(A a, B b) const {
-    // Sums wrap, as TensorFlow's do.
-    return static_cast<int32_t>(static_cast<uint32_t>(sum_.Quantize(a_.Dequantize(a))) +
-                                static_cast<uint32_t>(sum_.Quantize(b_.Dequantize(b))));
-  }
+  int32_t operator()(A a, B b) const { return static_cast<int32_t>(a_(a) + b_(b)); }
 
  private:
-  const QuantizedRange<A> a_;
-  const QuantizedRange<B> b_;
-  const QuantizedRange<int32_t> sum_;
+  const RangeConverter<A, kScaling> a_;
+  const RangeConverter<B, kScaling> b_;
 };
 
 // Multiplies the distances from what stands for 0.
@@ -105,7 +130,7 @@ class QuantizedBinaryKernel : public OpKernel {
                          ProductRange(range_a, range_b));
     } else {
       const QuantizedRange<int32_t> sum = SumRange(range_a, range_b, 14);
-      return Apply<A, B>(ctx, RangeAdder<A, B>(range_a, range_b, sum), sum);
+      return Apply<A, B>(ctx, RangeAdder<A, B, Scaling::kLinear>(range_a, range_b, sum), sum);
     }
   }
 
@@ -163,7 +188,7 @@ class QuantizedBiasAddKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto range_x, ReadRange<A>(ctx, 2));
     ASSIGN_OR_RETURN(const auto range_bias, ReadRange<B>(ctx, 4));
     const QuantizedRange<int32_t> sum = SumRange(range_x, range_bias, 17);
-    const RangeAdder<A, B> add(range_x, range_bias, sum);
+    const RangeAdder<A, B, Scaling::kExact> add(range_x, range_bias, sum);
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
     for (int64_t i = 0; i < x.num_elements(); ++i) {
       MutableStored<int32_t>(y)[i] = add(Stored<A>(x)[i], Stored<B>(bias)[i % bias.dim(0)]);

@@ -1,0 +1,153 @@
+"""Calls of ops that few models have, at the edge of what they accept and beyond it.
+
+Each function returns the recorded calls of one op. Bad calls are recorded with TensorFlow's code.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from conformance.recording import OpFile
+
+
+def _int64(*values):
+    return np.array(values, np.int64)
+
+
+def random_index_shuffle():
+    file = OpFile("RandomIndexShuffle")
+
+    def add(index, seed, limit, rounds=4):
+        types = {"dtype": tf.as_dtype(np.asarray(index).dtype), "Tseed": np.asarray(seed).dtype}
+        file.add([index, seed, limit], rounds=rounds, **types)
+
+    seed = _int64(5, -1, 2**40)
+    add(_int64(0, 1, 77777, 2**40), seed, np.int64(2**40), rounds=8)
+    add(np.arange(5, dtype=np.int32), seed.astype(np.int32), np.int32(70000))
+    add(np.int32(3), np.array([[1, 2, 3], [3, 4, 5]]), np.int32(9))
+    add(np.uint64(0), seed, np.uint64(0))
+    add(_int64(1, 2), np.array([[1, 2, 3], [3, 4, 5]]), _int64(9, 1000))
+    add(np.int64(10), seed, np.int64(9))
+    add(np.int64(-1), seed, np.int64(9))
+    add(_int64(), seed, np.int64(9))
+    add(_int64(1), seed, _int64(9, 9))
+    add(np.int64(1), seed[:2], np.int64(9))
+    return file
+
+
+def extract_glimpse(op):
+    file = OpFile(op)
+    image = np.arange(60, dtype=np.float32).reshape(2, 5, 3, 2)
+
+    def add(size, offsets, images=image, **attrs):
+        offsets = np.array(offsets, np.float32)
+        file.add(
+            [images, np.array(size, np.int32), offsets], uniform_noise=False, noise="zero", **attrs
+        )
+
+    for centered in (True, False):
+        for normalized in (True, False):
+            for size in ([3, 2], [7, 4], [1, 1]):
+                for offsets in ([[0, 0], [0.4, -0.7]], [[2, -3], [-1.5, 1]]):
+                    add(size, offsets, centered=centered, normalized=normalized)
+    add([2, 2], [[90, 90], [-90, 0]], normalized=False)
+    add([2, 2], [[0, 0]])
+    add([0, 2], [[0, 0], [0, 0]])
+    add([2], [[0, 0], [0, 0]])
+    add([2, 2], [[0, 0], [0, 0]], images=image[0])
+    return file
+
+
+def decode_proto():
+    file = OpFile("DecodeProtoV2")
+
+    def add(texts, message, fields, types, **attrs):
+        attrs = {"message_format": "text", **attrs}
+        file.add(
+            [np.array(texts, object)],
+            message_type=f"tensorflow.{message}",
+            field_names=fields,
+            output_types=types,
+            **attrs,
+        )
+
+    shape = 'dim { size: 3 name: "x" } dim { size: -1 } unknown_rank: true'
+    add([[shape], [""]], "TensorShapeProto", ["unknown_rank", "dim"], [tf.bool, tf.string])
+    add("value: 3 value: -4", "Int64List", ["value"], [tf.int64])
+    add(["value: 3"], "Int64List", ["value"], [tf.int32])
+    add(["value: x"], "Int64List", ["value"], [tf.int64])
+    add(["value: 3"], "Int64List", ["valu"], [tf.int64])
+    add(["value: 3"], "Int64Lis", ["value"], [tf.int64])
+    add(["value: 3"], "Int64List", ["value"], [tf.int64, tf.int64])
+    add(["value: 3"], "Int64List", ["value"], [tf.int64], message_format="json")
+    add([b"\x0a\x05\x01"], "Int64List", ["value"], [tf.int64], message_format="binary")
+    add(np.zeros((0,), object), "Int64List", ["value"], [tf.int64])
+    return file
+
+
+def encode_proto():
+    file = OpFile("EncodeProto")
+
+    def add(sizes, values, message, fields):
+        values = [np.array(value) for value in values]
+        values = [v.astype(object) if v.dtype.kind in "SU" else v for v in values]
+        types = [tf.string if v.dtype == object else tf.as_dtype(v.dtype) for v in values]
+        file.add(
+            [np.array(sizes, np.int32), *values],
+            message_type=f"tensorflow.{message}",
+            field_names=fields,
+            Tinput_types=types,
+        )
+
+    dims = [[b"\x0a\x01x", b""]]
+    add([[1, 2]], [[[True]], dims], "TensorShapeProto", ["unknown_rank", "dim"])
+    add([[1, 0]], [[[False]], dims], "TensorShapeProto", ["unknown_rank", "dim"])
+    add([[1], [2]], [[[1, 2], [-3, 4]]], "Int64List", ["value"])
+    add([[0]], [[[1, 2]]], "Int64List", ["value"])
+    add([[3]], [[[1, 2]]], "Int64List", ["value"])
+    add([[1], [2]], [[[1, 2]]], "Int64List", ["value"])
+    add([[1, 1]], [[[1, 2]]], "Int64List", ["value"])
+    add([2], [[1, 2]], "Int64List", ["value"])
+    add([[2]], [np.array([[1, 2]], np.float32)], "Int64List", ["value"])
+    add([[1]], [[[1]]], "Int64List", ["valu"])
+    return file
+
+
+def debug_numeric_summary():
+    file = OpFile("DebugNumericSummaryV2")
+    deep = np.zeros((1, 2, 3, 1, 2, 1, 2), np.int32)
+    half = np.array([1, np.nan, -np.inf], np.float16)
+    for value in (deep, half, np.array([True, False]), np.int8(-3), half[:0]):
+        value = np.asarray(value)
+        for mode in (2, 3, 4, 5, 8):
+            file.add(
+                [value], T=value.dtype, tensor_debug_mode=mode, tensor_id=9, output_dtype=tf.float64
+            )
+    file.add([half], T=half.dtype, tensor_debug_mode=1)
+    file.add([half], T=half.dtype, tensor_debug_mode=2, tensor_id=2**24 + 1)
+    return file
+
+
+def kmeans():
+    file = OpFile("KmeansPlusPlusInitialization")
+    points = np.random.RandomState(4).standard_normal((40, 3)).astype(np.float32)
+    for count, seed, retries in ((1, 0, 0), (12, 7, 0), (12, 7, 5), (9, 1, -1)):
+        file.add([points, np.int64(count), np.int64(seed), np.int64(retries)])
+    file.add([points, np.int64(41), np.int64(1), np.int64(1)])
+    file.add([points, np.int64(0), np.int64(1), np.int64(1)])
+    file.add([points[0], np.int64(1), np.int64(1), np.int64(1)])
+    file.add([points, _int64(1), np.int64(1), np.int64(1)])
+    return file
+
+
+def record(directory):
+    """Writes the files of all ops, and returns their paths."""
+    files = [
+        random_index_shuffle(),
+        extract_glimpse("ExtractGlimpse"),
+        extract_glimpse("ExtractGlimpseV2"),
+        decode_proto(),
+        encode_proto(),
+        debug_numeric_summary(),
+        kmeans(),
+    ]
+    return [file.write(directory) for file in files]
