@@ -172,19 +172,28 @@ template <typename F, int kArgs, typename T>
       }
     }
   };
-  bool is_contiguous = true;
-  for (int operand = 0; operand <= kArgs; ++operand) {
-    is_contiguous = is_contiguous && b.column_stride[operand] == sizeof(T);
+  // Arguments are contiguous, or one number for all columns.
+  bool is_direct = b.column_stride[0] == sizeof(T);
+  for (int operand = 1; operand <= kArgs; ++operand) {
+    const int64_t stride = b.column_stride[operand];
+    is_direct = is_direct && (stride == sizeof(T) || stride == 0);
   }
   for (int64_t row = 0; row < b.rows; ++row) {
     char* operands[kArgs + 1];
     for (int i = 0; i <= kArgs; ++i) operands[i] = b.data[i] + row * b.row_stride[i];
     int64_t first = 0;
-    if (is_contiguous) {
+    if (is_direct && b.columns >= kVectorElements) {
+      T repeated[kArgs + 1][kVectorElements];
+      for (int operand = 1; operand <= kArgs; ++operand) {
+        std::fill_n(repeated[operand], kVectorElements, ElementAt<const T>(operands[operand], 0));
+      }
+      const auto argument = [&](int operand) {
+        return b.column_stride[operand] == 0
+                   ? repeated[operand]
+                   : reinterpret_cast<const T*>(operands[operand]) + first;
+      };
       for (; first + kVectorElements <= b.columns; first += kVectorElements) {
-        compute(reinterpret_cast<const T*>(operands[1]) + first,
-                reinterpret_cast<const T*>(operands[kArgs]) + first,
-                reinterpret_cast<T*>(operands[0]) + first);
+        compute(argument(1), argument(kArgs), reinterpret_cast<T*>(operands[0]) + first);
       }
     }
     for (; first < b.columns; first += kVectorElements) {
