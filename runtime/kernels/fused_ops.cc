@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-constexpr int kBiasInput = 2, kAddendInput = 3;
+constexpr int kBiasInput = 2;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ FusedOps::FusedOps(const KernelBuild& build, absl::Span<const std::string> names
   }
   post_ops_ = *post_ops;
   if (post_ops_.add) broadcast_add_.emplace(build, build.input_types()[0]);
-  CheckArgs(build, post_ops_.add ? 2 : post_ops_.bias ? 1 : 0);
+  CheckArgs(build, (post_ops_.bias ? 1 : 0) + (post_ops_.add ? 1 : 0));
 }
 
 absl::Status FusedOps::Run(KernelContext& ctx, const Shape& shape, int64_t channels,
@@ -40,9 +40,10 @@ absl::Status FusedOps::Run(KernelContext& ctx, const Shape& shape, int64_t chann
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     return compute(post_ops_, inputs, output);
   }
-  const Tensor& addend = ctx.input(kAddendInput);
+  const int addend_input = kBiasInput + (post_ops_.bias ? 1 : 0);
+  const Tensor& addend = ctx.input(addend_input);
   if (addend.shape() == shape) {
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.ForwardOrAllocateOutput({kAddendInput}, 0, shape));
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.ForwardOrAllocateOutput({addend_input}, 0, shape));
     // A forwarded input has no value any more.
     inputs.addend = addend.has_value() ? &addend : output;
     return compute(post_ops_, inputs, output);

@@ -22,8 +22,8 @@ namespace tessera {
 // attribute.
 std::vector<std::string> FusedOpNames(const KernelBuild& build);
 
-// The post-ops of a node. The argument `args` holds the tensors that they read: the bias is input
-// 2, the tensor to add is input 3.
+// The post-ops of a node. The argument `args` holds the tensors that they read, from input 2 on:
+// the bias, if there is one, then the tensor to add.
 class FusedOps {
  public:
   // The post-ops `names`, with the attribute `leakyrelu_alpha`. `build` gets the errors.
@@ -35,10 +35,10 @@ class FusedOps {
   // allocated.
   using Compute = absl::FunctionRef<absl::Status(const PostOps& post_ops,
                                                  const PostOpInputs& inputs, Tensor* output)>;
-  // Output 0 = activation(product + bias + input 3), where `compute` makes a product of `shape`
+  // Output 0 = activation(product + bias + addend), where `compute` makes a product of `shape`
   // with `channels` columns or output channels.
   //
-  // Input 3 has the product's shape almost always: the sum is then made in its memory, if nobody
+  // The addend has the product's shape almost always: the sum is then made in its memory, if nobody
   // else reads it. Another shape broadcasts with the product's, as in AddV2. Errors:
   // INVALID_ARGUMENT for a bias that does not have an element for each channel, and for shapes that
   // do not broadcast; those of `compute`.

@@ -22,6 +22,16 @@ bool IsBiasedProduct(const Node& node) {
          node.output_type(0) == DType::kFloat;
 }
 
+// A product of matrices to which nothing is added yet.
+bool IsPlainProduct(const OptimizationItem& item, const Node& node) {
+  return node.IsOp("MatMul") && node.output_type(0) == DType::kFloat &&
+         item.HasKernel("_FusedMatMul", node);
+}
+
+bool IsSumOfTwo(const Node& node) {
+  return node.IsOp("Add") || node.IsOp("AddV2") || (node.IsOp("AddN") && node.num_inputs() == 2);
+}
+
 struct Match {
   Node* product = nullptr;
   Node* add = nullptr;
@@ -32,10 +42,11 @@ struct Match {
 };
 
 std::optional<Match> Find(const OptimizationItem& item, Node* add) {
-  if ((!add->IsOp("Add") && !add->IsOp("AddV2")) || item.IsPreserved(add)) return std::nullopt;
+  if (!IsSumOfTwo(*add) || item.IsPreserved(add)) return std::nullopt;
   for (int side : {0, 1}) {
     Node* product = add->input(side).node;
-    if (product == nullptr || !IsBiasedProduct(*product) || !HasOneUse(*product) ||
+    if (product == nullptr || !HasOneUse(*product) ||
+        !(IsBiasedProduct(*product) || IsPlainProduct(item, *product)) ||
         item.IsPreserved(product) || product->device() != add->device() ||
         ConstantValue(add->input(1 - side)) != nullptr) {
       continue;
@@ -54,23 +65,25 @@ std::optional<Match> Find(const OptimizationItem& item, Node* add) {
 }
 
 absl::Status Fuse(const Match& match, Graph* graph) {
-  AttrMap attrs = match.product->attrs();
+  const bool is_plain = match.product->IsOp("MatMul");
+  const std::string op = is_plain ? "_FusedMatMul" : match.product->op_name();
+  AttrMap attrs = AttrsFor(*graph->FindOp(op), *match.product);
   Ops ops = {"BiasAdd", "Add"};
+  if (is_plain) ops.erase(ops.begin());
   if (match.activation != nullptr) {
     ops.push_back(FusedActivation(*match.activation));
     SetActivationAttrs(*match.activation, &attrs);
   }
   attrs.insert_or_assign("fused_ops", std::move(ops));
-  attrs.insert_or_assign("num_args", 2);
+  attrs.insert_or_assign("num_args", is_plain ? 1 : 2);
   if (match.product->IsOp("_FusedConv2D")) {
     attrs.insert_or_assign("TArgs", std::vector<DType>{DType::kFloat, DType::kFloat});
   }
   std::vector<Endpoint> inputs = match.product->inputs();
-  inputs.insert(inputs.begin() + 3, match.branch);  // after the bias
+  inputs.insert(inputs.begin() + (is_plain ? 2 : 3), match.branch);  // after the bias
   Node* last = match.last();
-  ASSIGN_OR_RETURN(Node * fused, graph->AddNode(graph->UniqueName(last->name() + "/fused"),
-                                                match.product->op_name(), std::move(attrs), inputs,
-                                                last->device()));
+  ASSIGN_OR_RETURN(Node * fused, graph->AddNode(graph->UniqueName(last->name() + "/fused"), op,
+                                                std::move(attrs), inputs, last->device()));
   RETURN_IF_ERROR(graph->ReplaceUses({last, 0}, {fused, 0}));
   std::vector<Node*> old = {match.product, match.add};
   if (match.activation != nullptr) old.push_back(match.activation);

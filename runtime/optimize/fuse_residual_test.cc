@@ -98,6 +98,22 @@ TEST(FuseResidualTest, ABranchIsAddedToAMatrixProduct) {
   EXPECT_THAT(FusedOps(g.Only("_FusedMatMul")), ElementsAre("BiasAdd", "Add"));
 }
 
+TEST(FuseResidualTest, AProductWithoutABiasIsAddedToASum) {
+  for (const std::string sum : {"AddV2", "AddN"}) {
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat),
+                   before = g.Arg(DType::kFloat);
+    const Endpoint product = g.Op("MatMul", {x, y}, {{"T", DType::kFloat}, {"transpose_a", true}});
+    AttrMap attrs = {{"T", DType::kFloat}};
+    if (sum == "AddN") attrs.emplace("N", 2);
+    g.Result(g.Op(sum, {before, product}, attrs));
+    EXPECT_TRUE(g.ExpectSameResults(
+        kFuse, {Ramp({7, 30}, 0.1f), Ramp({7, 40}, 0.2f), Ramp({30, 40}, -3)}, kTolerance));
+    EXPECT_THAT(FusedOps(g.Only("_FusedMatMul")), ElementsAre("Add"));
+    EXPECT_EQ(g.CountOf(sum), 0);
+  }
+}
+
 TEST(FuseResidualTest, WhatOthersUseIsNotTakenAway) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat);

@@ -55,6 +55,33 @@ void ForWindow(const PoolShape& s, const PoolPoint& at, Visit&& visit) {
   ForWindow(s, BoundsAt(s, at), visit);
 }
 
+// Returns whether windows of 2x2 points tile the images, as in most networks, all of them inside;
+// a last row or column may be left over. Channels are last then.
+inline bool IsTiledBy2x2(const PoolShape& s) {
+  const bool is_flat = s.input[0] == 1 && s.output[0] == 1 && s.window[0] == 1 && s.pad[0] == 0;
+  bool is_tiled = is_flat && !s.channels_first;
+  for (int d = 1; d < 3; ++d) {
+    is_tiled = is_tiled && s.window[d] == 2 && s.stride[d] == 2 && s.pad[d] == 0 &&
+               2 * s.output[d] <= s.input[d];
+  }
+  return is_tiled;
+}
+
+// Calls body(top, bottom, pooled) for all output rows of such a pool, in parallel: the input
+// elements at which the two rows of its windows start, and the output element of the first one.
+template <typename Body>
+void ForRowsOf2x2(KernelContext& ctx, const PoolShape& s, Body&& body) {
+  const int64_t row_size = s.input[2] * s.channels, pooled_size = s.output[2] * s.channels;
+  const double cost = 2.0 * static_cast<double>(pooled_size);
+  ctx.ParallelFor(s.batch * s.output[1], cost, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t image = row / s.output[1], y = row % s.output[1];
+      const int64_t top = (image * s.input[1] + 2 * y) * row_size;
+      body(top, top + row_size, row * pooled_size);
+    }
+  });
+}
+
 // Calls body(batch, point, position) for all output points, in parallel.
 template <typename Body>
 void ForOutputPoints(KernelContext& ctx, const PoolShape& s, Body&& body) {

@@ -127,10 +127,55 @@ void AddToMaxima(KernelContext& ctx, const PoolShape& shape, const Tensor& input
   });
 }
 
+// Writes the gradient of a pool whose windows tile the image: each element gets that of its window
+// or 0, for all channels of a window at once and without branches.
+template <typename T>
+void SplitAmong2x2(KernelContext& ctx, const PoolShape& s, const T* in, const T* gradient, T* out) {
+  const int64_t channels = s.channels, tiled = 2 * s.output[2] * channels;
+  const int64_t row_size = s.input[2] * channels;
+  ForRowsOf2x2(ctx, s, [&](int64_t top_start, int64_t bottom_start, int64_t pooled) {
+    for (int64_t x = 0; x < s.output[2]; ++x) {
+      const int64_t left = 2 * x * channels;
+      const T* const __restrict top = in + top_start + left;
+      const T* const __restrict bottom = in + bottom_start + left;
+      const T* const __restrict from = gradient + pooled + x * channels;
+      T* const __restrict to_top = out + top_start + left;
+      T* const __restrict to_bottom = out + bottom_start + left;
+      for (int64_t c = 0; c < channels; ++c) {
+        const T a = top[c], b = top[c + channels], d = bottom[c], e = bottom[c + channels];
+        const bool b_wins = a < b;
+        const T ab = b_wins ? b : a;
+        const bool d_wins = ab < d;
+        const T abd = d_wins ? d : ab;
+        const bool e_wins = abd < e;
+        const T g = from[c], zero = T(0);
+        const T without_e = e_wins ? zero : g;
+        const T without_d = d_wins ? zero : without_e;
+        to_top[c] = b_wins ? zero : without_d;
+        to_top[c + channels] = b_wins ? without_d : zero;
+        to_bottom[c] = d_wins ? without_e : zero;
+        to_bottom[c + channels] = e_wins ? g : zero;
+      }
+    }
+    // What no window covers.
+    std::fill(out + top_start + tiled, out + top_start + row_size, T(0));
+    std::fill(out + bottom_start + tiled, out + bottom_start + row_size, T(0));
+  });
+  const int64_t rest = (s.input[1] - 2 * s.output[1]) * row_size;
+  for (int64_t image = 1; rest > 0 && image <= s.batch; ++image) {
+    T* const end = out + image * s.input[1] * row_size;
+    std::fill(end - rest, end, T(0));
+  }
+}
+
 absl::Status RunMaxPoolGradient(KernelContext& ctx, const PoolShape& shape, EqualMaxima equal,
                                 const Tensor& input, const Tensor& gradient, Tensor* output) {
   if (output->num_elements() == 0) return absl::OkStatus();
   return VisitRealType(input.dtype(), [&]<typename T>() {
+    if (equal == EqualMaxima::kFirst && IsTiledBy2x2(shape)) {
+      SplitAmong2x2(ctx, shape, input.data<T>(), gradient.data<T>(), output->data<T>());
+      return absl::OkStatus();
+    }
     const auto add = equal == EqualMaxima::kAll ? AddToMaxima<true, T> : AddToMaxima<false, T>;
     add(ctx, shape, input, gradient, output);
     return absl::OkStatus();

@@ -75,6 +75,24 @@ TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnOverlappingWindowsWithPadding) {
   EXPECT_THAT(ChannelsFirst(last, 3, 35, 5), Pointwise(::testing::Eq(), first));
 }
 
+TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnTilesOf2x2) {
+  PoolShape shape{.batch = 3, .channels = 11};
+  for (const int d : {1, 2}) {
+    shape.input[d] = 2 * d + 5;  // one row and one column are left over
+    shape.window[d] = shape.stride[d] = 2;
+    shape.output[d] = d + 2;
+  }
+  std::vector<float> input(3 * 7 * 9 * 11), gradient(3 * 3 * 4 * 11);
+  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * 7919 % 5);
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 17) + 1;
+  for (size_t i = 0; i < input.size(); i += 7) input[i] = std::nanf("");
+  const std::vector<float> last = Gradient(shape, input, gradient);
+  shape.channels_first = true;
+  const std::vector<float> first =
+      Gradient(shape, ChannelsFirst(input, 3, 63, 11), ChannelsFirst(gradient, 3, 12, 11));
+  EXPECT_THAT(ChannelsFirst(last, 3, 63, 11), Pointwise(::testing::Eq(), first));
+}
+
 TEST_P(MaxPoolGradientTest, TheFirstOfEqualMaximaAndAFirstNaNGetTheGradient) {
   PoolShape shape{.batch = 1, .channels = 2};
   shape.input[2] = shape.window[2] = shape.stride[2] = 3;
