@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of ResNet-50, MobileNetV2 and BERT-base in process, next to TensorFlow and its peers.
+"""Steps of whole models, from vision to recommendation, next to TensorFlow and its peers.
 
     scripts/bench model [--quick] [--models NAME,...] [--batches 1,8,32] [--threads 1,2]
                         [--seconds S] [--profile] [--runner FILE] [--baseline BAZEL_BIN]
@@ -38,8 +38,12 @@ def inputs_of(name, batch):
     import numpy as np
 
     rng = np.random.default_rng(batch)
-    if name != "bert_base":
+    if name in make_models.IMAGE_NAMES:
         return {"image": rng.standard_normal((batch, 224, 224, 3), dtype=np.float32)}
+    if name in make_models.OTHER_NAMES:
+        import architectures
+
+        return architectures.inputs(name, batch, rng)
     shape = (batch, make_models.BERT_TOKENS)
     mask = np.ones(shape, np.int32)
     mask[:, 100:] = 0

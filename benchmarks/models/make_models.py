@@ -17,7 +17,10 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
-NAMES = ("resnet50", "mobilenet_v2", "bert_base")
+IMAGE_NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0")
+# Those of architectures.py, which imports TensorFlow.
+OTHER_NAMES = ("lstm", "dlrm", "whisper_encoder")
+NAMES = (*IMAGE_NAMES, "bert_base", *OTHER_NAMES)
 BERT_TOKENS = 128
 
 
@@ -34,6 +37,7 @@ def keras_image_model(name):
     make = {
         "resnet50": keras.applications.ResNet50,
         "mobilenet_v2": keras.applications.MobileNetV2,
+        "efficientnet_b0": keras.applications.EfficientNetB0,
     }[name]
     keras.utils.set_random_seed(1)
     model = make(weights=None)
@@ -178,6 +182,17 @@ def replace_erfc(path):
     onnx.save(model, str(path))
 
 
+def function_of(name):
+    """What holds the variables, the function, the specs of its arguments."""
+    if name in IMAGE_NAMES:
+        return image_function(name)
+    if name == "bert_base":
+        return bert_function()
+    import architectures
+
+    return architectures.MAKERS[name]()
+
+
 def make(name, directory):
     import tensorflow as tf
 
@@ -187,7 +202,7 @@ def make(name, directory):
         unfinished = directory / f"{name}.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         shutil.rmtree(saved, ignore_errors=True)
-        owner, function, specs = bert_function() if name == "bert_base" else image_function(name)
+        owner, function, specs = function_of(name)
         holder = tf.Module()
         holder.owner = owner  # of the variables
         holder.call = function
