@@ -120,9 +120,14 @@ absl::Status SetPool(ShapeContext& c, const Window& window, const Sizes& ksize, 
   Sizes sizes;
   for (int i = 0; i < rank - 2; ++i) sizes.push_back(ksize[window.spatial_dim(i)]);
   const int channel_dim = window.channel_dim(rank);
-  ASSIGN_OR_RETURN(const int64_t channels, Slide(window, channel_dim, in.dim(channel_dim),
-                                                 ksize[channel_dim]));
-  ASSIGN_OR_RETURN(const PartialShape out, Slid(window, in, sizes, channels));
+  PartialShape out = in;
+  if (ksize[channel_dim] == 1) {  // a stride over channels is ignored then
+    ASSIGN_OR_RETURN(out, Slid(window, in, sizes, in.dim(channel_dim)));
+  } else {  // and strides over points here
+    ASSIGN_OR_RETURN(const int64_t channels, Slide(window, channel_dim, in.dim(channel_dim),
+                                                   ksize[channel_dim]));
+    out.set_dim(channel_dim, channels);
+  }
   for (int i = 0; i < num_outputs; ++i) c.set_output(i, out);
   return absl::OkStatus();
 }
