@@ -63,6 +63,13 @@ std::string Describe(const tensorflow::NodeDef& node) {
   return absl::StrCat("node '", node.name(), "' (", node.op(), ")");
 }
 
+// Nodes of these ops stand for the ends of a graph, or copy between memories. Pruning, partitioning
+// and calls of functions make them, and their kernels rely on that.
+bool IsMadeByRuntime(absl::string_view op) {
+  return op == "_Arg" || op == "_DeviceArg" || op == "_Retval" || op == "_DeviceRetval" ||
+         op == "_CopyToHost" || op == "_CopyToDevice";
+}
+
 // Builds the nodes of one GraphDef in a graph, and takes them out again unless Commit() is called.
 class Importer {
  public:
@@ -116,6 +123,10 @@ class Importer {
   absl::Status AddNode(const tensorflow::NodeDef& node, int producer) {
     auto attrs = AttrMapFromProto(node.attr());
     if (!attrs.ok()) return Annotate(attrs.status(), absl::StrCat(Describe(node), ": "));
+    if (IsMadeByRuntime(node.op())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          Describe(node), ": nodes of this op are made by the runtime alone; remove it"));
+    }
     const OpDef* op = graph_->FindOp(node.op());
     if (op == nullptr) {
       if (unknown_.Find(node.name()) >= 0 || graph_->FindNode(node.name()) != nullptr) {

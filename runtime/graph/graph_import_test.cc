@@ -81,6 +81,10 @@ TEST(GraphImportTest, NamesTheNodeOfEachFault) {
       {"bad name", R"(node { name: "a:0" op: "NoOp" })", "'a:0'"},
       {"dtype number", R"(node { name: "n" op: "NoOp" attr { key: "x" value { type: 99 } } })",
        "dtype number 99"},
+      {"op of the runtime",
+       R"(node { name: "n" op: "_Retval" attr { key: "T" value { type: DT_FLOAT } }
+          attr { key: "index" value { i: 7 } } })",
+       "made by the runtime alone"},
       {"too new", R"(versions { producer: 9999 min_consumer: 9999 })", "9999"},
       {"bad consumer", R"(versions { producer: 1 bad_consumers: 2474 })", "2474"},
       {"deprecated op",

@@ -193,6 +193,17 @@ TEST(HostileSizesTest, NothingIsQuantizedManyTimes) {
   EXPECT_EQ((*y)[0].shape(), Shape({kHuge, 1, 0}));
 }
 
+TEST(HostileSizesTest, ListsAreOfAsManyTensorsOfTheirTypes) {
+  const AttrMap floats = {{"T", DType::kFloat}, {"N", 1}};
+  for (const std::vector<DType>& types :
+       std::vector<std::vector<DType>>{{DType::kFloat, DType::kFloat}, {DType::kInt64}}) {
+    AttrMap attrs = floats;
+    attrs["out_types"] = types;
+    EXPECT_EQ(RunAll("_ArrayToList", {Floats({2})}, attrs).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
 TEST(HostileSizesTest, BlocksWhoseSquareOverflowsAreRefused) {
   const auto y = RunOp("DepthToSpace", {Floats({1, 1, 1, 4})}, {{"block_size", int64_t{1} << 32}});
   EXPECT_EQ(y.status().code(), absl::StatusCode::kInvalidArgument);

@@ -7,7 +7,7 @@ namespace tessera {
 
 REGISTER_OP("AudioSummary")
     .Input("tag: string").Input("tensor: float").Output("summary: string")
-    .Attr("sample_rate: float").Attr("max_outputs: int >= 1 = 3")
+    .Attr("sample_rate: float").Attr("max_outputs: int >= 1 = 3").Deprecated(15)
     .ShapeFn(shape::Spec<"_... -> []...">);
 REGISTER_OP("AudioSummaryV2")
     .Input("tag: string").Input("tensor: float").Input("sample_rate: float")

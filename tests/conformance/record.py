@@ -3,8 +3,8 @@
 import pathlib
 import sys
 
-from conformance import edge_cases, gradient_cases, graph_cases, large_cases, op_cases
-from conformance import pipeline_cases, rare_cases, reader_cases
+from conformance import edge_cases, found_cases, gradient_cases, graph_cases, large_cases
+from conformance import op_cases, pipeline_cases, rare_cases, reader_cases
 
 
 def main(directory):
@@ -13,6 +13,7 @@ def main(directory):
     paths = op_cases.record(directory / "ops")
     paths += edge_cases.record(directory / "ops")
     paths += rare_cases.record(directory / "ops")
+    paths += found_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs", graph_cases.cases())
     paths += reader_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")

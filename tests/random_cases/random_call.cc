@@ -92,6 +92,12 @@ const ArgDef* ArgOf(const OpDef& op, const AttrMap& attrs, int index) {
   return nullptr;
 }
 
+// Seeds of zero ask for a seed from outside.
+void FixSeed(Random& random, const OpDef& op, AttrMap* attrs) {
+  const AttrDef* const seed = op.FindAttr("seed");
+  if (seed != nullptr && seed->type == "int") (*attrs)["seed"] = random.Between(1, 1000);
+}
+
 bool ShapesAgree(const Call& call) {
   if (call.op->shape_fn == nullptr) return true;
   std::vector<PartialShape> shapes;
@@ -147,6 +153,7 @@ std::optional<Call> CallMaker::Vary(Random& random, const OpDef& op,
     const absl::StatusOr<std::vector<DType>> types = InputTypes(op, call.attrs);
     if (!types.ok() || types->size() != recorded.inputs.size()) call.attrs = before;
   }
+  if (!options_.hostile) FixSeed(random, op, &call.attrs);
   if (!CompleteAttrs(op, &call.attrs).ok() || !HasKernel(op, call.attrs)) return std::nullopt;
   absl::StatusOr<std::vector<DType>> types = InputTypes(op, call.attrs);
   if (!types.ok() || types->size() != recorded.inputs.size()) return std::nullopt;
@@ -187,6 +194,7 @@ std::optional<Call> CallMaker::Invent(Random& random, const OpDef& op,
     const std::string& type_attr = op.inputs[0].type_attr;
     if (!type_attr.empty()) call.attrs[type_attr] = given->dtype;
   }
+  if (!options_.hostile) FixSeed(random, op, &call.attrs);
   if (!DrawTypes(random, op, &call.attrs) || !CompleteAttrs(op, &call.attrs).ok()) {
     return std::nullopt;
   }

@@ -1,4 +1,6 @@
 // Kernels that hand their inputs on.
+#include <algorithm>
+
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {
@@ -7,7 +9,12 @@ namespace {
 // Every output is the input of its position; no bytes move.
 class IdentityKernel : public OpKernel {
  public:
-  explicit IdentityKernel(const KernelBuild&) {}
+  explicit IdentityKernel(const KernelBuild& build) {
+    // Only _ListToArray and _ArrayToList declare their inputs and outputs apart.
+    if (!std::ranges::equal(build.input_types(), build.output_types(), {}, RemoveRef, RemoveRef)) {
+      build.Fail(absl::InvalidArgumentError("inputs and outputs must have the same dtypes"));
+    }
+  }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     for (int i = 0; i < ctx.num_outputs(); ++i) ctx.set_output(i, ctx.TakeInput(i));

@@ -12,6 +12,10 @@ class ReverseKernel : public OpKernel {
   explicit ReverseKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
+    if (input.shape().IsScalar()) {  // whatever the axes are
+      ctx.set_output(0, ctx.TakeInput(0));
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(const auto reversed, ReadReversed(ctx.input(1), input.rank()));
     const auto strides = RowMajorStrides(input.shape().dims());
     IndexVector from_strides(strides);

@@ -146,6 +146,8 @@ REGISTER_KERNEL("StridedSlice", DevicesOf<StridedCopy>, StridedSliceKernel)
 
 absl::Status SlicingKernel::WriteSlice(KernelContext& ctx, const Slice& slice, const Tensor& value,
                                        Tensor* target) const {
+  // As in TensorFlow any value fits where nothing is written.
+  if (slice.full_shape.num_elements() == 0) return absl::OkStatus();
   // Dimensions of the slice's shape, aligned with the value's from the right.
   const int surplus = slice.full_shape.rank() - value.rank();
   bool fits = surplus >= 0;
@@ -160,7 +162,6 @@ absl::Status SlicingKernel::WriteSlice(KernelContext& ctx, const Slice& slice, c
                                                    " does not fit into the slice of shape ",
                                                    slice.full_shape.ToString()));
   }
-  if (slice.full_shape.num_elements() == 0) return absl::OkStatus();
   // Shrunk dimensions are missing in the slice's shape and new ones are added: both have one
   // element, so the remaining sizes pair up in order.
   IndexVector dims, from, to;

@@ -108,6 +108,10 @@ class UniqueKernel : public OpKernel {
     int axis = 0;
     bool by_slice = false;
     if (ctx.num_inputs() > 1) {
+      if (ctx.input(1).rank() != 1) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("axis must be a vector, has shape ", ctx.input(1).shape().ToString()));
+      }
       ASSIGN_OR_RETURN(const IndexVector axes, ReadIndexVector(ctx.input(1), "axis"));
       if (axes.size() > 1) {
         return absl::InvalidArgumentError(

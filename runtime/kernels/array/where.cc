@@ -12,6 +12,9 @@ class WhereKernel : public OpKernel {
   explicit WhereKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
+    if (input.rank() == 0) {
+      return absl::InvalidArgumentError("a scalar has no positions: input must have dimensions");
+    }
     if (input.dtype() == DType::kBool) return Run<bool>(ctx, input);
     return VisitNumericType(input.dtype(), [&]<typename T>() { return Run<T>(ctx, input); });
   }

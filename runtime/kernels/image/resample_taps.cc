@@ -124,7 +124,8 @@ ResampleTaps BicubicTaps(const ResampleGrid& grid) {
 }
 
 ResampleTaps AreaTaps(const ResampleGrid& grid) {
-  const float scale = grid.Scale();
+  // The corners of a single sample cannot be aligned.
+  const float scale = grid.in_size > 1 ? grid.Scale() : 1.0f / static_cast<float>(grid.out_size);
   auto first = [&](int64_t i) { return static_cast<int64_t>(std::floor(i * scale)); };
   auto end = [&](int64_t i) { return static_cast<int64_t>(std::ceil((i + 1) * scale)); };
   ResampleTaps taps;

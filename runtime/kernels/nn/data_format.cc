@@ -37,11 +37,11 @@ class DataFormatDimMapKernel : public OpKernel {
       const T rank = static_cast<T>(formats_.from.size());
       for (int64_t i = 0; i < x.num_elements(); ++i) {
         const T dim = x.data<T>()[i];
-        if (dim < -rank || dim >= rank) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("dimension ", dim, " is not in [", -rank, ", ", rank, ")"));
+        if (dim < -rank) {
+          return absl::InvalidArgumentError(absl::StrCat("dimension ", dim, " is below ", -rank));
         }
-        const char letter = formats_.from[dim < 0 ? dim + rank : dim];
+        // As in TensorFlow, numbers above the last dimension begin with the first one again.
+        const char letter = formats_.from[dim < 0 ? dim + rank : dim % rank];
         y->data<T>()[i] = static_cast<T>(formats_.to.find(letter));
       }
       return absl::OkStatus();

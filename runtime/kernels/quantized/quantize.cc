@@ -200,7 +200,11 @@ class DequantizeKernel : public OpKernel {
   explicit DequantizeKernel(const KernelBuild& build)
       : mode_(ModeOf(build)),
         narrow_(build.attr<bool>("narrow_range")),
-        axis_(build.attr<int64_t>("axis")) {}
+        axis_(build.attr<int64_t>("axis")) {
+    if (build.output_types()[0] == DType::kBfloat16 && mode_ != Mode::kMinCombined) {
+      build.Fail(absl::InvalidArgumentError("bfloat16 outputs need the mode MIN_COMBINED"));
+    }
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);

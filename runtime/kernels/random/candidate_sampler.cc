@@ -14,6 +14,21 @@
 namespace tessera {
 namespace {
 
+// Errors: INVALID_ARGUMENT unless the classes are a matrix of `num_true` columns in [0, range).
+absl::Status CheckTrueClasses(const Tensor& classes, int64_t num_true, int64_t range) {
+  if (classes.rank() != 2 || classes.dim(1) != num_true) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("true_classes must be a matrix with num_true = ", num_true,
+                     " columns, has shape ", classes.shape().ToString()));
+  }
+  for (const int64_t candidate : classes.flat<int64_t>()) {
+    if (candidate >= 0 && candidate < range) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("class ", candidate, " of true_classes is not in [0, ", range, ")"));
+  }
+  return absl::OkStatus();
+}
+
 // How often a class of probability `p` is expected among `count` different ones that took `tries`.
 float ExpectedCount(float p, int64_t count, int64_t tries) {
   if (tries == count) return p * static_cast<float>(count);
@@ -39,11 +54,7 @@ class CandidateSamplerKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& true_classes = ctx.input(0);
-    if (true_classes.rank() != 2 || true_classes.dim(1) != num_true_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("true_classes must be a matrix with num_true = ", num_true_,
-                       " columns, has shape ", true_classes.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckTrueClasses(true_classes, num_true_, distribution_->range()));
     absl::MutexLock lock(&mu_);
     if (unique_ && distribution_->num_possible() < num_sampled_) {
       return absl::InvalidArgumentError(absl::StrCat("Sampler's range is too small: ", num_sampled_,
@@ -166,11 +177,7 @@ class AllCandidatesKernel : public OpKernel {
         num_sampled_(build.attr<int64_t>("num_sampled")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& true_classes = ctx.input(0);
-    if (true_classes.rank() != 2 || true_classes.dim(1) != num_true_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("true_classes must be a matrix with num_true = ", num_true_,
-                       " columns, has shape ", true_classes.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckTrueClasses(true_classes, num_true_, num_sampled_));
     ASSIGN_OR_RETURN(Tensor* const sampled, ctx.AllocateOutput(0, Shape{num_sampled_}));
     const auto candidates = sampled->flat<int64_t>();
     std::iota(candidates.begin(), candidates.end(), 0);

@@ -110,7 +110,13 @@ REGISTER_KERNEL("_VarHandlesOp", kAnyDevice, VarHandlesKernel).HostMemory("resou
 // Shares the value of each variable.
 class ReadVariableKernel : public OpKernel {
  public:
-  explicit ReadVariableKernel(const KernelBuild&) {}
+  explicit ReadVariableKernel(const KernelBuild& build) {
+    if (build.input_types().size() != build.output_types().size()) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("N is ", build.input_types().size(), ", 'dtypes' has ",
+                       build.output_types().size(), " elements")));
+    }
+  }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     for (int i = 0; i < ctx.num_outputs(); ++i) {

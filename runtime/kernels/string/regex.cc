@@ -76,7 +76,8 @@ class RegexFullMatchKernel : public OpKernel {
 REGISTER_KERNEL("RegexFullMatch", kCpu, RegexFullMatchKernel);
 REGISTER_KERNEL("StaticRegexFullMatch", kCpu, RegexFullMatchKernel);
 
-// Replaces the first match, or all of them, in each string. `\1` in the rewrite is the first group.
+// Replaces the first match, or all of them, in each string. `\1` in the rewrite is the first group. A
+// rewrite that names a group which the pattern does not have changes nothing.
 class RegexReplaceKernel : public OpKernel {
  public:
   explicit RegexReplaceKernel(const KernelBuild& build)
@@ -92,11 +93,6 @@ class RegexReplaceKernel : public OpKernel {
           absl::StrCat("rewrite must be a scalar, has shape ", ctx.input(2).shape().ToString()));
     }
     const std::string& rewrite = fixed_ ? rewrite_ : ctx.input(2).scalar<std::string>();
-    std::string error;
-    if (!regex->CheckRewriteString(rewrite, &error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("rewrite '", rewrite, "' does not fit the pattern: ", error));
-    }
     const auto strings = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     auto out = output->flat<std::string>();

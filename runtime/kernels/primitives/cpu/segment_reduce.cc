@@ -33,9 +33,14 @@ class CpuSegmentReduce final : public SegmentReduce {
 
   absl::Status Run(KernelContext& ctx, const Tensor& data, const Tensor& segment_ids,
                    Tensor* out) const override {
-    return segment_ids.dtype() == DType::kInt32
-               ? Reduce(ctx, data, segment_ids.flat<int32_t>(), out)
-               : Reduce(ctx, data, segment_ids.flat<int64_t>(), out);
+    switch (segment_ids.dtype()) {
+      case DType::kInt16:
+        return Reduce(ctx, data, segment_ids.flat<int16_t>(), out);
+      case DType::kInt32:
+        return Reduce(ctx, data, segment_ids.flat<int32_t>(), out);
+      default:
+        return Reduce(ctx, data, segment_ids.flat<int64_t>(), out);
+    }
   }
 
  private:
