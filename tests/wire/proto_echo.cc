@@ -46,6 +46,7 @@
 #include "tensorflow_serving/config/ssl_config.pb.h"
 #include "tensorflow_serving/servables/tensorflow/saved_model_bundle_source_adapter.pb.h"
 #include "tsl/profiler/protobuf/profiler_service.pb.h"
+#include "xla/xla_data.pb.h"
 
 namespace {
 

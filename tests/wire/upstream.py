@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from conformance import protos  # pylint: disable=unused-import # makes `tensorflow` importable
 
 # Where TensorFlow keeps the modules of a folder of import paths.
-_MODULE_FOLDERS = {"xla/tsl/": "tensorflow.compiler.xla.tsl.", "tsl/": "tensorflow.tsl."}
+_MODULE_FOLDERS = {"xla/": "tensorflow.compiler.xla.", "tsl/": "tensorflow.tsl."}
 
 # Field number to wire type, of a FileDescriptorProto.
 _FILE_DESCRIPTOR_FIELDS = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 0, 11: 0, 12: 2}

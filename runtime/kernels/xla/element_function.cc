@@ -1,0 +1,102 @@
+#include "runtime/kernels/xla/element_function.h"
+
+#include <cstring>
+
+#include "runtime/base/status.h"
+
+namespace tessera {
+
+absl::Status ElementFunction::Apply(KernelContext& ctx, const std::vector<Tensor>& args,
+                                    absl::Span<const DType> types,
+                                    std::vector<Tensor>* results) const {
+  if (ctx.IsCancelled()) return absl::CancelledError("the step was cancelled");
+  const int64_t count = args[0].num_elements();
+  if (function_->num_args() != static_cast<int>(args.size()) ||
+      function_->num_results() != static_cast<int>(types.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a function takes ", function_->num_args(), " scalars and gives ", function_->num_results(),
+        " where ", args.size(), " and ", types.size(), " are needed"));
+  }
+  const absl::Status status = function_->Call(ctx.step(), args, results);
+  bool are_vectors = status.ok();
+  for (size_t i = 0; i < types.size() && are_vectors; ++i) {
+    are_vectors = (*results)[i].dtype() == types[i] && (*results)[i].shape() == Shape({count});
+  }
+  return are_vectors ? absl::OkStatus() : ApplyToEach(ctx, args, types, results);
+}
+
+absl::Status ElementFunction::ApplyToEach(KernelContext& ctx, const std::vector<Tensor>& args,
+                                          absl::Span<const DType> types,
+                                          std::vector<Tensor>* results) const {
+  const int64_t count = args[0].num_elements();
+  std::vector<Tensor> vectors(types.size()), scalars(args.size()), values;
+  for (size_t i = 0; i < types.size(); ++i) {
+    ASSIGN_OR_RETURN(vectors[i], ctx.AllocateTemp(types[i], {count}));
+  }
+  for (int64_t n = 0; n < count; ++n) {
+    for (size_t i = 0; i < args.size(); ++i) scalars[i] = args[i].SubSlice(n);
+    RETURN_IF_ERROR(function_->Call(ctx.step(), scalars, &values));
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (values[i].dtype() != types[i] || values[i].num_elements() != 1) {
+        return absl::InvalidArgumentError(absl::StrCat("a function gives ", values[i].ToString(),
+                                                       ", no scalar of ", DTypeName(types[i])));
+      }
+      const size_t size = DTypeSize(types[i]);
+      std::memcpy(vectors[i].mutable_raw() + n * size, values[i].raw(), size);
+    }
+  }
+  *results = std::move(vectors);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> Pick(KernelContext& ctx, const Tensor& tensor,
+                            absl::Span<const int64_t> source, const Tensor* missing) {
+  ASSIGN_OR_RETURN(Tensor result,
+                   ctx.AllocateTemp(tensor.dtype(), {static_cast<int64_t>(source.size())}));
+  const size_t size = DTypeSize(tensor.dtype());
+  char* out = source.empty() ? nullptr : result.mutable_raw();
+  for (int64_t position : source) {
+    std::memcpy(out, position < 0 ? missing->raw() : tensor.raw() + position * size, size);
+    out += size;
+  }
+  return result;
+}
+
+absl::StatusOr<Tensor> Repeated(KernelContext& ctx, const Tensor& scalar, int64_t count) {
+  return Pick(ctx, scalar, std::vector<int64_t>(count, 0));
+}
+
+void Put(const Tensor& values, absl::Span<const int64_t> target, Tensor* tensor) {
+  if (target.empty()) return;
+  const size_t size = DTypeSize(values.dtype());
+  const char* in = values.raw();
+  for (int64_t position : target) {
+    std::memcpy(tensor->mutable_raw() + position * size, in, size);
+    in += size;
+  }
+}
+
+bool Step(absl::Span<const int64_t> dims, std::vector<int64_t>* index) {
+  for (size_t d = dims.size(); d-- > 0;) {
+    if (++(*index)[d] < dims[d]) return true;
+    (*index)[d] = 0;
+  }
+  return false;
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadInts(const Tensor& tensor, int64_t count,
+                                              absl::string_view name) {
+  if (tensor.num_elements() != count ||
+      (tensor.dtype() != DType::kInt32 && tensor.dtype() != DType::kInt64)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " must have ", count, " integers, is ", tensor.ToString()));
+  }
+  std::vector<int64_t> values(count);
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] =
+        tensor.dtype() == DType::kInt32 ? tensor.flat<int32_t>()[i] : tensor.flat<int64_t>()[i];
+  }
+  return values;
+}
+
+}  // namespace tessera
