@@ -18,8 +18,8 @@
 namespace tessera {
 namespace {
 
-// It waits for nothing but work of its own device, which comes by itself: a program may run straight
-// through it.
+// It waits for nothing but work of its own device, which comes by itself: a program may run
+// straight through it.
 bool IsCopy(const Node& node) { return node.IsOp("_CopyToHost"); }
 
 bool NeedsDataflow(const CompiledNode& compiled) {
@@ -36,8 +36,8 @@ bool NeedsDataflow(const CompiledNode& compiled) {
       return false;
   }
   const Node& node = *compiled.node;
-  return (compiled.kernel->IsAsync() && !IsCopy(node)) || node.IsOp("Switch") || node.IsOp("RefSwitch") ||
-         node.IsOp("_SwitchN");
+  return (compiled.kernel->IsAsync() && !IsCopy(node)) || node.IsOp("Switch") ||
+         node.IsOp("RefSwitch") || node.IsOp("_SwitchN");
 }
 
 absl::Status CheckConnected(const Node& node) {
@@ -63,7 +63,8 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFunctionKernel(const Node& node,
     auto it = node.attrs().find(attr.name);
     if (it != node.attrs().end()) ref.attrs.emplace(it->first, it->second);
   }
-  ASSIGN_OR_RETURN(const CallableFunction* function, options.functions->Instantiate(ref, {.device = options.device}));
+  ASSIGN_OR_RETURN(const CallableFunction* function,
+                   options.functions->Instantiate(ref, {.device = options.device}));
   return MakeCallKernel(function);
 }
 
@@ -113,7 +114,9 @@ bool NoteIfMissing(const Graph& graph, const Node& node, absl::string_view devic
                    MissingKernels* missing) {
   if (node.IsOp(kUnsupportedOp)) {
     absl::StatusOr<std::string> op = node.attr<std::string>("_op");
-    missing->Add(op.ok() ? *op : std::string(kUnsupportedOp), node.name());
+    // What turned the node into an unknown op may have said why.
+    missing->Add(op.ok() ? *op : std::string(kUnsupportedOp), node.name(),
+                 node.attr<std::string>("_unsupported").value_or(""));
     return true;
   }
   if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) return false;
@@ -144,8 +147,7 @@ absl::Status ReadOutputKinds(const Graph& graph, const Node& node, const Compile
   ASSIGN_OR_RETURN(KernelMemory memory,
                    MemoryOfNode(graph, node, *options.device, options.boundary));
   if (compiled->role == NodeRole::kConst) {
-    ASSIGN_OR_RETURN(compiled->value,
-                     Upload(compiled->value, *options.device, memory.outputs[0]));
+    ASSIGN_OR_RETURN(compiled->value, Upload(compiled->value, *options.device, memory.outputs[0]));
   }
   compiled->output_kinds = std::move(memory.outputs);
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "runtime/session/canonical_signature.h"
 #include "runtime/session/pure_runs.h"
 #include "runtime/session/saved_model.h"
+#include "runtime/stablehlo/expand_call_modules.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -148,6 +149,7 @@ absl::StatusOr<std::shared_ptr<const SavedModelGraph>> ImportSavedModel(
   timer.End("read");
 
   const std::string loading = absl::StrCat("cannot load ", directory, ": ");
+  stablehlo::ExpandCallModules(meta_graph->mutable_graph_def());
   const tensorflow::GraphDef& graph_def = meta_graph->graph_def();
   // Unknown ops that nothing runs are no obstacle.
   absl::StatusOr<std::unique_ptr<Graph>> graph =

@@ -1,0 +1,41 @@
+// Decodes the attributes and types of the VHLO dialect.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/stablehlo/bytecode.h"
+#include "runtime/stablehlo/module.h"
+
+namespace tessera::stablehlo {
+
+// Decodes the attributes and types of a file on demand, each once. Not thread-safe.
+class AttributeReader {
+ public:
+  // The bytecode must outlive the reader.
+  explicit AttributeReader(const Bytecode& bytecode);
+
+  // Returns an attribute by its number. Errors: INVALID_ARGUMENT for anything malformed.
+  absl::StatusOr<AttributePtr> Attribute(uint64_t index);
+  // Types that cannot be held here are read as far as an error needs to name them.
+  absl::StatusOr<std::shared_ptr<const Type>> TypeOf(uint64_t index);
+
+ private:
+  absl::StatusOr<stablehlo::Attribute> Decode(const Bytecode::Entry& entry);
+  absl::StatusOr<stablehlo::Attribute> DecodeVhlo(ByteCursor in);
+  absl::StatusOr<stablehlo::Attribute> DecodeBuiltin(ByteCursor in);
+  absl::StatusOr<stablehlo::Attribute> DecodeDictionary(ByteCursor in);
+  absl::StatusOr<stablehlo::Attribute> DecodeTensor(ByteCursor in);
+  absl::StatusOr<stablehlo::Attribute> DecodeInteger(ByteCursor in);
+  absl::StatusOr<stablehlo::Attribute> DecodeFloat(ByteCursor in);
+  absl::StatusOr<Type> DecodeType(const Bytecode::Entry& entry);
+
+  const Bytecode& bytecode_;
+  std::vector<AttributePtr> attributes_;  // null until they are asked for
+  std::vector<std::shared_ptr<const Type>> types_;
+  int depth_ = 0;
+};
+
+}  // namespace tessera::stablehlo

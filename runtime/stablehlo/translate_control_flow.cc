@@ -1,0 +1,130 @@
+// Calls, loops and branches, and the custom calls that compute nothing.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/stablehlo/translator.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+void CallFunction(Translator& t, const Operation& op) {
+  t.TranslateCall(t.StringAttr(op, "callee"), op);
+}
+
+void Composite(Translator& t, const Operation& op) {
+  t.TranslateCall(t.StringAttr(op, "decomposition"), op);
+}
+
+void SetResults(Translator& t, const Operation& op, Node* node) {
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
+  }
+}
+
+FunctionRef Named(std::string name) { return FunctionRef{.name = std::move(name), .attrs = {}}; }
+
+// The loop's state is its operands and what its regions use from outside; the latter stays.
+void While(Translator& t, const Operation& op) {
+  if (op.regions.size() != 2 || op.results.size() != op.operands.size()) {
+    return t.Fail("it has no condition or no body");
+  }
+  for (const Region& region : op.regions) {
+    if (region.arguments.size() != op.operands.size()) {
+      return t.Fail("a region has another number of arguments");
+    }
+  }
+  const std::vector<ValueId> captured = t.CapturedBy({&op.regions[0], &op.regions[1]});
+  std::vector<Expr> state;
+  for (ValueId id : op.operands) state.push_back(t.Full(id));
+  const std::vector<Expr> constant = t.CapturedArguments(captured);
+  state.insert(state.end(), constant.begin(), constant.end());
+  const std::string condition = t.AddFunction(op.regions[0], captured);
+  const std::string body = t.AddFunction(op.regions[1], captured, /*is_loop_body=*/true);
+  SetResults(t, op,
+             t.build().AddNode("StatelessWhile", state,
+                               {{"cond", Named(condition)}, {"body", Named(body)}}));
+}
+
+std::vector<DType> ResultTypes(Translator& t, const Operation& op) {
+  std::vector<DType> types;
+  for (ValueId id : op.results) types.push_back(t.type(id).dtype);
+  return types;
+}
+
+void If(Translator& t, const Operation& op) {
+  if (op.regions.size() != 2 || op.operands.size() != 1) return t.Fail("it has no branches");
+  const std::vector<ValueId> captured = t.CapturedBy({&op.regions[0], &op.regions[1]});
+  std::vector<Expr> inputs = {t.Full(op.operands[0])};
+  const std::vector<Expr> arguments = t.CapturedArguments(captured);
+  inputs.insert(inputs.end(), arguments.begin(), arguments.end());
+  SetResults(t, op,
+             t.build().AddNode("StatelessIf", inputs,
+                               {{"then_branch", Named(t.AddFunction(op.regions[0], captured))},
+                                {"else_branch", Named(t.AddFunction(op.regions[1], captured))},
+                                {"Tout", ResultTypes(t, op)}}));
+}
+
+void Case(Translator& t, const Operation& op) {
+  if (op.regions.empty() || op.operands.size() != 1) return t.Fail("it has no branches");
+  std::vector<const Region*> regions;
+  for (const Region& region : op.regions) regions.push_back(&region);
+  const std::vector<ValueId> captured = t.CapturedBy(regions);
+  std::vector<Expr> inputs = {t.Full(op.operands[0])};
+  const std::vector<Expr> arguments = t.CapturedArguments(captured);
+  inputs.insert(inputs.end(), arguments.begin(), arguments.end());
+  std::vector<FunctionRef> branches;
+  for (const Region* region : regions) branches.push_back(Named(t.AddFunction(*region, captured)));
+  SetResults(t, op,
+             t.build().AddNode("StatelessCase", inputs,
+                               {{"branches", std::move(branches)}, {"Tout", ResultTypes(t, op)}}));
+}
+
+void PassThrough(Translator& t, const Operation& op) {
+  if (op.results.size() != op.operands.size()) return t.Fail("it has another number of results");
+  for (size_t i = 0; i < op.results.size(); ++i) t.Set(op.results[i], t.Get(op.operands[i]));
+}
+
+// Fails the run with the message of the exporter, and the values that the message speaks of.
+void ShapeAssertion(Translator& t, const Operation& op) {
+  if (op.operands.empty()) return t.Fail("it has no condition");
+  std::vector<Expr> inputs = {t.Full(op.operands[0])};
+  const auto* message = op.FindAttr<std::string>("error_message");
+  inputs.push_back(t.build().Constant(
+      Tensor::Scalar<std::string>(message == nullptr ? "a shape is wrong" : *message)));
+  for (size_t i = 1; i < op.operands.size(); ++i) inputs.push_back(t.Full(op.operands[i]));
+  Node* const node = t.build().AddNode("Assert", inputs);
+  if (node != nullptr) t.effects().push_back(node);
+}
+
+void CustomCall(Translator& t, const Operation& op) {
+  const std::string target = t.StringAttr(op, "call_target_name");
+  constexpr absl::string_view kAnnotations[] = {"Sharding",
+                                                "SPMDFullToShardShape",
+                                                "SPMDShardToFullShape",
+                                                "annotate_device_placement",
+                                                "xla.sdy.FuncResultSharding",
+                                                "xla.sdy.GlobalToLocalShape",
+                                                "xla.sdy.LocalToGlobalShape"};
+  if (target == "shape_assertion") return ShapeAssertion(t, op);
+  if (std::find(std::begin(kAnnotations), std::end(kAnnotations), target) !=
+      std::end(kAnnotations)) {
+    return PassThrough(t, op);
+  }
+  t.Fail(absl::StrCat("custom call of '", target, "' is not supported"));
+}
+
+void Zero(Translator& t, const Operation& op) {
+  t.Set(op.results[0], CastTo(t.build().Int(0), t.type(op.results[0]).dtype));
+}
+
+constexpr NamedHandler kHandlers[] = {
+    {"call", CallFunction},      {"case", Case},       {"composite", Composite},
+    {"custom_call", CustomCall}, {"if", If},           {"optimization_barrier", PassThrough},
+    {"partition_id", Zero},      {"replica_id", Zero}, {"while", While},
+};
+
+}  // namespace
+
+absl::Span<const NamedHandler> ControlFlowHandlers() { return kHandlers; }
+
+}  // namespace tessera::stablehlo

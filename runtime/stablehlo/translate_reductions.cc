@@ -1,0 +1,201 @@
+// Reductions over dimensions and over windows, and sorting.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/stablehlo/translator.h"
+
+namespace tessera::stablehlo {
+namespace {
+
+// A reduction by an op that has kernels of its own.
+struct Reduction {
+  absl::string_view reducer;  // in StableHLO
+  absl::string_view over_dimensions;
+  absl::string_view of_two;
+};
+
+constexpr Reduction kReductions[] = {
+    {"add", "Sum", "AddV2"},       {"multiply", "Prod", "Mul"},  {"maximum", "Max", "Maximum"},
+    {"minimum", "Min", "Minimum"}, {"and", "All", "LogicalAnd"}, {"or", "Any", "LogicalOr"},
+};
+
+const Reduction* FindReduction(const Region& region, DType dtype) {
+  absl::string_view reducer = KnownReducer(region);
+  if (dtype == DType::kBool) {
+    if (reducer == "maximum" || reducer == "add") reducer = "or";
+    if (reducer == "minimum" || reducer == "multiply") reducer = "and";
+  } else if (reducer == "and" || reducer == "or") {
+    return nullptr;
+  }
+  for (const Reduction& reduction : kReductions) {
+    if (reduction.reducer == reducer) return &reduction;
+  }
+  return nullptr;
+}
+
+// Whether starting from `init` is the same as starting from the first element.
+bool IsIdentity(const Expr& init, absl::string_view reducer) {
+  if (init.empty() || !init.endpoint().node->IsOp("Const")) return false;
+  auto value = init.endpoint().node->attr<Tensor>("value");
+  if (!value.ok() || value->num_elements() != 1) return false;
+  if (value->dtype() == DType::kBool) return value->scalar<bool>() == (reducer == "and");
+  const std::string text = ElementToString(*value, 0);
+  if (reducer == "add") return text == "0";
+  if (reducer == "multiply") return text == "1";
+  if (reducer == "maximum") return text == "-inf";
+  return reducer == "minimum" && text == "inf";
+}
+
+// Reduces by calls of a function, an element at a time.
+void GeneralReduce(Translator& t, const Operation& op, const Dims& dimensions) {
+  std::vector<Expr> inputs;
+  for (ValueId id : op.operands) inputs.push_back(t.Full(id));
+  std::vector<DType> types;
+  for (ValueId id : op.results) types.push_back(t.type(id).dtype);
+  const FunctionRef reducer = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  Node* const node =
+      t.build().AddNode("XlaVariadicReduceV2", inputs,
+                        {{"T", types}, {"dimensions_to_reduce", dimensions}, {"reducer", reducer}});
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
+  }
+}
+
+void Reduce(Translator& t, const Operation& op) {
+  const Dims dimensions = t.IntsAttr(op, "dimensions");
+  if (op.regions.size() != 1 || op.operands.size() != 2 * op.results.size()) {
+    return t.Fail("it has another number of operands");
+  }
+  const Reduction* const known = FindReduction(op.regions[0], t.type(op.results[0]).dtype);
+  if (op.results.size() != 1 || known == nullptr) return GeneralReduce(t, op, dimensions);
+  const Expr init = t.Full(op.operands[1]);
+  Expr result = Call(known->over_dimensions, {t.Full(op.operands[0]), t.Ints(dimensions)});
+  if (!IsIdentity(init, KnownReducer(op.regions[0]))) {
+    result = Call(known->of_two, {result, init});
+  }
+  t.Set(op.results[0], result);
+}
+
+// Pools over the two middle dimensions of four, if that is what the windows are.
+bool Pool(Translator& t, const Operation& op, const Reduction& reduction, const Dims& window,
+          const Dims& strides, const Dims& padding) {
+  const Type& type = t.type(op.results[0]);
+  const bool is_max = reduction.reducer == "maximum";
+  if (window.size() != 4 || window[0] != 1 || window[3] != 1 || strides[0] != 1 ||
+      strides[3] != 1 || !IsFloating(type.dtype) || (!is_max && reduction.reducer != "add")) {
+    return false;
+  }
+  if (padding[0] != 0 || padding[1] != 0 || padding[6] != 0 || padding[7] != 0 ||
+      std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p < 0; })) {
+    return false;
+  }
+  const Expr init = t.Full(op.operands[1]);
+  if (!IsIdentity(init, reduction.reducer)) return false;
+  Expr input = t.Full(op.operands[0]);
+  const bool is_padded =
+      std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
+  if (is_padded) {
+    input = Call("PadV2", {input, Reshape(t.Ints(padding), t.Ints({4, 2})), init});
+  }
+  AttrMap attrs = {{"ksize", window}, {"strides", strides}, {"padding", "VALID"}};
+  Expr result = Call(is_max ? "MaxPool" : "AvgPool", {input}, attrs);
+  if (!is_max) {
+    result = result * t.build().Scalar(type.dtype, static_cast<double>(window[1] * window[2]));
+  }
+  t.Set(op.results[0], result);
+  return true;
+}
+
+bool AreOnes(const Dims& dims) {
+  return std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d == 1; });
+}
+
+void ReduceWindow(Translator& t, const Operation& op) {
+  if (op.regions.size() != 1 || op.operands.size() != 2 || op.results.size() != 1) {
+    return t.Fail("only one operand is supported");
+  }
+  const Dims window = t.IntsAttr(op, "window_dimensions");
+  const Dims strides = t.IntsAttr(op, "window_strides");
+  const Dims base_dilations = t.IntsAttr(op, "base_dilations");
+  const Dims window_dilations = t.IntsAttr(op, "window_dilations");
+  const Dims padding = t.IntsAttr(op, "padding");
+  if (!t.status().ok()) return;
+  const size_t rank = t.type(op.operands[0]).dimensions.size();
+  if (window.size() != rank || strides.size() != rank || padding.size() != 2 * rank) {
+    return t.Fail("its attributes are of another rank than its operand");
+  }
+  const Reduction* const known = FindReduction(op.regions[0], t.type(op.results[0]).dtype);
+  if (known != nullptr && AreOnes(base_dilations) && AreOnes(window_dilations) &&
+      Pool(t, op, *known, window, strides, padding)) {
+    return;
+  }
+  const FunctionRef computation = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  const int64_t rows = static_cast<int64_t>(rank);
+  t.Set(op.results[0], Call("XlaReduceWindow",
+                            {t.Full(op.operands[0]), t.Full(op.operands[1]), t.Ints(window),
+                             t.Ints(strides), t.Ints(base_dilations), t.Ints(window_dilations),
+                             Reshape(t.Ints(padding), t.Ints({rows, 2}))},
+                            {{"computation", computation}}));
+}
+
+void Sort(Translator& t, const Operation& op) {
+  if (op.regions.size() != 1) return t.Fail("it has no comparator");
+  std::vector<Expr> inputs;
+  for (ValueId id : op.operands) inputs.push_back(t.Full(id));
+  inputs.push_back(t.Ints({t.IntAttr(op, "dimension")}));
+  inputs.back() = Reshape(inputs.back(), t.Ints({}));
+  const FunctionRef comparator = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  Node* const node =
+      t.build().AddNode("XlaVariadicSort", inputs,
+                        {{"comparator", comparator}, {"is_stable", t.BoolAttr(op, "is_stable")}});
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    t.Set(op.results[i], t.build().Output(node, static_cast<int>(i)));
+  }
+}
+
+void SelectAndScatter(Translator& t, const Operation& op) {
+  if (op.regions.size() != 2 || op.operands.size() != 3) {
+    return t.Fail("it has another number of operands");
+  }
+  const Dims window = t.IntsAttr(op, "window_dimensions");
+  const int64_t rows = static_cast<int64_t>(window.size());
+  const FunctionRef select = {.name = t.AddFunction(op.regions[0], {}), .attrs = {}};
+  const FunctionRef scatter = {.name = t.AddFunction(op.regions[1], {}), .attrs = {}};
+  t.Set(op.results[0],
+        Call("XlaSelectAndScatter",
+             {t.Full(op.operands[0]), t.Ints(window), t.Ints(t.IntsAttr(op, "window_strides")),
+              Reshape(t.Ints(t.IntsAttr(op, "padding")), t.Ints({rows, 2})), t.Full(op.operands[1]),
+              t.Full(op.operands[2])},
+             {{"select", select}, {"scatter", scatter}}));
+}
+
+constexpr NamedHandler kHandlers[] = {
+    {"reduce", Reduce},
+    {"reduce_window", ReduceWindow},
+    {"select_and_scatter", SelectAndScatter},
+    {"sort", Sort},
+};
+
+}  // namespace
+
+absl::string_view KnownReducer(const Region& region) {
+  if (region.operations.size() != 2 || region.arguments.size() != 2) return "";
+  const Operation& op = region.operations[0];
+  const Operation& last = region.operations[1];
+  const std::vector<ValueId>& arguments = region.arguments;
+  const std::vector<ValueId> swapped = {arguments[1], arguments[0]};
+  if (last.name != "return" || last.operands != op.results ||
+      (op.operands != arguments && op.operands != swapped)) {
+    return "";
+  }
+  for (const Reduction& reduction : kReductions) {
+    if (reduction.reducer == op.name) return reduction.reducer;
+  }
+  return "";
+}
+
+absl::Span<const NamedHandler> ReductionHandlers() { return kHandlers; }
+
+}  // namespace tessera::stablehlo

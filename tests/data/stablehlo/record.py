@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Exports Keras models from its JAX backend, with JAX's answers: MODEL/1 and MODEL.json beside it.
+
+    "$(scripts/python_env jax)" tests/data/stablehlo/record.py
+
+The models hold StableHLO in XlaCallModule nodes, for batches of any size. Weights are random, and the
+same in each recording.
+"""
+import json
+import os
+import pathlib
+import shutil
+
+os.environ["KERAS_BACKEND"] = "jax"
+os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # no paths of this machine in the models
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+from tensorflow.core.protobuf import saved_model_pb2
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def mlp():
+    return keras.Sequential(
+        [
+            keras.Input((16,)),
+            layers.Dense(24, activation="relu"),
+            layers.Dense(24, activation="gelu"),
+            layers.Dense(5, activation="softmax"),
+        ]
+    )
+
+
+def cnn():
+    return keras.Sequential(
+        [
+            keras.Input((12, 12, 1)),
+            layers.Conv2D(6, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(8, 3, padding="same", strides=2),
+            layers.BatchNormalization(),
+            layers.DepthwiseConv2D(3, padding="same"),
+            layers.AveragePooling2D(2, padding="same"),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+
+
+def lstm():
+    return keras.Sequential(
+        [
+            keras.Input((8,), dtype="int32"),
+            layers.Embedding(20, 6),
+            layers.LSTM(8),
+            layers.Dense(3),
+        ]
+    )
+
+
+def strip(path):
+    """Takes out what only debuggers read, half of the file."""
+    model = saved_model_pb2.SavedModel()
+    model.ParseFromString(path.read_bytes())
+    graph = model.meta_graphs[0].graph_def
+    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
+        for node in nodes:
+            node.ClearField("experimental_debug_info")
+            for attr in ("_output_shapes", "_user_specified_name"):
+                node.attr.pop(attr, None)
+    for function in graph.library.function:
+        function.ClearField("arg_attr")
+    model.meta_graphs[0].meta_info_def.ClearField("stripped_op_list")
+    path.write_bytes(model.SerializeToString(deterministic=True))
+
+
+def main():
+    for make in (mlp, cnn, lstm):
+        keras.utils.set_random_seed(7)
+        random = np.random.default_rng(7)
+        name = make.__name__
+        model = make()
+        path = FOLDER / name / "1"
+        shutil.rmtree(path, ignore_errors=True)
+        archive = keras.export.ExportArchive()
+        archive.track(model)
+        spec = tf.TensorSpec((None, *model.input_shape[1:]), model.inputs[0].dtype, name="x")
+        archive.add_endpoint(
+            "serve", model.__call__, input_signature=[spec], jax2tf_kwargs={"with_gradient": False}
+        )
+        archive.write_out(str(path), verbose=False)
+        (path / "fingerprint.pb").unlink()
+        strip(path / "saved_model.pb")
+        shape = (3, *model.input_shape[1:])
+        if spec.dtype == tf.int32:
+            x = random.integers(0, 20, shape)
+        else:
+            x = random.normal(size=shape).astype(np.float32)
+        y = np.asarray(model(x))
+        text = json.dumps({"instances": x.tolist(), "predictions": y.tolist()})
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
