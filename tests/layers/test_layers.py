@@ -21,6 +21,7 @@ LAYERS = (
     "runtime/ops",
     "runtime/graph",
     "runtime/training/gradients",
+    "runtime/stablehlo",
     "runtime/optimize",
     "runtime/checkpoint",
     "runtime/summary",
