@@ -1,5 +1,6 @@
 #include "runtime/stablehlo/attribute_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,8 +12,11 @@ namespace {
 
 // Attributes refer to others; what nests deeper than this is no module that anybody wrote.
 constexpr int kMaxDepth = 64;
-// A splat constant takes few bytes in the file and many in memory.
-constexpr int64_t kMaxConstantBytes = int64_t{1} << 31;
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr int64_t kMaxDecodedBytes = 1 << 24;  // running out of memory is not a finding
+#else
+constexpr int64_t kMaxDecodedBytes = int64_t{1} << 31;
+#endif
 
 // Codes of the VHLO dialect.
 enum VhloAttribute {
@@ -89,14 +93,9 @@ absl::string_view NameOf(uint64_t type_code) {
 }
 
 // Writes the elements of a constant: all of them, or one for a splat. Elements of i1 are bits.
-absl::StatusOr<Tensor> MakeTensor(const Type& type, absl::string_view bytes) {
-  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(type.dimensions));
+absl::StatusOr<Tensor> MakeTensor(const Type& type, const Shape& shape, absl::string_view bytes) {
   const int64_t count = shape.num_elements();
   const size_t size = DTypeSize(type.dtype);
-  if (count > kMaxConstantBytes / static_cast<int64_t>(size)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a constant of shape ", shape.ToString(), " is too large"));
-  }
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(type.dtype, shape));
   if (count == 0) return tensor;
   char* const out = tensor.mutable_raw();
@@ -125,6 +124,17 @@ absl::StatusOr<Tensor> MakeTensor(const Type& type, absl::string_view bytes) {
 
 AttributeReader::AttributeReader(const Bytecode& bytecode)
     : bytecode_(bytecode), attributes_(bytecode.attributes.size()), types_(bytecode.types.size()) {}
+
+absl::Status AttributeReader::Charge(int64_t bytes) {
+  if (bytes > kMaxDecodedBytes - charged_bytes_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the constants and attributes of the module "
+                     "take more than ",
+                     kMaxDecodedBytes, " bytes"));
+  }
+  charged_bytes_ += bytes;
+  return absl::OkStatus();
+}
 
 absl::StatusOr<AttributePtr> AttributeReader::Attribute(uint64_t index) {
   if (index >= attributes_.size()) return Malformed("it lacks an attribute that it refers to");
@@ -176,9 +186,7 @@ absl::StatusOr<stablehlo::Attribute> AttributeReader::DecodeVhlo(ByteCursor in) 
     case kInteger:
       return DecodeInteger(in);
     case kString: {
-      const uint64_t index = in.Varint();
-      if (index >= bytecode_.strings.size()) return Malformed("it lacks a string");
-      result.value = std::string(bytecode_.strings[index]);
+      ASSIGN_OR_RETURN(result.value, DecodeString(in.Varint()));
       break;
     }
     case kTensor:
@@ -196,9 +204,7 @@ absl::StatusOr<stablehlo::Attribute> AttributeReader::DecodeBuiltin(ByteCursor i
     case kBuiltinDictionary:
       return DecodeDictionary(in);
     case kBuiltinString: {
-      const uint64_t index = in.Varint();
-      if (index >= bytecode_.strings.size()) return Malformed("it lacks a string");
-      result.value = std::string(bytecode_.strings[index]);
+      ASSIGN_OR_RETURN(result.value, DecodeString(in.Varint()));
       break;
     }
     default:
@@ -207,12 +213,19 @@ absl::StatusOr<stablehlo::Attribute> AttributeReader::DecodeBuiltin(ByteCursor i
   return result;
 }
 
+absl::StatusOr<std::string> AttributeReader::DecodeString(uint64_t index) {
+  if (index >= bytecode_.strings.size()) return Malformed("it lacks a string");
+  RETURN_IF_ERROR(Charge(static_cast<int64_t>(bytecode_.strings[index].size())));
+  return std::string(bytecode_.strings[index]);
+}
+
 absl::StatusOr<stablehlo::Attribute> AttributeReader::DecodeDictionary(ByteCursor in) {
   stablehlo::Attribute::Dictionary entries(in.Count());
   for (auto& [name, value] : entries) {
     ASSIGN_OR_RETURN(const AttributePtr key, Attribute(in.Varint()));
     const std::string* text = key->get<std::string>();
     if (text == nullptr) return Malformed("a key of a dictionary is no string");
+    RETURN_IF_ERROR(Charge(static_cast<int64_t>(text->size())));
     name = *text;
     ASSIGN_OR_RETURN(value, Attribute(in.Varint()));
   }
@@ -229,7 +242,10 @@ absl::StatusOr<stablehlo::Attribute> AttributeReader::DecodeTensor(ByteCursor in
   stablehlo::Attribute result;
   // A constant of a type that nothing here can hold fails where an op uses it, which names the op.
   if (!type->is_ranked_tensor || type->dtype == DType::kInvalid) return result;
-  ASSIGN_OR_RETURN(result.value, MakeTensor(*type, bytes));
+  ASSIGN_OR_RETURN(const Shape shape, Shape::Make(type->dimensions));
+  const int64_t size = static_cast<int64_t>(DTypeSize(type->dtype));
+  RETURN_IF_ERROR(Charge(std::min(shape.num_elements(), kMaxDecodedBytes) * size));
+  ASSIGN_OR_RETURN(result.value, MakeTensor(*type, shape, bytes));
   return result;
 }
 

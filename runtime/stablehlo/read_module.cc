@@ -58,6 +58,14 @@ class ModuleReader {
   }
 
  private:
+  // The values of a region. The file numbers them from `first` on, in the order of their
+  // definitions; regions inside it begin behind all of them.
+  struct Scope {
+    uint64_t first;
+    uint64_t size;
+    std::vector<ValueId> values;  // those that are defined so far
+  };
+
   absl::StatusOr<Operation> ReadOperation(ByteCursor* in) {
     Operation operation;
     const uint64_t name = in->Varint();
@@ -79,11 +87,7 @@ class ModuleReader {
     if (parts & kHasOperands) {
       operation.operands.resize(in->Count());
       for (ValueId& operand : operation.operands) {
-        const uint64_t number = in->Varint();
-        if (number >= scope_.size() || scope_[number] < 0) {
-          return Malformed(absl::StrCat("an operand of '", operation.name, "' is not defined"));
-        }
-        operand = scope_[number];
+        ASSIGN_OR_RETURN(operand, Find(in->Varint(), operation.name));
       }
     }
     if (parts & kHasSuccessors) {
@@ -101,6 +105,9 @@ class ModuleReader {
     ASSIGN_OR_RETURN(const AttributePtr dictionary, attributes_.Attribute(index));
     const auto* entries = dictionary->get<Attribute::Dictionary>();
     if (entries == nullptr) return Malformed("the attributes of an op are no dictionary");
+    int64_t bytes = 0;
+    for (const auto& [name, value] : *entries) bytes += sizeof(name) + sizeof(value) + name.size();
+    RETURN_IF_ERROR(attributes_.Charge(bytes));
     operation->attributes.insert(operation->attributes.end(), entries->begin(), entries->end());
     return absl::OkStatus();
   }
@@ -126,12 +133,8 @@ class ModuleReader {
     ++depth_;
     operation->regions.resize(count_and_isolated >> 1);
     // Regions that see nothing from outside number their values from zero.
-    std::vector<ValueId> outer;
-    const size_t outer_next = next_;
-    if (is_isolated) {
-      outer = std::move(scope_);
-      scope_.clear();
-    }
+    std::vector<Scope> outer;
+    if (is_isolated) outer.swap(scopes_);
     if (is_isolated && bytecode_.version >= Bytecode::kWithLazyRegions) {
       int id = 0;
       ByteCursor section = ReadSection(in, &id);
@@ -140,10 +143,7 @@ class ModuleReader {
     } else {
       for (Region& region : operation->regions) RETURN_IF_ERROR(ReadRegion(in, &region));
     }
-    if (is_isolated) {
-      scope_ = std::move(outer);
-      next_ = outer_next;
-    }
+    if (is_isolated) scopes_.swap(outer);
     --depth_;
     return absl::OkStatus();
   }
@@ -152,22 +152,18 @@ class ModuleReader {
     const size_t num_blocks = in->Count();
     if (num_blocks == 0) return absl::OkStatus();
     if (num_blocks > 1) return absl::UnimplementedError("a region of the module has branches");
-    const size_t num_values = in->Count();
-    const size_t outer_size = scope_.size();
-    const size_t outer_next = next_;
-    next_ = outer_size;
-    scope_.resize(outer_size + num_values, -1);
+    scopes_.push_back({.first = scopes_.empty() ? 0 : scopes_.back().first + scopes_.back().size,
+                       .size = in->Count(),
+                       .values = {}});
     const uint64_t count_and_arguments = in->Varint();
     if (count_and_arguments & 1) RETURN_IF_ERROR(ReadArguments(in, region));
     const uint64_t num_operations = count_and_arguments >> 1;
     if (num_operations > in->remaining()) return Malformed("a block ends early");
-    region->operations.reserve(num_operations);
     for (uint64_t i = 0; i < num_operations; ++i) {
       ASSIGN_OR_RETURN(Operation operation, ReadOperation(in));
       region->operations.push_back(std::move(operation));
     }
-    scope_.resize(outer_size);
-    next_ = outer_next;
+    scopes_.pop_back();
     return in->failed() ? Malformed("a region ends early") : absl::OkStatus();
   }
 
@@ -200,21 +196,29 @@ class ModuleReader {
   }
 
   absl::StatusOr<ValueId> Define(uint64_t type) {
-    if (next_ >= scope_.size()) return Malformed("a region has more values than it says");
+    if (scopes_.empty() || scopes_.back().values.size() == scopes_.back().size) {
+      return Malformed("a region has more values than it says");
+    }
     ASSIGN_OR_RETURN(std::shared_ptr<const Type> decoded, attributes_.TypeOf(type));
     const ValueId value = static_cast<ValueId>(module_.types.size());
     module_.types.push_back(std::move(decoded));
-    scope_[next_++] = value;
+    scopes_.back().values.push_back(value);
     return value;
+  }
+
+  absl::StatusOr<ValueId> Find(uint64_t number, absl::string_view user) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      if (number < scope->first) continue;
+      if (number - scope->first >= scope->values.size()) break;
+      return scope->values[number - scope->first];
+    }
+    return Malformed(absl::StrCat("an operand of '", user, "' is not defined"));
   }
 
   const Bytecode& bytecode_;
   AttributeReader attributes_;
   Module module_;
-  // The values that can be seen at this point, by their numbers in the file; -1 before they are
-  // defined. Those of the innermost region stand last.
-  std::vector<ValueId> scope_;
-  size_t next_ = 0;  // the number of the next value that is defined
+  std::vector<Scope> scopes_;  // of the regions around this point, the innermost last
   int depth_ = 0;
 };
 

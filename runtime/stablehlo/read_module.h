@@ -10,10 +10,11 @@
 
 namespace tessera::stablehlo {
 
-// Reads an artifact. Any bytes are safe: memory and time are bounded by the size of the artifact,
-// and no read is out of bounds.
-// Errors: INVALID_ARGUMENT, also for bytecode that is no portable artifact; UNIMPLEMENTED, naming
-// it, for what the format allows and nothing here can hold.
+// Reads an artifact. Any bytes are safe: no read is out of bounds, and memory and time grow with
+// the size of the artifact but for what its constants and attributes unfold to, of which 2 GiB are
+// taken. Errors: RESOURCE_EXHAUSTED above that; INVALID_ARGUMENT, also for bytecode that is no
+// portable artifact; UNIMPLEMENTED, naming it, for what the format allows and nothing here can
+// hold.
 absl::StatusOr<Module> ReadModule(absl::string_view artifact);
 
 }  // namespace tessera::stablehlo
