@@ -22,6 +22,9 @@ REGISTER_OP("ExperimentalCSVDataset")
     .Input("na_value: string").Input("select_cols: int64").Input("record_defaults: output_types")
     .Output("handle: variant").Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1").Stateful().ReadsOutside().ShapeFn(shape::Scalar);
+REGISTER_OP("ExperimentalMatchingFilesDataset")
+    .Input("patterns: string").Output("handle: variant").Stateful().ReadsOutside()
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("ExperimentalRandomDataset")
     .Input("seed: int64").Input("seed2: int64").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1").Stateful()
@@ -52,6 +55,9 @@ REGISTER_OP("LoadDataset")
     .Output("handle: variant").Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1").Attr("compression: string = ''")
     .Attr("reader_func: func").Attr("Treader_func_args: list(type) >= 0").Stateful().ReadsOutside()
+    .ShapeFn(shape::Scalar);
+REGISTER_OP("MatchingFilesDataset")
+    .Input("patterns: string").Output("handle: variant").Stateful().ReadsOutside()
     .ShapeFn(shape::Scalar);
 REGISTER_OP("RandomDataset")
     .Input("seed: int64").Input("seed2: int64").Output("handle: variant")
@@ -91,6 +97,10 @@ REGISTER_OP("TensorSliceDataset")
 REGISTER_OP("TextLineDataset")
     .Input("filenames: string").Input("compression_type: string").Input("buffer_size: int64")
     .Output("handle: variant").Attr("metadata: string = ''").Stateful().ReadsOutside()
+    .ShapeFn(shape::Scalar);
+REGISTER_OP("WindowOp")
+    .Input("inputs: Tinputs").Output("handle: variant").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Attr("Tinputs: list(type) >= 1")
     .ShapeFn(shape::Scalar);
 
 }  // namespace tessera

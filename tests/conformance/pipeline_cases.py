@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.ops import dataset_ops
 
-from conformance import pipeline_file_cases, pipeline_recording
+from conformance import pipeline_file_cases, pipeline_raw_cases, pipeline_recording
 
 Dataset = tf.data.Dataset
 _CASES = {}
@@ -514,6 +514,6 @@ def record(directory):
     """Writes all pipelines, those of files too, below DIRECTORY and returns the paths."""
     return [
         pipeline_recording.record(directory, f"pipeline_{name}", make, rewind)
-        for cases in (_CASES, pipeline_file_cases.CASES)
+        for cases in (_CASES, pipeline_file_cases.CASES, pipeline_raw_cases.CASES)
         for name, (make, rewind) in cases.items()
     ]

@@ -16,14 +16,14 @@ CASES = {}
 _case = pipeline_recording.names_in(CASES)
 
 
-def _file(files, name, contents):
+def test_file(files, name, contents):
     """The path of a file with these bytes, which the graph writes before it runs."""
     path = f"/tmp/tessera_pipeline_{name}"
     files.append(tf.io.write_file(path, tf.constant(contents)))
     return path
 
 
-def _unused(name):
+def unused_path(name):
     """A path at which the pipeline keeps elements; there is nothing when it is recorded."""
     for path in pathlib.Path("/tmp").glob(f"tessera_pipeline_{name}*"):
         if path.is_dir():
@@ -57,32 +57,32 @@ def tf_records_file(*records):
 
 @_case(rewind=2)
 def tf_records(files):
-    first = _file(files, "records_1", tf_records_file(b"one", b"", b"three" * 99))
-    second = _file(files, "records_2", tf_records_file(b"four"))
+    first = test_file(files, "records_1", tf_records_file(b"one", b"", b"three" * 99))
+    second = test_file(files, "records_2", tf_records_file(b"four"))
     return tf.data.TFRecordDataset([first, second])
 
 
 @_case
 def tf_records_gzip(files):
-    path = _file(files, "records.gz", gzip.compress(tf_records_file(b"one", b"two" * 999), mtime=0))
+    path = test_file(files, "records.gz", gzip.compress(tf_records_file(b"one", b"two" * 999), mtime=0))
     return tf.data.TFRecordDataset(path, compression_type="GZIP").map(tf.strings.length)
 
 
 @_case
 def tf_records_zlib(files):
-    path = _file(files, "records.zlib", zlib.compress(tf_records_file(b"one", b"two")))
+    path = test_file(files, "records.zlib", zlib.compress(tf_records_file(b"one", b"two")))
     return tf.data.TFRecordDataset(path, compression_type="ZLIB")
 
 
 @_case
 def tf_records_cut(files):
-    return tf.data.TFRecordDataset(_file(files, "cut", tf_records_file(b"one", b"two")[:-6]))
+    return tf.data.TFRecordDataset(test_file(files, "cut", tf_records_file(b"one", b"two")[:-6]))
 
 
 @_case
 def tf_records_damaged(files):
     records = tf_records_file(b"one", b"two")
-    return tf.data.TFRecordDataset(_file(files, "damaged", records[:-6] + b"?" + records[-5:]))
+    return tf.data.TFRecordDataset(test_file(files, "damaged", records[:-6] + b"?" + records[-5:]))
 
 
 @_case
@@ -92,25 +92,25 @@ def tf_records_of_no_file(_):
 
 @_case(rewind=2)
 def text_lines(files):
-    first = _file(files, "lines_1", b"one\r\ntwo\n\nfour")
-    return tf.data.TextLineDataset([first, _file(files, "lines_2", b"five\n")])
+    first = test_file(files, "lines_1", b"one\r\ntwo\n\nfour")
+    return tf.data.TextLineDataset([first, test_file(files, "lines_2", b"five\n")])
 
 
 @_case
 def text_lines_gzip(files):
-    path = _file(files, "lines.gz", gzip.compress(b"one\ntwo\n", mtime=0))
+    path = test_file(files, "lines.gz", gzip.compress(b"one\ntwo\n", mtime=0))
     return tf.data.TextLineDataset(path, compression_type="GZIP")
 
 
 @_case(rewind=1)
 def fixed_length_records(files):
-    path = _file(files, "fixed", b"HHaaabbbcccF")
+    path = test_file(files, "fixed", b"HHaaabbbcccF")
     return tf.data.FixedLengthRecordDataset(path, 3, header_bytes=2, footer_bytes=1)
 
 
 @_case
 def fixed_length_records_zlib(files):
-    path = _file(files, "fixed.zlib", zlib.compress(b"HHaaabbbcccF"))
+    path = test_file(files, "fixed.zlib", zlib.compress(b"HHaaabbbcccF"))
     return tf.data.FixedLengthRecordDataset(
         path, 3, header_bytes=2, footer_bytes=1, compression_type="ZLIB"
     )
@@ -118,12 +118,12 @@ def fixed_length_records_zlib(files):
 
 @_case
 def fixed_length_records_with_a_rest(files):
-    return tf.data.FixedLengthRecordDataset(_file(files, "rest", b"aaabbbc"), 3)
+    return tf.data.FixedLengthRecordDataset(test_file(files, "rest", b"aaabbbc"), 3)
 
 
 @_case(rewind=1)
 def csv(files):
-    path = _file(files, "csv", b'a,b,c\n1,"x, ""y""",2.5\n,z,\n3,,4\n')
+    path = test_file(files, "csv", b'a,b,c\n1,"x, ""y""",2.5\n,z,\n3,,4\n')
     return tf.data.experimental.CsvDataset(
         path, [7, tf.constant("none"), tf.constant([1.5])], header=True
     )
@@ -131,7 +131,7 @@ def csv(files):
 
 @_case
 def csv_of_some_columns(files):
-    path = _file(files, "csv_columns", b"1;2;3\n4;NA;6\n")
+    path = test_file(files, "csv_columns", b"1;2;3\n4;NA;6\n")
     return tf.data.experimental.CsvDataset(
         path, [0, 9], field_delim=";", na_value="NA", select_cols=[0, 1]
     )
@@ -139,7 +139,7 @@ def csv_of_some_columns(files):
 
 @_case
 def csv_with_a_field_missing(files):
-    path = _file(files, "csv_missing", b"1,2\n3,\n")
+    path = test_file(files, "csv_missing", b"1,2\n3,\n")
     return tf.data.experimental.CsvDataset(path, [tf.int32, tf.int32])
 
 
@@ -148,20 +148,20 @@ def csv_with_a_field_missing(files):
 
 @_case
 def cached_in_a_file(_):
-    path = _unused("cache")
+    path = unused_path("cache")
     return Dataset.range(4).map(lambda x: (x, tf.strings.as_string(x))).cache(path).repeat(3)
 
 
 @_case
 def snapshot(_):
-    path = _unused("snapshot")
+    path = unused_path("snapshot")
     return Dataset.range(5).map(lambda x: x * 7).snapshot(path).repeat(2)
 
 
 @_case
 def saved_and_loaded(files):
     """Two shards, which are read one after the other."""
-    path = _unused("saved")
+    path = unused_path("saved")
     spec = tf.TensorSpec([], tf.int64)
     shard = tf.function(lambda x: x % 2).get_concrete_function(spec)
 

@@ -79,8 +79,12 @@ bool HasElementShards(const std::string& folder) { return FileExists(ListPath(fo
 
 absl::StatusOr<DatasetPtr> ReadElementShards(StepContext& step, const std::string& folder,
                                              const ElementSpec& spec,
-                                             const CapturedFunction& reader) {
+                                             const CapturedFunction* reader) {
   ASSIGN_OR_RETURN(const std::string list, ReadFile(ListPath(folder)));
+  if (reader == nullptr && !list.empty()) {
+    return std::make_shared<ShardDataset>(spec, ShardPath(folder, 0));
+  }
+  if (reader == nullptr) return std::make_shared<ElementsDataset>(spec, std::vector<Element>());
   std::vector<Element> shards;
   for (absl::string_view line : absl::StrSplit(list, '\n', absl::SkipEmpty())) {
     int64_t shard;
@@ -94,7 +98,7 @@ absl::StatusOr<DatasetPtr> ReadElementShards(StepContext& step, const std::strin
   auto all = std::make_shared<ElementsDataset>(
       ElementSpec{.dtypes = {DType::kVariant}, .shapes = {PartialShape(Shape())}},
       std::move(shards));
-  return reader.MakeDataset(step, {DatasetTensor(std::move(all))}, spec);
+  return reader->MakeDataset(step, {DatasetTensor(std::move(all))}, spec);
 }
 
 }  // namespace tessera

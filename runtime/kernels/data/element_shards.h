@@ -37,9 +37,10 @@ class ElementShardWriter {
 bool HasElementShards(const std::string& folder);
 
 // Returns what `reader` makes of a dataset of datasets, one for each shard in the order of their
-// numbers. Errors: NOT_FOUND unless the folder is complete; those of the function.
+// numbers. A folder of one shard needs none: null gives the elements of that shard. Errors:
+// NOT_FOUND unless the folder is complete; those of the function.
 absl::StatusOr<DatasetPtr> ReadElementShards(StepContext& step, const std::string& folder,
                                              const ElementSpec& spec,
-                                             const CapturedFunction& reader);
+                                             const CapturedFunction* reader);
 
 }  // namespace tessera

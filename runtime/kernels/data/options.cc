@@ -33,8 +33,14 @@ class OptionsKernel final : public DatasetKernel {
 REGISTER_KERNEL("OptionsDataset", kCpu, OptionsKernel);
 
 absl::StatusOr<DatasetPtr> InputItself(KernelContext& ctx) { return DatasetInput(ctx, 0); }
+REGISTER_DATASET("AssertNextDataset", InputItself);
+REGISTER_DATASET("AssertPrevDataset", InputItself);
 REGISTER_DATASET("BytesProducedStatsDataset", InputItself);
 REGISTER_DATASET("ChooseFastestDataset", InputItself);
+REGISTER_DATASET("ExperimentalAssertNextDataset", InputItself);
+REGISTER_DATASET("ExperimentalBytesProducedStatsDataset", InputItself);
+REGISTER_DATASET("ExperimentalChooseFastestDataset", InputItself);
+REGISTER_DATASET("ExperimentalLatencyStatsDataset", InputItself);
 REGISTER_DATASET("ExperimentalMaxIntraOpParallelismDataset", InputItself);
 REGISTER_DATASET("ExperimentalNonSerializableDataset", InputItself);
 REGISTER_DATASET("ExperimentalPrivateThreadPoolDataset", InputItself);
@@ -49,6 +55,40 @@ REGISTER_DATASET("PrivateThreadPoolDataset", InputItself);
 REGISTER_DATASET("RewriteDataset", InputItself);
 REGISTER_DATASET("UnwrapDatasetVariant", InputItself);
 REGISTER_DATASET("WrapDatasetVariant", InputItself);
+
+// The dataset that the first of several functions, which all give the same elements, makes of the
+// input.
+class ChooseFastestBranchKernel final : public DatasetKernel {
+ public:
+  explicit ChooseFastestBranchKernel(const KernelBuild& build)
+      : spec_(SpecOf(build)), captured_(build.inputs("other_arguments")) {
+    const auto branches = build.attr<std::vector<FunctionRef>>("branches");
+    const auto lengths = build.attr<std::vector<int64_t>>("other_arguments_lengths");
+    if (branches.empty() || branches.size() != lengths.size() || lengths[0] < 0 ||
+        lengths[0] > captured_.size()) {
+      build.Fail(absl::InvalidArgumentError(
+          "branches and other_arguments_lengths must have the same size, and the lengths add up "
+          "to the number of other_arguments"));
+      return;
+    }
+    captured_.end = captured_.begin + static_cast<int>(lengths[0]);
+    function_ = build.function(branches[0]);
+  }
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    RETURN_IF_ERROR(DatasetInput(ctx, 0).status());
+    const CapturedFunction branch(function_, InputsIn(ctx, captured_));
+    RETURN_IF_ERROR(branch.Check(1, 1));
+    return branch.MakeDataset(ctx.step(), {ctx.input(0)}, spec_);
+  }
+
+ private:
+  const ElementSpec spec_;
+  ArgRange captured_;
+  const CallableFunction* function_ = nullptr;
+};
+REGISTER_KERNEL("ChooseFastestBranchDataset", kCpu, ChooseFastestBranchKernel);
 
 class GetOptionsKernel final : public OpKernel {
  public:

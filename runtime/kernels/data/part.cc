@@ -1,4 +1,5 @@
-// Datasets of some elements of another, by their positions: TakeDataset, SkipDataset, ShardDataset.
+// Datasets of some elements of another, by their positions: TakeDataset, SkipDataset, ShardDataset,
+// AutoShardDataset.
 #include "runtime/kernels/data/dataset_kernel.h"
 
 namespace tessera {
@@ -193,6 +194,41 @@ class ShardKernel final : public DatasetKernel {
   const bool require_non_empty_;
 };
 REGISTER_KERNEL("ShardDataset", kCpu, ShardKernel);
+
+// The part of one of several workers, by elements. Whole files, which TensorFlow deals out where a
+// pipeline reads some, are not told apart here.
+// Errors: INVALID_ARGUMENT unless 0 <= index < num_workers; UNIMPLEMENTED if files are asked for.
+class AutoShardKernel final : public DatasetKernel {
+ public:
+  explicit AutoShardKernel(const KernelBuild& build)
+      : policy_(build.attr<int64_t>("auto_shard_policy")) {}
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    enum Policy : int64_t { kOff = -1, kAuto, kFile, kData, kHint };
+    ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+    ASSIGN_OR_RETURN(const int64_t num_workers, ScalarInput<int64_t>(ctx, 1, "num_workers"));
+    ASSIGN_OR_RETURN(const int64_t index, ScalarInput<int64_t>(ctx, 2, "index"));
+    if (num_workers <= 0) {
+      return absl::InvalidArgumentError("num_workers must be greater than zero.");
+    }
+    if (index < 0 || index >= num_workers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("index must be between 0 and ", num_workers - 1));
+    }
+    if (num_workers == 1 || policy_ == kOff || policy_ == kHint) return input;
+    if (policy_ == kFile) {
+      return absl::UnimplementedError(
+          "sharding by files is not supported; set the auto sharding policy to DATA");
+    }
+    return std::make_shared<ShardDataset>(input, num_workers, index, /*require_non_empty=*/false);
+  }
+
+ private:
+  const int64_t policy_;
+};
+REGISTER_KERNEL("AutoShardDataset", kCpu, AutoShardKernel);
+REGISTER_KERNEL("ExperimentalAutoShardDataset", kCpu, AutoShardKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,4 +1,5 @@
-// Datasets that are kept in files: SnapshotDatasetV2, SaveDataset, SaveDatasetV2, LoadDataset.
+// Datasets that are kept in files: SnapshotDataset, SnapshotDatasetV2, SaveDataset, SaveDatasetV2,
+// LoadDataset.
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/element_shards.h"
 
@@ -17,7 +18,7 @@ class SnapshotDataset final : public UnaryDataset {
  public:
   struct Files {
     std::string folder;
-    FunctionPtr reader;
+    FunctionPtr reader;  // null: there is one shard
     FunctionPtr shard;   // null: all elements go to one shard
     bool reread = true;  // whether a folder that is complete is read
   };
@@ -74,7 +75,7 @@ class SnapshotIterator final : public UnaryIterator<SnapshotDataset> {
   absl::StatusOr<std::unique_ptr<Iterator>> Read(StepContext& step) {
     const SnapshotDataset::Files& files = dataset().files();
     ASSIGN_OR_RETURN(const DatasetPtr elements,
-                     ReadElementShards(step, files.folder, dataset().spec(), *files.reader));
+                     ReadElementShards(step, files.folder, dataset().spec(), files.reader.get()));
     return elements->MakeIterator();
   }
 
@@ -112,6 +113,42 @@ class SnapshotKernel final : public DatasetKernel {
   const FunctionAttr reader_, shard_;
 };
 REGISTER_KERNEL("SnapshotDatasetV2", kCpu, SnapshotKernel);
+
+// A snapshot of one shard. Whether it is written, read, or neither is the node's affair; by default
+// it is read if it is complete.
+class SnapshotV1Kernel final : public DatasetKernel {
+ public:
+  explicit SnapshotV1Kernel(const KernelBuild& build) : mode_(build.attr<std::string>("mode")) {
+    if (mode_ != "auto" && mode_ != "read" && mode_ != "write" && mode_ != "passthrough") {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("mode must be auto, read, write or passthrough, is '", mode_, "'")));
+    }
+    if (!build.attr<std::string>("reader_path_prefix").empty() ||
+        !build.attr<std::string>("writer_path_prefix").empty() ||
+        build.attr<bool>("shuffle_on_read")) {
+      build.Fail(absl::UnimplementedError(
+          "a snapshot with a prefix, or one that is shuffled, is not supported"));
+    }
+  }
+
+ protected:
+  // Errors: NOT_FOUND if a snapshot is to be read that is not there.
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+    SnapshotDataset::Files files;
+    ASSIGN_OR_RETURN(files.folder, ScalarInput<std::string>(ctx, 1, "path"));
+    if (mode_ == "passthrough") return input;
+    if (mode_ == "read") {
+      return ReadElementShards(ctx.step(), files.folder, input->spec(), nullptr);
+    }
+    files.reread = mode_ == "auto";
+    return std::make_shared<SnapshotDataset>(input, std::move(files));
+  }
+
+ private:
+  const std::string mode_;
+};
+REGISTER_KERNEL("SnapshotDataset", kCpu, SnapshotV1Kernel);
 
 // The shards of a dataset that is saved.
 class ShardFunction {
@@ -182,7 +219,7 @@ class LoadKernel final : public DatasetKernel {
   absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const std::string folder, ScalarInput<std::string>(ctx, 0, "path"));
     ASSIGN_OR_RETURN(const FunctionPtr reader, reader_.Capture(ctx, 1, 1));
-    return ReadElementShards(ctx.step(), folder, spec_, *reader);
+    return ReadElementShards(ctx.step(), folder, spec_, reader.get());
   }
 
  private:

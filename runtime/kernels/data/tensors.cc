@@ -89,6 +89,7 @@ class ListKernel final : public DatasetKernel {
   const ElementSpec spec_;
 };
 REGISTER_KERNEL("ListDataset", kCpu, ListKernel);
+REGISTER_KERNEL("WindowOp", kCpu, ListKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -1,6 +1,8 @@
-// WindowDataset: datasets of consecutive elements, one for each component.
+// Windows of consecutive elements: as datasets, one for each component (WindowDataset), or as
+// batches (SlidingWindowDataset).
 #include <deque>
 
+#include "runtime/kernels/data/batching.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/elements_dataset.h"
 
@@ -21,9 +23,14 @@ class WindowDataset final : public UnaryDataset {
     int64_t shift = 1;   // elements from the start of a window to that of the next
     int64_t stride = 1;  // elements of the input from one in a window to the next
     bool drop_remainder = false;
+    // Where batches are allocated; null: windows are datasets.
+    Allocator* allocator = nullptr;
   };
   WindowDataset(const DatasetPtr& input, Windows windows)
-      : UnaryDataset(input, SpecOfWindows(*input), NumWindows(input->cardinality(), windows)),
+      : UnaryDataset(
+            input,
+            windows.allocator == nullptr ? SpecOfWindows(*input) : SpecOfBatches(input->spec(), -1),
+            NumWindows(input->cardinality(), windows)),
         windows_(windows) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   const Windows& windows() const { return windows_; }
@@ -70,18 +77,23 @@ class WindowIterator final : public UnaryIterator<WindowDataset> {
       ended_ = !more;
     }
     if (buffer_.empty() || (windows.drop_remainder && !is_complete())) return false;
-    std::vector<std::vector<Element>> columns(dataset().num_components());
+    std::vector<Element> window;
     for (int64_t i = 0; i < static_cast<int64_t>(buffer_.size()); i += windows.stride) {
-      if (static_cast<int64_t>(columns[0].size()) == windows.size) break;
-      for (size_t c = 0; c < columns.size(); ++c) columns[c].push_back({buffer_[i][c]});
+      if (static_cast<int64_t>(window.size()) == windows.size) break;
+      window.push_back(buffer_[i]);
     }
     RETURN_IF_ERROR(Shift(step, windows.shift));
+    if (windows.allocator != nullptr) {
+      ASSIGN_OR_RETURN(*element, Stack(std::move(window), step.intra_op_pool, windows.allocator));
+      return true;
+    }
     const ElementSpec& spec = dataset().input().spec();
     element->clear();
-    for (size_t c = 0; c < columns.size(); ++c) {
+    for (int c = 0; c < dataset().num_components(); ++c) {
+      std::vector<Element> column;
+      for (Element& row : window) column.push_back({std::move(row[c])});
       element->push_back(DatasetTensor(std::make_shared<ElementsDataset>(
-          ElementSpec{.dtypes = {spec.dtypes[c]}, .shapes = {spec.shapes[c]}},
-          std::move(columns[c]))));
+          ElementSpec{.dtypes = {spec.dtypes[c]}, .shapes = {spec.shapes[c]}}, std::move(column))));
     }
     return true;
   }
@@ -105,13 +117,7 @@ std::unique_ptr<Iterator> WindowDataset::MakeIterator() const {
 }
 
 // Errors: INVALID_ARGUMENT unless size, shift and stride are positive.
-absl::StatusOr<DatasetPtr> MakeWindow(KernelContext& ctx) {
-  ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
-  WindowDataset::Windows windows;
-  ASSIGN_OR_RETURN(windows.size, ScalarInput<int64_t>(ctx, 1, "size"));
-  ASSIGN_OR_RETURN(windows.shift, ScalarInput<int64_t>(ctx, 2, "shift"));
-  ASSIGN_OR_RETURN(windows.stride, ScalarInput<int64_t>(ctx, 3, "stride"));
-  ASSIGN_OR_RETURN(windows.drop_remainder, ScalarInput<bool>(ctx, 4, "drop_remainder"));
+absl::Status CheckWindows(const WindowDataset::Windows& windows) {
   if (windows.size <= 0) {
     return absl::InvalidArgumentError("Window size must be greater than zero.");
   }
@@ -121,9 +127,44 @@ absl::StatusOr<DatasetPtr> MakeWindow(KernelContext& ctx) {
   if (windows.stride <= 0) {
     return absl::InvalidArgumentError("Window stride must be greater than zero.");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DatasetPtr> MakeWindow(KernelContext& ctx) {
+  ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+  WindowDataset::Windows windows;
+  ASSIGN_OR_RETURN(windows.size, ScalarInput<int64_t>(ctx, 1, "size"));
+  ASSIGN_OR_RETURN(windows.shift, ScalarInput<int64_t>(ctx, 2, "shift"));
+  ASSIGN_OR_RETURN(windows.stride, ScalarInput<int64_t>(ctx, 3, "stride"));
+  ASSIGN_OR_RETURN(windows.drop_remainder, ScalarInput<bool>(ctx, 4, "drop_remainder"));
+  RETURN_IF_ERROR(CheckWindows(windows));
   return std::make_shared<WindowDataset>(input, windows);
 }
 REGISTER_DATASET("WindowDataset", MakeWindow);
+
+class SlidingWindowKernel final : public DatasetKernel {
+ public:
+  explicit SlidingWindowKernel(const KernelBuild& build)
+      : drop_remainder_(!build.has_attr("drop_remainder") || build.attr<bool>("drop_remainder")) {}
+
+ protected:
+  absl::StatusOr<DatasetPtr> Make(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const DatasetPtr input, DatasetInput(ctx, 0));
+    WindowDataset::Windows windows;
+    ASSIGN_OR_RETURN(windows.size, ScalarInput<int64_t>(ctx, 1, "window_size"));
+    ASSIGN_OR_RETURN(windows.shift, ScalarInput<int64_t>(ctx, 2, "window_shift"));
+    ASSIGN_OR_RETURN(windows.stride, ScalarInput<int64_t>(ctx, 3, "window_stride"));
+    RETURN_IF_ERROR(CheckWindows(windows));
+    windows.drop_remainder = drop_remainder_;
+    windows.allocator = ctx.host_allocator();
+    return std::make_shared<WindowDataset>(input, windows);
+  }
+
+ private:
+  const bool drop_remainder_;
+};
+REGISTER_KERNEL("SlidingWindowDataset", kCpu, SlidingWindowKernel);
+REGISTER_KERNEL("ExperimentalSlidingWindowDataset", kCpu, SlidingWindowKernel);
 
 }  // namespace
 }  // namespace tessera
