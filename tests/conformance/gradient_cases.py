@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from conformance import kernel_gradient_cases
 from conformance.gradient_flow_cases import compositions, flow_v1, flow_v2
 from conformance.gradient_recording import GradientFile, random
 
@@ -545,7 +546,7 @@ def dtypes():
 
 
 FILES = (unary, binary, reduction, array, gather, matmul, nn, linalg, image, spectral, sparse,
-         data_flow, dtypes, compositions, flow_v1, flow_v2)
+         data_flow, dtypes, *kernel_gradient_cases.FILES, compositions, flow_v1, flow_v2)
 
 
 def record(directory):

@@ -12,6 +12,7 @@ void PassOn(GradientOp& op) { op.Set(0, op.gradient(0)); }
 REGISTER_GRADIENT("Identity", PassOn);
 REGISTER_GRADIENT("RefIdentity", PassOn);
 REGISTER_GRADIENT("DebugGradientIdentity", PassOn);
+REGISTER_GRADIENT("DebugGradientRefIdentity", PassOn);
 REGISTER_GRADIENT("PlaceholderWithDefault", PassOn);
 REGISTER_GRADIENT("Print", PassOn);
 REGISTER_GRADIENT("ReadVariableOp", PassOn);

@@ -128,6 +128,22 @@ std::vector<DifferenceCase> Cases() {
   cases.push_back({"Transpose", {{2, 3}}, {}, {Tensor::Vector<int32_t>({1, 0})}});
   cases.push_back(
       {"GatherV2", {{3, 2}}, {}, {Tensor::Vector<int32_t>({2, 0, 2}), Tensor::Scalar<int32_t>(0)}});
+  cases.push_back({"TridiagonalSolve", {{3, 4}, {4, 2}}});
+  cases.push_back({"TridiagonalMatMul", {{1, 4}, {1, 4}, {1, 4}, {4, 2}}});
+  for (const bool lower : {true, false}) {
+    cases.push_back({"BandedTriangularSolve", {{2, 4}, {4, 2}}, {{"lower", lower}}});
+  }
+  for (const int output : {0, 1, 2}) cases.push_back({"Svd", {{4, 3}}, {}, {}, output});
+  cases.push_back({"RGBToHSV", {{4, 3}}});
+  cases.push_back({"IsotonicRegression", {{2, 5}}, {{"output_dtype", DType::kDouble}}});
+  for (const char* op : {"FractionalAvgPool", "FractionalMaxPool"}) {
+    cases.push_back({op,
+                     {{1, 5, 6, 2}},
+                     {{"pooling_ratio", std::vector<float>{1, 1.4f, 1.7f, 1}},
+                      {"deterministic", true},
+                      {"seed", 3},
+                      {"seed2", 4}}});
+  }
   return cases;
 }
 

@@ -47,6 +47,48 @@ void ProjectiveTransformGradient(GradientOp& op) {
 REGISTER_GRADIENT("ImageProjectiveTransformV2", ProjectiveTransformGradient);
 REGISTER_GRADIENT("ImageProjectiveTransformV3", ProjectiveTransformGradient);
 
+// ---- colours ----
+
+// With V the largest channel, m the smallest and C = V - m: S = C / V, and H is the difference of
+// the two other channels, in the order of the colour circle, over 6 C, and a constant.
+REGISTER_GRADIENT("RGBToHSV", [](GradientOp& op) {
+  GraphBuilder& build = op.build();
+  const Expr dy = op.dy();
+  auto channel = [&](const Expr& x, int i) {
+    return Call("GatherV2", {x, build.Int(i), build.Int(-1)});
+  };
+  auto number = [&](const Expr& condition) { return CastTo(condition, dy.dtype()); };
+  auto both = [](absl::string_view p, absl::string_view q, const Expr& x, const Expr& a,
+                 const Expr& b) {
+    return Call("LogicalAnd", {Call(p, {x, a}), Call(q, {x, b})});
+  };
+  const Expr r = channel(op.in(0), 0), g = channel(op.in(0), 1), b = channel(op.in(0), 2);
+  const Expr d_hue = channel(dy, 0), d_saturation = channel(dy, 1), d_value = channel(dy, 2);
+  const Expr largest[] = {number(both("GreaterEqual", "GreaterEqual", r, g, b)),
+                          number(both("Greater", "GreaterEqual", g, r, b)),
+                          number(both("Greater", "Greater", b, r, g))};
+  const Expr smallest[] = {number(both("Less", "Less", r, g, b)),
+                           number(both("LessEqual", "Less", g, r, b)),
+                           number(both("LessEqual", "LessEqual", b, r, g))};
+  const Expr value = Call("Maximum", {Call("Maximum", {r, g}), b});
+  const Expr least = Call("Minimum", {Call("Minimum", {r, g}), b});
+  const Expr range = value - least;
+  auto divided = [](const Expr& x, const Expr& y) { return Call("DivNoNan", {x, y}); };
+  const Expr d_least = -divided(d_saturation, value);
+  const Expr d_largest = d_value + divided(d_saturation * least, Call("Square", {value}));
+  const Expr d_difference = divided(d_hue, 6.0 * range);  // of the two other channels
+  const Expr difference = largest[0] * (g - b) + largest[1] * (b - r) + largest[2] * (r - g);
+  const Expr d_range = -divided(d_difference * difference, range);
+  std::vector<Expr> d;
+  for (int c = 0; c < 3; ++c) {
+    // The channel is the minuend where the one before it is the largest.
+    const Expr sign = largest[(c + 2) % 3] - largest[(c + 1) % 3];
+    d.push_back(largest[c] * (d_largest + d_range) + smallest[c] * (d_least - d_range) +
+                sign * d_difference);
+  }
+  op.Set(0, Call("Pack", d, {{"axis", int64_t{-1}}}));
+});
+
 // ---- quantisation, through which the gradient passes within the limits ----
 
 REGISTER_GRADIENT("FakeQuantWithMinMaxArgs", [](GradientOp& op) {
@@ -67,6 +109,13 @@ void PassOn(GradientOp& op) { op.Set(0, op.dy()); }
 REGISTER_GRADIENT("QuantizeAndDequantize", PassOn);
 REGISTER_GRADIENT("QuantizeAndDequantizeV2", PassOn);
 REGISTER_GRADIENT("QuantizeAndDequantizeV3", PassOn);
+REGISTER_GRADIENT("QuantizeAndDequantizeV4", [](GradientOp& op) {
+  const Expr dx =
+      op.CallAlike("QuantizeAndDequantizeV4Grad", {op.dy(), op.in(0), op.in(1), op.in(2)});
+  for (int i = 0; i < 3 && !dx.empty(); ++i) {
+    op.Set(i, op.build().Output(dx.endpoint().node, i));
+  }
+});
 
 }  // namespace
 }  // namespace tessera

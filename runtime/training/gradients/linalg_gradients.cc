@@ -164,6 +164,12 @@ REGISTER_GRADIENT("LogMatrixDeterminant", [](GradientOp& op) {
   op.Set(0, AsMatrices(op.dy(1)) * Call("MatrixInverse", {op.in(0)}, {{"adjoint", true}}));
 });
 
+// 1 / (b - a) for each pair of elements of a vector, 0 on the diagonal.
+Expr InverseDifferences(const Expr& x) {
+  const Expr difference = ExpandDims(x, -2) - ExpandDims(x, -1);
+  return WithDiagonal(Call("DivNoNan", {OnesLike(difference), difference}), ZerosLike(x));
+}
+
 REGISTER_GRADIENT("SelfAdjointEigV2", [](GradientOp& op) {
   if (!op.attr<bool>("compute_v")) {
     // Only the values are there; the vectors are computed again.
@@ -174,8 +180,7 @@ REGISTER_GRADIENT("SelfAdjointEigV2", [](GradientOp& op) {
     return;
   }
   const Expr e = op.out(0), v = op.out(1);
-  const Expr difference = ExpandDims(e, -2) - ExpandDims(e, -1);
-  const Expr f = WithDiagonal(Call("DivNoNan", {OnesLike(difference), difference}), ZerosLike(e));
+  const Expr f = InverseDifferences(e);
   Expr inner = FromDiagonal(op.dy(0));
   if (op.HasDy(1)) inner = inner + f * Product(v, op.dy(1), true, false);
   const Expr d = Product(v, Product(inner, v, false, true));
@@ -206,6 +211,163 @@ REGISTER_GRADIENT("Qr", [](GradientOp& op) {
   const Expr strictly = WithDiagonal(lower, ZerosLike(Diagonal(lower)));
   const Expr a = Product(q, dr + times_inverse_of_r(strictly));
   op.Set(0, a + times_inverse_of_r(dq - Product(q, qdq)));
+});
+
+REGISTER_GRADIENT("Eig", [](GradientOp& op) {
+  const DType complex = op.attr<DType>("Tout");
+  const bool has_vectors = op.attr<bool>("compute_v");
+  const Expr v = has_vectors ? op.out(1)
+                             : Call("Eig", {op.in(0)}, {{"compute_v", true}, {"Tout", complex}}, 1);
+  const Expr adjoint = Adjoint(v);
+  Expr inner = FromDiagonal(op.dy(0));
+  if (has_vectors && op.HasDy(1)) {
+    const Expr projected = Product(v, op.dy(1), true, false);
+    // Vectors have length 1.
+    const Expr length = FromDiagonal(
+        CastTo(Call("Real", {Diagonal(projected)},
+                    {{"Tout", complex == DType::kComplex64 ? DType::kFloat : DType::kDouble}}),
+               complex));
+    inner = inner + Conjugate(InverseDifferences(op.out(0))) *
+                        (projected - Product(Product(v, v, true, false), length));
+  }
+  const Expr d = Call("MatrixSolve", {adjoint, Product(inner, adjoint)});
+  const Expr a = op.in(0);
+  if (d.empty() || a.dtype() == complex) {
+    op.Set(0, d);
+  } else {
+    op.Set(0, Call("Real", {d}, {{"Tout", a.dtype()}}));
+  }
+});
+
+// Townsend, "Differentiating the singular value decomposition" (2016).
+REGISTER_GRADIENT("Svd", [](GradientOp& op) {
+  const bool has_vectors = op.attr<bool>("compute_uv");
+  const Expr a = op.in(0);
+  if (!has_vectors) {
+    const std::vector<Expr> all = CallAll("Svd", {{a}}, {{"compute_uv", true}});
+    if (all.empty()) return;
+    op.Set(0, Product(all[1] * ExpandDims(CastTo(op.dy(0), a.dtype()), -2), all[2], false, true));
+    return;
+  }
+  const PartialShape shape = op.StaticShape(a);
+  const bool is_square = shape.known_rank() && shape.dim(shape.rank() - 1) >= 0 &&
+                         shape.dim(shape.rank() - 1) == shape.dim(shape.rank() - 2);
+  if ((op.attr<bool>("full_matrices") && !is_square) || a.dtype() == DType::kComplex64 ||
+      a.dtype() == DType::kComplex128) {
+    op.Fail(absl::UnimplementedError(
+        "it exists for real matrices, and with full_matrices for square ones of a known shape"));
+    return;
+  }
+  const Expr s = op.out(0), u = op.out(1), v = op.out(2);
+  const Expr squares = InverseDifferences(Call("Square", {s}));
+  const Expr row = ExpandDims(s, -2), column = ExpandDims(s, -1);
+  Expr inner = FromDiagonal(op.dy(0));
+  // The part of x that the vectors do not span.
+  auto beyond = [](const Expr& vectors, const Expr& x) {
+    return x - Product(vectors, Product(vectors, x, true, false));
+  };
+  auto skew = [&](const Expr& vectors, const Expr& d) {
+    const Expr projected = Product(vectors, d, true, false);
+    return squares * (projected - Adjoint(projected));
+  };
+  Expr outer;
+  if (op.HasDy(1)) {
+    inner = inner + skew(u, op.dy(1)) * row;
+    outer = Product(Call("DivNoNan", {beyond(u, op.dy(1)), row}), v, false, true);
+  }
+  if (op.HasDy(2)) {
+    inner = inner + column * skew(v, op.dy(2));
+    const Expr part = Product(u, Call("DivNoNan", {beyond(v, op.dy(2)), row}), false, true);
+    outer = outer.empty() ? part : outer + part;
+  }
+  const Expr d = Product(Product(u, inner), v, false, true);
+  op.Set(0, outer.empty() ? d : d + outer);
+});
+
+// With y y = x: the solution of y^H d + d y^H = dy, a linear system for the elements of d.
+REGISTER_GRADIENT("MatrixSquareRoot", [](GradientOp& op) {
+  GraphBuilder& build = op.build();
+  const Expr y = op.out(), dy = op.dy();
+  const Expr identity = FromDiagonal(OnesLike(Diagonal(y)));
+  const Expr shape = ShapeOf(y), batch = SliceVector(shape, 0, -2);
+  const Expr size = Call("Squeeze", {SliceVector(shape, -1, 0)});
+  const Expr elements = ExpandDims(size * size, 0);
+  auto kronecker = [&](const Expr& a, const Expr& b) {
+    return Reshape(Call("Einsum", {a, b}, {{"equation", "...ij,...kl->...ikjl"}}),
+                   Concat({{batch, elements, elements}}, 0));
+  };
+  const Expr system = kronecker(Adjoint(y), identity) + kronecker(identity, Conjugate(y));
+  const Expr right = Reshape(dy, Concat({{batch, elements, build.Ints({1})}}, 0));
+  op.Set(0, Reshape(Call("MatrixSolve", {system, right}), shape));
+});
+
+// ---- banded matrices ----
+
+REGISTER_GRADIENT("BandedTriangularSolve", [](GradientOp& op) {
+  const bool adjoint = op.attr<bool>("adjoint"), lower = op.attr<bool>("lower");
+  const Expr a = op.in(0), solution = op.out();
+  const Expr d_right =
+      Call("BandedTriangularSolve", {a, op.dy()}, {{"adjoint", !adjoint}, {"lower", lower}});
+  const Expr full =
+      adjoint ? -Product(solution, d_right, false, true) : -Product(d_right, solution, false, true);
+  if (full.empty()) return;
+  const Expr zero = op.build().Ints({0});
+  const Expr bands = SliceVector(SliceVector(ShapeOf(a), -2, 0), 0, 1) - op.build().Int(1);
+  const Expr band = lower ? Concat({{-bands, zero}}, 0) : Concat({{zero, bands}}, 0);
+  const Expr d = Call("MatrixDiagPartV3", {full, band, op.build().Scalar(full.dtype(), 0)},
+                      {{"align", "LEFT_RIGHT"}});
+  // Matrices may be repeated to fit the others.
+  const std::vector<Expr> axes =
+      CallAll("BroadcastGradientArgs",
+              {{SliceVector(ShapeOf(a), 0, -2), SliceVector(ShapeOf(op.in(1)), 0, -2)}});
+  if (axes.empty()) return;
+  op.Set(0, Reshape(SumOver(d, axes[0]), ShapeOf(a)));
+  op.Set(1, Reshape(SumOver(d_right, axes[1]), ShapeOf(op.in(1))));
+});
+
+// The rows of each matrix one further down, or up for a negative number, with zeros behind them.
+Expr ShiftRows(const Expr& x, int by) {
+  if (x.empty()) return x;
+  GraphBuilder& build = *x.builder();
+  const Expr all = ShapeOf(x), outer = SliceVector(all, 0, -2), last = SliceVector(all, -1, 0);
+  const Expr rows = Call("Squeeze", {SliceVector(SliceVector(all, -2, 0), 0, 1)});
+  const Expr zeros =
+      Call("Fill", {Concat({{outer, build.Ints({1}), last}}, 0), build.Scalar(x.dtype(), 0)});
+  const Expr first = by < 0 ? build.Int(1) : build.Int(0);
+  const Expr end = by < 0 ? rows : rows - build.Int(1);
+  const Expr kept = Call("GatherV2", {x, Call("Range", {first, end, build.Int(1)}), build.Int(-2)});
+  return by < 0 ? Concat({{kept, zeros}}, -2) : Concat({{zeros, kept}}, -2);
+}
+Expr SumOfColumns(const Expr& x) { return x.empty() ? x : SumOver(x, x.builder()->Int(-1)); }
+// Diagonal `i`, of the upper, the middle and the lower one, as a column.
+Expr DiagonalColumn(GradientOp& op, const Expr& diagonals, int i) {
+  return ExpandDims(Call("GatherV2", {diagonals, op.build().Int(i), op.build().Int(-2)}), -1);
+}
+
+REGISTER_GRADIENT("TridiagonalMatMul", [](GradientOp& op) {
+  const Expr x = Conjugate(op.in(3)), dy = op.dy();
+  auto column = [&](int i) { return Conjugate(DiagonalColumn(op, op.in(i), 0)); };
+  op.Set(0, ExpandDims(SumOfColumns(ShiftRows(x, -1) * dy), -2));
+  op.Set(1, ExpandDims(SumOfColumns(x * dy), -2));
+  op.Set(2, ExpandDims(SumOfColumns(ShiftRows(x, 1) * dy), -2));
+  op.Set(3, ShiftRows(column(0) * dy, 1) + column(1) * dy + ShiftRows(column(2) * dy, -1));
+});
+REGISTER_GRADIENT("TridiagonalSolve", [](GradientOp& op) {
+  const Expr diagonals = op.in(0);
+  auto row = [&](const Expr& as_column) {
+    return Conjugate(Call("Squeeze", {as_column}, {{"squeeze_dims", std::vector<int64_t>{-1}}}));
+  };
+  const Expr upper = row(ShiftRows(DiagonalColumn(op, diagonals, 2), -1));
+  const Expr middle = row(DiagonalColumn(op, diagonals, 1));
+  const Expr lower = row(ShiftRows(DiagonalColumn(op, diagonals, 0), 1));
+  const Expr adjoint = Call("Pack", {upper, middle, lower}, {{"axis", int64_t{-2}}});
+  const Expr d = op.CallAlike("TridiagonalSolve", {adjoint, op.dy()});
+  const Expr x = Conjugate(op.out());
+  op.Set(0, -Call("Pack",
+                  {SumOfColumns(d * ShiftRows(x, -1)), SumOfColumns(d * x),
+                   SumOfColumns(d * ShiftRows(x, 1))},
+                  {{"axis", int64_t{-2}}}));
+  op.Set(1, d);
 });
 
 }  // namespace

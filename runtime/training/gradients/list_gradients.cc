@@ -1,5 +1,5 @@
 // Gradients of tensor lists. The gradient of a list is a list of the gradients of its elements, of
-// which one that nobody wrote counts as zeros.
+// which one that nobody wrote counts as zeros. The gradient of an optional is an optional.
 #include "runtime/training/gradients/gradient_registry.h"
 
 namespace tessera {
@@ -83,6 +83,23 @@ REGISTER_NO_GRADIENT("TensorListConcatLists");
 REGISTER_NO_GRADIENT("TensorListElementShape");
 REGISTER_NO_GRADIENT("TensorListLength");
 REGISTER_NO_GRADIENT("TensorListPushBackBatch");
+
+REGISTER_GRADIENT("OptionalFromValue", [](GradientOp& op) {
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  for (int i = 0; i < op.num_inputs(); ++i) {
+    dtypes.push_back(op.in(i).dtype());
+    shapes.push_back(op.StaticShape(op.in(i)));
+  }
+  const std::vector<Expr> d = CallAll("OptionalGetValue", {{op.dy()}},
+                                      {{"output_types", dtypes}, {"output_shapes", shapes}});
+  for (size_t i = 0; i < d.size(); ++i) op.Set(static_cast<int>(i), d[i]);
+});
+REGISTER_GRADIENT("OptionalGetValue", [](GradientOp& op) {
+  std::vector<Expr> d;
+  for (int i = 0; i < op.num_outputs(); ++i) d.push_back(op.dy(i));
+  op.Set(0, Call("OptionalFromValue", d));
+});
 
 }  // namespace
 }  // namespace tessera

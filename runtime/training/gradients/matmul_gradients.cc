@@ -43,6 +43,19 @@ REGISTER_GRADIENT("MatMul", [](GradientOp& op) {
   op.Set(0, gradients.da);
   op.Set(1, gradients.db);
 });
+// The product of matrices with many zeros, in any of its dtypes, is a plain product.
+REGISTER_GRADIENT("SparseMatMul", [](GradientOp& op) {
+  const bool ta = op.attr<bool>("transpose_a"), tb = op.attr<bool>("transpose_b");
+  const Expr a = CastTo(op.in(0), DType::kFloat), b = CastTo(op.in(1), DType::kFloat);
+  const Expr dy = op.dy();
+  auto product = [](const Expr& left, const Expr& right, bool transpose_left,
+                    bool transpose_right) {
+    return Call("MatMul", {left, right},
+                {{"transpose_a", transpose_left}, {"transpose_b", transpose_right}});
+  };
+  op.Set(0, CastTo(ta ? product(b, dy, tb, true) : product(dy, b, false, !tb), op.in(0).dtype()));
+  op.Set(1, CastTo(tb ? product(dy, a, true, ta) : product(a, dy, !ta, false), op.in(1).dtype()));
+});
 REGISTER_GRADIENT("BatchMatMul", [](GradientOp& op) {
   const ProductGradients gradients =
       GradientsOfProduct(op, "BatchMatMul", {"adj_x", "adj_y"}, /*conjugate=*/false, {});

@@ -225,5 +225,54 @@ REGISTER_GRADIENT("FusedBatchNormV2",
 REGISTER_GRADIENT("FusedBatchNormV3",
                   [](GradientOp& op) { FusedBatchNormGradient(op, "FusedBatchNormGradV3"); });
 
+// ---- sequences ----
+
+// The forward op has computed the gradient already.
+REGISTER_GRADIENT("CTCLoss",
+                  [](GradientOp& op) { op.Set(0, ExpandDims(op.dy(0), -1) * op.out(1)); });
+
+// Inputs are the length, x, the first state, weights; outputs what each step kept, its state
+// (output 1) and its result (output 6).
+void BlockLstmGradient(GradientOp& op, absl::string_view name) {
+  std::vector<Expr> inputs;
+  for (int i = 0; i < op.num_inputs(); ++i) inputs.push_back(op.in(i));
+  for (int i = 0; i < op.num_outputs(); ++i) inputs.push_back(op.out(i));
+  inputs.push_back(op.dy(1));
+  inputs.push_back(op.dy(6));
+  const std::vector<Expr> d =
+      CallAll(name, inputs, {{"use_peephole", op.attr<bool>("use_peephole")}});
+  for (size_t i = 0; i < d.size(); ++i) op.Set(static_cast<int>(i) + 1, d[i]);
+}
+REGISTER_GRADIENT("BlockLSTM", [](GradientOp& op) { BlockLstmGradient(op, "BlockLSTMGrad"); });
+REGISTER_GRADIENT("BlockLSTMV2", [](GradientOp& op) { BlockLstmGradient(op, "BlockLSTMGradV2"); });
+
+// ---- pools of random regions ----
+
+REGISTER_GRADIENT("FractionalAvgPool", [](GradientOp& op) {
+  op.Set(0, op.CallAlike("FractionalAvgPoolGrad",
+                         {ShapeOf(op.in(0), DType::kInt64), op.dy(), op.out(1), op.out(2)}));
+});
+REGISTER_GRADIENT("FractionalMaxPool", [](GradientOp& op) {
+  op.Set(0, op.CallAlike("FractionalMaxPoolGrad",
+                         {op.in(0), op.out(0), op.dy(), op.out(1), op.out(2)}));
+});
+
+// The mean over each segment that the regression made equal.
+REGISTER_GRADIENT("IsotonicRegression", [](GradientOp& op) {
+  GraphBuilder& build = op.build();
+  const Expr dy = op.dy(0), shape = ShapeOf(dy);
+  const Expr columns = Call("Squeeze", {SliceVector(shape, -1, 0)});
+  const Expr count = Call("Size", {dy});
+  const Expr position = Call("Range", {build.Int(0), count, build.Int(1)});
+  // A segment's number within all rows.
+  const Expr segment =
+      Reshape(op.out(1), build.Ints({-1})) + position - Call("FloorMod", {position, columns});
+  auto sums = [&](const Expr& x) {
+    return Call("UnsortedSegmentSum", {Reshape(x, build.Ints({-1})), segment, count});
+  };
+  const Expr means = Call("DivNoNan", {sums(dy), sums(OnesLike(dy))});
+  op.Set(0, Reshape(Call("GatherV2", {means, segment, build.Int(0)}), shape));
+});
+
 }  // namespace
 }  // namespace tessera

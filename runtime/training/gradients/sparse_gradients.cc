@@ -142,11 +142,11 @@ REGISTER_GRADIENT("SparseDenseCwiseMul", [](GradientOp& op) { op.Set(1, op.dy() 
 REGISTER_GRADIENT("SparseDenseCwiseDiv", [](GradientOp& op) { op.Set(1, op.dy() / DenseAt(op)); });
 REGISTER_GRADIENT("SparseDenseCwiseAdd", [](GradientOp& op) { op.Set(1, op.dy()); });
 
-// ---- ragged ----
-
-REGISTER_GRADIENT("RaggedTensorToSparse", [](GradientOp& op) {
-  const int values = op.num_inputs() - 1;
-  op.Set(values, Reshape(op.dy(1), ShapeOf(op.in(values))));
+REGISTER_GRADIENT("SparseAdd", [](GradientOp& op) {
+  const std::vector<Expr> d = CallAll("SparseAddGrad", {{op.dy(1), op.in(0), op.in(3), op.out(0)}});
+  if (d.empty()) return;
+  op.Set(1, d[0]);
+  op.Set(4, d[1]);
 });
 
 }  // namespace
