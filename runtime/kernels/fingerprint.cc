@@ -102,7 +102,75 @@ struct LongState {
   }
 };
 
+// Folds 128 bits into 64, as CityHash does.
+uint64_t FoldCity(uint64_t u, uint64_t v) { return Fold(u, v, 0x9ddfea08eb382d69); }
+
+// A 128-bit hash of fewer than 128 bytes.
+Fingerprint128Value HashUpTo128(const char* s, uint64_t n, uint64_t a, uint64_t b) {
+  uint64_t c, d;
+  if (n <= 16) {
+    a = ShiftMix(a * kMul1) * kMul1;
+    c = b * kMul1 + HashUpTo16(s, n);
+    d = ShiftMix(a + (n >= 8 ? Load64(s) : c));
+  } else {
+    c = FoldCity(Load64(s + n - 8) + kMul1, a);
+    d = FoldCity(b + n, c + Load64(s + n - 16));
+    a += d;
+    for (int64_t left = static_cast<int64_t>(n) - 16; left > 0; left -= 16, s += 16) {
+      a = (a ^ ShiftMix(Load64(s) * kMul1) * kMul1) * kMul1;
+      b ^= a;
+      c = (c ^ ShiftMix(Load64(s + 8) * kMul1) * kMul1) * kMul1;
+      d ^= c;
+    }
+  }
+  a = FoldCity(a, c);
+  b = FoldCity(d, b);
+  return {a ^ b, FoldCity(b, a)};
+}
+
 }  // namespace
+
+Fingerprint128Value Fingerprint128(absl::string_view bytes) {
+  const char* s = bytes.data();
+  uint64_t n = bytes.size();
+  LongState state{.x = kMul0, .y = kMul1};
+  if (n >= 16) {
+    state.x = Load64(s);
+    state.y = Load64(s + 8) + kMul0;
+    s += 16;
+    n -= 16;
+  }
+  if (n < 128) return HashUpTo128(s, n, state.x, state.y);
+  state.z = n * kMul1;
+  state.v.first = std::rotr(state.y ^ kMul1, 49) * kMul1 + Load64(s);
+  state.v.second = std::rotr(state.v.first, 42) * kMul1 + Load64(s + 8);
+  state.w.first = std::rotr(state.y + state.z, 35) * kMul1 + state.x;
+  state.w.second = std::rotr(state.x + Load64(s + 88), 53) * kMul1;
+  for (; n >= 128; n -= 128) {
+    for (int half = 0; half < 2; ++half, s += 64) state.Round(s, kMul1, 1, 1);
+  }
+  auto& [x, y, z, v, w] = state;
+  x += std::rotr(v.first + z, 49) * kMul0;
+  y = y * kMul0 + std::rotr(w.second, 37);
+  z = z * kMul0 + std::rotr(w.first, 27);
+  w.first *= 9;
+  v.first *= kMul0;
+  // Blocks of 32 bytes from the end, the last of which may overlap what was hashed before.
+  for (uint64_t done = 0; done < n;) {
+    done += 32;
+    const char* const block = s + n - done;
+    y = std::rotr(x + y, 42) * kMul0 + v.second;
+    w.first += Load64(block + 16);
+    x = x * kMul0 + w.first;
+    z += w.second + Load64(block);
+    w.second += v.first;
+    v = MixBlock(block, v.first + z, v.second);
+    v.first *= kMul0;
+  }
+  x = FoldCity(x, v.first);
+  y = FoldCity(y + z, w.first);
+  return {FoldCity(x + v.second, w.second) + y, FoldCity(x + w.second, y + v.second)};
+}
 
 uint64_t Fingerprint64(absl::string_view bytes) {
   const char* s = bytes.data();

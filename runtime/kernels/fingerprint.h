@@ -9,6 +9,11 @@ namespace tessera {
 
 // FarmHash's 64-bit fingerprint (github.com/google/farmhash, "na" variant).
 uint64_t Fingerprint64(absl::string_view bytes);
+// FarmHash's 128-bit fingerprint ("cc" variant, CityHash128).
+struct Fingerprint128Value {
+  uint64_t low, high;
+};
+Fingerprint128Value Fingerprint128(absl::string_view bytes);
 // The fingerprint of a sequence, from that of its head and of the next element.
 uint64_t FingerprintCat64(uint64_t head, uint64_t next);
 // MurmurHash2 for 64-bit machines (Austin Appleby) with the seed that the legacy ops fixed.

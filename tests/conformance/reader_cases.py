@@ -380,6 +380,24 @@ def function_of_rows_of_a_scalar():
     return Plan([_map_rows(tf.compat.v1.placeholder_with_default(np.float32(1), None))[0].op])
 
 
+@tf.function(input_signature=[tf.TensorSpec([2, 2]), tf.TensorSpec([]), tf.TensorSpec([], tf.int32)])
+def _loss(x, scale, unused):
+    del unused
+    return tf.reduce_sum(tf.tanh(x) * scale * scale), x * 2
+
+
+def _gradients_of(inputs):
+    types = [tf.float32, tf.float32, tf.int32]
+    return raw.SymbolicGradient(input=inputs, Tout=types, f=_loss.get_concrete_function())
+
+
+@_case
+def gradient_of_a_function():
+    x = np.float32([[0.1, 0.2], [-0.3, 0.4]])
+    inputs = [x, np.float32(3), np.int32(1), np.float32(2), np.ones_like(x)]
+    return Plan([], _gradients_of(inputs)[:2])
+
+
 def _table_of(keys, values):
     table = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
     dataset = tf.data.Dataset.from_tensor_slices((np.array(keys), np.int64(values)))
@@ -482,6 +500,26 @@ for _name, _call in _BAD_MATRICES.items():
     _CASES[f"matrix_remapped_{_name}"] = (
         lambda name=_name, call=_call: Plan([_remapped_matrix(name, *call).op])
     )
+
+
+@_case
+def weights_shrunk():
+    weights = raw.VariableV2(shape=[6], dtype=tf.float32)
+    assign = raw.Assign(ref=weights, value=np.float32([-3, -0.5, 0, 0.2, 1, 7]))
+    return Plan([assign, raw.SdcaShrinkL1(weights=[weights], l1=1, l2=2)], [weights + 0])
+
+
+@_case
+def weights_shrunk_before_they_are_there():
+    weights = raw.VariableV2(shape=[6], dtype=tf.float32)
+    return Plan([raw.SdcaShrinkL1(weights=[weights], l1=1, l2=2)])
+
+
+@_case
+def fingerprints():
+    text = "".join(chr(32 + i * 7 % 90) for i in range(300))
+    strings = np.array([text[:length] for length in (0, 1, 7, 15, 16, 17, 140, 144, 200, 300)])
+    return Plan([], [raw.SdcaFprint(input=strings), raw.SdcaFprint(input=strings[:0])])
 
 
 # ---- collective operations of one member ----
