@@ -1,5 +1,7 @@
 #include "runtime/kernels/fused_ops.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 
@@ -25,6 +27,7 @@ FusedOps::FusedOps(const KernelBuild& build, absl::Span<const std::string> names
     return;
   }
   post_ops_ = *post_ops;
+  broadcasts_ = std::find(names.begin(), names.end(), "AddN") == names.end();
   if (post_ops_.add) broadcast_add_.emplace(build, build.input_types()[0]);
   CheckArgs(build, (post_ops_.bias ? 1 : 0) + (post_ops_.add ? 1 : 0));
 }
@@ -47,6 +50,11 @@ absl::Status FusedOps::Run(KernelContext& ctx, const Shape& shape, int64_t chann
     // A forwarded input has no value any more.
     inputs.addend = addend.has_value() ? &addend : output;
     return compute(post_ops_, inputs, output);
+  }
+  if (!broadcasts_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("AddN needs inputs of one shape, they have ", shape.ToString(), " and ",
+                     addend.shape().ToString()));
   }
   // A slow road for shapes that hardly occur.
   PostOps only_bias;

@@ -39,13 +39,14 @@ class FusedOps {
   // with `channels` columns or output channels.
   //
   // The addend has the product's shape almost always: the sum is then made in its memory, if nobody
-  // else reads it. Another shape broadcasts with the product's, as in AddV2. Errors:
-  // INVALID_ARGUMENT for a bias that does not have an element for each channel, and for shapes that
-  // do not broadcast; those of `compute`.
+  // else reads it. Another shape broadcasts with the product's, as in AddV2, unless the post-op is
+  // AddN. Errors: INVALID_ARGUMENT for a bias that does not have an element for each channel, and
+  // for shapes that do not fit; those of `compute`.
   absl::Status Run(KernelContext& ctx, const Shape& shape, int64_t channels, Compute compute) const;
 
  private:
   PostOps post_ops_;
+  bool broadcasts_ = true;
   // For a tensor to add whose shape is not the product's.
   std::optional<BroadcastAdd> broadcast_add_;
   const Primitive<Activate> activate_;

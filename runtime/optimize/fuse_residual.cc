@@ -68,7 +68,7 @@ absl::Status Fuse(const Match& match, Graph* graph) {
   const bool is_plain = match.product->IsOp("MatMul");
   const std::string op = is_plain ? "_FusedMatMul" : match.product->op_name();
   AttrMap attrs = AttrsFor(*graph->FindOp(op), *match.product);
-  Ops ops = {"BiasAdd", "Add"};
+  Ops ops = {"BiasAdd", match.add->IsOp("AddN") ? "AddN" : "Add"};
   if (is_plain) ops.erase(ops.begin());
   if (match.activation != nullptr) {
     ops.push_back(FusedActivation(*match.activation));

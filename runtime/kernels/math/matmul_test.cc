@@ -46,6 +46,19 @@ TEST(FusedMatMulTest, AddsATensorOfTheProductsShapeOrOneThatBroadcasts) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// As the op that the pass fuses.
+TEST(FusedMatMulTest, AddNRefusesWhatAddBroadcasts) {
+  const Tensor ones = Tensor::Of<float>({2, 2}, {1, 1, 1, 1});
+  const auto run = [&](Tensor addend) {
+    return RunOp("_FusedMatMul", {ones, ones, std::move(addend)},
+                 {{"num_args", 1}, {"fused_ops", std::vector<std::string>{"AddN"}}});
+  };
+  EXPECT_EQ(run(Tensor::Of<float>({2, 2}, {1, 2, 3, 4}))->ToString(),
+            Tensor::Of<float>({2, 2}, {3, 4, 5, 6}).ToString());
+  EXPECT_EQ(run(Tensor::Of<float>({1, 2}, {1, 2})).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 // The product of a weight's gradient, whose rows are shared out among the threads.
 TEST(MatMulTest, ATransposedLeftHandSideIsSplitAmongThreads) {
   constexpr int64_t kRows = 401, kDepth = 97, kColumns = 257;

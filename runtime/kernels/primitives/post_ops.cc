@@ -30,7 +30,7 @@ absl::StatusOr<PostOps> PostOps::Parse(absl::Span<const std::string> fused_ops, 
     const bool at_end = result.activation != Activation::kNone;
     if (op == "BiasAdd" && !result.bias && !result.add && !at_end) {
       result.bias = true;
-    } else if (op == "Add" && !result.add && !at_end) {
+    } else if ((op == "Add" || op == "AddN") && !result.add && !at_end) {
       result.add = true;
     } else if (activation != std::end(kActivations) && !at_end) {
       result.activation = activation->activation;
