@@ -31,15 +31,16 @@ def sequences():
     state = [random(2, batch, cells), random(3, batch, cells)]
     weights = [random(4, inputs + cells, 4 * cells), *(random(i, cells) for i in (5, 6, 7))]
     x = random(9, steps, batch, inputs)
-    for op in (raw.BlockLSTM, raw.BlockLSTMV2):
-        for peephole in (False, True):
+    # Not of BlockLSTMV2, whose gates stand in another order: TensorFlow gives it the gradient of the
+    # first version, which takes the gates for each other.
+    for peephole in (False, True):
 
-            def block(x, cs, h, w, wci, wcf, wco, b, op=op, peephole=peephole):
-                given = dict(x=x, cs_prev=cs, h_prev=h, w=w, wci=wci, wcf=wcf, wco=wco, b=b)
-                out = op(seq_len_max=np.int64(steps), use_peephole=peephole, **given)
-                return [out.cs, out.h]
+        def block(x, cs, h, w, wci, wcf, wco, b, peephole=peephole):
+            given = dict(x=x, cs_prev=cs, h_prev=h, w=w, wci=wci, wcf=wcf, wco=wco, b=b)
+            out = raw.BlockLSTM(seq_len_max=np.int64(steps), use_peephole=peephole, **given)
+            return [out.cs, out.h]
 
-            file.raw(block, [x, *state, *weights, random(8, 4 * cells)], **_LOOSE)
+        file.raw(block, [x, *state, *weights, random(8, 4 * cells)], **_LOOSE)
     file.raw(lambda x: raw.IsotonicRegression(input=x)[0], [random(1, 3, 6)])
     image = random(1, 1, 6, 7, 2)
     for op in (raw.FractionalMaxPool, raw.FractionalAvgPool):

@@ -380,24 +380,6 @@ def function_of_rows_of_a_scalar():
     return Plan([_map_rows(tf.compat.v1.placeholder_with_default(np.float32(1), None))[0].op])
 
 
-@tf.function(input_signature=[tf.TensorSpec([2, 2]), tf.TensorSpec([]), tf.TensorSpec([], tf.int32)])
-def _loss(x, scale, unused):
-    del unused
-    return tf.reduce_sum(tf.tanh(x) * scale * scale), x * 2
-
-
-def _gradients_of(inputs):
-    types = [tf.float32, tf.float32, tf.int32]
-    return raw.SymbolicGradient(input=inputs, Tout=types, f=_loss.get_concrete_function())
-
-
-@_case
-def gradient_of_a_function():
-    x = np.float32([[0.1, 0.2], [-0.3, 0.4]])
-    inputs = [x, np.float32(3), np.int32(1), np.float32(2), np.ones_like(x)]
-    return Plan([], _gradients_of(inputs)[:2])
-
-
 def _table_of(keys, values):
     table = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
     dataset = tf.data.Dataset.from_tensor_slices((np.array(keys), np.int64(values)))
