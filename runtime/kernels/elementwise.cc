@@ -69,8 +69,11 @@ class ElementwiseKernel : public OpKernel {
     row.column_stride[1] = row.column_stride[2] = input_size_;
     const Shape* shape = &x.shape();
     if (!(x.shape() == y.shape())) {
-      if (op_.same_shapes) return ShapesDiffer(ctx);
-      if (y.num_elements() == 1 && y.rank() <= x.rank()) {
+      const bool same_sizes = op_.same_sizes && x.num_elements() == y.num_elements();
+      if (op_.same_shapes || (op_.same_sizes && !same_sizes)) return ShapesDiffer(ctx);
+      if (same_sizes) {
+        // Element by element, whatever the shapes.
+      } else if (y.num_elements() == 1 && y.rank() <= x.rank()) {
         row.column_stride[2] = 0;
       } else if (x.num_elements() == 1 && x.rank() <= y.rank()) {
         row.column_stride[1] = 0;

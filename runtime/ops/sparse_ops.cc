@@ -76,7 +76,7 @@ REGISTER_OP("SerializeManySparse")
 REGISTER_OP("SerializeSparse")
     .Input("sparse_indices: int64").Input("sparse_values: T").Input("sparse_shape: int64")
     .Output("serialized_sparse: out_type").Attr("T: type")
-    .Attr("out_type: {string, variant} = string").ShapeFn(shape::Spec<"[n, r], [n], [r] -> [3]">);
+    .Attr("out_type: {string, variant} = string").ShapeFn(shape::Spec<"[?, ?], [?], [?] -> [3]">);
 REGISTER_OP("SetSize")
     .Input("set_indices: int64").Input("set_values: T").Input("set_shape: int64")
     .Output("size: int32").Attr("validate_indices: bool = true")

@@ -101,6 +101,48 @@ def area_of_one_sample():
     return file
 
 
+def no_neighbors():
+    file = OpFile("NearestNeighbors")
+    for centers in (2, 0):
+        points = _floats(1, 2, 3).reshape(3, 1)
+        file.add([points, np.zeros((centers, 1), np.float32), np.int64(0)])
+    return file
+
+
+def gradients_of_other_shapes(op):
+    file = OpFile(op)
+    for y, dy in (
+        (_floats(1, 2), _floats(3)),
+        (_floats(1, 2), np.float32(3)),
+        (_floats(3), _floats(1, 2)),
+        (_floats(1, 2), _floats(1, 3).reshape(2, 1)),
+        (_floats(1, 2).reshape(1, 2), _floats(1, 3)),
+        (np.float32(2), _floats(3)),
+    ):
+        file.add([y, dy], T=tf.float32)
+    return file
+
+
+def scales_that_are_not_positive():
+    file = OpFile("UniformDequantize")
+    limits = dict(quantization_min_val=-128, quantization_max_val=127)
+    numbers = np.array([1, -3], np.int8).astype(tf.qint8.as_numpy_dtype)
+    for scale in (0.5, 0, -1, np.nan):
+        inputs = [numbers, np.float32(scale), np.int32(1)]
+        file.add(inputs, Tin=tf.qint8, Tout=tf.float32, **limits)
+    return file
+
+
+def parts_that_do_not_fit():
+    file = OpFile("SerializeSparse")
+    index = np.array([[0, 0]], np.int64)
+    for values, shape in ((2, [2, 2]), (1, [2]), (1, [2, -2])):
+        inputs = [index, np.ones(values, np.float32), np.array(shape, np.int64)]
+        file.add(inputs, T=tf.float32, out_type=tf.string)
+    file.add([index[0], _floats(1), index[0]], T=tf.float32, out_type=tf.string)
+    return file
+
+
 _FILES = (
     short_segment_numbers,
     reversed_scalar,
@@ -113,6 +155,11 @@ _FILES = (
     every_class_beyond_range,
     dimension_beyond_last,
     area_of_one_sample,
+    no_neighbors,
+    lambda: gradients_of_other_shapes("InvGrad"),
+    lambda: gradients_of_other_shapes("TanhGrad"),
+    scales_that_are_not_positive,
+    parts_that_do_not_fit,
 )
 
 

@@ -26,8 +26,8 @@ class NearestNeighborsKernel : public OpKernel {
           ctx.input(2).shape().ToString()));
     }
     const int64_t asked = ctx.input(2).scalar<int64_t>();
-    if (asked <= 0)
-      return absl::InvalidArgumentError(absl::StrCat("k must be positive, is ", asked));
+    if (asked < 0)
+      return absl::InvalidArgumentError(absl::StrCat("k must not be negative, is ", asked));
     const int64_t m = centers.dim(0), width = points.dim(1), k = std::min(asked, m);
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{points.dim(0), k}));
     ASSIGN_OR_RETURN(Tensor* const distances, ctx.AllocateOutput(1, Shape{points.dim(0), k}));

@@ -53,6 +53,19 @@ absl::StatusOr<AffineQuantization> AffineQuantization::Read(const Tensor& scales
   return q;
 }
 
+absl::StatusOr<AffineQuantization> AffineQuantization::ReadPositive(const Tensor& scales,
+                                                                    const Tensor& zero_points,
+                                                                    const QuantizationAttrs& attrs,
+                                                                    const Shape& shape) {
+  ASSIGN_OR_RETURN(AffineQuantization q, Read(scales, zero_points, attrs, shape));
+  for (const float scale : q.scales_) {
+    if (!(scale > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat("scales must be positive, one is ", scale));
+    }
+  }
+  return q;
+}
+
 int32_t AffineQuantization::Quantize(float x, int64_t position) const {
   const float rounded = std::floor(x * (1 / scale(position)) + 0.5f);
   // What int32 does not hold becomes its lowest number, as x86 converts it and so TensorFlow.

@@ -23,6 +23,11 @@ class AffineQuantization {
   static absl::StatusOr<AffineQuantization> Read(const Tensor& scales, const Tensor& zero_points,
                                                  const QuantizationAttrs& attrs,
                                                  const Shape& shape);
+  // As Read(). Errors: INVALID_ARGUMENT also for a scale that is not positive.
+  static absl::StatusOr<AffineQuantization> ReadPositive(const Tensor& scales,
+                                                         const Tensor& zero_points,
+                                                         const QuantizationAttrs& attrs,
+                                                         const Shape& shape);
 
   // The parameters of the element at a row-major position.
   float scale(int64_t position) const { return scales_[Slice(position)]; }

@@ -49,8 +49,8 @@ class UniformDequantizeKernel : public OpKernel {
   explicit UniformDequantizeKernel(const KernelBuild& build) : attrs_(build, "") {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    ASSIGN_OR_RETURN(const auto q,
-                     AffineQuantization::Read(ctx.input(1), ctx.input(2), attrs_, x.shape()));
+    ASSIGN_OR_RETURN(const auto q, AffineQuantization::ReadPositive(ctx.input(1), ctx.input(2),
+                                                                    attrs_, x.shape()));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
     return VisitQuantizedType(x.dtype(), [&]<typename T>() {
       for (int64_t i = 0; i < x.num_elements(); ++i) {
@@ -73,10 +73,10 @@ class UniformRequantizeKernel : public OpKernel {
       : in_attrs_(build, "input_"), out_attrs_(build, "output_") {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    ASSIGN_OR_RETURN(const auto from,
-                     AffineQuantization::Read(ctx.input(1), ctx.input(2), in_attrs_, x.shape()));
-    ASSIGN_OR_RETURN(const auto to,
-                     AffineQuantization::Read(ctx.input(3), ctx.input(4), out_attrs_, x.shape()));
+    ASSIGN_OR_RETURN(const auto from, AffineQuantization::ReadPositive(ctx.input(1), ctx.input(2),
+                                                                       in_attrs_, x.shape()));
+    ASSIGN_OR_RETURN(const auto to, AffineQuantization::ReadPositive(ctx.input(3), ctx.input(4),
+                                                                     out_attrs_, x.shape()));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
     return VisitQuantizedType(x.dtype(), [&]<typename T>() {
       return VisitQuantizedType(y->dtype(), [&]<typename Out>() {
@@ -139,12 +139,12 @@ class UniformAddKernel : public OpKernel {
     const Tensor& a = ctx.input(0);
     const Tensor& b = ctx.input(1);
     ASSIGN_OR_RETURN(const Shape shape, BroadcastShape(a.shape(), b.shape()));
-    ASSIGN_OR_RETURN(const auto qa,
-                     AffineQuantization::Read(ctx.input(2), ctx.input(3), a_attrs_, a.shape()));
-    ASSIGN_OR_RETURN(const auto qb,
-                     AffineQuantization::Read(ctx.input(4), ctx.input(5), b_attrs_, b.shape()));
-    ASSIGN_OR_RETURN(const auto out,
-                     AffineQuantization::Read(ctx.input(6), ctx.input(7), out_attrs_, shape));
+    ASSIGN_OR_RETURN(const auto qa, AffineQuantization::ReadPositive(ctx.input(2), ctx.input(3),
+                                                                     a_attrs_, a.shape()));
+    ASSIGN_OR_RETURN(const auto qb, AffineQuantization::ReadPositive(ctx.input(4), ctx.input(5),
+                                                                     b_attrs_, b.shape()));
+    ASSIGN_OR_RETURN(const auto out, AffineQuantization::ReadPositive(ctx.input(6), ctx.input(7),
+                                                                      out_attrs_, shape));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     for (int64_t i = 0; i < shape.num_elements(); ++i) {
       const auto steps = [&](const Tensor& x, const AffineQuantization& q) {
@@ -181,12 +181,12 @@ class UniformDotKernel : public OpKernel {
     RETURN_IF_ERROR(CheckProduct(a, b));
     const int64_t m = a.dim(0), k = a.dim(1), n = b.dim(1);
     const Shape shape{m, n};
-    ASSIGN_OR_RETURN(const auto qa,
-                     AffineQuantization::Read(ctx.input(2), ctx.input(3), a_attrs_, a.shape()));
-    ASSIGN_OR_RETURN(const auto qb,
-                     AffineQuantization::Read(ctx.input(4), ctx.input(5), b_attrs_, b.shape()));
-    ASSIGN_OR_RETURN(const auto out,
-                     AffineQuantization::Read(ctx.input(6), ctx.input(7), out_attrs_, shape));
+    ASSIGN_OR_RETURN(const auto qa, AffineQuantization::ReadPositive(ctx.input(2), ctx.input(3),
+                                                                     a_attrs_, a.shape()));
+    ASSIGN_OR_RETURN(const auto qb, AffineQuantization::ReadPositive(ctx.input(4), ctx.input(5),
+                                                                     b_attrs_, b.shape()));
+    ASSIGN_OR_RETURN(const auto out, AffineQuantization::ReadPositive(ctx.input(6), ctx.input(7),
+                                                                      out_attrs_, shape));
     if (a_attrs_.axis != -1 || (b_attrs_.axis != -1 && b_attrs_.axis != 1)) {
       return absl::InvalidArgumentError(
           "lhs must be quantised as a whole, rhs as a whole or by its columns");
@@ -251,8 +251,8 @@ class UniformDotHybridKernel : public OpKernel {
     const Tensor& b = ctx.input(1);
     RETURN_IF_ERROR(CheckProduct(a, b));
     const int64_t m = a.dim(0), k = a.dim(1), n = b.dim(1);
-    ASSIGN_OR_RETURN(const auto q,
-                     AffineQuantization::Read(ctx.input(2), ctx.input(3), attrs_, b.shape()));
+    ASSIGN_OR_RETURN(const auto q, AffineQuantization::ReadPositive(ctx.input(2), ctx.input(3),
+                                                                    attrs_, b.shape()));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
     ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {

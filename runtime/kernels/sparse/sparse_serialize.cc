@@ -79,11 +79,18 @@ decltype(auto) VisitSerializedType(DType dtype, Visitor&& visit) {
                                   : visit.template operator()<std::string>();
 }
 
+// Whether the three tensors fit together is for those to check that read the strings.
 class SerializeSparseKernel : public OpKernel {
  public:
   explicit SerializeSparseKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, 0));
+    if (ctx.input(0).rank() != 2 || ctx.input(1).rank() != 1 || ctx.input(2).rank() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a sparse tensor needs a matrix of indices, a vector of values and a vector as shape; "
+          "they have shapes ",
+          ctx.input(0).shape().ToString(), ", ", ctx.input(1).shape().ToString(), ", ",
+          ctx.input(2).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, Shape{3}));
     return VisitSerializedType(output->dtype(), [&]<typename T>() -> absl::Status {
       for (int i = 0; i < 3; ++i) RETURN_IF_ERROR(Pack(ctx.input(i), &output->flat<T>()[i]));

@@ -177,12 +177,12 @@ inline constexpr std::tuple kActivationOps{
     Binary<SeluGrad, kFloating>("SeluGrad").SameShapes(),
     Binary<SoftplusGrad, kFloating>("SoftplusGrad").SameShapes().Cost(1),
     Binary<SoftsignGrad, kFloating>("SoftsignGrad").SameShapes(),
-    Binary<TanhGrad, kDifferentiable>("TanhGrad"),
-    Binary<SigmoidGrad, kDifferentiable>("SigmoidGrad"),
-    Binary<SqrtGrad, kDifferentiable>("SqrtGrad"),
-    Binary<RsqrtGrad, kDifferentiable>("RsqrtGrad"),
-    Binary<ReciprocalGrad, kDifferentiable>("InvGrad"),
-    Binary<ReciprocalGrad, kDifferentiable>("ReciprocalGrad"),
+    Binary<TanhGrad, kDifferentiable>("TanhGrad").SameSizes(),
+    Binary<SigmoidGrad, kDifferentiable>("SigmoidGrad").SameSizes(),
+    Binary<SqrtGrad, kDifferentiable>("SqrtGrad").SameSizes(),
+    Binary<RsqrtGrad, kDifferentiable>("RsqrtGrad").SameSizes(),
+    Binary<ReciprocalGrad, kDifferentiable>("InvGrad").SameSizes(),
+    Binary<ReciprocalGrad, kDifferentiable>("ReciprocalGrad").SameSizes(),
 };
 
 // Functions that are not ops by themselves: `_Gelu` chooses between them.

@@ -122,6 +122,8 @@ struct ElementwiseOp {
   double cost = 0.3;
   // Operands must have equal shapes; of three, some may be scalars.
   bool same_shapes = false;
+  // Both operands must have as many elements; the result has the shape of the first.
+  bool same_sizes = false;
   // The scalar result for shapes that do not broadcast, if the node's attribute
   // `incompatible_shape_error` is false.
   std::optional<bool> if_incompatible;
@@ -158,6 +160,11 @@ struct ElementwiseDeclaration : ElementwiseOp {
   constexpr ElementwiseDeclaration SameShapes() const {
     ElementwiseDeclaration changed = *this;
     changed.same_shapes = true;
+    return changed;
+  }
+  constexpr ElementwiseDeclaration SameSizes() const {
+    ElementwiseDeclaration changed = *this;
+    changed.same_sizes = true;
     return changed;
   }
   constexpr ElementwiseDeclaration IfIncompatible(bool result) const {
