@@ -209,5 +209,22 @@ TEST(HostileSizesTest, BlocksWhoseSquareOverflowsAreRefused) {
   EXPECT_EQ(y.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(HostileSizesTest, DefaultsHaveTheShapeOfTheirPlaceholder) {
+  const auto run = [](PartialShape shape) {
+    return RunAll("PlaceholderWithDefault", {Floats({2, 3})}, {{"shape", std::move(shape)}});
+  };
+  EXPECT_TRUE(run(PartialShape({-1, 3})).ok());
+  EXPECT_TRUE(run(PartialShape()).ok());
+  EXPECT_EQ(run(PartialShape({2})).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileSizesTest, NothingIsAddedToBooleans) {
+  const Tensor handle = Tensor::Scalar(ResourceHandle());
+  for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"}) {
+    EXPECT_EQ(RunAll(op, {handle, Tensor::Scalar(true)}, {{"dtype", DType::kBool}}).status().code(),
+              absl::StatusCode::kNotFound);
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -38,7 +38,7 @@ REGISTER_OP("If")
     .CallsFunctions("input").ShapeFn(shape::OutputShapesAttr);
 REGISTER_OP("LoopCond")
     .Input("input: bool").Output("output: bool").ControlFlow().Routes("input")
-    .ShapeFn(shape::Scalar);
+    .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("MapDefun")
     .Input("arguments: Targuments").Input("captured_inputs: Tcaptured")
     .Output("output: output_types").Attr("Targuments: list(type) >= 1")

@@ -443,7 +443,7 @@ REGISTER_OP("TensorArrayV3")
     .Attr("element_shape: shape = <unknown>").Attr("dynamic_size: bool = false")
     .Attr("clear_after_read: bool = true").Attr("identical_element_shapes: bool = false")
     .Attr("tensor_array_name: string = ''").Stateful().MakesResource().OwnedByStep()
-    .ShapeFn(shape::Spec<"[] -> [2], []">);
+    .ShapeFn(shape::Spec<"[] -> [], []">);
 REGISTER_OP("TensorArrayWrite")
     .Input("handle: Ref(string)").Input("index: int32").Input("value: T").Input("flow_in: float")
     .Output("flow_out: float").Attr("T: type").Writes("handle").OwnedByStep()

@@ -1,6 +1,7 @@
 // Kernels that hand their inputs on.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {
@@ -28,11 +29,32 @@ REGISTER_KERNEL("StopGradient", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("PreventGradient", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("DebugGradientIdentity", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("GuaranteeConst", kAnyDevice, IdentityKernel);
-REGISTER_KERNEL("PlaceholderWithDefault", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("_ListToArray", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("_ArrayToList", kAnyDevice, IdentityKernel);
 REGISTER_KERNEL("Copy", kCpu, IdentityKernel);
 REGISTER_KERNEL("CopyHost", kCpu, IdentityKernel);
+
+// Hands the default on, where nothing is fed. Errors: INVALID_ARGUMENT if its shape is not one that
+// the attribute `shape` allows, from which shapes are inferred.
+class PlaceholderWithDefaultKernel : public OpKernel {
+ public:
+  explicit PlaceholderWithDefaultKernel(const KernelBuild& build)
+      : shape_(build.attr<PartialShape>("shape")) {}
+  bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override {
+    if (!shape_.IsCompatibleWith(ctx.input(0).shape())) {
+      return absl::InvalidArgumentError(absl::StrCat("the default has shape ",
+                                                     ctx.input(0).shape().ToString(),
+                                                     ", which is not ", shape_.ToString()));
+    }
+    ctx.set_output(0, ctx.TakeInput(0));
+    return absl::OkStatus();
+  }
+
+ private:
+  const PartialShape shape_;
+};
+REGISTER_KERNEL("PlaceholderWithDefault", kAnyDevice, PlaceholderWithDefaultKernel);
 
 // Hands a reference to a variable on.
 class RefIdentityKernel : public OpKernel {

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/elementwise.h"
 #include "runtime/kernels/variable_update.h"
 
@@ -44,11 +45,15 @@ class AssignAddKernel : public OpKernel {
   const DType dtype_;
   const std::unique_ptr<Elementwise> add_;
 };
-REGISTER_KERNEL("AssignAdd", DevicesOf<Elementwise>, AssignAddKernel);
-REGISTER_KERNEL("AssignSub", DevicesOf<Elementwise>, AssignAddKernel);
+REGISTER_KERNEL("AssignAdd", DevicesOf<Elementwise>, AssignAddKernel)
+    .TypeConstraint("T", DTypeList(kNumeric));
+REGISTER_KERNEL("AssignSub", DevicesOf<Elementwise>, AssignAddKernel)
+    .TypeConstraint("T", DTypeList(kNumeric));
 REGISTER_KERNEL("AssignAddVariableOp", DevicesOf<Elementwise>, AssignAddKernel)
+    .TypeConstraint("dtype", DTypeList(kNumeric))
     .HostMemory("resource");
 REGISTER_KERNEL("AssignSubVariableOp", DevicesOf<Elementwise>, AssignAddKernel)
+    .TypeConstraint("dtype", DTypeList(kNumeric))
     .HostMemory("resource");
 
 }  // namespace
