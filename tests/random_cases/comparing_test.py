@@ -1,0 +1,64 @@
+"""Which results of ops count as those of TensorFlow."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from random_cases import check_random, comparing
+from tensorflow.core.framework import graph_pb2
+
+
+def _case(op):
+    case = graph_pb2.GraphDef()
+    case.node.add(name="op0", op=op)
+    case.node.add(name="plan", op="NoOp").attr["_fetch"].list.s.append(b"op0:0")
+    return case
+
+
+class _Worker:
+    """Answers every case with one tensor."""
+
+    def __init__(self, way, value):
+        self._way, self._value = way, np.asarray(value, np.float32)
+
+    def send(self, case):
+        pass
+
+    def receive(self):
+        answer = graph_pb2.GraphDef()
+        for way in self._way:
+            node = answer.node.add(name=f"{way}/0", op="Const")
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self._value))
+        return answer
+
+
+def _verdict(op, got, want):
+    runtime, oracle = _Worker(comparing.WAYS, got), _Worker(["tensorflow"], want)
+    return comparing.Comparison(runtime, oracle).judge(_case(op)).kind
+
+
+@pytest.mark.parametrize(
+    "last_pivot, other, kind",
+    [
+        (1e-8, 0.70710677, ""),  # what rounding leaves of 0.5 - 0.5
+        (1e-2, 0.70710677, "value"),
+        (1e-8, 0.7072, "value"),
+    ],
+)
+def test_factors_of_singular_matrix_agree_by_their_product(last_pivot, other, kind):
+    got = [[0.70710677, 0], [other, last_pivot]]
+    want = [[0.70710677, 0], [0.70710677, 1.7263349e-4]]
+    assert _verdict("Cholesky", got, want) == kind
+
+
+def test_only_factors_agree_by_their_product():
+    assert _verdict("Identity", [[1e-8]], [[1.7263349e-4]]) == "value"
+
+
+def test_another_difference_of_an_op_is_not_the_known_one():
+    known = check_random.KnownDifferences()
+    text = "want INVALID_ARGUMENT: indices[1] = [0,0] is repeated"
+    verdict = comparing.Verdict("missing error", text)
+    assert known.reason("SerializeManySparse", verdict)
+    assert not known.reason("SerializeManySparse", comparing.Verdict("missing error", "want ABORTED"))
+    assert not known.reason("SerializeManySparse", comparing.Verdict("value", text))
