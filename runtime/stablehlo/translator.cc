@@ -39,6 +39,20 @@ void FindUses(const Region& region, absl::flat_hash_set<ValueId>* defined,
   }
 }
 
+// Whether an op has the operands and results that its translation looks at unasked.
+bool HasItsValues(const Operation& op) {
+  static const auto* const any_number = new absl::flat_hash_set<absl::string_view>{
+      "call", "case", "composite", "custom_call", "if", "optimization_barrier", "while"};
+  if (any_number->contains(op.name)) return true;
+  size_t operands = 1;
+  if (op.name == "dynamic_broadcast_in_dim" || op.name == "dynamic_reshape") operands = 2;
+  if (op.name == "constant" || op.name == "iota" || op.name == "partition_id" ||
+      op.name == "replica_id") {
+    operands = 0;
+  }
+  return op.operands.size() >= operands && !op.results.empty();
+}
+
 bool IsConstant(const Expr& expr) { return expr.empty() || expr.endpoint().node->IsOp("Const"); }
 
 }  // namespace
@@ -83,6 +97,7 @@ void Translator::TranslateOperation(const Operation& op) {
                                " are not supported"));
     }
   }
+  if (!HasItsValues(op)) return Fail("it lacks operands or results");
   handler->second(*this, op);
   for (ValueId result : op.results) {
     if (status().ok() && !values_.contains(result)) return Fail("it has another number of results");

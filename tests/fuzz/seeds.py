@@ -130,6 +130,22 @@ def saved_models():
             yield path.read_bytes()
 
 
+def stablehlo_modules():
+    """The modules of the recorded models from JAX: the values of attributes named module."""
+    for path in sorted((DATA / "stablehlo").glob("*/1/saved_model.pb")):
+        contents = path.read_bytes()
+        start = contents.find(b"ML\xefR")
+        while start >= 0:
+            size, shift = 0, 0
+            # The length stands before the module, a varint behind the field's key.
+            key = contents.rindex(b"\x12", start - 6, start)
+            for byte in contents[key + 1 : start]:
+                size |= (byte & 0x7F) << shift
+                shift += 7
+            yield contents[start : start + size]
+            start = contents.find(b"ML\xefR", start + 4)
+
+
 def predict_requests():
     """The tensors above as inputs, in one piece and in pieces of three bytes."""
     def field(number, contents):
@@ -202,6 +218,7 @@ SEEDS = {
     "input_pipeline_fuzzer": input_pipelines,
     "rest_body_fuzzer": rest_bodies,
     "saved_model_fuzzer": saved_models,
+    "stablehlo_fuzzer": stablehlo_modules,
     "rollout_fuzzer": rollouts,
     "admin_fuzzer": admin_requests,
     "v2_body_fuzzer": v2_bodies,
