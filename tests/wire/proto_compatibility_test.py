@@ -36,6 +36,9 @@ PUBLISHED = [
     path for path in FILES if path not in UNPUBLISHED and not path.startswith("tessera/")
 ]
 
+# Declare some of upstream's messages, those that graphs carry.
+EXCERPTS = {"xla/xla_data.proto"}
+
 # Its classes are those of the gRPC library.
 NOT_OURS_TO_COMPILE = {"grpc_reflection/v1alpha/reflection.proto"}
 
@@ -123,7 +126,13 @@ def _facts(file):
 def test_file_declares_what_upstream_declares(path, ours):
     theirs = upstream.file_descriptor(path)
     assert theirs is not None, f"no installed package has {path}; if that is right, list it"
-    assert _facts(ours[path]) == _facts(theirs)
+    declared, wanted = _facts(ours[path]), _facts(theirs)
+    if path in EXCERPTS:
+        whole = tuple(f"message {message.name}" for message in ours[path].message_type)
+        wanted = {
+            what: fact for what, fact in wanted.items() if what == "file" or what.startswith(whole)
+        }
+    assert declared == wanted
 
 
 class _Echo:
@@ -171,8 +180,11 @@ def _message_types(descriptor):
 
 
 @pytest.mark.parametrize("path", [p for p in PUBLISHED if p not in NOT_OURS_TO_COMPILE])
-def test_filled_messages_of_upstream_come_back_whole(path, echo):
-    for top_level in upstream.add(path).message_types_by_name.values():
+def test_filled_messages_of_upstream_come_back_whole(path, ours, echo):
+    declared = {message.name for message in ours[path].message_type}
+    for name, top_level in upstream.add(path).message_types_by_name.items():
+        if path in EXCERPTS and name not in declared:
+            continue
         for descriptor in _message_types(top_level):
             for variant in range(variants(descriptor)):
                 message = filled(descriptor, variant)

@@ -71,7 +71,8 @@ void LinkEverything() {
        tensorflow::ExampleParserConfiguration, tensorflow::FingerprintDef,
        tensorflow::MemmappedFileSystemDirectory, tensorflow::MemoryLogStep,
        tensorflow::BundleHeaderProto, tensorflow::QueueRunnerDef, tensorflow::RecvBufRespExtra,
-       tensorflow::RunGraphRequest, tensorflow::SavedModel, tensorflow::SavedTensorSlices>();
+       tensorflow::ReaderBaseState, tensorflow::RunGraphRequest, tensorflow::SavedModel,
+       tensorflow::SavedTensorSlices, xla::GatherDimensionNumbers>();
   Link<tensorflow::serving::GetModelMetadataRequest, tensorflow::serving::GetModelStatusRequest,
        tensorflow::serving::MonitoringConfig, tensorflow::serving::PlatformConfigMap,
        tensorflow::serving::PredictionLog, tensorflow::serving::ReloadConfigRequest,
