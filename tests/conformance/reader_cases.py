@@ -198,7 +198,7 @@ def reader_of_whole_files():
 
 @_case
 def reader_by_reference():
-    return _reading(raw.WholeFileReader(), {"whole_1": b"a", "whole_2": b"b"}, 2, True)
+    return _reading(raw.WholeFileReader(), {"reference_1": b"a", "reference_2": b"b"}, 2, True)
 
 
 @_case
