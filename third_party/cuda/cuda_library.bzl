@@ -1,4 +1,7 @@
-"""cuda_library: .cu files compiled by nvcc, as a library that cc_* rules link."""
+"""cuda_library: .cu files compiled by nvcc, as a library that cc_* rules link.
+
+linked_only: a library whose headers stay with it.
+"""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@cuda//:toolkit.bzl", "NVCC", "NVCC_VERSION")
@@ -136,3 +139,20 @@ def cuda_library(name, **kwargs):
         deps = kwargs.pop("deps", []) + ["@cuda//:runtime"],
         **kwargs
     )
+
+def _linked_only(ctx):
+    infos = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps])
+    return [CcInfo(linking_context = infos.linking_context)]
+
+_linked_only_rule = rule(
+    implementation = _linked_only,
+    attrs = {"deps": attr.label_list(providers = [CcInfo])},
+)
+
+def linked_only(name, **kwargs):
+    """Links `deps` into what depends on this, and gives it none of their headers.
+
+    So the same command compiles those dependents with and without --config=cuda, and one build takes
+    their objects from the other's cache.
+    """
+    _linked_only_rule(name = name, target_compatible_with = ONLY_WITH_CUDA, **kwargs)
