@@ -2,9 +2,10 @@
 
 Test cases are counted where a test wrote a report (GoogleTest does); any other target is one case.
 A target that did not build, ran out of time or broke off counts as one failure on top of those
-that it reported.
+that it reported. One that is not for this configuration counts as one skipped case.
 """
 
+import collections
 import json
 import urllib.parse
 import urllib.request
@@ -12,6 +13,8 @@ import xml.etree.ElementTree
 
 from counting import xml_report
 from counting.counts import Counts
+
+INCOMPATIBLE = "not for this configuration of the build"
 
 
 def count(lines):
@@ -27,6 +30,11 @@ def count(lines):
         elif "testSummary" in identity:
             status = event.get("testSummary", {}).get("overallStatus")
             good[identity["testSummary"]["label"]] = status in ("PASSED", "FLAKY")
+        elif event.get("aborted", {}).get("reason") == "SKIPPED" and "targetCompleted" in identity:
+            label = identity["targetCompleted"]["label"]
+            if label in good:  # only tests
+                reports[label] = {(1, 1): Counts(skipped=collections.Counter({INCOMPATIBLE: 1}))}
+                good[label] = True
         elif "targetConfigured" in identity and event.get("configured", {}).get("testSize"):
             good.setdefault(identity["targetConfigured"]["label"], False)
     counts = Counts()

@@ -166,6 +166,14 @@ def test_only_the_last_attempt_counts(tmp_path):
     assert events.count() == (made(1), [])
 
 
+def test_a_target_for_another_configuration_is_skipped(tmp_path):
+    events = Events(tmp_path)
+    events.target("//a:gpu_test", None)
+    for label in ("//a:gpu_test", "//a:gpu_library"):
+        events.add({"targetCompleted": {"label": label}}, aborted={"reason": "SKIPPED"})
+    assert events.count() == (made(0, 0, {bazel_events.INCOMPATIBLE: 1}), [])
+
+
 def test_what_is_no_test_is_not_counted(tmp_path):
     events = Events(tmp_path)
     events.add({"targetConfigured": {"label": "//a:library"}}, configured={})
