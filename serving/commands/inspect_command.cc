@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/session/inspect.h"
 #include "serving/commands/inspection_json.h"
@@ -26,6 +27,7 @@ struct Options {
 absl::StatusOr<std::optional<KernelTimes>> TimeKernels(const Inspection& inspection) {
   for (const InspectedMetaGraph& meta_graph : inspection.meta_graphs) {
     if (!meta_graph.load.ok()) continue;
+    SetMinLogSeverity(LogSeverity::kWarning);  // what warm-up did is of interest to servers alone
     return MeasureKernels(inspection.path, {meta_graph.tags.begin(), meta_graph.tags.end()},
                           ServingSessionOptions());
   }
