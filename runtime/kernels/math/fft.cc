@@ -1,21 +1,18 @@
 // Discrete Fourier transforms of the inner one to three dimensions: FFT, IFFT, RFFT, IRFFT and
 // their 2D and 3D kin.
-#include "unsupported/Eigen/FFT"
-
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/fourier.h"
 
 namespace tessera {
 namespace {
 
-// Everything is computed in double precision: float twiddle factors would cost the last digits.
-using Complex = std::complex<double>;
 using Sizes = absl::InlinedVector<int64_t, 3>;
 
 int64_t Product(const Sizes& sizes) {
@@ -24,46 +21,25 @@ int64_t Product(const Sizes& sizes) {
   return product;
 }
 
-// Transforms lines of a row-major block along one of its axes. `fft` keeps its twiddle factors.
-void TransformAxis(const Sizes& sizes, size_t axis, bool inverse, Eigen::FFT<double>& fft,
-                   Complex* block) {
-  int64_t stride = 1;
-  for (size_t i = axis + 1; i < sizes.size(); ++i) stride *= sizes[i];
-  const int64_t length = sizes[axis], lines = Product(sizes) / length;
-  std::vector<Complex> line(length), result(length);
-  for (int64_t i = 0; i < lines; ++i) {
-    Complex* const start = block + i / stride * stride * length + i % stride;
-    for (int64_t k = 0; k < length; ++k) line[k] = start[k * stride];
-    if (length == 1) continue;
-    if (inverse) {
-      fft.inv(result.data(), line.data(), length);
-    } else {
-      fft.fwd(result.data(), line.data(), length);
-    }
-    for (int64_t k = 0; k < length; ++k) start[k * stride] = result[k];
-  }
-}
+// Where lines begin in row-major blocks of `sizes`: lines along the last dimension, of which each
+// block has as many as the product of `rows`, whose dimensions are those before it.
+class LineOffsets {
+ public:
+  LineOffsets(const Sizes& sizes, const Sizes& rows) : sizes_(sizes), rows_(rows) {}
 
-// Copies the part that two blocks share, from the origin; the rest of `to` is zero.
-template <typename From, typename To>
-void CopyCommon(const Sizes& from_sizes, const From* from, const Sizes& to_sizes, To* to) {
-  const int64_t length = to_sizes.back(), shared = std::min(length, from_sizes.back());
-  const int64_t rows = Product(to_sizes) / length;
-  for (int64_t row = 0; row < rows; ++row, to += length) {
-    int64_t rest = row, place = 0, stride = from_sizes.back();
-    bool inside = true;
-    for (size_t d = to_sizes.size() - 1; d-- > 0;) {
-      const int64_t at = rest % to_sizes[d];
-      rest /= to_sizes[d];
-      inside = inside && at < from_sizes[d];
-      place += at * stride;
-      stride *= from_sizes[d];
+  int64_t operator()(int64_t line) const {
+    int64_t offset = 0, stride = sizes_.back();
+    for (size_t d = sizes_.size() - 1; d-- > 0;) {
+      offset += line % rows_[d] * stride;
+      line /= rows_[d];
+      stride *= sizes_[d];
     }
-    const int64_t copied = inside ? shared : 0;
-    for (int64_t i = 0; i < copied; ++i) to[i] = To(from[place + i]);
-    std::fill(to + copied, to + length, To(0));
+    return offset + line * stride;
   }
-}
+
+ private:
+  const Sizes sizes_, rows_;
+};
 
 // One op. Real transforms take the lengths of the inner dimensions, to which their input is cut, as
 // second input; of the last dimension's spectrum they hold the first half. Errors: INVALID_ARGUMENT
@@ -76,7 +52,8 @@ class FftKernel : public OpKernel {
                   : absl::StrContains(build.op().name, "3D") ? 3
                                                              : 1),
         inverse_(absl::StartsWith(build.op().name, "I")),
-        real_(absl::StrContains(build.op().name, "RFFT")) {}
+        real_(absl::StrContains(build.op().name, "RFFT")),
+        transform_(Primitive<FourierTransform>(build)()) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
@@ -111,12 +88,7 @@ class FftKernel : public OpKernel {
       return absl::OkStatus();
     }
     const bool narrow = DTypeSize(x.dtype()) == (real_ && !inverse_ ? 4 : 8);
-    if (narrow) {
-      Run<float>(ctx, t, x, y);
-    } else {
-      Run<double>(ctx, t, x, y);
-    }
-    return absl::OkStatus();
+    return narrow ? Run<float>(ctx, t, x, y) : Run<double>(ctx, t, x, y);
   }
 
  private:
@@ -142,59 +114,81 @@ class FftKernel : public OpKernel {
     return absl::OkStatus();
   }
 
+  // The last dimension of a forward transform comes first, and that of an inverse one of real
+  // numbers last, so that the others have half the lines.
   template <typename T>
-  void Run(KernelContext& ctx, const Transform& t, const Tensor& x, Tensor* y) const {
-    const int64_t in_size = Product(t.in_sizes), out_size = Product(t.out_sizes);
-    const int64_t batch = y->num_elements() / out_size;
-    const double cost = 20.0 * static_cast<double>(Product(t.lengths));
-    ctx.ParallelFor(batch, cost, [&](int64_t begin, int64_t end) {
-      Eigen::FFT<double> fft;
-      std::vector<Complex> block(Product(real_ && !inverse_ ? t.lengths : t.spectrum));
-      for (int64_t b = begin; b < end; ++b) {
-        if (real_ && !inverse_) {
-          Forward(t, x.data<T>() + b * in_size, fft, block.data(),
-                  y->data<std::complex<T>>() + b * out_size);
-        } else if (real_) {
-          Inverse(t, x.data<std::complex<T>>() + b * in_size, fft, block.data(),
-                  y->data<T>() + b * out_size);
-        } else {
-          CopyCommon(t.in_sizes, x.data<std::complex<T>>() + b * in_size, t.lengths, block.data());
-          for (int d = num_dims_ - 1; d >= 0; --d) {
-            TransformAxis(t.lengths, d, inverse_, fft, block.data());
-          }
-          CopyCommon(t.lengths, block.data(), t.out_sizes,
-                     y->data<std::complex<T>>() + b * out_size);
-        }
-      }
-    });
-  }
-
-  template <typename T>
-  void Forward(const Transform& t, const T* x, Eigen::FFT<double>& fft, Complex* block,
-               std::complex<T>* y) const {
-    CopyCommon(t.in_sizes, x, t.lengths, block);
-    for (int d = num_dims_ - 1; d >= 0; --d) TransformAxis(t.lengths, d, false, fft, block);
-    CopyCommon(t.lengths, block, t.out_sizes, y);
-  }
-
-  template <typename T>
-  void Inverse(const Transform& t, const std::complex<T>* x, Eigen::FFT<double>& fft,
-               Complex* block, T* y) const {
-    CopyCommon(t.in_sizes, x, t.spectrum, block);
-    for (int d = 0; d + 1 < num_dims_; ++d) TransformAxis(t.spectrum, d, true, fft, block);
-    // The other half of each line mirrors the first.
-    const int64_t length = t.lengths.back(), half = t.spectrum.back();
-    std::vector<Complex> line(length);
-    for (int64_t i = 0; i < Product(t.spectrum) / half; ++i) {
-      std::copy_n(block + i * half, half, line.begin());
-      for (int64_t k = half; k < length; ++k) line[k] = std::conj(line[length - k]);
-      TransformAxis({length}, 0, true, fft, line.data());
-      for (int64_t k = 0; k < length; ++k) y[i * length + k] = static_cast<T>(line[k].real());
+  absl::Status Run(KernelContext& ctx, const Transform& t, const Tensor& x, Tensor* y) {
+    const int64_t batch = y->num_elements() / Product(t.out_sizes);
+    if (!real_ || !inverse_) {
+      RETURN_IF_ERROR(TransformRows<T>(ctx, t.in_sizes, x, t.lengths, batch, y, t.out_sizes));
+      return TransformColumns<T>(ctx, t.spectrum, batch, y);
     }
+    if (num_dims_ == 1) {
+      return TransformRows<T>(ctx, t.in_sizes, x, t.lengths, batch, y, t.out_sizes);
+    }
+    ASSIGN_OR_RETURN(Tensor spectrum,
+                     ctx.AllocateTemp(x.dtype(), Shape{batch, Product(t.spectrum)}));
+    CopyCommon(t, x.data<std::complex<T>>(), batch, spectrum.data<std::complex<T>>());
+    RETURN_IF_ERROR(TransformColumns<T>(ctx, t.spectrum, batch, &spectrum));
+    return TransformRows<T>(ctx, t.spectrum, spectrum, t.lengths, batch, y, t.out_sizes);
+  }
+
+  // Copies the part of each block of the input that the transform reads.
+  template <typename Element>
+  static void CopyCommon(const Transform& t, const Element* from, int64_t batch, Element* to) {
+    const LineOffsets from_offset(t.in_sizes, t.spectrum);
+    const int64_t length = t.spectrum.back(), lines = batch * Product(t.spectrum) / length;
+    for (int64_t line = 0; line < lines; ++line) {
+      std::copy_n(from + from_offset(line), length, to + line * length);
+    }
+  }
+
+  // Transforms along the last dimension, from blocks of `from_sizes` to blocks of `to_sizes`.
+  template <typename T>
+  absl::Status TransformRows(KernelContext& ctx, const Sizes& from_sizes, const Tensor& from,
+                             const Sizes& lengths, int64_t batch, Tensor* to,
+                             const Sizes& to_sizes) {
+    const LineOffsets from_offset(from_sizes, to_sizes), to_offset(to_sizes, to_sizes);
+    return transform_->Run(ctx,
+                           FourierLines<T>{.kind = !real_     ? FourierKind::kComplex
+                                                   : inverse_ ? FourierKind::kComplexToReal
+                                                              : FourierKind::kRealToComplex,
+                                           .inverse = inverse_,
+                                           .length = lengths.back(),
+                                           .count = batch * Product(to_sizes) / to_sizes.back(),
+                                           .from_offset = from_offset,
+                                           .to_offset = to_offset,
+                                           .from = reinterpret_cast<const T*>(from.raw()),
+                                           .to = reinterpret_cast<T*>(to->mutable_raw())});
+  }
+
+  // Transforms blocks of complex numbers in place along all dimensions but the last.
+  template <typename T>
+  absl::Status TransformColumns(KernelContext& ctx, const Sizes& sizes, int64_t batch,
+                                Tensor* block) {
+    int64_t stride = sizes.back();
+    for (size_t d = sizes.size() - 1; d-- > 0; stride *= sizes[d]) {
+      const int64_t length = sizes[d];
+      const auto offset = [&](int64_t line) {
+        return line / stride * stride * length + line % stride;
+      };
+      RETURN_IF_ERROR(
+          transform_->Run(ctx, FourierLines<T>{.inverse = inverse_,
+                                               .length = length,
+                                               .count = batch * Product(sizes) / length,
+                                               .from_offset = offset,
+                                               .to_offset = offset,
+                                               .adjacent = stride,
+                                               .stride = stride,
+                                               .from = reinterpret_cast<const T*>(block->raw()),
+                                               .to = reinterpret_cast<T*>(block->mutable_raw())}));
+    }
+    return absl::OkStatus();
   }
 
   const int num_dims_;
   const bool inverse_, real_;
+  const std::unique_ptr<FourierTransform> transform_;
 };
 REGISTER_KERNEL("FFT", kCpu, FftKernel);
 REGISTER_KERNEL("FFT2D", kCpu, FftKernel);

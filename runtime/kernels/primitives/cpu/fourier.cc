@@ -1,0 +1,118 @@
+#include "runtime/kernels/primitives/fourier.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
+#include "runtime/kernels/primitives/cpu/fourier_block.h"
+#include "runtime/kernels/primitives/cpu/plan_cache.h"
+
+namespace tessera {
+namespace {
+
+// Longer lines are transformed one by one: several would leave the cache with every pass. Shorter
+// ones never are, not even a single one, since the two forms may differ in the last bits.
+constexpr int64_t kMaxLanesLength = 1 << 15;
+
+const FourierLoops<float>& LoopsFor(float) {
+  static const auto& loops =
+      HasAvx512() ? avx512::kFourierLoopsOfFloat : avx2::kFourierLoopsOfFloat;
+  return loops;
+}
+const FourierLoops<double>& LoopsFor(double) {
+  static const auto& loops =
+      HasAvx512() ? avx512::kFourierLoopsOfDouble : avx2::kFourierLoopsOfDouble;
+  return loops;
+}
+
+// A plan as PlanCache keeps it.
+template <typename T>
+struct SharedPlan {
+  std::shared_ptr<const FourierLinePlan<T>> plan;
+  bool IsFor(int64_t length, bool is_real) const { return plan->IsFor(length, is_real); }
+};
+
+class CpuFourierTransform : public FourierTransform {
+ public:
+  absl::Status Run(KernelContext& ctx, const FourierLines<float>& lines) override {
+    return RunLines(ctx, lines, &float_plans_);
+  }
+  absl::Status Run(KernelContext& ctx, const FourierLines<double>& lines) override {
+    return RunLines(ctx, lines, &double_plans_);
+  }
+
+ private:
+  template <typename T>
+  absl::Status RunLines(KernelContext& ctx, const FourierLines<T>& lines,
+                        PlanCache<SharedPlan<T>>* plans) {
+    const std::shared_ptr<const FourierLinePlan<T>> plan =
+        PlanFor(lines.length, lines.kind != FourierKind::kComplex, plans);
+    const FourierLoops<T>& loops = LoopsFor(T{});
+    const bool one_by_one = lines.length > kMaxLanesLength;
+    const int64_t lanes = one_by_one ? 1 : loops.lanes;
+    const int64_t blocks_of_run = (lines.adjacent + lanes - 1) / lanes;
+    const int64_t blocks = lines.adjacent == 1 ? (lines.count + lanes - 1) / lanes
+                                               : lines.count / lines.adjacent * blocks_of_run;
+
+    // Scratch memory for each chunk of the loop.
+    const int64_t scratch_size = 4 * (plan->complex.buffer_length + 1) * lanes;
+    const int64_t chunks = std::min<int64_t>(blocks, 64);
+    const double cost = 4.0 * static_cast<double>(lines.length * lanes) * blocks / chunks;
+    absl::Status status;
+    absl::Mutex mu;
+    ctx.ParallelFor(chunks, cost, [&](int64_t begin, int64_t end) {
+      absl::StatusOr<Tensor> scratch = ctx.AllocateTemp(DTypeOf<T>, Shape{scratch_size});
+      if (!scratch.ok()) {
+        absl::MutexLock lock(&mu);
+        status = scratch.status();
+        return;
+      }
+      FourierBlock<T> block{.kind = lines.kind, .inverse = lines.inverse, .stride = lines.stride};
+      block.scratch = scratch->template data<T>();
+      for (int64_t b = begin * blocks / chunks; b < end * blocks / chunks; ++b) {
+        int64_t first = b * lanes, last = std::min(first + lanes, lines.count);
+        if (lines.adjacent > 1) {
+          const int64_t run = b / blocks_of_run * lines.adjacent;
+          first = run + b % blocks_of_run * lanes;
+          last = std::min(first + lanes, run + lines.adjacent);
+        }
+        SetLines(lines, first, last, &block);
+        (one_by_one ? loops.transform_one : loops.transform)(*plan, block);
+      }
+    });
+    return status;
+  }
+
+  template <typename T>
+  static void SetLines(const FourierLines<T>& lines, int64_t first, int64_t last,
+                       FourierBlock<T>* block) {
+    const int64_t from_size = lines.kind == FourierKind::kRealToComplex ? 1 : 2;
+    const int64_t to_size = lines.kind == FourierKind::kComplexToReal ? 1 : 2;
+    block->lines = static_cast<int>(last - first);
+    const int starts = lines.stride == 1 ? block->lines : 1;
+    for (int i = 0; i < starts; ++i) {
+      block->from[i] = lines.from + from_size * lines.from_offset(first + i);
+      block->to[i] = lines.to + to_size * lines.to_offset(first + i);
+    }
+  }
+
+  template <typename T>
+  static std::shared_ptr<const FourierLinePlan<T>> PlanFor(int64_t length, bool is_real,
+                                                           PlanCache<SharedPlan<T>>* plans) {
+    if (const SharedPlan<T>* kept = plans->Find(length, is_real)) return kept->plan;
+    SharedPlan<T> made{std::make_shared<const FourierLinePlan<T>>(length, is_real)};
+    plans->Insert(made);
+    return made.plan;
+  }
+
+  PlanCache<SharedPlan<float>> float_plans_;
+  PlanCache<SharedPlan<double>> double_plans_;
+};
+
+std::unique_ptr<FourierTransform> MakeFourierTransform() {
+  return std::make_unique<CpuFourierTransform>();
+}
+REGISTER_PRIMITIVE(FourierTransform, kCpu, MakeFourierTransform);
+
+}  // namespace
+}  // namespace tessera

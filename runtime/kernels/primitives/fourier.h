@@ -1,0 +1,51 @@
+// Discrete Fourier transforms of many lines of numbers.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+
+// What a transform reads and writes.
+enum class FourierKind {
+  kComplex,        // `length` complex numbers to as many
+  kRealToComplex,  // `length` real numbers to the first length / 2 + 1 of their spectrum
+  kComplexToReal,  // the first length / 2 + 1 numbers of a spectrum to `length` real numbers
+};
+
+// Lines of T and std::complex<T>, T being float or double. Offsets and strides are in elements of
+// the type that is read or written: real or complex numbers.
+template <typename T>
+struct FourierLines {
+  FourierKind kind = FourierKind::kComplex;
+  bool inverse = false;  // conjugated roots, and a result divided by `length`
+  int64_t length = 0;    // positive
+  int64_t count = 0;     // of lines
+  // Where a line begins, by its number.
+  absl::FunctionRef<int64_t(int64_t)> from_offset, to_offset;
+  // Lines come in runs of `adjacent`, which begin side by side; then both sides are complex, and
+  // the elements of a line are `stride` elements apart. 1: each line is contiguous.
+  int64_t adjacent = 1, stride = 1;
+  const T* from = nullptr;
+  T* to = nullptr;  // may be `from` if both offsets are alike
+};
+
+// Transforms lines, and keeps the roots of unity for the lengths it has seen. Thread-safe.
+//
+// Computes in T, with roots that are rounded once. A line's result does not depend on the lines
+// beside it.
+class FourierTransform {
+ public:
+  using Function = std::unique_ptr<FourierTransform>();
+  virtual ~FourierTransform() = default;
+
+  // Errors: those of allocating scratch memory.
+  virtual absl::Status Run(KernelContext& ctx, const FourierLines<float>& lines) = 0;
+  virtual absl::Status Run(KernelContext& ctx, const FourierLines<double>& lines) = 0;
+};
+
+}  // namespace tessera
