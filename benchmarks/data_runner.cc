@@ -5,14 +5,14 @@
 // GRAPH is a serialised GraphDef with the targets `init` and `next`. Every line of the standard
 // input is a number of batches; the answer to it is one line, their nanoseconds.
 #include <chrono>
-#include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "benchmarks/runner_loop.h"
 #include "runtime/base/status.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -30,7 +30,7 @@ absl::Status Main(const std::string& path, int threads) {
   RETURN_IF_ERROR(session->Run({}, {}, {"init"}, nullptr));
   ASSIGN_OR_RETURN(const auto next,
                    session->MakeCallable({.feeds = {}, .fetches = {}, .targets = {"next"}}));
-  for (std::string line; std::getline(std::cin, line);) {
+  return AnswerLines([&](const std::string& line) -> absl::StatusOr<std::string> {
     int count = 0;
     if (!absl::SimpleAtoi(line, &count)) {
       return absl::InvalidArgumentError(absl::StrCat("'", line, "' is no number of batches"));
@@ -41,24 +41,13 @@ absl::Status Main(const std::string& path, int threads) {
       RETURN_IF_ERROR(next->Run({}, {}, &none));
     }
     const auto time = std::chrono::steady_clock::now() - start;
-    std::cout << std::chrono::nanoseconds(time).count() << std::endl;
-  }
-  return absl::OkStatus();
+    return absl::StrCat(std::chrono::nanoseconds(time).count());
+  });
 }
 
 }  // namespace
 }  // namespace tessera
 
 int main(int argc, char** argv) {
-  int threads = 1;
-  absl::string_view last = argc == 3 ? argv[2] : "";
-  const bool has_threads = absl::ConsumePrefix(&last, "--threads=");
-  if (argc < 2 || argc > 3 || (argc == 3 && !(has_threads && absl::SimpleAtoi(last, &threads)))) {
-    std::cerr << "usage: data_runner GRAPH [--threads=N]\n";
-    return 2;
-  }
-  const absl::Status status = tessera::Main(argv[1], threads);
-  if (status.ok()) return 0;
-  std::cerr << "data_runner: " << status << "\n";
-  return 1;
+  return tessera::RunnerMain(argc, argv, "data_runner GRAPH [--threads=N]", tessera::Main);
 }

@@ -6,7 +6,6 @@
 // Feeds are float scalars. Every line of the standard input is a number of runs; the answer to it
 // is one line, the nanoseconds of each. A line "result" is answered with the last run's first
 // fetch, and a line "nodes" with how many kernels a run calls.
-#include <chrono>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -14,9 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "benchmarks/runner_loop.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/session/session.h"
@@ -96,35 +94,17 @@ absl::Status Serve(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Callable> callable,
                    session->MakeCallable(flags.signature));
   std::vector<Tensor> fetches;
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    if (line == "result") {
-      std::cout << (fetches.empty() ? "none" : fetches[0].ToString()) << std::endl;
-      continue;
-    }
+  return AnswerLines([&](const std::string& line) -> absl::StatusOr<std::string> {
+    if (line == "result") return fetches.empty() ? "none" : fetches[0].ToString();
     if (line == "nodes") {
       ASSIGN_OR_RETURN(const int nodes, CountKernels(*callable, flags.feeds));
-      std::cout << nodes << std::endl;
-      continue;
+      return absl::StrCat(nodes);
     }
-    int runs = 0;
-    if (!absl::SimpleAtoi(line, &runs)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", line, "' is not a number of runs"));
-    }
-    std::string answer;
-    for (int i = 0; i < runs; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      RETURN_IF_ERROR(callable->Run(RunOptions(), flags.feeds, &fetches));
-      const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
-      absl::StrAppend(&answer, answer.empty() ? "" : " ", taken.count());
-    }
-    std::cout << answer << std::endl;
-  }
-  return absl::OkStatus();
+    return TimeRuns(line, [&] { return callable->Run(RunOptions(), flags.feeds, &fetches); });
+  });
 }
 
 int Main(int argc, char** argv) {
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
   absl::StatusOr<Flags> flags = ParseFlags(argc, argv);
   const absl::Status status = flags.ok() ? Serve(*flags) : flags.status();
   if (status.ok()) return 0;

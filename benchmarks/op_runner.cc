@@ -2,27 +2,23 @@
 //
 //   op_runner DIR [--threads=N]
 //
-// DIR holds graph.pb, a GraphDef, and serialised TensorProtos: feed_K.pb is fed to the node feed_K by
-// each run, initial_K.pb to the node initial_K by the one run of the target `init`, if the graph has
-// it. Runs fetch the nodes timed_K. Commands come on the standard input, one a line:
+// DIR holds graph.pb, a GraphDef, and serialised TensorProtos: feed_K.pb is fed to the node feed_K
+// by each run, initial_K.pb to the node initial_K by the one run of the target `init`, if the graph
+// has it. Runs fetch the nodes timed_K. Commands come on the standard input, one a line:
 //   N             runs N times                             -> nanoseconds of each, in a row
 //   outputs       fetches the nodes output_K, and writes them to DIR/ours_K.pb        -> "ok"
 //   nodes         runs once                                -> how many kernels that called
 // An error ends the program with its message.
-#include <chrono>
 #include <fstream>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
+#include "benchmarks/runner_loop.h"
 #include "runtime/base/status.h"
 #include "runtime/session/session.h"
 #include "runtime/tensor/tensor_proto.h"
@@ -102,20 +98,11 @@ class Runner {
   absl::StatusOr<std::string> Execute(const std::string& command) {
     if (command == "outputs") return WriteOutputs();
     if (command == "nodes") return CountKernels();
-    int runs = 0;
-    if (!absl::SimpleAtoi(command, &runs)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", command, "' is no command"));
-    }
-    std::string answer;
     std::vector<Tensor> fetches;
-    for (int i = 0; i < runs; ++i) {
-      const auto start = std::chrono::steady_clock::now();
+    return TimeRuns(command, [&] {
       fetches.clear();
-      RETURN_IF_ERROR(timed_->Run(RunOptions(), feeds_, &fetches));
-      const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
-      absl::StrAppend(&answer, answer.empty() ? "" : " ", taken.count());
-    }
-    return answer;
+      return timed_->Run(RunOptions(), feeds_, &fetches);
+    });
   }
 
  private:
@@ -149,28 +136,13 @@ class Runner {
 };
 
 absl::Status Main(const std::string& directory, int threads) {
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
   ASSIGN_OR_RETURN(const std::unique_ptr<Runner> runner, Runner::Make(directory, threads));
-  for (std::string line; std::getline(std::cin, line);) {
-    ASSIGN_OR_RETURN(const std::string answer, runner->Execute(line));
-    std::cout << answer << std::endl;
-  }
-  return absl::OkStatus();
+  return AnswerLines([&](const std::string& line) { return runner->Execute(line); });
 }
 
 }  // namespace
 }  // namespace tessera
 
 int main(int argc, char** argv) {
-  int threads = 1;
-  absl::string_view last = argc == 3 ? argv[2] : "";
-  const bool has_threads = absl::ConsumePrefix(&last, "--threads=");
-  if (argc < 2 || argc > 3 || (argc == 3 && !(has_threads && absl::SimpleAtoi(last, &threads)))) {
-    std::cerr << "usage: op_runner DIR [--threads=N]\n";
-    return 2;
-  }
-  const absl::Status status = tessera::Main(argv[1], threads);
-  if (status.ok()) return 0;
-  std::cerr << "op_runner: " << status << "\n";
-  return 1;
+  return tessera::RunnerMain(argc, argv, "op_runner DIR [--threads=N]", tessera::Main);
 }
