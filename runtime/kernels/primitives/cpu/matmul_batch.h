@@ -1,0 +1,36 @@
+// How the products of a batch of matrices are put together into fewer, larger ones.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "runtime/kernels/primitives/matmul.h"
+
+namespace tessera {
+
+// A run of matrices at equal distances. A distance of 0 broadcasts.
+struct MatrixRun {
+  int64_t count = 1, a_stride = 0, b_stride = 0;
+  // The elements from row to row of a transposed `a` of which the product takes some columns only;
+  // 0: it takes all.
+  int64_t a_row = 0;
+};
+
+// The products of a batch: `outer` runs, or a single product whose left-hand side is not
+// transposed.
+struct MatMulBatch {
+  MatMulShape shape;
+  MatrixRun run;
+  int64_t outer = 1;
+  bool is_single = false;
+};
+
+// Splits the batch into equal runs: the innermost dimensions whose distances are regular in both
+// operands form one run, and the other dimensions are `outer` runs. A batch whose matrices share
+// the right-hand side becomes the rows of one product.
+MatMulBatch SplitBatch(const MatMulShape& given);
+
+// Returns the offsets, in matrices, of batch item `index` in a and b.
+std::pair<int64_t, int64_t> MatrixOffsets(const MatMulShape& s, int64_t index);
+
+}  // namespace tessera

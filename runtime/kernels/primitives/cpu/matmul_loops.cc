@@ -1,0 +1,134 @@
+#include "runtime/kernels/primitives/cpu/matmul_loops.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "runtime/kernels/primitives/cpu/matmul_batch.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+template <typename T>
+using SumOf =
+    std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
+                       T>;
+
+template <typename T>
+constexpr bool kIsComplex = false;
+template <typename T>
+constexpr bool kIsComplex<std::complex<T>> = true;
+
+template <typename T>
+T Read(T value, bool conjugate) {
+  if constexpr (kIsComplex<T>) {
+    return conjugate ? std::conj(value) : value;
+  } else {
+    return value;
+  }
+}
+
+// Products of double from so many multiplications on go through Eigen.
+constexpr int64_t kMinEigenProduct = 4096;
+
+// Computes rows [begin, end) of a product of double without post-ops.
+void MultiplyRowsByEigen(const MatMulShape& s, const double* a, const double* b, int64_t begin,
+                         int64_t end, double* out) {
+  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Operand = Eigen::Map<const Matrix>;
+  Eigen::Map<Matrix> product(out + begin * s.n, end - begin, s.n);
+  const auto multiply = [&](const auto& left) {
+    if (s.transpose_b) {
+      product.noalias() = left * Operand(b, s.n, s.k).transpose();
+    } else {
+      product.noalias() = left * Operand(b, s.k, s.n);
+    }
+  };
+  if (s.transpose_a) {
+    multiply(Operand(a, s.k, s.m).middleCols(begin, end - begin).transpose());
+  } else {
+    multiply(Operand(a + begin * s.k, end - begin, s.k));
+  }
+}
+
+// Computes rows [begin, end) of the product.
+template <typename T>
+void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, const T* b,
+                  const T* bias, int64_t begin, int64_t end, T* out) {
+  using Sum = SumOf<T>;
+  const int64_t a_row = s.transpose_a ? 1 : s.k, a_column = s.transpose_a ? s.m : 1;
+  std::vector<Sum> sums(s.n);
+  for (int64_t i = begin; i < end; ++i) {
+    std::fill(sums.begin(), sums.end(), Sum(0));
+    const T* row = a + i * a_row;
+    if (s.transpose_b) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        Sum sum(0);
+        for (int64_t p = 0; p < s.k; ++p) {
+          sum += static_cast<Sum>(Read(row[p * a_column], s.conjugate_a)) *
+                 static_cast<Sum>(Read(b[j * s.k + p], s.conjugate_b));
+        }
+        sums[j] = sum;
+      }
+    } else {
+      for (int64_t p = 0; p < s.k; ++p) {
+        const Sum x = static_cast<Sum>(Read(row[p * a_column], s.conjugate_a));
+        const T* from = b + p * s.n;
+        for (int64_t j = 0; j < s.n; ++j) {
+          sums[j] += x * static_cast<Sum>(Read(from[j], s.conjugate_b));
+        }
+      }
+    }
+    for (int64_t j = 0; j < s.n; ++j) {
+      Sum sum = sums[j];
+      if (bias) sum += static_cast<Sum>(bias[j]);
+      if (post_ops.add) sum += static_cast<Sum>(out[i * s.n + j]);
+      if constexpr (std::is_floating_point_v<Sum>) {
+        if (post_ops.activation != Activation::kNone) {
+          sum = static_cast<Sum>(Apply(post_ops.activation, post_ops.alpha, sum));
+        }
+      }
+      out[i * s.n + j] = static_cast<T>(sum);
+    }
+  }
+}
+
+template <typename T>
+void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops, const T* a,
+                 const T* b, const T* bias, T* out) {
+  const bool by_eigen = std::is_same_v<T, double> && s.m * s.n * s.k >= kMinEigenProduct &&
+                        bias == nullptr && !post_ops.add &&
+                        post_ops.activation == Activation::kNone;
+  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) * (by_eigen ? 0.05 : 0.5);
+  ctx.ParallelFor(s.batch_size() * s.m, cost + 1, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t item = begin / s.m, first = begin % s.m;
+      const int64_t last = std::min(s.m, first + (end - begin));
+      const auto [a_at, b_at] = MatrixOffsets(s, item);
+      const T* const left = a + a_at * s.m * s.k;
+      const T* const right = b + b_at * s.k * s.n;
+      T* const to = out + item * s.m * s.n;
+      if constexpr (std::is_same_v<T, double>) {
+        if (by_eigen) MultiplyRowsByEigen(s, left, right, first, last, to);
+      }
+      if (!by_eigen) MultiplyRows(s, post_ops, left, right, bias, first, last, to);
+      begin += last - first;
+    }
+  });
+}
+
+}  // namespace
+
+absl::Status MultiplyByLoops(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                             const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
+  return VisitNumericType(a.dtype(), [&]<typename T>() {
+    MultiplyAll<T>(ctx, shape, post_ops, a.data<T>(), b.data<T>(), bias ? bias->data<T>() : nullptr,
+                   output->data<T>());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,172 @@
+#include "runtime/kernels/primitives/cpu/onednn_matmul.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/plan_cache.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+namespace {
+
+using dnnl::memory;
+
+memory::desc Layout(int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims strides{transposed ? 1 : columns, transposed ? rows : 1};
+  return memory::desc({rows, columns}, memory::data_type::f32, strides);
+}
+
+memory::desc Layout(int64_t count, int64_t step, int64_t rows, int64_t columns, bool transposed) {
+  const memory::dims strides{step * rows * columns, transposed ? 1 : columns,
+                             transposed ? rows : 1};
+  return memory::desc({count, rows, columns}, memory::data_type::f32, strides);
+}
+
+std::shared_ptr<const onednn::Product> MakeProduct(const MatMulShape& s, const MatrixRun& run,
+                                                   const PostOps& post_ops, bool packs_b) {
+  // oneDNN reorders a constant matrix into blocks only if there is no batch dimension.
+  const bool single = run.count == 1;
+  const auto layout = [&](int64_t step, int64_t rows, int64_t columns, bool transposed) {
+    if (single) return Layout(rows, columns, transposed);
+    return Layout(step == 0 ? 1 : run.count, std::max<int64_t>(step, 1), rows, columns, transposed);
+  };
+  const memory::desc a =
+      run.a_row > 0 ? memory::desc({s.m, s.k}, memory::data_type::f32, memory::dims{1, run.a_row})
+                    : layout(run.a_stride, s.m, s.k, s.transpose_a);
+  const memory::desc plain_b = layout(run.b_stride, s.k, s.n, s.transpose_b);
+  const memory::desc b =
+      packs_b ? memory::desc(plain_b.dims(), memory::data_type::f32, memory::format_tag::any)
+              : plain_b;
+  const memory::desc out = layout(1, s.m, s.n, false);
+  const auto make = [&](const dnnl::matmul::desc& desc) {
+    return onednn::MakeProduct<dnnl::matmul>({desc, onednn::Attributes(post_ops), onednn::Engine()},
+                                             plain_b);
+  };
+  if (!post_ops.bias) return make({a, b, out});
+  return make({a, b, single ? Layout(1, s.n, false) : Layout(1, 1, 1, s.n, false), out});
+}
+
+absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const MatMulShape& s,
+                                                                  const MatrixRun& run,
+                                                                  const PostOps& post_ops,
+                                                                  bool packs_b) {
+  static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
+  const onednn::OneThread one_thread;
+  onednn::Key key;
+  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b);
+  key.Add(run.count).Add(run.a_stride).Add(run.b_stride).Add(run.a_row).Add(packs_b);
+  return products->Get(onednn::AddTo(std::move(key), post_ops),
+                       [&] { return MakeProduct(s, run, post_ops, packs_b); });
+}
+
+// The layout of a matrix of bfloat16 whose rows, or columns if it is transposed, lie `step`
+// elements apart.
+memory::desc Bfloat16Layout(int64_t rows, int64_t columns, int64_t step, bool transposed) {
+  const memory::dims strides{transposed ? 1 : step, transposed ? step : 1};
+  return memory::desc({rows, columns}, memory::data_type::bf16, strides);
+}
+
+// The product of `rows` of the rows of one matrix.
+absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(const MatMulShape& s,
+                                                                          int64_t rows,
+                                                                          const PostOps& post_ops) {
+  static auto* const products = new onednn::PrimitiveCache<onednn::Product>(1024);
+  const onednn::OneThread one_thread;
+  onednn::Key key;
+  key.Add(s.m).Add(s.n).Add(s.k).Add(s.transpose_a).Add(s.transpose_b).Add(rows);
+  return products->Get(onednn::AddTo(std::move(key), post_ops), [&] {
+    const memory::desc a = Bfloat16Layout(rows, s.k, s.transpose_a ? s.m : s.k, s.transpose_a);
+    const memory::desc b = Bfloat16Layout(s.k, s.n, s.transpose_b ? s.k : s.n, s.transpose_b);
+    const memory::desc out = Bfloat16Layout(rows, s.n, s.n, false);
+    const dnnl::matmul::desc desc =
+        post_ops.bias ? dnnl::matmul::desc(a, b, Bfloat16Layout(1, s.n, s.n, false), out)
+                      : dnnl::matmul::desc(a, b, out);
+    return onednn::MakeProduct<dnnl::matmul>({desc, onednn::Attributes(post_ops), onednn::Engine()},
+                                             b);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostOps& post_ops,
+                                           bool packs_b, int threads) {
+  OneDnnBatch result{.given = given, .batch = SplitBatch(given)};
+  const MatMulShape& s = result.batch.shape;
+  const MatrixRun& run = result.batch.run;
+  const int64_t length = result.length = result.by_rows() ? s.m : run.count;
+  const double nanoseconds = 2.0 * s.m * s.n * s.k * run.count / SpeedsForCpu().fma_flops;
+  const int64_t chunks = NumChunks(threads, length, nanoseconds);
+  result.nanoseconds = nanoseconds / chunks;
+  result.size = (length + chunks - 1) / chunks;
+  result.chunks = (length + result.size - 1) / result.size;
+  const auto product_of = [&](int64_t count) {
+    MatMulShape chunk = s;
+    MatrixRun chunk_run = run;
+    (result.by_rows() ? chunk.m : chunk_run.count) = count;
+    if (result.by_rows() && s.transpose_a && count != s.m) chunk_run.a_row = s.m;
+    return ProductFor(chunk, chunk_run, post_ops, packs_b);
+  };
+  const int64_t last = length - (result.chunks - 1) * result.size;
+  ASSIGN_OR_RETURN(result.last_product, product_of(last));
+  result.product = result.last_product;
+  if (last != result.size) {
+    ASSIGN_OR_RETURN(result.product, product_of(result.size));
+  }
+  return result;
+}
+
+absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const float* a,
+                            const Tensor& b, const float* bias, PackedWeights* packed, float* out) {
+  const MatMulShape &given = split.given, &s = split.batch.shape;
+  const MatrixRun& run = split.batch.run;
+  const int64_t outer = split.batch.outer;
+  return ForEachChunk(ctx, outer * split.chunks, split.nanoseconds, [&](int64_t item) {
+    const int64_t i = item / split.chunks, chunk = item % split.chunks;
+    const int64_t begin = chunk * split.size, first = i * (given.batch_size() / outer);
+    const onednn::Product& product =
+        chunk == split.chunks - 1 ? *split.last_product : *split.product;
+    auto [a_at, b_at] = MatrixOffsets(given, first);
+    const float* a_data = a + a_at * given.m * given.k;
+    float* out_data = out + first * given.m * given.n;
+    if (split.by_rows()) {
+      a_data += s.transpose_a ? begin : begin * s.k;
+      out_data += begin * s.n;
+    } else {
+      a_data += begin * run.a_stride * s.m * s.k;
+      b_at += begin * run.b_stride;
+      out_data += begin * s.m * s.n;
+    }
+    if (packed != nullptr) {
+      return onednn::RunProduct(ctx, product, a_data, b, packed, bias, out_data);
+    }
+    return onednn::RunProduct(ctx, product, a_data, b.data<float>() + b_at * given.k * given.n,
+                              bias, out_data);
+  });
+}
+
+absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
+                              const Tensor& a, const Tensor& b, const Tensor* bias,
+                              Tensor* output) {
+  const double nanoseconds = 2.0 * s.m * s.n * s.k / SpeedsForCpu().fma_flops;
+  const int64_t products = s.batch_size();
+  const int64_t parts = products > 1 ? 1 : NumChunks(ctx, s.m, nanoseconds);
+  const int64_t rows = (s.m + parts - 1) / parts, chunks = (s.m + rows - 1) / rows;
+  ASSIGN_OR_RETURN(const auto product, Bfloat16ProductFor(s, rows, post_ops));
+  ASSIGN_OR_RETURN(const auto last, Bfloat16ProductFor(s, s.m - (chunks - 1) * rows, post_ops));
+  const auto* const a_data = a.data<Eigen::bfloat16>();
+  const auto* const b_data = b.data<Eigen::bfloat16>();
+  auto* const out = output->data<Eigen::bfloat16>();
+  return ForEachChunk(ctx, products * chunks, nanoseconds / chunks, [&](int64_t item) {
+    const int64_t i = item / chunks, first = item % chunks * rows;
+    const auto [a_at, b_at] = MatrixOffsets(s, i);
+    return onednn::RunProduct(ctx, first + rows >= s.m ? *last : *product,
+                              a_data + a_at * s.m * s.k + (s.transpose_a ? first : first * s.k),
+                              b_data + b_at * s.k * s.n, bias == nullptr ? nullptr : bias->raw(),
+                              out + (i * s.m + first) * s.n);
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+// Batched matrix products by oneDNN, in chunks that several threads compute.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/kernels/primitives/cpu/matmul_batch.h"
+#include "runtime/kernels/primitives/cpu/onednn_product.h"
+#include "runtime/kernels/primitives/cpu/packed_weights.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
+
+namespace tessera {
+
+// A batch in chunks that oneDNN computes: ranges of the matrices of each run, or of the rows of its
+// only matrix.
+struct OneDnnBatch {
+  bool by_rows() const { return batch.run.count == 1; }
+
+  MatMulShape given;
+  MatMulBatch batch;
+  int64_t length = 0;      // of a run: rows or matrices
+  int64_t chunks = 1;      // of a run
+  int64_t size = 0;        // of a chunk; the last one may be shorter
+  double nanoseconds = 0;  // for a chunk
+  std::shared_ptr<const onednn::Product> product, last_product;
+};
+
+// Splits the products of float of a batch into chunks. `packs_b`: the right-hand side is constant,
+// and kept in the format that oneDNN wants. `threads`: see NumPoolThreads(). Errors: those of
+// making a primitive.
+absl::StatusOr<OneDnnBatch> SplitForOneDnn(const MatMulShape& given, const PostOps& post_ops,
+                                           bool packs_b, int threads);
+
+// Computes the products. `bias` is null unless the batch was split with one; `packed` is null
+// unless it was split with packs_b. Errors: RESOURCE_EXHAUSTED for scratch memory.
+absl::Status MultiplyOneDnn(KernelContext& ctx, const OneDnnBatch& split, const float* a,
+                            const Tensor& b, const float* bias, PackedWeights* packed, float* out);
+
+// Computes products of bfloat16, whose sums are of float and rounded once. `bias` is null unless
+// post_ops.bias. Needs AVX-512. Errors: as above.
+absl::Status MultiplyBfloat16(KernelContext& ctx, const MatMulShape& s, const PostOps& post_ops,
+                              const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
+
+}  // namespace tessera
