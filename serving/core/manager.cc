@@ -28,7 +28,6 @@ bool IsPermanent(const absl::Status& status) {
   return absl::IsUnimplemented(status) || absl::IsInvalidArgument(status);
 }
 
-
 int LoadThreads(const AspiredVersionsManager::Options& options) {
   return options.num_load_threads > 0 ? options.num_load_threads : AvailableCores();
 }
@@ -298,6 +297,8 @@ bool AspiredVersionsManager::FollowPolicy(Name& name) {
   bool load_running = false;
   for (const auto& [number, version] : name.versions) {
     snapshots.push_back(version->Snapshot());
+    // One that is loaded again once it is unloaded is wanted already: until then the others serve.
+    snapshots.back().aspired |= name.waiting.contains(number);
     load_running |= version->InLoad() && !version->slow;
   }
   const std::optional<VersionAction> action = NextAction(snapshots);

@@ -252,6 +252,25 @@ TEST(AspiredVersionsManagerTest, ReaspiredWhileUnloadingIsLoadedAnew) {
                                           "1 END", "1 START", "1 LOADING", "1 AVAILABLE"));
 }
 
+TEST(AspiredVersionsManagerTest, NewerVersionServesUntilOneReaspiredWhileUnloadingIsBack) {
+  Fixture f;
+  f.Aspire("m", {1});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  auto handle = f.Acquire("m");
+  f.Aspire("m", {2});
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kUnloading));
+  f.Aspire("m", {1});  // version 2 is taken back while version 1 still drains
+  f.Aspire("other", {1});
+  ASSERT_TRUE(f.WaitUntil("other", 1, State::kAvailable)) << "the manager has seen to both";
+  EXPECT_EQ(f.StateOf("m", 2), State::kAvailable);
+  handle = absl::CancelledError();
+  ASSERT_TRUE(f.WaitUntil("m", 2, State::kEnd));
+  EXPECT_THAT(f.History("m"),
+              ElementsAre("1 START", "1 LOADING", "1 AVAILABLE", "2 START", "2 LOADING",
+                          "2 AVAILABLE", "1 UNLOADING", "1 END", "1 START", "1 LOADING",
+                          "1 AVAILABLE", "2 UNLOADING", "2 END"));
+}
+
 TEST(AspiredVersionsManagerTest, ReadyVersionAspiredAgainStaysWithoutAReload) {
   Fixture f;
   f.Aspire("m", {9});
