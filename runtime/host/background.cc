@@ -10,7 +10,6 @@
 namespace tessera {
 namespace {
 
-constexpr int kLowNice = 10;
 constexpr int kLowestNice = 19;
 
 // On Linux a nice value is the thread's own, not the process's.

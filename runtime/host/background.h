@@ -9,9 +9,11 @@ namespace tessera {
 
 class ThreadPool;
 
+inline constexpr int kLowNice = 10;
+
 enum class ThreadPriority {
   kNormal,
-  kLow,   // Ten nice levels down: a tenth of a core next to busy threads.
+  kLow,   // kLowNice levels down: a tenth of a core next to busy threads.
   kIdle,  // SCHED_IDLE: the thread runs only while no other thread wants its core.
 };
 

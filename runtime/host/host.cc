@@ -35,7 +35,8 @@ class Host::PacedPool final : public ThreadPool {
   Pacer* const pacer_;
 };
 
-Host::Host(const Options& options) : run_slots_(AvailableCores()) {
+Host::Host(const Options& options)
+    : run_slots_(AvailableCores()), yielding_slots_(AvailableCores()) {
   if (options.intra_op_threads != 1) {
     intra_op_pool_ = std::make_unique<ThreadPool>(ThreadPool::Options{
         .name = "intra_op", .num_threads = NumThreads(options.intra_op_threads)});
@@ -44,6 +45,12 @@ Host::Host(const Options& options) : run_slots_(AvailableCores()) {
   inter_op_pool_ = std::make_unique<ThreadPool>(
       ThreadPool::Options{.name = "inter_op", .num_threads = NumThreads(options.inter_op_threads)});
   if (!options.background.has_value()) return;
+
+  yielding_pool_ = std::make_unique<ThreadPool>(
+      ThreadPool::Options{.name = "yielding",
+                          .num_threads = NumThreads(options.intra_op_threads),
+                          .nice = kLowNice,
+                          .around_redirected = RunYielding});
 
   // Background work maps files; whoever then writes to one waits for the guard, which must
   // therefore not have the priority of that work.

@@ -10,6 +10,7 @@
 #include "runtime/host/pace.h"
 #include "runtime/host/run_slots.h"
 #include "runtime/host/share.h"
+#include "runtime/host/yielding.h"
 
 namespace tessera {
 
@@ -53,8 +54,12 @@ class Host {
   // the pool that do such work bind themselves.
   const CoreSet& background_cores() const { return background_cores_; }
 
-  // One slot for each core.
-  RunSlots& run_slots() { return run_slots_; }
+  // For YieldingScope. Its threads have a low priority. Null if there is no background pool.
+  ThreadPool* yielding_pool() const { return yielding_pool_.get(); }
+
+  // One slot for each core, for the runs of the calling thread: those of yielding work are apart,
+  // so that others do not wait for one that a run of low priority has.
+  RunSlots& run_slots() { return Yields() ? yielding_slots_ : run_slots_; }
   // Whose runs compete for slots and threads: one share for each model, by its name.
   Shares& shares() { return shares_; }
   // To be told of each request.
@@ -66,10 +71,12 @@ class Host {
   Pacer pacer_;
   Shares shares_;
   RunSlots run_slots_;
+  RunSlots yielding_slots_;
   CoreSet background_cores_;
   // Null: see the accessors.
   std::unique_ptr<ThreadPool> intra_op_pool_;
   std::unique_ptr<ThreadPool> inter_op_pool_;
+  std::unique_ptr<ThreadPool> yielding_pool_;
   std::unique_ptr<PacedPool> background_pool_;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -20,8 +22,30 @@ class Share {
   int weight() const { return weight_.load(std::memory_order_relaxed); }
   void set_weight(int weight) { weight_.store(weight, std::memory_order_relaxed); }
 
+  // Count the requests that are under way: that run, or wait for a thread.
+  void BeginRequest() const { under_way_.fetch_add(1, std::memory_order_relaxed); }
+  void EndRequest() const { under_way_.fetch_sub(1, std::memory_order_relaxed); }
+  int under_way() const { return under_way_.load(std::memory_order_relaxed); }
+
+  // Notes that a run begins now, by a clock of nanoseconds that never goes back. It writes a few
+  // times a second at most, because all threads that run the model call it.
+  void NoteRun(int64_t now) const {
+    constexpr int64_t kTick = 50'000'000;
+    if (now - last_run_.load(std::memory_order_relaxed) >= kTick) {
+      last_run_.store(now, std::memory_order_relaxed);
+    }
+  }
+  int64_t last_run() const { return last_run_.load(std::memory_order_relaxed); }
+
  private:
+  friend class Shares;
+
   std::atomic<int> weight_{1};
+  mutable std::atomic<int> under_way_{0};
+  mutable std::atomic<int64_t> last_run_{std::numeric_limits<int64_t>::min() / 2};
+  // What GivesWay() last found, and when.
+  mutable std::atomic<bool> gives_way_{false};
+  mutable std::atomic<int64_t> looked_{std::numeric_limits<int64_t>::min() / 2};
 };
 
 // The shares of a process by name. A share is never removed, so that there should be few names.
@@ -32,6 +56,11 @@ class Shares {
   Share* Get(absl::string_view name);
   // Returns null if there was no Get() of this name.
   Share* Find(absl::string_view name) const;
+
+  // Whether requests of a share ought to run at a low priority: it has more than `crowd` under way,
+  // and another share of at least its weight, which has no such crowd, ran within the last second.
+  // `now` is that of NoteRun(). What was found counts for some milliseconds.
+  bool GivesWay(const Share& share, int crowd, int64_t now) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   mutable absl::Mutex mu_;

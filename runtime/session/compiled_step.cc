@@ -10,7 +10,8 @@
 #include "runtime/exec/planner.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/graph/prune.h"
-#include "runtime/host/background.h"
+#include "runtime/host/share.h"
+#include "runtime/host/yielding.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -104,19 +105,28 @@ absl::Status CompiledStep::Run(const RunOptions& options, absl::Span<const Tenso
 }
 
 absl::Status CompiledStep::RunInTurn(StepContext& context, const RunArgs& run) const {
+  using Clock = std::chrono::steady_clock;
+  const Share* const share = state_->options.share;
+  const auto begin = [share] {
+    const auto now = Clock::now();
+    if (share != nullptr) share->NoteRun(std::chrono::nanoseconds(now.time_since_epoch()).count());
+    return now;
+  };
   // What is done in the background takes no turn from requests, and turns are for cores: a device
   // with a stream orders its work itself.
-  if (executor_->may_wait() || !streams_.empty() || BackgroundPool() != nullptr) {
+  if (InBackground()) return executor_->Run(context, run);
+  if (executor_->may_wait() || !streams_.empty()) {
+    begin();
     return executor_->Run(context, run);
   }
-  RunSlots::Turn turn(state_->host->run_slots(), state_->options.share);
+  RunSlots::Turn turn(state_->host->run_slots(), share);
   const int64_t usual = usual_nanoseconds_.load(std::memory_order_relaxed);
   if (usual >= RunSlots::kLongNanoseconds) {
     RETURN_IF_ERROR(turn.Await(usual, context.deadline, context.cancellation));
   }
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = begin();
   const absl::Status status = executor_->Run(context, run);
-  const int64_t taken = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  const int64_t taken = std::chrono::nanoseconds(Clock::now() - start).count();
   // No mean: it would call a program long that a busy machine holds up now and then. Short ones
   // seldom write, for other threads read this.
   if (status.ok() && (usual == 0 || taken < usual)) {

@@ -4,7 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
-#include "runtime/host/background.h"
+#include "runtime/host/yielding.h"
 
 namespace tessera::serving {
 namespace {
@@ -57,7 +57,7 @@ class ModelBatching::BatchedCallable : public Callable {
     const bool may_be_batched =
         rows.ok() && HaveElements(feeds) && (strict || *rows <= version_->options.request_limit());
     if (!may_be_batched) return callable.Run(options, feeds, fetches, metadata);
-    if (version_->serving.load(std::memory_order_relaxed) && BackgroundPool() == nullptr) {
+    if (version_->serving.load(std::memory_order_relaxed) && !InBackground()) {
       return version_->batcher->Run(lane_, *rows, options, feeds, fetches);
     }
     return RunHere(*rows, options, feeds, fetches);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/core/metrics.h"
 
 namespace tessera::serving {
@@ -13,7 +13,7 @@ namespace tessera::serving {
 // Adds /tessera/serving/pool_queue_length, the requests that wait for a thread, and pool_threads,
 // both with the label `pool`. The pool and the registry must outlive the collections.
 std::vector<std::unique_ptr<MetricsRegistry::Collection>> CollectPool(const std::string& name,
-                                                                      const ElasticPool* pool,
+                                                                      const RequestPool* pool,
                                                                       MetricsRegistry* registry);
 
 }  // namespace tessera::serving

@@ -252,6 +252,7 @@ absl::Status Server::StartGrpc() {
                  .tokens = settings_.access.tokens};
   grpc.channel_arguments = settings_.channel_arguments;
   grpc.max_threads = std::max(1, options_.grpc_max_threads);
+  grpc.host = host_.get();
   grpc.health_service = options_.enable_grpc_healthcheck_service;
   grpc.prediction.output_form = options_.enable_serialization_as_tensor_content
                                     ? TensorProtoForm::kTensorContent
@@ -271,6 +272,7 @@ void Server::StartRest() {
   RestServer::Options rest;
   rest.port = options_.rest_api_port;
   rest.num_threads = options_.rest_api_num_threads;
+  rest.host = host_.get();
   rest.api.timeout = absl::Milliseconds(options_.rest_api_timeout_in_ms);
   rest.api.enable_cors = options_.rest_api_enable_cors_support;
   rest.api.tokens = settings_.access.tokens;

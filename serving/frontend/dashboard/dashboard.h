@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/core/servable_event_bus.h"
 #include "serving/frontend/dashboard/overview.h"
 #include "serving/frontend/dashboard/version_history.h"
@@ -86,7 +86,7 @@ class Dashboard {
   void WriteStreams() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
-  ElasticPool pool_;
+  RequestPool pool_;
   RestApi api_;
   std::atomic<int> num_asking_{0};
   std::atomic<uint64_t> num_decisions_{0};

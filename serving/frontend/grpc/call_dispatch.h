@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/admit.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/servables/request_stats.h"
@@ -25,7 +25,7 @@ inline constexpr size_t kInlineBytes = 512 << 10;
 // which the call is recorded.
 struct CallDispatch {
   RequestHandler* handler;
-  ElasticPool* pool;
+  RequestPool* pool;
   RequestMethod method;
   absl::string_view api;
 };

@@ -29,7 +29,7 @@ void RemoveStaleSocket(const std::string& path) {
 }  // namespace
 
 GrpcServer::GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
-    : pool_({.name = "request", .max_threads = options.max_threads}),
+    : pool_({.name = "request", .max_threads = options.max_threads, .host = options.host}),
       pool_metrics_(CollectPool("grpc", &pool_, &handler->metrics())),
       prediction_service_(options.prediction, handler, &pool_),
       model_service_(handler) {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/grpc/grpc_waker.h"
 #include "serving/frontend/grpc/model_service.h"
 #include "serving/frontend/grpc/prediction_service.h"
@@ -40,6 +40,8 @@ class GrpcServer {
     std::vector<ChannelArgument> channel_arguments;
     // The most requests that run at once, besides those that run on gRPC's own threads.
     int max_threads = 8;
+    // See RequestPool.
+    Host* host = nullptr;
     // Serve grpc.health.v1.Health, which answers SERVING for "", "PredictionService" and
     // "ModelService".
     bool health_service = false;
@@ -66,7 +68,7 @@ class GrpcServer {
  private:
   GrpcServer(const Options& options, RequestHandler* handler, ModelRepository* repository);
 
-  ElasticPool pool_;
+  RequestPool pool_;
   const std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   PredictionService prediction_service_;
   ModelService model_service_;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/tensor/tensor_proto.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/request_handler.h"
 #include "tensorflow_serving/apis/prediction_service.grpc.pb.h"
 
@@ -29,7 +29,7 @@ class PredictionService final : public PredictionServiceMethods {
   };
 
   // Both must outlive the service.
-  PredictionService(const Options& options, RequestHandler* handler, ElasticPool* pool)
+  PredictionService(const Options& options, RequestHandler* handler, RequestPool* pool)
       : options_(options), handler_(handler), pool_(pool) {}
 
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
@@ -75,7 +75,7 @@ class PredictionService final : public PredictionServiceMethods {
 
   const Options options_;
   RequestHandler* const handler_;
-  ElasticPool* const pool_;
+  RequestPool* const pool_;
 };
 
 }  // namespace tessera::serving

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/http/http_message.h"
 #include "serving/frontend/kserve/kserve_path.h"
 #include "serving/frontend/kserve/model_repository.h"
@@ -31,7 +32,7 @@ class KServeRest {
 
   // `timeout` limits an inference; zero or less: not. The others must outlive this object.
   KServeRest(absl::Duration timeout, RequestHandler* handler, ModelRepository* repository,
-             ElasticPool* pool)
+             RequestPool* pool)
       : handler_(handler), repository_(repository), runs_(timeout, handler, pool) {}
 
   // Returns whether a request is for this protocol.

@@ -3,6 +3,7 @@
 
 #include "inference/grpc_service.grpc.pb.h"
 #include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/kserve/model_repository.h"
 #include "serving/frontend/kserve/wire_infer.h"
 #include "serving/frontend/request_handler.h"
@@ -35,7 +36,7 @@ using KServeMethods = KServeAskMethods<
 class KServeService final : public KServeMethods {
  public:
   // All must outlive the service.
-  KServeService(RequestHandler* handler, ModelRepository* repository, ElasticPool* pool)
+  KServeService(RequestHandler* handler, ModelRepository* repository, RequestPool* pool)
       : handler_(handler), repository_(repository), pool_(pool) {}
 
   using Context = grpc::CallbackServerContext;
@@ -67,7 +68,7 @@ class KServeService final : public KServeMethods {
 
   RequestHandler* const handler_;
   ModelRepository* const repository_;
-  ElasticPool* const pool_;
+  RequestPool* const pool_;
   // Few threads suffice, because loads wait for each other anyway.
   ElasticPool control_pool_{{.name = "model control", .max_threads = 4}};
 };

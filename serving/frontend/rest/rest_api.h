@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/http/http_message.h"
 #include "serving/frontend/http/http_routes.h"
@@ -54,7 +54,7 @@ class RestApi {
   };
 
   // Both must outlive the API.
-  RestApi(const Options& options, RequestHandler* handler, ElasticPool* pool)
+  RestApi(const Options& options, RequestHandler* handler, RequestPool* pool)
       : options_(options),
         pages_(options.pages),
         handler_(handler),
@@ -93,7 +93,7 @@ class RestApi {
   const Options options_;
   const HttpRoutes pages_;
   RequestHandler* const handler_;
-  ElasticPool* const pool_;
+  RequestPool* const pool_;
   RestRuns runs_;
 };
 

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "runtime/base/cancellation.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/admit.h"
 #include "serving/frontend/request_handler.h"
 #include "serving/servables/inference_request.h"
@@ -25,7 +25,7 @@ class RestRuns {
 
   // `timeout` is the time limit of a request from its arrival; zero or less: none. The others must
   // outlive this object.
-  RestRuns(absl::Duration timeout, const RequestHandler* handler, ElasticPool* pool)
+  RestRuns(absl::Duration timeout, const RequestHandler* handler, RequestPool* pool)
       : timeout_(timeout), handler_(handler), pool_(pool) {}
 
   // Lets `decode(*call)` read the body of a request and, if that returns true, `run(call)` answer
@@ -78,7 +78,7 @@ class RestRuns {
 
   const absl::Duration timeout_;
   const RequestHandler* const handler_;
-  ElasticPool* const pool_;
+  RequestPool* const pool_;
   // Each serves some of the threads, so that runs do not contend for one lock.
   struct alignas(64) Cancellation {
     CancellationManager manager;

@@ -12,8 +12,8 @@
 namespace tessera::serving {
 
 RestServer::RestServer(const Options& options, RequestHandler* handler, ModelRepository* repository)
-    : pool_(std::make_unique<ElasticPool>(
-          ElasticPool::Options{.name = "rest", .max_threads = std::max(1, options.num_threads)})),
+    : pool_(std::make_unique<RequestPool>(RequestPool::Options{
+          .name = "rest", .max_threads = std::max(1, options.num_threads), .host = options.host})),
       pool_metrics_(CollectPool("rest", pool_.get(), &handler->metrics())),
       api_(options.api, handler, pool_.get()) {
   if (repository != nullptr) {

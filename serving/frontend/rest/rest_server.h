@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "serving/core/elastic_pool.h"
+#include "serving/core/request_pool.h"
 #include "serving/frontend/http/http_server.h"
 #include "serving/frontend/kserve/kserve_rest.h"
 #include "serving/frontend/request_handler.h"
@@ -27,6 +27,8 @@ class RestServer {
     // The most requests that run at once on a pool, besides those that run on the threads that read
     // them. There is one such reading thread for each core, but no more than this number.
     int num_threads = 8;
+    // See RequestPool.
+    Host* host = nullptr;
     RestApi::Options api;
     // Encrypts all connections by TLS. Null: no encryption.
     std::shared_ptr<ServerCertificates> certificates;
@@ -52,7 +54,7 @@ class RestServer {
   RestServer(const Options& options, RequestHandler* handler, ModelRepository* repository);
   void Cancel();
 
-  std::unique_ptr<ElasticPool> pool_;
+  std::unique_ptr<RequestPool> pool_;
   std::vector<std::unique_ptr<MetricsRegistry::Collection>> pool_metrics_;
   RestApi api_;
   std::optional<KServeRest> kserve_;

@@ -1,0 +1,49 @@
+#include "runtime/host/yielding.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "runtime/base/thread_pool.h"
+
+namespace tessera {
+namespace {
+
+int Nice() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
+
+TEST(YieldingTest, WorkForAnyPoolGoesToTheYieldingOneAndKnowsIt) {
+  ThreadPool usual({.name = "usual", .num_threads = 1});
+  ThreadPool pool(
+      {.name = "yielding", .num_threads = 1, .nice = kLowNice, .around_redirected = RunYielding});
+  const int nice = Nice();
+  absl::Notification done;
+  {
+    const YieldingScope scope(&pool);
+    EXPECT_TRUE(Yields());
+    EXPECT_FALSE(InBackground());
+    usual.Schedule([&] {
+      EXPECT_TRUE(Yields());
+      EXPECT_FALSE(InBackground());
+      EXPECT_EQ(Nice(), nice + kLowNice);
+      // What that schedules in turn is yielding work too.
+      usual.Schedule([&] {
+        EXPECT_TRUE(Yields());
+        done.Notify();
+      });
+    });
+    done.WaitForNotification();
+  }
+  EXPECT_FALSE(Yields());
+}
+
+TEST(YieldingTest, BackgroundWorkIsNotYieldingWork) {
+  ThreadPool background({.name = "background", .num_threads = 1});
+  const BackgroundScope scope(&background);
+  EXPECT_TRUE(InBackground());
+  EXPECT_FALSE(Yields());
+}
+
+}  // namespace
+}  // namespace tessera
