@@ -82,7 +82,7 @@ class PackedWeights {
 
   const int input_ = 0;
   const Numerics numerics_ = Numerics::kFast;
-  const Tensor constant_;  // without a value if it is not known
+  const Tensor constant_{};  // without a value if it is not known
   // How often the last weights came in succession, and how often weights must come to be packed.
   // They are compared by address, which is a reason to pack, and never one to use a format.
   std::atomic<const char*> last_seen_{nullptr}, panels_from_{nullptr};

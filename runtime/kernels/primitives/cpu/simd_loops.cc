@@ -273,26 +273,23 @@ void Depthwise(int64_t vectors, const DepthwiseRow& d) {
 
 // ---- transposition ----
 
-typedef int Indices __attribute__((vector_size(sizeof(Vector))));
-
-// The shuffle that interleaves one half of each of two vectors.
-template <int... kLane>
-constexpr Indices Alternating(int half, std::integer_sequence<int, kLane...>) {
-  return Indices{kLane % 2 * kLanes + (half * kLanes + kLane) / 2 ...};
+// Interleaves one half of each of two vectors, the lower ones (0) or the upper ones (1).
+template <int kHalf, int... kLane>
+inline Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(a, b, (kLane % 2 * kLanes + (kHalf * kLanes + kLane) / 2)...);
 }
 
 // Transposes as many rows as a vector has lanes. Each step moves row i + j * lanes / 2 to row 2 i +
 // j, and elements likewise, until the halves have one element.
 inline void Transpose(Vector (&rows)[kLanes]) {
   constexpr std::make_integer_sequence<int, kLanes> kAll;
-  constexpr Indices kLow = Alternating(0, kAll), kHigh = Alternating(1, kAll);
 #pragma GCC unroll 4
   for (int size = kLanes; size > 1; size /= 2) {
     Vector next[kLanes];
 #pragma GCC unroll 8
     for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], kLow);
-      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], kHigh);
+      next[2 * i] = Interleave<0>(rows[i], rows[i + kLanes / 2], kAll);
+      next[2 * i + 1] = Interleave<1>(rows[i], rows[i + kLanes / 2], kAll);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) rows[i] = next[i];

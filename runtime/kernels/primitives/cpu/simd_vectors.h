@@ -2,19 +2,15 @@
 // for. Everything is static: the linker must not merge one file's code with another's.
 #pragma once
 
-#include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace tessera {
 
 #ifdef __AVX512F__
 typedef float Vector __attribute__((vector_size(64)));
-typedef int32_t LaneNumbers __attribute__((vector_size(64)));
-static constexpr LaneNumbers kLaneNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 #else
 typedef float Vector __attribute__((vector_size(32)));
-typedef int32_t LaneNumbers __attribute__((vector_size(32)));
-static constexpr LaneNumbers kLaneNumbers = {0, 1, 2, 3, 4, 5, 6, 7};
 #endif
 static constexpr int kLanes = sizeof(Vector) / sizeof(float);
 
@@ -26,14 +22,21 @@ static inline Vector Load(const float* from) {
 
 static inline void Store(Vector vector, float* to) { std::memcpy(to, &vector, sizeof(vector)); }
 
+// Returns the vector whose lane i is lane i ^ kDistance of `x`.
+template <int kDistance, int... kLane>
+static inline Vector ExchangeLanes(Vector x, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(x, x, (kLane ^ kDistance)...);
+}
+
 // Reduces all lanes with `reduce`. Every lane of the result holds the reduced value.
-template <typename Reduce>
+template <int kHalf = kLanes / 2, typename Reduce>
 static inline Vector ReduceLanes(Vector x, Reduce reduce) {
-#pragma GCC unroll 4
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    x = reduce(x, __builtin_shuffle(x, kLaneNumbers ^ half));
+  if constexpr (kHalf == 0) {
+    return x;
+  } else {
+    const Vector other = ExchangeLanes<kHalf>(x, std::make_integer_sequence<int, kLanes>());
+    return ReduceLanes<kHalf / 2>(reduce(x, other), reduce);
   }
-  return x;
 }
 
 // Returns the sum of all lanes, in every lane.
