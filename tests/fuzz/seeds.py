@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the inputs that a fuzz target starts from.
+"""Writes the inputs that a fuzz target starts from: those below, and its corpus of inputs that once
+failed.
 
     tests/fuzz/seeds.py TARGET FOLDER
 """
@@ -7,11 +8,13 @@ import base64
 import gzip
 import json
 import pathlib
+import shutil
 import struct
 import sys
 import zlib
 
-DATA = pathlib.Path(__file__).parent.parent / "data"
+HERE = pathlib.Path(__file__).parent
+DATA = HERE.parent / "data"
 
 
 def tensor_protos():
@@ -230,6 +233,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for i, seed in enumerate(SEEDS.get(target, list)()):
         (folder / f"seed{i:03}").write_bytes(seed)
+    for path in sorted((HERE / "corpus" / target).glob("*")):
+        shutil.copy(path, folder)
 
 
 if __name__ == "__main__":
