@@ -98,6 +98,38 @@ TEST(HostileSizesTest, RowsOfNothingAddUpToNothing) {
   EXPECT_EQ(sums->shape(), Shape({0, kHuge}));
 }
 
+TEST(HostileSizesTest, GradientsOfEmptySegmentsAreEmpty) {
+  const Tensor none = Tensor::Vector<int32_t>({});
+  const auto gradient =
+      RunOp("SparseSegmentMeanGrad", {Floats({kHuge, 0}), none, none, Tensor::Scalar<int32_t>(2)});
+  EXPECT_EQ(gradient->shape(), Shape({2, 0}));
+}
+
+TEST(HostileSizesTest, TooManyEmptyRowsAreNotSplit) {
+  for (const char* op : {"SerializeManySparse", "AddManySparseToTensorsMap"}) {
+    EXPECT_EQ(RunAll(op, EmptyMatrix(kHuge), {{"T", DType::kInt64}}).status().code(),
+              absl::StatusCode::kResourceExhausted);
+  }
+}
+
+TEST(HostileSizesTest, CentersWithoutCoordinatesAreEquallyNear) {
+  const auto nearest =
+      RunAll("NearestNeighbors", {Floats({1, 0}), Floats({kHuge, 0}), Tensor::Scalar<int64_t>(2)});
+  ASSERT_TRUE(nearest.ok()) << nearest.status();
+  EXPECT_EQ((*nearest)[0].flat<int64_t>()[1], 1);
+  EXPECT_EQ((*nearest)[1].flat<float>()[1], 0);
+}
+
+TEST(HostileSizesTest, TooManyEmptyRowsOfVariantsAreNotJoined) {
+  const Tensor variants = Tensor::Zeros(DType::kVariant, {kHuge, 0}).value();
+  const auto joined = RunAll("RaggedTensorFromVariant", {variants},
+                             {{"input_ragged_rank", 0},
+                              {"output_ragged_rank", 2},
+                              {"Tvalues", DType::kFloat},
+                              {"Tsplits", DType::kInt64}});
+  EXPECT_EQ(joined.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(HostileSizesTest, SystemsWithoutUnknownsAreSolved) {
   const auto solved = RunOp("MatrixTriangularSolve", {Floats({kHuge, 0, 0}), Floats({1, 0, 2})});
   EXPECT_EQ(solved->shape(), Shape({kHuge, 0, 2}));

@@ -362,7 +362,7 @@ REGISTER_OP("LSTMBlockCell")
     .Input("wcf: T").Input("wco: T").Input("b: T").Output("i: T").Output("cs: T").Output("f: T")
     .Output("o: T").Output("ci: T").Output("co: T").Output("h: T").Attr("forget_bias: float = 1")
     .Attr("cell_clip: float = 3").Attr("use_peephole: bool = false").Attr("T: {half, float}")
-    .ShapeFn(shape::Spec<"[b, ?], [b, c], [b, c], [?, ?], [c], [c], [c], [?] -> [b, c]...">);
+    .ShapeFn(shape::Spec<"[b, ?], [b, c], [b, c], [?, ?], [?], [?], [?], [?] -> [b, c]...">);
 REGISTER_OP("LSTMBlockCellGrad")
     .Input("x: T").Input("cs_prev: T").Input("h_prev: T").Input("w: T").Input("wci: T")
     .Input("wcf: T").Input("wco: T").Input("b: T").Input("i: T").Input("cs: T").Input("f: T")

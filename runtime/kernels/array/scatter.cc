@@ -78,6 +78,7 @@ class ScatterNdKernel : public OpKernel {
   const CoordinateScatter scatter_;
 };
 REGISTER_KERNEL("ScatterNd", (DevicesOf<Fill, RavelMultiIndex, Scatter>), ScatterNdKernel)
+    .TypeConstraint("Tindices", {DType::kInt32, DType::kInt64})
     .HostMemory("shape");
 
 // The input with some slices changed; in place if nobody else holds it.

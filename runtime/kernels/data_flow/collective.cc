@@ -15,9 +15,9 @@ absl::Status CheckGroupSize(int64_t size) {
     return absl::InvalidArgumentError(
         absl::StrCat("group_size must be a positive number, is ", size));
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "a collective operation in a group of ", size,
-      " members is not supported: run the graph on one device, with group_size 1"));
+  return absl::UnimplementedError(
+      absl::StrCat("a collective operation in a group of ", size,
+                   " members is not supported: run the graph on one device, with group_size 1"));
 }
 
 // What an operation asks of the shape of its input.
@@ -31,14 +31,14 @@ class CollectiveKernel final : public OpKernel {
     if (build.has_attr("group_size")) {
       build.Fail(CheckGroupSize(build.attr<int64_t>("group_size")));
     } else {
-      const bool has_communicator = build.input_types()[1] == DType::kResource;
-      size_input_ = build.inputs(has_communicator ? "group_assignment" : "group_size").begin;
+      takes_groups_ = build.input_types()[1] == DType::kResource;
+      size_input_ = build.inputs(takes_groups_ ? "group_assignment" : "group_size").begin;
     }
     if (kShapes == Shapes::kDeclared) shape_ = build.attr<PartialShape>("shape");
   }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    if (size_input_ >= 0) RETURN_IF_ERROR(CheckGroupInput(ctx.input(size_input_)));
+    if (size_input_ >= 0) RETURN_IF_ERROR(CheckGroupInput(ctx.input(size_input_), takes_groups_));
     const Shape& shape = ctx.input(0).shape();
     if (kShapes == Shapes::kDeclared && !shape_.IsCompatibleWith(shape)) {
       return absl::InvalidArgumentError(absl::StrCat("the input has shape ", shape.ToString(),
@@ -52,14 +52,19 @@ class CollectiveKernel final : public OpKernel {
   }
 
  private:
-  // A scalar group size, or a row of members for each group.
-  static absl::Status CheckGroupInput(const Tensor& group) {
-    if (group.rank() == 2) return CheckGroupSize(group.dim(1));
+  // A row of members for each group, or a scalar group size.
+  static absl::Status CheckGroupInput(const Tensor& group, bool is_matrix) {
+    if (is_matrix && group.rank() == 2) return CheckGroupSize(group.dim(1));
+    if (group.rank() != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("group_size must be a scalar, has shape ", group.shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(group, "group_size"));
     return CheckGroupSize(size);
   }
 
   int size_input_;
+  bool takes_groups_ = false;
   PartialShape shape_;
 };
 using AnyShape = CollectiveKernel<Shapes::kAny>;
@@ -102,8 +107,8 @@ class AssignGroupKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t device, ReadIndexScalar(ctx.input(1), "device_index"));
     ASSIGN_OR_RETURN(const int64_t base_key, ReadIndexScalar(ctx.input(2), "base_key"));
     if (groups.rank() != 2) {
-      return absl::InvalidArgumentError(absl::StrCat("group_assignment must be a matrix, has shape ",
-                                                     groups.shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("group_assignment must be a matrix, has shape ", groups.shape().ToString()));
     }
     if (base_key == 0) {
       return absl::InvalidArgumentError("Using the reserved group_key = 0 is not allowed.");

@@ -82,6 +82,10 @@ class TensorArrayKernel : public OpKernel {
   }
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
+    if (ctx.input(0).rank() != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("size must be a scalar, has shape ", ctx.input(0).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const int64_t size, ReadIndexScalar(ctx.input(0), "size"));
     ASSIGN_OR_RETURN(IntrusivePtr<TensorArray> array, TensorArray::Make(options_, size));
     return GiveHandle(ctx, std::move(array), absl::StrCat(name_, "_", next_.fetch_add(1)));

@@ -28,7 +28,9 @@ class NearestNeighborsKernel : public OpKernel {
     const int64_t asked = ctx.input(2).scalar<int64_t>();
     if (asked < 0)
       return absl::InvalidArgumentError(absl::StrCat("k must not be negative, is ", asked));
-    const int64_t m = centers.dim(0), width = points.dim(1), k = std::min(asked, m);
+    const int64_t width = points.dim(1), k = std::min(asked, centers.dim(0));
+    // Centers without coordinates are equally near, and the first ones are taken.
+    const int64_t m = width == 0 ? k : centers.dim(0);
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{points.dim(0), k}));
     ASSIGN_OR_RETURN(Tensor* const distances, ctx.AllocateOutput(1, Shape{points.dim(0), k}));
     const double cost = static_cast<double>(2 * m * (width + 4));

@@ -31,6 +31,9 @@ class MaxPoolGradKernel : public OpKernel {
         node_attrs_(build.attrs()),
         from_inputs_(build.num_inputs() == 5),
         gradient_(build) {
+    if (build.input_types()[0] != build.output_types()[0]) {
+      build.Fail(absl::InvalidArgumentError("the input and its gradient must be of one type"));
+    }
     if (from_inputs_) return;
     window_.emplace(PoolWindow{WindowAttrs(build, kSpatialRank), {}});
     window_->ksize = ReadPoolWindow(build, window_->attrs);

@@ -116,7 +116,8 @@ class ParseSequenceExampleKernel : public OpKernel {
     if (build.status().ok() &&
         (context_indices_.size() != static_cast<int>(spec_.context.sparse.size()) ||
          sparse_indices_.size() != static_cast<int>(spec_.lists.sparse.size()) ||
-         dense_values_.size() != static_cast<int>(spec_.lists.dense.size()))) {
+         dense_values_.size() != static_cast<int>(spec_.lists.dense.size()) ||
+         (keys_ != KeySource::kScalars && dense_lengths_.size() != dense_values_.size()))) {
       build.Fail(absl::InvalidArgumentError("there must be as many features as types"));
     }
   }

@@ -215,6 +215,10 @@ class RaggedFromVariantKernel : public OpKernel {
     int64_t rows = 1;
     for (int d = 0; d + 1 < shape.rank(); ++d) {
       rows *= shape.dim(d);
+      constexpr int64_t kMostRows = int64_t{1} << 27;
+      if (rows > kMostRows) {
+        return absl::ResourceExhaustedError(absl::StrCat("a ragged tensor of ", rows, " rows"));
+      }
       std::vector<int64_t> splits(rows + 1);
       for (int64_t i = 0; i <= rows; ++i) splits[i] = i * shape.dim(d + 1);
       RETURN_IF_ERROR(SetSplits(ctx, d, splits));

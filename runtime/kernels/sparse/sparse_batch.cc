@@ -14,6 +14,10 @@ absl::StatusOr<std::vector<SparseTensor>> SplitRows(KernelContext& ctx,
         absl::StrCat("Rank of input SparseTensor should be > 1, but saw rank: ", sparse.rank()));
   }
   const int64_t num_rows = sparse.shape[0];
+  constexpr int64_t kMostRows = int64_t{1} << 27;
+  if (num_rows > kMostRows) {
+    return absl::ResourceExhaustedError(absl::StrCat("a sparse tensor of ", num_rows, " rows"));
+  }
   std::vector<int64_t> counts(num_rows, 0);
   for (int64_t i = 0; i < sparse.count(); ++i) {
     const int64_t row = sparse.index(i)[0];

@@ -12,7 +12,7 @@ namespace tessera {
 
 // Returns a sparse tensor for each element of the first dimension, without that dimension. Entries
 // keep their order. Errors: INVALID_ARGUMENT for less than two dimensions, and for a row out of
-// range.
+// range; RESOURCE_EXHAUSTED for an absurd number of rows.
 absl::StatusOr<std::vector<SparseTensor>> SplitRows(KernelContext& ctx, const SparseTensor& sparse);
 
 // Sets outputs 0 to 2 to one sparse tensor of `parts`. Its first dimensions are `batch`, whose

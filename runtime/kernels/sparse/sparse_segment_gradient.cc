@@ -56,6 +56,7 @@ class SparseSegmentGradientKernel : public OpKernel {
     dims[0] = output_rows;
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    if (output->num_elements() == 0) return absl::OkStatus();
     return VisitRealType(gradient.dtype(), [&]<typename T>() {
       Scatter<T>(gradient, to, segments, output);
       return absl::OkStatus();

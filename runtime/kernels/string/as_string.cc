@@ -40,6 +40,11 @@ class AsStringKernel : public OpKernel {
       fail(absl::StrCat("precision, scientific and shortest do not apply to ", DTypeName(dtype)));
     }
     if (scientific && shortest) fail("scientific and shortest exclude each other");
+    constexpr int64_t kMost = 1 << 20;
+    if (std::max(width, precision) > kMost) {
+      fail(absl::StrCat("width and precision must not be above ", kMost, ", they are ", width,
+                        " and ", precision));
+    }
     flags_ = absl::StrCat("%", fill);
     if (width > -1) absl::StrAppend(&flags_, width);
     if (precision > -1) absl::StrAppend(&flags_, ".", precision);

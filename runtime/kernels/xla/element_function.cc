@@ -1,8 +1,7 @@
 #include "runtime/kernels/xla/element_function.h"
 
-#include <cstring>
-
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
 
@@ -42,7 +41,7 @@ absl::Status ElementFunction::ApplyToEach(KernelContext& ctx, const std::vector<
                                                        ", no scalar of ", DTypeName(types[i])));
       }
       const size_t size = DTypeSize(types[i]);
-      std::memcpy(vectors[i].mutable_raw() + n * size, values[i].raw(), size);
+      CopyElements(types[i], values[i].raw(), vectors[i].mutable_raw() + n * size, 1);
     }
   }
   *results = std::move(vectors);
@@ -56,7 +55,8 @@ absl::StatusOr<Tensor> Pick(KernelContext& ctx, const Tensor& tensor,
   const size_t size = DTypeSize(tensor.dtype());
   char* out = source.empty() ? nullptr : result.mutable_raw();
   for (int64_t position : source) {
-    std::memcpy(out, position < 0 ? missing->raw() : tensor.raw() + position * size, size);
+    CopyElements(tensor.dtype(), position < 0 ? missing->raw() : tensor.raw() + position * size,
+                 out, 1);
     out += size;
   }
   return result;
@@ -71,7 +71,7 @@ void Put(const Tensor& values, absl::Span<const int64_t> target, Tensor* tensor)
   const size_t size = DTypeSize(values.dtype());
   const char* in = values.raw();
   for (int64_t position : target) {
-    std::memcpy(tensor->mutable_raw() + position * size, in, size);
+    CopyElements(values.dtype(), in, tensor->mutable_raw() + position * size, 1);
     in += size;
   }
 }

@@ -1,10 +1,10 @@
 // XlaGather and XlaScatter: slices of an operand, at starts that index vectors give.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/xla/element_function.h"
 #include "xla/xla_data.pb.h"
 
@@ -212,8 +212,8 @@ class GatherKernel final : public OpKernel {
       char* const out = output->mutable_raw() + Offset(batch, layout.batch_strides) * size;
       Dims index(window.size(), 0);
       do {
-        std::memcpy(out + Offset(index, layout.window_strides) * size,
-                    in + Offset(index, kept_strides) * size, size);
+        CopyElements(operand.dtype(), in + Offset(index, kept_strides) * size,
+                     out + Offset(index, layout.window_strides) * size, 1);
       } while (Step(window, &index));
     } while (Step(batch_dims, &batch));
     return absl::OkStatus();
@@ -246,7 +246,7 @@ class ScatterKernel final : public OpKernel {
                      FindRounds(operand.shape(), ctx.input(1), ctx.input(2)));
     ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(0, operand.shape()));
     if (operand.num_elements() == 0) return absl::OkStatus();
-    std::memcpy(output->mutable_raw(), operand.raw(), operand.size_bytes());
+    CopyElements(operand.dtype(), operand.raw(), output->mutable_raw(), operand.num_elements());
     for (const Round& round : rounds) {
       ASSIGN_OR_RETURN(Tensor old, Pick(ctx, *output, round.targets));
       ASSIGN_OR_RETURN(Tensor update, Pick(ctx, ctx.input(2), round.sources));

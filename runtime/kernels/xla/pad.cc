@@ -1,9 +1,9 @@
 // XlaPad: padding at the edges, which may be negative, and between elements.
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/xla/element_function.h"
 
 namespace tessera {
@@ -44,7 +44,9 @@ class PadKernel final : public OpKernel {
     if (count == 0) return absl::OkStatus();
     const size_t size = DTypeSize(input.dtype());
     char* const out = output->mutable_raw();
-    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * size, ctx.input(1).raw(), size);
+    for (int64_t i = 0; i < count; ++i) {
+      CopyElements(input.dtype(), ctx.input(1).raw(), out + i * size, 1);
+    }
     if (input.num_elements() == 0) return absl::OkStatus();
     std::vector<int64_t> index(rank, 0);
     const char* in = input.raw();
@@ -54,7 +56,7 @@ class PadKernel final : public OpKernel {
         const int64_t place = low[d] + index[d] * (interior[d] + 1);
         position = place < 0 || place >= dims[d] ? -1 : position * dims[d] + place;
       }
-      if (position >= 0) std::memcpy(out + position * size, in, size);
+      if (position >= 0) CopyElements(input.dtype(), in, out + position * size, 1);
       in += size;
     } while (Step(input.shape().dims(), &index));
     return absl::OkStatus();

@@ -1,10 +1,10 @@
 // Reductions over dimensions by any function: XlaReduce, XlaVariadicReduce and its second version.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/xla/element_function.h"
 
 namespace tessera {
@@ -56,7 +56,7 @@ class ReduceKernel final : public OpKernel {
     }
     for (int i = 0; i < count; ++i) {
       ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(i, result_shape));
-      if (columns > 0) std::memcpy(output->mutable_raw(), args[i].raw(), output->size_bytes());
+      CopyElements(output->dtype(), args[i].raw(), output->mutable_raw(), columns);
     }
     return absl::OkStatus();
   }
@@ -104,8 +104,10 @@ class ReduceKernel final : public OpKernel {
       for (size_t i = 0; i < values->size(); ++i) {
         ASSIGN_OR_RETURN(Tensor joined, ctx.AllocateTemp(types_[i], {left * columns}));
         const size_t bytes = combined[i].size_bytes(), row = columns * DTypeSize(types_[i]);
-        std::memcpy(joined.mutable_raw(), combined[i].raw(), bytes);
-        std::memcpy(joined.mutable_raw() + bytes, (*values)[i].raw() + half * row, row);
+        CopyElements(types_[i], combined[i].raw(), joined.mutable_raw(),
+                     combined[i].num_elements());
+        CopyElements(types_[i], (*values)[i].raw() + half * row, joined.mutable_raw() + bytes,
+                     columns);
         (*values)[i] = std::move(joined);
       }
     }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/xla/element_function.h"
 
 namespace tessera {
@@ -38,8 +39,9 @@ absl::Status Reorder(KernelContext& ctx, int i, const Lines& lines,
   char* const out = output->mutable_raw();
   for (int64_t line = 0; line < lines.count; ++line) {
     for (int64_t n = 0; n < lines.length; ++n) {
-      std::memcpy(out + lines.Position(line, n) * size,
-                  input.raw() + lines.Position(line, order[line * lines.length + n]) * size, size);
+      const int64_t from = lines.Position(line, order[line * lines.length + n]);
+      CopyElements(input.dtype(), input.raw() + from * size, out + lines.Position(line, n) * size,
+                   1);
     }
   }
   return absl::OkStatus();
@@ -142,18 +144,18 @@ class SortKernel final : public OpKernel {
   explicit SortKernel(const KernelBuild& build) {
     const DType dtype = build.input_types()[0];
     if (!IsInteger(dtype) && !IsFloating(dtype) && dtype != DType::kBool) {
-      build.Fail(absl::UnimplementedError(
+      build.Fail(absl::InvalidArgumentError(
           absl::StrCat("elements of ", DTypeName(dtype), " have no order")));
     }
   }
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& keys = ctx.input(0);
-    if (keys.rank() == 0) return absl::InvalidArgumentError("a scalar cannot be sorted");
     if (ctx.num_inputs() == 2 && ctx.input(1).shape() != keys.shape()) {
       return absl::InvalidArgumentError("keys and values differ in shape");
     }
-    const Lines lines(keys.shape(), keys.rank() - 1);
+    const Shape shape = keys.rank() == 0 ? Shape{1} : keys.shape();  // a scalar is sorted
+    const Lines lines(shape, shape.rank() - 1);
     std::vector<int64_t> order(lines.count * lines.length);
     for (int64_t line = 0; line < lines.count; ++line) {
       const auto begin = order.begin() + line * lines.length;

@@ -1,10 +1,10 @@
 // XlaReduceWindow and XlaSelectAndScatter: reductions over windows, and their gradient.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/xla/element_function.h"
 
 namespace tessera {
@@ -110,7 +110,7 @@ class ReduceWindowKernel final : public OpKernel {
       RETURN_IF_ERROR(computation_.Apply(ctx, {accumulated, values}, types_, &results));
       accumulated = std::move(results[0]);
     } while (Step(geometry.window, &offset));
-    std::memcpy(output->mutable_raw(), accumulated.raw(), output->size_bytes());
+    CopyElements(output->dtype(), accumulated.raw(), output->mutable_raw(), count);
     return absl::OkStatus();
   }
 
