@@ -47,7 +47,7 @@ absl::Status SparseBincount(ShapeContext& c) {
   ASSIGN_OR_RETURN(const PartialShape dense, c.ShapeInput(2));
   if (!dense.known_rank()) return absl::OkStatus();
   const int64_t bins = NumberOr(c, 3);
-  c.set_output(0, dense.rank() == 2 ? PartialShape({dense.dim(0), bins}) : PartialShape({bins}));
+  c.set_output(0, dense.rank() > 1 ? PartialShape({dense.dim(0), bins}) : PartialShape({bins}));
   return absl::OkStatus();
 }
 

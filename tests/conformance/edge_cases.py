@@ -66,6 +66,9 @@ def serialize_sparse():
     file.add([_int64([0]), one, _int64(4)], T=tf.float32, out_type=tf.string)
     file.add([_int64([5, 0]).reshape(1, 2), one, _int64(4, 3)], T=tf.float32, out_type=tf.string)
     file.add([indices, one, _int64(4, 3)], T=tf.float32, out_type=tf.string)
+    for row in ([0, 0], [0, 1], [1, 3]):  # repeated, in order, out of bounds
+        values = np.array([1, 2], np.float32)
+        file.add([_int64([0, 0], row), values, _int64(4, 3)], T=tf.float32, out_type=tf.string)
     return file
 
 
@@ -145,6 +148,7 @@ def ctc_loss():
     add([[0, 0], [1, 0]], [-1, 1], [4, 4])
     add([[0, 0], [1, 0]], [0, 1], [5, 4])
     add([[0, 0], [2, 0]], [0, 1], [4, 4])
+    add([[1, 0]], [1], [4, 4])
     return file
 
 

@@ -143,6 +143,179 @@ def parts_that_do_not_fit():
     return file
 
 
+def nearest_gradient_of_both_alignments():
+    file = OpFile("ResizeNearestNeighborGrad")
+    gradient = np.arange(1, 21, dtype=np.float32).reshape(1, 4, 5, 1)
+    for size in (_ints(3, 2), _ints(5, 9)):
+        for centers in (False, True):
+            alignment = dict(align_corners=True, half_pixel_centers=centers)
+            file.add([gradient, size], T=tf.float32, **alignment)
+    return file
+
+
+def bounds_of_nothing():
+    file = OpFile("StatelessRandomUniformInt")
+    types = dict(dtype=tf.int32, T=tf.int32, Tseed=tf.int32)
+    for count in (0, 2):
+        file.add([_ints(count), _ints(1, 2), _ints(), _ints(3)], **types)
+    return file
+
+
+def scalar_as_shape():
+    file = OpFile("RandomUniformInt")
+    for shape in (np.int32(3), _ints(3)):
+        types = dict(T=tf.int32, Tout=tf.int32)
+        file.add([shape, np.int32(0), np.int32(9)], seed=3, **types)
+    return file
+
+
+def unsigned_seeds():
+    file = OpFile("StatelessRandomUniformFullInt")
+    for count in (0, 2):
+        for dtype in (tf.int64, tf.uint32, tf.uint64):
+            seed = np.array([1, 2], dtype.as_numpy_dtype)
+            file.add([_ints(count), seed], dtype=tf.uint64, T=tf.int32, Tseed=dtype)
+    return file
+
+
+def algorithms_in_a_vector():
+    file = OpFile("StatelessRandomUniformFullIntV2")
+    for count in (0, 2):
+        for algorithm in (np.int32(1), _ints(1)):
+            counter = np.array([1, 2], np.uint64)
+            inputs = [_ints(count), counter[:1], counter, algorithm]
+            file.add(inputs, dtype=tf.uint64, Tshape=tf.int32)
+    return file
+
+
+def sets_out_of_order():
+    file = OpFile("SetSize")
+    for indices in ([[0, 1], [1, 0]], [[0, 1], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 2]]):
+        inputs = [np.array(indices, np.int64), _ints(1, 2), np.array([2, 2], np.int64)]
+        file.add(inputs, T=tf.int32, validate_indices=True)
+    return file
+
+
+def crosses_of_mixed_columns():
+    file = OpFile("SparseCross")
+    indices = np.array([[0, 0], [1, 0]], np.int64)
+    shape = np.array([2, 1], np.int64)
+    numbers, texts = np.array([[1], [2]], np.int64), np.array([["a"], ["b"]], object)
+    for internal in (tf.int64, tf.string):
+        for column in (numbers, texts):
+            inputs = [indices, np.array(["x", "y"], object), shape, column]
+            types = dict(sparse_types=[tf.string], out_type=tf.int64, internal_type=internal)
+            types["dense_types"] = [tf.string if column is texts else tf.int64]
+            file.add(inputs, N=1, hashed_output=True, num_buckets=0, hash_key=1, **types)
+    return file
+
+
+def gradients_outside_a_slice():
+    file = OpFile("SparseSliceGrad")
+    for indices, gradients in (
+        ([[0, 0], [0, 1]], [[0, 1]]),
+        ([[0, 0], [0, 1]], [[1, 1]]),
+        ([[0, 0]], [[0, 0], [0, 1]]),
+    ):
+        start = np.zeros(2, np.int64)
+        values = np.arange(1, len(gradients) + 1, dtype=np.float32)
+        inputs = [values, np.array(indices, np.int64), start, np.array(gradients, np.int64)]
+        file.add(inputs, T=tf.float32)
+    return file
+
+
+def products_of_empty_ranges():
+    file = OpFile("QuantizedMatMul")
+    number = np.array([[3]], np.uint8).astype(tf.quint8.as_numpy_dtype)
+    types = dict(T1=tf.quint8, T2=tf.quint8, Toutput=tf.qint32)
+    for low, high in ((0, 1), (1, 1), (1, 0)):
+        ends = [np.float32(end) for end in (low, high, 0, 1)]
+        file.add([number, number, *ends], **types)
+    return file
+
+
+def maxima_of_empty_images():
+    file = OpFile("MaxPoolWithArgmax")
+    for shape in ((0, 2, 2, 1), (1, 2, 2, 0), (1, 2, 2, 1)):
+        window = dict(ksize=[1, 2, 2, 1], strides=[1, 1, 1, 1], padding="SAME")
+        file.add([np.zeros(shape, np.float32)], T=tf.float32, **window)
+    return file
+
+
+def rows_quantized_for_products():
+    file = OpFile("UniformQuantizedDotHybrid")
+    generator = np.random.default_rng(7)
+    rows = generator.normal(size=(24, 5)).astype(np.float32)
+    rows[0] = 0
+    rows[1] = np.abs(rows[1])
+    rows[2] = -np.abs(rows[2])
+    rows[3] = [0, 127.5, -127.5, 0.5, -0.5]
+    weights = generator.integers(-128, 128, (5, 3)).astype(np.int8)
+    limits = dict(rhs_quantization_min_val=-128, rhs_quantization_max_val=127)
+    inputs = [rows, weights.astype(tf.qint8.as_numpy_dtype), np.float32(0.25), np.int32(3)]
+    file.add(inputs, Tlhs=tf.float32, Trhs=tf.qint8, Tout=tf.float32, **limits)
+    return file
+
+
+def gradients_of_zero(op):
+    file = OpFile(op)
+    results = _floats(0, 0, np.inf, np.inf, np.nan, -1)
+    gradients = _floats(0, 1, 0, 1, 0, 0)
+    file.add([results, gradients], T=tf.float32)
+    file.add([results.astype(np.float64), gradients.astype(np.float64)], T=tf.float64)
+    zeros = np.zeros(6, np.complex64)
+    file.add([results.astype(np.complex64), zeros], T=tf.complex64)
+    return file
+
+
+def bins_of_deeper_tensors():
+    file = OpFile("SparseBincount")
+    indices = np.array([[0, 1, 0], [1, 0, 1], [1, 1, 1]], np.int64)
+    inputs = [indices, _ints(1, 2, 2), np.array([2, 2, 2], np.int64), np.int32(3), _floats()]
+    file.add(inputs, Tidx=tf.int32, T=tf.float32)
+    return file
+
+
+def maxima_outside_the_shape():
+    file = OpFile("SparseSparseMaximum")
+    for column in (1, 2):
+        operand = [np.array([[0, column]], np.int64), _floats(3), np.array([1, 2], np.int64)]
+        file.add(operand + operand, T=tf.float32)
+    return file
+
+
+def eigenvalues_of_other_precision():
+    file = OpFile("Eig")
+    for dtype in (tf.complex64, tf.complex128):
+        matrix = np.array([[2, 0], [0, 3]], np.float32)
+        file.add([matrix], T=tf.float32, Tout=dtype, compute_v=True)
+    return file
+
+
+def peepholes_that_are_not_used():
+    file = OpFile("LSTMBlockCell")
+    generator = np.random.default_rng(3)
+    for shape in ((2,), (3,), ()):
+        shapes = [(1, 1), (1, 2), (1, 2), (3, 8), shape, shape, shape, (8,)]
+        inputs = [generator.normal(size=size).astype(np.float32) for size in shapes]
+        file.add(inputs, T=tf.float32)
+    return file
+
+
+def bounds_in_vectors_of_one():
+    file = OpFile("ParameterizedTruncatedNormal")
+    for wrap in (np.float32, _floats):
+        bounds = [wrap(bound) for bound in (1, 1.0625, 1, 2.625)]
+        file.add([_ints(5), *bounds], dtype=tf.float32, T=tf.int32, seed=433, seed2=678910)
+    return file
+
+
+def sorted_scalars():
+    file = OpFile("XlaKeyValueSort")
+    file.add([np.float32(1), np.int32(2)], K=tf.float32, V=tf.int32)
+    return file
+
+
 _FILES = (
     short_segment_numbers,
     reversed_scalar,
@@ -160,6 +333,26 @@ _FILES = (
     lambda: gradients_of_other_shapes("TanhGrad"),
     scales_that_are_not_positive,
     parts_that_do_not_fit,
+    nearest_gradient_of_both_alignments,
+    bounds_of_nothing,
+    scalar_as_shape,
+    unsigned_seeds,
+    algorithms_in_a_vector,
+    sets_out_of_order,
+    crosses_of_mixed_columns,
+    gradients_outside_a_slice,
+    products_of_empty_ranges,
+    maxima_of_empty_images,
+    rows_quantized_for_products,
+    lambda: gradients_of_zero("SqrtGrad"),
+    lambda: gradients_of_zero("RsqrtGrad"),
+    lambda: gradients_of_zero("ReciprocalGrad"),
+    bins_of_deeper_tensors,
+    maxima_outside_the_shape,
+    eigenvalues_of_other_precision,
+    peepholes_that_are_not_used,
+    bounds_in_vectors_of_one,
+    sorted_scalars,
 )
 
 

@@ -34,11 +34,11 @@ absl::StatusOr<IndexVector> ReadImageSize(const Tensor& input) {
   return size;
 }
 
-ResizeAttrs::ResizeAttrs(const KernelBuild& build)
+ResizeAttrs::ResizeAttrs(const KernelBuild& build, bool may_combine)
     : align_corners_(build.attr<bool>("align_corners")),
       half_pixel_centers_(build.has_attr("half_pixel_centers") &&
                           build.attr<bool>("half_pixel_centers")) {
-  if (align_corners_ && half_pixel_centers_) {
+  if (align_corners_ && half_pixel_centers_ && !may_combine) {
     build.Fail(
         absl::InvalidArgumentError("align_corners and half_pixel_centers exclude each other"));
   }

@@ -14,10 +14,11 @@ absl::Status CheckImages(const Tensor& images, absl::string_view name);
 // Height and width. Errors: INVALID_ARGUMENT unless there are two numbers, both positive.
 absl::StatusOr<IndexVector> ReadImageSize(const Tensor& input);
 
-// The attributes that place outputs over inputs; makes creation fail if they exclude each other.
+// The attributes that place outputs over inputs. Unless `may_combine`, as for the gradient of the
+// nearest pixel, creation fails if both are set.
 class ResizeAttrs {
  public:
-  explicit ResizeAttrs(const KernelBuild& build);
+  explicit ResizeAttrs(const KernelBuild& build, bool may_combine = false);
   ResampleGrid Grid(int64_t in_size, int64_t out_size) const {
     return {in_size, out_size, align_corners_, half_pixel_centers_};
   }

@@ -60,7 +60,8 @@ REGISTER_KERNEL("ResizeNearestNeighbor", kCpu, ResizeNearestKernel).HostMemory("
 // Each gradient goes to the pixel that was taken; `size` is that of the original images.
 class ResizeNearestGradKernel : public OpKernel {
  public:
-  explicit ResizeNearestGradKernel(const KernelBuild& build) : attrs_(build) {}
+  explicit ResizeNearestGradKernel(const KernelBuild& build)
+      : attrs_(build, /*may_combine=*/true) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradients = ctx.input(0);

@@ -75,7 +75,15 @@ REGISTER_KERNEL("MatrixExponential", kCpu, MatrixFunctionKernel<Exponential>);
 // Errors: INVALID_ARGUMENT for matrices that are not square, or whose iteration does not end.
 class EigKernel : public OpKernel {
  public:
-  explicit EigKernel(const KernelBuild& build) : vectors_(build.attr<bool>("compute_v")) {}
+  explicit EigKernel(const KernelBuild& build) : vectors_(build.attr<bool>("compute_v")) {
+    const DType in = build.input_types()[0];
+    const bool is_double = in == DType::kDouble || in == DType::kComplex128;
+    if (build.output_types()[0] != (is_double ? DType::kComplex128 : DType::kComplex64)) {
+      build.Fail(absl::InvalidArgumentError(absl::StrCat("Tout must be complex and as exact as ",
+                                                         DTypeName(in), ", is ",
+                                                         DTypeName(build.output_types()[0]))));
+    }
+  }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));

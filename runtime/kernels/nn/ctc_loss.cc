@@ -164,6 +164,9 @@ class CtcLossKernel : public OpKernel {
   absl::Status Preprocess(int64_t b, int64_t classes, int64_t steps,
                           std::vector<int64_t>* labels) const {
     const int64_t given = static_cast<int64_t>(labels->size());
+    if (given == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("Labels length is zero in batch ", b));
+    }
     std::vector<int64_t> kept;
     bool ended = false;
     for (int64_t i = 0; i < given; ++i) {

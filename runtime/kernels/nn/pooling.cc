@@ -125,6 +125,10 @@ class MaxPoolWithArgmaxKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const PoolShape shape, PoolGeometry(attrs_, ksize_, input.shape()));
+    if (input.num_elements() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input must not be empty, has shape ", input.shape().ToString()));
+    }
     const Shape out_shape{shape.batch, shape.output[1], shape.output[2], shape.channels};
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
     ASSIGN_OR_RETURN(Tensor* const argmax, ctx.AllocateOutput(1, out_shape));

@@ -35,6 +35,9 @@ class QuantizedMatMulKernel : public OpKernel {
     const Tensor& b = ctx.input(1);
     ASSIGN_OR_RETURN(const auto range_a, ReadRange<A>(ctx, 2));
     ASSIGN_OR_RETURN(const auto range_b, ReadRange<B>(ctx, 4));
+    if (range_a.min == range_a.max || range_b.min == range_b.max) {
+      return absl::InvalidArgumentError("max_a and max_b must be larger than min_a and min_b");
+    }
     // Sums wrap, as TensorFlow's do.
     const auto zero_a = static_cast<uint32_t>(range_a.Unclamped(0));
     const auto zero_b = static_cast<uint32_t>(range_b.Unclamped(0));

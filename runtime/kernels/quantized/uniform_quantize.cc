@@ -220,17 +220,23 @@ REGISTER_KERNEL("UniformQuantizedDot", kCpu, UniformDotKernel);
 // A row of floats as int8 numbers that span what it holds, and 0.
 struct QuantizedRow {
   QuantizedRow(const float* row, int64_t size) : numbers(size) {
-    float low = 0, high = 0;
+    double low = 0, high = 0;
     for (int64_t i = 0; i < size; ++i) {
-      low = std::min(low, row[i]);
-      high = std::max(high, row[i]);
+      low = std::min<double>(low, row[i]);
+      high = std::max<double>(high, row[i]);
     }
-    scale = (high - low) / 255;
-    if (!(scale > 0)) return;
-    zero_point = std::clamp(std::round(-128 - low / scale), -128.0f, 127.0f);
+    scale = static_cast<float>((high - low) / 255);
+    const auto steps_per_unit = static_cast<float>(255 / (high - low));
+    if (!(scale > 0) || !std::isfinite(scale) || !std::isfinite(steps_per_unit)) return;
+    // Counted from the end that is nearer to zero, which loses fewer bits.
+    const double from_low = -128 - low / scale, from_high = 127 - high / scale;
+    const bool is_low_nearer = 128 + std::abs(low / scale) < 127 + std::abs(high / scale);
+    zero_point = static_cast<float>(
+        std::clamp(std::round(is_low_nearer ? from_low : from_high), -128.0, 127.0));
     for (int64_t i = 0; i < size; ++i) {
-      const float q = std::floor(row[i] * (1 / scale) + 0.5f) + zero_point;
-      numbers[i] = static_cast<int64_t>(std::clamp(q, -128.0f, 127.0f) - zero_point);
+      const float q = std::floor(row[i] * steps_per_unit + 0.5f) + zero_point;
+      // NaN becomes the lowest number.
+      numbers[i] = static_cast<int64_t>(std::max(-128.0f, std::min(q, 127.0f)) - zero_point);
     }
   }
   std::vector<int64_t> numbers;  // less the zero point

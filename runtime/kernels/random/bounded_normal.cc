@@ -121,7 +121,7 @@ class ParameterizedTruncatedNormalKernel : public OpKernel {
  public:
   explicit ParameterizedTruncatedNormalKernel(const KernelBuild& build) : generator_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     if (shape.rank() < 1) return absl::InvalidArgumentError("Shape tensor must not be empty");
     bool one_for_all = true;
     for (int i = 1; i <= 4; ++i) {
@@ -132,12 +132,12 @@ class ParameterizedTruncatedNormalKernel : public OpKernel {
             absl::StrCat("parameters must be scalars or vectors of 1 or ", shape.dim(0),
                          " elements; one has shape ", parameter.shape().ToString()));
       }
-      one_for_all = one_for_all && count == 1;
+      one_for_all = one_for_all && parameter.rank() == 0;
     }
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
     const int64_t total = out->num_elements();
     if (total == 0) return absl::OkStatus();
-    // TensorFlow cuts outputs with one distribution into batches of 100.
+    // TensorFlow cuts outputs into batches of 100 if all parameters are scalars.
     const int64_t per_batch = one_for_all ? 100 : total / shape.dim(0);
     const int64_t batches = (total + per_batch - 1) / per_batch;
     Philox generator = generator_.Reserve(batches * 2 * kMaxTries * (per_batch + 3) / 4);
@@ -173,7 +173,7 @@ class StatelessParameterizedTruncatedNormalKernel : public OpKernel {
  public:
   explicit StatelessParameterizedTruncatedNormalKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     Shape columns = ctx.input(2).shape();
     for (int i = 3; i < 6; ++i) {
       ASSIGN_OR_RETURN(columns, BroadcastShape(columns, ctx.input(i).shape()));

@@ -86,7 +86,7 @@ class StatefulKernel : public OpKernel {
  public:
   explicit StatefulKernel(const KernelBuild& build) : generator_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape samples, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape samples, ReadSampleShape(ctx.input(0)));
     IndexVector dims(samples.dims().begin(), samples.dims().end());
     const auto of_parameters = ctx.input(1).shape().dims();
     dims.insert(dims.end(), of_parameters.begin(), of_parameters.end());
@@ -110,8 +110,8 @@ class StatelessKernel : public OpKernel {
   explicit StatelessKernel(const KernelBuild& build) : has_key_(build.num_inputs() == 5) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& parameters = ctx.input(ctx.num_inputs() - 1);
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
-    RETURN_IF_ERROR(CheckEndsWith(shape, parameters.shape()));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
+    if (shape.num_elements() > 0) RETURN_IF_ERROR(CheckEndsWith(shape, parameters.shape()));
     ASSIGN_OR_RETURN(const Philox generator,
                      has_key_ ? GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3))
                               : GeneratorFromSeed(ctx.input(1)));
@@ -133,7 +133,7 @@ class BinomialKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& counts = ctx.input(2);
     const Tensor& probabilities = ctx.input(3);
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(const Shape columns, BroadcastShape(counts.shape(), probabilities.shape()));
     RETURN_IF_ERROR(CheckEndsWith(shape, columns));
     ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));

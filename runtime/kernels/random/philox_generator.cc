@@ -30,6 +30,15 @@ Philox SeededPhilox::Reserve(uint64_t blocks) {
   return current;
 }
 
+absl::StatusOr<Shape> ReadSampleShape(const Tensor& input) {
+  if (input.rank() == 1 && (input.dtype() == DType::kInt32 || input.dtype() == DType::kInt64)) {
+    return ReadShape(input, "shape");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'shape' must be a vector of int32 or int64, is of ", DTypeName(input.dtype()),
+                   " and shape ", input.shape().ToString()));
+}
+
 absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed) {
   if (!(seed.shape() == Shape{2})) {
     return absl::InvalidArgumentError(

@@ -27,6 +27,10 @@ Philox RandomlySeeded();
 // Blocks that TensorFlow sets aside for an output of `count` numbers.
 constexpr uint64_t ReservedBlocks(int64_t count) { return static_cast<uint64_t>(count) * 256; }
 
+// The shape of what is to be drawn. Errors: INVALID_ARGUMENT unless the input is a vector of
+// sizes in int32 or int64.
+absl::StatusOr<Shape> ReadSampleShape(const Tensor& input);
+
 // The generator that the pair of seeds `seed` stands for in stateless ops.
 // Errors: INVALID_ARGUMENT unless it has two elements.
 absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed);

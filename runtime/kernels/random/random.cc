@@ -66,7 +66,7 @@ class RandomKernel : public OpKernel {
   explicit RandomKernel(const KernelBuild& build) : fill_(build), generator_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     return fill_(ctx, generator_.Reserve(ReservedBlocks(out->num_elements())), /*bounds=*/1, out);
   }
@@ -94,9 +94,15 @@ class StatelessRandomKernel : public OpKernel {
   explicit StatelessRandomKernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
-    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
+    const Tensor& seed = ctx.input(1);
+    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(seed));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
+    if (out->num_elements() == 0) return absl::OkStatus();
+    if (seed.dtype() != DType::kInt32 && seed.dtype() != DType::kInt64) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'seed' must be int32 or int64, is ", DTypeName(seed.dtype())));
+    }
     return fill_(ctx, generator, /*bounds=*/2, out);
   }
 
@@ -123,9 +129,11 @@ class StatelessRandomV2Kernel : public OpKernel {
   explicit StatelessRandomV2Kernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    if (out->num_elements() == 0) return absl::OkStatus();
+    // Which algorithm it is does not matter to an empty output.
+    const bool is_scalar = ctx.input(3).shape().IsScalar();
+    if (out->num_elements() == 0 && is_scalar) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Philox generator,
                      GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3)));
     return fill_(ctx, generator, /*bounds=*/4, out);
@@ -154,7 +162,7 @@ class NonDeterministicIntsKernel : public OpKernel {
   explicit NonDeterministicIntsKernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(0), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     return fill_(ctx, RandomlySeeded(), /*bounds=*/1, out);
   }
@@ -247,7 +255,7 @@ class StatefulRandomKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckAlgorithm(ctx.input(1)));
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(2), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(2)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     ASSIGN_OR_RETURN(const Philox generator, ReserveFromVariable(ctx, out->num_elements()));
     return fill_(ctx, generator, /*bounds=*/3, out);
@@ -273,7 +281,7 @@ class StatefulStandardNormalKernel : public OpKernel {
   explicit StatefulStandardNormalKernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(1), "shape"));
+    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(1)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
     Philox current(0);

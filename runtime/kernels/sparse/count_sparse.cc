@@ -41,8 +41,8 @@ absl::Status ForValues(const Tensor& values, Visit visit) {
   return status;
 }
 
-// Inputs: a sparse vector or matrix, how many bins, weights. Output [bins] or [rows, bins].
-// Errors: INVALID_ARGUMENT for other ranks, indices outside the shape, negative values or sizes.
+// Inputs: a sparse tensor, how many bins, weights. Output [bins] for a vector, else [rows, bins].
+// Errors: INVALID_ARGUMENT for a scalar, indices outside the shape, negative values or sizes.
 class SparseBincountKernel : public OpKernel {
  public:
   explicit SparseBincountKernel(const KernelBuild& build)
@@ -51,10 +51,7 @@ class SparseBincountKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, 0));
     const Tensor& weights = ctx.input(4);
-    if (sparse.rank() < 1 || sparse.rank() > 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("only vectors and matrices are counted, not rank ", sparse.rank()));
-    }
+    if (sparse.rank() < 1) return absl::InvalidArgumentError("a scalar cannot be counted");
     if (!ctx.input(3).shape().IsScalar()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'size' must be a scalar, has shape ", ctx.input(3).shape().ToString()));
@@ -65,7 +62,7 @@ class SparseBincountKernel : public OpKernel {
     }
     RETURN_IF_ERROR(sparse.CheckInBounds());
     RETURN_IF_ERROR(CheckWeights(weights, sparse.values));
-    const bool matrix = sparse.rank() == 2;
+    const bool matrix = sparse.rank() > 1;
     ASSIGN_OR_RETURN(const Shape shape,
                      matrix ? Shape::Make({sparse.shape[0], size}) : Shape::Make({size}));
     ASSIGN_OR_RETURN(Tensor * bins, ctx.AllocateOutput(0, shape));

@@ -56,15 +56,11 @@ template <typename T>
 absl::StatusOr<Sets<T>> ReadSparse(const KernelContext& ctx, int i, bool validate) {
   ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, i));
   ASSIGN_OR_RETURN(const int64_t count, CountSets(sparse.shape));
-  RETURN_IF_ERROR(sparse.CheckInBounds());
+  RETURN_IF_ERROR(validate ? sparse.CheckOrdered() : sparse.CheckInBounds());
   Sets<T> sets;
   sets.shape.assign(sparse.shape.begin(), sparse.shape.end() - 1);
   sets.rows.resize(count);
   for (int64_t n = 0; n < sparse.count(); ++n) {
-    if (validate && n > 0 &&
-        CompareIndices(sparse.index(n - 1), sparse.index(n), sparse.rank()) > 0) {
-      return absl::InvalidArgumentError(absl::StrCat("indices[", n, "] is out of order"));
-    }
     int64_t row = 0;
     for (int d = 0; d + 1 < sparse.rank(); ++d) {
       row = row * sparse.shape[d] + sparse.index(n)[d];

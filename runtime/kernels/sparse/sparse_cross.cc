@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/feature_columns.h"
 #include "runtime/kernels/fingerprint.h"
@@ -47,7 +48,17 @@ class SparseCrossKernel : public OpKernel {
         dense_(build.inputs("dense_inputs")),
         hashed_(build.output_types()[1] == DType::kInt64),
         num_buckets_(build.attr<int64_t>("num_buckets")),
-        hash_key_(build.attr<int64_t>("hash_key")) {}
+        hash_key_(build.attr<int64_t>("hash_key")) {
+    if (build.attr<DType>("internal_type") != DType::kString) return;
+    for (const ArgRange range : {values_, dense_}) {
+      for (int i = range.begin; i < range.end; ++i) {
+        if (build.input_types()[i] == DType::kString) continue;
+        build.Fail(absl::InvalidArgumentError(
+            absl::StrCat("columns that are crossed as strings must be strings, input ", i, " is ",
+                         DTypeName(build.input_types()[i]))));
+      }
+    }
+  }
 
   absl::Status Compute(KernelContext& ctx) override {
     FeatureColumns columns;

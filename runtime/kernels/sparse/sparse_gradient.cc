@@ -13,16 +13,16 @@ namespace {
 
 // Sets output `o`, which has a value for each row of `indices`, to the gradients at the same
 // indices, less `start` if there is one; to zero where there is none. Both lists of indices are in
-// row-major order.
-absl::Status GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
-                            const Tensor& gradient_indices, const Tensor& indices,
-                            const int64_t* start) {
+// row-major order. Returns how many of the gradients were used.
+absl::StatusOr<int64_t> GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
+                                       const Tensor& gradient_indices, const Tensor& indices,
+                                       const int64_t* start) {
   const int rank = static_cast<int>(indices.dim(1));
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(o, Shape{indices.dim(0)}));
   ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
   const size_t size = DTypeSize(output->dtype());
   std::vector<int64_t> shifted(rank);
-  int64_t g = 0;
+  int64_t g = 0, used = 0;
   for (int64_t i = 0; i < indices.dim(0); ++i) {
     for (int d = 0; d < rank; ++d) {
       shifted[d] = indices.data<int64_t>()[i * rank + d] - (start == nullptr ? 0 : start[d]);
@@ -34,10 +34,11 @@ absl::Status GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
     }
     if (g == gradient.num_elements()) break;
     if (order == 0) {
+      ++used;
       CopyElements(output->dtype(), gradient.raw() + g * size, output->mutable_raw() + i * size, 1);
     }
   }
-  return absl::OkStatus();
+  return used;
 }
 
 // Errors: INVALID_ARGUMENT unless `indices` is a matrix, and all have one number of columns.
@@ -68,8 +69,8 @@ class SparseAddGradKernel : public OpKernel {
     const Tensor& sum = ctx.input(3);
     RETURN_IF_ERROR(CheckIndices({&a, &b, &sum}));
     RETURN_IF_ERROR(CheckGradient(ctx.input(0), sum));
-    RETURN_IF_ERROR(GatherGradient(ctx, 0, ctx.input(0), sum, a, nullptr));
-    return GatherGradient(ctx, 1, ctx.input(0), sum, b, nullptr);
+    RETURN_IF_ERROR(GatherGradient(ctx, 0, ctx.input(0), sum, a, nullptr).status());
+    return GatherGradient(ctx, 1, ctx.input(0), sum, b, nullptr).status();
   }
 };
 REGISTER_KERNEL("SparseAddGrad", kCpu, SparseAddGradKernel);
@@ -83,12 +84,21 @@ class SparseSliceGradKernel : public OpKernel {
     const Tensor& output = ctx.input(3);
     RETURN_IF_ERROR(CheckIndices({&input, &output}));
     RETURN_IF_ERROR(CheckGradient(ctx.input(0), output));
+    if (output.dim(0) > input.dim(0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a slice has no more indices than its tensor, these are ", output.dim(0),
+                       " and ", input.dim(0)));
+    }
     if (start.rank() != 1 || start.dim(0) != input.dim(1)) {
       return absl::InvalidArgumentError(absl::StrCat("input_start must be a vector of ",
                                                      input.dim(1), " elements, has shape ",
                                                      start.shape().ToString()));
     }
-    return GatherGradient(ctx, 0, ctx.input(0), output, input, start.data<int64_t>());
+    ASSIGN_OR_RETURN(const int64_t used,
+                     GatherGradient(ctx, 0, ctx.input(0), output, input, start.data<int64_t>()));
+    if (used == output.dim(0)) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("of ", output.dim(0), " gradients, ", used,
+                                            " stand at an index of the tensor"));
   }
 };
 REGISTER_KERNEL("SparseSliceGrad", kCpu, SparseSliceGradKernel);

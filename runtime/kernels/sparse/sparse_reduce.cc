@@ -262,6 +262,8 @@ class SparseExtremumKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseTensor a, SparseTensor::Input(ctx, 0));
     ASSIGN_OR_RETURN(const SparseTensor b, SparseTensor::Input(ctx, 3));
     RETURN_IF_ERROR(CheckSameShape(a, b));
+    RETURN_IF_ERROR(a.CheckInBounds());
+    RETURN_IF_ERROR(b.CheckInBounds());
     int64_t count = 0;
     ForEachInUnion(a, b, [&](int64_t, int64_t) { ++count; });
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{count, a.rank()}));

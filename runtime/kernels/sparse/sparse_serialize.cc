@@ -106,6 +106,7 @@ class SerializeManySparseKernel : public OpKernel {
   explicit SerializeManySparseKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const SparseTensor sparse, SparseTensor::Input(ctx, 0));
+    RETURN_IF_ERROR(sparse.CheckOrdered());
     ASSIGN_OR_RETURN(const std::vector<SparseTensor> rows, SplitRows(ctx, sparse));
     ASSIGN_OR_RETURN(Tensor* const output,
                      ctx.AllocateOutput(0, Shape{static_cast<int64_t>(rows.size()), 3}));

@@ -43,6 +43,18 @@ absl::Status SparseTensor::CheckInBounds() const {
   return absl::OkStatus();
 }
 
+absl::Status SparseTensor::CheckOrdered() const {
+  RETURN_IF_ERROR(CheckInBounds());
+  for (int64_t i = 1; i < count(); ++i) {
+    const int order = CompareIndices(index(i - 1), index(i), rank());
+    if (order < 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("indices[", i, "] = [", absl::StrJoin(index(i), index(i) + rank(), ","),
+                     order == 0 ? "] is repeated" : "] is out of order"));
+  }
+  return absl::OkStatus();
+}
+
 std::vector<int64_t> SparseTensor::Order() const {
   std::vector<int64_t> order(count());
   std::iota(order.begin(), order.end(), 0);

@@ -30,6 +30,9 @@ struct SparseTensor {
 
   // Errors: INVALID_ARGUMENT naming the first index that lies outside the dense shape.
   absl::Status CheckInBounds() const;
+  // Errors: INVALID_ARGUMENT naming the first index that lies outside the dense shape, or is not
+  // behind the one before it in row-major order.
+  absl::Status CheckOrdered() const;
   // The values' numbers in row-major order of their indices; equal ones keep their order.
   std::vector<int64_t> Order() const;
 };

@@ -141,22 +141,24 @@ struct SigmoidGrad {
     return g * y * (T{1} - y);
   }
 };
+// In the next three a gradient of zero stays zero whatever the result is, as in TensorFlow.
 struct SqrtGrad {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T y, T g) const {
-    return T(0.5f) * g / ConjugateOf(y);
+    return g == T(0.0f) ? T(0.0f) : T(0.5f) * g / ConjugateOf(y);
   }
 };
 struct RsqrtGrad {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T y, T g) const {
+    if (g == T(0.0f)) return T(0.0f);
     return T(-0.5f) * g * (ConjugateOf(y) * ConjugateOf(y)) * ConjugateOf(y);
   }
 };
 struct ReciprocalGrad {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T y, T g) const {
-    return -g * ConjugateOf(y) * ConjugateOf(y);
+    return g == T(0.0f) ? T(0.0f) : -g * ConjugateOf(y) * ConjugateOf(y);
   }
 };
 
