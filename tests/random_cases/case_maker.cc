@@ -83,9 +83,7 @@ tensorflow::GraphDef CaseMaker::Make(uint64_t seed, uint64_t number) const {
     graph.Add(OpFor(options_.ops, random.Bits()), is_graph);
   }
   tensorflow::GraphDef made = graph.Finish();
-  if (options_.hostile) {
-    for (const FunctionSpec& spec : Functions()) AddFunction(spec, made.mutable_library());
-  }
+  for (const FunctionSpec& spec : Functions()) AddFunction(spec, made.mutable_library());
   return made;
 }
 

@@ -32,7 +32,7 @@ class KnownDifferences:
     def reason(self, op, verdict):
         """Why a case of the op differs so; None if that is not known."""
         for known_op, kind, part, reason in self._rows:
-            if (known_op, kind) == (op, verdict.kind) and part in verdict.text:
+            if known_op in (op, "any") and kind == verdict.kind and part in verdict.text:
                 return reason
         return None
 

@@ -13,6 +13,10 @@ import time
 
 from tensorflow.core.framework import graph_pb2
 
+# What stands in place of outputs of more bytes than this: random_cases.cc has the same limit.
+MOST_BYTES = 1 << 24
+TOO_LARGE = "too large to compare"
+
 
 def write(stream, message):
     data = message.SerializeToString()
@@ -63,11 +67,11 @@ class Worker:
     def receive(self):
         """The answer to the oldest request without one. Raises Crashed."""
         deadline = time.monotonic() + self._timeout
-        data = b""
+        data = bytearray()
         wanted = 4
         while len(data) < wanted:
-            left = max(deadline - time.monotonic(), 0)
-            if not select.select([self._process.stdout], [], [], left)[0]:
+            left = deadline - time.monotonic()
+            if left < 0 or not select.select([self._process.stdout], [], [], left)[0]:
                 self.close()
                 raise Crashed(f"no answer within {self._timeout} seconds")
             part = os.read(self._process.stdout.fileno(), wanted - len(data))
@@ -78,7 +82,7 @@ class Worker:
             data += part
             if wanted == 4 and len(data) == 4:
                 wanted += struct.unpack("<I", data)[0]
-        return graph_pb2.GraphDef.FromString(data[4:])
+        return graph_pb2.GraphDef.FromString(bytes(data[4:]))
 
     def ask(self, request):
         self.send(request)

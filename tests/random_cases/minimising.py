@@ -28,7 +28,7 @@ def _tensor_name(name):
 
 def one_call(case, node, values):
     """The case of one call of a larger one, with `values` for its inputs; None if one is missing."""
-    single = graph_pb2.GraphDef(versions=case.versions)
+    single = graph_pb2.GraphDef(versions=case.versions, library=case.library)
     copy = node_def_pb2.NodeDef()
     copy.CopyFrom(node)
     del copy.input[:]
@@ -126,10 +126,12 @@ def smallest(comparison, case, verdict):
 
 def golden(case, result):
     """A case in the format of tests/data/golden/ops, with TensorFlow's result; None if it has several
-    calls or TensorFlow crashes."""
+    calls, a call has functions, or TensorFlow crashes."""
     if len(comparing.calls(case)) != 1 or result is None:
         return None
     node = comparing.calls(case)[0]
+    if any(attr.HasField("func") for attr in node.attr.values()):
+        return None
     file = graph_pb2.GraphDef(versions=case.versions)
     names = {}
     for constant in case.node:

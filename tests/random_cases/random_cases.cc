@@ -23,6 +23,9 @@
 namespace tessera {
 namespace {
 
+// messages.py has the same limit.
+constexpr size_t kMostBytes = size_t{1} << 24;
+
 bool ReadMessage(tensorflow::GraphDef* message) {
   unsigned char header[4];
   if (std::fread(header, 1, 4, stdin) != 4) return false;
@@ -47,7 +50,12 @@ void AddNode(const std::string& name, const AttrMap& attrs, tensorflow::GraphDef
   AttrMapToProto(attrs, node->mutable_attr());
 }
 
-void AddResult(const std::string& way, const CaseResult& result, tensorflow::GraphDef* answer) {
+void AddResult(const std::string& way, CaseResult result, tensorflow::GraphDef* answer) {
+  size_t bytes = 0;
+  for (const auto& [name, value] : result.outputs) bytes += value.size_bytes();
+  if (bytes > kMostBytes) {
+    result = {absl::ResourceExhaustedError("the outputs are too large to compare"), {}};
+  }
   if (!result.status.ok()) {
     AddNode(way,
             {{"_error", absl::StatusCodeToString(result.status.code())},

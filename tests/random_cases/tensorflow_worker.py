@@ -6,6 +6,7 @@ import os
 import sys
 
 from conformance import recording
+import numpy as np
 from random_cases import messages
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
@@ -57,6 +58,8 @@ def run(case):
                 values = session.run([tensors, operations], feeds)[0]
             except errors.OpError as error:
                 return fail(recording.error_name(error), error.message)
+    if sum(np.asarray(value).nbytes for value in values) > messages.MOST_BYTES:
+        return fail("RESOURCE_EXHAUSTED", f"the outputs are {messages.TOO_LARGE}")
     for i, (value, tensor) in enumerate(zip(values, tensors)):
         recording.add_const(answer, f"tensorflow/{i}", value, tensor.dtype)
     return answer
