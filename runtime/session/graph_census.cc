@@ -22,9 +22,9 @@ std::string DevicesOf(const KernelDef& kernel) {
   return kernel.devices.Names(kAnyDevice) ? "every device" : "by primitives";
 }
 
-// Finds the kernel that runs this node, and adds its dtype and device to *use. The message of an
-// error is empty if the op has no kernel at all.
-absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use) {
+// Finds the kernel that runs this node, and adds its dtype and device to *use. Sets *has_gpu_kernel
+// to false if a GPU has none. The message of an error is empty if the op has no kernel at all.
+absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use, bool* has_gpu_kernel) {
   const KernelRegistry& kernels = KernelRegistry::Global();
   if (!kernels.HasKernel(node.op())) return absl::NotFoundError("");
   const OpDef* const op = OpRegistry::Global().Find(node.op());
@@ -38,6 +38,7 @@ absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use) {
   if (depends_on_caller) return absl::OkStatus();
   ASSIGN_OR_RETURN(const KernelDef* const kernel, kernels.Find(node.op(), kCpu, attrs));
   use->devices.insert(DevicesOf(*kernel));
+  *has_gpu_kernel = kernels.Find(node.op(), kGpu, attrs).ok();
   ASSIGN_OR_RETURN(const std::vector<DType> outputs, OutputTypes(*op, attrs));
   if (!outputs.empty()) use->dtypes.emplace(DTypeName(RemoveRef(outputs[0])));
   return absl::OkStatus();
@@ -79,14 +80,22 @@ int GraphCensus::NumOpsWithoutKernel() const {
   }));
 }
 
-GraphCensus TakeCensus(const tensorflow::GraphDef& graph) {
+int GraphCensus::NumOpsWithoutGpuKernel() const {
+  return static_cast<int>(std::count_if(ops.begin(), ops.end(), [](const auto& entry) {
+    return !entry.second.without_gpu_kernel.empty();
+  }));
+}
+
+GraphCensus TakeCensus(const tensorflow::GraphDef& graph, bool has_gpus) {
   GraphCensus census;
   const Functions functions = CalledFunctions(graph);
   auto count = [&](const tensorflow::NodeDef& node, const std::string& name) {
     if (functions.count(node.op()) > 0) return;
     OpUse& use = census.ops[node.op()];
     use.nodes.push_back(name);
-    const absl::Status found = FindKernel(node, &use);
+    bool has_gpu_kernel = true;
+    const absl::Status found = FindKernel(node, &use, &has_gpu_kernel);
+    if (found.ok() && has_gpus && !has_gpu_kernel) use.without_gpu_kernel.push_back(name);
     if (found.ok()) return;
     use.without_kernel.push_back(name);
     if (use.detail.empty()) use.detail = std::string(found.message());

@@ -13,9 +13,10 @@ class GraphDef;
 namespace tessera {
 
 struct OpUse {
-  std::vector<std::string> nodes;           // a node of a function is named "function/node"
-  std::vector<std::string> without_kernel;  // the nodes among them that no kernel runs
-  std::string detail;                       // the reason, if the op has kernels for other nodes
+  std::vector<std::string> nodes;               // a node of a function is named "function/node"
+  std::vector<std::string> without_kernel;      // the nodes among them that no kernel runs
+  std::vector<std::string> without_gpu_kernel;  // those that a CPU runs beside GPUs
+  std::string detail;                           // the reason, if the op has kernels for other nodes
   // The dtypes of the first outputs of the nodes that have a kernel. A node of a function whose
   // dtypes the caller decides adds none.
   std::set<std::string> dtypes;
@@ -26,6 +27,7 @@ struct OpUse {
 
 struct GraphCensus {
   int NumOpsWithoutKernel() const;
+  int NumOpsWithoutGpuKernel() const;
 
   std::map<std::string, OpUse> ops;  // calls of functions by their name are not counted
   int num_nodes = 0;                 // outside functions
@@ -38,6 +40,8 @@ struct GraphCensus {
 // them, which nothing here runs. A node has a kernel if
 // its op is declared and a CPU kernel is registered for its attributes. In a function, an attribute
 // whose value depends on the caller is taken to have a value that some kernel accepts.
-GraphCensus TakeCensus(const tensorflow::GraphDef& graph);
+//
+// If `has_gpus`, nodes that have a kernel, but none on a GPU, are in OpUse::without_gpu_kernel.
+GraphCensus TakeCensus(const tensorflow::GraphDef& graph, bool has_gpus = false);
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_match.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/device/gpu_options/gpu_options.h"
 #include "runtime/session/saved_model.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -76,7 +77,7 @@ absl::StatusOr<InspectedMetaGraph> InspectMetaGraph(const std::string& directory
       .tags = {tags.begin(), tags.end()},
       .tensorflow_version = meta_graph.meta_info_def().tensorflow_version(),
       .signatures = InspectSignatures(meta_graph),
-      .census = TakeCensus(meta_graph.graph_def()),
+      .census = TakeCensus(meta_graph.graph_def(), IsBuiltForGpus()),
       .load = LoadSavedModel(directory, {tags.begin(), tags.end()}, options).status()};
   ASSIGN_OR_RETURN(const std::vector<tensorflow::AssetFileDef> assets, ReadAssets(meta_graph));
   for (const tensorflow::AssetFileDef& asset : assets) {
@@ -131,7 +132,8 @@ absl::StatusOr<InspectedGraph> InspectGraphFile(const std::string& path) {
     parsed = absl::DataLossError("it is damaged, or of another kind");
   }
   RETURN_IF_ERROR(Annotate(parsed, absl::StrCat(path, " is not a GraphDef: ")));
-  InspectedGraph result{.producer = graph.versions().producer(), .census = TakeCensus(graph)};
+  InspectedGraph result{.producer = graph.versions().producer(),
+                        .census = TakeCensus(graph, IsBuiltForGpus())};
   for (const tensorflow::NodeDef& node : graph.node()) {
     if (node.op() != "Placeholder" && node.op() != "PlaceholderV2") continue;
     auto dtype = node.attr().find("dtype");

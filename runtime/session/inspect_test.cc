@@ -8,7 +8,8 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "runtime/framework/kernel.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/framework/op.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -27,6 +28,11 @@ class NoKernel : public OpKernel {
   absl::Status Compute(KernelContext&) override { return absl::OkStatus(); }
 };
 REGISTER_KERNEL("InspectTestUndeclared", kCpu, NoKernel);
+REGISTER_OP("InspectTestOnCpu");
+REGISTER_KERNEL("InspectTestOnCpu", kCpu, NoKernel);
+REGISTER_OP("InspectTestOnGpu");
+REGISTER_KERNEL("InspectTestOnGpu", kCpu, NoKernel);
+REGISTER_KERNEL("InspectTestOnGpu", kGpu, NoKernel);
 
 class InspectTest : public ::testing::Test {
  protected:
@@ -114,6 +120,21 @@ TEST_F(InspectTest, NodesWhoseTypesNoKernelTakesAreListed) {
   EXPECT_THAT(census.ops.at("UpperBound").without_kernel, ElementsAre("bad"));
   EXPECT_THAT(census.ops.at("UpperBound").detail, HasSubstr("op UpperBound has no kernel for T="));
   EXPECT_EQ(Usability(inspection_), absl::FailedPreconditionError("1 op has no kernel"));
+}
+
+TEST_F(InspectTest, OpsWithoutAKernelOnGpusAreTold) {
+  tensorflow::GraphDef graph;
+  ASSERT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(R"pb(
+                                                      node { name: "c" op: "InspectTestOnCpu" }
+                                                      node { name: "g" op: "InspectTestOnGpu" }
+                                                      node { name: "n" op: "NoOp" }
+                                                    )pb",
+                                                    &graph));
+  const GraphCensus with = TakeCensus(graph, /*has_gpus=*/true);
+  EXPECT_EQ(with.NumOpsWithoutGpuKernel(), 1);
+  EXPECT_THAT(with.ops.at("InspectTestOnCpu").without_gpu_kernel, ElementsAre("c"));
+  EXPECT_EQ(TakeCensus(graph).NumOpsWithoutGpuKernel(), 0);
 }
 
 TEST_F(InspectTest, OpWithoutDeclarationHasNoUsableKernel) {

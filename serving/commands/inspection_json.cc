@@ -86,6 +86,9 @@ void WriteCensus(const GraphCensus& census, JsonWriter& json) {
     json.StartObject();
     WriteMember("count", static_cast<int64_t>(use.nodes.size()), json);
     WriteStrings("without_kernel", use.without_kernel, json);
+    if (!use.without_gpu_kernel.empty()) {
+      WriteStrings("without_gpu_kernel", use.without_gpu_kernel, json);
+    }
     if (!use.detail.empty()) WriteMember("detail", use.detail, json);
     WriteStrings("dtypes", use.dtypes, json);
     WriteStrings("devices", use.devices, json);

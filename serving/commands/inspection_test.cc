@@ -45,6 +45,15 @@ TEST(InspectionTest, Text) {
             "    w  string []\n");
 }
 
+TEST(InspectionTest, OpsThatStayOnTheCpuBesideAGpu) {
+  Inspection inspection = Model();
+  inspection.meta_graphs[0].census.ops["NoOp"].without_gpu_kernel = {"n"};
+  EXPECT_THAT(InspectionText(inspection, /*list_ops=*/false),
+              ::testing::HasSubstr("    1 op runs on the CPU beside a GPU, for want of a kernel "
+                                   "there:\n"
+                                   "      NoOp x 1: n\n"));
+}
+
 TEST(InspectionTest, ListsOpsByCount) {
   EXPECT_THAT(InspectionText(Model(), /*list_ops=*/true),
               ::testing::HasSubstr("    ops by count:\n"

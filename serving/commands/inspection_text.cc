@@ -41,14 +41,14 @@ void AppendSignature(const InspectedSignature& signature, std::string* out) {
   AppendTensors("output", signature.outputs, out);
 }
 
-void AppendMissingOp(const std::string& op, const OpUse& use, std::string* out) {
+void AppendNodes(const std::string& op, const std::vector<std::string>& nodes,
+                 const std::string& detail, std::string* out) {
   constexpr size_t kNodesShown = 5;
-  const std::vector<std::string>& nodes = use.without_kernel;
   const size_t shown = std::min(nodes.size(), kNodesShown);
   absl::StrAppend(out, "      ", op, " x ", nodes.size(), ": ",
                   absl::StrJoin(nodes.begin(), nodes.begin() + shown, ", "),
                   nodes.size() > shown ? ", ..." : "",
-                  use.detail.empty() ? "" : absl::StrCat(" (", use.detail, ")"), "\n");
+                  detail.empty() ? "" : absl::StrCat(" (", detail, ")"), "\n");
 }
 
 void AppendOpsByCount(const GraphCensus& census, std::string* out) {
@@ -82,7 +82,14 @@ void AppendCensus(const GraphCensus& census, bool list_ops, std::string* out) {
                     " no kernel (custom ops load with --op_library=FILE.so):\n");
   }
   for (const auto& [op, use] : census.ops) {
-    if (!use.without_kernel.empty()) AppendMissingOp(op, use, out);
+    if (!use.without_kernel.empty()) AppendNodes(op, use.without_kernel, use.detail, out);
+  }
+  if (const int on_cpu = census.NumOpsWithoutGpuKernel(); on_cpu > 0) {
+    absl::StrAppend(out, "    ", Count(on_cpu, "op"), on_cpu == 1 ? " runs" : " run",
+                    " on the CPU beside a GPU, for want of a kernel there:\n");
+  }
+  for (const auto& [op, use] : census.ops) {
+    if (!use.without_gpu_kernel.empty()) AppendNodes(op, use.without_gpu_kernel, "", out);
   }
   if (list_ops) AppendOpsByCount(census, out);
 }

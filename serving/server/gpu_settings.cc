@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
-#include "runtime/framework/device_factory.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tessera::serving {
@@ -29,13 +28,6 @@ absl::StatusOr<std::vector<int>> ReadVisible(const std::string& list) {
 }
 
 }  // namespace
-
-bool IsBuiltForGpus() {
-  // A type that the program does not know is an error, even if none of its devices is wanted.
-  DeviceOptions none;
-  none.count[std::string(kGpu)] = 0;
-  return MakeDevices(none).ok();
-}
 
 absl::StatusOr<GpuOptions> ReadGpuOptions(const tensorflow::GPUOptions& proto) {
   GpuOptions options;

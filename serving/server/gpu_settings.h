@@ -13,9 +13,6 @@ class GPUOptions;
 
 namespace tessera::serving {
 
-// Returns whether the program was built for GPUs, be there one or not.
-bool IsBuiltForGpus();
-
 // Reads the options that are obeyed. Errors: INVALID_ARGUMENT for a visible_device_list that is no
 // list of different numbers, a share of memory outside of 0 to 1, and limits of virtual devices
 // that are not positive.

@@ -1,9 +1,11 @@
 #include "runtime/device/gpu_options/gpu_options.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/framework/device_factory.h"
 
 namespace tessera {
 namespace {
@@ -29,6 +31,13 @@ GpuOptions CurrentGpuOptions() {
   Current& current = TheCurrent();
   absl::MutexLock lock(&current.mu);
   return current.options;
+}
+
+bool IsBuiltForGpus() {
+  // A type that the program does not know is an error, even if none of its devices is wanted.
+  DeviceOptions none;
+  none.count[std::string(kGpu)] = 0;
+  return MakeDevices(none).ok();
 }
 
 }  // namespace tessera

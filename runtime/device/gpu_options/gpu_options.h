@@ -31,4 +31,7 @@ struct GpuOptions {
 void SetGpuOptions(GpuOptions options);
 GpuOptions CurrentGpuOptions();
 
+// Returns whether the program was built with --config=cuda, whether there is a GPU or not.
+bool IsBuiltForGpus();
+
 }  // namespace tessera
