@@ -6,6 +6,8 @@ scripts/gpu/check builds it and names it by TESSERA_CUDA_BINARY; without that, t
 import ctypes
 import json
 import os
+import pathlib
+import subprocess
 
 import pytest
 
@@ -60,3 +62,23 @@ def test_with_a_gpu_it_says_which_one_and_serves():
     with serve() as server:
         assert_serves(server)
         assert "compute capability" in server.log()
+
+
+@pytest.mark.skipif(driver_is_there(), reason="needs a machine without an NVIDIA driver")
+def test_inspect_says_what_has_no_kernel_on_gpus():
+    """Whether there is a GPU or not: the model is looked at where it will not run."""
+    half_plus_two = DATA / "tfserving" / "half_plus_two" / "00000123"
+    done = subprocess.run(
+        [BINARY, "inspect", half_plus_two], capture_output=True, text=True, check=True
+    )
+    assert "on the CPU beside a GPU, for want of a kernel there:" in done.stdout
+    assert "ParseExampleV2 x 1" in done.stdout
+    assert "Mul x" not in done.stdout
+
+
+@pytest.mark.skipif(driver_is_there(), reason="needs a machine without an NVIDIA driver")
+def test_bench_says_that_it_needs_a_gpu():
+    bench = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gpu" / "bench"
+    done = subprocess.run([bench], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "bench: needs an NVIDIA GPU: there is no NVIDIA driver" in done.stderr
