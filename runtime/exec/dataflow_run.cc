@@ -1,10 +1,12 @@
 #include "runtime/exec/dataflow_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/device/memory/allocation_label.h"
 #include "runtime/exec/run_state.h"
 #include "runtime/exec/step_stats.h"
 
@@ -285,6 +287,10 @@ KernelContext DataflowRun::MakeContext(const Ready& ready, Value* outputs) const
 absl::Status DataflowRun::RunKernel(const Ready& ready, Value* outputs) {
   const DataflowProgram::Node& node = *ready.node;
   KernelContext context = MakeContext(ready, outputs);
+  std::optional<AllocationLabel> allocating;
+  if (device_ != nullptr && device_->memory_kind() == MemoryKind::kDevice) {
+    allocating.emplace(label(node).name);
+  }
   if (run_.stats == nullptr) {
     RETURN_IF_ERROR(node.kernel->Compute(context));
   } else {

@@ -1,10 +1,13 @@
 #include "runtime/exec/executor.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/device/capture/work_capture.h"
+#include "runtime/exec/capture_plan.h"
 #include "runtime/exec/compiled_graph.h"
 #include "runtime/exec/dataflow_executor.h"
 #include "runtime/exec/partitioned_executor.h"
@@ -19,8 +22,12 @@ absl::StatusOr<std::unique_ptr<Executor>> Compile(const Graph& graph,
   const bool straight = options.kind == ExecutorKind::kStraightThrough ||
                         (options.kind == ExecutorKind::kAuto && compiled.needs_dataflow.empty());
   if (straight) {
+    std::optional<CapturePlan> capture;
+    if (dynamic_cast<const CapturingDevice*>(options.device) != nullptr) {
+      if (auto plan = PlanCapture(compiled); plan.ok()) capture = *std::move(plan);
+    }
     ASSIGN_OR_RETURN(StraightProgram program, LayOutStraight(std::move(compiled)));
-    return MakeStraightExecutor(std::move(program), options.device);
+    return MakeStraightExecutor(std::move(program), options.device, std::move(capture));
   }
   ASSIGN_OR_RETURN(DataflowProgram program, LayOutDataflow(std::move(compiled)));
   return MakeDataflowExecutor(std::move(program), options.device);

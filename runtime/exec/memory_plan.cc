@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/exec/planned_memory.h"
+#include "runtime/exec/shape_cache.h"
 
 namespace tessera {
 namespace {
@@ -74,10 +75,7 @@ MemoryPlan::MemoryPlan(std::vector<Shape> shapes, absl::Span<const MemoryUse> us
   if (size_ > 0) SetPredecessors();
 }
 
-bool MemoryPlan::Fits(absl::Span<const Tensor> args) const {
-  return std::equal(args.begin(), args.end(), shapes_.begin(), shapes_.end(),
-                    [](const Tensor& arg, const Shape& shape) { return arg.shape() == shape; });
-}
+bool MemoryPlan::Fits(absl::Span<const Tensor> args) const { return HaveShapes(args, shapes_); }
 
 void MemoryPlan::SetOffsets(absl::Span<const MemoryUse> uses) {
   const std::vector<uint32_t> order = LargestUses(uses);

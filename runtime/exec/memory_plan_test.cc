@@ -4,8 +4,8 @@
 #include <random>
 
 #include "gtest/gtest.h"
-#include "runtime/exec/memory_plans.h"
 #include "runtime/exec/planned_memory.h"
+#include "runtime/exec/shape_cache.h"
 
 namespace tessera {
 namespace {
@@ -107,22 +107,22 @@ TEST(MemoryPlanTest, OfVeryManyTheLargestGetPlaces) {
   EXPECT_LT(all, 20'000);
 }
 
-TEST(MemoryPlansTest, ShapesThatComeAgainAreRecordedAndThenPlanned) {
-  MemoryPlans plans;
+TEST(ShapeCacheTest, ShapesThatComeAgainAreRecordedAndThenPlanned) {
+  ShapeCache<const MemoryPlan> plans;
   const std::vector<Tensor> two = {Tensor::Vector<float>({1, 2})};
   const std::vector<Tensor> three = {Tensor::Vector<float>({1, 2, 3})};
-  EXPECT_FALSE(plans.Choose(two).record);
-  EXPECT_FALSE(plans.Choose(three).record);
-  EXPECT_TRUE(plans.Choose(two).record);
+  EXPECT_FALSE(plans.Choose(two).make);
+  EXPECT_FALSE(plans.Choose(three).make);
+  EXPECT_TRUE(plans.Choose(two).make);
   const auto plan =
       std::make_shared<const MemoryPlan>(std::vector<Shape>{{2}}, std::vector<MemoryUse>());
   plans.Add(plan);
-  EXPECT_EQ(plans.Choose(two).plan, plan);
-  EXPECT_EQ(plans.Choose(three).plan, nullptr);
+  EXPECT_EQ(plans.Choose(two).found, plan);
+  EXPECT_EQ(plans.Choose(three).found, nullptr);
 }
 
-TEST(MemoryPlansTest, ForgetsTheOldestShapes) {
-  MemoryPlans plans;
+TEST(ShapeCacheTest, ForgetsTheOldestShapes) {
+  ShapeCache<const MemoryPlan> plans;
   const auto scalar =
       std::make_shared<const MemoryPlan>(std::vector<Shape>{Shape()}, std::vector<MemoryUse>());
   plans.Add(scalar);
@@ -130,11 +130,11 @@ TEST(MemoryPlansTest, ForgetsTheOldestShapes) {
     // Once more for the shapes before, which pushes nothing out.
     plans.Add(std::make_shared<const MemoryPlan>(
         std::vector<Shape>{{std::max(length - 1, int64_t{1})}}, std::vector<MemoryUse>()));
-    EXPECT_EQ(plans.Choose({Tensor::Scalar(1.0f)}).plan, scalar);
+    EXPECT_EQ(plans.Choose({Tensor::Scalar(1.0f)}).found, scalar);
     plans.Add(
         std::make_shared<const MemoryPlan>(std::vector<Shape>{{length}}, std::vector<MemoryUse>()));
   }
-  EXPECT_EQ(plans.Choose({Tensor::Scalar(1.0f)}).plan, nullptr);
+  EXPECT_EQ(plans.Choose({Tensor::Scalar(1.0f)}).found, nullptr);
 }
 
 }  // namespace

@@ -1,15 +1,21 @@
 #include "runtime/exec/straight_executor.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
-#include "runtime/exec/memory_plans.h"
+#include "runtime/device/memory/allocation_label.h"
+#include "runtime/exec/captured_run.h"
+#include "runtime/exec/memory_plan.h"
 #include "runtime/exec/memory_recorder.h"
 #include "runtime/exec/object_pool.h"
 #include "runtime/exec/planned_memory.h"
 #include "runtime/exec/run_state.h"
+#include "runtime/exec/shape_cache.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/tensor/large_blocks.h"
 
@@ -18,8 +24,8 @@ namespace {
 
 class StraightExecutor final : public Executor {
  public:
-  StraightExecutor(StraightProgram program, Device* device)
-      : program_(std::move(program)), device_(device) {}
+  StraightExecutor(StraightProgram program, Device* device, std::optional<CapturePlan> capture)
+      : program_(std::move(program)), device_(device), capture_plan_(std::move(capture)) {}
 
   void RunAsync(StepContext& step, const RunArgs& run, DoneCallback done) const override {
     done(Run(step, run));
@@ -28,7 +34,12 @@ class StraightExecutor final : public Executor {
   absl::Status Run(StepContext& step, const RunArgs& run) const override {
     absl::Status status = CheckArgs(run);
     if (status.ok()) status = CheckGoingOn(step);
-    if (status.ok()) {
+    if (const auto captured = status.ok() ? FindCaptured(step, run) : nullptr) {
+      if (num_results() > 0) {
+        run.results->resize(std::max<size_t>(run.results->size(), num_results()));
+      }
+      status = captured->Run(Args(run), run.results);
+    } else if (status.ok()) {
       std::unique_ptr<Slots> slots = TakeSlots();
       if (program_.num_places < kMinPlaces) {
         status = RunIn(step, run, nullptr, slots->values.get());
@@ -61,6 +72,24 @@ class StraightExecutor final : public Executor {
         absl::StrCat("the graph takes ", program_.num_args, " arguments, got ", given));
   }
 
+  static absl::Span<const Tensor> Args(const RunArgs& run) {
+    return run.consumed_args.empty() ? run.args : run.consumed_args;
+  }
+
+  // Returns null if the run goes kernel by kernel.
+  std::shared_ptr<CapturedRun> FindCaptured(StepContext& step, const RunArgs& run) const {
+    // Statistics are of kernels.
+    if (!capture_plan_.has_value() || run.stats != nullptr) return nullptr;
+    const absl::Span<const Tensor> args = Args(run).first(program_.num_args);
+    ShapeCache<CapturedRun>::Choice choice = captured_.Choose(args);
+    if (choice.make) {
+      choice.found = CapturedRun::Make(program_, *capture_plan_, *device_, step, args);
+      captured_.Add(choice.found);
+    }
+    const bool is_possible = choice.found != nullptr && choice.found->is_possible();
+    return is_possible ? std::move(choice.found) : nullptr;
+  }
+
   std::unique_ptr<Slots> TakeSlots() const {
     if (std::unique_ptr<Slots> slots = pool_.Take()) return slots;
     auto slots = std::make_unique<Slots>();
@@ -72,12 +101,12 @@ class StraightExecutor final : public Executor {
   }
 
   absl::Status RunByPlan(StepContext& step, const RunArgs& run, Slots* slots) const {
-    const absl::Span<const Tensor> args = run.consumed_args.empty() ? run.args : run.consumed_args;
+    const absl::Span<const Tensor> args = Args(run);
     if (slots->memory == nullptr || !slots->memory->plan().Fits(args)) {
-      MemoryPlans::Choice choice = plans_.Choose(args);
-      if (choice.record) return RunRecorded(step, run, args, slots->values.get());
+      const ShapeCache<const MemoryPlan>::Choice choice = plans_.Choose(args);
+      if (choice.make) return RunRecorded(step, run, args, slots->values.get());
       slots->memory =
-          choice.plan == nullptr ? nullptr : std::make_unique<PlannedMemory>(choice.plan);
+          choice.found == nullptr ? nullptr : std::make_unique<PlannedMemory>(choice.found);
     }
     PlannedMemory* const memory = slots->memory.get();
     // If there is no memory for one large block, there may be some for many small ones.
@@ -127,6 +156,7 @@ class StraightExecutor final : public Executor {
                         Value* values) const {
     KernelContext context(step, device_);
     context.set_output_memory(memory);
+    const bool has_device_memory = memory_kind() == MemoryKind::kDevice;
     const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
     for (const StraightProgram::Node* node = program_.nodes.data(); node != end; ++node) {
       if (node->is_expensive) {
@@ -141,7 +171,8 @@ class StraightExecutor final : public Executor {
       context.Bind(values, {program_.inputs.data() + node->first_input, node->num_inputs}, outputs,
                    {node->output_types, node->num_outputs}, node->first_place, node->output_kinds);
       [[maybe_unused]] const int64_t start = kWithStats ? StepStatsCollector::Now() : 0;
-      absl::Status status = node->kernel->Compute(context);
+      absl::Status status =
+          has_device_memory ? ComputeWithLabel(*node, context) : node->kernel->Compute(context);
       if (!status.ok()) [[unlikely]]
         return AtNode(label(node).name, status);
       if constexpr (kWithStats) {
@@ -161,6 +192,12 @@ class StraightExecutor final : public Executor {
         DropRefReads(*node, values);
     }
     return absl::OkStatus();
+  }
+
+  // Runs a kernel whose allocations of device memory are held in the name of its node.
+  absl::Status ComputeWithLabel(const StraightProgram::Node& node, KernelContext& context) const {
+    const AllocationLabel allocating(label(&node).name);
+    return node.kernel->Compute(context);
   }
 
   absl::Status PrepareRefs(const StraightProgram::Node& node, Value* values) const {
@@ -237,13 +274,17 @@ class StraightExecutor final : public Executor {
   const StraightProgram program_;
   Device* const device_;
   mutable ObjectPool<Slots> pool_;
-  mutable MemoryPlans plans_;
+  mutable ShapeCache<const MemoryPlan> plans_;
+  // Without a value: the device captures no work, or the program's work cannot be captured.
+  const std::optional<CapturePlan> capture_plan_;
+  mutable ShapeCache<CapturedRun> captured_;
 };
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeStraightExecutor(StraightProgram program, Device* device) {
-  return std::make_unique<StraightExecutor>(std::move(program), device);
+std::unique_ptr<Executor> MakeStraightExecutor(StraightProgram program, Device* device,
+                                               std::optional<CapturePlan> capture) {
+  return std::make_unique<StraightExecutor>(std::move(program), device, std::move(capture));
 }
 
 }  // namespace tessera

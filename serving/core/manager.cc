@@ -279,7 +279,9 @@ absl::Time AspiredVersionsManager::AdvanceVersions(Name& name) {
       }
     }
     const bool forget = version.phase == Phase::kEnded && !version.aspired;
+    const bool was_damaged = forget && !version.damage.ok();
     it = forget ? name.versions.erase(it) : std::next(it);
+    if (was_damaged) PublishServingMap();
   }
   for (auto it = name.waiting.begin(); it != name.waiting.end();) {
     if (name.versions.contains(it->first)) {
@@ -508,10 +510,17 @@ void AspiredVersionsManager::PublishState(const Version& version, State state,
 
 void AspiredVersionsManager::PublishServingMap() {
   auto map = std::make_unique<ServingMap>();
+  std::vector<std::pair<ServableId, absl::Status>> lost;
   for (const auto& [name, state] : names_) {
     for (const auto& [number, version] : state->versions) {
       if (version->phase == Version::Phase::kReady) (*map)[name].push_back(&version->served);
+      if (absl::IsUnavailable(version->damage)) lost.emplace_back(version->id(), version->damage);
     }
+  }
+  {
+    // Before a lost version is hidden.
+    absl::MutexLock lock(&lost_mu_);
+    lost_ = std::move(lost);
   }
   serving_.Publish(std::move(map));
 }
@@ -541,7 +550,13 @@ const AspiredVersionsManager::Served* AspiredVersionsManager::Pin(
   });
 }
 
-absl::Status AspiredVersionsManager::NotFound(const ServableRequest& request) {
+absl::Status AspiredVersionsManager::NotFound(const ServableRequest& request) const {
+  absl::MutexLock lock(&lost_mu_);
+  for (const auto& [id, status] : lost_) {
+    if (id.name == request.name && (!request.version || *request.version == id.version)) {
+      return status;
+    }
+  }
   return absl::NotFoundError(absl::StrCat("Servable not found for request: ", request.ToString()));
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -111,7 +112,8 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   void StartYielding();
 
   // Returns a handle to the requested version, or to the highest available one if the request names
-  // none. Errors: NOT_FOUND if there is none; INVALID_ARGUMENT if the servable is not a T.
+  // none. Errors: NOT_FOUND if there is none; INVALID_ARGUMENT if the servable is not a T;
+  // UNAVAILABLE, with the cause, if the only such versions were on a device that is lost.
   template <typename T>
   absl::StatusOr<ServableHandle<T>> Acquire(const ServableRequest& request) const {
     HolderCount::Stripe* stripe = nullptr;
@@ -150,7 +152,7 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
       absl::flat_hash_map<std::string, std::vector<Served*>, NameHash, std::equal_to<>>;
 
   const Served* Pin(const ServableRequest& request, HolderCount::Stripe** stripe) const;
-  static absl::Status NotFound(const ServableRequest& request);
+  absl::Status NotFound(const ServableRequest& request) const;
   static absl::Status WrongType(const ServableRequest& request);
 
   void RunLoop();
@@ -186,6 +188,9 @@ class AspiredVersionsManager : public Target<std::unique_ptr<Loader>> {
   const Options options_;
   RcuPointer<ServingMap> serving_;  // written under mu_
   absl::Mutex mu_;
+  mutable absl::Mutex lost_mu_ ABSL_ACQUIRED_AFTER(mu_);
+  // Versions that were taken out because their device is lost, and why.
+  std::vector<std::pair<ServableId, absl::Status>> lost_ ABSL_GUARDED_BY(lost_mu_);
   absl::CondVar work_;
   absl::flat_hash_map<std::string, std::unique_ptr<Name>> names_ ABSL_GUARDED_BY(mu_);
   // Names to advance now, and the times at which to advance names that wait for something.

@@ -61,6 +61,21 @@ TEST(AspiredVersionsManagerTest, ReadyVersionIsNotReloadedForANewRevision) {
   EXPECT_EQ(f.StateOf("m", 1), State::kAvailable);
 }
 
+TEST(AspiredVersionsManagerTest, VersionOnALostDeviceIsUnavailableAndOthersGoOn) {
+  Fixture f({.health_interval = absl::Milliseconds(5)});
+  f.Aspire("m", {1}, 7);
+  f.Aspire("other", {1}, 7);
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kAvailable));
+  ASSERT_TRUE(f.WaitUntil("other", 1, State::kAvailable));
+  {
+    absl::MutexLock lock(&f.faults.mu);
+    f.faults.damage[{"m", 1}] = absl::UnavailableError("GPU:0 is lost");
+  }
+  ASSERT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+  EXPECT_EQ(f.Acquire("m").status(), absl::UnavailableError("GPU:0 is lost"));
+  EXPECT_TRUE(f.Acquire("other").ok());
+}
+
 TEST(AspiredVersionsManagerTest, DamagedVersionIsTakenOutAndLoadedAnewWhenItsFilesChange) {
   Fixture f({.health_interval = absl::Milliseconds(5)});
   f.Aspire("m", {1}, 7);

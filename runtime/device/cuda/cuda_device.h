@@ -3,10 +3,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "runtime/device/capture/work_capture.h"
 #include "runtime/device/cuda/cuda_gpu.h"
 #include "runtime/device/cuda/cuda_stream.h"
+#include "runtime/device/health/device_health.h"
 #include "runtime/framework/device.h"
 
 namespace tessera {
@@ -15,7 +20,7 @@ namespace tessera {
 // dies, and, with allow_growth, from there to the system.
 //
 // Thread-safe.
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public LosableDevice, public CapturingDevice {
  public:
   static constexpr int kPriority = 200;
 
@@ -27,6 +32,10 @@ class CudaDevice final : public Device {
   // Of the GPU: all sessions together.
   DeviceStats stats() const override { return gpu_->memory().stats(); }
   std::string description() const override { return gpu_->description(); }
+  // Every device on a GPU learns of the loss from the first whose work fails.
+  absl::Status Health() const override { return gpu_->Health(); }
+  // CUDA graphs, unless TESSERA_CUDA_GRAPHS is 0 in the environment.
+  absl::StatusOr<std::unique_ptr<WorkCapture>> BeginCapture() override;
 
  private:
   CudaDevice(DeviceName name, int priority, std::shared_ptr<CudaGpu> gpu, int stream_number)
@@ -35,6 +44,9 @@ class CudaDevice final : public Device {
   const std::shared_ptr<CudaGpu> gpu_;
   const int stream_number_;  // in gpu_->memory()
   std::unique_ptr<CudaStream> stream_;
+  absl::Mutex capture_mu_;
+  // Streams for captures that are not in use. Captured work refers to their workspaces.
+  std::vector<std::unique_ptr<CudaStream>> capture_streams_ ABSL_GUARDED_BY(capture_mu_);
 };
 
 }  // namespace tessera

@@ -115,6 +115,16 @@ CudaGpu::~CudaGpu() {
   events_.reset();
 }
 
+absl::Status CudaGpu::Health() const {
+  absl::MutexLock lock(&health_mu_);
+  return health_;
+}
+
+void CudaGpu::ReportLost(const absl::Status& status) {
+  absl::MutexLock lock(&health_mu_);
+  health_.Update(status);
+}
+
 void CudaGpu::SetStream(int number, CudaStream* stream) {
   absl::MutexLock lock(&mu_);
   streams_[number] = stream;

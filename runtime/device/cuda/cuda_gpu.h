@@ -45,6 +45,10 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   Allocator* pinned() { return pinned_->allocator(pinned_stream_); }
   EventManager& events() { return *events_; }
 
+  // UNAVAILABLE, with the cause, from the first report on; OK before.
+  absl::Status Health() const;
+  void ReportLost(const absl::Status& status);
+
   // The stream of `number`, which memory().AddStream() gave, for orders between streams. Null
   // removes it.
   void SetStream(int number, CudaStream* stream);
@@ -72,6 +76,9 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   std::string description_;
   absl::Mutex mu_;
   std::map<int, CudaStream*> streams_ ABSL_GUARDED_BY(mu_);
+  // Streams report while they hold a lock of their own.
+  mutable absl::Mutex health_mu_;
+  absl::Status health_ ABSL_GUARDED_BY(health_mu_);
 
   std::unique_ptr<BfcAllocator> memory_;
   std::unique_ptr<PinnedRegions> pinned_regions_;

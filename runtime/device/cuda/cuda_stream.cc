@@ -9,6 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/device/cuda/cuda_libraries.h"
 #include "runtime/device/cuda/cuda_status.h"
+#include "runtime/host/background.h"
 
 namespace tessera {
 namespace {
@@ -27,9 +28,14 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(Options options) {
 
 absl::Status CudaStream::Init() {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
-  for (cudaStream_t* stream : {&compute_, &to_device_, &to_host_}) {
-    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+  int lowest = 0, highest = 0;
+  RETURN_IF_CUDA_ERROR(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+  RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(&compute_, cudaStreamNonBlocking, highest));
+  if (options_.is_capture) return absl::OkStatus();
+  for (cudaStream_t* stream : {&to_device_, &to_host_}) {
+    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, highest));
   }
+  RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(&upload_, cudaStreamNonBlocking, lowest));
   absl::MutexLock lock(&order_mu_);
   RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags(&order_event_, cudaEventDisableTiming));
   return absl::OkStatus();
@@ -45,7 +51,7 @@ CudaStream::~CudaStream() {
   }
   absl::MutexLock lock(&order_mu_);
   if (order_event_ != nullptr) cudaEventDestroy(order_event_);
-  for (cudaStream_t stream : {compute_, to_device_, to_host_}) {
+  for (cudaStream_t stream : {compute_, to_device_, to_host_, upload_}) {
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
 }
@@ -79,8 +85,11 @@ void CudaStream::Copy(const Tensor& from, Tensor* to) {
 
 absl::Status CudaStream::CopyBytes(const Tensor& from, const Tensor& to) {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
+  if (options_.is_capture && IsHostAccessible(to.memory_kind())) {
+    return absl::FailedPreconditionError("a copy to the host cannot be captured");
+  }
   if (IsHostAccessible(from.memory_kind()) && !IsHostAccessible(to.memory_kind())) {
-    return CopyToDevice(from, to);
+    return options_.is_capture ? CaptureCopyToDevice(from, to) : CopyToDevice(from, to);
   }
   if (!IsHostAccessible(from.memory_kind()) && IsHostAccessible(to.memory_kind())) {
     return CopyToHost(from, to);
@@ -92,14 +101,24 @@ absl::Status CudaStream::CopyBytes(const Tensor& from, const Tensor& to) {
   return absl::OkStatus();
 }
 
+absl::Status CudaStream::CaptureCopyToDevice(const Tensor& from, const Tensor& to) {
+  ASSIGN_OR_RETURN(Tensor staging, Tensor::Allocate(from.dtype(), from.shape(), options_.pinned));
+  std::memcpy(staging.address(), from.address(), from.size_bytes());
+  RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(to.address(), staging.address(), from.size_bytes(),
+                                       cudaMemcpyHostToDevice, compute_));
+  held_.push_back(std::move(staging));
+  return absl::OkStatus();
+}
+
 absl::Status CudaStream::CopyToDevice(const Tensor& from, const Tensor& to) {
+  const cudaStream_t copies = BackgroundPool() == nullptr ? to_device_ : upload_;
   // The destination may be in use by kernels that were enqueued before it was released.
-  RETURN_IF_ERROR(Order(compute_, to_device_));
+  RETURN_IF_ERROR(Order(compute_, copies));
   if (from.memory_kind() == MemoryKind::kPinned) {
     RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(to.address(), from.address(), from.size_bytes(),
-                                         cudaMemcpyHostToDevice, to_device_));
-    options_.events->Then(to_device_, [from](absl::Status) {});
-    return Order(to_device_, compute_);
+                                         cudaMemcpyHostToDevice, copies));
+    options_.events->Then(copies, [from](absl::Status) {});
+    return Order(copies, compute_);
   }
   for (size_t done = 0; done < from.size_bytes(); done += kStagingBytes) {
     const size_t size = std::min(kStagingBytes, from.size_bytes() - done);
@@ -111,10 +130,10 @@ absl::Status CudaStream::CopyToDevice(const Tensor& from, const Tensor& to) {
       source = (*staging)->data();
     }
     RETURN_IF_CUDA_ERROR(
-        cudaMemcpyAsync(to.address() + done, source, size, cudaMemcpyHostToDevice, to_device_));
-    if (staging.ok()) options_.events->Then(to_device_, [held = *staging](absl::Status) {});
+        cudaMemcpyAsync(to.address() + done, source, size, cudaMemcpyHostToDevice, copies));
+    if (staging.ok()) options_.events->Then(copies, [held = *staging](absl::Status) {});
   }
-  return Order(to_device_, compute_);
+  return Order(copies, compute_);
 }
 
 absl::Status CudaStream::CopyToHost(const Tensor& from, const Tensor& to) {
@@ -139,6 +158,9 @@ void CudaStream::Zero(Tensor* tensor) {
   if (tensor->size_bytes() == 0) return;
   Fail([&]() -> absl::Status {
     RETURN_IF_ERROR(UseGpu(options_.gpu));
+    if (options_.is_capture && IsHostAccessible(tensor->memory_kind())) {
+      return absl::FailedPreconditionError("zeros on the host cannot be captured");
+    }
     if (tensor->memory_kind() == MemoryKind::kHost) {
       // The device cannot write it. Nobody may read it before a callback that comes after this one.
       Then([tensor = *tensor](absl::Status) {
@@ -153,6 +175,12 @@ void CudaStream::Zero(Tensor* tensor) {
 }
 
 void CudaStream::Then(Callback done) {
+  if (options_.is_capture) {
+    const absl::Status status =
+        absl::FailedPreconditionError("a wait for work on the GPU cannot be captured");
+    Fail(status);
+    return done(status);
+  }
   Fail([&]() -> absl::Status {
     RETURN_IF_ERROR(UseGpu(options_.gpu));
     // Kernels wait for the copies to the device, and the copies to the host for kernels.
@@ -170,9 +198,37 @@ void CudaStream::Then(Callback done) {
 }
 
 void CudaStream::Hold(Tensor tensor) {
+  if (options_.is_capture) {
+    held_.push_back(std::move(tensor));
+    return;
+  }
   Fail(UseGpu(options_.gpu));
   Fail(Order(compute_, to_host_));
   options_.events->Then(to_host_, [tensor = std::move(tensor)](absl::Status) {});
+}
+
+absl::Status CudaStream::BeginCapture() {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  // Relaxed: memory is allocated meanwhile, and libraries make their handles.
+  RETURN_IF_CUDA_ERROR(cudaStreamBeginCapture(compute_, cudaStreamCaptureModeRelaxed));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CudaStream::Captured> CudaStream::EndCapture() {
+  RETURN_IF_ERROR(UseGpu(options_.gpu));
+  Captured captured;
+  const absl::Status ended =
+      CudaStatus(cudaStreamEndCapture(compute_, &captured.graph), "cudaStreamEndCapture");
+  captured.held = std::exchange(held_, {});
+  absl::Status failed;
+  {
+    absl::MutexLock lock(&error_mu_);
+    failed = std::exchange(error_, lost_);
+  }
+  if (failed.ok()) failed = ended;
+  if (failed.ok()) return captured;
+  if (captured.graph != nullptr) cudaGraphDestroy(captured.graph);
+  return failed;
 }
 
 absl::Status CudaStream::CheckLaunch(absl::string_view what) {
@@ -189,6 +245,7 @@ void CudaStream::Fail(const absl::Status& status) {
   if (absl::IsUnavailable(named) && lost_.ok()) {
     lost_ = Annotate(named, "the GPU is lost, and the program must be started anew: ");
     LOG(ERROR) << lost_.message();
+    if (options_.on_lost != nullptr) options_.on_lost(lost_);
     error_ = lost_;
   } else if (error_.ok()) {
     error_ = named;

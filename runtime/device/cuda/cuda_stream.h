@@ -5,8 +5,10 @@
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -17,9 +19,10 @@
 
 namespace tessera {
 
-// Three streams of CUDA that act as one: kernels run on the first, copies from and to the host on
-// the others, so that the copy of one run's results goes on while the next run computes. Each waits
-// for what its work needs of the others.
+// Streams of CUDA that act as one: kernels run on the first, copies from and to the host on others,
+// so that the copy of one run's results goes on while the next run computes. What is copied to the
+// device in the background (runtime/host/background.h), such as the weights of a new version, has a
+// stream of low priority. Each waits for what its work needs of the others.
 //
 //   absl::Status RunFill(KernelContext& ctx, const Tensor& value, Tensor* output) {
 //     CudaStream& stream = CudaStream::Of(ctx);
@@ -45,6 +48,10 @@ class CudaStream final : public Stream {
     // For staging buffers of copies and the workspace. They outlive the stream.
     Allocator* pinned = nullptr;
     Allocator* memory = nullptr;
+    // Called once, with the error, if the GPU is lost. It must not use the stream.
+    std::function<void(const absl::Status& status)> on_lost;
+    // Only captures: see BeginCapture(). Needs no `events`.
+    bool is_capture = false;
   };
   // Errors: those of CUDA.
   static absl::StatusOr<std::unique_ptr<CudaStream>> Make(Options options);
@@ -66,6 +73,7 @@ class CudaStream final : public Stream {
   // <<<>>> and calls of libraries.
   cudaStream_t cuda() const;
   int gpu() const { return options_.gpu; }
+  const Options& options() const { return options_; }
 
   // Returns the error of the launches that the calling thread has made since the last call, with
   // the name of the primitive, and keeps it for Then().
@@ -94,6 +102,17 @@ class CudaStream final : public Stream {
   static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
   absl::StatusOr<Workspace> workspace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
 
+  // What was captured, and the host memory that it reads.
+  struct Captured {
+    cudaGraph_t graph = nullptr;  // the caller's to destroy
+    std::vector<Tensor> held;
+  };
+  // From here until EndCapture() the stream keeps what is enqueued, as WorkCapture says. Both are
+  // called in turn, by one thread that has the stream for itself. Errors: FAILED_PRECONDITION for
+  // work that cannot be captured; those of CUDA.
+  absl::Status BeginCapture();
+  absl::StatusOr<Captured> EndCapture();
+
   // Makes everything that is enqueued later wait for what is enqueued on `other` now.
   absl::Status WaitFor(const CudaStream& other);
 
@@ -105,11 +124,14 @@ class CudaStream final : public Stream {
   absl::Status CopyBytes(const Tensor& from, const Tensor& to);
   absl::Status CopyToDevice(const Tensor& from, const Tensor& to);
   absl::Status CopyToHost(const Tensor& from, const Tensor& to);
+  absl::Status CaptureCopyToDevice(const Tensor& from, const Tensor& to);
 
   const Options options_;
   cudaStream_t compute_ = nullptr;
   cudaStream_t to_device_ = nullptr;
   cudaStream_t to_host_ = nullptr;
+  cudaStream_t upload_ = nullptr;  // copies to the device in the background, of low priority
+  std::vector<Tensor> held_;       // by the capture that goes on
 
   absl::Mutex order_mu_;
   cudaEvent_t order_event_ ABSL_GUARDED_BY(order_mu_) = nullptr;  // see Order()

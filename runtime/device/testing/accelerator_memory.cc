@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "runtime/device/memory/allocation_label.h"
 #include "runtime/device/testing/late_stream.h"
 
 namespace tessera {
@@ -124,7 +125,8 @@ absl::StatusOr<IntrusivePtr<Buffer>> AcceleratorMemory::Allocate(size_t size) {
     } else {
       return absl::ResourceExhaustedError(
           absl::StrCat("out of memory on ", stream_->device_name(), ": cannot allocate ", size,
-                       " bytes, ", stats_.bytes_in_use, " of ", capacity_, " are in use"));
+                       " bytes, ", stats_.bytes_in_use, " of ", capacity_,
+                       " are in use; asked for by '", AllocationLabel::Current(), "'"));
     }
     stats_.bytes_in_use += static_cast<int64_t>(block_size);
     stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);

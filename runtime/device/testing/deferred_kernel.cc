@@ -111,7 +111,9 @@ struct DeferredKernel::Launch {
       ASSIGN_OR_RETURN(Tensor copy, update.variable->Read().DeepCopy());
       update.variable->Assign(std::move(copy));
     }
-    ASSIGN_OR_RETURN(const std::vector<Value> results, host->Run(absl::MakeSpan(inputs)));
+    // Captured work runs again.
+    std::vector<Value> values = inputs;
+    ASSIGN_OR_RETURN(const std::vector<Value> results, host->Run(absl::MakeSpan(values)));
     for (Output& output : outputs) {
       RETURN_IF_ERROR(Store(results[output.index].tensor, output.memory));
     }

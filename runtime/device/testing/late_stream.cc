@@ -3,8 +3,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
+#include "runtime/base/status.h"
 #include "runtime/device/testing/accelerator_memory.h"
 
 namespace tessera {
@@ -23,7 +25,22 @@ LateStream::LateStream(std::string device_name, const Options& options)
   thread_ = std::thread([this] { Loop(); });
 }
 
+std::unique_ptr<LateStream> LateStream::ForCapture(LateStream* target) {
+  return std::unique_ptr<LateStream>(new LateStream(target));
+}
+
+absl::Status LateStream::FailCapture(absl::string_view what) {
+  capture_error_.Update(absl::FailedPreconditionError(absl::StrCat(what, " cannot be captured")));
+  return capture_error_;
+}
+
+absl::StatusOr<std::vector<LateStream::Work>> LateStream::TakeCaptured() {
+  RETURN_IF_ERROR(capture_error_);
+  return std::move(captured_);
+}
+
 LateStream::~LateStream() {
+  if (target_ != nullptr) return;
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
@@ -35,6 +52,10 @@ void LateStream::Copy(const Tensor& from, Tensor* to) {
   CHECK(IsTriviallyCopyable(from.dtype()) && IsTriviallyCopyable(to->dtype()));
   CHECK(from.size_bytes() == to->size_bytes())
       << from.size_bytes() << " bytes cannot be copied to " << to->size_bytes();
+  if (target_ != nullptr && IsHostAccessible(to->memory_kind())) {
+    FailCapture("a copy to the host").IgnoreError();
+    return;
+  }
   char* const source = Alias(from);
   char* const destination = Alias(*to);
   PoisonIfHost(to);
@@ -59,16 +80,34 @@ void LateStream::Then(Callback done) { Append({nullptr, std::move(done)}, true);
 
 void LateStream::Enqueue(Work work) { Append({std::move(work), nullptr}, false); }
 
+void LateStream::Lose() {
+  Enqueue([this] {
+    absl::MutexLock lock(&mu_);
+    lost_ = absl::UnavailableError(device_name_ + " is lost");
+    return lost_;
+  });
+}
+
+absl::Status LateStream::Health() const {
+  absl::MutexLock lock(&mu_);
+  return lost_;
+}
+
 char* LateStream::Alias(const Tensor& tensor) const {
   if (IsHostAccessible(tensor.memory_kind())) return tensor.address();
   const AcceleratorMemory::Place place = AcceleratorMemory::Find(tensor.address());
   CHECK(place.stream != nullptr) << device_name_ << " is given device memory of another type";
-  CHECK(place.stream == this) << device_name_ << " is given memory of "
-                              << place.stream->device_name();
+  CHECK(place.stream == this || place.stream == target_)
+      << device_name_ << " is given memory of " << place.stream->device_name();
   return place.alias;
 }
 
 void LateStream::Append(Item item, bool is_waited_for) {
+  if (target_ != nullptr) {
+    if (item.done != nullptr) return item.done(FailCapture("a wait for work"));
+    captured_.push_back(std::move(item.work));
+    return;
+  }
   absl::MutexLock lock(&mu_);
   pending_.push_back(std::move(item));
   if (is_waited_for || pending_.size() > options_.max_pending) num_released_ = pending_.size();
@@ -93,9 +132,11 @@ void LateStream::Loop() {
       if (num_released_ > 0) --num_released_;
     }
     Pause();
+    const absl::Status health = Health();
     if (item.done != nullptr) {
-      item.done(std::exchange(error_, absl::OkStatus()));
-    } else if (absl::Status status = item.work(); !status.ok() && error_.ok()) {
+      item.done(std::exchange(error_, health));
+    } else if (absl::Status status = health.ok() ? item.work() : health;
+               !status.ok() && error_.ok()) {
       error_ = std::move(status);
     }
     // The item dies here, outside the lock: it may hold the last share in a buffer of the device,

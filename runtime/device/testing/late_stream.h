@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/framework/stream.h"
 
@@ -20,6 +23,8 @@ namespace tessera {
 //
 // The first error of any work is kept until a callback of Then() takes it. Work that was enqueued
 // after a failed one runs all the same, on whatever the failed one left.
+//
+// A capture's stream keeps what is enqueued instead (runtime/device/capture/work_capture.h).
 //
 // The destructor runs everything that is still enqueued.
 class LateStream final : public Stream {
@@ -34,6 +39,10 @@ class LateStream final : public Stream {
 
   LateStream(std::string device_name, const Options& options);
   ~LateStream() override;
+  // The stream of a capture of work for `target`, which must outlive it.
+  static std::unique_ptr<LateStream> ForCapture(LateStream* target);
+  // Returns what such a stream has kept. Errors: see WorkCapture.
+  absl::StatusOr<std::vector<Work>> TakeCaptured();
 
   const std::string& device_name() const { return device_name_; }
 
@@ -44,6 +53,11 @@ class LateStream final : public Stream {
   // Runs `work` on the stream's thread after everything that was enqueued before. For kernels and
   // memory of the accelerator.
   void Enqueue(Work work);
+  // Enqueues the loss of the device: everything that comes after it fails with UNAVAILABLE, and is
+  // not done.
+  void Lose();
+  // Returns UNAVAILABLE once the device is lost, else OK.
+  absl::Status Health() const;
 
   // The bytes of a tensor for work on the stream's thread, of any memory kind. Aborts the process
   // for memory of another accelerator.
@@ -55,6 +69,9 @@ class LateStream final : public Stream {
     Work work;
     Callback done;
   };
+  explicit LateStream(LateStream* target) : device_name_(target->device_name_), target_(target) {}
+  // Makes TakeCaptured() fail.
+  absl::Status FailCapture(absl::string_view what);
   void Append(Item item, bool is_waited_for);
   void Loop();
   // Sleeps for up to 100 us if there is a seed.
@@ -62,10 +79,14 @@ class LateStream final : public Stream {
 
   const std::string device_name_;
   const Options options_;
+  LateStream* const target_ = nullptr;  // null but for captures
+  std::vector<Work> captured_;
+  absl::Status capture_error_;
   std::mt19937_64 random_;  // used by the thread alone
   absl::Status error_;      // used by the thread alone
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
+  absl::Status lost_ ABSL_GUARDED_BY(mu_);
   std::deque<Item> pending_ ABSL_GUARDED_BY(mu_);
   size_t num_released_ ABSL_GUARDED_BY(mu_) = 0;  // how many of the pending ones may run
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

@@ -1,9 +1,12 @@
 // An accelerator that needs no hardware, for tests of everything that devices have in common.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
+#include "runtime/device/capture/work_capture.h"
+#include "runtime/device/health/device_health.h"
 #include "runtime/device/testing/accelerator_memory.h"
 #include "runtime/device/testing/late_stream.h"
 #include "runtime/framework/device.h"
@@ -22,7 +25,7 @@ inline constexpr absl::string_view kTestAccelerator = "ACCEL";
 //   options.devices.count["ACCEL"] = 2;
 //
 // The even ones run without pauses, so that a run is repeatable; the odd ones pause at random.
-class TestAccelerator final : public Device {
+class TestAccelerator final : public Device, public LosableDevice, public CapturingDevice {
  public:
   static constexpr int kPriority = 200;
   static constexpr size_t kCapacity = size_t{1} << 30;
@@ -34,6 +37,11 @@ class TestAccelerator final : public Device {
 
   LateStream* late_stream() { return &stream_; }
   DeviceStats stats() const override { return memory_->stats(); }
+  // See LateStream::Lose().
+  absl::Status Health() const override { return stream_.Health(); }
+  absl::StatusOr<std::unique_ptr<WorkCapture>> BeginCapture() override;
+  // How often captured work was enqueued.
+  int64_t num_captured_enqueued() const { return num_captured_enqueued_; }
   std::string description() const override { return "a test accelerator on a thread of the host"; }
 
  private:
@@ -44,6 +52,7 @@ class TestAccelerator final : public Device {
   std::unique_ptr<AcceleratorMemory> memory_;
   PinnedMemory pinned_;
   LateStream stream_;
+  std::atomic<int64_t> num_captured_enqueued_{0};
 };
 
 }  // namespace tessera

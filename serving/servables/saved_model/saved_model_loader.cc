@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/device/health/device_health.h"
 #include "runtime/host/host.h"
 #include "runtime/host/mapping_guard.h"
 #include "runtime/session/traced_callable.h"
@@ -65,7 +66,10 @@ absl::Status SavedModelLoader::Load() {
   return absl::OkStatus();
 }
 
-absl::Status SavedModelLoader::Health() const { return CheckMappings(path_); }
+absl::Status SavedModelLoader::Health() const {
+  if (servable_ != nullptr) RETURN_IF_ERROR(CheckHealth(servable_->session().ListDevices()));
+  return CheckMappings(path_);
+}
 
 absl::StatusOr<SavedModelBundle> SavedModelLoader::LoadBundle() const {
   ASSIGN_OR_RETURN(const VersionFiles files, FindVersionFiles(path_));

@@ -1,0 +1,39 @@
+#include "runtime/device/capture/capture_device.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "runtime/base/status.h"
+
+namespace tessera {
+
+CaptureDevice::CaptureDevice(const Device& device, Stream* stream)
+    : Device(device.name(), device.priority()), device_(device) {
+  // The memory of `device_` is the limit.
+  memory_ = std::make_unique<BfcAllocator>(
+      BfcAllocator::Options{.name = full_name(),
+                            .limit = std::numeric_limits<size_t>::max() / 4,
+                            .allow_growth = true},
+      static_cast<RegionSource*>(this), /*order=*/nullptr);
+  SetMemory(stream, memory_->allocator(memory_->AddStream().value()),
+            device.allocator(MemoryKind::kPinned));
+}
+
+CaptureDevice::~CaptureDevice() { memory_.reset(); }
+
+absl::StatusOr<char*> CaptureDevice::Allocate(size_t size) {
+  ASSIGN_OR_RETURN(
+      IntrusivePtr<Buffer> buffer,
+      device_.allocator(MemoryKind::kDevice)->Allocate(size + BfcAllocator::kAlignment));
+  const uintptr_t address = reinterpret_cast<uintptr_t>(buffer->address());
+  const uintptr_t misalignment = address % BfcAllocator::kAlignment;
+  char* const region =
+      buffer->address() + (misalignment == 0 ? 0 : BfcAllocator::kAlignment - misalignment);
+  regions_.emplace(region, std::move(buffer));
+  return region;
+}
+
+void CaptureDevice::Free(char* region, size_t /*size*/) { regions_.erase(region); }
+
+}  // namespace tessera

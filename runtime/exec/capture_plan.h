@@ -1,0 +1,35 @@
+// Whether the work of a program can be captured by its device.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/exec/compiled_graph.h"
+
+namespace tessera {
+
+// How a straight-through program meets the host when its work is captured. Nodes are numbered as in
+// StraightProgram, in ascending order.
+struct CapturePlan {
+  // A `_CopyToDevice` node.
+  struct Upload {
+    uint32_t node;
+    int arg;  // which argument it copies; -1: a value that depends on the arguments' shapes alone
+  };
+  // A `_CopyToHost` node.
+  struct Download {
+    uint32_t node;
+    std::vector<int> results;  // which get its value
+  };
+  std::vector<Upload> uploads;
+  std::vector<Download> downloads;
+};
+
+// Captured work can be enqueued again for other arguments of the same shapes if nothing but the
+// elements of tensors on the device differs then: each argument is copied to the device and read
+// there alone, what comes back from the device is a result, and every node is a pure function.
+// Errors: FAILED_PRECONDITION, naming the node that stands against it.
+absl::StatusOr<CapturePlan> PlanCapture(const CompiledGraph& graph);
+
+}  // namespace tessera
