@@ -3,6 +3,6 @@
 
 namespace tessera {
 
-REGISTER_CPU_ELEMENTWISE(functors::kSpecialOps);
+REGISTER_COSTLY_CPU_ELEMENTWISE(functors::kSpecialOps);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Special functions. They compute in double, whatever the operands are.
+// Special functions. Most compute in double, whatever the operands are.
 #pragma once
 
 #include <cmath>
@@ -6,6 +6,7 @@
 
 #include "runtime/kernels/primitives/elementwise/declaration.h"
 #include "runtime/kernels/primitives/math/bessel_functions.h"
+#include "runtime/kernels/primitives/math/float_special_functions.h"
 #include "runtime/kernels/primitives/math/gamma_functions.h"
 #include "runtime/kernels/primitives/math/integral_functions.h"
 
@@ -187,11 +188,11 @@ struct Betainc {
 
 inline constexpr std::tuple kSpecialOps{
     Unary<Lgamma, kFloating>("Lgamma").Cost(60),
-    Unary<Digamma, kFloating>("Digamma").Cost(60),
-    Unary<Erfinv, kFloating>("Erfinv").Cost(60),
-    Unary<Ndtri, kFloating>("Ndtri").Cost(60),
-    Unary<BesselI0e, kFloating>("BesselI0e").Cost(60),
-    Unary<BesselI1e, kFloating>("BesselI1e").Cost(60),
+    Unary<Digamma, kFloating>("Digamma").Cost(6),
+    Unary<Erfinv, kFloating>("Erfinv").Cost(6),
+    Unary<Ndtri, kFloating>("Ndtri").Cost(6),
+    Unary<BesselI0e, kFloating>("BesselI0e").Cost(6),
+    Unary<BesselI1e, kFloating>("BesselI1e").Cost(6),
     Unary<BesselK0, kFloating>("BesselK0").Cost(60),
     Unary<BesselK0e, kFloating>("BesselK0e").Cost(60),
     Unary<BesselK1, kFloating>("BesselK1").Cost(60),

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/math/bessel_functions.h"
+#include "runtime/kernels/primitives/math/float_special_functions.h"
 #include "runtime/kernels/primitives/math/gamma_functions.h"
 #include "runtime/kernels/primitives/math/integral_functions.h"
 
@@ -18,13 +19,58 @@ void ExpectClose(double got, double want, double tolerance = 1e-13) {
 }
 
 TEST(SpecialFunctionsTest, DigammaObeysRecurrenceAndReflection) {
-  ExpectClose(Digamma(1), -0.57721566490153286061);
+  ExpectClose(Digamma(1.0), -0.57721566490153286061);
   for (double x : {0.1, 0.7, 1.4616, 3.3, 25.0, 1e5}) {
     ExpectClose(Digamma(x + 1) - Digamma(x), 1 / x, 1e-12);
   }
   for (double x : {0.25, 0.6, 3.2})
     ExpectClose(Digamma(1 - x) - Digamma(x), kPi / std::tan(kPi * x), 1e-12);
-  EXPECT_TRUE(std::isnan(Digamma(-2)));
+  EXPECT_TRUE(std::isnan(Digamma(-2.0)));
+}
+
+TEST(SpecialFunctionsTest, FunctionsOfFloatAgreeWithThoseOfDouble) {
+  const auto expect_close = [](float got, double want, double x) {
+    EXPECT_NEAR(got, want, 5e-7 * std::abs(want)) << x;
+  };
+  for (int i = -1000; i <= 1000; ++i) {
+    const float x = static_cast<float>(i) / 1000 * 0.99999f;
+    expect_close(Erfinv(x), Erfinv(static_cast<double>(x)), x);
+    const float far = static_cast<float>(i) / 20 + 0.01f;
+    expect_close(BesselI0e(far), BesselI0e(static_cast<double>(far)), far);
+    expect_close(BesselI1e(far), BesselI1e(static_cast<double>(far)), far);
+  }
+  for (float p = 1e-37f; p < 1; p = p * 1.1f) {
+    expect_close(Ndtri(p), Ndtri(static_cast<double>(p)), p);
+  }
+  for (float x = 1 - 0x1p-24f; x > 0.9999f; x -= 0x1p-20f) {
+    expect_close(Erfinv(-x), Erfinv(-static_cast<double>(x)), x);
+  }
+  EXPECT_EQ(Erfinv(1.0f), kInf);
+  EXPECT_EQ(Erfinv(-1.0f), -kInf);
+  EXPECT_EQ(Ndtri(0.0f), -kInf);
+  EXPECT_EQ(Ndtri(1.0f), kInf);
+  EXPECT_EQ(Ndtri(0.5f), 0);
+  for (const float x : {-1.5f, 1.5f, std::nanf("")}) {
+    EXPECT_TRUE(std::isnan(Erfinv(x)));
+    EXPECT_TRUE(std::isnan(Ndtri(x)));
+  }
+  const auto expect_near = [](float got, double want, double x) {
+    EXPECT_NEAR(got, want, 2e-6 * std::max(1.0, std::abs(want))) << x;
+  };
+  for (int i = -200000; i <= 200000; i += 7) {
+    const float x = static_cast<float>(i) / 10000;
+    if (std::abs(x - std::rint(x)) < 1e-3f) continue;
+    expect_near(Digamma(x), Digamma(static_cast<double>(x)), x);
+  }
+  for (float x = 1e-30f; x < 1e30f; x *= 1.1f) {
+    expect_near(Digamma(x), Digamma(static_cast<double>(x)), x);
+  }
+  EXPECT_TRUE(std::isnan(Digamma(0.0f)));
+  EXPECT_TRUE(std::isnan(Digamma(-2.0f)));
+  EXPECT_EQ(BesselI0e(0.0f), 1);
+  EXPECT_EQ(BesselI0e(static_cast<float>(kInf)), 0);
+  EXPECT_EQ(BesselI1e(0.0f), 0);
+  EXPECT_TRUE(std::isnan(BesselI0e(std::nanf(""))));
 }
 
 TEST(SpecialFunctionsTest, ZetaSumsInversePowers) {
@@ -86,8 +132,8 @@ TEST(SpecialFunctionsTest, InversesInvert) {
   for (double p : {1e-300, 1e-20, 0.01, 0.4, 0.5, 0.75, 0.999}) {
     ExpectClose(0.5 * std::erfc(-Ndtri(p) / std::sqrt(2.0)) / p, 1, 1e-12);
   }
-  EXPECT_EQ(Ndtri(0), -kInf);
-  EXPECT_EQ(Erfinv(1), kInf);
+  EXPECT_EQ(Ndtri(0.0), -kInf);
+  EXPECT_EQ(Erfinv(1.0), kInf);
   EXPECT_TRUE(std::isnan(Ndtri(1.1)));
 }
 
@@ -98,7 +144,7 @@ TEST(SpecialFunctionsTest, BesselFunctionsObeyTheirWronskians) {
     ExpectClose((BesselJ1(x) * BesselY0(x) - BesselJ0(x) * BesselY1(x)) * x, 2 / kPi);
   }
   EXPECT_EQ(BesselK0(-1), kInf);
-  EXPECT_EQ(BesselI1e(-2), -BesselI1e(2));
+  EXPECT_EQ(BesselI1e(-2.0), -BesselI1e(2.0));
 }
 
 TEST(SpecialFunctionsTest, IntegralsHaveTheirDerivatives) {

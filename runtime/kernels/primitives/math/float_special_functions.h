@@ -1,0 +1,101 @@
+// Some special functions of float, computed in float, without branches: loops over them vectorise.
+// Relative errors are a few units in the last place.
+//
+// Polynomials are minimax fits.
+#pragma once
+
+#include <cmath>
+
+#include "runtime/kernels/primitives/math/elementary_functions.h"
+
+namespace tessera::special {
+namespace internal {
+
+// erfinv(x) by w = -log(1 - x^2): x times a polynomial of w about 0, and a polynomial of 1 /
+// sqrt(w) times sqrt(w) beyond, down to the least positive 1 - |x|.
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float InverseErf(float x, float w) {
+  const float near =
+      x * math::Polynomial(w - 2.5f, 1.50140936f, 0.246640286f, -0.00417738678f, -0.00125274188f,
+                           0.000218344439f, -4.96334785e-06f, -3.46270476e-06f, 4.66170664e-07f,
+                           2.32326443e-08f, -8.79105646e-09f);
+  const float root = std::sqrt(w);
+  const float far = root * math::Polynomial(1.0f / root - 0.27f, 0.956018336f, -0.194352236f,
+                                            0.11144416f, 0.487862407f, -0.813350324f, 0.310598697f,
+                                            -3.1526784f, 5.88051974f, 3.53960199f);
+  return w < 5.0f ? near : std::copysign(far, x);
+}
+
+// A function of |x|, the one for |x| <= 8 or the other.
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float SmallOrLarge(float a, float small,
+                                                                         float large) {
+  return a <= 8.0f ? small * math::ExpOfNegative(-a) : large / std::sqrt(a);
+}
+
+// The sine and the cosine of pi x for |x| <= 1/2.
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float SinOfPi(float x) {
+  return x * math::Polynomial(x * x, 3.14159265f, -5.16771278f, 2.55016404f, -0.599264529f,
+                              0.0821458866f, -0.00737043094f);
+}
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float CosOfPi(float x) {
+  return math::Polynomial(x * x, 1.0f, -4.9348022f, 4.05871213f, -1.33526277f, 0.23533063f,
+                          -0.0258068913f, 0.00192957431f);
+}
+
+}  // namespace internal
+
+// The derivative of log(gamma(x)): four steps up from below 4, and the asymptotic series there.
+// Negative numbers are reflected. NaN at the poles 0, -1, -2, ...
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Digamma(float x) {
+  const bool is_reflected = x <= 0.0f;
+  const float a = is_reflected ? 1.0f - x : x;
+  const bool is_small = a < 4.0f;
+  // 1 / a + 1 / (a + 1) + 1 / (a + 2) + 1 / (a + 3)
+  const float u = a * (a + 3.0f);
+  const float steps = (2.0f * a + 3.0f) * (2.0f * u + 2.0f) / (u * (u + 2.0f));
+  const float b = is_small ? a + 4.0f : a;
+  const float inverse = 1.0f / b, square = inverse * inverse;
+  const float series = square * math::Polynomial(square, 0.0833333327f, -0.00833300239f,
+                                                 0.00394060727f, -0.00340241597f);
+  const float positive = math::Log(b) - 0.5f * inverse - series - (is_small ? steps : 0.0f);
+  const float rest = x - std::rint(x);
+  const float cotangent = internal::CosOfPi(rest) / internal::SinOfPi(rest);
+  const float reflected = rest == 0.0f ? math::kNaN : positive - 3.14159265f * cotangent;
+  return is_reflected ? reflected : positive;
+}
+
+// NaN outside of [-1, 1].
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Erfinv(float x) {
+  return internal::InverseErf(x, -math::Log((1.0f - x) * (1.0f + x)));
+}
+
+// The quantile of the normal distribution: sqrt(2) erfinv(2 p - 1). NaN outside of [0, 1].
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Ndtri(float p) {
+  return 1.41421356f * internal::InverseErf(2.0f * p - 1.0f, -math::Log(4.0f * p * (1.0f - p)));
+}
+
+// exp(-|x|) I(x) of order 0: its power series in x^2 / 4, or a polynomial of 1 / |x| by sqrt(|x|).
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float BesselI0e(float x) {
+  const float a = std::fabs(x);
+  const float series =
+      math::Polynomial(0.25f * x * x, 1.0f, 0.999999992f, 0.250000035f, 0.0277777256f,
+                       0.00173614865f, 6.9429609e-05f, 1.93249222e-06f, 3.88651201e-08f,
+                       6.59918998e-10f, 5.2201713e-12f, 1.42253864e-13f);
+  const float large = math::Polynomial(1.0f / a, 0.398942277f, 0.049869586f, 0.0278988036f,
+                                       0.0337851009f, -0.0138506052f, 0.387966981f);
+  return internal::SmallOrLarge(a, series, large);
+}
+
+// The same of order 1.
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float BesselI1e(float x) {
+  const float a = std::fabs(x);
+  const float series =
+      0.5f * a *
+      math::Polynomial(0.25f * x * x, 1.0f, 0.499999999f, 0.0833333385f, 0.00694443763f,
+                       0.000347226644f, 1.15724669e-05f, 2.75925024e-07f, 4.87298739e-09f,
+                       7.24215174e-11f, 5.5199218e-13f, 1.25143347e-14f);
+  const float large = math::Polynomial(1.0f / a, 0.398942284f, -0.149605447f, -0.04657578f,
+                                       -0.046156076f, 0.00969669455f, -0.452371532f);
+  return std::copysign(internal::SmallOrLarge(a, series, large), x);
+}
+
+}  // namespace tessera::special
