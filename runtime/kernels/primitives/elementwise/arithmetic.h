@@ -66,6 +66,11 @@ struct FloorDiv {
       return std::floor(x / y);
     } else if constexpr (std::is_unsigned_v<T>) {
       return x / y;
+    } else if constexpr (sizeof(T) <= 4) {
+      // A quotient of doubles lies on the right side of every integer, and vectors can divide them.
+      const T quotient =
+          static_cast<T>(std::floor(static_cast<double>(x) / static_cast<double>(y)));
+      return IsMinusOne(y) ? static_cast<T>(-x) : quotient;
     } else {
       if (IsMinusOne(y)) return -x;
       const T quotient = x / y;
@@ -78,7 +83,19 @@ struct FloorDiv {
 struct TruncateMod {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x, T y) const {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_same_v<T, float>) {
+      // Exact in double, unless the quotient is very large.
+      const double quotient = std::trunc(static_cast<double>(x) / static_cast<double>(y));
+      if (std::abs(quotient) < 0x1p29 && std::abs(y) < math::kInf) {
+        double remainder = static_cast<double>(x) - quotient * static_cast<double>(y);
+        // The quotient has been rounded up to an integer if the sign is not the dividend's.
+        if (remainder != 0 && (remainder < 0) != (x < 0)) {
+          remainder += std::copysign(static_cast<double>(y), static_cast<double>(x));
+        }
+        return std::copysign(static_cast<float>(remainder), x);
+      }
+      return std::fmod(x, y);
+    } else if constexpr (std::is_floating_point_v<T>) {
       return std::fmod(x, y);
     } else {
       return IsMinusOne(y) ? T{0} : x % y;
