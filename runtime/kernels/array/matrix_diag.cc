@@ -31,6 +31,8 @@ struct Diagonals {
     const bool left = (d >= 0 && left_above) || (d <= 0 && left_below);
     return left ? 0 : longest() - Length(d);
   }
+  // Whether a packed row is longer than its diagonal.
+  bool HasPadding() const { return Length(lower) < longest() || Length(upper) < longest(); }
   // Copies the diagonals out of matrices into packed ones, or the other way round.
   enum Direction { kPack, kUnpack };
   absl::Status Copy(KernelContext& ctx, const Primitive<StridedCopy>& copy, Direction direction,
@@ -196,7 +198,7 @@ class MatrixDiagPartKernel : public OpKernel {
     RETURN_IF_ERROR(diagonals.CheckInside());
     const Shape shape = PackedShape(input.shape().dims().subspan(0, input.rank() - 2), diagonals);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(fill_(ctx, padding, output));
+    if (diagonals.HasPadding()) RETURN_IF_ERROR(fill_(ctx, padding, output));
     return diagonals.Copy(ctx, copy_, Diagonals::kPack, input, output);
   }
 

@@ -29,10 +29,18 @@ class WhereKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, {count, rank}));
     if (count == 0 || rank == 0) return absl::OkStatus();
     int64_t* out = output->data<int64_t>();
-    IndexVector position(rank, 0);
-    for (const T& value : values) {
-      if (value != T(0)) out = std::copy(position.begin(), position.end(), out);
-      for (int d = rank - 1; d >= 0; --d) {
+    // The coordinates but the last one are those of a row.
+    const int64_t columns = input.dim(rank - 1);
+    const int64_t rows = input.num_elements() / columns;
+    IndexVector position(rank - 1, 0);
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* const of_row = values.data() + row * columns;
+      for (int64_t c = 0; c < columns; ++c) {
+        if (of_row[c] == T(0)) continue;
+        out = std::copy(position.begin(), position.end(), out);
+        *out++ = c;
+      }
+      for (int d = rank - 2; d >= 0; --d) {
         if (++position[d] < input.dim(d)) break;
         position[d] = 0;
       }

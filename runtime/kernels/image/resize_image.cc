@@ -58,6 +58,35 @@ void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channel
   }
 }
 
+// Sum() of three channels at once for a row of pixels. As BlendColumns().
+void SumColumnsOf3(const ResampleTaps& columns, const float* row, float* to) {
+  for (int64_t x = 0; x < columns.size(); ++x) {
+    FourFloats sum{};
+    for (int t = 0; t < columns.span; ++t) {
+      const int64_t tap = x * columns.span + t;
+      sum += columns.weight[tap] * LoadFour(row + columns.index[tap] * 3);
+    }
+    std::memcpy(to + x * 3, &sum, sizeof(sum));
+  }
+}
+
+// Sum() for all elements of output row `y`, of rows that have `size` each.
+void SumRows(const ResampleTaps& taps, int64_t y, const float* rows, int64_t size, float* to) {
+  if (taps.span == 2) {
+    for (int64_t i = 0; i < size; ++i) {
+      to[i] = Sum(taps, y, [&](int64_t index) { return rows[index * size + i]; });
+    }
+    return;
+  }
+  std::fill_n(to, size, 0.0f);
+  for (int t = 0; t < taps.span; ++t) {
+    const float weight = taps.weight[y * taps.span + t];
+    const float* const row = rows + taps.index[y * taps.span + t] * size;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < size; ++i) to[i] += weight * row[i];
+  }
+}
+
 // Resample() with two taps in both directions. The rows between which an output row lies stay in
 // the cache for the next one.
 template <typename T>
@@ -137,15 +166,21 @@ void Resample(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows
   for (int64_t b = 0; b < images.dim(0); ++b) {
     const T* const image = images.data<T>() + b * height * width * channels;
     ctx.ParallelFor(height, 1.0 * columns.span * out_width, [&](int64_t begin, int64_t end) {
+      std::vector<float> row(width * channels + 1), line(out_width + 1);
       for (int64_t y = begin; y < end; ++y) {
         if (!needed[y]) continue;
-        const T* const row = image + y * width * channels;
+        const T* const from = image + y * width * channels;
+        for (int64_t i = 0; i < width * channels; ++i) row[i] = static_cast<float>(from[i]);
+        if (channels == 3 && columns.span > 2) {
+          SumColumnsOf3(columns, row.data(), line.data());
+          std::copy_n(line.data(), out_width, &narrow[y * out_width]);
+          continue;
+        }
         float* const to = &narrow[y * out_width];
         for (int64_t x = 0; x < columns.size(); ++x) {
           for (int64_t c = 0; c < channels; ++c) {
-            to[x * channels + c] = Sum(columns, x, [&](int64_t index) {
-              return static_cast<float>(row[index * channels + c]);
-            });
+            to[x * channels + c] =
+                Sum(columns, x, [&](int64_t index) { return row[index * channels + c]; });
           }
         }
       }
@@ -153,10 +188,7 @@ void Resample(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows
     float* const result = out + b * rows.size() * out_width;
     ctx.ParallelFor(rows.size(), 1.0 * rows.span * out_width, [&](int64_t begin, int64_t end) {
       for (int64_t y = begin; y < end; ++y) {
-        for (int64_t x = 0; x < out_width; ++x) {
-          result[y * out_width + x] =
-              Sum(rows, y, [&](int64_t index) { return narrow[index * out_width + x]; });
-        }
+        SumRows(rows, y, narrow.data(), out_width, result + y * out_width);
       }
     });
   }

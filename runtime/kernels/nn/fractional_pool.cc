@@ -139,14 +139,23 @@ class FractionalPoolKernel : public OpKernel {
     ctx.set_output(2, Tensor::Vector<int64_t>(regions.columns));
     return VisitRealType(x.dtype(), [&]<typename T>() {
       regions.ForEach(x.shape(), [&](int64_t output, const std::vector<int64_t>& points) {
-        for (int64_t c = 0; c < x.dim(3); ++c) {
-          T result = kMax ? x.data<T>()[points[0] + c] : T(0);
-          for (const int64_t point : points) {
-            const T value = x.data<T>()[point + c];
-            result = kMax ? std::max(result, value) : static_cast<T>(result + value);
+        const int64_t channels = x.dim(3);
+        T* const out = y->data<T>() + output;
+        std::copy_n(x.data<T>() + points[0], channels, out);
+        for (size_t i = 1; i < points.size(); ++i) {
+          const T* const in = x.data<T>() + points[i];
+#pragma GCC ivdep
+          for (int64_t c = 0; c < channels; ++c) {
+            if constexpr (kMax) {
+              out[c] = out[c] < in[c] ? in[c] : out[c];
+            } else {
+              out[c] = static_cast<T>(out[c] + in[c]);
+            }
           }
-          y->data<T>()[output + c] =
-              kMax ? result : static_cast<T>(result / static_cast<T>(points.size()));
+        }
+        if constexpr (!kMax) {
+          const T count = static_cast<T>(points.size());
+          for (int64_t c = 0; c < channels; ++c) out[c] = static_cast<T>(out[c] / count);
         }
       });
       return absl::OkStatus();

@@ -34,6 +34,27 @@ class Philox {
   TESSERA_DEVICE_FUNCTION uint64_t counter_low() const { return low_; }
   TESSERA_DEVICE_FUNCTION uint64_t counter_high() const { return high_; }
 
+  // What Next() is made of, for loops over several blocks: the words of a counter go through
+  // kRounds rounds, each with keys of its own.
+  static constexpr int kRounds = 10;
+  struct RoundKeys {
+    TESSERA_DEVICE_FUNCTION explicit RoundKeys(uint64_t key)
+        : k0(static_cast<uint32_t>(key)), k1(static_cast<uint32_t>(key >> 32)) {}
+    TESSERA_DEVICE_FUNCTION void Next() {
+      k0 += 0x9E3779B9;
+      k1 += 0xBB67AE85;
+    }
+    uint32_t k0, k1;
+  };
+  TESSERA_DEVICE_FUNCTION static void Round(RoundKeys keys, uint32_t* c0, uint32_t* c1,
+                                            uint32_t* c2, uint32_t* c3) {
+    const uint64_t a = uint64_t{0xD2511F53} * *c0, b = uint64_t{0xCD9E8D57} * *c2;
+    *c0 = static_cast<uint32_t>(b >> 32) ^ *c1 ^ keys.k0;
+    *c1 = static_cast<uint32_t>(b);
+    *c2 = static_cast<uint32_t>(a >> 32) ^ *c3 ^ keys.k1;
+    *c3 = static_cast<uint32_t>(a);
+  }
+
   // Leaves out `blocks` blocks.
   TESSERA_DEVICE_FUNCTION void Skip(uint64_t blocks) {
     low_ += blocks;
@@ -43,13 +64,9 @@ class Philox {
   TESSERA_DEVICE_FUNCTION Block Next() {
     Block c = {static_cast<uint32_t>(low_), static_cast<uint32_t>(low_ >> 32),
                static_cast<uint32_t>(high_), static_cast<uint32_t>(high_ >> 32)};
-    uint32_t k0 = static_cast<uint32_t>(key_), k1 = static_cast<uint32_t>(key_ >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
-      c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(b),
-           static_cast<uint32_t>(a >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(a)};
-      k0 += 0x9E3779B9;
-      k1 += 0xBB67AE85;
+    RoundKeys keys(key_);
+    for (int round = 0; round < kRounds; ++round, keys.Next()) {
+      Round(keys, &c.words[0], &c.words[1], &c.words[2], &c.words[3]);
     }
     Skip(1);
     return c;

@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/strided_copy.h"
 #include "runtime/kernels/row_splits.h"
 
@@ -18,6 +19,7 @@ class RaggedToDenseKernel : public OpKernel {
  public:
   explicit RaggedToDenseKernel(const KernelBuild& build)
       : copy_(build),
+        fill_(build),
         types_(build.attr<std::vector<std::string>>("row_partition_types")),
         partitions_(build.inputs("row_partition_tensors")) {
     if (static_cast<int>(types_.size()) != partitions_.size() || types_.empty()) {
@@ -48,7 +50,7 @@ class RaggedToDenseKernel : public OpKernel {
     for (size_t i = 0; i < place.size(); ++i) {
       place[i] = static_cast<int64_t>(i) < shape.dim(0) ? static_cast<int64_t>(i) : -1;
     }
-    for (size_t level = 0; level < levels.size(); ++level) {
+    for (size_t level = 0; level + 1 < levels.size(); ++level) {
       const int64_t width = shape.dim(static_cast<int>(level) + 1);
       std::vector<int64_t> below;
       for (size_t row = 0; row < levels[level].size(); ++row) {
@@ -58,13 +60,16 @@ class RaggedToDenseKernel : public OpKernel {
       }
       place = std::move(below);
     }
+    // The values of one row lie side by side.
+    const RowLengths& lengths = levels.back();
+    const int64_t width = shape.dim(static_cast<int>(levels.size()));
     const int64_t slice = DimProduct(values.shape(), 1, values.rank());
     VisitStorageType(values.dtype(), [&]<typename T>() {
-      const T* const from = reinterpret_cast<const T*>(values.raw());
+      const T* from = reinterpret_cast<const T*>(values.raw());
       T* const to = reinterpret_cast<T*>(output->mutable_raw());
-      for (size_t i = 0; i < place.size(); ++i) {
-        if (place[i] < 0) continue;
-        std::copy_n(from + static_cast<int64_t>(i) * slice, slice, to + place[i] * slice);
+      for (size_t row = 0; row < lengths.size(); from += lengths[row] * slice, ++row) {
+        if (place[row] < 0) continue;
+        std::copy_n(from, std::min(lengths[row], width) * slice, to + place[row] * width * slice);
       }
     });
     return absl::OkStatus();
@@ -164,8 +169,7 @@ class RaggedToDenseKernel : public OpKernel {
   absl::Status FillDefault(KernelContext& ctx, const Tensor& fallback, const Tensor& values,
                            Tensor* output) const {
     if (fallback.num_elements() == 1) {
-      FillElements(output->dtype(), fallback.raw(), output->mutable_raw(), output->num_elements());
-      return absl::OkStatus();
+      return fill_(ctx, &fallback, output);
     }
     const int surplus = output->rank() - fallback.rank();
     IndexVector strides(output->rank(), 0);
@@ -185,6 +189,7 @@ class RaggedToDenseKernel : public OpKernel {
   }
 
   const Primitive<StridedCopy> copy_;
+  const Primitive<Fill> fill_;
   const std::vector<std::string> types_;
   const ArgRange partitions_;
 };

@@ -1,4 +1,5 @@
 // Random permutations of rows: RandomShuffle, StatelessShuffle.
+#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -27,11 +28,17 @@ absl::Status Shuffle(KernelContext& ctx, const Philox& generator) {
   }
   ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, rows.shape()));
   const int64_t columns = rows.num_elements() / count;
-  const int64_t row_bytes = columns * static_cast<int64_t>(DTypeSize(rows.dtype()));
-  for (int64_t i = 0; i < count; ++i) {
-    CopyElements(rows.dtype(), rows.raw() + order[i] * row_bytes,
-                 out->mutable_raw() + i * row_bytes, columns);
-  }
+  VisitStorageType(rows.dtype(), [&]<typename T>() {
+    const T* const from = reinterpret_cast<const T*>(rows.raw());
+    T* const to = reinterpret_cast<T*>(out->mutable_raw());
+    if (columns == 1) {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[order[i]];
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        std::copy_n(from + order[i] * columns, columns, to + i * columns);
+      }
+    }
+  });
   return absl::OkStatus();
 }
 

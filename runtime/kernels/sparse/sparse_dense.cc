@@ -2,6 +2,7 @@
 // SparseDenseCwise*.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
@@ -23,7 +24,7 @@ absl::StatusOr<Tensor> Int64Indices(KernelContext& ctx, const Tensor& indices) {
 class SparseToDenseKernel : public OpKernel {
  public:
   explicit SparseToDenseKernel(const KernelBuild& build)
-      : validate_(build.attr<bool>("validate_indices")) {}
+      : fill_(build), validate_(build.attr<bool>("validate_indices")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& indices = ctx.input(0);
     const Tensor& values = ctx.input(2);
@@ -52,7 +53,7 @@ class SparseToDenseKernel : public OpKernel {
       }
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    FillElements(output->dtype(), fallback.raw(), output->mutable_raw(), output->num_elements());
+    RETURN_IF_ERROR(fill_(ctx, &fallback, output));
     const auto strides = RowMajorStrides(shape.dims());
     const int64_t step = values.rank() == 1 ? 1 : 0;
     VisitStorageType(output->dtype(), [&]<typename T>() {
@@ -68,6 +69,7 @@ class SparseToDenseKernel : public OpKernel {
   }
 
  private:
+  const Primitive<Fill> fill_;
   const bool validate_;
 };
 REGISTER_KERNEL("SparseToDense", kCpu, SparseToDenseKernel).HostMemory("output_shape");

@@ -1,13 +1,22 @@
 #include "runtime/kernels/primitives/fill.h"
 
+#include <algorithm>
+
 #include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
 namespace {
 
+// Whether memset() can write the one element of `value`.
+bool IsZeroBits(const Tensor& value) {
+  if (!IsTriviallyCopyable(value.dtype())) return false;
+  const char* const bytes = value.raw();
+  return std::all_of(bytes, bytes + DTypeSize(value.dtype()), [](char byte) { return byte == 0; });
+}
+
 absl::Status RunFill(KernelContext& ctx, const Tensor* value, Tensor* output) {
   const DType dtype = output->dtype();
-  if (value == nullptr) {
+  if (value == nullptr || IsZeroBits(*value)) {
     ZeroElements(dtype, output->mutable_raw(), output->num_elements());
     return absl::OkStatus();
   }

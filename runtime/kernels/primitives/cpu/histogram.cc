@@ -33,10 +33,31 @@ absl::Status RunHistogram(KernelContext& ctx, double low, double high, const Ten
 }
 REGISTER_PRIMITIVE(Histogram, kCpu, RunHistogram);
 
+// Comparing with all of so few boundaries is faster than to search them.
+constexpr size_t kFewBoundaries = 32;
+
+// Counts the boundaries that are not above each value, in loops over values.
+template <typename T>
+void CompareWithAll(absl::Span<const float> boundaries, const T* values, int64_t count,
+                    int32_t* buckets) {
+  std::fill_n(buckets, count, 0);
+  for (const float boundary : boundaries) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) buckets[i] += values[i] < boundary ? 0 : 1;
+  }
+}
+
 absl::Status RunBucketize(KernelContext& ctx, absl::Span<const float> boundaries,
                           const Tensor& values, Tensor* buckets) {
   return VisitRealType(values.dtype(), [&]<typename T>() {
     ctx.ParallelFor(values.num_elements(), 10, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kChunk = 1024;
+      if (boundaries.size() <= kFewBoundaries) {
+        for (; begin < end; begin += kChunk) {
+          CompareWithAll(boundaries, values.data<T>() + begin, std::min(kChunk, end - begin),
+                         buckets->data<int32_t>() + begin);
+        }
+      }
       for (int64_t i = begin; i < end; ++i) {
         const auto above =
             std::upper_bound(boundaries.begin(), boundaries.end(), values.data<T>()[i],

@@ -20,13 +20,31 @@ struct Neighbours {
 // The base of the power, for each channel of a pixel.
 template <typename T>
 void Norms(const LocalResponseOptions& options, const T* x, int64_t channels, float* norms) {
-  for (int64_t c = 0; c < channels; ++c) {
-    const Neighbours neighbours(options, c, channels);
-    float sum = 0;
-    for (int64_t k = neighbours.begin; k < neighbours.end; ++k) {
-      sum += static_cast<float>(x[k]) * static_cast<float>(x[k]);
+  std::fill_n(norms, channels, 0.0f);
+  const int64_t radius = std::min(options.radius, channels);
+  for (int64_t shift = -radius; shift <= radius; ++shift) {
+    const int64_t end = std::min(channels, channels - shift);
+    for (int64_t c = std::max<int64_t>(0, -shift); c < end; ++c) {
+      const float value = static_cast<float>(x[c + shift]);
+      norms[c] += value * value;
     }
-    norms[c] = options.bias + options.alpha * sum;
+  }
+  for (int64_t c = 0; c < channels; ++c) norms[c] = options.bias + options.alpha * norms[c];
+}
+
+// Raises positive numbers to the power -beta. The powers that models use take no logarithm.
+void RaiseToMinusBeta(float beta, int64_t count, float* norms) {
+  if (beta == 0.5f) {
+    for (int64_t i = 0; i < count; ++i) norms[i] = 1.0f / std::sqrt(norms[i]);
+  } else if (beta == 0.75f) {
+    for (int64_t i = 0; i < count; ++i) {
+      const float root = std::sqrt(norms[i]);
+      norms[i] = 1.0f / (root * std::sqrt(root));
+    }
+  } else if (beta == 1.0f) {
+    for (int64_t i = 0; i < count; ++i) norms[i] = 1.0f / norms[i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) norms[i] = std::pow(norms[i], -beta);
   }
 }
 
@@ -38,9 +56,10 @@ absl::Status RunLocalResponse(KernelContext& ctx, const LocalResponseOptions& op
       for (int64_t i = begin; i < end; ++i) {
         const T* const in = x.data<T>() + i * channels;
         Norms(options, in, channels, norms.data());
+        RaiseToMinusBeta(options.beta, channels, norms.data());
+        T* const out = y->data<T>() + i * channels;
         for (int64_t c = 0; c < channels; ++c) {
-          y->data<T>()[i * channels + c] =
-              static_cast<T>(static_cast<float>(in[c]) * std::pow(norms[c], -options.beta));
+          out[c] = static_cast<T>(static_cast<float>(in[c]) * norms[c]);
         }
       }
     });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/kernels/primitives/math/vector_functions.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/random_distributions.h"
 
@@ -18,11 +19,12 @@ void RunningTotals(const T* logits, int64_t classes, std::vector<double>* totals
     const double logit = static_cast<double>(logits[i]);
     if (std::isfinite(logit)) max = std::max(max, logit);
   }
+  double* const out = totals->data();
+  for (int64_t i = 0; i < classes; ++i) out[i] = std::exp(static_cast<double>(logits[i]) - max);
   double total = 0;
   for (int64_t i = 0; i < classes; ++i) {
-    const double logit = static_cast<double>(logits[i]);
-    if (std::isfinite(logit)) total += std::exp(logit - max);
-    (*totals)[i] = total;
+    if (std::isfinite(static_cast<double>(logits[i]))) total += out[i];
+    out[i] = total;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/kernels/primitives/one_hot.h"
 
+#include <algorithm>
+
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/index_type.h"
 
@@ -13,8 +15,17 @@ absl::Status RunOneHot(KernelContext& ctx, int64_t depth, int64_t inner, const T
     const T& mark = *reinterpret_cast<const T*>(on.raw());
     const T& rest = *reinterpret_cast<const T*>(off.raw());
     T* const out = reinterpret_cast<T*>(output->mutable_raw());
-    ctx.ParallelFor(output->num_elements(), 0.1 * sizeof(T),
-                    [&](int64_t begin, int64_t end) { std::fill(out + begin, out + end, rest); });
+    const char* const rest_bytes = off.raw();
+    const bool is_zero =
+        IsTriviallyCopyable(output->dtype()) &&
+        std::all_of(rest_bytes, rest_bytes + sizeof(T), [](char byte) { return byte == 0; });
+    ctx.ParallelFor(output->num_elements(), 0.1 * sizeof(T), [&](int64_t begin, int64_t end) {
+      if (is_zero) {
+        ZeroElements(output->dtype(), reinterpret_cast<char*>(out + begin), end - begin);
+      } else {
+        std::fill(out + begin, out + end, rest);
+      }
+    });
     VisitIndexType(indices.dtype(), [&]<typename Index>() {
       const auto index = indices.flat<Index>();
       for (size_t i = 0; i < index.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/pool_window.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
@@ -62,9 +63,10 @@ void PoolChannels(const PoolShape& s, const PoolBounds& bounds, int64_t channels
 
 // The same of adjacent channels, as many of them as fill vectors, four of which stay in registers.
 // Returns how many channels that were.
-template <typename Pool, typename T>
-int64_t PoolVectors(const PoolShape& s, const PoolBounds& bounds, const T* in, T* out) {
-  typedef T Vector __attribute__((vector_size(32)));
+template <typename Pool, int kVectorBytes, typename T>
+[[gnu::always_inline]] inline int64_t PoolVectorsOf(const PoolShape& s, const PoolBounds& bounds,
+                                                    const T* in, T* out) {
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
   constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
   const Vector start = Vector{} + Pool::template Start<T>();
   const T count = static_cast<T>(bounds.num_points());
@@ -101,9 +103,54 @@ int64_t PoolVectors(const PoolShape& s, const PoolBounds& bounds, const T* in, T
   return c;
 }
 
+template <typename Pool, typename T>
+int64_t PoolVectors(const PoolShape& s, const PoolBounds& bounds, const T* in, T* out) {
+  return PoolVectorsOf<Pool, 32>(s, bounds, in, out);
+}
+template <typename Pool, typename T>
+TESSERA_AVX512 int64_t PoolWideVectors(const PoolShape& s, const PoolBounds& bounds, const T* in,
+                                       T* out) {
+  return PoolVectorsOf<Pool, 64>(s, bounds, in, out);
+}
+
+// One row of outputs of windows of 2x2 points that tile the image.
+template <typename Pool, typename T>
+[[gnu::always_inline]] inline void PoolRowOf2x2(int64_t points, int64_t channels, const T* top,
+                                                const T* bottom, T* out) {
+  for (int64_t x = 0; x < points; ++x) {
+#pragma GCC ivdep
+    for (int64_t c = 0; c < channels; ++c) {
+      const T above = Pool::Add(top[c], top[channels + c]);
+      out[c] = Pool::Result(Pool::Add(Pool::Add(above, bottom[c]), bottom[channels + c]), T{4});
+    }
+    top += 2 * channels;
+    bottom += 2 * channels;
+    out += channels;
+  }
+}
+template <typename Pool, typename T>
+void PoolRow(int64_t points, int64_t channels, const T* top, const T* bottom, T* out) {
+  PoolRowOf2x2<Pool>(points, channels, top, bottom, out);
+}
+template <typename Pool, typename T>
+TESSERA_AVX512 void PoolWideRow(int64_t points, int64_t channels, const T* top, const T* bottom,
+                                T* out) {
+  PoolRowOf2x2<Pool>(points, channels, top, bottom, out);
+}
+
 // Padding does not take part: means leave it out of the count.
 template <typename Pool, typename T>
 void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
+  constexpr bool kHasVectors = std::is_same_v<T, float> || std::is_same_v<T, double>;
+  if constexpr (kHasVectors) {
+    if (IsTiledBy2x2(s)) {
+      const auto pool_row = HasAvx512() ? PoolWideRow<Pool, T> : PoolRow<Pool, T>;
+      ForRowsOf2x2(ctx, s, [&](int64_t top, int64_t bottom, int64_t pooled) {
+        pool_row(s.output[2], s.channels, in + top, in + bottom, out + pooled);
+      });
+      return;
+    }
+  }
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
   ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
@@ -111,8 +158,10 @@ void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
     T* const to = out + image * s.output_points() * s.channels + point * s.point_step();
     const PoolBounds bounds = BoundsAt(s, at);
     int64_t done = 0;
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-      if (in_channel == 1 && out_channel == 1) done = PoolVectors<Pool>(s, bounds, from, to);
+    if constexpr (kHasVectors) {
+      if (in_channel == 1 && out_channel == 1) {
+        done = (HasAvx512() ? PoolWideVectors<Pool, T> : PoolVectors<Pool, T>)(s, bounds, from, to);
+      }
     }
     PoolChannels<Pool>(s, bounds, s.channels - done, from + done * in_channel, in_channel,
                        to + done * out_channel, out_channel);

@@ -1,14 +1,16 @@
 // What the recorded calls of ops leave out of RandomFill and Multinomial.
-#include "Eigen/Core"
 #include "runtime/kernels/primitives/random_fill.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/multinomial.h"
+#include "runtime/kernels/primitives/random_distributions.h"
 
 namespace tessera {
 namespace {
@@ -36,6 +38,25 @@ TEST_F(RandomFillTest, ANumberDoesNotDependOnHowManyFollow) {
     for (int64_t count = 0; count < 9; ++count) {
       const Tensor some = Fill(distribution, DType::kDouble, count);
       EXPECT_EQ(some.flat<double>(), all.flat<double>().first(count));
+    }
+  }
+}
+
+// Floats are made of several blocks at once.
+TEST_F(RandomFillTest, FloatsAreThoseOfTheGeneratorsBlocks) {
+  for (const int64_t count : {1, 63, 64, 150}) {
+    const Tensor uniform = Fill(Distribution::kUniform, DType::kFloat, count);
+    const Tensor normal = Fill(Distribution::kNormal, DType::kFloat, count);
+    Philox generator(3, 5);
+    for (int64_t first = 0; first < count; first += 4) {
+      const Philox::Block block = generator.Next();
+      float numbers[4], normals[4];
+      UniformReal<float>()(block, numbers);
+      Normal<float>()(block, normals);
+      for (int64_t i = first; i < std::min(first + 4, count); ++i) {
+        EXPECT_EQ(uniform.flat<float>()[i], numbers[i - first]);
+        EXPECT_NEAR(normal.flat<float>()[i], normals[i - first], 3e-6);
+      }
     }
   }
 }

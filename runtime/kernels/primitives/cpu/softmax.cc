@@ -1,7 +1,9 @@
 #include "runtime/kernels/primitives/softmax.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "runtime/kernels/primitives/cpu/attention_softmax.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/softmax_row.h"
@@ -30,6 +32,19 @@ void Rows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end, int64_t 
   }
 }
 
+// Rows of whole vectors are copied, a few at a time, and then computed in place.
+void RowsOfVectors(const char* in, int64_t begin, int64_t end, int64_t columns, char* out) {
+  static const auto softmax = HasAvx512() ? avx512::SoftmaxScores : avx2::SoftmaxScores;
+  constexpr int64_t kRows = 8;
+  for (int64_t row = begin; row < end; row += kRows) {
+    const int64_t rows = std::min(kRows, end - row);
+    float* const scores = reinterpret_cast<float*>(out) + row * columns;
+    const float* const logits = reinterpret_cast<const float*>(in) + row * columns;
+    if (scores != logits) std::copy_n(logits, rows * columns, scores);
+    softmax({.scores = scores, .rows = rows, .count = columns, .step = columns});
+  }
+}
+
 TESSERA_AVX512 void WideRows(SoftmaxKind kind, const char* in, int64_t begin, int64_t end,
                              int64_t columns, char* out) {
   Rows<float>(kind, in, begin, end, columns, out);
@@ -55,6 +70,9 @@ absl::Status RunSoftmax(KernelContext& ctx, SoftmaxKind kind, int64_t rows, int6
   ctx.ParallelFor(rows, 1.5 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
     switch (dtype) {
       case DType::kFloat:
+        if (kind == SoftmaxKind::kSoftmax && columns % kScoreLanes == 0 && columns <= 1024) {
+          return RowsOfVectors(in, begin, end, columns, out);
+        }
         return HasAvx512() ? WideRows(kind, in, begin, end, columns, out)
                            : Rows<float>(kind, in, begin, end, columns, out);
       case DType::kDouble:
