@@ -1,7 +1,10 @@
 #include "runtime/kernels/lookup/lookup_table.h"
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/synchronization/mutex.h"
@@ -45,6 +48,74 @@ struct RowKeys {
   }
 };
 
+// The rows of a table's keys. Keys are stored once, in `keys`, by row: the index holds rows, and
+// compares them by their keys.
+template <typename Keys>
+class RowIndex {
+ public:
+  using View = typename Keys::View;
+
+  explicit RowIndex(const std::vector<typename Keys::Stored>* keys)
+      : rows_(0, Hash{keys}, Equal{keys}) {}
+
+  // Returns -1 if there is no such key.
+  int64_t Find(View key) const {
+    const auto it = rows_.find(Probe{key});
+    return it == rows_.end() ? -1 : *it;
+  }
+  void Insert(View, int64_t row) { rows_.insert(row); }
+  void Erase(View key) { rows_.erase(rows_.find(Probe{key})); }
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  std::vector<int64_t> SortedRows() const {
+    std::vector<int64_t> rows(rows_.begin(), rows_.end());
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+ private:
+  struct Probe {
+    View key;
+  };
+  struct Hash {
+    using is_transparent = void;
+    const std::vector<typename Keys::Stored>* keys;
+    size_t operator()(int64_t row) const { return absl::HashOf(View((*keys)[row])); }
+    size_t operator()(const Probe& probe) const { return absl::HashOf(probe.key); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    const std::vector<typename Keys::Stored>* keys;
+    bool operator()(int64_t a, int64_t b) const { return a == b; }
+    bool operator()(int64_t row, const Probe& probe) const { return (*keys)[row] == probe.key; }
+    bool operator()(const Probe& probe, int64_t row) const { return (*keys)[row] == probe.key; }
+  };
+  absl::flat_hash_set<int64_t, Hash, Equal> rows_;
+};
+
+// Integers stand in the index itself, which saves a look-up a miss of the cache.
+template <>
+class RowIndex<IntegerKeys> {
+ public:
+  explicit RowIndex(const std::vector<int64_t>*) {}
+
+  int64_t Find(int64_t key) const {
+    const auto it = rows_.find(key);
+    return it == rows_.end() ? -1 : it->second;
+  }
+  void Insert(int64_t key, int64_t row) { rows_.emplace(key, row); }
+  void Erase(int64_t key) { rows_.erase(key); }
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  std::vector<int64_t> SortedRows() const {
+    std::vector<int64_t> rows;
+    for (const auto& [key, row] : rows_) rows.push_back(row);
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+ private:
+  absl::flat_hash_map<int64_t, int64_t> rows_;
+};
+
 template <typename Keys>
 class HashedTable : public LookupTable {
  public:
@@ -58,7 +129,7 @@ class HashedTable : public LookupTable {
 
   int64_t size() const override {
     absl::ReaderMutexLock lock(&mu_);
-    return static_cast<int64_t>(contents_->index.size());
+    return contents_->index.size();
   }
 
   absl::StatusOr<Tensor> Find(const Tensor& keys, const Tensor& default_value,
@@ -84,13 +155,25 @@ class HashedTable : public LookupTable {
       return absl::FailedPreconditionError(absl::StrCat(
           "the ", DebugString(), " is not initialized: run its initializer (table_initializer)"));
     }
-    for (int64_t i = 0; i < count; ++i) {
-      auto it = contents_->Find(Keys::Get(keys, i, key_bytes_));
-      const char* value = it != contents_->index.end()
-                              ? contents_->values.raw() + *it * value_bytes_
-                              : default_value.raw() + (each ? i * value_bytes_ : 0);
-      CopyElements(options().value_dtype, value, found.mutable_raw() + i * value_bytes_,
-                   value_size_);
+    char* const to = found.mutable_raw();
+    const auto find_all = [&](auto copy) {
+      const char* const values = contents_->values.raw();
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t row = contents_->index.Find(Keys::Get(keys, i, key_bytes_));
+        copy(row >= 0 ? values + row * value_bytes_
+                      : default_value.raw() + (each ? i * value_bytes_ : 0),
+             to + i * value_bytes_);
+      }
+    };
+    const bool is_plain = IsTriviallyCopyable(options().value_dtype);
+    if (is_plain && value_bytes_ == 8) {
+      find_all([](const char* from, char* to) { std::memcpy(to, from, 8); });
+    } else if (is_plain && value_bytes_ == 4) {
+      find_all([](const char* from, char* to) { std::memcpy(to, from, 4); });
+    } else {
+      find_all([this](const char* from, char* to) {
+        CopyElements(options().value_dtype, from, to, value_size_);
+      });
     }
     return found;
   }
@@ -114,10 +197,10 @@ class HashedTable : public LookupTable {
     RETURN_IF_ERROR(CheckReserved(keys, count));
     absl::MutexLock lock(&mu_);
     for (int64_t i = 0; i < count; ++i) {
-      auto it = contents_->Find(Keys::Get(keys, i, key_bytes_));
-      if (it == contents_->index.end()) continue;
-      const int64_t row = *it;
-      contents_->index.erase(it);
+      const typename Keys::View key = Keys::Get(keys, i, key_bytes_);
+      const int64_t row = contents_->index.Find(key);
+      if (row < 0) continue;
+      contents_->index.Erase(key);
       contents_->free.push_back(row);
       ZeroElements(options().value_dtype, contents_->values.mutable_raw() + row * value_bytes_,
                    value_size_);
@@ -134,8 +217,8 @@ class HashedTable : public LookupTable {
       if (IsReserved(keys, i)) continue;  // an exported dense table holds its empty buckets
       const char* value = values.raw() + i * value_bytes_;
       if (options().write_once) {
-        auto it = fresh->Find(key);
-        if (it != fresh->index.end() && !SameValue(value, *fresh, *it)) {
+        const int64_t row = fresh->index.Find(key);
+        if (row >= 0 && !SameValue(value, *fresh, row)) {
           return absl::FailedPreconditionError(
               absl::StrCat("key ", ElementToString(keys, i), " has two different values"));
         }
@@ -158,14 +241,13 @@ class HashedTable : public LookupTable {
     if (options().write_once && !filled_) {
       return absl::AbortedError(absl::StrCat("the ", DebugString(), " is not initialized"));
     }
-    const int64_t count = static_cast<int64_t>(contents_->index.size());
+    const std::vector<int64_t> rows = contents_->index.SortedRows();
+    const int64_t count = static_cast<int64_t>(rows.size());
     Shape key_shape = options().key_shape, value_shape = options().value_shape;
     key_shape.InsertDim(0, count);
     value_shape.InsertDim(0, count);
     ASSIGN_OR_RETURN(*keys, Tensor::Allocate(options().key_dtype, key_shape, allocator));
     ASSIGN_OR_RETURN(*values, Tensor::Allocate(options().value_dtype, value_shape, allocator));
-    std::vector<int64_t> rows(contents_->index.begin(), contents_->index.end());
-    std::sort(rows.begin(), rows.end());
     for (int64_t i = 0; i < count; ++i) {
       Keys::Put(contents_->keys[rows[i]], i, keys);
       CopyElements(options().value_dtype, contents_->values.raw() + rows[i] * value_bytes_,
@@ -175,31 +257,10 @@ class HashedTable : public LookupTable {
   }
 
  private:
-  // Keys by row; the index holds rows and compares them by their keys, so that each key is stored
-  // once. Row r's value starts at element r * value_size_ of `values`.
+  // Row r's value starts at element r * value_size_ of `values`.
   struct Contents {
-    struct Probe {
-      typename Keys::View key;
-    };
-    struct Hash {
-      using is_transparent = void;
-      const std::vector<typename Keys::Stored>* keys;
-      size_t operator()(int64_t row) const {
-        return absl::HashOf(typename Keys::View((*keys)[row]));
-      }
-      size_t operator()(const Probe& probe) const { return absl::HashOf(probe.key); }
-    };
-    struct Equal {
-      using is_transparent = void;
-      const std::vector<typename Keys::Stored>* keys;
-      bool operator()(int64_t a, int64_t b) const { return a == b; }
-      bool operator()(int64_t row, const Probe& probe) const { return (*keys)[row] == probe.key; }
-      bool operator()(const Probe& probe, int64_t row) const { return (*keys)[row] == probe.key; }
-    };
-    auto Find(typename Keys::View key) const { return index.find(Probe{key}); }
-
-    std::vector<typename Keys::Stored> keys;
-    absl::flat_hash_set<int64_t, Hash, Equal> index{0, Hash{&keys}, Equal{&keys}};
+    std::vector<typename Keys::Stored> keys;  // by row
+    RowIndex<Keys> index{&keys};
     Tensor values;
     std::vector<int64_t> free;  // rows of removed keys
   };
@@ -229,11 +290,8 @@ class HashedTable : public LookupTable {
   }
 
   absl::Status Put(typename Keys::View key, const char* value, Contents* contents) const {
-    auto it = contents->Find(key);
-    int64_t row;
-    if (it != contents->index.end()) {
-      row = *it;
-    } else {
+    int64_t row = contents->index.Find(key);
+    if (row < 0) {
       if (contents->free.empty()) {
         row = static_cast<int64_t>(contents->keys.size());
         if (row >= contents->values.num_elements() / std::max<int64_t>(value_size_, 1)) {
@@ -245,7 +303,7 @@ class HashedTable : public LookupTable {
         contents->free.pop_back();
         contents->keys[row] = typename Keys::Stored(key);
       }
-      contents->index.insert(row);
+      contents->index.Insert(key, row);
     }
     CopyElements(options().value_dtype, value, contents->values.mutable_raw() + row * value_bytes_,
                  value_size_);
@@ -275,11 +333,9 @@ class HashedTable : public LookupTable {
   }
   bool SameContents(const Contents& a, const Contents& b) const {
     if (a.index.size() != b.index.size()) return false;
-    for (int64_t row : a.index) {
-      auto it = b.Find(a.keys[row]);
-      if (it == b.index.end() || !SameValue(a.values.raw() + row * value_bytes_, b, *it)) {
-        return false;
-      }
+    for (const int64_t row : a.index.SortedRows()) {
+      const int64_t other = b.index.Find(a.keys[row]);
+      if (other < 0 || !SameValue(a.values.raw() + row * value_bytes_, b, other)) return false;
     }
     return true;
   }
