@@ -1,4 +1,6 @@
 // Numbers as text and back: AsString, StringFormat, StringToNumber.
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
@@ -45,12 +47,18 @@ class AsStringKernel : public OpKernel {
       fail(absl::StrCat("width and precision must not be above ", kMost, ", they are ", width,
                         " and ", precision));
     }
-    flags_ = absl::StrCat("%", fill);
-    if (width > -1) absl::StrAppend(&flags_, width);
-    if (precision > -1) absl::StrAppend(&flags_, ".", precision);
+    std::string flags = absl::StrCat("%", fill);
+    if (width > -1) absl::StrAppend(&flags, width);
+    if (precision > -1) absl::StrAppend(&flags, ".", precision);
+    signed_format_ = flags + "lld";
+    unsigned_format_ = flags + "llu";
+    real_format_ = flags + (scientific ? "e" : shortest ? "g" : "f");
+    is_plain_ = flags == "%";
+    plain_format_ = scientific ? std::chars_format::scientific
+                    : shortest ? std::chars_format::general
+                               : std::chars_format::fixed;
     width_ = width;
     left_ = fill == "-";
-    conversion_ = scientific ? "e" : shortest ? "g" : "f";
   }
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -77,17 +85,29 @@ class AsStringKernel : public OpKernel {
  private:
   template <typename T>
   std::string Format(const T& value) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (is_plain_) return absl::StrCat(+value);
+    }
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      return Printf(flags_ + "lld", static_cast<long long>(value));
+      return Printf(signed_format_, static_cast<long long>(value));
     } else if constexpr (std::is_integral_v<T>) {
-      return Printf(flags_ + "llu", static_cast<unsigned long long>(value));
+      return Printf(unsigned_format_, static_cast<unsigned long long>(value));
     } else {
-      return Printf(flags_ + conversion_, static_cast<double>(value));
+      return FormatReal(static_cast<double>(value));
     }
   }
   template <typename T>
   std::string Format(const std::complex<T>& value) const {
     return absl::StrCat("(", Format(value.real()), ",", Format(value.imag()), ")");
+  }
+
+  std::string FormatReal(double value) const {
+    char buffer[64];
+    if (is_plain_ && std::abs(value) < 1e15) {
+      const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, plain_format_, 6);
+      if (end.ec == std::errc()) return std::string(buffer, end.ptr);
+    }
+    return Printf(real_format_, value);
   }
 
   // What printf's %s does, for strings that may hold any byte.
@@ -97,7 +117,9 @@ class AsStringKernel : public OpKernel {
     return left_ ? text + padding : padding + text;
   }
 
-  std::string flags_, conversion_;
+  std::string signed_format_, unsigned_format_, real_format_;  // of printf
+  bool is_plain_ = false;  // without flags, width and precision: to_chars() writes the same
+  std::chars_format plain_format_ = std::chars_format::fixed;
   int64_t width_ = 0;
   bool left_ = false;
 };
@@ -131,8 +153,18 @@ class StringFormatKernel : public OpKernel {
 };
 REGISTER_KERNEL("StringFormat", kCpu, StringFormatKernel);
 
-bool Parse(absl::string_view text, float* value) { return absl::SimpleAtof(text, value); }
-bool Parse(absl::string_view text, double* value) { return absl::SimpleAtod(text, value); }
+// True for a number without spaces, signs of plus and names, which is all that from_chars() reads.
+template <typename T>
+bool ParsePlain(absl::string_view text, T* value) {
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return end.ec == std::errc() && end.ptr == text.data() + text.size() && std::isfinite(*value);
+}
+bool Parse(absl::string_view text, float* value) {
+  return ParsePlain(text, value) || absl::SimpleAtof(text, value);
+}
+bool Parse(absl::string_view text, double* value) {
+  return ParsePlain(text, value) || absl::SimpleAtod(text, value);
+}
 template <typename T>
 bool Parse(absl::string_view text, T* value) {
   return absl::SimpleAtoi(text, value);
