@@ -79,6 +79,8 @@ class Comparison:
         except messages.Crashed:
             wanted = None
         self.tensorflow_result = wanted
+        if isinstance(answer, messages.TimedOut) and wanted is None:
+            return Verdict("skipped", "neither answers in time")
         if isinstance(answer, messages.Crashed):
             return Verdict("crash", str(answer))
         if wanted is None:

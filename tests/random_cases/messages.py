@@ -33,7 +33,11 @@ def read(stream):
 
 
 class Crashed(Exception):
-    """The process ended, or did not answer in time. The text says which."""
+    """The process ended. The text says how."""
+
+
+class TimedOut(Crashed):
+    """The process did not answer in time."""
 
 
 class Worker:
@@ -73,7 +77,7 @@ class Worker:
             left = deadline - time.monotonic()
             if left < 0 or not select.select([self._process.stdout], [], [], left)[0]:
                 self.close()
-                raise Crashed(f"no answer within {self._timeout} seconds")
+                raise TimedOut(f"no answer within {self._timeout} seconds")
             part = os.read(self._process.stdout.fileno(), wanted - len(data))
             if not part:
                 code = self._process.wait()

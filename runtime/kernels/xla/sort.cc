@@ -154,7 +154,11 @@ class SortKernel final : public OpKernel {
     if (ctx.num_inputs() == 2 && ctx.input(1).shape() != keys.shape()) {
       return absl::InvalidArgumentError("keys and values differ in shape");
     }
-    const Shape shape = keys.rank() == 0 ? Shape{1} : keys.shape();  // a scalar is sorted
+    // XLA takes scalars with values only.
+    if (keys.rank() == 0 && ctx.num_inputs() == 1) {
+      return absl::InvalidArgumentError("a scalar cannot be sorted");
+    }
+    const Shape shape = keys.rank() == 0 ? Shape{1} : keys.shape();
     const Lines lines(shape, shape.rank() - 1);
     std::vector<int64_t> order(lines.count * lines.length);
     for (int64_t line = 0; line < lines.count; ++line) {
