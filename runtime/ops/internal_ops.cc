@@ -152,6 +152,25 @@ REGISTER_OP("_EmbeddingSum")
     .Attr("Tindices: list({int32, int64}) >= 1").Attr("num_addends: int >= 0 = 0")
     .Attr("scales: list(float)").Attr("gathers: list(string)");
 
+// A loop of an LSTM or a GRU over a sequence; see runtime/kernels/nn/fused_loop.h. `gates` says where
+// the gates stand in the columns of the weights: input, forget, cell, output; or update, reset,
+// candidate. The states are h and c, or h alone.
+REGISTER_OP("_LstmLoop")
+    .Input("x: T").Input("kernel: num_kernels * T").Input("bias: num_biases * T")
+    .Input("recurrent: T").Input("states: num_states * T").Input("limits: num_limits * int32")
+    .Input("size: int32").Output("y: T").Output("last_states: num_states * T").Attr("T: {float}")
+    .Attr("num_kernels: int >= 0").Attr("num_biases: int >= 0").Attr("num_states: int = 2")
+    .Attr("num_limits: int >= 1").Attr("gates: list(int)").Attr("forget_bias: float = 0.0")
+    .Attr("last_only: bool = false");
+REGISTER_OP("_GruLoop")
+    .Input("x: T").Input("kernel: num_kernels * T").Input("bias: num_biases * T")
+    .Input("recurrent: T").Input("recurrent_bias: num_recurrent_biases * T")
+    .Input("states: num_states * T").Input("limits: num_limits * int32").Input("size: int32")
+    .Output("y: T").Output("last_states: num_states * T").Attr("T: {float}")
+    .Attr("num_kernels: int >= 0").Attr("num_biases: int >= 0")
+    .Attr("num_recurrent_biases: int >= 0").Attr("num_states: int = 1")
+    .Attr("num_limits: int >= 1").Attr("gates: list(int)").Attr("last_only: bool = false");
+
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")
     .Input("x: T").Output("y: T").Attr("T: {float, half, double}").Attr("op_names: list(string)");

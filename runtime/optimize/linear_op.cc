@@ -1,5 +1,10 @@
 #include "runtime/optimize/linear_op.h"
 
+#include <utility>
+#include <vector>
+
+#include "runtime/framework/shape_inference.h"
+#include "runtime/graph/side_effects.h"
 #include "runtime/optimize/constant_node.h"
 
 namespace tessera {
@@ -39,6 +44,29 @@ PartialShape KnownShape(const Endpoint& endpoint) {
     }
   }
   return PartialShape();
+}
+
+PartialShape InferredShape(const Endpoint& endpoint) {
+  constexpr int kMaxDepth = 20;
+  const auto infer = [](const auto& self, const Endpoint& value, int depth) -> PartialShape {
+    PartialShape known = KnownShape(value);
+    const Node* const node = value.node;
+    if (known.known_rank() || node == nullptr || depth > kMaxDepth || !IsPure(*node) ||
+        node->op().shape_fn == nullptr) {
+      return known;
+    }
+    std::vector<PartialShape> inputs;
+    std::vector<const Tensor*> values;
+    for (const Endpoint& input : node->inputs()) {
+      inputs.push_back(self(self, input, depth + 1));
+      values.push_back(ConstantValue(input));
+    }
+    ShapeContext context(node->op(), node->attrs(), std::move(inputs), std::move(values),
+                         node->num_outputs());
+    if (!node->op().shape_fn(context).ok()) return PartialShape();
+    return context.outputs()[value.index];
+  };
+  return infer(infer, endpoint, 0);
 }
 
 std::optional<LinearOp> AsLinearOp(Node* node) {

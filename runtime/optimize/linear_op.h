@@ -34,6 +34,9 @@ bool IsChannelsLast(const Node& node);
 // Returns the shape of a constant, of the value of a variable, or of scaled weights. The shape of
 // other outputs is unknown before the run.
 PartialShape KnownShape(const Endpoint& endpoint);
+// Returns the shape of what pure nodes compute from such values, as far as their ops' shape
+// functions tell it.
+PartialShape InferredShape(const Endpoint& endpoint);
 // True if a tensor of this shape, combined with the linear op's output by broadcasting, applies one
 // value to each channel: [channels] or [1, ..., channels] of no higher rank. Channels must be last.
 bool IsPerChannel(const LinearOp& linear, const PartialShape& shape);

@@ -1,14 +1,21 @@
 // LSTM as one op: LSTMBlockCell for a step, BlockLSTM and BlockLSTMV2 for a sequence, and their
 // gradients.
+#include <algorithm>
+#include <memory>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/nn/float_matrix.h"
-#include "runtime/kernels/nn/lstm_cell.h"
+#include "runtime/kernels/nn/float_tensor.h"
+#include "runtime/kernels/nn/lstm_steps.h"
 
 namespace tessera {
 namespace {
+
+// Input, forget, cell and output gate in products with the weights.
+constexpr LstmGatePositions kIcfo = {.input = 0, .forget = 2, .cell = 1, .output = 3};
+constexpr LstmGatePositions kIfco = {.input = 0, .forget = 1, .cell = 2, .output = 3};  // V2
 
 // The sizes of a sequence; a single step is a sequence of length 1.
 struct Sizes {
@@ -21,7 +28,7 @@ class LstmKernel : public OpKernel {
   LstmKernel(const KernelBuild& build, bool is_sequence)
       : first_(is_sequence ? 1 : 0),
         peephole_(build.attr<bool>("use_peephole")),
-        order_(absl::EndsWith(build.op().name, "V2") ? kIfco : kIcfo) {
+        positions_(absl::EndsWith(build.op().name, "V2") ? kIfco : kIcfo) {
     if (build.has_attr("forget_bias")) forget_bias_ = build.attr<float>("forget_bias");
     if (build.has_attr("cell_clip")) cell_clip_ = build.attr<float>("cell_clip");
   }
@@ -71,32 +78,40 @@ class LstmKernel : public OpKernel {
         absl::StrCat("seq_len_max is ", length, ", the sequence has ", s.time, " steps"));
   }
 
-  LstmWeights ReadWeights(const KernelContext& ctx, const Sizes& s) const {
-    LstmWeights weights;
-    weights.w = ReadMatrix(ctx.input(first_ + 3), 0, s.inputs + s.cells, 4 * s.cells);
+  // The parameters, as floats.
+  struct Weights {
+    Tensor kernel, recurrent;  // rows of `w`: those of the input, and those of the output
+    Tensor wci, wcf, wco, b;
+    LstmPeepholes peepholes;
+  };
+  absl::StatusOr<Weights> ReadWeights(KernelContext& ctx, const Sizes& s) const {
+    Weights weights;
+    ASSIGN_OR_RETURN(const Tensor w, FloatInput(ctx, first_ + 3));
+    weights.kernel = w.Slice(0, s.inputs);
+    weights.recurrent = w.Slice(s.inputs, s.inputs + s.cells);
     if (peephole_) {
-      weights.wci = ReadRow(ctx.input(first_ + 4));
-      weights.wcf = ReadRow(ctx.input(first_ + 5));
-      weights.wco = ReadRow(ctx.input(first_ + 6));
+      ASSIGN_OR_RETURN(weights.wci, FloatInput(ctx, first_ + 4));
+      ASSIGN_OR_RETURN(weights.wcf, FloatInput(ctx, first_ + 5));
+      ASSIGN_OR_RETURN(weights.wco, FloatInput(ctx, first_ + 6));
+      const auto& constant = weights;
+      weights.peepholes = {constant.wci.data<float>(), constant.wcf.data<float>(),
+                           constant.wco.data<float>()};
     }
-    weights.b = ReadRow(ctx.input(first_ + 7));
-    weights.order = order_;
-    weights.forget_bias = forget_bias_;
-    weights.cell_clip = cell_clip_;
+    ASSIGN_OR_RETURN(weights.b, FloatInput(ctx, first_ + 7));
     return weights;
   }
 
-  // The input of step t beside the output of the step before.
-  RowMatrix InputAndOutput(const KernelContext& ctx, const Sizes& s, int64_t t,
-                           const RowMatrix& h_prev) const {
-    RowMatrix xh(s.batch, s.inputs + s.cells);
-    xh << ReadMatrix(ctx.input(first_), t * s.batch * s.inputs, s.batch, s.inputs), h_prev;
-    return xh;
+  LstmSizes StepSizes(const Sizes& s, int64_t steps, const Weights& weights) const {
+    return {.steps = steps,
+            .batch = s.batch,
+            .units = s.cells,
+            .positions = positions_,
+            .peepholes = weights.peepholes};
   }
 
   const int first_;  // the position of x
   const bool peephole_;
-  const LstmGateOrder order_;
+  const LstmGatePositions positions_;
   float forget_bias_ = 0, cell_clip_ = 0;
 };
 
@@ -104,47 +119,95 @@ class LstmKernel : public OpKernel {
 template <bool kSequence>
 class LstmForwardKernel : public LstmKernel {
  public:
-  explicit LstmForwardKernel(const KernelBuild& build) : LstmKernel(build, kSequence) {}
+  explicit LstmForwardKernel(const KernelBuild& build)
+      : LstmKernel(build, kSequence),
+        input_product_(Primitive<MatMul>(build)(build, first_ + 3)),
+        steps_(build, first_ + 3) {}
+
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Sizes s, CheckShapes(ctx));
     int64_t length = 1;
     if (kSequence) {
       ASSIGN_OR_RETURN(length, ReadLength(ctx, s));
     }
-    const int64_t step = s.batch * s.cells;
-    for (int o = 0; o < 7; ++o) {
-      ASSIGN_OR_RETURN(Tensor* const output,
-                       ctx.AllocateOutput(o, kSequence ? Shape{s.time, s.batch, s.cells}
-                                                       : Shape{s.batch, s.cells}));
-      std::fill_n(output->mutable_raw() + length * step * DTypeSize(output->dtype()),
-                  (s.time - length) * step * DTypeSize(output->dtype()), 0);
+    Tensor outputs[7];
+    for (int i = 0; i < 7; ++i) {
+      ASSIGN_OR_RETURN(outputs[i], FloatOutput(ctx, i,
+                                               kSequence ? Shape{s.time, s.batch, s.cells}
+                                                         : Shape{s.batch, s.cells}));
+      outputs[i].Reshape({s.time, s.batch, s.cells});
+      Tensor rest = outputs[i].Slice(length, s.time);
+      std::fill_n(rest.mutable_raw(), rest.size_bytes(), 0);
     }
-    const LstmWeights weights = ReadWeights(ctx, s);
-    LstmState state;
-    state.cs = ReadMatrix(ctx.input(first_ + 1), 0, s.batch, s.cells);
-    state.h = ReadMatrix(ctx.input(first_ + 2), 0, s.batch, s.cells);
-    for (int64_t t = 0; t < length; ++t) {
-      const RowMatrix cs_prev = std::move(state.cs);
-      state = LstmForward(weights, InputAndOutput(ctx, s, t, state.h), cs_prev);
-      int o = 0;
-      for (const RowMatrix* value :
-           {&state.i, &state.cs, &state.f, &state.o, &state.ci, &state.co, &state.h}) {
-        WriteMatrix(*value, t * step, &ctx.output(o++));
-      }
-    }
+    ASSIGN_OR_RETURN(const Weights weights, ReadWeights(ctx, s));
+    ASSIGN_OR_RETURN(const Tensor x, FloatInput(ctx, first_));
+    ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, {length, s.batch, 4 * s.cells}));
+    RETURN_IF_ERROR(
+        input_product_->Run(ctx, {.m = length * s.batch, .n = 4 * s.cells, .k = s.inputs},
+                            {.bias = true}, x, weights.kernel, {.bias = &weights.b}, &sums));
+    ASSIGN_OR_RETURN(const Tensor c0, FloatInput(ctx, first_ + 1));
+    ASSIGN_OR_RETURN(const Tensor h0, FloatInput(ctx, first_ + 2));
+    RETURN_IF_ERROR(steps_.Run(ctx, {.sizes = StepSizes(s, length, weights),
+                                     .forget_bias = forget_bias_,
+                                     .cell_clip = cell_clip_,
+                                     .recurrent = weights.recurrent,
+                                     .inputs = sums,
+                                     .h0 = h0,
+                                     .c0 = c0,
+                                     .sums = sums,
+                                     .gates = {.input = outputs[0].data<float>(),
+                                               .forget = outputs[2].data<float>(),
+                                               .cell = outputs[4].data<float>(),
+                                               .output = outputs[3].data<float>(),
+                                               .stride = s.cells},
+                                     .gates_step = s.batch * s.cells,
+                                     .c = outputs[1],
+                                     .tanh_c = outputs[5],
+                                     .h = outputs[6]}));
+    for (int i = 0; i < 7; ++i) StoreOutput(ctx, i, outputs[i]);
     return absl::OkStatus();
   }
+
+ private:
+  const std::unique_ptr<MatMul> input_product_;
+  const LstmSteps steps_;
 };
-REGISTER_KERNEL("LSTMBlockCell", kCpu, LstmForwardKernel<false>);
-REGISTER_KERNEL("BlockLSTM", kCpu, LstmForwardKernel<true>);
-REGISTER_KERNEL("BlockLSTMV2", kCpu, LstmForwardKernel<true>);
+REGISTER_KERNEL("LSTMBlockCell", (DevicesOf<MatMul, LstmCell>), LstmForwardKernel<false>);
+REGISTER_KERNEL("BlockLSTM", (DevicesOf<MatMul, LstmCell>), LstmForwardKernel<true>)
+    .HostMemory("seq_len_max");
+REGISTER_KERNEL("BlockLSTMV2", (DevicesOf<MatMul, LstmCell>), LstmForwardKernel<true>)
+    .HostMemory("seq_len_max");
+
+// to[j] = sum of a[i, j] * b[i, j]; of a[i, j] if there is no b.
+void SumOfColumns(int64_t rows, int64_t columns, const float* a, int64_t a_stride, const float* b,
+                  float* to) {
+  std::fill_n(to, columns, 0.0f);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      to[j] += b == nullptr ? a[i * a_stride + j] : a[i * a_stride + j] * b[i * columns + j];
+    }
+  }
+}
+
+// What the forward op has computed, as floats.
+struct LstmStates {
+  Tensor i, cs, f, o, ci, co, c0;
+
+  LstmGates<const float> gates(int64_t cells) const {
+    return {i.data<float>(), f.data<float>(), ci.data<float>(), o.data<float>(), cells};
+  }
+};
 
 // After b come the seven outputs of the forward op (but h for the single cell), and the gradients
 // of cs and h.
 template <bool kSequence>
 class LstmBackwardKernel : public LstmKernel {
  public:
-  explicit LstmBackwardKernel(const KernelBuild& build) : LstmKernel(build, kSequence) {}
+  explicit LstmBackwardKernel(const KernelBuild& build)
+      : LstmKernel(build, kSequence),
+        product_(Primitive<MatMul>(build)(build, first_ + 3)),
+        cell_(build),
+        steps_(build, first_ + 3) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Sizes s, CheckShapes(ctx));
@@ -160,84 +223,126 @@ class LstmBackwardKernel : public LstmKernel {
                                                        ctx.input(i).shape().ToString()));
       }
     }
-    const LstmWeights weights = ReadWeights(ctx, s);
-    return kSequence ? Sequence(ctx, s, length, weights) : Cell(ctx, s, weights);
+    ASSIGN_OR_RETURN(const Weights weights, ReadWeights(ctx, s));
+    ASSIGN_OR_RETURN(const LstmStates states, ReadStates(ctx));
+    return kSequence ? Sequence(ctx, s, length, weights, states) : Cell(ctx, s, weights, states);
   }
 
  private:
-  // Input i at step t.
-  RowMatrix At(const KernelContext& ctx, const Sizes& s, int i, int64_t t) const {
-    return ReadMatrix(ctx.input(i), t * s.batch * s.cells, s.batch, s.cells);
-  }
-  LstmState StateAt(const KernelContext& ctx, const Sizes& s, int64_t t) const {
-    const int i = first_ + 8;
-    LstmState state;
-    state.i = At(ctx, s, i, t);
-    state.cs = At(ctx, s, i + 1, t);
-    state.f = At(ctx, s, i + 2, t);
-    state.o = At(ctx, s, i + 3, t);
-    state.ci = At(ctx, s, i + 4, t);
-    state.co = At(ctx, s, i + 5, t);
-    return state;
+  absl::StatusOr<LstmStates> ReadStates(KernelContext& ctx) const {
+    LstmStates states;
+    int input = first_ + 8;
+    for (Tensor* state : {&states.i, &states.cs, &states.f, &states.o, &states.ci, &states.co}) {
+      ASSIGN_OR_RETURN(*state, FloatInput(ctx, input++));
+    }
+    ASSIGN_OR_RETURN(states.c0, FloatInput(ctx, first_ + 1));
+    return states;
   }
 
-  template <typename Matrix>
-  static absl::Status SetOutput(KernelContext& ctx, int i, const Shape& shape,
-                                const Matrix& value) {
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(i, shape));
-    WriteMatrix(value, 0, output);
+  // Sets the gradients of the peephole weights, outputs `first` and the two after it, from those
+  // of the sums, [rows, 4 * cells]; `c_prev` and `c` are the states before and after each row.
+  absl::Status SetPeepholeGradients(KernelContext& ctx, int first, const Sizes& s, int64_t steps,
+                                    const LstmStates& states, const Tensor& d_sums) const {
+    Tensor gradients[3];
+    for (int i = 0; i < 3; ++i) {
+      ASSIGN_OR_RETURN(gradients[i], FloatOutput(ctx, first + i, {s.cells}));
+      std::fill_n(gradients[i].data<float>(), s.cells, 0.0f);
+    }
+    const int64_t rows = steps * s.batch, matrix = s.batch * s.cells;
+    if (peephole_ && rows > 0) {
+      ASSIGN_OR_RETURN(Tensor c_prev, ctx.AllocateTemp(DType::kFloat, {rows, s.cells}));
+      std::copy_n(states.c0.data<float>(), matrix, c_prev.data<float>());
+      std::copy_n(states.cs.data<float>(), (steps - 1) * matrix, c_prev.data<float>() + matrix);
+      const auto gates = GatesIn(d_sums.data<float>(), s.cells, positions_);
+      const float* const before = c_prev.data<float>();
+      SumOfColumns(rows, s.cells, gates.input, gates.stride, before, gradients[0].data<float>());
+      SumOfColumns(rows, s.cells, gates.forget, gates.stride, before, gradients[1].data<float>());
+      SumOfColumns(rows, s.cells, gates.output, gates.stride, states.cs.data<float>(),
+                   gradients[2].data<float>());
+    }
+    for (int i = 0; i < 3; ++i) StoreOutput(ctx, first + i, gradients[i]);
     return absl::OkStatus();
   }
 
-  absl::Status Cell(KernelContext& ctx, const Sizes& s, const LstmWeights& weights) const {
-    const LstmGradient gradient = LstmBackward(weights, StateAt(ctx, s, 0), At(ctx, s, 1, 0),
-                                               At(ctx, s, 14, 0), At(ctx, s, 15, 0));
-    RETURN_IF_ERROR(SetOutput(ctx, 0, Shape{s.batch, s.cells}, gradient.cs_prev));
-    RETURN_IF_ERROR(SetOutput(ctx, 1, Shape{s.batch, 4 * s.cells}, gradient.gates));
-    RETURN_IF_ERROR(SetOutput(ctx, 2, Shape{s.cells}, gradient.wci));
-    RETURN_IF_ERROR(SetOutput(ctx, 3, Shape{s.cells}, gradient.wcf));
-    return SetOutput(ctx, 4, Shape{s.cells}, gradient.wco);
+  absl::Status Cell(KernelContext& ctx, const Sizes& s, const Weights& weights,
+                    const LstmStates& states) const {
+    ASSIGN_OR_RETURN(const Tensor d_c, FloatInput(ctx, 14));
+    ASSIGN_OR_RETURN(const Tensor d_h, FloatInput(ctx, 15));
+    ASSIGN_OR_RETURN(Tensor d_c_prev, FloatOutput(ctx, 0, {s.batch, s.cells}));
+    ASSIGN_OR_RETURN(Tensor d_sums, FloatOutput(ctx, 1, {s.batch, 4 * s.cells}));
+    cell_({.rows = s.batch,
+           .units = s.cells,
+           .gates = states.gates(s.cells),
+           .peepholes = weights.peepholes,
+           .c_prev = states.c0.data<float>(),
+           .tanh_c = states.co.data<float>(),
+           .d_h = d_h.data<float>(),
+           .d_c = d_c.data<float>(),
+           .d_sums = GatesIn(d_sums.data<float>(), s.cells, positions_),
+           .d_c_prev = d_c_prev.data<float>()});
+    StoreOutput(ctx, 0, d_c_prev);
+    StoreOutput(ctx, 1, d_sums);
+    return SetPeepholeGradients(ctx, 2, s, 1, states, d_sums);
   }
 
-  absl::Status Sequence(KernelContext& ctx, const Sizes& s, int64_t length,
-                        const LstmWeights& weights) const {
-    ASSIGN_OR_RETURN(Tensor* const x_grad, ctx.AllocateOutput(0, Shape{s.time, s.batch, s.inputs}));
-    std::fill_n(x_grad->mutable_raw(), x_grad->size_bytes(), 0);
-    RowMatrix cs_grad = RowMatrix::Zero(s.batch, s.cells), h_grad = cs_grad;
-    RowMatrix w_grad = RowMatrix::Zero(s.inputs + s.cells, 4 * s.cells);
-    Eigen::RowVectorXf b_grad = Eigen::RowVectorXf::Zero(4 * s.cells);
-    Eigen::RowVectorXf wci_grad = Eigen::RowVectorXf::Zero(s.cells), wcf_grad = wci_grad,
-                       wco_grad = wci_grad;
-    const int cs = 10, h = 15;  // inputs
-    for (int64_t t = length; t-- > 0;) {
-      const RowMatrix cs_prev = t > 0 ? At(ctx, s, cs, t - 1) : At(ctx, s, 2, 0);
-      const RowMatrix h_prev = t > 0 ? At(ctx, s, h, t - 1) : At(ctx, s, 3, 0);
-      cs_grad += At(ctx, s, 16, t);
-      h_grad += At(ctx, s, 17, t);
-      LstmGradient step = LstmBackward(weights, StateAt(ctx, s, t), cs_prev, cs_grad, h_grad);
-      const RowMatrix xh_grad = step.gates * weights.w.transpose();
-      const RowMatrix step_x = xh_grad.leftCols(s.inputs);
-      WriteMatrix(step_x, t * s.batch * s.inputs, x_grad);
-      h_grad = xh_grad.rightCols(s.cells);
-      cs_grad = std::move(step.cs_prev);
-      w_grad.noalias() += InputAndOutput(ctx, s, t, h_prev).transpose() * step.gates;
-      b_grad += step.gates.colwise().sum();
-      wci_grad += step.wci;
-      wcf_grad += step.wcf;
-      wco_grad += step.wco;
-    }
-    RETURN_IF_ERROR(SetOutput(ctx, 1, Shape{s.batch, s.cells}, cs_grad));
-    RETURN_IF_ERROR(SetOutput(ctx, 2, Shape{s.batch, s.cells}, h_grad));
-    RETURN_IF_ERROR(SetOutput(ctx, 3, Shape{s.inputs + s.cells, 4 * s.cells}, w_grad));
-    RETURN_IF_ERROR(SetOutput(ctx, 4, Shape{s.cells}, wci_grad));
-    RETURN_IF_ERROR(SetOutput(ctx, 5, Shape{s.cells}, wcf_grad));
-    RETURN_IF_ERROR(SetOutput(ctx, 6, Shape{s.cells}, wco_grad));
-    return SetOutput(ctx, 7, Shape{4 * s.cells}, b_grad);
+  absl::Status Sequence(KernelContext& ctx, const Sizes& s, int64_t length, const Weights& weights,
+                        const LstmStates& states) const {
+    const int64_t rows = length * s.batch, columns = 4 * s.cells;
+    ASSIGN_OR_RETURN(const Tensor x, FloatInput(ctx, first_));
+    ASSIGN_OR_RETURN(const Tensor h0, FloatInput(ctx, first_ + 2));
+    ASSIGN_OR_RETURN(const Tensor h, FloatInput(ctx, 15));
+    ASSIGN_OR_RETURN(const Tensor d_cs, FloatInput(ctx, 16));
+    ASSIGN_OR_RETURN(const Tensor d_y, FloatInput(ctx, 17));
+    ASSIGN_OR_RETURN(Tensor d_x, FloatOutput(ctx, 0, {s.time, s.batch, s.inputs}));
+    ASSIGN_OR_RETURN(Tensor d_c, FloatOutput(ctx, 1, {s.batch, s.cells}));
+    ASSIGN_OR_RETURN(Tensor d_h, FloatOutput(ctx, 2, {s.batch, s.cells}));
+    ASSIGN_OR_RETURN(Tensor d_w, FloatOutput(ctx, 3, {s.inputs + s.cells, columns}));
+    ASSIGN_OR_RETURN(Tensor d_b, FloatOutput(ctx, 7, {columns}));
+    ASSIGN_OR_RETURN(Tensor d_sums, ctx.AllocateTemp(DType::kFloat, {length, s.batch, columns}));
+    for (Tensor* start : {&d_c, &d_h}) std::fill_n(start->mutable_raw(), start->size_bytes(), 0);
+    RETURN_IF_ERROR(steps_.Run(ctx, {.sizes = StepSizes(s, length, weights),
+                                     .recurrent = weights.recurrent,
+                                     .gates = states.gates(s.cells),
+                                     .gates_step = s.batch * s.cells,
+                                     .c0 = states.c0,
+                                     .c = states.cs,
+                                     .tanh_c = states.co,
+                                     .d_y = &d_y,
+                                     .d_cs = &d_cs,
+                                     .d_h = d_h,
+                                     .d_c = d_c,
+                                     .d_sums = d_sums}));
+    // The products of all steps at once: of the input, and of the weights.
+    Tensor rest = d_x.Slice(length, s.time), d_read = d_x.Slice(0, length);
+    std::fill_n(rest.mutable_raw(), rest.size_bytes(), 0);
+    RETURN_IF_ERROR(product_->Run(ctx,
+                                  {.m = rows, .n = s.inputs, .k = columns, .transpose_b = true},
+                                  PostOps(), d_sums, weights.kernel, {}, &d_read));
+    Tensor d_kernel = d_w.Slice(0, s.inputs);
+    RETURN_IF_ERROR(product_->Run(ctx,
+                                  {.m = s.inputs, .n = columns, .k = rows, .transpose_a = true},
+                                  PostOps(), x.Slice(0, length), d_sums, {}, &d_kernel));
+    Tensor d_recurrent = d_w.Slice(s.inputs, s.inputs + s.cells);
+    RETURN_IF_ERROR(steps_.RecurrentGradient(ctx, h0, h, d_sums, &d_recurrent));
+    SumOfColumns(rows, columns, d_sums.data<float>(), columns, nullptr, d_b.data<float>());
+    StoreOutput(ctx, 0, d_x);
+    StoreOutput(ctx, 1, d_c);
+    StoreOutput(ctx, 2, d_h);
+    StoreOutput(ctx, 3, d_w);
+    StoreOutput(ctx, 7, d_b);
+    return SetPeepholeGradients(ctx, 4, s, length, states, d_sums);
   }
+
+  const std::unique_ptr<MatMul> product_;
+  const Primitive<LstmCellGradient> cell_;
+  const LstmGradientSteps steps_;
 };
-REGISTER_KERNEL("LSTMBlockCellGrad", kCpu, LstmBackwardKernel<false>);
-REGISTER_KERNEL("BlockLSTMGrad", kCpu, LstmBackwardKernel<true>);
-REGISTER_KERNEL("BlockLSTMGradV2", kCpu, LstmBackwardKernel<true>);
+REGISTER_KERNEL("LSTMBlockCellGrad", (DevicesOf<MatMul, LstmCellGradient>),
+                LstmBackwardKernel<false>);
+REGISTER_KERNEL("BlockLSTMGrad", (DevicesOf<MatMul, LstmCellGradient>), LstmBackwardKernel<true>)
+    .HostMemory("seq_len_max");
+REGISTER_KERNEL("BlockLSTMGradV2", (DevicesOf<MatMul, LstmCellGradient>), LstmBackwardKernel<true>)
+    .HostMemory("seq_len_max");
 
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,116 @@
+// The steps of an LSTM over a sequence, forward and backward, once the products with the input are
+// made for all steps at once.
+#pragma once
+
+#include <memory>
+
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/matmul.h"
+#include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/recurrent_cell.h"
+
+namespace tessera {
+
+// Where the gates stand in a row of the products, in units of the cell size.
+struct LstmGatePositions {
+  int input, forget, cell, output;
+};
+
+// The gates in a matrix of 4 * units columns.
+template <typename T>
+LstmGates<T> GatesIn(T* sums, int64_t units, const LstmGatePositions& at) {
+  return {.input = sums + at.input * units,
+          .forget = sums + at.forget * units,
+          .cell = sums + at.cell * units,
+          .output = sums + at.output * units,
+          .stride = 4 * units};
+}
+// The gates `offset` floats further on.
+template <typename T>
+LstmGates<T> Advance(const LstmGates<T>& gates, int64_t offset) {
+  return {gates.input + offset, gates.forget + offset, gates.cell + offset, gates.output + offset,
+          gates.stride};
+}
+inline LstmGates<const float> AsConst(const LstmGates<float>& gates) {
+  return {gates.input, gates.forget, gates.cell, gates.output, gates.stride};
+}
+
+// What both directions share. All tensors are of float.
+struct LstmSizes {
+  int64_t steps = 0, batch = 0, units = 0;
+  LstmGatePositions positions;
+  LstmPeepholes peepholes;
+};
+
+// Tensors with one matrix a step, [steps, batch, ...], may have only one in all, [1, batch, ...],
+// which each step then overwrites.
+class LstmSteps {
+ public:
+  struct Operands {
+    LstmSizes sizes;
+    float forget_bias = 0;
+    float cell_clip = 0;  // limits the cell state if it is positive
+    Tensor recurrent;     // [units, 4 * units]
+    Tensor inputs;        // [steps, batch, 4 * units], products with the input and biases
+    Tensor h0, c0;  // [batch, units]; may share memory with `h` and `c` if these have one matrix
+    Tensor sums;    // [steps or 1, batch, 4 * units], may be `inputs`; becomes the gates
+    LstmGates<float> gates;  // of the first step, if they are to lie elsewhere than in `sums`
+    int64_t gates_step = 0;  // floats from step to step
+    Tensor c, tanh_c, h;     // [steps or 1, batch, units]
+  };
+
+  // The recurrent weights are input `recurrent_input` of the kernel, or derived from it.
+  LstmSteps(const KernelBuild& build, int recurrent_input)
+      : cell_(build), product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
+
+  // Packs the recurrent weights if they are constant. Errors: those of MatMul::Prepare().
+  absl::Status Prepare(const PrepareContext& context) {
+    return product_->Prepare(context, /*transpose_b=*/false);
+  }
+  // Runs all steps. Errors: those of MatMul::Run(). Thread-safe.
+  absl::Status Run(KernelContext& ctx, const Operands& operands) const;
+
+ private:
+  absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
+                       int64_t end) const;
+
+  const Primitive<LstmCell> cell_;
+  const std::unique_ptr<MatMul> product_;
+};
+
+class LstmGradientSteps {
+ public:
+  struct Operands {
+    LstmSizes sizes;
+    Tensor recurrent;              // [units, 4 * units]
+    LstmGates<const float> gates;  // activated, of the first step
+    int64_t gates_step = 0;        // floats from step to step
+    Tensor c0, c, tanh_c;          // [batch, units], and [steps, batch, units]
+    const Tensor* d_y = nullptr;   // [steps, batch, units], of the outputs of all steps; null: none
+    const Tensor* d_cs = nullptr;  // of the cell states of all steps; null: none
+    Tensor d_h,
+        d_c;        // [batch, units]: in, of what follows the last step; out, of the initial state
+    Tensor d_sums;  // [steps, batch, 4 * units]
+  };
+
+  LstmGradientSteps(const KernelBuild& build, int recurrent_input)
+      : cell_(build), product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
+
+  // Runs all steps, from the last one to the first. Errors: those of MatMul::Run(). Thread-safe.
+  absl::Status Run(KernelContext& ctx, const Operands& operands) const;
+
+  // Computes the gradient of the recurrent weights, [units, 4 * units], from the outputs before
+  // each step, which are h0 and then those in `h`, [steps, batch, units], and from `d_sums`.
+  // Errors: those of MatMul::Run(). Thread-safe.
+  absl::Status RecurrentGradient(KernelContext& ctx, const Tensor& h0, const Tensor& h,
+                                 const Tensor& d_sums, Tensor* gradient) const;
+
+ private:
+  absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
+                       int64_t end) const;
+
+  const Primitive<LstmCellGradient> cell_;
+  const std::unique_ptr<MatMul> product_;
+};
+
+}  // namespace tessera

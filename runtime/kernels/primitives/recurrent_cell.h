@@ -1,0 +1,93 @@
+// Recurrent cells after their matrix products: gates, states and outputs of a batch, row by row.
+// LSTM: S. Hochreiter, J. Schmidhuber, Long short-term memory, 1997, with forget gates and
+// peepholes (F. Gers, 2000). GRU: K. Cho et al., Learning phrase representations using RNN
+// encoder-decoder, 2014, in the variant of cuDNN, which resets after the product.
+//
+// All pointers are to floats in the memory of the device. This header is plain C++, because loops
+// that are compiled for other instruction sets include it.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera {
+
+// Four matrices [rows, units], one for each gate, whose rows lie `stride` floats apart.
+template <typename T>
+struct LstmGates {
+  T* input = nullptr;
+  T* forget = nullptr;
+  T* cell = nullptr;
+  T* output = nullptr;
+  int64_t stride = 0;
+};
+
+// Weights [units] by which the cell state enters the gates; null: none of them.
+struct LstmPeepholes {
+  const float* input = nullptr;
+  const float* forget = nullptr;
+  const float* output = nullptr;
+};
+
+// One step of an LSTM. Matrices other than the gates are [rows, units] without gaps.
+struct LstmCell {
+  struct Operands {
+    int64_t rows = 0, units = 0;
+    float forget_bias = 0;
+    float cell_clip = 0;          // limits the cell state if it is positive
+    LstmGates<const float> sums;  // the products, before the activations
+    LstmPeepholes peepholes;
+    const float* c_prev = nullptr;
+    LstmGates<float> gates;  // activated; may be `sums`
+    float* c = nullptr;      // may be `c_prev`
+    float* tanh_c = nullptr;
+    float* h = nullptr;
+  };
+
+  // c = sigmoid(forget) * c_prev + sigmoid(input) * tanh(cell), h = sigmoid(output) * tanh(c).
+  // Runs on the calling thread.
+  using Function = void(const Operands& operands);
+};
+
+// The gradient of LstmCell.
+struct LstmCellGradient {
+  struct Operands {
+    int64_t rows = 0, units = 0;
+    LstmGates<const float> gates;  // activated
+    LstmPeepholes peepholes;
+    const float* c_prev = nullptr;
+    const float* tanh_c = nullptr;
+    const float* d_h = nullptr;
+    const float* d_c = nullptr;  // through the following step
+    LstmGates<float> d_sums;     // may be `gates`
+    float* d_c_prev = nullptr;   // may be `d_c`
+  };
+
+  // Clipping passes gradients on. Runs on the calling thread.
+  using Function = void(const Operands& operands);
+};
+
+// Three matrices [rows, units], one for each gate, whose rows lie `stride` floats apart.
+struct GruGates {
+  const float* update = nullptr;
+  const float* reset = nullptr;
+  const float* candidate = nullptr;
+  int64_t stride = 0;
+};
+
+// One step of a GRU that resets after the product. Matrices other than the gates are [rows, units]
+// without gaps.
+struct GruCell {
+  struct Operands {
+    int64_t rows = 0, units = 0;
+    GruGates input;      // products with the input, before the activations
+    GruGates recurrent;  // products with the previous output
+    const float* h_prev = nullptr;
+    float* h = nullptr;  // may be `h_prev`
+  };
+
+  // z = sigmoid(update), r = sigmoid(reset), h = z * h_prev + (1 - z) * tanh(candidate of the input
+  // + r * candidate of the output). Runs on the calling thread.
+  using Function = void(const Operands& operands);
+};
+
+}  // namespace tessera
