@@ -1,4 +1,4 @@
-"""Architectures of recommendation, speech and series, with random weights.
+"""Architectures of recommendation, language, speech and series, with random weights.
 
 Each function returns what holds the variables, a tf.function with the result "output", and the specs
 of its arguments. inputs() makes arguments for them.
@@ -10,6 +10,8 @@ import tensorflow as tf
 LSTM_STEPS, LSTM_FEATURES = 100, 64
 DLRM_TABLES, DLRM_ROWS, DLRM_DENSE = 26, 10000, 13
 WHISPER_FRAMES, WHISPER_MELS = 3000, 80
+LLAMA_WIDTH, LLAMA_HEADS, LLAMA_LAYERS, LLAMA_HIDDEN = 512, 8, 4, 1376
+LLAMA_WORDS, LLAMA_TOKENS = 8000, 128
 
 
 class Weights(tf.Module):
@@ -131,7 +133,81 @@ def whisper_encoder():
                                                 name="mel")]
 
 
+class Llama(Weights):
+    """A decoder as LLaMA's (Touvron et al., 2023): RMSNorm, rotary positions, SwiGLU."""
+
+    def __init__(self):
+        super().__init__()
+        width = LLAMA_WIDTH
+        self.words = self.weight(LLAMA_WORDS, width, scale=1.0)
+        self.layers = [{name: self.weight(width, width)
+                        for name in ("query", "key", "value", "out")} |
+                       {"norm1": self.weight(width, scale=0.1, mean=1.0),
+                        "norm2": self.weight(width, scale=0.1, mean=1.0),
+                        "gate": self.weight(width, LLAMA_HIDDEN),
+                        "up": self.weight(width, LLAMA_HIDDEN),
+                        "down": self.weight(LLAMA_HIDDEN, width)} for _ in range(LLAMA_LAYERS)]
+        self.norm = self.weight(width, scale=0.1, mean=1.0)
+        self.head = self.weight(width, LLAMA_WORDS)
+
+    def run(self, ids, first, cache):
+        """The logits after the last of `ids`, [batch, tokens], which stand at `first` and so on.
+        `cache`: keys and values of the tokens before them, [batch, layers, 2, heads, first, size];
+        None: there are none."""
+        size, tokens = LLAMA_WIDTH // LLAMA_HEADS, ids.shape[1]
+        angles = np.outer(np.arange(first, first + tokens),
+                          10000.0 ** (-np.arange(0, size, 2) / size))
+        cos, sin = (np.concatenate([f(angles)] * 2, 1).astype(np.float32) for f in (np.cos, np.sin))
+
+        def norm(x, scale):
+            return x * tf.math.rsqrt(tf.reduce_mean(x * x, -1, keepdims=True) + 1e-6) * scale
+
+        def rotate(x):
+            left, right = tf.split(x, 2, -1)
+            return x * cos + tf.concat([-right, left], -1) * sin
+
+        x = tf.gather(self.words, ids)
+        for i, layer in enumerate(self.layers):
+            y = norm(x, layer["norm1"])
+            query, key, value = (split_heads(tf.matmul(y, layer[name]), LLAMA_HEADS)
+                                 for name in ("query", "key", "value"))
+            query, key = rotate(query), rotate(key)
+            if cache is not None:
+                key = tf.concat([cache[:, i, 0], key], 2)
+                value = tf.concat([cache[:, i, 1], value], 2)
+            scores = tf.matmul(query, key, transpose_b=True) * size**-0.5
+            if tokens > 1:
+                scores += np.triu(np.full((tokens, tokens), -1e9, np.float32), 1)
+            mixed = join_heads(tf.matmul(tf.nn.softmax(scores), value))
+            x += tf.matmul(mixed, layer["out"])
+            y = norm(x, layer["norm2"])
+            gate = tf.matmul(y, layer["gate"])
+            x += tf.matmul(gate * tf.sigmoid(gate) * tf.matmul(y, layer["up"]), layer["down"])
+        return {"output": tf.matmul(norm(x[:, -1], self.norm), self.head)}
+
+
+def llama_prefill():
+    """The decoder over a prompt."""
+    w = Llama()
+    function = tf.function(lambda ids: w.run(ids, 0, None))
+    return w, function, [tf.TensorSpec((None, LLAMA_TOKENS), tf.int32, name="ids")]
+
+
+def llama_token():
+    """The decoder over one more token, after a prompt whose keys and values are given."""
+    w = Llama()
+    function = tf.function(lambda ids, cache: w.run(ids, LLAMA_TOKENS, cache))
+    return w, function, [tf.TensorSpec((None, 1), tf.int32, name="ids"),
+                         tf.TensorSpec((None, *llama_cache_shape()), tf.float32, name="cache")]
+
+
+def llama_cache_shape():
+    return LLAMA_LAYERS, 2, LLAMA_HEADS, LLAMA_TOKENS, LLAMA_WIDTH // LLAMA_HEADS
+
+
 MAKERS = {
+    "llama_prefill": llama_prefill,
+    "llama_token": llama_token,
     "lstm": lstm,
     "dlrm": dlrm,
     "whisper_encoder": whisper_encoder,
@@ -143,6 +219,10 @@ def inputs(name, batch, rng):
     normal = lambda *shape: rng.standard_normal((batch, *shape), dtype=np.float32)  # noqa: E731
     integers = lambda high, *shape: rng.integers(  # noqa: E731
         0, high, (batch, *shape), dtype=np.int32)
+    if name == "llama_prefill":
+        return {"ids": integers(LLAMA_WORDS, LLAMA_TOKENS)}
+    if name == "llama_token":
+        return {"ids": integers(LLAMA_WORDS, 1), "cache": normal(*llama_cache_shape())}
     if name == "lstm":
         return {"series": normal(LSTM_STEPS, LSTM_FEATURES)}
     if name == "dlrm":

@@ -19,7 +19,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 IMAGE_NAMES = ("resnet50", "mobilenet_v2", "efficientnet_b0")
 # Those of architectures.py, which imports TensorFlow.
-OTHER_NAMES = ("lstm", "dlrm", "whisper_encoder")
+OTHER_NAMES = ("lstm", "dlrm", "whisper_encoder", "llama_prefill", "llama_token")
 NAMES = (*IMAGE_NAMES, "bert_base", *OTHER_NAMES)
 BERT_TOKENS = 128
 
