@@ -171,6 +171,20 @@ REGISTER_OP("_GruLoop")
     .Attr("num_recurrent_biases: int >= 0").Attr("num_states: int = 1")
     .Attr("num_limits: int >= 1").Attr("gates: list(int)").Attr("last_only: bool = false");
 
+// The loop of an LSTM over products with the input, [time, batch, 4 * units], and its gradient. What
+// the gradient needs of each step is [steps, batch, ...]; of `x` it needs the shape.
+REGISTER_OP("_LstmTraining")
+    .Input("x: T").Input("recurrent: T").Input("h: T").Input("c: T")
+    .Input("limits: num_limits * int32").Output("activated: T").Output("cs: T")
+    .Output("tanh_cs: T").Output("hs: T").Output("last_h: T").Output("last_c: T")
+    .Attr("T: {float}").Attr("num_limits: int >= 1").Attr("gates: list(int)")
+    .Attr("forget_bias: float = 0.0");
+REGISTER_OP("_LstmGradient")
+    .Input("x: T").Input("recurrent: T").Input("h: T").Input("c: T").Input("activated: T")
+    .Input("cs: T").Input("tanh_cs: T").Input("hs: T").Input("d_last_h: T").Input("d_last_c: T")
+    .Output("d_x: T").Output("d_recurrent: T").Output("d_h: T").Output("d_c: T")
+    .Attr("T: {float}").Attr("gates: list(int)");
+
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")
     .Input("x: T").Output("y: T").Attr("T: {float, half, double}").Attr("op_names: list(string)");

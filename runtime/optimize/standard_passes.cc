@@ -15,6 +15,7 @@
 #include "runtime/optimize/fuse_layer_norm.h"
 #include "runtime/optimize/fuse_post_ops.h"
 #include "runtime/optimize/fuse_recurrence.h"
+#include "runtime/optimize/fuse_recurrence_gradient.h"
 #include "runtime/optimize/fuse_residual.h"
 #include "runtime/optimize/fuse_separable_block.h"
 #include "runtime/optimize/hoist_reshapes.h"
@@ -42,6 +43,7 @@ const PassList& StandardPasses() {
     passes->push_back(std::make_unique<MergeBiasesPass>());
     // The larger patterns are matched before fuse_post_ops, which would take nodes out of them.
     passes->push_back(std::make_unique<FuseRecurrencePass>());
+    passes->push_back(std::make_unique<FuseRecurrenceGradientPass>());
     passes->push_back(std::make_unique<FuseGeluPass>());
     passes->push_back(std::make_unique<FuseEmbeddingPass>());
     passes->push_back(std::make_unique<FuseLayerNormPass>());
