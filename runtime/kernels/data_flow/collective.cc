@@ -1,8 +1,10 @@
-// Collective operations in a group of one member, where each gives what the member has.
+// Collective operations in a group of one member, where each gives what the member has. Reductions
+// of several members are in collective_reduce.cc.
 #include <algorithm>
 #include <limits>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/data_flow/collective_group.h"
 #include "runtime/kernels/index_input.h"
 
 namespace tessera {
@@ -11,10 +13,7 @@ namespace {
 // Errors: INVALID_ARGUMENT unless the size is positive; UNIMPLEMENTED for a group of several.
 absl::Status CheckGroupSize(int64_t size) {
   if (size == 1) return absl::OkStatus();
-  if (size <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("group_size must be a positive number, is ", size));
-  }
+  RETURN_IF_ERROR(CheckGroupSizeIsPositive(size));
   return absl::UnimplementedError(
       absl::StrCat("a collective operation in a group of ", size,
                    " members is not supported: run the graph on one device, with group_size 1"));
@@ -69,8 +68,6 @@ class CollectiveKernel final : public OpKernel {
 };
 using AnyShape = CollectiveKernel<Shapes::kAny>;
 using Rows = CollectiveKernel<Shapes::kRows>;
-REGISTER_KERNEL("CollectiveReduce", kCpu, AnyShape);
-REGISTER_KERNEL("CollectiveReduceV2", kCpu, AnyShape);
 REGISTER_KERNEL("CollectiveReduceV3", kCpu, AnyShape);
 REGISTER_KERNEL("CollectiveBcastSend", kCpu, CollectiveKernel<Shapes::kDeclared>);
 REGISTER_KERNEL("CollectiveBcastSendV2", kCpu, AnyShape);
