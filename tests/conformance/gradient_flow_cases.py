@@ -119,5 +119,19 @@ def flow_v2():
 
         return use()
 
+    def variable_of_a_function_in_a_function():
+        v = tf.Variable(random(3, 3, 2), use_resource=True)
+
+        @tf.function
+        def inner(ids):
+            return tf.sin(tf.gather(v, ids))
+
+        @tf.function
+        def outer():
+            return inner([0, 0, 1]) * inner([2, 1, 0]) + tf.reduce_sum(v)
+
+        return outer()
+
     file.raw(variable, [])
+    file.raw(variable_of_a_function_in_a_function, [])
     return file

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/side_effects.h"
@@ -161,6 +162,14 @@ class Differentiation::Pass {
 
   // Returns false if no gradient flows through the node.
   absl::StatusOr<bool> FindFormula(const Node& node, GradientFunction* function) {
+    // TensorFlow names by this attribute another gradient than that of the op.
+    const auto type = node.attr<std::string>("_gradient_op_type");
+    if (type.ok() && FindGradient(*type, function)) return *function != nullptr;
+    if (type.ok() && absl::StartsWith(*type, "CustomGradient-")) {
+      LOG(WARNING) << "node '" << node.name()
+                   << "' has a gradient of its own, which was Python code and is not part of the "
+                      "graph; the gradient of what the node computes takes its place";
+    }
     if (FindGradient(node.op_name(), function)) return *function != nullptr;
     const FunctionLibrary* library = d_.graph_->library().get();
     if (library != nullptr && library->Contains(node.op_name())) {

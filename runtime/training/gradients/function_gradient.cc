@@ -26,8 +26,8 @@ std::vector<Node*> CopiesOf(const std::vector<Node*>& nodes, const Graph& copy) 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FunctionGradient>> FunctionGradient::Make(
-    Differentiation& caller, const FunctionRef& function, std::vector<int> ys,
-    std::vector<int> xs) {
+    Differentiation& caller, const FunctionRef& function, std::vector<int> ys, std::vector<int> xs,
+    bool keep_slices) {
   std::unique_ptr<FunctionGradient> gradient(new FunctionGradient);
   if (caller.graph()->library() == nullptr) {
     return absl::NotFoundError(absl::StrCat("there is no function '", function.name, "'"));
@@ -49,11 +49,26 @@ absl::StatusOr<std::unique_ptr<FunctionGradient>> FunctionGradient::Make(
     region.grad_ys.push_back({.values = {arg, 0}});
   }
   for (int x : xs) region.xs.push_back({body.args[x], 0});
+  // A call among the control results is replaced by another node of its name.
+  std::vector<std::string> control_results;
+  for (const Node* node : body.control_results) control_results.push_back(node->name());
   ASSIGN_OR_RETURN(const std::vector<Gradient> gradients, differentiation.Run(region));
-  for (const Gradient& dx : gradients) {
-    gradient->outgoing_.push_back(dx.is_none() ? Expr()
-                                               : DenseGradient(differentiation.backward(), dx));
+  for (size_t i = 0; i < control_results.size(); ++i) {
+    gradient->body_.control_results[i] = graph->FindNode(control_results[i]);
   }
+  GraphBuilder& build = differentiation.backward();
+  std::vector<Expr> slices;
+  for (const Gradient& dx : gradients) {
+    const bool is_sparse = keep_slices && dx.is_sparse();
+    gradient->indices_of_.push_back(is_sparse ? static_cast<int>(xs.size() + slices.size()) : -1);
+    if (is_sparse) {
+      gradient->outgoing_.push_back(build.Of(dx.values));
+      slices.insert(slices.end(), {build.Of(dx.indices), build.Of(dx.dense_shape)});
+    } else {
+      gradient->outgoing_.push_back(dx.is_none() ? Expr() : DenseGradient(build, dx));
+    }
+  }
+  gradient->outgoing_.insert(gradient->outgoing_.end(), slices.begin(), slices.end());
   RETURN_IF_ERROR(differentiation.backward().status());
   RETURN_IF_ERROR(differentiation.forward().status());
   caller.graph()->set_library(graph->library());

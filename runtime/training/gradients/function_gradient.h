@@ -20,18 +20,24 @@ namespace tessera {
 class FunctionGradient {
  public:
   // Differentiates a function of the library of the caller's graph, with respect to the arguments
-  // `xs`, for gradients that come in for the results `ys`. The caller's library gets the functions
-  // that the body needs. Errors: those of Instantiate() and of Differentiation::Run().
+  // `xs`, for gradients that come in for the results `ys`. Sparse gradients become dense unless
+  // `keep_slices`. The caller's library gets the functions that the body needs. Errors: those of
+  // Instantiate() and of Differentiation::Run().
   static absl::StatusOr<std::unique_ptr<FunctionGradient>> Make(Differentiation& caller,
                                                                 const FunctionRef& function,
                                                                 std::vector<int> ys,
-                                                                std::vector<int> xs);
+                                                                std::vector<int> xs,
+                                                                bool keep_slices = false);
 
   const FunctionBody& body() const { return body_; }
   // The incoming gradients, in the order of `ys`, and what comes out, in the order of `xs`: empty
-  // values where an argument has no gradient.
+  // values where an argument has no gradient. Behind them stand the indices and dense shapes of
+  // sparse gradients.
   const std::vector<Expr>& incoming() const { return incoming_; }
   std::vector<Expr>& outgoing() { return outgoing_; }
+  // Where the indices of a sparse gradient stand in outgoing(), with the dense shape behind them;
+  // -1 for a dense gradient.
+  int indices_of(int x) const { return indices_of_[x]; }
   GraphBuilder& build() { return differentiation_->backward(); }
 
   // To be called once `outgoing()` is complete, before the functions below. Finds what the backward
@@ -61,6 +67,7 @@ class FunctionGradient {
   std::unique_ptr<Differentiation> differentiation_;
   int first_id_ = 0;
   std::vector<Expr> incoming_, outgoing_;
+  std::vector<int> indices_of_;  // by x
   std::vector<Endpoint> kept_;
 };
 

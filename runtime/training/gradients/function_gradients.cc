@@ -21,7 +21,9 @@ class CallGradient {
   absl::Status Add() {
     ChooseEnds();
     for (const FunctionRef& function : calls_.functions) {
-      ASSIGN_OR_RETURN(auto gradient, FunctionGradient::Make(d_, function, ys_, xs_));
+      // Branches may differ in which gradients are sparse.
+      ASSIGN_OR_RETURN(auto gradient, FunctionGradient::Make(d_, function, ys_, xs_,
+                                                             calls_.functions.size() == 1));
       branches_.push_back(std::move(gradient));
     }
     CompleteOutgoing();
@@ -154,12 +156,10 @@ class CallGradient {
     }
     std::vector<FunctionRef> functions;
     std::vector<DType> results;
-    std::vector<int> result_of;  // the x of each result
-    for (size_t i = 0; i < xs_.size(); ++i) {
-      const Expr& dx = branches_[0]->outgoing()[i];
-      if (dx.empty()) continue;
-      results.push_back(dx.dtype());
-      result_of.push_back(xs_[i]);
+    std::vector<int> result_of;  // each value that comes out; -1 for none
+    for (const Expr& value : branches_[0]->outgoing()) {
+      result_of.push_back(value.empty() ? -1 : static_cast<int>(results.size()));
+      if (!value.empty()) results.push_back(value.dtype());
     }
     if (results.empty()) return absl::OkStatus();
     for (size_t b = 0; b < branches_.size(); ++b) {
@@ -172,8 +172,16 @@ class CallGradient {
     AttrMap attrs = CallAttrs(functions, results);
     attrs["Tin"] = types_;
     Node* const call = build.AddNode(CallOp(), inputs, std::move(attrs));
-    for (size_t i = 0; i < result_of.size(); ++i) {
-      op_.Set(calls_.first_arg + result_of[i], build.Output(call, static_cast<int>(i)));
+    for (size_t i = 0; i < xs_.size(); ++i) {
+      if (result_of[i] < 0) continue;
+      const int x = calls_.first_arg + xs_[i];
+      const Expr values = build.Output(call, result_of[i]);
+      if (const int indices = branches_[0]->indices_of(static_cast<int>(i)); indices < 0) {
+        op_.Set(x, values);
+      } else {
+        op_.SetSlices(x, values, build.Output(call, result_of[indices]),
+                      build.Output(call, result_of[indices + 1]));
+      }
     }
     return absl::OkStatus();
   }
