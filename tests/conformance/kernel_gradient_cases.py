@@ -217,4 +217,52 @@ def samples_and_colours():
     return file
 
 
-FILES = (sequences, ragged, sparse_sums, matrix_functions, samples_and_colours)
+def normalisation():
+    """Batch norms: the gradients of their gradients."""
+    file = GradientFile("normalisation")
+    x, dy, scale = random(1, 2, 2, 3, 2), random(2, 2, 2, 3, 2), random(3, 2)
+    mean, variance = random(4, 2), np.abs(random(5, 2)) + np.float32(0.5)
+    for training in (True, False):
+        for output in range(3):
+
+            def norm_grad(dy, x, s, training=training, output=output):
+                return raw.FusedBatchNormGradV3(
+                    y_backprop=dy, x=x, scale=s, reserve_space_1=mean, reserve_space_2=variance,
+                    reserve_space_3=mean, is_training=training, epsilon=0.01)[output]
+
+            file.raw(norm_grad, [dy, x, scale], **_LOOSE)
+    return file
+
+
+def csr_matrices():
+    """Compressed sparse row matrices."""
+    file = GradientFile("csr_matrices")
+    indices = np.int64([[0, 1], [1, 0], [1, 2], [3, 2]])
+    values, dense = random(1, 4), random(2, 3, 2)
+
+    def matrix(v):
+        return raw.SparseTensorToCSRSparseMatrix(indices=indices, values=v,
+                                                 dense_shape=np.int64([4, 3]))
+
+    for form in ({}, {"transpose_a": True}, {"adjoint_a": True}, {"transpose_b": True},
+                 {"adjoint_b": True}, {"transpose_output": True},
+                 {"transpose_a": True, "transpose_b": True, "transpose_output": True}):
+        right = dense
+        if "transpose_a" in form or "adjoint_a" in form:
+            right = random(3, 4, 2)
+        if "transpose_b" in form or "adjoint_b" in form:
+            right = np.ascontiguousarray(right.T)
+        file.raw(lambda v, b, form=form: raw.SparseMatrixMatMul(a=matrix(v), b=b, **form),
+                 [values, right], **_LOOSE)
+    batch = np.int64([[0, 0, 1], [0, 1, 0], [1, 1, 2], [1, 3, 2]])
+    file.raw(lambda v, b: raw.SparseMatrixMatMul(
+        a=raw.SparseTensorToCSRSparseMatrix(indices=batch, values=v,
+                                            dense_shape=np.int64([2, 4, 3])), b=b),
+             [values, random(4, 2, 3, 2)], **_LOOSE)
+    file.raw(lambda v: raw.CSRSparseMatrixToDense(
+        sparse_input=raw.SparseMatrixTranspose(input=matrix(v), type=tf.float32),
+        type=tf.float32), [values], **_LOOSE)
+    return file
+
+
+FILES = (csr_matrices, normalisation, sequences, ragged, sparse_sums, matrix_functions, samples_and_colours)

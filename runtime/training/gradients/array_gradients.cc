@@ -160,7 +160,7 @@ REGISTER_GRADIENT("DepthToSpace",
 
 // Each element of the patches comes from one of the image, whose number the same op tells; those of
 // the padding come from none.
-REGISTER_GRADIENT("ExtractImagePatches", [](GradientOp& op) {
+void ExtractPatchesGradient(GradientOp& op) {
   GraphBuilder& build = op.build();
   const Expr x = op.in(0);
   const Expr shape = ShapeOf(x);
@@ -168,14 +168,16 @@ REGISTER_GRADIENT("ExtractImagePatches", [](GradientOp& op) {
   const Expr size = Call("Prod", {one_image, build.Int(0)});
   const Expr numbers = Call("Range", {build.Int(1), size + build.Int(1), build.Int(1)});
   const Expr sources =
-      op.CallAlike("ExtractImagePatches", {Reshape(numbers, one_image)}, {{"T", DType::kInt32}}) -
+      op.CallAlike(op.node()->op_name(), {Reshape(numbers, one_image)}, {{"T", DType::kInt32}}) -
       build.Int(1);
   const Expr batch = SliceVector(shape, 0, 1);
   const Expr rows = Reshape(op.dy(), Concat({{batch, build.Ints({-1})}}, 0));
   const Expr columns = Call("Transpose", {rows, build.Ints({1, 0})});
   const Expr sum = Call("UnsortedSegmentSum", {columns, Reshape(sources, build.Ints({-1})), size});
   op.Set(0, Reshape(Call("Transpose", {sum, build.Ints({1, 0})}), shape));
-});
+}
+REGISTER_GRADIENT("ExtractImagePatches", ExtractPatchesGradient);
+REGISTER_GRADIENT("ExtractVolumePatches", ExtractPatchesGradient);
 
 }  // namespace
 }  // namespace tessera

@@ -204,27 +204,6 @@ REGISTER_GRADIENT("LRN", [](GradientOp& op) {
   op.Set(0, op.CallAlike("LRNGrad", {op.dy(), op.in(0), op.out()}));
 });
 
-// In inference the statistics are inputs 3 and 4; in training the op gives them as outputs 3 and 4.
-void FusedBatchNormGradient(GradientOp& op, absl::string_view name) {
-  const bool is_training = op.attr<bool>("is_training");
-  const Expr mean = is_training ? op.out(3) : op.in(3);
-  const Expr variance = is_training ? op.out(4) : op.in(4);
-  std::vector<Expr> inputs = {op.dy(0), op.in(0), op.in(1), mean, variance};
-  if (op.num_outputs() > 5) inputs.push_back(op.out(5));
-  AttrMap attrs;
-  for (absl::string_view attr : {"epsilon", "data_format", "is_training"}) {
-    attrs.emplace(attr, op.node()->attrs().find(attr)->second);
-  }
-  const std::vector<Expr> outputs = CallAll(name, inputs, std::move(attrs));
-  for (size_t i = 0; i < 3 && i < outputs.size(); ++i) op.Set(static_cast<int>(i), outputs[i]);
-}
-REGISTER_GRADIENT("FusedBatchNorm",
-                  [](GradientOp& op) { FusedBatchNormGradient(op, "FusedBatchNormGrad"); });
-REGISTER_GRADIENT("FusedBatchNormV2",
-                  [](GradientOp& op) { FusedBatchNormGradient(op, "FusedBatchNormGradV2"); });
-REGISTER_GRADIENT("FusedBatchNormV3",
-                  [](GradientOp& op) { FusedBatchNormGradient(op, "FusedBatchNormGradV3"); });
-
 // ---- sequences ----
 
 // The forward op has computed the gradient already.

@@ -197,10 +197,10 @@ Expr ScatterLast(const Expr& x, const Expr& indices, const Expr& dy) {
   const Expr size = ExpandDims(Call("Size", {x}), 0);
   return Reshape(Call("ScatterNd", {flat, Reshape(dy, build.Ints({-1})), size}), shape);
 }
-REGISTER_GRADIENT("TopKV2",
-                  [](GradientOp& op) { op.Set(0, ScatterLast(op.in(0), op.out(1), op.dy(0))); });
-REGISTER_GRADIENT("ApproxTopK",
-                  [](GradientOp& op) { op.Set(0, ScatterLast(op.in(0), op.out(1), op.dy(0))); });
+void TopKGradient(GradientOp& op) { op.Set(0, ScatterLast(op.in(0), op.out(1), op.dy(0))); }
+REGISTER_GRADIENT("TopK", TopKGradient);
+REGISTER_GRADIENT("TopKV2", TopKGradient);
+REGISTER_GRADIENT("ApproxTopK", TopKGradient);
 REGISTER_GRADIENT("NthElement", [](GradientOp& op) {
   const Expr y = ExpandDims(op.out(), -1), dy = ExpandDims(op.dy(), -1);
   const Expr chosen = CastTo(Call("Equal", {y, op.in(0)}), dy.dtype());
