@@ -112,11 +112,11 @@ absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(const Graph& graph, const N
 // Notes a node that has no kernel in `missing`. False if it has one.
 bool NoteIfMissing(const Graph& graph, const Node& node, absl::string_view device_type,
                    MissingKernels* missing) {
+  // What turned the node into an unknown op, or could not expand it, may have said why.
+  const std::string reason = node.attr<std::string>("_unsupported").value_or("");
   if (node.IsOp(kUnsupportedOp)) {
     absl::StatusOr<std::string> op = node.attr<std::string>("_op");
-    // What turned the node into an unknown op may have said why.
-    missing->Add(op.ok() ? *op : std::string(kUnsupportedOp), node.name(),
-                 node.attr<std::string>("_unsupported").value_or(""));
+    missing->Add(op.ok() ? *op : std::string(kUnsupportedOp), node.name(), reason);
     return true;
   }
   if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) return false;
@@ -125,7 +125,7 @@ bool NoteIfMissing(const Graph& graph, const Node& node, absl::string_view devic
       registry.Find(node.op_name(), device_type, node.attrs());
   if (kernel.ok()) return false;
   missing->Add(node.op_name(), node.name(),
-               registry.HasKernel(node.op_name()) ? kernel.status().message() : "");
+               registry.HasKernel(node.op_name()) ? kernel.status().message() : reason);
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/session/session_state.h"
 #include "runtime/session/step_cache.h"
 #include "runtime/session/variable_writes.h"
+#include "runtime/training/gradients/symbolic_gradient.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -78,12 +79,19 @@ class LocalSession final : public Session {
     options.allow_unknown_ops = state_->options.allow_unknown_ops;
     // Runs go on with the graph they have; the new one is a copy that has more nodes.
     std::shared_ptr<const Graph> old = graph();
+    tensorflow::GraphDef expanded;
+    const bool expand = HasSymbolicGradient(graph_def);
+    if (expand) {
+      expanded = graph_def;
+      ExpandSymbolicGradients(old->library(), &expanded);
+    }
+    const tensorflow::GraphDef& added = expand ? expanded : graph_def;
     std::unique_ptr<Graph> extended;
     if (old->num_nodes() == 0 && old->library() == nullptr) {
-      ASSIGN_OR_RETURN(extended, ImportGraph(graph_def, options));
+      ASSIGN_OR_RETURN(extended, ImportGraph(added, options));
     } else {
       extended = old->Clone();
-      RETURN_IF_ERROR(ImportInto(graph_def, options, extended.get()));
+      RETURN_IF_ERROR(ImportInto(added, options, extended.get()));
     }
     return UseGraph(std::move(extended));
   }
