@@ -144,6 +144,24 @@ def test_own_train_op_trains_and_goes_on_from_tensorflows_checkpoint(tmp_path):
     np.testing.assert_allclose(list(ours.values()), expected, rtol=1e-2)
 
 
+def test_random_ops_go_on_after_a_resume(tmp_path):
+    """Dropout and noise keep their generators in the process, one in a function."""
+    graph = v1.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        noise = tf.function(lambda t: v1.random_normal(tf.shape(t), seed=4))
+        kernel = v1.get_variable("kernel", initializer=np.ones((4, 1), np.float32))
+        hidden = v1.nn.dropout(x, rate=0.5, seed=3) + 0.1 * noise(x)
+        tf.squeeze(tf.matmul(hidden, kernel), 1, name="output")
+        v1.train.export_meta_graph(str(tmp_path / "forward.meta"))
+    spec = added_to("forward.meta", "optimizer: {type: sgd, learning_rate: 0.01}")
+    whole = losses(train(write_job(tmp_path, spec), folder="whole", steps=20))
+    job = tmp_path / "job.yaml"
+    parts = losses(train(job, steps=10)) | losses(train(job, steps=20))
+    assert parts == whole
+    assert len(set(whole.values())) == 20
+
+
 def test_placeholders_have_one_value_in_steps_and_another_in_evaluations(tmp_path):
     graph = v1.Graph()
     with graph.as_default():

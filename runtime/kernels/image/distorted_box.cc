@@ -157,9 +157,9 @@ class SampleBoxKernel : public OpKernel {
   }
 
  private:
-  absl::StatusOr<Philox> Generator(const KernelContext& ctx) {
+  absl::StatusOr<Philox> Generator(KernelContext& ctx) {
     if constexpr (kSource == Source::kSeed) return GeneratorFromSeed(ctx.input(3));
-    return generator_->Reserve(static_cast<uint64_t>(max_attempts_));
+    return generator_->Reserve(ctx, static_cast<uint64_t>(max_attempts_));
   }
 
   static absl::StatusOr<Box> ReadImage(const Tensor& size) {

@@ -140,7 +140,8 @@ class ParameterizedTruncatedNormalKernel : public OpKernel {
     // TensorFlow cuts outputs into batches of 100 if all parameters are scalars.
     const int64_t per_batch = one_for_all ? 100 : total / shape.dim(0);
     const int64_t batches = (total + per_batch - 1) / per_batch;
-    Philox generator = generator_.Reserve(batches * 2 * kMaxTries * (per_batch + 3) / 4);
+    ASSIGN_OR_RETURN(Philox generator,
+                     generator_.Reserve(ctx, batches * 2 * kMaxTries * (per_batch + 3) / 4));
     return VisitRealType(out->dtype(), [&]<typename T>() -> absl::Status {
       if constexpr (std::is_integral_v<T>) {
         return absl::InternalError("no distribution of integers");

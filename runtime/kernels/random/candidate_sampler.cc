@@ -64,7 +64,9 @@ class CandidateSamplerKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const sampled, ctx.AllocateOutput(0, Shape{num_sampled_}));
     ASSIGN_OR_RETURN(Tensor* const true_counts, ctx.AllocateOutput(1, true_classes.shape()));
     ASSIGN_OR_RETURN(Tensor* const sampled_counts, ctx.AllocateOutput(2, Shape{num_sampled_}));
-    SimpleRandom random(generator_.Reserve((2048 * static_cast<uint64_t>(num_sampled_) + 3) / 4));
+    ASSIGN_OR_RETURN(const Philox generator,
+                     generator_.Reserve(ctx, (2048 * static_cast<uint64_t>(num_sampled_) + 3) / 4));
+    SimpleRandom random(generator);
     ASSIGN_OR_RETURN(const int64_t tries, DrawAll(random, sampled->flat<int64_t>()));
     SetExpectedCounts(true_classes, tries, true_counts);
     SetExpectedCounts(*sampled, tries, sampled_counts);

@@ -44,8 +44,9 @@ class MultinomialKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(Check(ctx.input(0), ctx.input(1)));
     const int64_t samples = (ctx.input(1).scalar<int32_t>() + 3) / 4 * 4;
-    return Draw(ctx, multinomial_,
-                generator_.Reserve(ReservedBlocks(ctx.input(0).dim(0) * samples * 2)));
+    ASSIGN_OR_RETURN(const Philox generator,
+                     generator_.Reserve(ctx, ReservedBlocks(ctx.input(0).dim(0) * samples * 2)));
+    return Draw(ctx, multinomial_, generator);
   }
 
  private:

@@ -92,7 +92,8 @@ class StatefulKernel : public OpKernel {
     dims.insert(dims.end(), of_parameters.begin(), of_parameters.end());
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
-    const Philox generator = generator_.Reserve(ReservedBlocks(out->num_elements()));
+    ASSIGN_OR_RETURN(const Philox generator,
+                     generator_.Reserve(ctx, ReservedBlocks(out->num_elements())));
     return FillFamily<kFamily>(ctx, generator, ctx.input(1), out);
   }
 

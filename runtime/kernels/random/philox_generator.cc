@@ -3,6 +3,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 #include "runtime/kernels/index_input.h"
 
 namespace tessera {
@@ -21,13 +22,20 @@ Philox RandomlySeeded() {
   return Philox(seed, device() | (uint64_t{device()} << 32));
 }
 
-SeededPhilox::SeededPhilox(const KernelBuild& build) : generator_(SeedFromAttrs(build)) {}
+SeededPhilox::SeededPhilox(const KernelBuild& build)
+    : first_(SeedFromAttrs(build)), name_(build.node_name()) {}
 
-Philox SeededPhilox::Reserve(uint64_t blocks) {
+SeededPhilox::~SeededPhilox() {
   absl::MutexLock lock(&mu_);
-  const Philox current = generator_;
-  generator_.Skip(blocks);
-  return current;
+  if (state_ != nullptr) state_->Release();
+}
+
+absl::StatusOr<Philox> SeededPhilox::Reserve(KernelContext& ctx, uint64_t blocks) {
+  absl::MutexLock lock(&mu_);
+  if (state_ == nullptr) {
+    ASSIGN_OR_RETURN(state_, RandomState::Take(ctx.resources(), name_, first_));
+  }
+  return state_->Reserve(blocks);
 }
 
 absl::StatusOr<Shape> ReadSampleShape(const Tensor& input) {

@@ -4,21 +4,28 @@
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/primitives/philox.h"
+#include "runtime/kernels/random/random_state.h"
 
 namespace tessera {
 
-// A generator that a kernel keeps from run to run, seeded by its attributes `seed` and `seed2`; at
-// random if both are 0. Thread-safe.
+// The generator of a kernel, which goes on from run to run: seeded by its attributes `seed` and
+// `seed2`; at random if both are 0. Its state is a resource of the session, see random_state.h.
+// Thread-safe.
 class SeededPhilox {
  public:
   explicit SeededPhilox(const KernelBuild& build);
+  ~SeededPhilox();
 
+  // The generator as the seeds make it.
+  const Philox& first() const { return first_; }
   // The generator as it stands; the next call gets one that is `blocks` further on.
-  Philox Reserve(uint64_t blocks);
+  absl::StatusOr<Philox> Reserve(KernelContext& ctx, uint64_t blocks);
 
  private:
+  const Philox first_;
+  const std::string name_;  // of the node
   absl::Mutex mu_;
-  Philox generator_ ABSL_GUARDED_BY(mu_);
+  IntrusivePtr<RandomState> state_ ABSL_GUARDED_BY(mu_);  // null until the first run
 };
 
 // A generator whose seeds come from the system.

@@ -68,7 +68,9 @@ class RandomKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    return fill_(ctx, generator_.Reserve(ReservedBlocks(out->num_elements())), /*bounds=*/1, out);
+    ASSIGN_OR_RETURN(const Philox generator,
+                     generator_.Reserve(ctx, ReservedBlocks(out->num_elements())));
+    return fill_(ctx, generator, /*bounds=*/1, out);
   }
 
  private:

@@ -49,7 +49,8 @@ class RandomShuffleKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& rows = ctx.input(0);
     const int64_t count = rows.rank() == 0 ? 0 : rows.dim(0);
-    return Shuffle(ctx, generator_.Reserve((count + 3) / 4));
+    ASSIGN_OR_RETURN(const Philox generator, generator_.Reserve(ctx, (count + 3) / 4));
+    return Shuffle(ctx, generator);
   }
 
  private:

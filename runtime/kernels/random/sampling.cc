@@ -23,7 +23,8 @@ class RandomCropKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const IndexVector size, ReadIndexVector(ctx.input(1), "size"));
     int64_t offset[2] = {0, 0};
-    SimpleRandom random(generator_.Reserve(1));
+    ASSIGN_OR_RETURN(const Philox generator, generator_.Reserve(ctx, 1));
+    SimpleRandom random(generator);
     for (const int d : {1, 0}) {  // TensorFlow draws the column first
       if (size[d] < 0 || size[d] > image.dim(d)) {
         return absl::FailedPreconditionError(absl::StrCat("size [", size[0], ", ", size[1],

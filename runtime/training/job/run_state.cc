@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/kernels/random/random_state.h"
 #include "runtime/training/job/failure.h"
 
 namespace tessera {
@@ -13,6 +14,8 @@ namespace {
 constexpr char kStep[] = "_tessera/step";
 constexpr char kEpoch[] = "_tessera/epoch";
 constexpr char kData[] = "_tessera/data";
+constexpr char kRandomNames[] = "_tessera/random/names";
+constexpr char kRandomGenerators[] = "_tessera/random/generators";
 
 // Returns the number under the key, or `otherwise` if there is none.
 absl::StatusOr<int64_t> ReadNumber(const CheckpointReader& reader, const char* key,
@@ -37,6 +40,9 @@ absl::StatusOr<std::string> RunState::Save(const Position& position) {
     ASSIGN_OR_RETURN(Tensor data, source_->SavePosition());
     values.push_back({kData, std::move(data)});
   }
+  RandomStates random = ReadRandomStates(program_->session->resources());
+  values.push_back({kRandomNames, std::move(random.names)});
+  values.push_back({kRandomGenerators, std::move(random.generators)});
   for (const auto& hook : *hooks_) hook->Save(&values);
   absl::StatusOr<std::string> prefix = saver_.Save(position.step, values, program_->object_graph);
   if (prefix.ok()) return prefix;
@@ -61,6 +67,12 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
   Restored restored{.prefix = checkpoint.prefix};
   ASSIGN_OR_RETURN(restored.position.step, ReadNumber(*reader, kStep, checkpoint.step));
   ASSIGN_OR_RETURN(restored.position.epoch, ReadNumber(*reader, kEpoch, 0));
+  if (reader->Contains(kRandomNames)) {
+    RandomStates random;
+    ASSIGN_OR_RETURN(random.names, reader->Read(kRandomNames));
+    ASSIGN_OR_RETURN(random.generators, reader->Read(kRandomGenerators));
+    RETURN_IF_ERROR(WriteRandomStates(random, program_->session->resources()));
+  }
   for (const auto& hook : *hooks_) RETURN_IF_ERROR(hook->Restore(*reader));
   if (source_ == nullptr) return restored;
   if (!reader->Contains(kData)) {

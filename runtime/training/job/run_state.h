@@ -20,6 +20,8 @@ namespace tessera {
 //   _tessera/step      int64: the steps that were made
 //   _tessera/epoch     int64: the epochs of the data that are over
 //   _tessera/data      string: BatchSource::SavePosition(); not if the graph reads its own data
+//   _tessera/random/names, _tessera/random/generators
+//                      RandomStates: where random ops such as dropout are in their sequences
 //   _tessera/...       what hooks save
 //
 // Used by one thread at a time.
