@@ -19,6 +19,7 @@
 #include "runtime/checkpoint/checkpoint_index.h"
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "runtime/checkpoint/object_graph.h"
+#include "runtime/checkpoint/tensor_slice.h"
 
 namespace tessera {
 namespace {
@@ -134,7 +135,14 @@ absl::StatusOr<std::string> CheckpointSaver::Save(int64_t step,
   const std::string name = absl::StrCat(options_.name, "-", step);
   const std::string prefix = JoinPath(folder_, name);
   ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(prefix));
-  for (const SavedTensor& named : tensors) RETURN_IF_ERROR(writer.Add(named.key, named.tensor));
+  for (const SavedTensor& named : tensors) {
+    if (named.slice.empty()) {
+      RETURN_IF_ERROR(writer.Add(named.key, named.tensor));
+    } else {
+      ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(named.slice));
+      RETURN_IF_ERROR(writer.AddSlice(named.key, part.shape, part.slice, named.tensor));
+    }
+  }
   if (!object_graph.empty()) {
     RETURN_IF_ERROR(writer.Add(kObjectGraphKey, Tensor::Scalar(std::string(object_graph))));
   }

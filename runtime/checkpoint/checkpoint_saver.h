@@ -21,6 +21,8 @@ namespace tessera {
 struct SavedTensor {
   std::string key;
   Tensor tensor;
+  // For a part of a partitioned tensor: see ShapeAndSlice. Empty for a whole one.
+  std::string slice = "";
 };
 
 // Writes checkpoints FOLDER/NAME-STEP, keeps the file FOLDER/checkpoint that tells which there are,

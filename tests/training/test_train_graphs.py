@@ -162,6 +162,47 @@ def test_random_ops_go_on_after_a_resume(tmp_path):
     assert len(set(whole.values())) == 20
 
 
+def test_partitioned_variables_go_on_in_tensorflow_and_here(tmp_path):
+    graph = v1.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        y = v1.placeholder(tf.float32, [None], name="y")
+        kernel = v1.get_variable("kernel", (4, 1), initializer=v1.ones_initializer(),
+                                 partitioner=v1.fixed_size_partitioner(2), use_resource=False)
+        output = tf.squeeze(tf.matmul(x, tf.convert_to_tensor(kernel)), 1)
+        loss = tf.identity(v1.losses.mean_squared_error(y, output), name="loss")
+        step = v1.train.AdamOptimizer(RATE).minimize(loss)
+        init = v1.global_variables_initializer()
+        saver = v1.train.Saver(v1.global_variables())
+        v1.train.export_meta_graph(str(tmp_path / "train.meta"), saver_def=saver.as_saver_def())
+    job = write_job(tmp_path, "meta_graph: train.meta")
+    values, targets = train_jobs.examples(ROWS)
+
+    def curve(session, begin, end):
+        results = []
+        for number in range(begin, end):
+            rows = slice(BATCH * number % ROWS, BATCH * number % ROWS + BATCH)
+            feed = {x: values[rows], y: targets[rows]}
+            results.append(session.run(loss, feed))
+            session.run(step, feed)
+        return results
+
+    with v1.Session(graph=graph) as session:
+        session.run(init)
+        expected = curve(session, 0, 24)
+    ours = losses(train(job, steps=10))
+    np.testing.assert_allclose(list(ours.values()), expected[:10], rtol=1e-3)
+    checkpoints = tmp_path / "run" / "checkpoints"
+    saved = tf.train.latest_checkpoint(str(checkpoints))
+    assert tf.train.load_checkpoint(saved).get_tensor("kernel").shape == (4, 1)
+    with v1.Session(graph=graph) as session:
+        saver.restore(session, saved)
+        np.testing.assert_allclose(curve(session, 10, 16), expected[10:16], rtol=1e-2)
+        saver.save(session, str(checkpoints / "step-16"))
+    ours = losses(train(job, steps=24))
+    np.testing.assert_allclose(list(ours.values()), expected[16:], rtol=1e-2)
+
+
 def test_placeholders_have_one_value_in_steps_and_another_in_evaluations(tmp_path):
     graph = v1.Graph()
     with graph.as_default():

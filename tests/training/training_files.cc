@@ -68,7 +68,7 @@ absl::Status SaveVersion1(const Arguments& arguments) {
   ASSIGN_OR_RETURN(const auto source, CheckpointReader::Open(arguments[1]));
   ASSIGN_OR_RETURN(const std::vector<SavedTensor> tensors, ReadAll(*source));
   std::vector<TensorPart> parts;
-  for (const auto& [key, tensor] : tensors) {
+  for (const auto& [key, tensor, slice] : tensors) {
     ASSIGN_OR_RETURN(TensorSlice whole, TensorSlice::Whole(tensor.rank()).Within(tensor.shape()));
     parts.push_back({key, {tensor.shape(), std::move(whole)}, tensor});
   }

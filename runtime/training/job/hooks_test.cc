@@ -108,7 +108,7 @@ TEST_F(HooksTest, EarlyStoppingGoesOnWhereTheCheckpointWas) {
   first->Save(&saved);
   auto writer = CheckpointWriter::Create(JoinPath(folder_, "c"));
   ASSERT_TRUE(writer.ok());
-  for (const auto& [key, value] : saved) ASSERT_TRUE(writer->Add(key, value).ok());
+  for (const auto& each : saved) ASSERT_TRUE(writer->Add(each.key, each.tensor).ok());
   ASSERT_TRUE(writer->Finish().ok());
 
   RunEnd end;

@@ -112,7 +112,7 @@ class ModelExport {
   absl::Status WriteWeights(const std::string& folder,
                             const std::vector<SavedTensor>& variables) const {
     ASSIGN_OR_RETURN(CheckpointWriter writer, CheckpointWriter::Create(VariablesPrefix(folder)));
-    for (const auto& [key, value] : variables) RETURN_IF_ERROR(writer.Add(key, value));
+    for (const auto& each : variables) RETURN_IF_ERROR(writer.Add(each.key, each.tensor));
     if (!program_.object_graph.empty()) {
       RETURN_IF_ERROR(writer.Add("_CHECKPOINTABLE_OBJECT_GRAPH",
                                  Tensor::Scalar(std::string(program_.object_graph))));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
@@ -33,7 +34,18 @@ absl::StatusOr<int64_t> ReadNumber(const CheckpointReader& reader, const char* k
 absl::StatusOr<std::string> RunState::Save(const Position& position) {
   ASSIGN_OR_RETURN(auto state, ReadState(*program_));
   std::vector<SavedTensor> values;
-  for (auto& [key, value] : state) values.push_back({key, std::move(value)});
+  absl::flat_hash_map<std::string, const StateVariable*> parts;
+  for (const StateVariable& variable : program_->variables) {
+    if (!variable.slice.empty()) parts[variable.key] = &variable;
+  }
+  for (auto& [key, value] : state) {
+    const auto part = parts.find(key);
+    if (part == parts.end()) {
+      values.push_back({key, std::move(value)});
+    } else {
+      values.push_back({part->second->whole_key, std::move(value), part->second->slice});
+    }
+  }
   values.push_back({kStep, Tensor::Scalar(position.step)});
   values.push_back({kEpoch, Tensor::Scalar(position.epoch)});
   if (source_ != nullptr) {

@@ -68,16 +68,15 @@ absl::StatusOr<std::vector<BatchInput>> InputsOf(const GraphSpec& spec, const Fi
   return inputs;
 }
 
-// Returns the keys of the graph's saver by the variables' resources. A saver that does more than
+// Returns what the graph's saver restores by the variables' resources. A saver that does more than
 // the variables need has keys of no use here.
-std::map<std::string, std::string> SaverKeys(const Graph& graph, const std::string& restore_node) {
-  std::map<std::string, std::string> keys;
+std::map<std::string, RestoredVariable> SaverKeys(const Graph& graph,
+                                                  const std::string& restore_node) {
+  std::map<std::string, RestoredVariable> keys;
   if (restore_node.empty()) return keys;
   const auto restored = FindRestoredVariables(graph, restore_node);
   if (!restored.ok()) return keys;
-  for (const RestoredVariable& variable : *restored) {
-    if (variable.shape_and_slice.empty()) keys[variable.resource] = variable.key;
-  }
+  for (const RestoredVariable& variable : *restored) keys[variable.resource] = variable;
   return keys;
 }
 
@@ -93,7 +92,7 @@ absl::StatusOr<std::set<std::string>> VariablesOf(const Graph& graph, const RunS
 
 absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
                           TrainingProgram* program) {
-  const std::map<std::string, std::string> keys = SaverKeys(*trained.graph, trained.restore_node);
+  const auto keys = SaverKeys(*trained.graph, trained.restore_node);
   ASSIGN_OR_RETURN(std::set<std::string> names, VariablesOf(*trained.graph, run));
   if (trained.keeps_saved) {
     for (const Node* node : trained.graph->nodes()) {
@@ -113,7 +112,11 @@ absl::Status AddVariables(const TrainedGraph& trained, const RunSignature& run,
       program->init.push_back(initializer->name());
     }
     ASSIGN_OR_RETURN(StateVariable state, AddStateVariable(trained.graph.get(), node));
-    if (auto key = keys.find(resource); key != keys.end()) state.key = key->second;
+    if (auto saved = keys.find(resource); saved != keys.end()) {
+      const bool is_whole = saved->second.shape_and_slice.empty();
+      (is_whole ? state.key : state.whole_key) = saved->second.key;
+      state.slice = saved->second.shape_and_slice;
+    }
     state.trainable = trained.trainable.contains(name);
     if (name == "global_step") program->global_step = state.read;
     program->variables.push_back(std::move(state));

@@ -5,6 +5,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_match.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/tensor_slice.h"
 
 namespace tessera {
 namespace {
@@ -20,12 +21,30 @@ std::string Misfit(const StateVariable& variable, const CheckpointEntry& entry) 
                       variable.shape.ToString());
 }
 
-// Returns the checkpoint's keys of the program's variables, in the order of those.
+// Returns whether the checkpoint has the partitioned variable that this is a part of.
+bool IsPartIn(const CheckpointReader& checkpoint, const StateVariable& variable) {
+  return !variable.slice.empty() && checkpoint.Contains(variable.whole_key);
+}
+
+absl::StatusOr<Tensor> ReadPart(const CheckpointReader& checkpoint, const StateVariable& variable) {
+  ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(variable.slice));
+  ASSIGN_OR_RETURN(const CheckpointEntry entry, checkpoint.Find(variable.whole_key));
+  if (entry.shape != part.shape || entry.dtype != variable.dtype) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", variable.whole_key, "' is ", DTypeName(entry.dtype), entry.shape.ToString(),
+        ", the graph's is ", DTypeName(variable.dtype), part.shape.ToString()));
+  }
+  return checkpoint.ReadSlice(variable.whole_key, part.slice);
+}
+
+// Returns the checkpoint's keys of the program's variables but those that are parts there, in the
+// order of the variables.
 absl::StatusOr<std::vector<std::string>> KeysIn(const CheckpointReader& checkpoint,
                                                 const TrainingProgram& program) {
   std::vector<std::string> keys;
   absl::flat_hash_map<std::string, const StateVariable*> by_key;
   for (const StateVariable& variable : program.variables) {
+    if (IsPartIn(checkpoint, variable)) continue;
     keys.push_back(variable.key);
     by_key[variable.key] = &variable;
   }
@@ -110,10 +129,13 @@ absl::Status RestoreState(const TrainingProgram& program, const std::string& pre
   }
   std::vector<NamedTensor> feeds;
   std::vector<std::string> targets;
-  for (size_t i = 0; i < keys->size(); ++i) {
-    ASSIGN_OR_RETURN(Tensor value, checkpoint->Read((*keys)[i]));
-    feeds.emplace_back(program.variables[i].value, std::move(value));
-    targets.push_back(program.variables[i].assign);
+  auto key = keys->begin();
+  for (const StateVariable& variable : program.variables) {
+    const bool is_part = IsPartIn(*checkpoint, variable);
+    ASSIGN_OR_RETURN(Tensor value,
+                     is_part ? ReadPart(*checkpoint, variable) : checkpoint->Read(*key++));
+    feeds.emplace_back(variable.value, std::move(value));
+    targets.push_back(variable.assign);
   }
   return program.session->Run(feeds, {}, targets, nullptr);
 }

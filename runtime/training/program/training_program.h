@@ -42,6 +42,9 @@ struct StateVariable {
   DType dtype = DType::kInvalid;
   PartialShape shape;
   bool trainable = false;
+  // A part of a partitioned variable of TF1: which variable checkpoints have, and which part of it
+  // this is, see ShapeAndSlice. Empty for a whole one. `key` is then the part's own name.
+  std::string whole_key, slice;
 };
 
 // An input of the graph that a field of a batch feeds.
