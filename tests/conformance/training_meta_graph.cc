@@ -7,6 +7,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/tensor_slice.h"
 #include "runtime/graph/graph_export.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/tensor/tensor_proto.h"
@@ -22,6 +23,7 @@ namespace {
 struct SavedVariables {
   std::string saver;                  // the scope of its nodes, such as "save"
   std::vector<std::string> names;     // in checkpoints
+  std::vector<std::string> slices;    // of these names; empty for whole tensors
   std::vector<std::string> values;    // tensors that give the values
   std::vector<std::string> restored;  // outputs of RestoreV2, which are assigned to the variables
 };
@@ -45,11 +47,19 @@ absl::StatusOr<SavedVariables> FindVariables(const tensorflow::GraphDef& graph,
     return absl::DataLossError("the graph has no saver");
   }
   ASSIGN_OR_RETURN(variables.names, ConstStrings(*nodes.at(save->second->input(1))));
+  ASSIGN_OR_RETURN(variables.slices, ConstStrings(*nodes.at(save->second->input(2))));
   for (size_t i = 0; i < variables.names.size(); ++i) {
     variables.values.push_back(save->second->input(static_cast<int>(i) + 3));
     variables.restored.push_back(absl::StrCat(restore->first, ":", i));
   }
   return variables;
+}
+
+absl::StatusOr<Tensor> ReadVariable(const CheckpointReader& checkpoint, const std::string& name,
+                                    const std::string& slice) {
+  if (slice.empty()) return checkpoint.Read(name);
+  ASSIGN_OR_RETURN(const ShapeAndSlice part, ShapeAndSlice::Parse(slice));
+  return checkpoint.ReadSlice(name, part.slice);
 }
 
 // Runs the graph's initialiser and then sets the variables that the checkpoint `init` has.
@@ -62,7 +72,7 @@ absl::Status Initialise(Session& session, const std::string& init_op,
   std::vector<NamedTensor> feeds;
   for (size_t i = 0; i < values.size(); ++i) {
     if (initial->Contains(variables.names[i])) {
-      ASSIGN_OR_RETURN(values[i], initial->Read(variables.names[i]));
+      ASSIGN_OR_RETURN(values[i], ReadVariable(*initial, variables.names[i], variables.slices[i]));
     }
     feeds.emplace_back(variables.restored[i], values[i]);
   }

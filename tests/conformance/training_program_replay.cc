@@ -118,9 +118,11 @@ std::string TypeOf(const std::string& optimizer) {
   return optimizer;
 }
 
-// Sets the learning rate and the parameters that the recorded graph gives its optimizer.
-absl::Status ReadParameters(Session& session, const tensorflow::GraphDef& graph,
-                            const OptimizerType& type, training::OptimizerSpec* spec) {
+// Sets the learning rate and the parameters that the recorded graph gives its optimizer. They may
+// be computed behind updates that need a batch.
+absl::Status ReadParameters(Session& session, const std::vector<NamedTensor>& batch,
+                            const tensorflow::GraphDef& graph, const OptimizerType& type,
+                            training::OptimizerSpec* spec) {
   for (const tensorflow::NodeDef& node : graph.node()) {
     const OpDef* const op = OpRegistry::Global().Find(node.op());
     if (op == nullptr || !absl::EndsWith(node.op(), absl::StrCat("Apply", type.rule))) continue;
@@ -131,7 +133,7 @@ absl::Status ReadParameters(Session& session, const tensorflow::GraphDef& graph,
       }
       if (field.empty()) continue;
       std::vector<Tensor> value;
-      RETURN_IF_ERROR(session.Run({}, {node.input(static_cast<int>(i))}, {}, &value));
+      RETURN_IF_ERROR(session.Run(batch, {node.input(static_cast<int>(i))}, {}, &value));
       spec->GetReflection()->SetDouble(spec, spec->GetDescriptor()->FindFieldByName(field),
                                        value[0].scalar<float>());
     }
@@ -161,7 +163,9 @@ absl::Status ReplayForwardProgram(const std::string& directory, const rapidjson:
   spec.mutable_loss()->set_output(info["loss"].GetString());
   spec.mutable_optimizer()->set_type(TypeOf(optimizer));
   ASSIGN_OR_RETURN(const OptimizerType* const type, FindOptimizerType(spec.optimizer().type()));
-  RETURN_IF_ERROR(ReadParameters(*session, meta.graph_def(), *type, spec.mutable_optimizer()));
+  ASSIGN_OR_RETURN(const std::vector<NamedTensor> batch, ReadFeed(directory, 0));
+  RETURN_IF_ERROR(
+      ReadParameters(*session, batch, meta.graph_def(), *type, spec.mutable_optimizer()));
   if (absl::EndsWith(optimizer, "_decay_clip")) {
     spec.mutable_schedule()->set_type("exponential");
     spec.mutable_schedule()->set_decay_steps(10);
@@ -174,9 +178,11 @@ absl::Status ReplayForwardProgram(const std::string& directory, const rapidjson:
 
 absl::Status ReplayMetaGraphProgram(const std::string& directory, const rapidjson::Document& info,
                                     const std::string& optimizer) {
+  const auto& about = info["optimizers"][optimizer.c_str()];
   GraphSpec spec;
-  spec.set_meta_graph(info["optimizers"][optimizer.c_str()]["meta"].GetString());
+  spec.set_meta_graph(about["meta"].GetString());
   spec.set_loss_tensor(info["loss"].GetString());
+  spec.set_train_op(about["train_op"].GetString());
   return TrainAsRecorded(spec, directory, info, optimizer, true);
 }
 
