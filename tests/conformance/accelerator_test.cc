@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/base/file_system.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/framework/op.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
@@ -182,6 +183,30 @@ TEST(AcceleratorTest, OpCallsOnOne) {
   }
   Tally tally = ReplayCases(std::move(cases), Unoptimized(WithAccelerators(1)));
   EXPECT_GE(tally.executions["ACCEL:0"], 1400) << tally.executions["CPU:0"] << " on the CPU";
+}
+
+// Runs of the same calls whose work the accelerator has captured: from the second on.
+TEST(AcceleratorTest, CapturedOpCalls) {
+  std::vector<GoldenCase> cases;
+  std::vector<std::string> names;
+  for (const std::string& file : FilesIn("golden/ops")) {
+    absl::StatusOr<std::vector<GoldenCase>> read = ReadOpCases(file);
+    ASSERT_TRUE(read.ok()) << file << ": " << read.status();
+    for (GoldenCase& golden : *read) {
+      const OpDef* const op = OpRegistry::Global().Find(golden.group);
+      if (op == nullptr || op->is_stateful || !golden.runs.empty() || !golden.error.empty() ||
+          !KernelRegistry::Global().HasKernel(golden.group, "ACCEL")) {
+        continue;
+      }
+      names.push_back(absl::StrCat(golden.group, " ", golden.name));
+      cases.push_back(std::move(golden));
+    }
+  }
+  const SessionOptions options = Unoptimized(WithAccelerators(1));
+  const Tally tally = Replay(names, [&](int i, tensorflow::RunMetadata*) {
+    return tessera::Replay(cases[i], options, /*metadata=*/nullptr, /*repetitions=*/3);
+  });
+  EXPECT_GE(tally.replayed, 500);
 }
 
 // A copy of the SavedModel whose nodes ask for one of `count` accelerators: many models ask for the

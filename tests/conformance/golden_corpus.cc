@@ -270,7 +270,7 @@ std::string Replay(const GoldenCase& golden, ExecutorKind executor, bool optimiz
 }
 
 std::string Replay(const GoldenCase& golden, const SessionOptions& options,
-                   tensorflow::RunMetadata* metadata) {
+                   tensorflow::RunMetadata* metadata, int repetitions) {
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(options);
   if (!session.ok()) return absl::StrCat("no session: ", session.status().ToString());
   if (absl::Status status = (*session)->Extend(golden.graph); !status.ok()) {
@@ -285,17 +285,19 @@ std::string Replay(const GoldenCase& golden, const SessionOptions& options,
   }
   std::vector<std::string> fetches;
   for (const Expectation& expectation : golden.expectations) fetches.push_back(expectation.tensor);
-  std::vector<Tensor> outputs;
-  absl::Status status =
-      (*session)->Run(run_options, golden.feeds, fetches, golden.targets, &outputs, metadata);
-  if (!status.ok()) return Judge(golden, status);
-  if (!golden.error.empty()) return absl::StrCat("succeeded, want ", golden.error);
-  for (size_t i = 0; i < fetches.size(); ++i) {
-    const Expectation& expectation = golden.expectations[i];
-    if (!expectation.want.has_value()) continue;
-    const std::string difference =
-        FirstDifference(outputs[i], *expectation.want, expectation.tolerance);
-    if (!difference.empty()) return absl::StrCat(expectation.tensor, ": ", difference);
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    std::vector<Tensor> outputs;
+    absl::Status status =
+        (*session)->Run(run_options, golden.feeds, fetches, golden.targets, &outputs, metadata);
+    if (!status.ok()) return Judge(golden, status);
+    if (!golden.error.empty()) return absl::StrCat("succeeded, want ", golden.error);
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      const Expectation& expectation = golden.expectations[i];
+      if (!expectation.want.has_value()) continue;
+      const std::string difference =
+          FirstDifference(outputs[i], *expectation.want, expectation.tolerance);
+      if (!difference.empty()) return absl::StrCat(expectation.tensor, ": ", difference);
+    }
   }
   return "";
 }

@@ -45,7 +45,8 @@ std::vector<std::string> OpsWithoutKernel(const GoldenCase& golden);
 // difference.
 std::string Replay(const GoldenCase& golden, ExecutorKind executor, bool optimize);
 // The same with whatever `options` say. `metadata`, unless null, gets the statistics of all runs.
+// The last run, which gives what was recorded, is made `repetitions` times.
 std::string Replay(const GoldenCase& golden, const SessionOptions& options,
-                   tensorflow::RunMetadata* metadata);
+                   tensorflow::RunMetadata* metadata, int repetitions = 1);
 
 }  // namespace tessera
