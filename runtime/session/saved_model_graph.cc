@@ -14,6 +14,7 @@
 #include "runtime/session/saved_model.h"
 #include "runtime/stablehlo/expand_call_modules.h"
 #include "runtime/tensor/tensor_proto.h"
+#include "runtime/training/gradients/symbolic_gradient.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace tessera {
@@ -150,6 +151,7 @@ absl::StatusOr<std::shared_ptr<const SavedModelGraph>> ImportSavedModel(
 
   const std::string loading = absl::StrCat("cannot load ", directory, ": ");
   stablehlo::ExpandCallModules(meta_graph->mutable_graph_def());
+  ExpandSymbolicGradients(nullptr, meta_graph->mutable_graph_def());
   const tensorflow::GraphDef& graph_def = meta_graph->graph_def();
   // Unknown ops that nothing runs are no obstacle.
   absl::StatusOr<std::unique_ptr<Graph>> graph =

@@ -8,6 +8,7 @@
 #include "runtime/base/proto_text.h"
 #include "runtime/base/status.h"
 #include "runtime/session/saved_model_graph.h"
+#include "runtime/training/gradients/symbolic_gradient.h"
 #include "runtime/training/program/graph_program.h"
 #include "runtime/training/program/program_sources.h"
 #include "runtime/training/program/random_seeds.h"
@@ -36,6 +37,7 @@ absl::StatusOr<TrainingProgram> MakeGraphProgram(const training::GraphSpec& spec
     RETURN_IF_ERROR(
         ReadProto(ResolvePath(options, spec.forward()), meta_graph.mutable_graph_def()));
   }
+  ExpandSymbolicGradients(nullptr, meta_graph.mutable_graph_def());
   if (options.seed) SeedRandomOps(*options.seed, meta_graph.mutable_graph_def());
   ASSIGN_OR_RETURN(const std::vector<std::string> train_ops, FindTrainOps(spec, meta_graph));
   absl::StatusOr<TrainingProgram> program = train_ops.empty()
