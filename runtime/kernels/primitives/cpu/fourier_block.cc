@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "runtime/kernels/primitives/cpu/fourier_passes.h"
@@ -18,41 +17,21 @@ namespace {
 
 using fourier::Number;
 
-// Vectors of kLanes numbers, and of integers that name lanes.
+// A vector of kLanes numbers.
 template <typename T, int kLanes>
 struct Lanes {
-  using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
   typedef T Vector __attribute__((vector_size(sizeof(T) * kLanes)));
-  typedef Integer Numbers __attribute__((vector_size(sizeof(T) * kLanes)));
 };
 template <typename T>
 struct Lanes<T, 1> {
   using Vector = T;
-  using Numbers = int64_t;
 };
-
-// The lanes of two vectors that are numbered {first, first + 2, ...}, or {first, that lane of the
-// second vector, first + 1, ...}.
-template <typename Numbers, int... kLane>
-constexpr Numbers EverySecond(int first, std::integer_sequence<int, kLane...>) {
-  return Numbers{first + 2 * kLane...};
-}
-template <typename Numbers, int... kLane>
-constexpr Numbers Alternating(int first, std::integer_sequence<int, kLane...>) {
-  constexpr int kLanes = sizeof...(kLane);
-  return Numbers{first + kLane / 2 + kLane % 2 * kLanes...};
-}
 
 // Loads and stores numbers of kLanes lines.
 template <typename T, int kLanes>
 struct Block {
   using Vector = typename Lanes<T, kLanes>::Vector;
-  using Numbers = typename Lanes<T, kLanes>::Numbers;
   static constexpr std::make_integer_sequence<int, kLanes> kAll{};
-  static constexpr Numbers kLow = Alternating<Numbers>(0, kAll),
-                           kHigh = Alternating<Numbers>(kLanes / 2, kAll),
-                           kEven = EverySecond<Numbers>(0, kAll),
-                           kOdd = EverySecond<Numbers>(1, kAll);
 
   // The first `count` lanes; the others are 0.
   static Vector LoadSome(const T* from, int64_t count) {
@@ -67,11 +46,19 @@ struct Block {
   }
 
   // {a[0], b[0], a[1], b[1], ...}, or the same from the middle on.
-  static Vector InterleaveLow(Vector a, Vector b) { return __builtin_shuffle(a, b, kLow); }
-  static Vector InterleaveHigh(Vector a, Vector b) { return __builtin_shuffle(a, b, kHigh); }
+  static Vector InterleaveLow(Vector a, Vector b) { return Interleave<0>(a, b, kAll); }
+  static Vector InterleaveHigh(Vector a, Vector b) { return Interleave<kLanes / 2>(a, b, kAll); }
+  template <int kFirst, int... kLane>
+  static Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kLanes)...);
+  }
   // The elements at even places of a and b, or those at odd ones.
-  static Vector Evens(Vector a, Vector b) { return __builtin_shuffle(a, b, kEven); }
-  static Vector Odds(Vector a, Vector b) { return __builtin_shuffle(a, b, kOdd); }
+  static Vector Evens(Vector a, Vector b) { return EverySecond<0>(a, b, kAll); }
+  static Vector Odds(Vector a, Vector b) { return EverySecond<1>(a, b, kAll); }
+  template <int kFirst, int... kLane>
+  static Vector EverySecond(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(a, b, (kFirst + 2 * kLane)...);
+  }
 
   // Transposes a square of as many vectors as lanes, by the perfect shuffle.
   [[gnu::always_inline]] static void Transpose(Vector* rows) {

@@ -78,6 +78,7 @@ template <int kRadix, typename T, typename V>
     odd[1] = (odd[1] + MinusI(odd[1])) * kHalfRoot;
     odd[2] = MinusI(odd[2]);
     odd[3] = (MinusI(odd[3]) - odd[3]) * kHalfRoot;
+#pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       a[k] = even[k] + odd[k];
       a[k + 4] = even[k] - odd[k];
@@ -95,9 +96,11 @@ template <int kRadix, typename V, typename T>
   for (int64_t p = 0; p < butterflies; ++p, root += 2 * (kRadix - 1)) {
     for (int64_t q = 0; q < stride; ++q) {
       Number<V> a[kRadix];
+#pragma GCC unroll 8
       for (int j = 0; j < kRadix; ++j) a[j] = x[q + stride * (p + butterflies * j)];
       Butterfly<kRadix, T>(a);
       y[q + stride * kRadix * p] = a[0];
+#pragma GCC unroll 8
       for (int k = 1; k < kRadix; ++k) {
         y[q + stride * (kRadix * p + k)] = p == 0 ? a[k] : Times(a[k], root + 2 * (k - 1));
       }
