@@ -9,54 +9,67 @@
 namespace tessera {
 namespace {
 
-// In C = float or double, in which all is computed. Hue, saturation and value lie in [0, 1].
+// A colour in C = float or double, in which all is computed. The functions have no branches, so
+// that loops over pixels vectorise. Hue, saturation and value lie in [0, 1].
 template <typename C>
-void RgbToHsv(const C* rgb, C* hsv) {
-  const C r = rgb[0], g = rgb[1], b = rgb[2];
-  const C value = std::max(std::max(r, g), b), range = value - std::min(std::min(r, g), b);
-  const C norm = 1 / (6 * range);
-  const C turned = r == value   ? norm * (g - b)
-                   : g == value ? norm * (b - r) + C(2) / 6
-                                : norm * (r - g) + C(4) / 6;
-  hsv[0] = range > 0 ? (turned < 0 ? turned + 1 : turned) : 0;
-  hsv[1] = value > 0 ? range / value : 0;
-  hsv[2] = value;
+struct Pixel {
+  C c0, c1, c2;
+};
+
+template <typename C>
+[[gnu::always_inline]] inline C Most(Pixel<C> p) {
+  const C most = p.c0 < p.c1 ? p.c1 : p.c0;
+  return most < p.c2 ? p.c2 : most;
+}
+template <typename C>
+[[gnu::always_inline]] inline C Least(Pixel<C> p) {
+  const C least = p.c1 < p.c0 ? p.c1 : p.c0;
+  return p.c2 < least ? p.c2 : least;
 }
 
 template <typename C>
-void HsvToRgb(const C* hsv, C* rgb) {
-  const C sixths = hsv[0] * 6, saturation = hsv[1], value = hsv[2];
-  const C full[3] = {std::abs(sixths - 3) - 1, 2 - std::abs(sixths - 2), 2 - std::abs(sixths - 4)};
-  for (int c = 0; c < 3; ++c) {
-    const C part = std::clamp<C>(full[c], 0, 1);
-    rgb[c] = ((1 - saturation) + saturation * part) * value;
-  }
+[[gnu::always_inline]] inline Pixel<C> RgbToHsv(Pixel<C> rgb) {
+  const C value = Most(rgb), range = value - Least(rgb);
+  const C norm = 1 / (6 * range);
+  const C from_red = norm * (rgb.c1 - rgb.c2);
+  const C from_green = norm * (rgb.c2 - rgb.c0) + C(2) / 6;
+  const C from_blue = norm * (rgb.c0 - rgb.c1) + C(4) / 6;
+  const C other = rgb.c1 == value ? from_green : from_blue;
+  const C turned = rgb.c0 == value ? from_red : other;
+  const C hue = turned < 0 ? turned + 1 : turned;
+  const C saturation = range / value;
+  return {range > 0 ? hue : 0, value > 0 ? saturation : 0, value};
+}
+
+template <typename C>
+[[gnu::always_inline]] inline C Clamped(C x) {
+  const C low = x < 0 ? 0 : x;
+  return 1 < low ? 1 : low;
+}
+
+template <typename C>
+[[gnu::always_inline]] inline Pixel<C> HsvToRgb(Pixel<C> hsv) {
+  const C sixths = hsv.c0 * 6, saturation = hsv.c1, value = hsv.c2, grey = 1 - saturation;
+  return {(grey + saturation * Clamped(std::abs(sixths - 3) - 1)) * value,
+          (grey + saturation * Clamped(2 - std::abs(sixths - 2))) * value,
+          (grey + saturation * Clamped(2 - std::abs(sixths - 4))) * value};
 }
 
 // Turns the hue by `delta` of a full turn. Unlike by way of HSV, values below 0 stay what they are.
 template <typename C>
-void TurnHue(const C* rgb, C delta, C* out) {
-  const C least = std::min({rgb[0], rgb[1], rgb[2]}), most = std::max({rgb[0], rgb[1], rgb[2]});
-  C sixths = 0;
-  if (most > least) {
-    C hsv[3];
-    const C shifted[3] = {rgb[0] - least, rgb[1] - least, rgb[2] - least};
-    RgbToHsv(shifted, hsv);
-    sixths = hsv[0] * 6;
-  }
-  sixths += delta * 6;
+[[gnu::always_inline]] inline Pixel<C> TurnHue(Pixel<C> rgb, C delta) {
+  const C least = Least(rgb), most = Most(rgb);
+  const C hue = RgbToHsv<C>({rgb.c0 - least, rgb.c1 - least, rgb.c2 - least}).c0 * 6;
+  C sixths = (most > least ? hue : 0) + delta * 6;
   sixths -= 6 * std::floor(sixths / 6);
-  const C turned[3] = {sixths / 6, 1, most - least};
-  HsvToRgb(turned, out);
-  for (int c = 0; c < 3; ++c) out[c] += least;
+  const Pixel<C> turned = HsvToRgb<C>({sixths / 6, 1, most - least});
+  return {turned.c0 + least, turned.c1 + least, turned.c2 + least};
 }
 
 template <typename C>
-void ScaleSaturation(const C* rgb, C scale, C* out) {
-  C hsv[3];
-  RgbToHsv(rgb, hsv);
-  hsv[1] = std::clamp<C>(hsv[1] * scale, 0, 1);
-  HsvToRgb(hsv, out);
+[[gnu::always_inline]] inline Pixel<C> ScaleSaturation(Pixel<C> rgb, C scale) {
+  const Pixel<C> hsv = RgbToHsv(rgb);
+  return HsvToRgb<C>({hsv.c0, Clamped(hsv.c1 * scale), hsv.c2});
 }
 
 // Applies a function of three channels, and perhaps a number, to each pixel.
@@ -100,27 +113,41 @@ class PixelKernel : public OpKernel {
   template <typename T>
   void Convert(float amount, const T* from, int64_t count, T* to) const {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    // Blocks of pixels with their channels apart.
     const auto each = [=](const auto& apply) {
+      constexpr int64_t kBlock = 64;
+      C planes[3][kBlock] = {};
+      for (int64_t first = 0; first < count; first += kBlock) {
+        const int64_t pixels = std::min(kBlock, count - first);
+        const T* const in = from + first * 3;
+        T* const out = to + first * 3;
+        for (int64_t i = 0; i < pixels; ++i) {
+          for (int c = 0; c < 3; ++c) planes[c][i] = static_cast<C>(in[i * 3 + c]);
+        }
 #pragma GCC ivdep
-      for (int64_t i = 0; i < count * 3; i += 3) {
-        const C in[3] = {static_cast<C>(from[i]), static_cast<C>(from[i + 1]),
-                         static_cast<C>(from[i + 2])};
-        C out[3];
-        apply(in, out);
-        to[i] = static_cast<T>(out[0]);
-        to[i + 1] = static_cast<T>(out[1]);
-        to[i + 2] = static_cast<T>(out[2]);
+        for (int64_t i = 0; i < kBlock; ++i) {
+          const Pixel<C> pixel = apply(Pixel<C>{planes[0][i], planes[1][i], planes[2][i]});
+          planes[0][i] = pixel.c0;
+          planes[1][i] = pixel.c1;
+          planes[2][i] = pixel.c2;
+        }
+        for (int64_t i = 0; i < pixels; ++i) {
+          for (int c = 0; c < 3; ++c) out[i * 3 + c] = static_cast<T>(planes[c][i]);
+        }
       }
     };
+    const C number = amount;
     switch (op_.back()) {
       case 'V':
-        return each([](const C* in, C* out) { RgbToHsv(in, out); });
+        return each([](Pixel<C> pixel) __attribute__((always_inline)) { return RgbToHsv(pixel); });
       case 'B':
-        return each([](const C* in, C* out) { HsvToRgb(in, out); });
+        return each([](Pixel<C> pixel) __attribute__((always_inline)) { return HsvToRgb(pixel); });
       case 'e':
-        return each([amount](const C* in, C* out) { TurnHue<C>(in, amount, out); });
+        return each([number](Pixel<C> pixel)
+                        __attribute__((always_inline)) { return TurnHue(pixel, number); });
       default:
-        return each([amount](const C* in, C* out) { ScaleSaturation<C>(in, amount, out); });
+        return each([number](Pixel<C> pixel)
+                        __attribute__((always_inline)) { return ScaleSaturation(pixel, number); });
     }
   }
 
