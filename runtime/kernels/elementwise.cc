@@ -152,6 +152,11 @@ class ElementwiseKernel : public OpKernel {
 
 }  // namespace
 
+const ElementwiseOp* FindElementwiseOp(absl::string_view name) {
+  const auto it = Ops().find(name);
+  return it == Ops().end() ? nullptr : it->second;
+}
+
 ElementwiseRegistration::ElementwiseRegistration(KernelDevices devices,
                                                  absl::Span<const ElementwiseOp* const> ops) {
   for (const ElementwiseOp* op : ops) {

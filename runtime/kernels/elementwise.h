@@ -22,6 +22,9 @@ struct ElementwiseRegistration {
   ElementwiseRegistration(KernelDevices devices, absl::Span<const ElementwiseOp* const> ops);
 };
 
+// Returns the declaration whose kernels are registered under `name`; null if there is none.
+const ElementwiseOp* FindElementwiseOp(absl::string_view name);
+
 // The declarations of a list. Those of static storage stay valid.
 template <typename... Declarations>
 constexpr auto ElementwiseOps(const std::tuple<Declarations...>& declarations) {

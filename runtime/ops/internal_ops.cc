@@ -185,6 +185,19 @@ REGISTER_OP("_LstmGradient")
     .Output("d_x: T").Output("d_recurrent: T").Output("d_h: T").Output("d_c: T")
     .Attr("T: {float}").Attr("gates: list(int)");
 
+// Steps of elementwise functions, made in as few sweeps over memory as their shapes allow. `views`
+// has four numbers a view: an input and the part that is read of it, as Split makes it: axis, part,
+// number of parts (1: all of it). Value i is view i, or, after the views, the result of a step.
+// Each step calls ops[i], an elementwise op without attributes or an AddN of two, for the next of
+// `operands`, which are values, in the place of the node names[i]. `joins` has two numbers an
+// output: how many of the next `results`, which are values of steps, are joined by ConcatV2, and
+// along which axis.
+REGISTER_OP("_FusedElementwise")
+    .Input("x: num_inputs * T").Output("y: num_outputs * T").Attr("T: {float}")
+    .Attr("num_inputs: int >= 1").Attr("num_outputs: int >= 1").Attr("ops: list(string) >= 1")
+    .Attr("names: list(string) >= 1").Attr("operands: list(int) >= 1")
+    .Attr("views: list(int) >= 4").Attr("results: list(int) >= 1").Attr("joins: list(int) >= 2");
+
 // Left in graphs that TensorFlow's optimizer has written.
 REGISTER_OP("_UnaryOpsComposition")
     .Input("x: T").Output("y: T").Attr("T: {float, half, double}").Attr("op_names: list(string)");

@@ -37,6 +37,7 @@ void RunPasses(const PassList& passes, OptimizationItem& item, const OptimizeOpt
 absl::Status Optimize(OptimizationItem& item, const OptimizeOptions& options) {
   RETURN_IF_ERROR(CheckPassNames(options.disabled_passes));
   RunPasses(StandardPasses(), item, options);
+  RunPasses(FinalPasses(), item, {.disabled_passes = options.disabled_passes, .max_rounds = 1});
   return absl::OkStatus();
 }
 

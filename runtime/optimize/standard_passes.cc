@@ -10,6 +10,7 @@
 #include "runtime/optimize/fold_pad.h"
 #include "runtime/optimize/freeze_variables.h"
 #include "runtime/optimize/fuse_attention.h"
+#include "runtime/optimize/fuse_elementwise.h"
 #include "runtime/optimize/fuse_embedding.h"
 #include "runtime/optimize/fuse_gelu.h"
 #include "runtime/optimize/fuse_layer_norm.h"
@@ -59,9 +60,19 @@ const PassList& StandardPasses() {
   return *kPasses;
 }
 
+const PassList& FinalPasses() {
+  static const PassList* const kPasses = [] {
+    auto* passes = new PassList;
+    passes->push_back(std::make_unique<FuseElementwisePass>());
+    return passes;
+  }();
+  return *kPasses;
+}
+
 std::vector<std::string> StandardPassNames() {
   std::vector<std::string> names;
   for (const auto& pass : StandardPasses()) names.emplace_back(pass->name());
+  for (const auto& pass : FinalPasses()) names.emplace_back(pass->name());
   return names;
 }
 

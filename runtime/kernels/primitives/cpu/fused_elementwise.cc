@@ -1,0 +1,121 @@
+#include "runtime/kernels/primitives/fused_elementwise.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/kernels/primitives/cpu/elementwise.h"
+
+namespace tessera {
+namespace {
+
+using Operand = ElementwiseSweep::Operand;
+
+// Scratch memory of one thread. With the operands in memory it should fit the first-level cache.
+constexpr int64_t kScratchElements = 8192;
+// Elements of a chunk: enough that a call costs little, few enough that a chunk stays in the cache.
+constexpr int64_t kMaxChunk = 1024;
+static_assert(kScratchElements / ElementwiseSweep::kMaxSlots >= 64);
+
+// A sweep cut into rectangles whose elements fit a slot of scratch memory.
+class ChunkedSweep {
+ public:
+  ChunkedSweep(const ElementwiseSweep& sweep, absl::Span<const LoopFn> loops,
+               absl::Span<char* const> bases)
+      : sweep_(sweep),
+        loops_(loops),
+        bases_(bases),
+        slot_size_(std::min(kMaxChunk, kScratchElements / std::max(sweep.num_slots, 1))),
+        chunk_columns_(std::min(sweep.columns, slot_size_)),
+        chunk_rows_(std::min(sweep.rows, slot_size_ / chunk_columns_)),
+        column_chunks_((sweep.columns + chunk_columns_ - 1) / chunk_columns_),
+        row_chunks_((sweep.rows + chunk_rows_ - 1) / chunk_rows_),
+        num_chunks_(column_chunks_ * row_chunks_) {
+    for (const int64_t dim : sweep.outer_dims) num_chunks_ *= dim;
+  }
+
+  int64_t num_chunks() const { return num_chunks_; }
+  int64_t chunk_elements() const { return chunk_columns_ * chunk_rows_; }
+
+  void Run(int64_t begin, int64_t end) const {
+    alignas(64) float scratch[kScratchElements];
+    for (int64_t chunk = begin; chunk < end; ++chunk) RunChunk(chunk, scratch);
+  }
+
+ private:
+  void RunChunk(int64_t chunk, float* scratch) const {
+    const int64_t column = chunk % column_chunks_ * chunk_columns_;
+    const int64_t row = chunk / column_chunks_ % row_chunks_ * chunk_rows_;
+    const int64_t outer = chunk / (column_chunks_ * row_chunks_);
+    LoopBlock block;
+    block.columns = std::min(chunk_columns_, sweep_.columns - column);
+    block.rows = std::min(chunk_rows_, sweep_.rows - row);
+    for (const ElementwiseSweep::Call& call : sweep_.calls) {
+      for (int i = 0; i <= call.arity; ++i) {
+        const Operand& operand = sweep_.operands[call.operands[i]];
+        if (operand.base < 0) {
+          block.data[i] = reinterpret_cast<char*>(scratch + operand.slot * slot_size_);
+          block.column_stride[i] = sizeof(float);
+          block.row_stride[i] = block.columns * static_cast<int64_t>(sizeof(float));
+        } else {
+          block.data[i] = bases_[operand.base] + operand.offset + column * operand.column_stride +
+                          row * operand.row_stride + OuterOffset(operand, outer);
+          block.column_stride[i] = operand.column_stride;
+          block.row_stride[i] = operand.row_stride;
+        }
+      }
+      loops_[call.function](block);
+    }
+  }
+
+  int64_t OuterOffset(const Operand& operand, int64_t outer) const {
+    int64_t offset = 0;
+    for (int d = static_cast<int>(sweep_.outer_dims.size()) - 1; d >= 0; --d) {
+      offset += outer % sweep_.outer_dims[d] * operand.outer_strides[d];
+      outer /= sweep_.outer_dims[d];
+    }
+    return offset;
+  }
+
+  const ElementwiseSweep& sweep_;
+  const absl::Span<const LoopFn> loops_;
+  const absl::Span<char* const> bases_;
+  const int64_t slot_size_;  // in elements
+  const int64_t chunk_columns_, chunk_rows_;
+  const int64_t column_chunks_, row_chunks_;
+  int64_t num_chunks_;
+};
+
+class CpuFusedElementwise final : public FusedElementwise {
+ public:
+  explicit CpuFusedElementwise(std::vector<LoopFn> loops) : loops_(std::move(loops)) {}
+
+  absl::Status Run(KernelContext& ctx, const ElementwiseSweep& sweep,
+                   absl::Span<char* const> bases) const override {
+    const ChunkedSweep chunks(sweep, loops_, bases);
+    ctx.ParallelFor(chunks.num_chunks(), sweep.cost * chunks.chunk_elements(),
+                    [&](int64_t begin, int64_t end) { chunks.Run(begin, end); });
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::vector<LoopFn> loops_;
+};
+
+std::unique_ptr<FusedElementwise> MakeCpuFusedElementwise(
+    const KernelBuild& build, absl::Span<const std::string> functions) {
+  std::vector<LoopFn> loops;
+  for (const std::string& function : functions) {
+    loops.push_back(FindElementwiseLoop(function, DType::kFloat));
+    if (loops.back() == nullptr) {
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("no elementwise function '", function, "' of float")));
+      return nullptr;
+    }
+  }
+  return std::make_unique<CpuFusedElementwise>(std::move(loops));
+}
+REGISTER_PRIMITIVE(FusedElementwise, kCpu, MakeCpuFusedElementwise);
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,261 @@
+#include "runtime/optimize/fuse_elementwise.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "runtime/base/status.h"
+#include "runtime/graph/graph_algorithms.h"
+#include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/control_flow.h"
+#include "runtime/optimize/replace_node.h"
+
+namespace tessera {
+namespace {
+
+// Nodes of a group at most: each may need scratch memory of its own.
+constexpr size_t kMaxGroup = 100;
+
+bool IsFusibleOp(absl::string_view op) {
+  static const auto* const kOps = new absl::flat_hash_set<absl::string_view>{
+      "Abs",      "Add",         "AddN",     "AddV2",      "Div",          "DivNoNan",
+      "Elu",      "EluGrad",     "Erf",      "Erfc",       "Exp",          "Expm1",
+      "Inv",      "InvGrad",     "Log",      "Log1p",      "Maximum",      "Minimum",
+      "Mul",      "MulNoNan",    "Neg",      "RealDiv",    "Reciprocal",   "ReciprocalGrad",
+      "Relu",     "Relu6",       "Relu6Grad", "ReluGrad",  "Rsqrt",        "RsqrtGrad",
+      "Selu",     "SeluGrad",    "Sigmoid",  "SigmoidGrad", "Sign",        "Softplus",
+      "SoftplusGrad", "Softsign", "SoftsignGrad", "Sqrt",  "SqrtGrad",     "Square",
+      "SquaredDifference", "Sub", "Tanh",    "TanhGrad"};
+  return kOps->contains(op);
+}
+
+bool IsFusible(const OptimizationItem& item, const Node& node) {
+  return IsFusibleOp(node.op_name()) && node.output_type(0) == DType::kFloat &&
+         !(node.IsOp("AddN") && node.num_inputs() < 2) && node.control_inputs().empty() &&
+         node.control_outputs().empty() && !item.IsPreserved(&node);
+}
+
+// The axis that a Split or a ConcatV2 names as a constant in input `i`.
+std::optional<int64_t> ConstantAxis(const Node& node, int i) {
+  const Tensor* const axis = ConstantValue(node.input(i));
+  if (axis == nullptr || axis->num_elements() != 1) return std::nullopt;
+  return axis->dtype() == DType::kInt32   ? std::optional<int64_t>(axis->scalar<int32_t>())
+         : axis->dtype() == DType::kInt64 ? std::optional<int64_t>(axis->scalar<int64_t>())
+                                          : std::nullopt;
+}
+
+// Finds the groups. Nodes belong together if an edge connects them and both have the same depth:
+// the number of times that a path to the node goes from elementwise nodes to others or back, at
+// most. A path that leaves a group thus comes back deeper, if at all.
+class Groups {
+ public:
+  Groups(const OptimizationItem& item, const std::vector<Node*>& order)
+      : depth_(item.graph->id_bound()), parent_(item.graph->id_bound()), fusible_(parent_.size()) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+    for (const Node* node : order) {
+      fusible_[node->id()] = IsFusible(item, *node);
+      for (const Endpoint& from : node->inputs()) Deepen(*node, *from.node);
+      for (const Node* from : node->control_inputs()) Deepen(*node, *from);
+      if (fusible_[node->id()]) Join(*node);
+    }
+    absl::flat_hash_map<int, size_t> index;
+    for (Node* node : order) {
+      if (!fusible_[node->id()]) continue;
+      const auto [it, is_new] = index.try_emplace(Root(node->id()), groups_.size());
+      // The nodes before any place of a topological order are a group without ways back, too.
+      if (is_new || groups_[it->second].size() == kMaxGroup) {
+        it->second = groups_.size();
+        groups_.emplace_back();
+      }
+      groups_[it->second].push_back(node);
+    }
+  }
+
+  // The nodes of each group in topological order.
+  const std::vector<std::vector<Node*>>& groups() const { return groups_; }
+
+ private:
+  void Deepen(const Node& node, const Node& from) {
+    int& depth = depth_[node.id()];
+    const bool crosses = fusible_[node.id()] != fusible_[from.id()];
+    depth = std::max(depth, depth_[from.id()] + (crosses ? 1 : 0));
+  }
+
+  void Join(const Node& node) {
+    for (const Endpoint& from : node.inputs()) {
+      const int other = from.node->id();
+      if (fusible_[other] && depth_[other] == depth_[node.id()] &&
+          from.node->device() == node.device()) {
+        parent_[Root(other)] = Root(node.id());
+      }
+    }
+  }
+
+  int Root(int id) {
+    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+    return id;
+  }
+
+  std::vector<int> depth_, parent_;
+  std::vector<bool> fusible_;
+  std::vector<std::vector<Node*>> groups_;
+};
+
+// Writes the node for one group.
+class Fusion {
+ public:
+  explicit Fusion(const std::vector<Node*>& group) : group_(group) {
+    for (const Node* node : group) members_.insert(node);
+  }
+
+  absl::Status Apply(const OptimizationItem& item) {
+    // Views come first among the values, so all inputs are found before the first step.
+    for (const Node* node : group_) {
+      for (const Endpoint& from : node->inputs()) {
+        if (!members_.contains(from.node)) AddView(from);
+      }
+    }
+    num_views_ = static_cast<int64_t>(values_.size());
+    for (const Node* node : group_) AddSteps(*node);
+    for (Node* node : group_) AddOutput(item, node);
+    ASSIGN_OR_RETURN(
+        Node * fused,
+        item.graph->AddNode(
+            item.graph->UniqueName(absl::StrCat(group_.back()->name(), "/fused")),
+            "_FusedElementwise",
+            {{"T", DType::kFloat},
+             {"num_inputs", static_cast<int64_t>(inputs_.size())},
+             {"num_outputs", static_cast<int64_t>(replaced_.size())},
+             {"ops", ops_},
+             {"names", names_},
+             {"operands", operands_},
+             {"views", views_},
+             {"results", results_},
+             {"joins", joins_}},
+            inputs_, group_.back()->device()));
+    for (size_t i = 0; i < replaced_.size(); ++i) {
+      RETURN_IF_ERROR(item.graph->ReplaceUses(replaced_[i], {fused, static_cast<int>(i)}));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void AddView(const Endpoint& from) {
+    if (values_.contains(from)) return;
+    Endpoint source = from;
+    int64_t axis = 0, part = 0, parts = 1;
+    if (from.node->IsOp("Split") && from.node->control_inputs().empty()) {
+      if (const auto constant = ConstantAxis(*from.node, 0)) {
+        source = from.node->input(1);
+        axis = *constant;
+        part = from.index;
+        parts = from.node->num_outputs();
+      }
+    }
+    auto input = std::find(inputs_.begin(), inputs_.end(), source);
+    if (input == inputs_.end()) input = inputs_.insert(input, source);
+    views_.insert(views_.end(), {input - inputs_.begin(), axis, part, parts});
+    values_.emplace(from, static_cast<int64_t>(values_.size()));
+  }
+
+  void AddSteps(const Node& node) {
+    if (!node.IsOp("AddN")) {
+      std::vector<int64_t> operands;
+      for (const Endpoint& from : node.inputs()) operands.push_back(values_.at(from));
+      values_[{const_cast<Node*>(&node), 0}] = AddStep(node, operands);
+      return;
+    }
+    int64_t sum = values_.at(node.input(0));
+    for (int i = 1; i < node.num_inputs(); ++i) {
+      sum = AddStep(node, {sum, values_.at(node.input(i))});
+    }
+    values_[{const_cast<Node*>(&node), 0}] = sum;
+  }
+
+  // Returns the value of the step.
+  int64_t AddStep(const Node& node, const std::vector<int64_t>& operands) {
+    ops_.push_back(node.op_name());
+    names_.push_back(node.name());
+    operands_.insert(operands_.end(), operands.begin(), operands.end());
+    return num_views_ + static_cast<int64_t>(ops_.size()) - 1;
+  }
+
+  bool IsUsedOutside(const Node& node) const {
+    const std::vector<Use>& uses = node.uses(0);
+    return std::any_of(uses.begin(), uses.end(),
+                       [&](const Use& use) { return !members_.contains(use.node); });
+  }
+
+  void AddOutput(const OptimizationItem& item, Node* node) {
+    if (!IsUsedOutside(*node) || joined_.contains(node)) return;
+    Node* const concat = ConcatOf(item, *node);
+    if (concat == nullptr) {
+      AddResult({node, 0}, {values_.at({node, 0})}, 0);
+      return;
+    }
+    std::vector<int64_t> values;
+    for (int i = 0; i + 1 < concat->num_inputs(); ++i) {
+      joined_.insert(concat->input(i).node);
+      values.push_back(values_.at(concat->input(i)));
+    }
+    AddResult({concat, 0}, values, *ConstantAxis(*concat, concat->num_inputs() - 1));
+  }
+
+  void AddResult(const Endpoint& replaced, const std::vector<int64_t>& values, int64_t axis) {
+    replaced_.push_back(replaced);
+    results_.insert(results_.end(), values.begin(), values.end());
+    joins_.insert(joins_.end(), {static_cast<int64_t>(values.size()), axis});
+  }
+
+  // The ConcatV2 that joins `node` with others of the group and nothing else, if it is the only
+  // use outside of the group of each of them.
+  Node* ConcatOf(const OptimizationItem& item, const Node& node) const {
+    Node* concat = nullptr;
+    for (const Use& use : node.uses(0)) {
+      if (use.node->IsOp("ConcatV2")) concat = use.node;
+    }
+    if (concat == nullptr || concat->num_inputs() < 3 || item.IsPreserved(concat) ||
+        concat->device() != node.device() || !concat->control_inputs().empty() ||
+        !concat->control_outputs().empty() ||
+        !ConstantAxis(*concat, concat->num_inputs() - 1).has_value()) {
+      return nullptr;
+    }
+    for (int i = 0; i + 1 < concat->num_inputs(); ++i) {
+      const Node* const from = concat->input(i).node;
+      if (!members_.contains(from)) return nullptr;
+      const auto is_outside = [&](const Use& use) { return !members_.contains(use.node); };
+      const std::vector<Use>& uses = from->uses(0);
+      if (std::count_if(uses.begin(), uses.end(), is_outside) != 1) return nullptr;
+    }
+    return concat;
+  }
+
+  const std::vector<Node*>& group_;
+  absl::flat_hash_set<const Node*> members_;
+  absl::flat_hash_set<const Node*> joined_;
+  std::vector<Endpoint> inputs_;
+  absl::flat_hash_map<Endpoint, int64_t> values_;
+  int64_t num_views_ = 0;
+  std::vector<Endpoint> replaced_;  // by output
+  std::vector<std::string> ops_, names_;
+  std::vector<int64_t> operands_, views_, results_, joins_;
+};
+
+}  // namespace
+
+absl::Status FuseElementwisePass::Run(OptimizationItem& item, bool* changed) const {
+  if (HasControlFlow(*item.graph)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Node*> order, TopologicalOrder(*item.graph));
+  const Groups groups(item, order);
+  for (const std::vector<Node*>& group : groups.groups()) {
+    if (group.size() < 2 || !item.HasKernel("_FusedElementwise", *group[0])) continue;
+    RETURN_IF_ERROR(Fusion(group).Apply(item));
+    *changed = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tessera

@@ -1,0 +1,140 @@
+#include "runtime/optimize/fuse_elementwise.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/optimize/testing/pass_test_graph.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+const FuseElementwisePass kFuse;
+
+Endpoint Int(PassTestGraph& g, int32_t value) { return g.Const(Tensor::Scalar(value)); }
+
+TEST(FuseElementwiseTest, ChainWithSeveralResultsIsOneNode) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  const Endpoint sum = g.Op("AddV2", {x, y});
+  const Endpoint tanh = g.Op("Tanh", {sum});
+  g.Result(g.Op("Mul", {tanh, x}));
+  g.Result(sum);
+  g.Result(g.Op("TanhGrad", {tanh, y}));
+  // More elements than fit a chunk, and not a multiple of one.
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.01f), Ramp({37, 301}, -0.02f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  EXPECT_EQ(g.CountOf("Tanh"), 0);
+}
+
+TEST(FuseElementwiseTest, BroadcastsOfAnyShape) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), column = g.Arg(DType::kFloat);
+  const Endpoint row = g.Arg(DType::kFloat), middle = g.Arg(DType::kFloat);
+  // A small value that larger ones read, and a result of each shape.
+  const Endpoint root = g.Op("Rsqrt", {g.Op("AddV2", {column, g.Const(Tensor::Scalar(2.0f))})});
+  const Endpoint scaled = g.Op("Mul", {g.Op("Mul", {root, row}), x});
+  g.Result(root);
+  g.Result(g.Op("Sub", {scaled, middle}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({3, 5, 7, 4}, 0.1f), Ramp({3, 5, 7, 1}, 0.3f),
+                                          Ramp({4}, 0.7f), Ramp({5, 1, 4}, 0.2f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  // The same node for other shapes, one of them without elements.
+  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({2, 1, 7, 1}, 0.1f), Ramp({1}, 0.3f),
+                                           Ramp({6}, 0.7f), Ramp({5, 1, 1}, 0.2f)}));
+  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({0, 5, 7, 4}, 0.1f), Ramp({1}, 0.3f),
+                                           Ramp({4}, 0.7f), Ramp({1}, 0.2f)}));
+}
+
+TEST(FuseElementwiseTest, PartsOfInputsAndJoinedResults) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), c = g.Arg(DType::kFloat);
+  Node* const split =
+      g.OpNode("Split", {Int(g, 1), x}, {{"T", DType::kFloat}, {"num_split", 3}}, "split");
+  const Endpoint gate = g.Op("Sigmoid", {{split, 1}});
+  const Endpoint value = g.Op("Mul", {gate, g.Op("Tanh", {{split, 2}})});
+  const Endpoint next = g.Op("AddV2", {value, c});
+  g.Result(next);
+  g.Result(g.Op("ConcatV2", {g.Op("SigmoidGrad", {gate, next}), g.Op("Neg", {value}), Int(g, -1)},
+                {{"T", DType::kFloat}, {"N", 2}}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({40, 150}, 0.001f), Ramp({40, 50}, 0.002f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  EXPECT_EQ(g.CountOf("Split"), 0);
+  EXPECT_EQ(g.CountOf("ConcatV2"), 0);
+  EXPECT_FALSE(g.Run({Ramp({40, 151}, 1), Ramp({40, 50}, 1)}).ok());
+}
+
+TEST(FuseElementwiseTest, WhatDependsOnAReductionOfTheGroupIsAnotherGroup) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  const Endpoint squares = g.Op("Square", {g.Op("Neg", {x})});
+  const Endpoint sum =
+      g.Op("Sum", {squares, Int(g, 1)}, {{"T", DType::kFloat}, {"keep_dims", true}});
+  g.Result(g.Op("Exp", {g.Op("RealDiv", {squares, sum})}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({9, 11}, 0.25f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 2);
+}
+
+TEST(FuseElementwiseTest, AddNKeepsItsOrderAndItsCheck) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat), z = g.Arg(DType::kFloat);
+  g.Result(g.Op("Neg", {g.Op("AddN", {x, y, z}, {{"T", DType::kFloat}, {"N", 3}}, "total")}));
+  EXPECT_TRUE(
+      g.ExpectSameResults(kFuse, {Ramp({50}, 1e-3f), Ramp({50}, 1e4f), Ramp({50}, -1e4f)}));
+  const auto result = g.Run({Ramp({50}, 1), Ramp({50}, 1), Ramp({1}, 1)});
+  EXPECT_THAT(result.status().message(), HasSubstr("node 'total'"));
+}
+
+TEST(FuseElementwiseTest, ShapesThatDoNotBroadcastNameTheNode) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  g.Result(g.Op("Neg", {g.Op("Mul", {x, y}, {}, "product")}));
+  EXPECT_TRUE(g.Apply(kFuse));
+  const auto result = g.Run({Ramp({3}, 1), Ramp({4}, 1)});
+  EXPECT_THAT(result.status().message(), HasSubstr("node 'product'"));
+}
+
+TEST(FuseElementwiseTest, InputsThatOthersHoldAreNotOverwritten) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  const Endpoint doubled = g.Op("MatMul", {x, g.Const(Ramp({2, 2}, 1))});
+  const Endpoint exp = g.Op("Exp", {doubled});
+  g.Result(g.Op("AddV2", {g.Op("Mul", {exp, exp}), doubled}));
+  g.Result(exp);
+  const Tensor arg = Ramp({3, 2}, 0.5f);
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {arg}));
+  EXPECT_EQ(arg.flat<float>()[5], 2.5f);
+}
+
+TEST(FuseElementwiseTest, EveryOpGivesTheSameBits) {
+  const std::vector<std::string> unary = {
+      "Abs",  "Elu",   "Erf",   "Erfc", "Exp",  "Expm1",    "Inv",      "Log",    "Log1p", "Neg",
+      "Reciprocal", "Relu", "Relu6", "Rsqrt", "Selu", "Sigmoid", "Sign", "Softplus", "Softsign",
+      "Sqrt", "Square", "Tanh"};
+  const std::vector<std::string> binary = {
+      "Add",     "AddV2",     "Div",      "DivNoNan",     "EluGrad",      "InvGrad",
+      "Maximum", "Minimum",   "Mul",      "MulNoNan",     "RealDiv",      "ReciprocalGrad",
+      "ReluGrad", "Relu6Grad", "RsqrtGrad", "SeluGrad",   "SigmoidGrad",  "SoftplusGrad",
+      "SoftsignGrad", "SqrtGrad", "SquaredDifference", "Sub", "TanhGrad"};
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  const Endpoint sum = g.Op("AddV2", {x, y});
+  for (const std::string& op : unary) g.Result(g.Op(op, {sum}, {}, op));
+  for (const std::string& op : binary) g.Result(g.Op(op, {sum, y}, {}, op));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({5, 333}, 0.003f), Ramp({5, 333}, -0.001f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+}
+
+TEST(FuseElementwiseTest, BranchesOfV1ControlFlowStayApart) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), choice = g.Arg(DType::kBool);
+  Node* const branch = g.OpNode("Switch", {x, choice}, {{"T", DType::kFloat}});
+  const Endpoint live = g.Op("Neg", {x});
+  const Endpoint maybe_dead = g.Op("AddV2", {live, {branch, 1}});
+  g.Result(live);
+  g.Result(g.Op("Merge", {maybe_dead, {branch, 0}}, {{"T", DType::kFloat}, {"N", 2}}));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
+}  // namespace
+}  // namespace tessera
