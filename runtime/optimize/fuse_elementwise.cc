@@ -18,17 +18,56 @@ namespace {
 
 // Nodes of a group at most: each may need scratch memory of its own.
 constexpr size_t kMaxGroup = 100;
+// Fewer nodes stay as they are: they save little, and models of a few scalars are made of such.
+constexpr size_t kMinGroup = 3;
 
 bool IsFusibleOp(absl::string_view op) {
-  static const auto* const kOps = new absl::flat_hash_set<absl::string_view>{
-      "Abs",      "Add",         "AddN",     "AddV2",      "Div",          "DivNoNan",
-      "Elu",      "EluGrad",     "Erf",      "Erfc",       "Exp",          "Expm1",
-      "Inv",      "InvGrad",     "Log",      "Log1p",      "Maximum",      "Minimum",
-      "Mul",      "MulNoNan",    "Neg",      "RealDiv",    "Reciprocal",   "ReciprocalGrad",
-      "Relu",     "Relu6",       "Relu6Grad", "ReluGrad",  "Rsqrt",        "RsqrtGrad",
-      "Selu",     "SeluGrad",    "Sigmoid",  "SigmoidGrad", "Sign",        "Softplus",
-      "SoftplusGrad", "Softsign", "SoftsignGrad", "Sqrt",  "SqrtGrad",     "Square",
-      "SquaredDifference", "Sub", "Tanh",    "TanhGrad"};
+  static const auto* const kOps = new absl::flat_hash_set<absl::string_view>{"Abs",
+                                                                             "Add",
+                                                                             "AddN",
+                                                                             "AddV2",
+                                                                             "Div",
+                                                                             "DivNoNan",
+                                                                             "Elu",
+                                                                             "EluGrad",
+                                                                             "Erf",
+                                                                             "Erfc",
+                                                                             "Exp",
+                                                                             "Expm1",
+                                                                             "Inv",
+                                                                             "InvGrad",
+                                                                             "Log",
+                                                                             "Log1p",
+                                                                             "Maximum",
+                                                                             "Minimum",
+                                                                             "Mul",
+                                                                             "MulNoNan",
+                                                                             "Neg",
+                                                                             "RealDiv",
+                                                                             "Reciprocal",
+                                                                             "ReciprocalGrad",
+                                                                             "Relu",
+                                                                             "Relu6",
+                                                                             "Relu6Grad",
+                                                                             "ReluGrad",
+                                                                             "Rsqrt",
+                                                                             "RsqrtGrad",
+                                                                             "Selu",
+                                                                             "SeluGrad",
+                                                                             "Sigmoid",
+                                                                             "SigmoidGrad",
+                                                                             "Sign",
+                                                                             "Softplus",
+                                                                             "SoftplusGrad",
+                                                                             "Softsign",
+                                                                             "SoftsignGrad",
+                                                                             "Sqrt",
+                                                                             "SqrtGrad",
+                                                                             "Square",
+                                                                             "SquaredDifference",
+                                                                             "Sub",
+                                                                             "Tanh",
+                                                                             "TanhGrad"};
   return kOps->contains(op);
 }
 
@@ -47,9 +86,9 @@ std::optional<int64_t> ConstantAxis(const Node& node, int i) {
                                           : std::nullopt;
 }
 
-// Finds the groups. Nodes belong together if an edge connects them and both have the same depth:
-// the number of times that a path to the node goes from elementwise nodes to others or back, at
-// most. A path that leaves a group thus comes back deeper, if at all.
+// Finds the groups. Nodes belong together if an edge or a ConcatV2 connects them and both have the
+// same depth: the number of times that a path to the node goes from elementwise nodes to others or
+// back, at most. A path that leaves a group thus comes back deeper, if at all.
 class Groups {
  public:
   Groups(const OptimizationItem& item, const std::vector<Node*>& order)
@@ -59,7 +98,11 @@ class Groups {
       fusible_[node->id()] = IsFusible(item, *node);
       for (const Endpoint& from : node->inputs()) Deepen(*node, *from.node);
       for (const Node* from : node->control_inputs()) Deepen(*node, *from);
-      if (fusible_[node->id()]) Join(*node);
+      if (fusible_[node->id()]) {
+        for (const Endpoint& from : node->inputs()) Join(*from.node, *node);
+      } else if (node->IsOp("ConcatV2")) {
+        for (const Endpoint& from : node->inputs()) Join(*from.node, *node->input(0).node);
+      }
     }
     absl::flat_hash_map<int, size_t> index;
     for (Node* node : order) {
@@ -84,13 +127,10 @@ class Groups {
     depth = std::max(depth, depth_[from.id()] + (crosses ? 1 : 0));
   }
 
-  void Join(const Node& node) {
-    for (const Endpoint& from : node.inputs()) {
-      const int other = from.node->id();
-      if (fusible_[other] && depth_[other] == depth_[node.id()] &&
-          from.node->device() == node.device()) {
-        parent_[Root(other)] = Root(node.id());
-      }
+  void Join(const Node& a, const Node& b) {
+    if (fusible_[a.id()] && fusible_[b.id()] && depth_[a.id()] == depth_[b.id()] &&
+        a.device() == b.device()) {
+      parent_[Root(a.id())] = Root(b.id());
     }
   }
 
@@ -123,19 +163,18 @@ class Fusion {
     for (Node* node : group_) AddOutput(item, node);
     ASSIGN_OR_RETURN(
         Node * fused,
-        item.graph->AddNode(
-            item.graph->UniqueName(absl::StrCat(group_.back()->name(), "/fused")),
-            "_FusedElementwise",
-            {{"T", DType::kFloat},
-             {"num_inputs", static_cast<int64_t>(inputs_.size())},
-             {"num_outputs", static_cast<int64_t>(replaced_.size())},
-             {"ops", ops_},
-             {"names", names_},
-             {"operands", operands_},
-             {"views", views_},
-             {"results", results_},
-             {"joins", joins_}},
-            inputs_, group_.back()->device()));
+        item.graph->AddNode(item.graph->UniqueName(absl::StrCat(group_.back()->name(), "/fused")),
+                            "_FusedElementwise",
+                            {{"T", DType::kFloat},
+                             {"num_inputs", static_cast<int64_t>(inputs_.size())},
+                             {"num_outputs", static_cast<int64_t>(replaced_.size())},
+                             {"ops", ops_},
+                             {"names", names_},
+                             {"operands", operands_},
+                             {"views", views_},
+                             {"results", results_},
+                             {"joins", joins_}},
+                            inputs_, group_.back()->device()));
     for (size_t i = 0; i < replaced_.size(); ++i) {
       RETURN_IF_ERROR(item.graph->ReplaceUses(replaced_[i], {fused, static_cast<int>(i)}));
     }
@@ -251,7 +290,7 @@ absl::Status FuseElementwisePass::Run(OptimizationItem& item, bool* changed) con
   ASSIGN_OR_RETURN(const std::vector<Node*> order, TopologicalOrder(*item.graph));
   const Groups groups(item, order);
   for (const std::vector<Node*>& group : groups.groups()) {
-    if (group.size() < 2 || !item.HasKernel("_FusedElementwise", *group[0])) continue;
+    if (group.size() < kMinGroup || !item.HasKernel("_FusedElementwise", *group[0])) continue;
     RETURN_IF_ERROR(Fusion(group).Apply(item));
     *changed = true;
   }

@@ -5,11 +5,11 @@
 
 namespace tessera {
 
-// Replaces connected elementwise nodes of floats by one _FusedElementwise each, which takes in the
-// Split nodes before them and the ConcatV2 nodes after them. No path between two nodes of such a
-// group leaves it, so that the graph stays acyclic. Functions, their order and their roundings stay
-// the same. Graphs with v1 control flow are left alone: a value that is dead must not make others
-// dead.
+// Replaces three or more connected elementwise nodes of floats by a _FusedElementwise, which takes
+// in the Split nodes before them and the ConcatV2 nodes after them. No path between two nodes of
+// such a group leaves it, so that the graph stays acyclic. Functions, their order and their
+// roundings stay the same. Graphs with v1 control flow are left alone: a value that is dead must
+// not make others dead.
 //
 // To run once, after all other passes: these look for the nodes that it takes away.
 class FuseElementwisePass : public Pass {

@@ -40,10 +40,10 @@ TEST(FuseElementwiseTest, BroadcastsOfAnyShape) {
                                           Ramp({4}, 0.7f), Ramp({5, 1, 4}, 0.2f)}));
   EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
   // The same node for other shapes, one of them without elements.
-  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({2, 1, 7, 1}, 0.1f), Ramp({1}, 0.3f),
-                                           Ramp({6}, 0.7f), Ramp({5, 1, 1}, 0.2f)}));
-  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({0, 5, 7, 4}, 0.1f), Ramp({1}, 0.3f),
-                                           Ramp({4}, 0.7f), Ramp({1}, 0.2f)}));
+  EXPECT_FALSE(g.ExpectSameResults(
+      kFuse, {Ramp({2, 1, 7, 1}, 0.1f), Ramp({1}, 0.3f), Ramp({6}, 0.7f), Ramp({5, 1, 1}, 0.2f)}));
+  EXPECT_FALSE(g.ExpectSameResults(
+      kFuse, {Ramp({0, 5, 7, 4}, 0.1f), Ramp({1}, 0.3f), Ramp({4}, 0.7f), Ramp({1}, 0.2f)}));
 }
 
 TEST(FuseElementwiseTest, PartsOfInputsAndJoinedResults) {
@@ -64,13 +64,24 @@ TEST(FuseElementwiseTest, PartsOfInputsAndJoinedResults) {
   EXPECT_FALSE(g.Run({Ramp({40, 151}, 1), Ramp({40, 50}, 1)}).ok());
 }
 
+TEST(FuseElementwiseTest, WhatOneConcatJoinsIsOneGroup) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  g.Result(g.Op("ConcatV2", {g.Op("Neg", {g.Op("Abs", {x})}), g.Op("Exp", {y}), Int(g, 0)},
+                {{"T", DType::kFloat}, {"N", 2}}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 3, 4}, 0.1f), Ramp({5, 3, 4}, 0.1f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  EXPECT_EQ(g.CountOf("ConcatV2"), 0);
+  EXPECT_FALSE(g.Run({Ramp({2, 3, 4}, 1), Ramp({5, 2, 4}, 1)}).ok());
+}
+
 TEST(FuseElementwiseTest, WhatDependsOnAReductionOfTheGroupIsAnotherGroup) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat);
-  const Endpoint squares = g.Op("Square", {g.Op("Neg", {x})});
+  const Endpoint squares = g.Op("Square", {g.Op("Neg", {g.Op("Tanh", {x})})});
   const Endpoint sum =
       g.Op("Sum", {squares, Int(g, 1)}, {{"T", DType::kFloat}, {"keep_dims", true}});
-  g.Result(g.Op("Exp", {g.Op("RealDiv", {squares, sum})}));
+  g.Result(g.Op("Neg", {g.Op("Exp", {g.Op("RealDiv", {squares, sum})})}));
   EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({9, 11}, 0.25f)}));
   EXPECT_EQ(g.CountOf("_FusedElementwise"), 2);
 }
@@ -78,9 +89,9 @@ TEST(FuseElementwiseTest, WhatDependsOnAReductionOfTheGroupIsAnotherGroup) {
 TEST(FuseElementwiseTest, AddNKeepsItsOrderAndItsCheck) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat), z = g.Arg(DType::kFloat);
-  g.Result(g.Op("Neg", {g.Op("AddN", {x, y, z}, {{"T", DType::kFloat}, {"N", 3}}, "total")}));
-  EXPECT_TRUE(
-      g.ExpectSameResults(kFuse, {Ramp({50}, 1e-3f), Ramp({50}, 1e4f), Ramp({50}, -1e4f)}));
+  const Endpoint total = g.Op("AddN", {x, y, z}, {{"T", DType::kFloat}, {"N", 3}}, "total");
+  g.Result(g.Op("Tanh", {g.Op("Neg", {total})}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({50}, 1e-3f), Ramp({50}, 1e4f), Ramp({50}, -1e4f)}));
   const auto result = g.Run({Ramp({50}, 1), Ramp({50}, 1), Ramp({1}, 1)});
   EXPECT_THAT(result.status().message(), HasSubstr("node 'total'"));
 }
@@ -88,7 +99,7 @@ TEST(FuseElementwiseTest, AddNKeepsItsOrderAndItsCheck) {
 TEST(FuseElementwiseTest, ShapesThatDoNotBroadcastNameTheNode) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
-  g.Result(g.Op("Neg", {g.Op("Mul", {x, y}, {}, "product")}));
+  g.Result(g.Op("Abs", {g.Op("Neg", {g.Op("Mul", {x, y}, {}, "product")})}));
   EXPECT_TRUE(g.Apply(kFuse));
   const auto result = g.Run({Ramp({3}, 1), Ramp({4}, 1)});
   EXPECT_THAT(result.status().message(), HasSubstr("node 'product'"));
@@ -108,14 +119,17 @@ TEST(FuseElementwiseTest, InputsThatOthersHoldAreNotOverwritten) {
 
 TEST(FuseElementwiseTest, EveryOpGivesTheSameBits) {
   const std::vector<std::string> unary = {
-      "Abs",  "Elu",   "Erf",   "Erfc", "Exp",  "Expm1",    "Inv",      "Log",    "Log1p", "Neg",
-      "Reciprocal", "Relu", "Relu6", "Rsqrt", "Selu", "Sigmoid", "Sign", "Softplus", "Softsign",
-      "Sqrt", "Square", "Tanh"};
-  const std::vector<std::string> binary = {
-      "Add",     "AddV2",     "Div",      "DivNoNan",     "EluGrad",      "InvGrad",
-      "Maximum", "Minimum",   "Mul",      "MulNoNan",     "RealDiv",      "ReciprocalGrad",
-      "ReluGrad", "Relu6Grad", "RsqrtGrad", "SeluGrad",   "SigmoidGrad",  "SoftplusGrad",
-      "SoftsignGrad", "SqrtGrad", "SquaredDifference", "Sub", "TanhGrad"};
+      "Abs",   "Elu",      "Erf",        "Erfc", "Exp",    "Expm1", "Inv",  "Log",
+      "Log1p", "Neg",      "Reciprocal", "Relu", "Relu6",  "Rsqrt", "Selu", "Sigmoid",
+      "Sign",  "Softplus", "Softsign",   "Sqrt", "Square", "Tanh"};
+  const std::vector<std::string> binary = {"Add",          "AddV2",       "Div",
+                                           "DivNoNan",     "EluGrad",     "InvGrad",
+                                           "Maximum",      "Minimum",     "Mul",
+                                           "MulNoNan",     "RealDiv",     "ReciprocalGrad",
+                                           "ReluGrad",     "Relu6Grad",   "RsqrtGrad",
+                                           "SeluGrad",     "SigmoidGrad", "SoftplusGrad",
+                                           "SoftsignGrad", "SqrtGrad",    "SquaredDifference",
+                                           "Sub",          "TanhGrad"};
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
   const Endpoint sum = g.Op("AddV2", {x, y});
@@ -125,12 +139,19 @@ TEST(FuseElementwiseTest, EveryOpGivesTheSameBits) {
   EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
 }
 
+TEST(FuseElementwiseTest, APairStaysAsItIs) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  g.Result(g.Op("AddV2", {g.Op("Mul", {x, x}), x}));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
 TEST(FuseElementwiseTest, BranchesOfV1ControlFlowStayApart) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), choice = g.Arg(DType::kBool);
   Node* const branch = g.OpNode("Switch", {x, choice}, {{"T", DType::kFloat}});
   const Endpoint live = g.Op("Neg", {x});
-  const Endpoint maybe_dead = g.Op("AddV2", {live, {branch, 1}});
+  const Endpoint maybe_dead = g.Op("Abs", {g.Op("AddV2", {live, {branch, 1}})});
   g.Result(live);
   g.Result(g.Op("Merge", {maybe_dead, {branch, 0}}, {{"T", DType::kFloat}, {"N", 2}}));
   EXPECT_FALSE(g.Apply(kFuse));
