@@ -29,6 +29,12 @@ absl::StatusOr<int> AxisOf(int axis, const Shape& shape) {
       absl::StrCat("shape ", shape.ToString(), " has no dimension ", axis));
 }
 
+bool AgreeApartFrom(int axis, const Shape& a, const Shape& b) {
+  bool agree = a.rank() == b.rank();
+  for (int d = 0; agree && d < a.rank(); ++d) agree = d == axis || a.dim(d) == b.dim(d);
+  return agree;
+}
+
 }  // namespace
 
 ElementwiseProgram::ElementwiseProgram(const KernelBuild& build) {
@@ -132,7 +138,7 @@ class ElementwiseProgram::Planner {
     int base = -1;  // -1: in scratch memory
     int64_t offset = 0;
     ByteStrides strides;
-    int sweep = -1;      // that computes it; -1 for views
+    int sweep = -1;        // that computes it; -1 for views
     int last_reader = -1;  // the last step that reads it
   };
 
@@ -168,10 +174,9 @@ class ElementwiseProgram::Planner {
       if (s.arity == 2) {
         const Shape& other = values_[s.operands[1]].shape;
         if (s.same_shapes && !(shape == other)) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("node '", s.node, "': operands of ", s.function,
-                           " must have equal shapes, not ", shape.ToString(), ", ",
-                           other.ToString()));
+          return absl::InvalidArgumentError(absl::StrCat(
+              "node '", s.node, "': operands of ", s.function, " must have equal shapes, not ",
+              shape.ToString(), ", ", other.ToString()));
         }
         absl::StatusOr<Shape> both = BroadcastShape(shape, other);
         if (!both.ok()) {
@@ -194,16 +199,15 @@ class ElementwiseProgram::Planner {
       if (output.values.size() > 1) {
         ASSIGN_OR_RETURN(axis, AxisOf(output.axis, shape));
         for (size_t k = 1; k < output.values.size(); ++k) {
-          Shape joined = values_[output.values[k]].shape;
-          const int64_t size = joined.rank() == shape.rank() ? joined.dim(axis) : 0;
-          if (joined.rank() == shape.rank()) joined.SetDim(axis, shape.dim(axis));
-          if (!(joined == shape)) {
+          const Shape& next = values_[output.values[k]].shape;
+          if (!AgreeApartFrom(axis, shape, next)) {
             return absl::InvalidArgumentError(
-                absl::StrCat("shapes ", shape.ToString(), " and ",
-                             values_[output.values[k]].shape.ToString(),
+                absl::StrCat("shapes ", shape.ToString(), " and ", next.ToString(),
                              " cannot be joined along dimension ", output.axis));
           }
-          shape.SetDim(axis, shape.dim(axis) + size);
+          absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(), shape.dims().end());
+          dims[axis] += next.dim(axis);
+          ASSIGN_OR_RETURN(shape, Shape::Make(dims));
         }
       }
       const ByteStrides strides = RowMajorByteStrides(shape, kSize);
@@ -244,8 +248,7 @@ class ElementwiseProgram::Planner {
 
   // Results that another sweep reads need memory of their own.
   void PlaceTemporaries() {
-    const int first_base =
-        static_cast<int>(plan_.input_shapes.size() + plan_.output_shapes.size());
+    const int first_base = static_cast<int>(plan_.input_shapes.size() + plan_.output_shapes.size());
     for (int i = 0; i < num_steps(); ++i) {
       for (int k = 0; k < step(i).arity; ++k) {
         ValuePlace& operand = values_[step(i).operands[k]];

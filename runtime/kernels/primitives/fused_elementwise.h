@@ -20,8 +20,8 @@ namespace tessera {
 struct ElementwiseSweep {
   // Where the elements of a value lie. Strides count bytes; 0 repeats an element.
   struct Operand {
-    int base = 0;    // index of the base address that Run() is given; -1 if the value is scratch
-    int slot = 0;    // of scratch memory; only used if `base` is -1
+    int base = 0;  // index of the base address that Run() is given; -1 if the value is scratch
+    int slot = 0;  // of scratch memory; only used if `base` is -1
     int64_t offset = 0;  // of the first element from the base address, in bytes
     int64_t column_stride = 0;
     int64_t row_stride = 0;

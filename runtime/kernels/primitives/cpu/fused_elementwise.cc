@@ -25,11 +25,13 @@ class ChunkedSweep {
       : sweep_(sweep),
         loops_(loops),
         bases_(bases),
-        slot_size_(std::min(kMaxChunk, kScratchElements / std::max(sweep.num_slots, 1))),
+        slot_size_(sweep.num_slots <= kScratchElements / kMaxChunk
+                       ? kMaxChunk
+                       : kScratchElements / sweep.num_slots),
         chunk_columns_(std::min(sweep.columns, slot_size_)),
-        chunk_rows_(std::min(sweep.rows, slot_size_ / chunk_columns_)),
-        column_chunks_((sweep.columns + chunk_columns_ - 1) / chunk_columns_),
-        row_chunks_((sweep.rows + chunk_rows_ - 1) / chunk_rows_),
+        chunk_rows_(sweep.rows == 1 ? 1 : std::min(sweep.rows, slot_size_ / chunk_columns_)),
+        column_chunks_(NumChunks(sweep.columns, chunk_columns_)),
+        row_chunks_(NumChunks(sweep.rows, chunk_rows_)),
         num_chunks_(column_chunks_ * row_chunks_) {
     for (const int64_t dim : sweep.outer_dims) num_chunks_ *= dim;
   }
@@ -43,10 +45,18 @@ class ChunkedSweep {
   }
 
  private:
+  // Small tensors are one chunk: they do without divisions.
+  static int64_t NumChunks(int64_t length, int64_t size) {
+    return length == size ? 1 : (length + size - 1) / size;
+  }
+
   void RunChunk(int64_t chunk, float* scratch) const {
-    const int64_t column = chunk % column_chunks_ * chunk_columns_;
-    const int64_t row = chunk / column_chunks_ % row_chunks_ * chunk_rows_;
-    const int64_t outer = chunk / (column_chunks_ * row_chunks_);
+    int64_t column = 0, row = 0, outer = 0;
+    if (chunk > 0) {
+      column = chunk % column_chunks_ * chunk_columns_;
+      row = chunk / column_chunks_ % row_chunks_ * chunk_rows_;
+      outer = chunk / (column_chunks_ * row_chunks_);
+    }
     LoopBlock block;
     block.columns = std::min(chunk_columns_, sweep_.columns - column);
     block.rows = std::min(chunk_rows_, sweep_.rows - row);
@@ -102,8 +112,8 @@ class CpuFusedElementwise final : public FusedElementwise {
   const std::vector<LoopFn> loops_;
 };
 
-std::unique_ptr<FusedElementwise> MakeCpuFusedElementwise(
-    const KernelBuild& build, absl::Span<const std::string> functions) {
+std::unique_ptr<FusedElementwise> MakeCpuFusedElementwise(const KernelBuild& build,
+                                                          absl::Span<const std::string> functions) {
   std::vector<LoopFn> loops;
   for (const std::string& function : functions) {
     loops.push_back(FindElementwiseLoop(function, DType::kFloat));
