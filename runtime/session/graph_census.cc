@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
 #include "runtime/graph/attr_value_proto.h"
+#include "runtime/stablehlo/expand_call_modules.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -23,10 +25,14 @@ std::string DevicesOf(const KernelDef& kernel) {
 }
 
 // Finds the kernel that runs this node, and adds its dtype and device to *use. Sets *has_gpu_kernel
-// to false if a GPU has none. The message of an error is empty if the op has no kernel at all.
+// to false if a GPU has none. The message of an error is empty if the op has no kernel at all, for
+// no reason that the node tells.
 absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use, bool* has_gpu_kernel) {
   const KernelRegistry& kernels = KernelRegistry::Global();
-  if (!kernels.HasKernel(node.op())) return absl::NotFoundError("");
+  if (!kernels.HasKernel(node.op())) {
+    const auto reason = node.attr().find("_unsupported");
+    return absl::NotFoundError(reason == node.attr().end() ? "" : reason->second.s());
+  }
   const OpDef* const op = OpRegistry::Global().Find(node.op());
   if (op == nullptr) {
     return absl::NotFoundError(absl::StrCat("op ", node.op(), " has a kernel but no declaration"));
@@ -86,7 +92,14 @@ int GraphCensus::NumOpsWithoutGpuKernel() const {
   }));
 }
 
-GraphCensus TakeCensus(const tensorflow::GraphDef& graph, bool has_gpus) {
+GraphCensus TakeCensus(const tensorflow::GraphDef& given, bool has_gpus) {
+  // What loads is the graph with the ops of its StableHLO modules.
+  std::optional<tensorflow::GraphDef> expanded;
+  if (stablehlo::HasCallModules(given)) {
+    expanded = given;
+    stablehlo::ExpandCallModules(&*expanded);
+  }
+  const tensorflow::GraphDef& graph = expanded ? *expanded : given;
   GraphCensus census;
   const Functions functions = CalledFunctions(graph);
   auto count = [&](const tensorflow::NodeDef& node, const std::string& name) {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -168,6 +169,15 @@ class Expander {
 };
 
 }  // namespace
+
+bool HasCallModules(const tensorflow::GraphDef& graph_def) {
+  const auto is_module = [](const tensorflow::NodeDef& node) { return node.op() == kOp; };
+  const auto& functions = graph_def.library().function();
+  return absl::c_any_of(graph_def.node(), is_module) ||
+         absl::c_any_of(functions, [&](const tensorflow::FunctionDef& function) {
+           return absl::c_any_of(function.node_def(), is_module);
+         });
+}
 
 void ExpandCallModules(tensorflow::GraphDef* graph_def) {
   tensorflow::FunctionDefLibrary added;

@@ -12,6 +12,9 @@ class GraphDef;
 
 namespace tessera::stablehlo {
 
+// Whether the graph or one of its functions has an XlaCallModule.
+bool HasCallModules(const tensorflow::GraphDef& graph_def);
+
 // Replaces every XlaCallModule of the graph and of its functions by a call of a new function with
 // the module's ops, so that they are inlined, optimised and run as others are. A node whose module
 // cannot be read or translated stays as it is, and gets an attribute `_unsupported` that says why:

@@ -5,11 +5,12 @@ models, and JAX's answers.
 """
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
 
-from clients.server import DATA, Model, Server
+from clients.server import DATA, Model, Server, binary
 
 FOLDER = DATA / "stablehlo"
 MODELS = ("mlp", "cnn", "lstm")
@@ -41,3 +42,13 @@ def test_batches_of_another_size_are_served_too(server, name):
     recorded = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     answer = predict(server, name, recorded["instances"][1:2])
     np.testing.assert_allclose(answer, recorded["predictions"][1:2], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inspect_counts_the_ops_of_the_module(name):
+    arguments = [binary(), "inspect", "--json", str(FOLDER / name / "1")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    (meta_graph,) = json.loads(done.stdout)["meta_graphs"]
+    assert "XlaCallModule" not in meta_graph["ops"]
+    assert "MatMul" in meta_graph["ops"] or "BatchMatMulV2" in meta_graph["ops"]
+    assert not any(op["without_kernel"] for op in meta_graph["ops"].values())
