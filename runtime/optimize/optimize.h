@@ -18,9 +18,9 @@ struct OptimizeOptions {
 };
 
 // Runs the standard passes (standard_passes.h) in their order, round by round until nothing
-// changes, then the final ones once, and drops the nodes that nothing preserved needs. A pass that fails is named in a
-// warning and left out from then on; the other passes run as usual. Errors: INVALID_ARGUMENT for a
-// name in disabled_passes that no pass has; the graph is then unchanged.
+// changes, then the final ones once, and drops the nodes that nothing preserved needs. A pass that
+// fails is named in a warning and left out from then on; the other passes run as usual. Errors:
+// INVALID_ARGUMENT for a name in disabled_passes that no pass has; the graph is then unchanged.
 absl::Status Optimize(OptimizationItem& item, const OptimizeOptions& options);
 
 // Runs `passes` in the same way, without those that `options` disables.

@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/fourier_block.h"
-#include "runtime/kernels/primitives/cpu/plan_cache.h"
+#include "runtime/kernels/primitives/plan_cache.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/kernels/primitives/cpu/plan_cache.h"
+#include "runtime/kernels/primitives/plan_cache.h"
 
 #include <thread>
 #include <vector>
