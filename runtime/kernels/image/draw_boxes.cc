@@ -72,13 +72,20 @@ class DrawBoxesKernel : public OpKernel {
     return colors;
   }
 
+  // The pixel at a share of the size. What lies beyond an edge, and NaN, is just beyond it.
+  static int64_t Coordinate(float share, int64_t size) {
+    const float at = share * (size - 1);
+    if (!(at > -1)) return -1;
+    return at < size ? static_cast<int64_t>(at) : size;
+  }
+
   template <typename T>
   static void Draw(const float* box, const float* color, const Tensor& images, T* pixels) {
     const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
-    const auto top = static_cast<int64_t>(box[0] * (height - 1));
-    const auto left = static_cast<int64_t>(box[1] * (width - 1));
-    const auto bottom = static_cast<int64_t>(box[2] * (height - 1));
-    const auto right = static_cast<int64_t>(box[3] * (width - 1));
+    const int64_t top = Coordinate(box[0], height);
+    const int64_t left = Coordinate(box[1], width);
+    const int64_t bottom = Coordinate(box[2], height);
+    const int64_t right = Coordinate(box[3], width);
     if (top > bottom || left > right || top >= height || bottom < 0 || left >= width || right < 0) {
       return;
     }

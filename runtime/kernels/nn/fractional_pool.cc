@@ -10,6 +10,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/random/simple_random.h"
 
 namespace tessera {
@@ -149,7 +150,7 @@ class FractionalPoolKernel : public OpKernel {
             if constexpr (kMax) {
               out[c] = out[c] < in[c] ? in[c] : out[c];
             } else {
-              out[c] = static_cast<T>(out[c] + in[c]);
+              out[c] = WrappingAdd(out[c], in[c]);
             }
           }
         }

@@ -55,7 +55,7 @@ void Reduce(const SparseTensor& input, const Reduction& reduction, bool max,
   std::vector<int64_t> order(input.count());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return CompareIndices(&keys[a * depth], &keys[b * depth], depth) < 0;
+    return CompareIndices(keys.data() + a * depth, keys.data() + b * depth, depth) < 0;
   });
   const T* const in = input.values.data<T>();
   for (size_t n = 0; n < order.size(); ++n) {

@@ -6,6 +6,7 @@
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/wrapping.h"
 
 namespace tessera {
 namespace {
@@ -36,7 +37,7 @@ Maximum<T> FindMaximum(const DilationAxis& rows, const DilationAxis& columns, co
       if (x_at < 0 || x_at >= x.dim(2)) continue;
       const int64_t in = ((image * x.dim(1) + y_at) * x.dim(2) + x_at) * channels + c;
       const int64_t of_filter = (h * filter.dim(1) + w) * channels + c;
-      const T value = static_cast<T>(x.data<T>()[in] + filter.data<T>()[of_filter]);
+      const T value = WrappingAdd(x.data<T>()[in], filter.data<T>()[of_filter]);
       if (best.x < 0 || value > best.value) best = {value, in, of_filter};
     }
   }
@@ -63,11 +64,11 @@ void DilatePoint(const DilationAxis& rows, const DilationAxis& columns, const Te
       const T* const added = filter.data<T>() + (h * filter.dim(1) + w) * channels;
       if (is_first) {
 #pragma GCC ivdep
-        for (int64_t c = 0; c < channels; ++c) out[c] = static_cast<T>(in[c] + added[c]);
+        for (int64_t c = 0; c < channels; ++c) out[c] = WrappingAdd(in[c], added[c]);
       } else {
 #pragma GCC ivdep
         for (int64_t c = 0; c < channels; ++c) {
-          const T value = static_cast<T>(in[c] + added[c]);
+          const T value = WrappingAdd(in[c], added[c]);
           out[c] = value > out[c] ? value : out[c];
         }
       }

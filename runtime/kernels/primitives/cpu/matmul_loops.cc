@@ -8,6 +8,7 @@
 
 #include "runtime/kernels/primitives/cpu/matmul_batch.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/wrapping.h"
 
 namespace tessera {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 template <typename T>
 using SumOf =
     std::conditional_t<std::is_same_v<T, Eigen::half> || std::is_same_v<T, Eigen::bfloat16>, float,
-                       T>;
+                       WrappingType<T>>;
 
 template <typename T>
 constexpr bool kIsComplex = false;
