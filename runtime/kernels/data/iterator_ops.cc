@@ -1,8 +1,8 @@
 // Ops that make iterators and point them at datasets: Iterator, IteratorV2, AnonymousIterator,
 // OneShotIterator, MakeIterator, DeleteIterator, and the handles of iterators as strings.
-#include "absl/strings/str_split.h"
 #include "runtime/kernels/data/dataset_kernel.h"
 #include "runtime/kernels/data/iterator_resource.h"
+#include "runtime/kernels/data/iterator_string_handle.h"
 #include "runtime/kernels/resource_handle_kernel.h"
 #include "runtime/tensor/encoded_variant.h"
 
@@ -83,51 +83,10 @@ class DeleteIteratorKernel final : public OpKernel {
 };
 REGISTER_KERNEL("DeleteIterator", kCpu, DeleteIteratorKernel);
 
-// The string is the container, a line end, and the name.
-// Errors: UNIMPLEMENTED for an anonymous iterator, which has no name by which it could be found.
-class ToStringHandleKernel final : public OpKernel {
- public:
-  explicit ToStringHandleKernel(const KernelBuild&) {}
-  bool IsExpensive() const override { return false; }
-  absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(ctx.Resource<IteratorResource>(0).status());
-    const auto& handle = ctx.input(0).scalar<ResourceHandle>();
-    if (handle.name.empty()) {
-      return absl::UnimplementedError("an anonymous iterator has no string handle");
-    }
-    ctx.set_output(0, Tensor::Scalar(absl::StrCat(handle.container, "\n", handle.name)));
-    return absl::OkStatus();
-  }
-};
-REGISTER_KERNEL("IteratorToStringHandle", kCpu, ToStringHandleKernel);
-
-class FromStringHandleKernel final : public OpKernel {
- public:
-  explicit FromStringHandleKernel(const KernelBuild& build) : spec_(SpecOf(build)) {}
-  bool IsExpensive() const override { return false; }
-  absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const std::string text, ScalarInput<std::string>(ctx, 0, "string_handle"));
-    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('\n', 1));
-    if (parts.size() != 2) {
-      return absl::InvalidArgumentError("Could not parse string_handle as a valid ResourceHandle");
-    }
-    ResourceHandle handle;
-    handle.container = parts[0];
-    handle.name = parts[1];
-    handle.type_name = std::string(IteratorResource::kTypeName);
-    ASSIGN_OR_RETURN(const auto iterator,
-                     LookupResource<IteratorResource>(ctx.resources(), handle));
-    if (!spec_.dtypes.empty()) RETURN_IF_ERROR(spec_.CheckFits(iterator->spec()));
-    handle.resource = iterator;
-    ctx.set_output(0, Tensor::Scalar(std::move(handle)));
-    return absl::OkStatus();
-  }
-
- private:
-  const ElementSpec spec_;
-};
-REGISTER_KERNEL("IteratorFromStringHandle", kCpu, FromStringHandleKernel);
-REGISTER_KERNEL("IteratorFromStringHandleV2", kCpu, FromStringHandleKernel);
+REGISTER_KERNEL("IteratorToStringHandle", kCpu, IteratorToStringHandleKernel<IteratorResource>);
+REGISTER_KERNEL("IteratorFromStringHandle", kCpu, IteratorFromStringHandleKernel<IteratorResource>);
+REGISTER_KERNEL("IteratorFromStringHandleV2", kCpu,
+                IteratorFromStringHandleKernel<IteratorResource>);
 
 class GetDeviceKernel final : public OpKernel {
  public:
