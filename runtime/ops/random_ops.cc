@@ -118,6 +118,12 @@ REGISTER_OP("NonDeterministicInts")
 REGISTER_OP("SobolSample")
     .Input("dim: int32").Input("num_results: int32").Input("skip: int32").Output("samples: dtype")
     .Attr("dtype: {float, double} = float").ShapeFn(shape::Spec<"[], [], [] -> [$1, $0]">);
+REGISTER_OP("StatefulRandomBinomial")
+    .Input("resource: resource").Input("algorithm: int64").Input("shape: S").Input("counts: T")
+    .Input("probs: T").Output("output: dtype").Attr("S: {int32, int64}")
+    .Attr("T: {half, float, double, int32, int64} = double")
+    .Attr("dtype: {half, float, double, int32, int64} = int64").Stateful().Writes("resource")
+    .ShapeFn(shape::FromShapeInput2);
 REGISTER_OP("StatefulStandardNormal")
     .Input("resource: resource").Input("shape: shape_dtype").Output("output: dtype")
     .Attr("dtype: type = float").Attr("shape_dtype: type = int64").Stateful().Writes("resource")

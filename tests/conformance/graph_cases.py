@@ -327,6 +327,32 @@ def _stack_by_reference():
     return Plan([], [top, below])
 
 
+def _binomial_draws():
+    """Draws that follow each other from the generator in a variable, and its state after them."""
+    state, assign = _variable(np.array([5, -3, 77], np.int64), tf.int64)
+    # TensorFlow loses an update of a variable that shares its value with a constant.
+    own = raw.AssignAddVariableOp(resource=state, value=np.zeros(3, np.int64))
+    runs, draws = [assign, own], []
+    for dtype, shape, counts, probs in (
+        (tf.int64, [4, 3], [2.0, 30.0, 400.0], 0.3),
+        (tf.int32, [5], 50.0, 0.9),
+        (tf.float64, [0, 2], [1.0, 2.0], 0.5),
+        (tf.float32, [2, 2], [[3.0], [90.0]], [0.0, 0.6]),
+    ):
+        kept, _ = _variable(np.zeros(shape), dtype)
+        drawn = raw.StatefulRandomBinomial(
+            resource=state,
+            algorithm=tf.constant(1, tf.int64),
+            shape=shape,
+            counts=tf.constant(counts, tf.float64),
+            probs=tf.constant(probs, tf.float64),
+            dtype=dtype,
+        )
+        runs.append(raw.AssignVariableOp(resource=kept, value=drawn))
+        draws.append(raw.ReadVariableOp(resource=kept, dtype=dtype))
+    return Plan(runs, [*draws, raw.ReadVariableOp(resource=state, dtype=tf.int64)])
+
+
 def cases():
     """All cases by name."""
     found = {
@@ -357,6 +383,7 @@ def cases():
         staging_by_parts=_staging_by_parts,
         staging_peek=_peek_at_stage,
         stack_by_reference=_stack_by_reference,
+        binomial_draws=_binomial_draws,
     )
     return found
 

@@ -1,6 +1,6 @@
 // Random numbers whose distribution has a parameter for each column of the output: RandomGamma,
 // StatelessRandomGammaV2, V3, RandomPoisson, RandomPoissonV2, StatelessRandomPoisson,
-// StatelessRandomBinomial.
+// StatelessRandomBinomial, StatefulRandomBinomial.
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +8,7 @@
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/random/generator_state.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/random/rejection_sampling.h"
 
@@ -127,29 +128,71 @@ REGISTER_KERNEL("StatelessRandomGammaV2", kCpu, StatelessKernel<Family::kGamma>)
 REGISTER_KERNEL("StatelessRandomGammaV3", kCpu, StatelessKernel<Family::kGamma>);
 REGISTER_KERNEL("StatelessRandomPoisson", kCpu, StatelessKernel<Family::kPoisson>);
 
-// Inputs: the shape of the output, the seed, and counts and probabilities, which are broadcast.
-class BinomialKernel : public OpKernel {
+// Draws of binomial distributions, for counts and probabilities that are broadcast.
+class BinomialDraw {
  public:
-  explicit BinomialKernel(const KernelBuild&) {}
-  absl::Status Compute(KernelContext& ctx) override {
-    const Tensor& counts = ctx.input(2);
-    const Tensor& probabilities = ctx.input(3);
-    ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
-    ASSIGN_OR_RETURN(const Shape columns, BroadcastShape(counts.shape(), probabilities.shape()));
-    RETURN_IF_ERROR(CheckEndsWith(shape, columns));
-    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));
-    ASSIGN_OR_RETURN(const std::vector<double> count, ReadDoubles(counts));
-    ASSIGN_OR_RETURN(const std::vector<double> p, ReadDoubles(probabilities));
-    ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, shape));
-    return FillColumns(ctx, columns.num_elements(), out, [&](int64_t column, int64_t n) {
-      const double trials = count[BroadcastSource(column, counts.shape(), columns)];
-      const double chance = p[BroadcastSource(column, probabilities.shape(), columns)];
+  // Reads the shape of the output from `shape_input`, counts from `counts_input` and probabilities
+  // from the input after it. Errors: INVALID_ARGUMENT for shapes that do not fit; those of
+  // allocating the output.
+  static absl::StatusOr<BinomialDraw> Read(KernelContext& ctx, int shape_input, int counts_input) {
+    BinomialDraw draw;
+    draw.counts_ = ctx.input(counts_input).shape();
+    draw.probabilities_ = ctx.input(counts_input + 1).shape();
+    ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(shape_input), "shape"));
+    ASSIGN_OR_RETURN(draw.columns_, BroadcastShape(draw.counts_, draw.probabilities_));
+    RETURN_IF_ERROR(CheckEndsWith(shape, draw.columns_));
+    ASSIGN_OR_RETURN(draw.count_, ReadDoubles(ctx.input(counts_input)));
+    ASSIGN_OR_RETURN(draw.p_, ReadDoubles(ctx.input(counts_input + 1)));
+    ASSIGN_OR_RETURN(draw.out_, ctx.AllocateOutput(0, shape));
+    return draw;
+  }
+
+  int64_t columns() const { return columns_.num_elements(); }
+  int64_t samples() const { return columns() == 0 ? 0 : out_->num_elements() / columns(); }
+
+  absl::Status Fill(KernelContext& ctx, const Philox& generator) const {
+    return FillColumns(ctx, columns(), out_, [&](int64_t column, int64_t n) {
+      const double trials = count_[BroadcastSource(column, counts_, columns_)];
+      const double chance = p_[BroadcastSource(column, probabilities_, columns_)];
       const uint64_t blocks = BlocksPerBinomial(trials, chance) * static_cast<uint64_t>(n);
       return DrawBinomial(trials, chance, Skipped(generator, blocks));
     });
   }
+
+ private:
+  Shape counts_, probabilities_, columns_;
+  std::vector<double> count_, p_;
+  Tensor* out_ = nullptr;
+};
+
+// Inputs: the shape of the output, the seed, counts and probabilities.
+class BinomialKernel : public OpKernel {
+ public:
+  explicit BinomialKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const BinomialDraw draw, BinomialDraw::Read(ctx, 0, 2));
+    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(1)));
+    return draw.Fill(ctx, generator);
+  }
 };
 REGISTER_KERNEL("StatelessRandomBinomial", kCpu, BinomialKernel);
+
+// Inputs: the variable of the generator, the algorithm, the shape of the output, counts and
+// probabilities.
+class StatefulBinomialKernel : public OpKernel {
+ public:
+  explicit StatefulBinomialKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
+    ASSIGN_OR_RETURN(const BinomialDraw draw, BinomialDraw::Read(ctx, 2, 3));
+    // As many as TensorFlow leaves out.
+    const int64_t numbers = draw.columns() * 200 * (draw.samples() + 3) / 4;
+    ASSIGN_OR_RETURN(const Philox generator, ReserveFromVariable(ctx, ReservedBlocks(numbers)));
+    return draw.Fill(ctx, generator);
+  }
+};
+REGISTER_KERNEL("StatefulRandomBinomial", kCpu, StatefulBinomialKernel)
+    .TypeConstraint("T", {DType::kHalf, DType::kFloat, DType::kDouble});
 
 }  // namespace
 }  // namespace tessera

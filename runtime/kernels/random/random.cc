@@ -5,6 +5,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/random_fill.h"
+#include "runtime/kernels/random/generator_state.h"
 #include "runtime/kernels/random/philox_generator.h"
 #include "runtime/kernels/variable_update.h"
 
@@ -212,43 +213,6 @@ class GetAlgKernel : public OpKernel {
 };
 REGISTER_KERNEL("StatelessRandomGetAlg", kAnyDevice, GetAlgKernel).HostMemory("alg");
 
-// Errors: INVALID_ARGUMENT for an unknown algorithm; UNIMPLEMENTED for ThreeFry.
-absl::Status CheckAlgorithm(const Tensor& algorithm) {
-  ASSIGN_OR_RETURN(const int64_t number, ReadIndexScalar(algorithm, "algorithm"));
-  if (number == kThreeFry) return absl::UnimplementedError("ThreeFry is not for CPUs");
-  return IsPhilox(number) ? absl::OkStatus() : UnknownAlgorithm(number);
-}
-
-// Returns the generator whose counter and key are three words, and moves them on as far as `count`
-// numbers need.
-Philox AdvanceState(int64_t* words, uint64_t count) {
-  const Philox current(words[2], words[0], words[1]);
-  Philox next = current;
-  next.Skip(count * 256);
-  words[0] = static_cast<int64_t>(next.counter_low());
-  words[1] = static_cast<int64_t>(next.counter_high());
-  return current;
-}
-
-// Takes the generator out of the variable at input 0, whose value is the counter (two numbers) and
-// the key, and leaves one behind that is as far on as `count` numbers need.
-// Errors: INVALID_ARGUMENT if the value is not at least three numbers of int64; those of
-// UpdateVariable().
-absl::StatusOr<Philox> ReserveFromVariable(KernelContext& ctx, uint64_t count) {
-  ASSIGN_OR_RETURN(const IntrusivePtr<Variable> variable, VariableInput(ctx, 0));
-  Philox current(0);
-  RETURN_IF_ERROR(UpdateVariable(ctx, *variable, [&](Tensor& state) -> absl::Status {
-    if (state.dtype() != DType::kInt64 || !state.shape().IsVector() || state.dim(0) < 3) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the state of a random generator must be a vector of three int64 or more, ",
-                       "is ", state.ToString()));
-    }
-    current = AdvanceState(state.data<int64_t>(), count);
-    return absl::OkStatus();
-  }));
-  return current;
-}
-
 // Inputs: resource, algorithm, shape (and minval, maxval).
 template <Distribution kDistribution>
 class StatefulRandomKernel : public OpKernel {
@@ -256,10 +220,11 @@ class StatefulRandomKernel : public OpKernel {
   explicit StatefulRandomKernel(const KernelBuild& build) : fill_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(CheckAlgorithm(ctx.input(1)));
+    RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(2)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    ASSIGN_OR_RETURN(const Philox generator, ReserveFromVariable(ctx, out->num_elements()));
+    ASSIGN_OR_RETURN(const Philox generator,
+                     ReserveFromVariable(ctx, ReservedBlocks(out->num_elements())));
     return fill_(ctx, generator, /*bounds=*/3, out);
   }
 
@@ -293,8 +258,8 @@ class StatefulStandardNormalKernel : public OpKernel {
             "the state must be a vector of four int64 or more, is ", state.ToString()));
       }
       int64_t* const words = state.data<int64_t>();
-      RETURN_IF_ERROR(CheckAlgorithm(Tensor::Scalar<int64_t>(words[0])));
-      current = AdvanceState(words + 1, out->num_elements());
+      RETURN_IF_ERROR(CheckPhilox(Tensor::Scalar<int64_t>(words[0])));
+      current = AdvanceState(words + 1, ReservedBlocks(out->num_elements()));
       return absl::OkStatus();
     }));
     return fill_(ctx, current, /*bounds=*/2, out);
@@ -313,9 +278,9 @@ class RngSkipKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
 
   absl::Status Compute(KernelContext& ctx) override {
-    RETURN_IF_ERROR(CheckAlgorithm(ctx.input(1)));
+    RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
     ASSIGN_OR_RETURN(const int64_t delta, ReadIndexScalar(ctx.input(2), "delta"));
-    ASSIGN_OR_RETURN(const Philox before, ReserveFromVariable(ctx, delta));
+    ASSIGN_OR_RETURN(const Philox before, ReserveFromVariable(ctx, ReservedBlocks(delta)));
     if (ctx.num_outputs() > 0) {
       ctx.set_output(0, Tensor::Vector<int64_t>({static_cast<int64_t>(before.counter_low()),
                                                  static_cast<int64_t>(before.counter_high()),
