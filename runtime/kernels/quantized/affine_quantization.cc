@@ -79,6 +79,28 @@ int32_t AffineQuantization::Clamp(int64_t q) const {
   return static_cast<int32_t>(std::clamp(q, min_, max_));
 }
 
+DynamicQuantization::DynamicQuantization(absl::Span<const float> values)
+    : numbers(values.size()) {
+  double low = 0, high = 0;
+  for (const float value : values) {
+    low = std::min<double>(low, value);
+    high = std::max<double>(high, value);
+  }
+  scale = static_cast<float>((high - low) / 255);
+  const auto steps_per_unit = static_cast<float>(255 / (high - low));
+  if (!(scale > 0) || !std::isfinite(scale) || !std::isfinite(steps_per_unit)) return;
+  // Counted from the end that is nearer to zero, which loses fewer bits.
+  const double from_low = -128 - low / scale, from_high = 127 - high / scale;
+  const bool is_low_nearer = 128 + std::abs(low / scale) < 127 + std::abs(high / scale);
+  const auto zero_point = static_cast<float>(
+      std::clamp(std::round(is_low_nearer ? from_low : from_high), -128.0, 127.0));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float q = std::floor(values[i] * steps_per_unit + 0.5f) + zero_point;
+    // NaN becomes the lowest number.
+    numbers[i] = static_cast<int32_t>(std::max(-128.0f, std::min(q, 127.0f)) - zero_point);
+  }
+}
+
 FixedPointMultiplier::FixedPointMultiplier(double factor) {
   if (!(factor > 0)) return;
   const double fraction = std::frexp(factor, &shift_);

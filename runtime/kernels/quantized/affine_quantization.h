@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/framework/kernel.h"
 
 namespace tessera {
@@ -43,6 +44,15 @@ class AffineQuantization {
   std::vector<int32_t> zero_points_;
   int64_t count_ = 1, inner_ = 1;
   int64_t min_ = 0, max_ = 0;
+};
+
+// Floats as int8 numbers whose range spans them and 0, as TensorFlow's hybrid kernels quantise
+// their left operand while they run.
+struct DynamicQuantization {
+  explicit DynamicQuantization(absl::Span<const float> values);
+
+  std::vector<int32_t> numbers;  // less the zero point
+  float scale = 0;
 };
 
 // Multiplication by a positive real number in integers: a fraction of 31 bits and a shift, as

@@ -1,5 +1,4 @@
-// Moving and resizing quantised numbers: QuantizedConcat, QuantizedReshape,
-// QuantizedResizeBilinear.
+// Moving quantised numbers: QuantizedConcat, QuantizedReshape.
 #include <algorithm>
 #include <cmath>
 #include <vector>

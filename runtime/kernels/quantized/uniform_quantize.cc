@@ -217,32 +217,6 @@ class UniformDotKernel : public OpKernel {
 };
 REGISTER_KERNEL("UniformQuantizedDot", kCpu, UniformDotKernel);
 
-// A row of floats as int8 numbers that span what it holds, and 0.
-struct QuantizedRow {
-  QuantizedRow(const float* row, int64_t size) : numbers(size) {
-    double low = 0, high = 0;
-    for (int64_t i = 0; i < size; ++i) {
-      low = std::min<double>(low, row[i]);
-      high = std::max<double>(high, row[i]);
-    }
-    scale = static_cast<float>((high - low) / 255);
-    const auto steps_per_unit = static_cast<float>(255 / (high - low));
-    if (!(scale > 0) || !std::isfinite(scale) || !std::isfinite(steps_per_unit)) return;
-    // Counted from the end that is nearer to zero, which loses fewer bits.
-    const double from_low = -128 - low / scale, from_high = 127 - high / scale;
-    const bool is_low_nearer = 128 + std::abs(low / scale) < 127 + std::abs(high / scale);
-    zero_point = static_cast<float>(
-        std::clamp(std::round(is_low_nearer ? from_low : from_high), -128.0, 127.0));
-    for (int64_t i = 0; i < size; ++i) {
-      const float q = std::floor(row[i] * steps_per_unit + 0.5f) + zero_point;
-      // NaN becomes the lowest number.
-      numbers[i] = static_cast<int64_t>(std::max(-128.0f, std::min(q, 127.0f)) - zero_point);
-    }
-  }
-  std::vector<int64_t> numbers;  // less the zero point
-  float scale = 0, zero_point = 0;
-};
-
 // The left side is of floats, whose rows are quantised for the product, as TensorFlow does it.
 class UniformDotHybridKernel : public OpKernel {
  public:
@@ -262,11 +236,11 @@ class UniformDotHybridKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
     ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const QuantizedRow left(a.data<float>() + row * k, k);
+        const DynamicQuantization left(absl::MakeConstSpan(a.data<float>() + row * k, k));
         for (int64_t column = 0; column < n; ++column) {
           int64_t sum = 0;
           for (int64_t i = 0; i < k; ++i) {
-            sum += left.numbers[i] *
+            sum += int64_t{left.numbers[i]} *
                    (int64_t{Stored<int8_t>(b)[i * n + column]} - q.zero_point(column));
           }
           y->data<float>()[row * n + column] =
