@@ -219,6 +219,7 @@ const KernelRegistration remote_call =
 const KernelRegistration if_call = KernelBuilder("If", kAnyDevice, MakeIf).HostMemory("cond");
 const KernelRegistration stateless_if =
     KernelBuilder("StatelessIf", kAnyDevice, MakeIf).HostMemory("cond");
+const KernelRegistration xla_if = KernelBuilder("XlaIf", kAnyDevice, MakeIf).HostMemory("cond");
 const KernelRegistration lowered_if = KernelBuilder("_If", kAnyDevice, MakeIf).HostMemory("cond");
 const KernelRegistration case_call =
     KernelBuilder("Case", kAnyDevice, MakeCase).HostMemory("branch_index");

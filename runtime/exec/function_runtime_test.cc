@@ -311,14 +311,34 @@ TEST(MissingKernelsTest, NamesMayHoldAnything) {
 }
 
 TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {
-  TestGraph g;
-  g.Result(0, g.Op("While", {g.Arg(0, DType::kInt32)},
-                   {{"T", std::vector<DType>{DType::kInt32}},
-                    {"cond", FunctionRef{"below_ten", {}}},
-                    {"body", FunctionRef{"double", {}}}}));
-  absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(3)});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_EQ((*results)[0].scalar<int32_t>(), 12);
+  for (const char* const op : {"While", "XlaWhile"}) {
+    TestGraph g;
+    g.Result(0, g.Op(op, {g.Arg(0, DType::kInt32)},
+                     {{"T", std::vector<DType>{DType::kInt32}},
+                      {"cond", FunctionRef{"below_ten", {}}},
+                      {"body", FunctionRef{"double", {}}}}));
+    absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(3)});
+    ASSERT_TRUE(results.ok()) << op << ": " << results.status();
+    EXPECT_EQ((*results)[0].scalar<int32_t>(), 12) << op;
+  }
+}
+
+TEST_F(FunctionRuntimeTest, IfCallsTheBranchThatItsConditionChooses) {
+  for (const char* const op : {"If", "StatelessIf", "XlaIf"}) {
+    for (const int32_t condition : {0, 1}) {
+      TestGraph g;
+      const Endpoint cond = g.Arg(0, DType::kInt32), x = g.Arg(1, DType::kInt32);
+      g.Result(0, g.Op(op, {cond, x},
+                       {{"Tcond", DType::kInt32},
+                        {"Tin", std::vector<DType>{DType::kInt32}},
+                        {"Tout", std::vector<DType>{DType::kInt32}},
+                        {"then_branch", FunctionRef{"double", {}}},
+                        {"else_branch", FunctionRef{"to_zero", {}}}}));
+      absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(condition), Int(4)});
+      ASSERT_TRUE(results.ok()) << op << ": " << results.status();
+      EXPECT_EQ((*results)[0].scalar<int32_t>(), condition == 0 ? 0 : 8) << op;
+    }
+  }
 }
 
 TEST_F(FunctionRuntimeTest, BodyThatWaitsMakesItsCallerWaitWithoutAThread) {

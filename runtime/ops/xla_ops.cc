@@ -2,6 +2,7 @@
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
 #include "runtime/ops/array_shapes.h"
+#include "runtime/ops/matrix_shapes.h"
 
 namespace tessera {
 
@@ -9,11 +10,44 @@ namespace tessera {
   "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "     \
   "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, bool}"
 
+#define TESSERA_XLA_NUMBERS                                                                 \
+  "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "    \
+  "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}"
+
+REGISTER_OP("XlaConv")
+    .Input("lhs: T").Input("rhs: T").Input("window_strides: Tindices").Input("padding: Tindices")
+    .Input("lhs_dilation: Tindices").Input("rhs_dilation: Tindices")
+    .Input("feature_group_count: Tindices").Output("output: T").Attr("T: " TESSERA_XLA_NUMBERS)
+    .Attr("Tindices: {int32, int64}").Attr("dimension_numbers: string")
+    .Attr("precision_config: string").ShapeFn(shape::SameRankAsFirstInput);
+REGISTER_OP("XlaConvV2")
+    .Input("lhs: LhsT").Input("rhs: RhsT").Input("window_strides: Tindices")
+    .Input("padding: Tindices").Input("lhs_dilation: Tindices").Input("rhs_dilation: Tindices")
+    .Input("feature_group_count: Tindices").Output("output: preferred_element_type")
+    .Attr("LhsT: " TESSERA_XLA_NUMBERS).Attr("RhsT: " TESSERA_XLA_NUMBERS)
+    .Attr("Tindices: {int32, int64}").Attr("dimension_numbers: string")
+    .Attr("precision_config: string").Attr("preferred_element_type: " TESSERA_XLA_NUMBERS)
+    .Attr("batch_group_count: int = 1").ShapeFn(shape::SameRankAsFirstInput);
+REGISTER_OP("XlaDot")
+    .Input("lhs: T").Input("rhs: T").Output("output: T").Attr("T: " TESSERA_XLA_NUMBERS)
+    .Attr("dimension_numbers: string").Attr("precision_config: string").ShapeFn(shape::Unknown);
+REGISTER_OP("XlaDotV2")
+    .Input("lhs: LhsT").Input("rhs: RhsT").Output("output: preferred_element_type")
+    .Attr("LhsT: " TESSERA_XLA_NUMBERS).Attr("RhsT: " TESSERA_XLA_NUMBERS)
+    .Attr("dimension_numbers: string").Attr("precision_config: string")
+    .Attr("preferred_element_type: " TESSERA_XLA_NUMBERS).ShapeFn(shape::Unknown);
+REGISTER_OP("XlaEinsum")
+    .Input("a: T").Input("b: T").Output("product: T").Attr("equation: string")
+    .Attr("T: {complex64, bfloat16, float}").ShapeFn(shape::Einsum);
 REGISTER_OP("XlaGather")
     .Input("operand: T").Input("start_indices: Tindices").Input("slice_sizes: Tindices")
     .Output("output: T").Attr("dimension_numbers: string").Attr("indices_are_sorted: bool")
     .Attr(TESSERA_XLA_TYPES).Attr("Tindices: {int32, int64}")
     .ShapeFn(shape::Unknown);
+REGISTER_OP("XlaIf")
+    .Input("cond: Tcond").Input("inputs: Tin").Output("output: Tout").Attr("Tcond: type")
+    .Attr("then_branch: func").Attr("else_branch: func").Attr("Tin: list(type) >= 0")
+    .Attr("Tout: list(type) >= 0").Stateful().CallsFunctions("inputs").ShapeFn(shape::Unknown);
 REGISTER_OP("XlaKeyValueSort")
     .Input("keys: K").Input("values: V").Output("sorted_keys: K").Output("sorted_values: V")
     .Attr("K: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, "
@@ -32,6 +66,9 @@ REGISTER_OP("XlaReduce")
     .Input("input: T").Input("init_value: T").Output("output: T").Attr(TESSERA_XLA_TYPES)
     .Attr("dimensions_to_reduce: list(int)").Attr("reducer: func")
     .ShapeFn(shape::Unknown);
+REGISTER_OP("XlaReducePrecision")
+    .Input("operand: T").Output("output: T").Attr("T: {bfloat16, half, float, double}")
+    .Attr("exponent_bits: int").Attr("mantissa_bits: int").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("XlaReduceWindow")
     .Input("input: T").Input("init_value: T").Input("window_dimensions: Tindices")
     .Input("window_strides: Tindices").Input("base_dilations: Tindices")
@@ -71,6 +108,11 @@ REGISTER_OP("XlaVariadicSort")
     .Attr("T: list(type) >= 1").Attr("comparator: func").Attr("is_stable: bool")
     .ShapeFn(shape::Unknown);
 
+REGISTER_OP("XlaWhile")
+    .Input("input: T").Output("output: T").Attr("T: list(type) >= 0").Attr("cond: func")
+    .Attr("body: func").Stateful().LoopsFunctions("input").ShapeFn(shape::Unknown);
+
+#undef TESSERA_XLA_NUMBERS
 #undef TESSERA_XLA_TYPES
 
 }  // namespace tessera

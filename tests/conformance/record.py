@@ -4,7 +4,8 @@ import pathlib
 import sys
 
 from conformance import edge_cases, found_cases, gradient_cases, graph_cases, large_cases
-from conformance import op_cases, pipeline_cases, rare_cases, reader_cases
+from conformance import op_cases, pipeline_cases, quantized_cases, rare_cases
+from conformance import reader_cases, xla_cases
 
 
 def main(directory):
@@ -13,6 +14,8 @@ def main(directory):
     paths = op_cases.record(directory / "ops")
     paths += edge_cases.record(directory / "ops")
     paths += rare_cases.record(directory / "ops")
+    paths += quantized_cases.record(directory / "ops")
+    paths += xla_cases.record(directory / "ops")
     paths += found_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs", graph_cases.cases())
     paths += reader_cases.record(directory / "graphs")

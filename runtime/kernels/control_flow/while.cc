@@ -165,6 +165,7 @@ std::unique_ptr<OpKernel> MakeWhile(const KernelBuild& build) {
 
 const KernelRegistration while_call = KernelBuilder("While", kAnyDevice, MakeWhile);
 const KernelRegistration stateless_while = KernelBuilder("StatelessWhile", kAnyDevice, MakeWhile);
+const KernelRegistration xla_while = KernelBuilder("XlaWhile", kAnyDevice, MakeWhile);
 const KernelRegistration lowered_while = KernelBuilder("_While", kAnyDevice, MakeWhile);
 
 }  // namespace

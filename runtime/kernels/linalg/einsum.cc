@@ -250,6 +250,7 @@ class EinsumKernel : public OpKernel {
 };
 constexpr auto kDevices = DevicesOf<MatMul, StridedCopy, Reduce>;
 REGISTER_KERNEL("Einsum", kDevices, EinsumKernel);
+REGISTER_KERNEL("XlaEinsum", kDevices, EinsumKernel);
 
 }  // namespace
 }  // namespace tessera
