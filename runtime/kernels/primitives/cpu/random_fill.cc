@@ -1,13 +1,10 @@
 #include "runtime/kernels/primitives/random_fill.h"
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
-#include "runtime/kernels/primitives/math/elementary_functions.h"
-#include "runtime/kernels/primitives/math/vector_functions.h"
 #include "runtime/kernels/primitives/random_distributions.h"
 
 namespace tessera {
@@ -72,33 +69,10 @@ struct Blocks {
   }
 }
 
-[[gnu::always_inline]] inline void NormalFloats(const Philox& generator, float* out) {
-  const Blocks blocks = NextBlocks(generator);
-  float numbers[4][kBlocks];
-  for (int w = 0; w < 4; w += 2) {
-    for (int i = 0; i < kBlocks; ++i) {
-      const float uniform = UnitFloat(blocks.words[w][i]);
-      const float u = uniform < 1.0e-7f ? 1.0e-7f : uniform;
-      const float angle = 2 * static_cast<float>(M_PI) * UnitFloat(blocks.words[w + 1][i]);
-      const float radius = std::sqrt(-2.0f * math::Log(u));
-      numbers[w][i] = std::sin(angle) * radius;
-      numbers[w + 1][i] = std::cos(angle) * radius;
-    }
-  }
-  for (int i = 0; i < kBlocks; ++i) {
-    for (int w = 0; w < 4; ++w) out[4 * i + w] = numbers[w][i];
-  }
-}
-
 void Uniform(const Philox& generator, float* out) { UniformFloats(generator, out); }
 TESSERA_AVX512 void WideUniform(const Philox& generator, float* out) {
   UniformFloats(generator, out);
 }
-void Normals(const Philox& generator, float* out) { NormalFloats(generator, out); }
-TESSERA_AVX512 void WideNormals(const Philox& generator, float* out) {
-  NormalFloats(generator, out);
-}
-
 // `make` makes the floats of kBlocks blocks; the last ones may be cut off.
 void FillFloats(KernelContext& ctx, const Philox& generator,
                 void (*make)(const Philox& generator, float* out), Tensor* out) {
@@ -121,14 +95,8 @@ template <typename T>
 absl::Status FillReal(KernelContext& ctx, Distribution distribution, const Philox& generator,
                       Tensor* out) {
   if constexpr (std::is_same_v<T, float>) {
-    if (distribution == Distribution::kUniform || distribution == Distribution::kNormal) {
-      const bool is_uniform = distribution == Distribution::kUniform;
-      const auto narrow = is_uniform ? Uniform : Normals;
-      FillFloats(ctx, generator,
-                 !HasAvx512() ? narrow
-                 : is_uniform ? WideUniform
-                              : WideNormals,
-                 out);
+    if (distribution == Distribution::kUniform) {
+      FillFloats(ctx, generator, HasAvx512() ? WideUniform : Uniform, out);
       return absl::OkStatus();
     }
   }
