@@ -35,6 +35,7 @@
 #include "tensorflow/core/protobuf/worker.pb.h"
 #include "tensorflow/core/util/event.pb.h"
 #include "tensorflow/core/util/memmapped_file_system.pb.h"
+#include "tensorflow/core/util/quantization/uniform_quant_ops_attr.pb.h"
 #include "tensorflow/core/util/saved_tensor_slice.pb.h"
 #include "tensorflow/python/training/checkpoint_state.pb.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
@@ -72,7 +73,8 @@ void LinkEverything() {
        tensorflow::MemmappedFileSystemDirectory, tensorflow::MemoryLogStep,
        tensorflow::BundleHeaderProto, tensorflow::QueueRunnerDef, tensorflow::RecvBufRespExtra,
        tensorflow::ReaderBaseState, tensorflow::RunGraphRequest, tensorflow::SavedModel,
-       tensorflow::SavedTensorSlices, xla::GatherDimensionNumbers>();
+       tensorflow::SavedTensorSlices, tensorflow::UniformQuantizedConvolutionDimensionNumbersAttr,
+       xla::GatherDimensionNumbers>();
   Link<tensorflow::serving::GetModelMetadataRequest, tensorflow::serving::GetModelStatusRequest,
        tensorflow::serving::MonitoringConfig, tensorflow::serving::PlatformConfigMap,
        tensorflow::serving::PredictionLog, tensorflow::serving::ReloadConfigRequest,

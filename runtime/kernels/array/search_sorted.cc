@@ -10,21 +10,20 @@
 namespace tessera {
 namespace {
 
-// How many elements of a sorted row are below `value`, or, for kUpper, not above it. The search has
-// no branch that depends on the values: half of them would be mispredicted.
+// How many elements of a sorted row are below `value`, or, for kUpper, not above it. The search
+// looks at the middle of what is left, as TensorFlow's does, so that rows that are not sorted give
+// the same numbers, and selects the half without a branch: half of them would be mispredicted.
 template <bool kUpper, typename T>
 int64_t CountBefore(const T* row, int64_t columns, T value) {
-  if (columns == 0) return 0;
-  const auto is_before = [value](T element) {
-    return kUpper ? !(value < element) : element < value;
-  };
-  const T* first = row;
-  while (columns > 1) {
+  int64_t first = 0;
+  while (columns > 0) {
     const int64_t half = columns / 2;
-    first += half & -static_cast<int64_t>(is_before(first[half - 1]));
-    columns -= half;
+    const T middle = row[first + half];
+    const bool is_before = kUpper ? !(value < middle) : middle < value;
+    first += is_before ? half + 1 : 0;
+    columns = is_before ? columns - half - 1 : half;
   }
-  return first - row + (is_before(*first) ? 1 : 0);
+  return first;
 }
 
 // Errors: INVALID_ARGUMENT unless both inputs are matrices of as many rows, or for rows too long

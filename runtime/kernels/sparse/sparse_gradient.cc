@@ -36,6 +36,8 @@ absl::StatusOr<int64_t> GatherGradient(KernelContext& ctx, int o, const Tensor& 
     if (order == 0) {
       ++used;
       CopyElements(output->dtype(), gradient.raw() + g * size, output->mutable_raw() + i * size, 1);
+      // Of equal indices, only the first one was taken into a slice.
+      if (start != nullptr) ++g;
     }
   }
   return used;

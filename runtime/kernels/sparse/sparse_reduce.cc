@@ -262,6 +262,7 @@ class SparseExtremumKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseTensor a, SparseTensor::Input(ctx, 0));
     ASSIGN_OR_RETURN(const SparseTensor b, SparseTensor::Input(ctx, 3));
     RETURN_IF_ERROR(CheckSameShape(a, b));
+    if (a.rank() == 0) return absl::InvalidArgumentError("the tensors must not be scalars");
     RETURN_IF_ERROR(a.CheckInBounds());
     RETURN_IF_ERROR(b.CheckInBounds());
     int64_t count = 0;

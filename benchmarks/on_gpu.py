@@ -2,7 +2,7 @@
 """ResNet-50, BERT-base and a decoder of a billion parameters on a GPU, beside its roofline.
 
     scripts/gpu/bench [--models NAME,...] [--seconds S]
-    scripts/bench gpu --program FILE --small     # tries the script with small models, without a GPU
+    scripts/bench on_gpu --program FILE --small     # tries the script with small models, without a GPU
 
 For each model, in float, in float with products of TF32, and in bfloat16: latency at batch 1, and
 examples a second at batch 128. The share of the roofline is, at batch 1, that of the memory's
