@@ -59,20 +59,20 @@ class Reduction final : public BlockingResource {
       : BlockingResource({Order::kAny}), options_(options), on_complete_(std::move(on_complete)) {}
   std::string DebugString() const override { return kTypeName; }
 
-  // Adds a member. *output gets the result when all have come. `name` decides on the place of the
-  // member in the order of merging, so that the bits of a sum do not depend on who comes first.
+  // Adds a member, whose context must live until it is done. *output gets the result when all have
+  // come. `name` decides on the place of the member in the order of merging, so that the bits of a
+  // sum do not depend on who comes first.
   // Errors: INVALID_ARGUMENT, for all members, if they do not fit together.
-  void Join(const Options& options, std::string name, Tensor input,
-            CancellationManager* cancellation, Tensor* output, Done done) {
-    auto attempt = [this, options, name = std::move(name), input = std::move(input), output,
+  void Join(const Options& options, std::string name, KernelContext& ctx, Done done) {
+    auto attempt = [this, options, name = std::move(name), &ctx, output = &ctx.output(0),
                     has_joined = false]() mutable -> std::optional<absl::Status> {
-      if (!std::exchange(has_joined, true)) Add(options, std::move(name), std::move(input));
+      if (!std::exchange(has_joined, true)) Add(options, std::move(name), ctx);
       if (!status_.ok()) return status_;
       if (!result_.has_value()) return std::nullopt;
       *output = result_;
       return absl::OkStatus();
     };
-    Run(/*lane=*/0, cancellation, std::move(attempt), std::move(done));
+    Run(/*lane=*/0, ctx.step().cancellation, std::move(attempt), std::move(done));
   }
 
  private:
@@ -81,7 +81,8 @@ class Reduction final : public BlockingResource {
     Tensor input;
   };
 
-  void Add(const Options& options, std::string name, Tensor input) {
+  void Add(const Options& options, std::string name, KernelContext& ctx) {
+    const Tensor& input = ctx.input(0);
     NoteChange();
     if (!(options == options_)) {
       status_.Update(absl::InvalidArgumentError(
@@ -96,22 +97,24 @@ class Reduction final : public BlockingResource {
                        input.shape().ToString(), " and ", DTypeName(members_[0].input.dtype()),
                        members_[0].input.shape().ToString())));
     }
-    members_.push_back({std::move(name), std::move(input)});
+    members_.push_back({std::move(name), input});
     if (status_.ok() && static_cast<int64_t>(members_.size()) == options_.size) {
-      status_ = Reduce();
+      status_ = Reduce(ctx);
     }
     if (!status_.ok() || result_.has_value()) {
       if (on_complete_ != nullptr) std::exchange(on_complete_, nullptr)();
     }
   }
 
-  absl::Status Reduce() {
+  absl::Status Reduce(KernelContext& ctx) {
     std::sort(members_.begin(), members_.end(),
               [](const Member& a, const Member& b) { return a.name < b.name; });
-    ASSIGN_OR_RETURN(Tensor result, members_[0].input.DeepCopy());
+    const Tensor& first = members_[0].input;
+    ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(first.dtype(), first.shape()));
     RETURN_IF_ERROR(VisitRealType(result.dtype(), [&]<typename T>() -> absl::Status {
       const int64_t count = result.num_elements();
       T* const to = result.data<T>();
+      std::copy_n(first.data<T>(), count, to);
       for (size_t i = 1; i < members_.size(); ++i) {
         MergeInto(options_.merge, members_[i].input.data<T>(), to, count);
       }
@@ -160,8 +163,7 @@ class CollectiveReduceKernel final : public AsyncOpKernel {
         absl::StrCat(ctx.device() == nullptr ? "" : ctx.device()->full_name(), " ", name_);
     auto& reduction = static_cast<Reduction&>(**meeting);
     // The meeting lives until all of its members are done.
-    reduction.Join(options, std::move(member), ctx.input(0), ctx.step().cancellation,
-                   &ctx.output(0),
+    reduction.Join(options, std::move(member), ctx,
                    [meeting = *meeting, done = std::move(done)](absl::Status status) {
                      done(std::move(status));
                    });
