@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.util.quantization import uniform_quant_ops_attr_pb2
 
+from conformance import convolution_numbers
 from conformance.recording import OpFile
 
 
@@ -68,22 +69,9 @@ def sobol_sample():
 
 
 def _dimension_numbers(lhs, rhs, output):
-    """The roles of dimensions: a letter a dimension, b, f and digits for those of space."""
-    numbers = uniform_quant_ops_attr_pb2.UniformQuantizedConvolutionDimensionNumbersAttr()
-
-    def spatial(layout):
-        return [layout.index(d) for d in sorted(set(layout) - set("bfio"))]
-
-    numbers.input_batch_dimension = lhs.index("b")
-    numbers.input_feature_dimension = lhs.index("f")
-    numbers.input_spatial_dimensions.extend(spatial(lhs))
-    numbers.kernel_input_feature_dimension = rhs.index("i")
-    numbers.kernel_output_feature_dimension = rhs.index("o")
-    numbers.kernel_spatial_dimensions.extend(spatial(rhs))
-    numbers.output_batch_dimension = output.index("b")
-    numbers.output_feature_dimension = output.index("f")
-    numbers.output_spatial_dimensions.extend(spatial(output))
-    return numbers.SerializeToString().decode("latin-1")
+    return convolution_numbers.fill(
+        uniform_quant_ops_attr_pb2.UniformQuantizedConvolutionDimensionNumbersAttr(), lhs, rhs, output
+    )
 
 
 # Attributes, and the shapes of both sides.

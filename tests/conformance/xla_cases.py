@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.compiler.xla import xla_data_pb2
 
+from conformance import convolution_numbers
 from conformance.recording import OpFile
 
 _BFLOAT16 = tf.bfloat16.as_numpy_dtype
@@ -80,22 +81,9 @@ def xla_dot_v2():
 
 
 def _convolution_numbers(lhs, rhs, output):
-    """The roles of dimensions: a letter a dimension, b, f, i, o, and digits for those of space."""
-    numbers = xla_data_pb2.ConvolutionDimensionNumbers()
-
-    def spatial(layout):
-        return [layout.index(d) for d in sorted(set(layout) - set("bfio"))]
-
-    numbers.input_batch_dimension = lhs.index("b")
-    numbers.input_feature_dimension = lhs.index("f")
-    numbers.input_spatial_dimensions.extend(spatial(lhs))
-    numbers.kernel_input_feature_dimension = rhs.index("i")
-    numbers.kernel_output_feature_dimension = rhs.index("o")
-    numbers.kernel_spatial_dimensions.extend(spatial(rhs))
-    numbers.output_batch_dimension = output.index("b")
-    numbers.output_feature_dimension = output.index("f")
-    numbers.output_spatial_dimensions.extend(spatial(output))
-    return numbers.SerializeToString().decode("latin-1")
+    return convolution_numbers.fill(
+        xla_data_pb2.ConvolutionDimensionNumbers(), lhs, rhs, output
+    )
 
 
 def xla_conv(op):
