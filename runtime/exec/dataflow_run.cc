@@ -9,6 +9,7 @@
 #include "runtime/device/memory/allocation_label.h"
 #include "runtime/exec/run_state.h"
 #include "runtime/exec/step_stats.h"
+#include "runtime/exec/step_streams.h"
 
 namespace tessera {
 namespace {
@@ -36,7 +37,7 @@ struct DataflowRun::AsyncNode {
 };
 
 DataflowRun::DataflowRun(const DataflowProgram& program, Device* device)
-    : program_(program), device_(device), frames_(program) {
+    : program_(program), program_device_(device), frames_(program) {
   caller_.outputs.resize(program.max_outputs);
   for (const DataflowProgram::Node& node : program.nodes) {
     num_retvals_ += node.role == NodeRole::kRetval ? 1 : 0;
@@ -62,6 +63,7 @@ void DataflowRun::RunAsync(StepContext& step, const RunArgs& run, DoneCallback d
 
 void DataflowRun::Begin(StepContext& step, const RunArgs& run) {
   step_ = &step;
+  device_ = StreamDevice(step, program_device_);
   run_ = run;
   is_alone_ = step.inter_op_pool == nullptr && !program_.may_wait;
   activities_.store(1, std::memory_order_relaxed);

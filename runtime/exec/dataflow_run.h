@@ -154,10 +154,11 @@ class DataflowRun {
   bool IsRoot(const Iteration* iteration) const { return iteration == root_; }
 
   const DataflowProgram& program_;
-  Device* const device_;
+  Device* const program_device_;
 
   // The state of the run in progress.
   StepContext* step_ = nullptr;
+  Device* device_ = nullptr;  // the stream of program_device_ that the step has taken
   RunArgs run_;
   bool is_alone_ = false;    // no other thread can take part
   DoneCallback done_;        // of RunAsync()

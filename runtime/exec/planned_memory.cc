@@ -168,6 +168,8 @@ PlannedMemory::PlannedMemory(std::shared_ptr<const MemoryPlan> plan) : plan_(std
 PlannedMemory::~PlannedMemory() = default;
 
 absl::Status PlannedMemory::Begin(Allocator* allocator) {
+  // What a kept block held is released in the order of the stream that its allocator belongs to.
+  if (allocator != allocator_) block_.reset();
   allocator_ = allocator;
   if (!block_) block_ = MakeRefCounted<Block>(plan_->places().size());
   return block_->Begin(plan_->size(), allocator);

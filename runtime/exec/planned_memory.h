@@ -24,7 +24,8 @@ class PlannedMemory final : public OutputMemory {
 
   const MemoryPlan& plan() const { return *plan_; }
 
-  // Takes the block, and memory for outputs without a place in it, from `allocator`.
+  // Takes the block, and memory for outputs without a place in it, from `allocator`. A block of
+  // another allocator is not kept.
   // Errors: RESOURCE_EXHAUSTED.
   absl::Status Begin(Allocator* allocator);
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override;

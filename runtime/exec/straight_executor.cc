@@ -17,6 +17,7 @@
 #include "runtime/exec/run_state.h"
 #include "runtime/exec/shape_cache.h"
 #include "runtime/exec/step_stats.h"
+#include "runtime/exec/step_streams.h"
 #include "runtime/tensor/large_blocks.h"
 
 namespace tessera {
@@ -25,7 +26,15 @@ namespace {
 class StraightExecutor final : public Executor {
  public:
   StraightExecutor(StraightProgram program, Device* device, std::optional<CapturePlan> capture)
-      : program_(std::move(program)), device_(device), capture_plan_(std::move(capture)) {}
+      : program_(std::move(program)), device_(device), capture_plan_(std::move(capture)) {
+    if (!capture_plan_.has_value()) return;
+    auto* const streams = dynamic_cast<MultiStreamDevice*>(device);
+    const int count = streams == nullptr ? 1 : streams->streams().size();
+    for (int i = 0; i < count; ++i) {
+      auto& captured = captured_.emplace_back(std::make_unique<CapturedRuns>());
+      captured->device = streams == nullptr ? device : streams->streams().device(i);
+    }
+  }
 
   void RunAsync(StepContext& step, const RunArgs& run, DoneCallback done) const override {
     done(Run(step, run));
@@ -34,7 +43,8 @@ class StraightExecutor final : public Executor {
   absl::Status Run(StepContext& step, const RunArgs& run) const override {
     absl::Status status = CheckArgs(run);
     if (status.ok()) status = CheckGoingOn(step);
-    if (const auto captured = status.ok() ? FindCaptured(step, run) : nullptr) {
+    Device* const device = StreamDevice(step, device_);
+    if (const auto captured = status.ok() ? FindCaptured(step, device, run) : nullptr) {
       if (num_results() > 0) {
         run.results->resize(std::max<size_t>(run.results->size(), num_results()));
       }
@@ -42,9 +52,9 @@ class StraightExecutor final : public Executor {
     } else if (status.ok()) {
       std::unique_ptr<Slots> slots = TakeSlots();
       if (program_.num_places < kMinPlaces) {
-        status = RunIn(step, run, nullptr, slots->values.get());
+        status = RunIn(step, device, run, nullptr, slots->values.get());
       } else {
-        status = RunByPlan(step, run, slots.get());
+        status = RunByPlan(step, device, run, slots.get());
       }
       pool_.Give(std::move(slots));
     }
@@ -62,6 +72,11 @@ class StraightExecutor final : public Executor {
     std::unique_ptr<Value[]> values;
     std::unique_ptr<PlannedMemory> memory;  // for arguments of the last run's shapes
   };
+  // On one stream of the device: captured work belongs to the stream that it is enqueued on.
+  struct CapturedRuns {
+    Device* device = nullptr;
+    ShapeCache<CapturedRun> by_shape;
+  };
   // A plan is not worth while for programs with fewer outputs.
   static constexpr uint32_t kMinPlaces = 8;
 
@@ -77,14 +92,17 @@ class StraightExecutor final : public Executor {
   }
 
   // Returns null if the run goes kernel by kernel.
-  std::shared_ptr<CapturedRun> FindCaptured(StepContext& step, const RunArgs& run) const {
+  std::shared_ptr<CapturedRun> FindCaptured(StepContext& step, Device* device,
+                                            const RunArgs& run) const {
     // Statistics are of kernels.
     if (!capture_plan_.has_value() || run.stats != nullptr) return nullptr;
     const absl::Span<const Tensor> args = Args(run).first(program_.num_args);
-    ShapeCache<CapturedRun>::Choice choice = captured_.Choose(args);
+    const auto is_of_device = [device](const auto& runs) { return runs->device == device; };
+    auto& captured = (*std::find_if(captured_.begin(), captured_.end(), is_of_device))->by_shape;
+    ShapeCache<CapturedRun>::Choice choice = captured.Choose(args);
     if (choice.make) {
-      choice.found = CapturedRun::Make(program_, *capture_plan_, *device_, step, args);
-      captured_.Add(choice.found);
+      choice.found = CapturedRun::Make(program_, *capture_plan_, *device, step, args);
+      captured.Add(choice.found);
     }
     const bool is_possible = choice.found != nullptr && choice.found->is_possible();
     return is_possible ? std::move(choice.found) : nullptr;
@@ -100,31 +118,33 @@ class StraightExecutor final : public Executor {
     return slots;
   }
 
-  absl::Status RunByPlan(StepContext& step, const RunArgs& run, Slots* slots) const {
+  absl::Status RunByPlan(StepContext& step, Device* device, const RunArgs& run,
+                         Slots* slots) const {
     const absl::Span<const Tensor> args = Args(run);
     if (slots->memory == nullptr || !slots->memory->plan().Fits(args)) {
       const ShapeCache<const MemoryPlan>::Choice choice = plans_.Choose(args);
-      if (choice.make) return RunRecorded(step, run, args, slots->values.get());
+      if (choice.make) return RunRecorded(step, device, run, args, slots->values.get());
       slots->memory =
           choice.found == nullptr ? nullptr : std::make_unique<PlannedMemory>(choice.found);
     }
     PlannedMemory* const memory = slots->memory.get();
     // If there is no memory for one large block, there may be some for many small ones.
-    if (memory == nullptr || memory->plan().size() == 0 || !memory->Begin(allocator()).ok()) {
-      return RunIn(step, run, nullptr, slots->values.get());
+    if (memory == nullptr || memory->plan().size() == 0 ||
+        !memory->Begin(AllocatorOf(device)).ok()) {
+      return RunIn(step, device, run, nullptr, slots->values.get());
     }
-    const absl::Status status = RunIn(step, run, memory, slots->values.get());
+    const absl::Status status = RunIn(step, device, run, memory, slots->values.get());
     memory->End();
     return status;
   }
 
-  absl::Status RunRecorded(StepContext& step, const RunArgs& run, absl::Span<const Tensor> args,
-                           Value* values) const {
+  absl::Status RunRecorded(StepContext& step, Device* device, const RunArgs& run,
+                           absl::Span<const Tensor> args, Value* values) const {
     std::vector<Shape> shapes;
     for (const Tensor& arg : args) shapes.push_back(arg.shape());
     const absl::Time start = absl::Now();
-    MemoryRecorder recorder(program_.num_places, allocator());
-    RETURN_IF_ERROR(RunIn(step, run, &recorder, values));
+    MemoryRecorder recorder(program_.num_places, AllocatorOf(device));
+    RETURN_IF_ERROR(RunIn(step, device, run, &recorder, values));
     auto plan = std::make_shared<const MemoryPlan>(std::move(shapes), recorder.Uses());
     // The next run takes one block, so the blocks of this run will not be reused.
     if (plan->size() > 0) ReleaseBlocksFreedSince(start);
@@ -134,11 +154,11 @@ class StraightExecutor final : public Executor {
 
   // Leaves all slots empty. Outputs come from `memory`, or from the device's allocator if it is
   // null.
-  absl::Status RunIn(StepContext& step, const RunArgs& run, OutputMemory* memory,
+  absl::Status RunIn(StepContext& step, Device* device, const RunArgs& run, OutputMemory* memory,
                      Value* values) const {
     PlaceArgs(run, values);
-    absl::Status status = run.stats == nullptr ? RunNodes<false>(step, run, memory, values)
-                                               : RunNodes<true>(step, run, memory, values);
+    absl::Status status = run.stats == nullptr ? RunNodes<false>(step, device, run, memory, values)
+                                               : RunNodes<true>(step, device, run, memory, values);
     if (status.ok()) status = HandOutResults(run, values);
     if (!status.ok()) ClearAll(values);
     return status;
@@ -152,9 +172,9 @@ class StraightExecutor final : public Executor {
   }
 
   template <bool kWithStats>
-  absl::Status RunNodes(StepContext& step, const RunArgs& run, OutputMemory* memory,
+  absl::Status RunNodes(StepContext& step, Device* device, const RunArgs& run, OutputMemory* memory,
                         Value* values) const {
-    KernelContext context(step, device_);
+    KernelContext context(step, device);
     context.set_output_memory(memory);
     const bool has_device_memory = memory_kind() == MemoryKind::kDevice;
     const StraightProgram::Node* const end = program_.nodes.data() + program_.nodes.size();
@@ -258,8 +278,8 @@ class StraightExecutor final : public Executor {
     }
   }
 
-  Allocator* allocator() const {
-    return device_ == nullptr ? HeapAllocator() : device_->allocator(memory_kind());
+  Allocator* AllocatorOf(Device* device) const {
+    return device == nullptr ? HeapAllocator() : device->allocator(memory_kind());
   }
   // The kind of memory that is planned. On an accelerator the few outputs in host memory come from
   // the heap.
@@ -277,7 +297,7 @@ class StraightExecutor final : public Executor {
   mutable ShapeCache<const MemoryPlan> plans_;
   // Without a value: the device captures no work, or the program's work cannot be captured.
   const std::optional<CapturePlan> capture_plan_;
-  mutable ShapeCache<CapturedRun> captured_;
+  std::vector<std::unique_ptr<CapturedRuns>> captured_;  // one a stream of the device
 };
 
 }  // namespace

@@ -25,28 +25,33 @@ absl::Status CheckFeed(int index, const std::string& name, DType expected, const
                                                  DTypeName(given.dtype()), " is provided"));
 }
 
-absl::StatusOr<std::unique_ptr<Executor>> PlanAndCompile(SessionState& state, PlanInput input,
-                                                         ExecutorKind kind,
-                                                         std::vector<Stream*>* streams) {
+absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,
+                                               ExecutorKind kind) {
+  PlannedExecutor planned;
   const std::shared_ptr<const FunctionLibrary> library = input.graph->library();
   const PlanOptions planning = state.Planning();
   ASSIGN_OR_RETURN(const Plan plan, MakePlan(std::move(input), planning));
-  for (const Device* device : planning.devices) {
+  for (Device* device : planning.devices) {
     const auto is_there = [device](const Plan::Part& part) {
       return part.device == device->full_name();
     };
     if (device->stream() != nullptr &&
         std::any_of(plan.parts.begin(), plan.parts.end(), is_there)) {
-      streams->push_back(device->stream());
+      planned.devices.push_back(device);
     }
   }
+  planned.shares_state = SharesState(plan, planning.devices);
   CompileOptions options;
   options.kind = kind;
   options.functions = state.FunctionsFor(library);
   options.kernels = &state.kernels;
   options.numerics = state.options.numerics;
   options.pool = state.host->intra_op_pool();
-  return CompilePlan(plan, planning.devices, PartsMeet::kInStep, options);
+  ASSIGN_OR_RETURN(planned.executor,
+                   CompilePlan(plan, planning.devices, PartsMeet::kInStep, options));
+  // Runs may use other streams than constants are uploaded on.
+  for (Device* device : planned.devices) RETURN_IF_ERROR(device->stream()->Synchronize());
+  return planned;
 }
 
 absl::StatusOr<std::shared_ptr<const CompiledStep>> CompiledStep::Make(
@@ -54,13 +59,15 @@ absl::StatusOr<std::shared_ptr<const CompiledStep>> CompiledStep::Make(
   ASSIGN_OR_RETURN(PrunedGraph pruned, Prune(graph, signature));
   std::shared_ptr<CompiledStep> step(new CompiledStep(std::move(state), signature));
   for (const Node* arg : pruned.args) step->feed_types_.push_back(arg->output_type(0));
-  ASSIGN_OR_RETURN(step->executor_,
-                   PlanAndCompile(*step->state_,
-                                  {.graph = std::move(pruned.graph),
-                                   .args = std::move(pruned.args),
-                                   .results = std::move(pruned.results),
-                                   .targets = std::move(pruned.targets)},
-                                  step->state_->options.executor, &step->streams_));
+  ASSIGN_OR_RETURN(PlannedExecutor planned, PlanAndCompile(*step->state_,
+                                                           {.graph = std::move(pruned.graph),
+                                                            .args = std::move(pruned.args),
+                                                            .results = std::move(pruned.results),
+                                                            .targets = std::move(pruned.targets)},
+                                                           step->state_->options.executor));
+  step->executor_ = std::move(planned.executor);
+  step->devices_ = std::move(planned.devices);
+  step->shares_state_ = planned.shares_state;
   return step;
 }
 
@@ -93,11 +100,18 @@ absl::Status CompiledStep::Run(const RunOptions& options, absl::Span<const Tenso
   run.stats = stats.has_value() ? &*stats : nullptr;
   StepContext& context = step.context();
   // What a stream's thread wakes goes on elsewhere: that thread must not be held up.
-  if (!streams_.empty()) context.inter_op_pool = &state_->host->inter_op_pool();
-  absl::Status status = RunInTurn(context, run);
-  if (!streams_.empty()) {
-    const absl::Status end = Synchronize();
-    if (status.ok()) status = end;
+  absl::Status status;
+  if (devices_.empty()) {
+    status = RunInTurn(context, run);
+  } else {
+    context.inter_op_pool = &state_->host->inter_op_pool();
+    ASSIGN_OR_RETURN(const IntrusivePtr<StepStreams> streams, TakeStreams(step));
+    status = RunInTurn(context, run);
+    // A step ends when its work is done.
+    for (Stream* stream : streams->streams()) {
+      const absl::Status end = stream->Synchronize();
+      if (status.ok()) status = end;
+    }
   }
   if (stats.has_value()) stats->WriteTo(metadata->mutable_step_stats());
   if (!status.ok()) fetches->clear();
@@ -115,7 +129,7 @@ absl::Status CompiledStep::RunInTurn(StepContext& context, const RunArgs& run) c
   // What is done in the background takes no turn from requests, and turns are for cores: a device
   // with a stream orders its work itself.
   if (InBackground()) return executor_->Run(context, run);
-  if (executor_->may_wait() || !streams_.empty()) {
+  if (executor_->may_wait() || !devices_.empty()) {
     begin();
     return executor_->Run(context, run);
   }
@@ -137,13 +151,11 @@ absl::Status CompiledStep::RunInTurn(StepContext& context, const RunArgs& run) c
   return status;
 }
 
-absl::Status CompiledStep::Synchronize() const {
-  absl::Status first;
-  for (Stream* stream : streams_) {
-    const absl::Status status = stream->Synchronize();
-    if (first.ok()) first = status;
-  }
-  return first;
+absl::StatusOr<IntrusivePtr<StepStreams>> CompiledStep::TakeStreams(Step& step) const {
+  auto streams = MakeRefCounted<StepStreams>();
+  for (Device* device : devices_) streams->Take(device, shares_state_);
+  RETURN_IF_ERROR(step.context().step_resources->Create("", StepStreams::kTypeName, "", streams));
+  return streams;
 }
 
 }  // namespace tessera

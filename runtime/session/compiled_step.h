@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/step_streams.h"
 #include "runtime/graph/graph.h"
 #include "runtime/session/session.h"
 #include "runtime/session/session_state.h"
@@ -32,14 +33,15 @@ class CompiledStep final : public Callable {
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
   // Runs the program. A program that takes long on the CPU and never waits takes a turn (RunSlots).
   absl::Status RunInTurn(StepContext& context, const RunArgs& run) const;
-  // Waits for the work that the run has enqueued on streams: a step ends when its work is done.
-  absl::Status Synchronize() const;
+  // Takes a stream of each device with several for the step.
+  absl::StatusOr<IntrusivePtr<StepStreams>> TakeStreams(Step& step) const;
 
   const std::shared_ptr<SessionState> state_;
   const RunSignature signature_;
   std::vector<DType> feed_types_;
   std::unique_ptr<Executor> executor_;
-  std::vector<Stream*> streams_;  // of the devices that take part
+  std::vector<Device*> devices_;  // those with streams that take part
+  bool shares_state_ = false;     // SharesState()
   // The duration of the quickest recent run, roughly; 0 before the first run.
   mutable std::atomic<int64_t> usual_nanoseconds_{0};
 };
@@ -47,10 +49,13 @@ class CompiledStep final : public Callable {
 // INVALID_ARGUMENT "feed 0: expects x:0 to be float but string is provided".
 absl::Status CheckFeed(int index, const std::string& name, DType expected, const Tensor& given);
 
-// Plans and compiles the graph of `input` for an executor of `kind`. Adds the streams of the
-// devices that take part to *streams.
-absl::StatusOr<std::unique_ptr<Executor>> PlanAndCompile(SessionState& state, PlanInput input,
-                                                         ExecutorKind kind,
-                                                         std::vector<Stream*>* streams);
+// Plans and compiles the graph of `input` for an executor of `kind`.
+struct PlannedExecutor {
+  std::unique_ptr<Executor> executor;
+  std::vector<Device*> devices;  // those with streams that take part
+  bool shares_state = false;     // SharesState()
+};
+absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,
+                                               ExecutorKind kind);
 
 }  // namespace tessera

@@ -88,14 +88,14 @@ absl::StatusOr<std::shared_ptr<PartialStep>> PartialStep::Start(std::shared_ptr<
                      SendResult(signature.fetches[i], pruned.results[i], pruned.graph.get()));
     targets.push_back(send);
   }
-  std::vector<Stream*> streams;
-  ASSIGN_OR_RETURN(run->executor_, PlanAndCompile(*run->state_,
-                                                  {.graph = std::move(pruned.graph),
-                                                   .args = {},
-                                                   .results = {},
-                                                   .targets = std::move(targets)},
-                                                  ExecutorKind::kDataflow, &streams));
-  if (!streams.empty()) {
+  ASSIGN_OR_RETURN(PlannedExecutor planned, PlanAndCompile(*run->state_,
+                                                           {.graph = std::move(pruned.graph),
+                                                            .args = {},
+                                                            .results = {},
+                                                            .targets = std::move(targets)},
+                                                           ExecutorKind::kDataflow));
+  run->executor_ = std::move(planned.executor);
+  if (!planned.devices.empty()) {
     run->step_.context().inter_op_pool = &run->state_->host->inter_op_pool();
   }
   {

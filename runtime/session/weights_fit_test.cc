@@ -24,7 +24,7 @@ TEST(WeightsFitTest, MemoryThatIsInUseCounts) {
   const auto device = AcceleratorOf(1 << 20);
   EXPECT_TRUE(CheckWeightsFit(kWeights, {device.get()}).ok());
   const auto other_version =
-      device->allocator(MemoryKind::kDevice)->Allocate((1 << 20) - (1 << 12));
+      device->allocator(MemoryKind::kDevice)->Allocate((1 << 20) - (1 << 11));
   ASSERT_TRUE(other_version.ok());
   const absl::Status status = CheckWeightsFit(kWeights, {device.get()});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

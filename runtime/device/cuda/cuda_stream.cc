@@ -181,12 +181,14 @@ void CudaStream::Then(Callback done) {
     Fail(status);
     return done(status);
   }
+  const int64_t mark = options_.shared_memory->Mark(options_.number);
   Fail([&]() -> absl::Status {
     RETURN_IF_ERROR(UseGpu(options_.gpu));
     // Kernels wait for the copies to the device, and the copies to the host for kernels.
     return Order(compute_, to_host_);
   }());
-  options_.events->Then(to_host_, [this, done = std::move(done)](const absl::Status& status) {
+  options_.events->Then(to_host_, [this, mark, done = std::move(done)](const absl::Status& status) {
+    options_.shared_memory->Passed(options_.number, mark);
     Fail(status);
     absl::Status error;
     {

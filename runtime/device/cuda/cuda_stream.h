@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/device/events/event_manager.h"
+#include "runtime/device/memory/bfc_allocator.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/framework/stream.h"
 
@@ -48,6 +49,9 @@ class CudaStream final : public Stream {
     // For staging buffers of copies and the workspace. They outlive the stream.
     Allocator* pinned = nullptr;
     Allocator* memory = nullptr;
+    // Learns what the stream, its number `number`, has passed (BfcAllocator::Passed()).
+    BfcAllocator* shared_memory = nullptr;
+    int number = 0;
     // Called once, with the error, if the GPU is lost. It must not use the stream.
     std::function<void(const absl::Status& status)> on_lost;
     // Only captures: see BeginCapture(). Needs no `events`.

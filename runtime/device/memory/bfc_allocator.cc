@@ -42,7 +42,10 @@ class BfcAllocator::StreamAllocator final : public Allocator {
     return memory_->Allocate(size, stream_);
   }
 
-  int64_t bytes_in_use = 0;  // guarded by the mutex of `memory_`
+  // Guarded by the mutex of `memory_`.
+  int64_t bytes_in_use = 0;
+  int64_t num_releases = 0;
+  int64_t num_passed = 0;  // of the releases, how many nobody needs to wait for
 
  private:
   BfcAllocator* const memory_;
@@ -80,12 +83,55 @@ void BfcAllocator::RemoveStream(int stream) {
   CHECK(streams_[stream]->bytes_in_use == 0)
       << streams_[stream]->bytes_in_use << " bytes of " << options_.name << " outlive their stream";
   streams_[stream] = nullptr;
-  for (const FreeChunk& free : free_) chunks_[free.index].users.reset(stream);
+  // The number will be another stream's.
+  for (const FreeChunk& free : free_) {
+    Users& users = chunks_[free.index].users;
+    users.erase(std::remove_if(users.begin(), users.end(),
+                               [stream](const User& user) { return user.stream == stream; }),
+                users.end());
+  }
+}
+
+int64_t BfcAllocator::Mark(int stream) const {
+  absl::MutexLock lock(&mu_);
+  return streams_[stream]->num_releases;
+}
+
+void BfcAllocator::Passed(int stream, int64_t mark) {
+  absl::MutexLock lock(&mu_);
+  int64_t& passed = streams_[stream]->num_passed;
+  passed = std::max(passed, mark);
+}
+
+bool BfcAllocator::IsPending(const User& user) const {
+  return user.release > streams_[user.stream]->num_passed;
+}
+
+bool BfcAllocator::HasPendingUser(const Chunk& chunk, int but_stream) const {
+  for (const User& user : chunk.users) {
+    if (user.stream != but_stream && IsPending(user)) return true;
+  }
+  return false;
+}
+
+BfcAllocator::Users BfcAllocator::Merge(const Users& a, const Users& b) {
+  Users users;
+  auto next = b.begin();
+  for (const User& user : a) {
+    while (next != b.end() && next->stream < user.stream) users.push_back(*next++);
+    users.push_back(user);
+    if (next == b.end() || next->stream != user.stream) continue;
+    users.back().release = std::max(user.release, next++->release);
+  }
+  users.insert(users.end(), next, b.end());
+  return users;
 }
 
 void BfcAllocator::AwaitUsers() {
   source_->AwaitWork();
-  for (const FreeChunk& free : free_) chunks_[free.index].users.reset();
+  for (const auto& stream : streams_) {
+    if (stream != nullptr) stream->num_passed = stream->num_releases;
+  }
 }
 
 Allocator* BfcAllocator::allocator(int stream) {
@@ -96,7 +142,7 @@ Allocator* BfcAllocator::allocator(int stream) {
 absl::StatusOr<IntrusivePtr<Buffer>> BfcAllocator::Allocate(size_t size, int stream) {
   // Sizes beyond the limit must not wrap around when they are rounded up.
   const size_t wanted = size > options_.limit ? size : RoundUp(size);
-  Streams users;
+  std::vector<int> earlier;
   IntrusivePtr<Buffer> block;
   {
     absl::MutexLock lock(&mu_);
@@ -110,8 +156,9 @@ absl::StatusOr<IntrusivePtr<Buffer>> BfcAllocator::Allocate(size_t size, int str
     if (index == kNone) return OutOfMemory(size);
     RemoveFree(index);
     // The rest that is split off keeps all users.
-    users = chunks_[index].users;
-    users.reset(stream);
+    for (const User& user : chunks_[index].users) {
+      if (user.stream != stream && IsPending(user)) earlier.push_back(user.stream);
+    }
     chunks_[index].is_free = false;
     Split(index, wanted);
     Chunk& chunk = chunks_[index];
@@ -123,11 +170,7 @@ absl::StatusOr<IntrusivePtr<Buffer>> BfcAllocator::Allocate(size_t size, int str
     streams_[stream]->bytes_in_use += static_cast<int64_t>(chunk.size);
     block = MakeRefCounted<Block>(this, chunk.address, size, index);
   }
-  if (users.any()) {
-    for (int user = 0; user < kMaxStreams; ++user) {
-      if (users.test(user)) order_->Order(user, stream);
-    }
-  }
+  for (int user : earlier) order_->Order(user, stream);
   return block;
 }
 
@@ -138,8 +181,7 @@ int BfcAllocator::Find(size_t size, int stream) const {
   if (first == free_.end()) return kNone;
   auto free = first;
   for (int i = 0; i < kMaxLooks && free != free_.end(); ++i, ++free) {
-    Streams others = chunks_[free->index].users;
-    if (others.reset(stream).none()) return free->index;
+    if (!HasPendingUser(chunks_[free->index], stream)) return free->index;
   }
   return first->index;
 }
@@ -185,8 +227,7 @@ void BfcAllocator::Release(int index) {
   stats_.bytes_in_use -= static_cast<int64_t>(chunk.size);
   streams_[chunk.stream]->bytes_in_use -= static_cast<int64_t>(chunk.size);
   chunk.is_free = true;
-  chunk.users.reset();
-  chunk.users.set(chunk.stream);
+  chunk.users = {{chunk.stream, ++streams_[chunk.stream]->num_releases}};
   AddFree(index);
 }
 
@@ -211,7 +252,7 @@ void BfcAllocator::Join(int first, int second) {
   Chunk& a = chunks_[first];
   Chunk& b = chunks_[second];
   a.size += b.size;
-  a.users |= b.users;
+  a.users = Merge(a.users, b.users);
   a.next = b.next;
   if (b.next != kNone) chunks_[b.next].prev = first;
   b = Chunk();
@@ -241,7 +282,7 @@ size_t BfcAllocator::ReleaseRegions() {
   for (auto free = free_.begin(); free != free_.end();) {
     const Chunk& chunk = chunks_[free->index];
     const bool is_region = chunk.prev == kNone && chunk.next == kNone;
-    if (!is_region || chunk.users.any()) {
+    if (!is_region || HasPendingUser(chunk)) {
       ++free;
       continue;
     }
@@ -287,6 +328,9 @@ absl::Status BfcAllocator::OutOfMemory(size_t size) const {
                     holders[i].label.empty() ? "without a name" : holders[i].label, " ",
                     Mebibytes(holders[i].bytes), " in ", holders[i].count,
                     holders[i].count == 1 ? " buffer" : " buffers");
+  }
+  if (!AllocationLabel::Current().empty()) {
+    absl::StrAppend(&message, "; asked for by '", AllocationLabel::Current(), "'");
   }
   return absl::ResourceExhaustedError(message);
 }

@@ -1,7 +1,6 @@
 // The allocator of a device's memory.
 #pragma once
 
-#include <bitset>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -49,7 +48,12 @@ class StreamOrder {
 // Memory is released in the order of streams: a buffer may die when the work that uses it is
 // enqueued, and not done. Whoever gets its bytes on the same stream enqueues later and need not
 // wait. Who gets them on another stream is made to wait by StreamOrder, so that such chunks are
-// taken only when there is no other that is large enough.
+// taken only when there is no other that is large enough. A stream that has caught up says so, and
+// then nobody waits for what it did before:
+//
+//   stream->Then([&memory, number, mark = memory.Mark(number)](absl::Status) {
+//     memory.Passed(number, mark);
+//   });
 //
 // A buffer belongs to the stream of the allocator that gave it: the device lets no other stream use
 // it without an order between the two.
@@ -90,8 +94,13 @@ class BfcAllocator {
   // how large the largest free chunk is.
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size, int stream);
 
+  // Numbers what was released on a stream until now. Passed() says that the stream has done all
+  // work that was enqueued before the mark was taken.
+  int64_t Mark(int stream) const;
+  void Passed(int stream, int64_t mark);
+
   // Gives regions of which nothing is in use back to their source, if allow_growth. Returns how
-  // many bytes. Only regions whose last users are idle (StreamIsIdle()) or removed.
+  // many bytes. Only regions whose last users have passed (Passed()) or are removed.
   size_t ReleaseUnused();
 
   DeviceStats stats() const;
@@ -105,14 +114,20 @@ class BfcAllocator {
  private:
   class Block;
   class StreamAllocator;
-  using Streams = std::bitset<kMaxStreams>;
+  // A stream whose work may still use a free chunk, and the number of the stream's release after
+  // which it does not.
+  struct User {
+    int stream;
+    int64_t release;
+  };
+  using Users = std::vector<User>;  // in ascending order of streams
 
   struct Chunk {
     char* address = nullptr;
     size_t size = 0;
     bool is_free = true;
     int stream = 0;    // whose it is while in use
-    Streams users;     // while free: whose work may still use it
+    Users users;       // while free: whose work may still use it, unless it has passed
     int prev = kNone;  // neighbours in the region, by index in chunks_
     int next = kNone;
     std::string label;  // while in use
@@ -126,6 +141,12 @@ class BfcAllocator {
     friend auto operator<=>(const FreeChunk&, const FreeChunk&) = default;
   };
 
+  // True if the user's work may still be under way.
+  bool IsPending(const User& user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // True if some user but `but_stream` is pending.
+  bool HasPendingUser(const Chunk& chunk, int but_stream = kNone) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static Users Merge(const Users& a, const Users& b);
   // A free chunk for the stream, or kNone.
   int Find(size_t size, int stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Takes a region with room for `size` bytes from the source; false if there is none.

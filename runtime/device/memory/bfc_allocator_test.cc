@@ -232,6 +232,33 @@ TEST_F(BfcAllocatorTest, NobodyWaitsForAStreamThatIsGone) {
   EXPECT_THAT(order_.orders, IsEmpty());
 }
 
+TEST_F(BfcAllocatorTest, NobodyWaitsForWorkThatAStreamHasPassed) {
+  Make(kMiB);
+  const int second = *memory_->AddStream();
+  Allocate(kMiB);
+  const int64_t mark = memory_->Mark(stream_);
+  { const auto a = Allocate(kMiB / 2), b = Allocate(kMiB / 4); }
+  memory_->Passed(stream_, mark);
+  // What was released after the mark is still waited for.
+  { const auto whole = Allocate(kMiB, second); }
+  EXPECT_THAT(order_.orders, ElementsAre(Pair(stream_, second)));
+  memory_->Passed(second, memory_->Mark(second));
+  // An older mark that comes late changes nothing.
+  memory_->Passed(second, 0);
+  order_.orders.clear();
+  Allocate(kMiB);
+  EXPECT_THAT(order_.orders, IsEmpty());
+}
+
+TEST_F(BfcAllocatorTest, RegionsOfStreamsThatHavePassedGoBack) {
+  Make(32 * kMiB, /*allow_growth=*/true);
+  Allocate(8 * kMiB);
+  EXPECT_EQ(memory_->ReleaseUnused(), 0);
+  memory_->Passed(stream_, memory_->Mark(stream_));
+  EXPECT_EQ(memory_->ReleaseUnused(), 8 * kMiB);
+  EXPECT_EQ(regions_.num_waits, 0);
+}
+
 TEST_F(BfcAllocatorTest, StreamsAreBounded) {
   Make(kMiB);
   for (int i = 1; i < BfcAllocator::kMaxStreams; ++i) ASSERT_TRUE(memory_->AddStream().ok());
@@ -257,6 +284,9 @@ TEST_F(BfcAllocatorTest, FullMemoryNamesTheLargestHolders) {
             "out of memory on GPU:0: cannot allocate 2097152 bytes; 2.8 MiB of 4.0 MiB are in use, "
             "and the largest free chunk has 1.2 MiB. Largest holders: embedding 1.5 MiB in 1 "
             "buffer, dense/MatMul 1.2 MiB in 2 buffers, without a name 0.0 MiB in 1 buffer");
+  const AllocationLabel asking("softmax");
+  EXPECT_THAT(std::string(memory_->Allocate(2 * kMiB, stream_).status().message()),
+              ::testing::EndsWith("; asked for by 'softmax'"));
 }
 
 TEST_F(BfcAllocatorTest, SizesThatNoMemoryHasAreErrors) {
@@ -318,6 +348,15 @@ class LateStreams : public StreamOrder {
     absl::MutexLock lock(&mu_);
     streams_[later].work.push_back({.wait_for = earlier, .mark = streams_[earlier].enqueued});
     ++streams_[later].enqueued;
+  }
+  // How much work was ever enqueued on a stream, and how much of it is done.
+  int64_t num_enqueued(int stream) {
+    absl::MutexLock lock(&mu_);
+    return streams_[stream].enqueued;
+  }
+  int64_t num_done(int stream) {
+    absl::MutexLock lock(&mu_);
+    return streams_[stream].done;
   }
   void Use(int stream, const Buffer& buffer) {
     absl::MutexLock lock(&mu_);
@@ -397,6 +436,7 @@ TEST(BfcAllocatorStressTest, NoTwoBuffersShareBytesWhileWorkUsesThem) {
       hosts.emplace_back([&, i] {
         std::minstd_rand random(i + 7);
         std::vector<IntrusivePtr<Buffer>> held;
+        int64_t mark = 0, marked_at = 0;
         for (int step = 0; step < kNumSteps; ++step) {
           if (random() % 5 < 3) {
             const size_t size = random() % 20 == 0 ? random() % (512 * 1024) : random() % 9000;
@@ -412,6 +452,11 @@ TEST(BfcAllocatorStressTest, NoTwoBuffersShareBytesWhileWorkUsesThem) {
             std::swap(held[random() % held.size()], held.back());
             streams.Use(i, *held.back());
             held.pop_back();
+          }
+          if (random() % 20 == 0 && streams.num_done(i) >= marked_at) {
+            memory.Passed(i, mark);
+            mark = memory.Mark(i);
+            marked_at = streams.num_enqueued(i);
           }
           if (random() % 500 == 0) memory.CheckInvariants();
           if (random() % 100 == 0) memory.ReleaseUnused();

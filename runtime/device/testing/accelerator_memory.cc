@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "runtime/device/memory/allocation_label.h"
 #include "runtime/device/testing/late_stream.h"
 
 namespace tessera {
@@ -46,22 +44,37 @@ class PinnedBuffer final : public Buffer {
 
 }  // namespace
 
+// A buffer of the allocator's, poisoned when it is released.
 class AcceleratorMemory::Block final : public Buffer {
  public:
-  Block(AcceleratorMemory* memory, size_t offset, size_t block_size, size_t size)
-      : Buffer(memory->addresses_ + offset, size, /*writable=*/true, MemoryKind::kDevice),
+  Block(AcceleratorMemory* memory, int stream, IntrusivePtr<Buffer> bytes)
+      : Buffer(bytes->address(), bytes->size(), /*writable=*/true, MemoryKind::kDevice),
         memory_(memory),
-        offset_(offset),
-        block_size_(block_size) {}
-  ~Block() override { memory_->Release(offset_, block_size_); }
+        stream_(stream),
+        bytes_(std::move(bytes)) {}
+  // The poison is enqueued before anybody else can get the bytes.
+  ~Block() override { memory_->Poison(bytes_->address(), bytes_->size(), stream_); }
 
  private:
   AcceleratorMemory* const memory_;
-  const size_t offset_, block_size_;
+  const int stream_;
+  const IntrusivePtr<Buffer> bytes_;
 };
 
-absl::StatusOr<std::unique_ptr<AcceleratorMemory>> AcceleratorMemory::Make(size_t capacity,
-                                                                           LateStream* stream) {
+class AcceleratorMemory::StreamAllocator final : public Allocator {
+ public:
+  StreamAllocator(AcceleratorMemory* memory, int stream) : memory_(memory), stream_(stream) {}
+  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override {
+    return memory_->Allocate(size, stream_);
+  }
+
+ private:
+  AcceleratorMemory* const memory_;
+  const int stream_;
+};
+
+absl::StatusOr<std::unique_ptr<AcceleratorMemory>> AcceleratorMemory::Make(
+    size_t capacity, const std::vector<LateStream*>& streams) {
   const int file = ::memfd_create("test_accelerator", MFD_CLOEXEC);
   const bool is_sized = file >= 0 && ::ftruncate(file, static_cast<off_t>(capacity)) == 0;
   char* const addresses = is_sized ? Map(file, capacity, PROT_NONE) : nullptr;
@@ -70,16 +83,26 @@ absl::StatusOr<std::unique_ptr<AcceleratorMemory>> AcceleratorMemory::Make(size_
   if (addresses == nullptr || aliases == nullptr) {
     if (addresses != nullptr) ::munmap(addresses, capacity);
     if (aliases != nullptr) ::munmap(aliases, capacity);
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot map ", capacity, " bytes as the memory of ", stream->device_name()));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot map ", capacity, " bytes as the memory of ", streams[0]->device_name()));
   }
   return std::unique_ptr<AcceleratorMemory>(
-      new AcceleratorMemory(addresses, aliases, capacity, stream));
+      new AcceleratorMemory(addresses, aliases, capacity, streams));
 }
 
 AcceleratorMemory::AcceleratorMemory(char* addresses, char* aliases, size_t capacity,
-                                     LateStream* stream)
-    : addresses_(addresses), aliases_(aliases), capacity_(capacity), stream_(stream) {
+                                     const std::vector<LateStream*>& streams)
+    : addresses_(addresses),
+      aliases_(aliases),
+      capacity_(capacity),
+      streams_(streams),
+      first_unused_(addresses) {
+  memory_ = std::make_unique<BfcAllocator>(
+      BfcAllocator::Options{.name = streams[0]->device_name(), .limit = capacity},
+      static_cast<RegionSource*>(this), static_cast<StreamOrder*>(this));
+  for (size_t i = 0; i < streams.size(); ++i) {
+    allocators_.push_back(std::make_unique<StreamAllocator>(this, memory_->AddStream().value()));
+  }
   Memories& memories = AllMemories();
   absl::MutexLock lock(&memories.mu);
   memories.all.push_back(this);
@@ -90,7 +113,7 @@ AcceleratorMemory::Place AcceleratorMemory::Find(const char* address) {
   absl::MutexLock lock(&memories.mu);
   for (const AcceleratorMemory* memory : memories.all) {
     if (address < memory->addresses_ || address >= memory->addresses_ + memory->capacity_) continue;
-    return {memory->stream_, memory->aliases_ + (address - memory->addresses_)};
+    return {memory->streams_[0], memory->aliases_ + (address - memory->addresses_)};
   }
   return {};
 }
@@ -107,55 +130,35 @@ AcceleratorMemory::~AcceleratorMemory() {
   ::munmap(aliases_, capacity_);
 }
 
-absl::StatusOr<IntrusivePtr<Buffer>> AcceleratorMemory::Allocate(size_t size) {
-  const size_t block_size =
-      size > capacity_ ? size : std::bit_ceil(std::max(size, kBufferAlignment));
-  size_t offset;
-  bool is_reused;
+absl::StatusOr<IntrusivePtr<Buffer>> AcceleratorMemory::Allocate(size_t size, int stream) {
+  ASSIGN_OR_RETURN(IntrusivePtr<Buffer> bytes, memory_->Allocate(size, stream));
+  const char* const end = bytes->address() + size;
+  const char* fresh = bytes->address();
   {
     absl::MutexLock lock(&mu_);
-    std::vector<size_t>& free = free_[block_size];
-    is_reused = !free.empty();
-    if (is_reused) {
-      offset = free.back();
-      free.pop_back();
-    } else if (block_size <= capacity_ - first_unused_) {
-      offset = first_unused_;
-      first_unused_ += block_size;
-    } else {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("out of memory on ", stream_->device_name(), ": cannot allocate ", size,
-                       " bytes, ", stats_.bytes_in_use, " of ", capacity_,
-                       " are in use; asked for by '", AllocationLabel::Current(), "'"));
-    }
-    stats_.bytes_in_use += static_cast<int64_t>(block_size);
-    stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
-    ++stats_.num_allocations;
+    fresh = std::max(fresh, first_unused_);
+    first_unused_ = std::max(first_unused_, end);
   }
-  if (!is_reused) Poison(offset, block_size);
-  return IntrusivePtr<Buffer>(MakeRefCounted<Block>(this, offset, block_size, size));
+  if (fresh < end) Poison(fresh, end - fresh, stream);
+  return IntrusivePtr<Buffer>(MakeRefCounted<Block>(this, stream, std::move(bytes)));
 }
 
-void AcceleratorMemory::Poison(size_t offset, size_t block_size) {
-  stream_->Enqueue([alias = aliases_ + offset, block_size] {
-    std::memset(alias, kPoisonByte, block_size);
+void AcceleratorMemory::Poison(const char* address, size_t size, int stream) {
+  if (size == 0) return;
+  streams_[stream]->Enqueue([alias = aliases_ + (address - addresses_), size] {
+    std::memset(alias, kPoisonByte, size);
     return absl::OkStatus();
   });
 }
 
-void AcceleratorMemory::Release(size_t offset, size_t block_size) {
-  // The poison is enqueued before anybody else can get the block.
-  Poison(offset, block_size);
-  absl::MutexLock lock(&mu_);
-  free_[block_size].push_back(offset);
-  stats_.bytes_in_use -= static_cast<int64_t>(block_size);
+absl::StatusOr<char*> AcceleratorMemory::Allocate(size_t size) {
+  if (size > capacity_) return absl::ResourceExhaustedError("all memory is taken");
+  return addresses_;
 }
 
-DeviceStats AcceleratorMemory::stats() const {
-  absl::MutexLock lock(&mu_);
-  DeviceStats stats = stats_;
-  stats.bytes_limit = static_cast<int64_t>(capacity_);
-  return stats;
+void AcceleratorMemory::Order(int earlier, int later) {
+  ++num_orders_;
+  streams_[later]->WaitFor(*streams_[earlier]);
 }
 
 absl::StatusOr<IntrusivePtr<Buffer>> PinnedMemory::Allocate(size_t size) {

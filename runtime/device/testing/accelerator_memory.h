@@ -1,14 +1,14 @@
 // Memory of an accelerator for tests, which the host faults on.
 #pragma once
 
-#include <map>
+#include <atomic>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/device/memory/bfc_allocator.h"
 #include "runtime/framework/device.h"
 #include "runtime/tensor/buffer.h"
 
@@ -19,49 +19,63 @@ class LateStream;
 // All bits of memory without a value are set: NaN as a float or double, -1 as an integer.
 inline constexpr int kPoisonByte = 0xFF;
 
-// Maps one region of memory twice: without access for the addresses that are handed out, and
-// readable and writable for the stream's thread. Blocks are powers of two in size and are reused as
-// soon as they are released, as with a real accelerator's allocator, because whoever gets the bytes
-// next enqueues its work later. A block is poisoned in stream order when it is first handed out and
-// whenever it is released, so that a kernel which reads what nobody wrote, or what was released,
-// gives NaNs.
+// A BfcAllocator over a region that is mapped twice: without access for the addresses that are
+// handed out, and readable and writable for the threads of streams. Memory is poisoned in stream
+// order when it is first handed out and whenever it is released, so that a kernel which reads what
+// nobody wrote, or what was released, gives NaNs.
 //
 // Thread-safe. All buffers must be released before this is destroyed; otherwise the process aborts.
-class AcceleratorMemory final : public Allocator {
+class AcceleratorMemory final : private RegionSource, private StreamOrder {
  public:
-  // `stream` must outlive the last release of a buffer.
+  // Memory for the streams of one accelerator, the first of which is LateStream::main() of all of
+  // them. They must outlive the last release of a buffer.
   // Errors: RESOURCE_EXHAUSTED if the region cannot be mapped.
-  static absl::StatusOr<std::unique_ptr<AcceleratorMemory>> Make(size_t capacity,
-                                                                 LateStream* stream);
+  static absl::StatusOr<std::unique_ptr<AcceleratorMemory>> Make(
+      size_t capacity, const std::vector<LateStream*>& streams);
   ~AcceleratorMemory() override;
 
-  // Errors: RESOURCE_EXHAUSTED, saying how much is in use, if no block is left.
-  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override;
-  DeviceStats stats() const;
+  // The allocator for buffers that work on streams[i] uses. Errors of its Allocate(): those of
+  // BfcAllocator.
+  Allocator* allocator(int i) const { return allocators_[i].get(); }
+  DeviceStats stats() const { return memory_->stats(); }
+  // See BfcAllocator. For LateStream::Then().
+  int64_t Mark(int stream) const { return memory_->Mark(stream); }
+  void Passed(int stream, int64_t mark) { memory_->Passed(stream, mark); }
+  // How often a stream was made to wait for another because memory changed hands.
+  int64_t num_orders() const { return num_orders_; }
 
   // What lies at an address that some accelerator of the process has handed out.
   struct Place {
-    const LateStream* stream = nullptr;  // null: it is no accelerator's address
+    const LateStream* stream = nullptr;  // the first; null: it is no accelerator's address
     char* alias = nullptr;
   };
   static Place Find(const char* address);
 
  private:
   class Block;
+  class StreamAllocator;
 
-  AcceleratorMemory(char* addresses, char* aliases, size_t capacity, LateStream* stream);
-  void Poison(size_t offset, size_t block_size);
-  void Release(size_t offset, size_t block_size);
+  AcceleratorMemory(char* addresses, char* aliases, size_t capacity,
+                    const std::vector<LateStream*>& streams);
+  absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size, int stream);
+  void Poison(const char* address, size_t size, int stream);
+  // RegionSource: the one region.
+  absl::StatusOr<char*> Allocate(size_t size) override;
+  void Free(char* /*region*/, size_t /*size*/) override {}
+  void AwaitWork() override {}  // memory that does not grow never asks for it
+  // StreamOrder.
+  void Order(int earlier, int later) override;
 
   char* const addresses_;
   char* const aliases_;
   const size_t capacity_;
-  LateStream* const stream_;
+  const std::vector<LateStream*> streams_;
+  std::vector<std::unique_ptr<Allocator>> allocators_;
+  std::atomic<int64_t> num_orders_{0};
 
-  mutable absl::Mutex mu_;
-  size_t first_unused_ ABSL_GUARDED_BY(mu_) = 0;  // nothing from here on was ever handed out
-  std::map<size_t, std::vector<size_t>> free_ ABSL_GUARDED_BY(mu_);  // block size -> offsets
-  DeviceStats stats_ ABSL_GUARDED_BY(mu_);
+  absl::Mutex mu_;
+  const char* first_unused_ ABSL_GUARDED_BY(mu_);  // nothing from here on was ever handed out
+  std::unique_ptr<BfcAllocator> memory_;
 };
 
 // Host memory that counts as pinned. A buffer may outlive the device. Thread-safe.

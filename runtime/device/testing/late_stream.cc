@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
@@ -20,9 +21,17 @@ void PoisonIfHost(Tensor* tensor) {
 
 }  // namespace
 
-LateStream::LateStream(std::string device_name, const Options& options)
-    : device_name_(std::move(device_name)), options_(options), random_(options.pause_seed) {
+LateStream::LateStream(std::string device_name, const Options& options, LateStream* main)
+    : device_name_(std::move(device_name)),
+      options_(options),
+      main_(main == nullptr ? this : main),
+      random_(options.pause_seed) {
   thread_ = std::thread([this] { Loop(); });
+}
+
+void LateStream::SetMemory(AcceleratorMemory* memory, int number) {
+  memory_ = memory;
+  number_ = number;
 }
 
 std::unique_ptr<LateStream> LateStream::ForCapture(LateStream* target) {
@@ -76,29 +85,55 @@ void LateStream::Zero(Tensor* tensor) {
   });
 }
 
-void LateStream::Then(Callback done) { Append({nullptr, std::move(done)}, true); }
+void LateStream::Then(Callback done) {
+  if (memory_ == nullptr) return Append({nullptr, std::move(done)}, true);
+  const int64_t mark = memory_->Mark(number_);
+  Append({nullptr,
+          [this, mark, done = std::move(done)](absl::Status status) {
+            memory_->Passed(number_, mark);
+            done(std::move(status));
+          }},
+         true);
+}
 
 void LateStream::Enqueue(Work work) { Append({std::move(work), nullptr}, false); }
 
+void LateStream::WaitFor(LateStream& other) {
+  auto is_done = std::make_shared<absl::Notification>();
+  // Notifies when the item dies: that of a lost device does not run.
+  const std::shared_ptr<void> at_end(nullptr, [is_done](void*) { is_done->Notify(); });
+  other.Enqueue([at_end] { return absl::OkStatus(); });
+  Enqueue([is_done, other = &other] {
+    if (!is_done->HasBeenNotified()) other->Release();
+    is_done->WaitForNotification();
+    return absl::OkStatus();
+  });
+}
+
 void LateStream::Lose() {
   Enqueue([this] {
-    absl::MutexLock lock(&mu_);
-    lost_ = absl::UnavailableError(device_name_ + " is lost");
-    return lost_;
+    absl::MutexLock lock(&main_->mu_);
+    main_->lost_ = absl::UnavailableError(device_name_ + " is lost");
+    return main_->lost_;
   });
 }
 
 absl::Status LateStream::Health() const {
+  absl::MutexLock lock(&main_->mu_);
+  return main_->lost_;
+}
+
+void LateStream::Release() {
   absl::MutexLock lock(&mu_);
-  return lost_;
+  num_released_ = pending_.size();
 }
 
 char* LateStream::Alias(const Tensor& tensor) const {
   if (IsHostAccessible(tensor.memory_kind())) return tensor.address();
   const AcceleratorMemory::Place place = AcceleratorMemory::Find(tensor.address());
   CHECK(place.stream != nullptr) << device_name_ << " is given device memory of another type";
-  CHECK(place.stream == this || place.stream == target_)
-      << device_name_ << " is given memory of " << place.stream->device_name();
+  CHECK(place.stream == main_) << device_name_ << " is given memory of "
+                               << place.stream->device_name();
   return place.alias;
 }
 
@@ -134,6 +169,7 @@ void LateStream::Loop() {
     Pause();
     const absl::Status health = Health();
     if (item.done != nullptr) {
+      error_.Update(health);
       item.done(std::exchange(error_, health));
     } else if (absl::Status status = health.ok() ? item.work() : health;
                !status.ok() && error_.ok()) {

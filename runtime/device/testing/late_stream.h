@@ -17,6 +17,8 @@
 
 namespace tessera {
 
+class AcceleratorMemory;
+
 // Leaves work undone until somebody waits for it by Then() or Synchronize(), or until
 // Options::max_pending is reached, so that whoever forgets to wait finds poison where the result
 // should be: a host destination of Copy() is filled with it by the thread that calls Copy().
@@ -37,14 +39,20 @@ class LateStream final : public Stream {
   };
   using Work = std::function<absl::Status()>;
 
-  LateStream(std::string device_name, const Options& options);
+  // `main` is the first stream of the same accelerator, which must outlive this one; null: this is
+  // it.
+  LateStream(std::string device_name, const Options& options, LateStream* main = nullptr);
   ~LateStream() override;
+  // From now on the memory learns what the stream, its number `number`, has passed. To be called
+  // once, before anything is enqueued.
+  void SetMemory(AcceleratorMemory* memory, int number);
   // The stream of a capture of work for `target`, which must outlive it.
   static std::unique_ptr<LateStream> ForCapture(LateStream* target);
   // Returns what such a stream has kept. Errors: see WorkCapture.
   absl::StatusOr<std::vector<Work>> TakeCaptured();
 
   const std::string& device_name() const { return device_name_; }
+  const LateStream* main() const { return main_; }
 
   // Copy() and Zero() abort the process if a tensor lies in the memory of another accelerator.
   void Copy(const Tensor& from, Tensor* to) override;
@@ -53,8 +61,11 @@ class LateStream final : public Stream {
   // Runs `work` on the stream's thread after everything that was enqueued before. For kernels and
   // memory of the accelerator.
   void Enqueue(Work work);
-  // Enqueues the loss of the device: everything that comes after it fails with UNAVAILABLE, and is
-  // not done.
+  // Work that is enqueued here later waits for what is enqueued on `other` now. `other` must
+  // outlive that work, or have done its own when it dies.
+  void WaitFor(LateStream& other);
+  // Enqueues the loss of the device: everything that comes after it, on any of its streams, fails
+  // with UNAVAILABLE, and is not done.
   void Lose();
   // Returns UNAVAILABLE once the device is lost, else OK.
   absl::Status Health() const;
@@ -69,7 +80,10 @@ class LateStream final : public Stream {
     Work work;
     Callback done;
   };
-  explicit LateStream(LateStream* target) : device_name_(target->device_name_), target_(target) {}
+  explicit LateStream(LateStream* target)
+      : device_name_(target->device_name_), target_(target), main_(target->main_) {}
+  // Lets everything run that is enqueued.
+  void Release();
   // Makes TakeCaptured() fail.
   absl::Status FailCapture(absl::string_view what);
   void Append(Item item, bool is_waited_for);
@@ -80,6 +94,9 @@ class LateStream final : public Stream {
   const std::string device_name_;
   const Options options_;
   LateStream* const target_ = nullptr;  // null but for captures
+  LateStream* const main_;
+  AcceleratorMemory* memory_ = nullptr;
+  int number_ = 0;  // in memory_
   std::vector<Work> captured_;
   absl::Status capture_error_;
   std::mt19937_64 random_;  // used by the thread alone

@@ -67,12 +67,56 @@ REGISTER_DEVICE_FACTORY(kTestAccelerator, TestAccelerator::kPriority, MakeAccele
 
 }  // namespace
 
+class TestAccelerator::FurtherStream final : public Device, public CapturingDevice {
+ public:
+  FurtherStream(TestAccelerator* accelerator, const LateStream::Options& options)
+      : Device(accelerator->name(), accelerator->priority()),
+        stream_(full_name(), options, &accelerator->stream_),
+        num_captured_enqueued_(&accelerator->num_captured_enqueued_) {}
+  using Device::SetMemory;
+
+  LateStream* late_stream() { return &stream_; }
+  absl::StatusOr<std::unique_ptr<WorkCapture>> BeginCapture() override {
+    return std::make_unique<LateCapture>(&stream_, num_captured_enqueued_);
+  }
+
+ private:
+  LateStream stream_;
+  std::atomic<int64_t>* const num_captured_enqueued_;
+};
+
+TestAccelerator::TestAccelerator(DeviceName name, int priority, const LateStream::Options& options)
+    : Device(std::move(name), priority), stream_(full_name(), options) {
+  for (int i = 1; i < kNumStreams; ++i) {
+    LateStream::Options further = options;
+    if (options.pause_seed != 0) further.pause_seed += 1000 * i;
+    further_streams_.push_back(std::make_unique<FurtherStream>(this, further));
+  }
+}
+
+TestAccelerator::~TestAccelerator() {
+  // Work of one stream may hold the last share in a buffer of another.
+  for (const Device* device : pool_->devices()) device->stream()->Synchronize().IgnoreError();
+}
+
 absl::StatusOr<std::unique_ptr<TestAccelerator>> TestAccelerator::Make(
     DeviceName name, size_t capacity, const LateStream::Options& options, int priority) {
   auto device =
       std::unique_ptr<TestAccelerator>(new TestAccelerator(std::move(name), priority, options));
-  ASSIGN_OR_RETURN(device->memory_, AcceleratorMemory::Make(capacity, &device->stream_));
-  device->SetMemory(&device->stream_, device->memory_.get(), &device->pinned_);
+  std::vector<LateStream*> streams = {&device->stream_};
+  std::vector<Device*> devices = {device.get()};
+  for (const auto& further : device->further_streams_) {
+    streams.push_back(further->late_stream());
+    devices.push_back(further.get());
+  }
+  device->pool_ = std::make_unique<StreamPool>(std::move(devices));
+  ASSIGN_OR_RETURN(device->memory_, AcceleratorMemory::Make(capacity, streams));
+  AcceleratorMemory& memory = *device->memory_;
+  for (int i = 0; i < kNumStreams; ++i) streams[i]->SetMemory(&memory, i);
+  device->SetMemory(streams[0], memory.allocator(0), &device->pinned_);
+  for (int i = 1; i < kNumStreams; ++i) {
+    device->further_streams_[i - 1]->SetMemory(streams[i], memory.allocator(i), &device->pinned_);
+  }
   return device;
 }
 

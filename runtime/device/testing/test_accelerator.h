@@ -4,9 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/device/capture/work_capture.h"
 #include "runtime/device/health/device_health.h"
+#include "runtime/device/streams/stream_pool.h"
 #include "runtime/device/testing/accelerator_memory.h"
 #include "runtime/device/testing/late_stream.h"
 #include "runtime/framework/device.h"
@@ -24,10 +26,15 @@ inline constexpr absl::string_view kTestAccelerator = "ACCEL";
 //   SessionOptions options;
 //   options.devices.count["ACCEL"] = 2;
 //
-// The even ones run without pauses, so that a run is repeatable; the odd ones pause at random.
-class TestAccelerator final : public Device, public LosableDevice, public CapturingDevice {
+// The even ones run without pauses, so that a run is repeatable; the odd ones pause at random. Each
+// has three streams, of which runs that do not overlap use the first.
+class TestAccelerator final : public Device,
+                              public LosableDevice,
+                              public CapturingDevice,
+                              public MultiStreamDevice {
  public:
   static constexpr int kPriority = 200;
+  static constexpr int kNumStreams = 3;
   static constexpr size_t kCapacity = size_t{1} << 30;
 
   // Errors: RESOURCE_EXHAUSTED if the memory cannot be mapped.
@@ -35,7 +42,11 @@ class TestAccelerator final : public Device, public LosableDevice, public Captur
                                                                const LateStream::Options& options,
                                                                int priority = kPriority);
 
+  ~TestAccelerator() override;
+
   LateStream* late_stream() { return &stream_; }
+  const AcceleratorMemory& memory() const { return *memory_; }
+  StreamPool& streams() override { return *pool_; }
   DeviceStats stats() const override { return memory_->stats(); }
   // See LateStream::Lose().
   absl::Status Health() const override { return stream_.Health(); }
@@ -45,13 +56,17 @@ class TestAccelerator final : public Device, public LosableDevice, public Captur
   std::string description() const override { return "a test accelerator on a thread of the host"; }
 
  private:
-  TestAccelerator(DeviceName name, int priority, const LateStream::Options& options)
-      : Device(std::move(name), priority), stream_(full_name(), options) {}
+  // A stream but the first.
+  class FurtherStream;
+
+  TestAccelerator(DeviceName name, int priority, const LateStream::Options& options);
 
   // The stream may hold the last shares in buffers, whose release enqueues more work.
   std::unique_ptr<AcceleratorMemory> memory_;
   PinnedMemory pinned_;
   LateStream stream_;
+  std::vector<std::unique_ptr<FurtherStream>> further_streams_;
+  std::unique_ptr<StreamPool> pool_;
   std::atomic<int64_t> num_captured_enqueued_{0};
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "absl/synchronization/notification.h"
 #include "runtime/framework/device_factory.h"
@@ -184,11 +185,11 @@ TEST_F(TestAcceleratorTest, StatsCountWhatIsInUse) {
   EXPECT_EQ(device_->stats().bytes_in_use, 0);
   EXPECT_EQ(device_->stats().bytes_limit, static_cast<int64_t>(kCapacity));
   {
-    const Tensor x = OnDevice({16}), y = OnDevice({17});  // 64 and 68 bytes: blocks of 64 and 128
-    EXPECT_EQ(device_->stats().bytes_in_use, 192);
+    const Tensor x = OnDevice({64}), y = OnDevice({65});  // 256 and 260 bytes, in units of 256
+    EXPECT_EQ(device_->stats().bytes_in_use, 768);
   }
   EXPECT_EQ(device_->stats().bytes_in_use, 0);
-  EXPECT_EQ(device_->stats().peak_bytes_in_use, 192);
+  EXPECT_EQ(device_->stats().peak_bytes_in_use, 768);
   EXPECT_EQ(device_->stats().num_allocations, 2);
 }
 
@@ -197,8 +198,9 @@ TEST_F(TestAcceleratorTest, FullMemoryIsAnErrorThatNamesTheDevice) {
   const auto whole = Tensor::Allocate(DType::kFloat, {kCapacity / sizeof(float)},
                                       device_->allocator(MemoryKind::kDevice));
   EXPECT_EQ(whole.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(whole.status().message()),
-              HasSubstr("device:ACCEL:0: cannot allocate 1048576 bytes, 524288 of 1048576 are in"));
+  EXPECT_THAT(
+      std::string(whole.status().message()),
+      HasSubstr("device:ACCEL:0: cannot allocate 1048576 bytes; 0.5 MiB of 1.0 MiB are in"));
 }
 
 TEST_F(TestAcceleratorTest, MemoryOfAnotherAcceleratorAborts) {
@@ -207,6 +209,71 @@ TEST_F(TestAcceleratorTest, MemoryOfAnotherAcceleratorAborts) {
   const Tensor theirs = On(*other, {2});
   Tensor ours = OnDevice({2});
   EXPECT_DEATH(stream().Copy(theirs, &ours), "ACCEL:0 is given memory of .*ACCEL:1");
+}
+
+TEST_F(TestAcceleratorTest, AnotherStreamComesAfterTheWorkOfWhomItGetsMemoryFrom) {
+  Device& second = *device_->streams().device(1);
+  Tensor y = OnDevice({2});
+  char* address;
+  {
+    Tensor x = OnDevice({2});
+    address = x.address();
+    stream().Copy(Tensor::Vector({1.f, 2.f}), &x);
+    stream().Enqueue([from = stream().Alias(x), to = stream().Alias(y)] {
+      std::memcpy(to, from, 2 * sizeof(float));
+      return absl::OkStatus();
+    });
+    // Drops the share that the first copy holds, and leaves the work undone.
+    ASSERT_TRUE(stream().Synchronize().ok());
+    stream().Enqueue([from = stream().Alias(x), to = stream().Alias(y)] {
+      std::memcpy(to, from, sizeof(float));
+      return absl::OkStatus();
+    });
+  }
+  Tensor theirs = On(second, {2});
+  ASSERT_EQ(theirs.address(), address) << "the memory was not reused";
+  EXPECT_EQ(device_->memory().num_orders(), 1);
+  second.stream()->Copy(Tensor::Vector({3.f, 4.f}), &theirs);
+  ASSERT_TRUE(second.stream()->Synchronize().ok());
+  // Without a wait for the first stream itself.
+  EXPECT_THAT(Read(y), ElementsAre(1, 2));
+  EXPECT_THAT(Read(theirs), ElementsAre(3, 4));
+}
+
+TEST_F(TestAcceleratorTest, NobodyWaitsForAStreamThatHasCaughtUp) {
+  Device& second = *device_->streams().device(1);
+  { const Tensor x = OnDevice({2}); }
+  ASSERT_TRUE(stream().Synchronize().ok());
+  const Tensor theirs = On(second, {2});
+  EXPECT_EQ(device_->memory().num_orders(), 0);
+}
+
+TEST_F(TestAcceleratorTest, ALossIsThatOfAllStreams) {
+  Device& second = *device_->streams().device(1);
+  stream().Lose();
+  EXPECT_EQ(stream().Synchronize().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second.stream()->Synchronize().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TestAcceleratorTest, AWaitForAStreamThatIsLostEnds) {
+  LateStream& second = static_cast<LateStream&>(*device_->streams().device(1)->stream());
+  stream().Lose();
+  second.WaitFor(stream());
+  EXPECT_EQ(second.Synchronize().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(StreamPoolTest, TheStreamWithTheFewestUsersIsTaken) {
+  auto device = MakeAccelerator(0);
+  StreamPool& pool = device->streams();
+  EXPECT_EQ(pool.device(0), device.get());
+  EXPECT_EQ(pool.Take(), 0);
+  EXPECT_EQ(pool.Take(), 1);
+  pool.Use(2);
+  pool.Use(2);
+  pool.Give(1);
+  EXPECT_EQ(pool.Take(), 1);
+  EXPECT_EQ(pool.Take(), 0);
+  EXPECT_EQ(pool.Take(), 1);
 }
 
 TEST(TestAcceleratorFactoryTest, ThereAreNoneUnlessAskedFor) {
