@@ -14,8 +14,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "runtime/base/status.h"
+#include "serving/commands/connection_flags.h"
 #include "serving/commands/rollout_text.h"
-#include "serving/frontend/auth/bearer_tokens.h"
 #include "serving/frontend/json/json_message.h"
 #include "tessera/admin.grpc.pb.h"
 
@@ -28,7 +28,7 @@ using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const RolloutRequest
 struct Options {
   int64_t version = 0;
   std::string address = "127.0.0.1:8502";
-  std::string token_file;
+  ConnectionFlags connection;
   float timeout_seconds = 10;
   bool watch = false;
   bool json = false;
@@ -39,7 +39,7 @@ struct Arguments {
   std::string action;
   RolloutRequest request;
   std::string address;
-  std::string token_file;
+  ConnectionFlags connection;
   absl::Duration timeout;
   bool watch = false;
   bool json = false;
@@ -58,7 +58,7 @@ Method MethodOf(absl::string_view action) {
 absl::StatusOr<Arguments> ArgumentsOf(absl::Span<const std::string> words, const Options& options) {
   Arguments result{.action = words[0],
                    .address = options.address,
-                   .token_file = options.token_file,
+                   .connection = options.connection,
                    .timeout = absl::Seconds(options.timeout_seconds),
                    .watch = options.watch,
                    .json = options.json};
@@ -83,7 +83,9 @@ absl::Status Readable(const grpc::Status& status, const Arguments& arguments) {
   std::string message = status.error_message();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
     absl::StrAppend(&message, "\nasked ", arguments.address,
-                    ": is a server there, started with --admin_port? --admin=HOST:PORT names it");
+                    ": is a server there, started with --admin_port? --admin=HOST:PORT names it",
+                    arguments.connection.ca.empty() ? "; with --admin_ssl it needs --ca=FILE"
+                                                    : "; --ca needs --admin_ssl there");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     absl::StrAppend(&message, "\nthe server at ", arguments.address, " did not answer in ",
                     absl::FormatDuration(arguments.timeout));
@@ -92,9 +94,9 @@ absl::Status Readable(const grpc::Status& status, const Arguments& arguments) {
                     " has no admin service: --admin takes its --admin_port, not --port");
   } else if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     absl::StrAppend(&message, "\n",
-                    arguments.token_file.empty()
+                    arguments.connection.token_file.empty()
                         ? "give --token_file=FILE with a token in its first line"
-                        : absl::StrCat("the first token in ", arguments.token_file,
+                        : absl::StrCat("the first token in ", arguments.connection.token_file,
                                        " must be one of those in the server's --admin_token_file"));
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
@@ -104,12 +106,13 @@ absl::Status Readable(const grpc::Status& status, const Arguments& arguments) {
 // One invocation: the calls, and what is printed of their answers.
 class RolloutCall {
  public:
-  RolloutCall(const Arguments& arguments, std::string authorization)
-      : arguments_(arguments), authorization_(std::move(authorization)) {
+  RolloutCall(const Arguments& arguments, ConnectionSecurity security)
+      : arguments_(arguments), authorization_(std::move(security.authorization)) {
     grpc::ChannelArguments channel;
     channel.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    const auto credentials = ChannelCredentialsOf(security.tls, &channel);
     stub_ = tessera::AdminService::NewStub(
-        grpc::CreateCustomChannel(arguments_.address, grpc::InsecureChannelCredentials(), channel));
+        grpc::CreateCustomChannel(arguments_.address, credentials, channel));
   }
 
   absl::Status Run() {
@@ -189,12 +192,8 @@ class RolloutCall {
 };
 
 absl::Status Run(const Arguments& arguments) {
-  std::string authorization;
-  if (!arguments.token_file.empty()) {
-    ASSIGN_OR_RETURN(const std::vector<BearerToken> tokens, ReadBearerTokens(arguments.token_file));
-    authorization = absl::StrCat("Bearer ", tokens.front().token);
-  }
-  return RolloutCall(arguments, std::move(authorization)).Run();
+  ASSIGN_OR_RETURN(ConnectionSecurity security, arguments.connection.Read());
+  return RolloutCall(arguments, std::move(security)).Run();
 }
 
 }  // namespace
@@ -224,8 +223,7 @@ Command RolloutCommand() {
   command.flags.Add("watch", &options->watch, "status: goes on with a line for each event");
   command.flags.Add("json", &options->json, "JSON, and with --watch an event on each line");
   command.flags.Add("admin", &options->address, "the admin address", "HOST:PORT");
-  command.flags.Add("token_file", &options->token_file,
-                    "has the server's token in its first line, as --admin_token_file has", "FILE");
+  options->connection.AddTo(&command.flags);
   command.flags.Add("timeout", &options->timeout_seconds, "for an answer", "SECONDS");
   command.run = [options](absl::Span<const std::string> words) -> absl::Status {
     ASSIGN_OR_RETURN(const Arguments arguments, ArgumentsOf(words, *options));

@@ -73,6 +73,10 @@ std::shared_ptr<ServerCertificates> ReadCertificates(const ServerOptions& option
     return refuse("rest_api_ssl",
                   "rest_api_ssl needs a certificate: set ssl_certificate_file and ssl_key_file");
   }
+  if (options.admin_ssl && !by_files && !by_config) {
+    return refuse("admin_ssl",
+                  "admin_ssl needs a certificate: set ssl_certificate_file and ssl_key_file");
+  }
   if (by_files && (options.ssl_certificate_file.empty() || options.ssl_key_file.empty())) {
     return refuse("ssl_certificate_file",
                   "TLS needs a certificate and its key: set both ssl_certificate_file and "

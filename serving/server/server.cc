@@ -235,6 +235,7 @@ absl::Status Server::StartAdmin() {
   admin.port = options_.admin_port;
   admin.address = options_.admin_address;
   admin.token_file = options_.admin_token_file;
+  if (options_.admin_ssl) admin.certificates = settings_.access.certificates;
   admin.rollouts = rollouts_.get();
   admin.routes = dashboard_->AdminRoutes();
   ASSIGN_OR_RETURN(admin_, AdminServer::Start(std::move(admin)));

@@ -64,6 +64,8 @@ void AddListeningFlags(ServerOptions& o, FlagParser& flags) {
             "IP address to listen on for admin_port; other than loopback needs admin_token_file");
   flags.Add("enable_dashboard", &o.enable_dashboard,
             "show the dashboard on the REST port, too, where it can change nothing");
+  flags.Add("admin_ssl", &o.admin_ssl,
+            "use TLS on the admin address, too, with the same certificates");
   flags.Add("admin_token_file", &o.admin_token_file,
             "file with a secret token a line, and the time when it expires if it does, one of "
             "which each request to the admin address must have; read again whenever it changes");

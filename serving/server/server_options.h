@@ -41,6 +41,7 @@ struct ServerOptions {
   std::string ssl_key_file;
   std::string ssl_client_ca_file;
   bool rest_api_ssl = false;
+  bool admin_ssl = false;
   std::string token_file;
   int32_t admin_port = 0;
   std::string admin_address = "127.0.0.1";

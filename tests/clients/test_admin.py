@@ -4,12 +4,14 @@ import datetime
 import http.client
 import json
 import socket
+import ssl
 import subprocess
 
 import grpc
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from clients.authority import Authority
 from clients.client import SECONDS, Client
 from clients.conftest import HALF_PLUS_TWO, assert_serves
 from clients.server import REPOSITORY, Model, Server, binary, free_port
@@ -154,6 +156,87 @@ def test_the_command_says_what_to_do(admin):
     wrong = admin.command("status", token="wrong")
     assert wrong.returncode == 1 and "--admin_token_file" in wrong.stderr
     assert admin.command("explode", "m").returncode == 2
+
+
+@pytest.fixture(scope="module", name="encrypted")
+def _encrypted(tmp_path_factory):
+    """A server whose admin address wants certificates of clients, their authority, and its port."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = Authority(folder, "ours")
+    key, cert = authority.sign_files("server")
+    port = free_port()
+    with Server(
+        f"--ssl_certificate_file={cert}", f"--ssl_key_file={key}",
+        f"--ssl_client_ca_file={authority.ca_file}", "--admin_ssl", f"--admin_port={port}",
+        "--enable_dashboard",
+        models=[Model("m", HALF_PLUS_TWO)],
+    ) as server:
+        yield server, authority, port
+
+
+def test_both_protocols_are_encrypted(encrypted, messages):
+    server, authority, port = encrypted
+    key, cert = authority.sign_files("client")
+    context = ssl.create_default_context(cafile=authority.ca_file)
+    with pytest.raises(OSError):  # TLS 1.3 tells the refusal of a client when that reads
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=SECONDS, context=context)
+        connection.request("GET", "/admin/v1/rollouts")
+        connection.getresponse()
+    context.load_cert_chain(cert, key)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=SECONDS, context=context)
+    for path in ("/admin/v1/rollouts", "/dashboard"):
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        assert reply.status == 200 and reply.read()
+    connection.close()
+
+    def call(credentials):
+        with grpc.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
+            call = channel.unary_unary(
+                "/tessera.AdminService/ListRollouts",
+                request_serializer=messages("ListRolloutsRequest").SerializeToString,
+                response_deserializer=messages("ListRolloutsResponse").FromString,
+            ).future(messages("ListRolloutsRequest")(), timeout=SECONDS)
+            return call.code().name
+
+    roots = authority.ca_file.read_bytes()
+    assert call(grpc.ssl_channel_credentials(roots, key.read_bytes(), cert.read_bytes())) == "OK"
+    assert call(grpc.ssl_channel_credentials(roots)) == "UNAVAILABLE"
+    assert server.http("GET", "/livez")[0] == 200, "REST stays plain without its own flag"
+
+
+def test_the_command_reaches_an_encrypted_address(encrypted):
+    _, authority, port = encrypted
+    key, cert = authority.sign_files("command")
+
+    def command(*flags):
+        return subprocess.run(
+            [binary(), "rollout", "status", f"--admin=127.0.0.1:{port}", *flags],
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+        )
+
+    known = command(f"--ca={authority.ca_file}", f"--cert={cert}", f"--key={key}")
+    assert known.returncode == 0, known.stderr
+    plain = command()
+    assert plain.returncode == 1 and "--ca=FILE" in plain.stderr
+
+
+def test_calls_of_an_encrypted_address_end_with_the_server(encrypted, messages):  # the last one
+    server, authority, port = encrypted
+    key, cert = authority.sign_files("watcher")
+    credentials = grpc.ssl_channel_credentials(
+        authority.ca_file.read_bytes(), key.read_bytes(), cert.read_bytes()
+    )
+    with grpc.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
+        watch = channel.unary_stream(
+            "/tessera.AdminService/WatchEvents",
+            request_serializer=messages("WatchEventsRequest").SerializeToString,
+            response_deserializer=messages("RolloutEvent").FromString,
+        )(messages("WatchEventsRequest")())
+        grpc.channel_ready_future(channel).result(timeout=SECONDS)
+        assert server.stop() == 0
+        with pytest.raises(grpc.RpcError):
+            list(watch)
 
 
 def test_health(admin):

@@ -68,6 +68,9 @@ absl::StatusOr<std::unique_ptr<AdminAccess>> AdminAccess::Make(const std::string
     auto opened = BearerTokens::Open(token_file, kTokenFlag);
     if (!opened.ok()) return Annotate(opened.status(), absl::StrCat(kTokenFlag, ": "));
     tokens = *std::move(opened);
+  } else if (!IsIpv4(address) && !IsIpv6(address)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--admin_address=", address, " is no IP address; 127.0.0.1 and ::1 are this machine's"));
   } else if (!IsLoopback(address)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--admin_address=", address,

@@ -64,7 +64,8 @@ class AdminServer::Impl {
     pool_.reset();                        // and no reply is sent after this
   }
 
-  absl::Status Listen(int port, const std::string& address) {
+  absl::Status Listen(int port, const std::string& address,
+                      std::shared_ptr<ServerCertificates> certificates) {
     grpc_ = MakeGrpcServer(&service_);
     if (grpc_ == nullptr) return absl::InternalError("gRPC does not start");
     HttpServer::Options http;
@@ -75,6 +76,7 @@ class AdminServer::Impl {
       return Refusal(head, max_body_bytes);
     };
     http.idle_timeout = kIdleTimeout;
+    http.certificates = std::move(certificates);
     http.take_http2 = [grpc = grpc_.get()](int socket) {
       grpc::AddInsecureChannelFromFd(grpc, socket);
     };
@@ -150,8 +152,9 @@ absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(Options options)
                    AdminAccess::Make(options.address, options.token_file));
   const int port = options.port;
   const std::string address = options.address;
+  std::shared_ptr<ServerCertificates> certificates = options.certificates;
   auto impl = std::make_unique<Impl>(std::move(options), std::move(access));
-  RETURN_IF_ERROR(impl->Listen(port, address));
+  RETURN_IF_ERROR(impl->Listen(port, address, std::move(certificates)));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(impl)));
 }
 

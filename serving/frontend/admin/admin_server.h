@@ -8,13 +8,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "serving/frontend/http/http_routes.h"
+#include "serving/frontend/tls/server_certificates.h"
 #include "serving/rollout/rollout_admin.h"
 
 namespace tessera::serving {
 
 // Serves, on one port, from Start() to the destructor:
-//   - tessera.AdminService over gRPC without encryption, for clients that begin with HTTP/2's
-//     connection preface;
+//   - tessera.AdminService over gRPC, for clients that begin with HTTP/2's connection preface, or
+//     agree on it where there is TLS;
 //   - its REST form (rollout_routes.h) and further pages over HTTP/1.1, for all others.
 // AdminAccess says who may ask, by the head of the request, before its body is read.
 //
@@ -32,6 +33,8 @@ class AdminServer {
     std::string address = "127.0.0.1";
     // See BearerTokens. Empty: none, which loopback alone allows.
     std::string token_file;
+    // Encrypts both protocols by TLS. Null: no encryption.
+    std::shared_ptr<ServerCertificates> certificates;
     // Null: no model has a rollout. Must outlive the server, and should have no events yet.
     RolloutAdmin* rollouts = nullptr;
     // Further pages. What their handlers use must outlive the server.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "serving/frontend/http/http_tunnel.h"
 
 namespace tessera::serving {
 namespace {
@@ -139,7 +140,7 @@ class HttpConnection::StreamLink {
   void Post(Act act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     // Null if the connection is being destroyed and waits in Detach().
     if (auto connection = connection_->weak_from_this().lock()) {
-      const auto executor = connection->socket_.get_executor();
+      const auto executor = connection->executor_;
       asio::post(executor,
                  [connection = std::move(connection), act = std::move(act)] { act(*connection); });
     }
@@ -164,7 +165,11 @@ class HttpConnection::Stream : public HttpStream {
 HttpConnection::HttpConnection(HttpWorker::Socket socket, const TlsContext& tls,
                                const HttpServer::Options& options, const HttpHandler& handler,
                                HttpWorker& worker)
-    : options_(options), handler_(handler), worker_(worker), socket_(std::move(socket), tls) {}
+    : options_(options),
+      handler_(handler),
+      worker_(worker),
+      executor_(socket.get_executor()),
+      socket_(std::make_unique<HttpSocket>(std::move(socket), tls)) {}
 
 HttpConnection::~HttpConnection() {
   if (link_ != nullptr) link_->Detach();
@@ -173,20 +178,22 @@ HttpConnection::~HttpConnection() {
 
 void HttpConnection::Start() {
   Error ignored;
-  socket_.tcp().set_option(asio::ip::tcp::no_delay(true), ignored);
-  peer_ = AddressOf(socket_.tcp());
-  if (socket_.is_encrypted()) return BeginEncryption();
+  socket_->tcp().set_option(asio::ip::tcp::no_delay(true), ignored);
+  peer_ = AddressOf(socket_->tcp());
+  if (socket_->is_encrypted()) return BeginEncryption();
   options_.take_http2 == nullptr ? AwaitRequest() : AwaitProtocol(0);
 }
 
 void HttpConnection::BeginEncryption() {
+  if (options_.take_http2 != nullptr) socket_->OfferHttp2();
   is_idle_ = true;
   deadline_ = DeadlineFor(Clock::now(), 0);
-  socket_.AsyncHandshake([self = shared_from_this()](Error error) {
+  socket_->AsyncHandshake([self = shared_from_this()](Error error) {
     self->is_idle_ = false;
+    if (!error && self->socket_->speaks_http2()) return self->HandOver();
     if (!error) return self->AwaitRequest();
     if (!IsPlainHttp(error) || self->ends_soon_) return self->Close();
-    self->socket_.LeaveEncryption();
+    self->socket_->LeaveEncryption();
     self->context_.keep_alive = false;
     self->Write({.status = 400,
                  .content_type = "text/plain",
@@ -194,24 +201,29 @@ void HttpConnection::BeginEncryption() {
   });
 }
 
+void HttpConnection::HandOver() {
+  const int plain = ends_soon_ ? -1 : HttpTunnel::Begin(std::move(socket_));
+  if (plain >= 0) options_.take_http2(plain);
+}
+
 void HttpConnection::AwaitProtocol(size_t peeked) {
   is_idle_ = true;
   if (peeked == 0) deadline_ = Clock::now() + ToChrono(options_.idle_timeout);
   // Otherwise the peeked bytes alone would wake this connection again and again.
   Error ignored;
-  socket_.tcp().set_option(asio::socket_base::receive_low_watermark(static_cast<int>(peeked) + 1),
-                           ignored);
-  socket_.tcp().async_wait(asio::socket_base::wait_read,
-                           [self = shared_from_this(), peeked](Error error) {
-                             self->is_idle_ = false;
-                             error ? self->Close() : self->OnFirstBytes(peeked);
-                           });
+  socket_->tcp().set_option(asio::socket_base::receive_low_watermark(static_cast<int>(peeked) + 1),
+                            ignored);
+  socket_->tcp().async_wait(asio::socket_base::wait_read,
+                            [self = shared_from_this(), peeked](Error error) {
+                              self->is_idle_ = false;
+                              error ? self->Close() : self->OnFirstBytes(peeked);
+                            });
 }
 
 void HttpConnection::OnFirstBytes(size_t peeked) {
   std::array<char, kHttp2Preface.size()> bytes;
   const ssize_t size =
-      recv(socket_.tcp().native_handle(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+      recv(socket_->tcp().native_handle(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return AwaitProtocol(peeked);
   const bool fits =
       size > 0 && absl::StartsWith(kHttp2Preface, absl::string_view(bytes.data(), size));
@@ -222,9 +234,9 @@ void HttpConnection::OnFirstBytes(size_t peeked) {
     return AwaitProtocol(size);
   }
   Error ignored;
-  socket_.tcp().set_option(asio::socket_base::receive_low_watermark(1), ignored);
+  socket_->tcp().set_option(asio::socket_base::receive_low_watermark(1), ignored);
   if (!fits || !grows) return AwaitRequest();
-  const int socket = socket_.tcp().release(ignored);
+  const int socket = socket_->tcp().release(ignored);
   if (fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK) == 0) {
     options_.take_http2(socket);
   } else {
@@ -233,14 +245,14 @@ void HttpConnection::OnFirstBytes(size_t peeked) {
 }
 
 void HttpConnection::EndSoon() {
-  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+  asio::dispatch(executor_, [self = shared_from_this()] {
     self->ends_soon_ = true;
     if (self->is_idle_ || self->link_ != nullptr) self->Close();
   });
 }
 
 void HttpConnection::End() {
-  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+  asio::dispatch(executor_, [self = shared_from_this()] {
     self->ends_soon_ = true;
     self->Close();
   });
@@ -251,9 +263,10 @@ void HttpConnection::EndIfLate(Clock::time_point now) {
 }
 
 void HttpConnection::Close() {
+  if (socket_ == nullptr) return;
   if (link_ != nullptr) link_->Detach();
   Error ignored;
-  socket_.tcp().close(ignored);
+  socket_->tcp().close(ignored);
 }
 
 HttpConnection::Clock::time_point HttpConnection::DeadlineFor(Clock::time_point start,
@@ -263,13 +276,13 @@ HttpConnection::Clock::time_point HttpConnection::DeadlineFor(Clock::time_point 
 }
 
 void HttpConnection::Read(void (HttpConnection::*on_bytes)()) {
-  socket_.AsyncReadSome(buffer_.prepare(kReadBytes),
-                        [self = shared_from_this(), on_bytes](Error error, size_t bytes) {
-                          self->is_idle_ = false;
-                          if (error) return self->Close();
-                          self->buffer_.commit(bytes);
-                          ((*self).*on_bytes)();
-                        });
+  socket_->AsyncReadSome(buffer_.prepare(kReadBytes),
+                         [self = shared_from_this(), on_bytes](Error error, size_t bytes) {
+                           self->is_idle_ = false;
+                           if (error) return self->Close();
+                           self->buffer_.commit(bytes);
+                           ((*self).*on_bytes)();
+                         });
 }
 
 void HttpConnection::AwaitRequest() {
@@ -323,16 +336,17 @@ bool HttpConnection::OnHead() {
                      beast::iequals(head[http::field::expect], "100-continue");
   if (!waits) return true;
   deadline_ = DeadlineFor(transfer_start_, 0);
-  socket_.AsyncWrite(asio::buffer(kContinue, sizeof(kContinue) - 1),
-                     [self = shared_from_this()](Error error, size_t) {
-                       error ? self->Close() : self->Read(&HttpConnection::ParseRequest);
-                     });
+  socket_->AsyncWrite(asio::buffer(kContinue, sizeof(kContinue) - 1),
+                      [self = shared_from_this()](Error error, size_t) {
+                        error ? self->Close() : self->Read(&HttpConnection::ParseRequest);
+                      });
   return false;
 }
 
 bool HttpConnection::Admit() {
   uint64_t max_body_bytes = options_.max_body_bytes;
   request_ = HeadOf(parser_->get());
+  request_.peer = peer_;
   if (std::optional<HttpReply> refusal = options_.admit(request_, &max_body_bytes)) {
     refusal->close = true;
     Write(*std::move(refusal));
@@ -348,13 +362,18 @@ bool HttpConnection::Admit() {
 
 void HttpConnection::Refuse(Error error) {
   context_.keep_alive = false;
-  if (error == http::error::body_limit) return Write(HttpStatusPage(413));
+  if (error == http::error::body_limit) {
+    const bool was_admitted = had_head_ && options_.admit != nullptr;
+    return Write(was_admitted && options_.body_too_large != nullptr
+                     ? options_.body_too_large(request_)
+                     : HttpStatusPage(413));
+  }
   if (error == http::error::header_limit) return Write(HttpStatusPage(431));
   Write(HttpStatusPage(400));
 }
 
 void HttpConnection::NotifyGone(std::function<void()> gone) {
-  asio::post(socket_.get_executor(), [self = shared_from_this(), gone = std::move(gone)]() mutable {
+  asio::post(executor_, [self = shared_from_this(), gone = std::move(gone)]() mutable {
     if (self->deadline_ != Clock::time_point::max()) return;  // the reply is on its way
     self->gone_ = std::move(gone);
     self->WatchClient();
@@ -363,11 +382,11 @@ void HttpConnection::NotifyGone(std::function<void()> gone) {
 
 void HttpConnection::WatchClient() {
   if (buffer_.size() > 0) return;
-  socket_.tcp().async_wait(asio::socket_base::wait_read, [self = shared_from_this()](Error error) {
+  socket_->tcp().async_wait(asio::socket_base::wait_read, [self = shared_from_this()](Error error) {
     if (self->gone_ == nullptr || error == asio::error::operation_aborted) return;
     char byte;
     const ssize_t size =
-        recv(self->socket_.tcp().native_handle(), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+        recv(self->socket_->tcp().native_handle(), &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
     if (size > 0) return;
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return self->WatchClient();
     std::exchange(self->gone_, nullptr)();
@@ -383,7 +402,7 @@ void HttpConnection::HandleRequest() {
   request.peer = peer_;
   request.client = weak_from_this();
   handler_(std::move(request), [self = shared_from_this()](HttpReply reply) {
-    asio::dispatch(self->socket_.get_executor(),
+    asio::dispatch(self->executor_,
                    [self, reply = std::move(reply)]() mutable { self->Write(std::move(reply)); });
   });
 }
@@ -394,11 +413,11 @@ void HttpConnection::Write(HttpReply reply) {
   reply_head_ = HttpReplyHead(reply, context_, absl::Now());
   reply_body_ = context_.is_head ? std::string() : std::move(reply.body);
   if (!context_.is_head) begin_stream_ = std::move(reply.stream);
-  if (socket_.is_encrypted() && reply_body_.size() <= kMaxJoinedBytes) {
+  if (socket_->is_encrypted() && reply_body_.size() <= kMaxJoinedBytes) {
     reply_head_ += std::exchange(reply_body_, {});
   }
   deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
-  socket_.AsyncWrite(
+  socket_->AsyncWrite(
       std::array<asio::const_buffer, 2>{asio::buffer(reply_head_), asio::buffer(reply_body_)},
       [self = shared_from_this()](Error error, size_t) { self->OnWritten(error); });
 }
@@ -418,7 +437,7 @@ void HttpConnection::BeginStream() {
 }
 
 void HttpConnection::ContinueStream() {
-  if (is_writing_ || !socket_.tcp().is_open()) return;
+  if (is_writing_ || !socket_->tcp().is_open()) return;
   if (unsent_.empty()) {
     if (body_ended_) EndSending();
     return;
@@ -426,20 +445,20 @@ void HttpConnection::ContinueStream() {
   is_writing_ = true;
   reply_body_ = std::exchange(unsent_, {});
   deadline_ = DeadlineFor(Clock::now(), reply_body_.size());
-  socket_.AsyncWrite(asio::buffer(reply_body_),
-                     [self = shared_from_this()](Error error, size_t bytes) {
-                       if (error) return self->Close();
-                       self->deadline_ = Clock::time_point::max();
-                       self->is_writing_ = false;
-                       self->link_->OnSent(bytes);
-                       self->ContinueStream();
-                     });
+  socket_->AsyncWrite(asio::buffer(reply_body_),
+                      [self = shared_from_this()](Error error, size_t bytes) {
+                        if (error) return self->Close();
+                        self->deadline_ = Clock::time_point::max();
+                        self->is_writing_ = false;
+                        self->link_->OnSent(bytes);
+                        self->ContinueStream();
+                      });
 }
 
 void HttpConnection::EndAfterReply() {
-  if (socket_.is_encrypted()) return EndSending();
+  if (socket_->is_encrypted()) return EndSending();
   Error ignored;
-  const bool read_all = !parser_ && buffer_.size() == 0 && socket_.tcp().available(ignored) == 0;
+  const bool read_all = !parser_ && buffer_.size() == 0 && socket_->tcp().available(ignored) == 0;
   if (read_all) return Close();
   EndSending();
   Discard();
@@ -447,16 +466,16 @@ void HttpConnection::EndAfterReply() {
 
 void HttpConnection::EndSending() {
   deadline_ = Clock::now() + kDiscardTime;
-  if (!socket_.is_encrypted()) {
+  if (!socket_->is_encrypted()) {
     Error ignored;
-    socket_.tcp().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    socket_->tcp().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
     return;
   }
-  socket_.AsyncEndEncryption([self = shared_from_this()](Error error) {
+  socket_->AsyncEndEncryption([self = shared_from_this()](Error error) {
     if (self->link_ != nullptr) return;  // Discard() is running, and sees the client's end
     if (!error) return self->Close();
     // The client has not ended, but sends more.
-    self->socket_.LeaveEncryption();
+    self->socket_->LeaveEncryption();
     self->Discard();
   });
 }

@@ -74,6 +74,8 @@ class HttpConnection : public HttpClient, public std::enable_shared_from_this<Ht
 
   // Agrees with the client on keys before it reads requests.
   void BeginEncryption();
+  // Hands over a client that agreed on HTTP/2. The connection ends with that.
+  void HandOver();
   // Waits for bytes by which HTTP/2's preface can be told from a request, beyond the `peeked` ones
   // that are part of the preface.
   void AwaitProtocol(size_t peeked);
@@ -109,8 +111,9 @@ class HttpConnection : public HttpClient, public std::enable_shared_from_this<Ht
   const HttpServer::Options& options_;
   const HttpHandler& handler_;
   HttpWorker& worker_;
-  HttpSocket socket_;
-  std::string peer_;  // the client's address
+  const HttpWorker::Executor executor_;  // that of socket_
+  std::unique_ptr<HttpSocket> socket_;   // null once it was handed over
+  std::string peer_;                     // the client's address
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<HttpBody>> parser_;  // while a request is read
   bool had_head_ = false;  // whether the head of the request was read

@@ -164,9 +164,6 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& opt
   if (options.num_threads < 1) {
     return absl::InvalidArgumentError("an HTTP server needs at least one thread");
   }
-  if (options.certificates != nullptr && options.take_http2 != nullptr) {
-    return absl::InvalidArgumentError("an HTTP server with TLS cannot hand over HTTP/2");
-  }
   auto impl = std::make_unique<Impl>(options, std::move(handler));
   RETURN_IF_ERROR(impl->Listen());
   impl->Run();

@@ -38,6 +38,9 @@ class HttpServer {
     // make the server read. The limit of the body may be lowered. Null: every body is read.
     std::function<std::optional<HttpReply>(const HttpRequest& head, uint64_t* max_body_bytes)>
         admit;
+    // Makes the reply to a request whose body goes beyond the limit; `head` is what `admit` saw.
+    // Null, or without `admit`: a plain 413.
+    std::function<HttpReply(const HttpRequest& head)> body_too_large;
     // How long a connection stays open without a request.
     absl::Duration idle_timeout = absl::Minutes(10);
     // Time limit for the head of a request. It is also the time by which a body, or the client's
@@ -47,16 +50,17 @@ class HttpServer {
     // Encrypts all connections by TLS. A client that sends a request in the clear gets 400. Null:
     // no encryption.
     std::shared_ptr<ServerCertificates> certificates;
-    // Takes over the connection of a client that begins with HTTP/2's connection preface. Nothing
-    // has been read from `socket`, which is non-blocking and now owned by the callee. Called on the
-    // thread of the connection, until Stop() returns. Null: such a client gets 400. Excludes
-    // `certificates`, because no bytes can be read of an encrypted socket.
+    // Takes over the connection of a client that begins with HTTP/2's connection preface, or, with
+    // `certificates`, agrees on HTTP/2 (ALPN). Nothing has been read from `socket`, which is
+    // non-blocking and now owned by the callee; with `certificates` it is one of a pair whose other
+    // end the server encrypts, until Stop(). Called on the thread of the connection, until Stop()
+    // returns. Null: such a client gets 400, or no connection.
     std::function<void(int socket)> take_http2;
   };
 
   // Returns when the port is open.
-  // Errors: INVALID_ARGUMENT without threads, if `address` is no IP address, or for options that
-  // exclude each other; UNAVAILABLE if the port cannot be opened.
+  // Errors: INVALID_ARGUMENT without threads, or if `address` is no IP address; UNAVAILABLE if the
+  // port cannot be opened.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options,
                                                            HttpHandler handler);
   // Calls Stop(). Requires that no responder will be called after that.

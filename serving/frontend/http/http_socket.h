@@ -27,6 +27,10 @@ class HttpSocket {
     boost::asio::ssl::context context(tls.get());
     tls_ = std::make_unique<Tls>(socket_, context);
   }
+  // Lets the handshake agree on HTTP/2, too. Requires is_encrypted().
+  void OfferHttp2() { serving::OfferHttp2(tls_->native_handle()); }
+  // Whether it did.
+  bool speaks_http2() { return is_encrypted() && ChoseHttp2(tls_->native_handle()); }
   HttpSocket(const HttpSocket&) = delete;  // TLS refers to the socket below it
   HttpSocket& operator=(const HttpSocket&) = delete;
 

@@ -1,4 +1,5 @@
 // The HTTP server over TLS.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -6,7 +7,9 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -42,6 +45,11 @@ class TlsClient {
   }
   ~TlsClient() { close(socket_); }
 
+  // What the client offers to speak; of one protocol its length and its name.
+  void Offer(absl::string_view protocols) {
+    SSL_set_alpn_protos(ssl_.get(), reinterpret_cast<const unsigned char*>(protocols.data()),
+                        static_cast<unsigned int>(protocols.size()));
+  }
   // Returns false if the server refuses.
   bool Handshake() { return SSL_connect(ssl_.get()) == 1; }
   bool Send(absl::string_view bytes) {
@@ -161,10 +169,53 @@ TEST_F(HttpTlsTest, AClientThatDoesNotBeginHoldsUpNoShutdown) {
   server_->Shutdown(absl::InfiniteFuture());
 }
 
-TEST_F(HttpTlsTest, Http2CannotBeHandedOver) {
-  options_.take_http2 = [](int socket) { close(socket); };
-  const auto refused = HttpServer::Start(options_, [](HttpRequest, HttpResponder) {});
-  EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
+// Sends back what comes, up to `size` bytes, and ends the connection.
+void Echo(int socket, size_t size) {
+  fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) & ~O_NONBLOCK);
+  std::vector<char> bytes(64 << 10);
+  for (size_t echoed = 0; echoed < size;) {
+    const ssize_t got = read(socket, bytes.data(), bytes.size());
+    if (got <= 0 || write(socket, bytes.data(), static_cast<size_t>(got)) != got) break;
+    echoed += static_cast<size_t>(got);
+  }
+  close(socket);
+}
+
+TEST_F(HttpTlsTest, Http2IsHandedOverInTheClear) {
+  const std::string sent(300'000, 'x');
+  std::vector<std::thread> echoes;
+  options_.take_http2 = [&](int socket) { echoes.emplace_back(Echo, socket, sent.size()); };
+  server_ = *HttpServer::Start(
+      options_, [](HttpRequest, HttpResponder respond) { respond({.body = "HTTP/1"}); });
+
+  TlsClient client(server_->port());
+  client.Offer("\x08http/1.1\x02h2");
+  ASSERT_TRUE(client.Handshake());
+  ASSERT_TRUE(client.Send(sent));
+  std::string received;
+  client.ReadToEnd(&received);
+  EXPECT_EQ(received, sent);
+
+  for (const absl::string_view offered : {"", "\x08http/1.1"}) {
+    TlsClient other(server_->port());
+    if (!offered.empty()) other.Offer(offered);
+    ASSERT_TRUE(other.Handshake());
+    ASSERT_TRUE(other.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+    EXPECT_THAT(other.ReadUntil("HTTP/1"), StartsWith("HTTP/1"));
+  }
+
+  TlsClient silent(server_->port());
+  silent.Offer("\x02h2");
+  ASSERT_TRUE(silent.Handshake());
+  server_->Shutdown(absl::InfiniteFuture());  // what was handed over is the callee's to end
+  server_.reset();
+  for (std::thread& echo : echoes) echo.join();
+}
+
+TEST_F(HttpTlsTest, WithoutATakerHttp2IsNotSpoken) {
+  TlsClient client(server_->port());
+  client.Offer("\x02h2");
+  EXPECT_FALSE(client.Handshake());
 }
 
 }  // namespace

@@ -24,8 +24,16 @@ using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
-// The length of a protocol's name, and the name, as in the list that a client offers.
-constexpr unsigned char kProtocols[] = "\x08http/1.1";
+// The length of each protocol's name, and the name, as in the list that a client offers.
+constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+constexpr size_t kHttp2Size = 3;  // the first of them
+
+// Where a connection keeps whether it offers HTTP/2: a pointer that is not null.
+int Http2Index() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
 constexpr unsigned char kSessionId[] = "tessera";
 
 // Returns the reason of OpenSSL's last error, and forgets all of them.
@@ -118,10 +126,12 @@ absl::Status VerifyClients(const std::string& text, SSL_CTX* context) {
   return absl::OkStatus();
 }
 
-int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+int ChooseProtocol(SSL* connection, const unsigned char** chosen, unsigned char* chosen_size,
                    const unsigned char* offered, unsigned int offered_size, void*) {
+  const size_t skipped = SSL_get_ex_data(connection, Http2Index()) == nullptr ? kHttp2Size : 0;
   unsigned char* choice = nullptr;
-  if (SSL_select_next_proto(&choice, chosen_size, kProtocols, sizeof(kProtocols) - 1, offered,
+  if (SSL_select_next_proto(&choice, chosen_size, kProtocols + skipped,
+                            static_cast<unsigned int>(sizeof(kProtocols) - 1 - skipped), offered,
                             offered_size) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
@@ -145,6 +155,18 @@ absl::StatusOr<TlsContext> MakeTlsContext(const PemCertificates& pem, bool verif
     RETURN_IF_ERROR(VerifyClients(pem.client_authorities, context.get()));
   }
   return context;
+}
+
+void OfferHttp2(SSL* connection) {
+  static char offers;
+  SSL_set_ex_data(connection, Http2Index(), &offers);
+}
+
+bool ChoseHttp2(const SSL* connection) {
+  const unsigned char* name = nullptr;
+  unsigned int size = 0;
+  SSL_get0_alpn_selected(connection, &name, &size);
+  return absl::string_view(reinterpret_cast<const char*>(name), size) == "h2";
 }
 
 }  // namespace tessera::serving
