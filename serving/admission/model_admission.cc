@@ -85,10 +85,18 @@ std::optional<int64_t> ModelAdmission::max_request_bytes() const {
 absl::Status ModelAdmission::CheckBytes(int64_t bytes) const {
   const std::optional<int64_t> limit = max_request_bytes();
   if (!limit || bytes <= *limit) return absl::OkStatus();
+  return Oversized(*limit, absl::StrCat(bytes));
+}
+
+absl::Status ModelAdmission::TooManyBytes() const {
+  return Oversized(max_request_bytes().value_or(0), "more");
+}
+
+absl::Status ModelAdmission::Oversized(int64_t limit, absl::string_view size) const {
   CountRefused(kRequestBytes);
   return absl::ResourceExhaustedError(
-      absl::StrCat("model '", name_, "' takes requests of at most ", *limit,
-                   " bytes (max_request_bytes), and this one has ", bytes,
+      absl::StrCat("model '", name_, "' takes requests of at most ", limit,
+                   " bytes (max_request_bytes), and this one has ", size,
                    "; send less at a time, or raise the limit"));
 }
 

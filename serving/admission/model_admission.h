@@ -106,6 +106,8 @@ class ModelAdmission {
   std::optional<int64_t> max_request_bytes() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns OK if a message of this size may be read. Errors: RESOURCE_EXHAUSTED.
   absl::Status CheckBytes(int64_t bytes) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Refuses a message that was read up to the limit and goes on. Returns RESOURCE_EXHAUSTED.
+  absl::Status TooManyBytes() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Return the numbers of requests that have a ticket, and that wait.
   int num_running() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -135,6 +137,8 @@ class ModelAdmission {
   void GiveUp(int64_t number) ABSL_LOCKS_EXCLUDED(mu_);
   void ReturnPlace() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // `size` is a number of bytes, or "more".
+  absl::Status Oversized(int64_t limit, absl::string_view size) const;
   absl::Status QueueIsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status WaitEnded(const Waiter& waiter) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TimedOut(const RequestTimeout& timeout, absl::string_view reason,

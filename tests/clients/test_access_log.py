@@ -73,6 +73,32 @@ def test_each_request_has_a_line(tmp_path):
         assert "model" not in line and "version" not in line
 
 
+def test_what_is_refused_by_its_head_has_a_line(tmp_path):
+    path, tokens = tmp_path / "access.log", tmp_path / "tokens"
+    tokens.write_text("secret\n")
+    config = tmp_path / "tessera.yaml"
+    config.write_text(
+        f"models: [{{name: m, base_path: {HALF_PLUS_TWO}, limits: {{max_request_bytes: 10}}}}]"
+    )
+    with Server(
+        f"--access_log={path}", f"--token_file={tokens}", f"--config={config}"
+    ) as server:
+        server.http("GET", "/v1/models/m", headers={"traceparent": TRACEPARENT})
+        line = of_request(path, path="/v1/models/m")
+        assert (line["status"], line["trace_id"]) == ("401", TRACE)
+        assert line["peer"].startswith("127.0.0.1:") and line["bytes_in"] == 0
+
+        token = {"Authorization": "Bearer secret"}
+        server.http("POST", "/v1/models/m:predict", b'{"instances": [4.0]}', token)
+        line = of_request(path, path="/v1/models/m:predict")
+        assert (line["status"], line["model"]) == ("413", "m")
+
+        chunks = iter([b'{"instances":', b" [4.0]}"])
+        server.http("POST", "/v2/models/m/infer", chunks, token)
+        line = of_request(path, path="/v2/models/m/infer")
+        assert (line["status"], line["model"]) == ("413", "m")
+
+
 def test_sighup_opens_the_file_again(tmp_path):
     path = tmp_path / "access.log"
     with Server(

@@ -170,6 +170,9 @@ def test_large_bodies_are_refused_before_they_are_read(start):
             b"POST /v2/models/look/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
             + chunk
         )
-        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 413 ")
+        reply = connection.makefile("rb").read().decode()
+    assert reply.startswith("HTTP/1.1 413 ")
+    assert "model 'look' takes requests of at most 2000 bytes" in reply
+    assert "this one has more" in reply
     labels = {"model_name": "look", "reason": "request_bytes"}
-    assert server.metric("limited_requests", **labels) == 2
+    assert server.metric("limited_requests", **labels) == 3

@@ -54,4 +54,8 @@ HttpHandler LoggingAccess(AccessLog* log, HttpHandler handler) {
   };
 }
 
+void LogRefusal(AccessLog* log, const HttpRequest& head, const HttpReply& reply) {
+  Add(Asked(head), reply, log);
+}
+
 }  // namespace tessera::serving

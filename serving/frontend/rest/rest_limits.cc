@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
@@ -32,30 +33,58 @@ std::optional<RunTarget> RunTargetOf(const HttpRequest& head) {
   return RunTarget{std::move(target->model), std::move(target->action)};
 }
 
-}  // namespace
+// A limit of bytes, and the request that it counts for.
+struct Limited {
+  RunTarget target;
+  const ModelAdmission* admission;
+  int64_t max_bytes;
+};
 
-std::optional<HttpReply> RefuseLargeBody(const RequestHandler& handler, const HttpRequest& head,
-                                         uint64_t* max_body_bytes) {
+std::optional<Limited> LimitFor(const RequestHandler& handler, const HttpRequest& head) {
   if (!handler.HasLimits()) [[likely]]
     return std::nullopt;
-  const std::optional<RunTarget> target = RunTargetOf(head);
+  std::optional<RunTarget> target = RunTargetOf(head);
   if (!target) return std::nullopt;
   const ModelAdmission* const admission = handler.LimitsOf(target->model);
   if (admission == nullptr) return std::nullopt;
   const std::optional<int64_t> limit = admission->max_request_bytes();
   if (!limit) return std::nullopt;
-  *max_body_bytes = std::min(*max_body_bytes, static_cast<uint64_t>(*limit));
-  int64_t announced;
-  if (!absl::SimpleAtoi(head.Header("Content-Length"), &announced)) return std::nullopt;
-  const absl::Status status = admission->CheckBytes(announced);
-  if (status.ok()) return std::nullopt;
+  return Limited{*std::move(target), admission, *limit};
+}
+
+// Records that a request was refused. Returns the reply.
+HttpReply Refused(const RequestHandler& handler, const HttpRequest& head, RunTarget target,
+                  const absl::Status& status) {
   const absl::Time now = absl::Now();
   const auto trace_id = [&] { return TraceIdOf(head.OnlyHeader(kTraceparent)); };
-  handler.RecordRequest(Entrypoint::kRest, target->api, target->model, status, {.arrived = now},
+  handler.RecordRequest(Entrypoint::kRest, target.api, target.model, status, {.arrived = now},
                         trace_id);
-  handler.failures().Note("rest", target->api, target->model, status, trace_id, now);
-  return HttpReply{
-      .status = 413, .content_type = "application/json", .body = JsonErrorBody(status.message())};
+  handler.failures().Note("rest", target.api, target.model, status, trace_id, now);
+  return HttpReply{.status = 413,
+                   .content_type = "application/json",
+                   .body = JsonErrorBody(status.message()),
+                   .model = std::move(target.model)};
+}
+
+}  // namespace
+
+std::optional<HttpReply> RefuseLargeBody(const RequestHandler& handler, const HttpRequest& head,
+                                         uint64_t* max_body_bytes) {
+  std::optional<Limited> limited = LimitFor(handler, head);
+  if (!limited) [[likely]]
+    return std::nullopt;
+  *max_body_bytes = std::min(*max_body_bytes, static_cast<uint64_t>(limited->max_bytes));
+  int64_t announced;
+  if (!absl::SimpleAtoi(head.Header("Content-Length"), &announced)) return std::nullopt;
+  const absl::Status status = limited->admission->CheckBytes(announced);
+  if (status.ok()) return std::nullopt;
+  return Refused(handler, head, std::move(limited->target), status);
+}
+
+std::optional<HttpReply> ReplyToLargeBody(const RequestHandler& handler, const HttpRequest& head) {
+  std::optional<Limited> limited = LimitFor(handler, head);
+  if (!limited) return std::nullopt;
+  return Refused(handler, head, std::move(limited->target), limited->admission->TooManyBytes());
 }
 
 }  // namespace tessera::serving

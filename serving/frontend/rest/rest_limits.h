@@ -1,4 +1,4 @@
-// RefuseLargeBody: applies a model's limit of bytes to an HTTP request before its body is read.
+// Applies a model's limit of bytes to an HTTP request before its body is read.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,10 @@ namespace tessera::serving {
 // bodies whose length is not announced. For HttpServer::Options::admit.
 std::optional<HttpReply> RefuseLargeBody(const RequestHandler& handler, const HttpRequest& head,
                                          uint64_t* max_body_bytes);
+
+// Returns the reply to a request whose body went beyond the limit that RefuseLargeBody() set; 413,
+// and recorded likewise. Returns nothing if no limit of a model was passed. For
+// HttpServer::Options::body_too_large.
+std::optional<HttpReply> ReplyToLargeBody(const RequestHandler& handler, const HttpRequest& head);
 
 }  // namespace tessera::serving

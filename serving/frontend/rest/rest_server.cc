@@ -6,6 +6,7 @@
 #include "runtime/base/cpu_count.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_access.h"
+#include "serving/frontend/http/http_reply_head.h"
 #include "serving/frontend/pool_metrics.h"
 #include "serving/frontend/rest/rest_limits.h"
 
@@ -35,12 +36,19 @@ absl::StatusOr<std::unique_ptr<RestServer>> RestServer::Start(const Options& opt
   http.max_body_bytes = options.max_body_bytes;
   http.certificates = options.certificates;
   RestAccess* const access = server->access_ ? &*server->access_ : nullptr;
-  http.admit = [access, handler](const HttpRequest& head,
-                                 uint64_t* max_body_bytes) -> std::optional<HttpReply> {
-    if (access != nullptr) {
-      if (auto refusal = access->Refuse(head, max_body_bytes)) return refusal;
-    }
-    return RefuseLargeBody(*handler, head, max_body_bytes);
+  http.admit = [access, handler](const HttpRequest& head, uint64_t* max_body_bytes) {
+    std::optional<HttpReply> refusal;
+    if (access != nullptr) refusal = access->Refuse(head, max_body_bytes);
+    if (!refusal) refusal = RefuseLargeBody(*handler, head, max_body_bytes);
+    AccessLog* const log = handler->access_log();
+    if (refusal && log != nullptr) LogRefusal(log, head, *refusal);
+    return refusal;
+  };
+  http.body_too_large = [handler](const HttpRequest& head) {
+    std::optional<HttpReply> limited = ReplyToLargeBody(*handler, head);
+    HttpReply reply = limited ? *std::move(limited) : HttpStatusPage(413);
+    if (AccessLog* const log = handler->access_log()) LogRefusal(log, head, reply);
+    return reply;
   };
   RestApi* const api = &server->api_;
   KServeRest* const kserve = server->kserve_ ? &*server->kserve_ : nullptr;
