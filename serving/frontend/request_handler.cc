@@ -290,11 +290,13 @@ absl::Status RequestHandler::MultiInference(const RoutedModel& model,
       },
       &kept);
   const absl::Duration latency = absl::Now() - start;
-  if (InterestIn(router_, model) != Interest::kNone) {
+  if (const Interest interest = InterestIn(router_, model); interest != Interest::kNone) {
     std::vector<NamedOutput> outputs;
     if (status.ok()) outputs = OutputsOf(*results);
     router_->Observe({.id = model.id(),
                       .method = RequestMethod::kMultiInference,
+                      .tasks = tasks,
+                      .inputs = InputsFor(interest, kept),
                       .status = status,
                       .latency = latency,
                       .outputs = outputs});

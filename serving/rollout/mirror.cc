@@ -53,11 +53,18 @@ bool IsOfTheMirror(const absl::Status& status) {
 
 }  // namespace
 
+// An InferenceTask that stays valid after its request.
+struct Mirror::KeptTask {
+  std::string signature_name;
+  std::string method_name;
+};
+
 struct Mirror::Copy {
   ServableId candidate;
   std::shared_ptr<VersionMeasurer> measurer;
   RequestMethod method = RequestMethod::kPredict;
-  SampleRequest request;  // of Classify and Regress, the one input is the examples
+  SampleRequest request;        // except for Predict, the one input is the examples
+  std::vector<KeptTask> tasks;  // of MultiInference
   AnswerExcerpt live;
   int64_t bytes = 0;  // as counted in waiting_bytes_
   Copy* next = nullptr;
@@ -110,6 +117,9 @@ void Mirror::Offer(const ServableId& candidate, std::shared_ptr<VersionMeasurer>
   }
   for (const absl::string_view name : answer.output_filter) {
     copy->request.output_filter.emplace_back(name);
+  }
+  for (const InferenceTask& task : answer.tasks) {
+    copy->tasks.push_back({std::string(task.model.signature_name), std::string(task.method_name)});
   }
   Push(copy.release());
 }
@@ -177,8 +187,7 @@ void Mirror::RunThread() {
 void Mirror::Run(const Copy& copy) {
   const absl::StatusOr<ModelHandle> model = acquire_(copy.candidate);
   if (!model.ok()) return;  // it was taken back or replaced meanwhile
-  const SignatureInfo* signature = (*model)->info().FindSignature(copy.request.signature_name);
-  if (signature != nullptr && !signature->is_pure) return;
+  if (HasEffects(**model, copy)) return;
   std::vector<NamedOutput> outputs;
   const absl::Status status = Ask(**model, copy, &outputs);
   if (IsOfTheMirror(status)) {
@@ -188,6 +197,18 @@ void Mirror::Run(const Copy& copy) {
   }
   copy.measurer->RecordComparison(absl::Now(), copy.live, status, outputs);
   Count(copy.candidate.name, status.ok() ? "compared" : "failed");
+}
+
+bool Mirror::HasEffects(const Servable& candidate, const Copy& copy) {
+  const auto has_effects = [&](absl::string_view name) {
+    const SignatureInfo* const signature = candidate.info().FindSignature(name);
+    return signature != nullptr && !signature->is_pure;
+  };
+  if (copy.method != RequestMethod::kMultiInference) {
+    return has_effects(copy.request.signature_name);
+  }
+  return std::any_of(copy.tasks.begin(), copy.tasks.end(),
+                     [&](const KeptTask& task) { return has_effects(task.signature_name); });
 }
 
 absl::Status Mirror::Ask(const Servable& candidate, const Copy& copy,
@@ -202,6 +223,18 @@ absl::Status Mirror::Ask(const Servable& candidate, const Copy& copy,
     return absl::OkStatus();
   }
   const auto examples = [&]() -> absl::StatusOr<Tensor> { return copy.request.inputs[0]; };
+  if (copy.method == RequestMethod::kMultiInference) {
+    std::vector<InferenceTask> tasks;
+    for (const KeptTask& task : copy.tasks) {
+      tasks.push_back(
+          {.model = {.name = copy.candidate.name, .signature_name = task.signature_name},
+           .method_name = task.method_name});
+    }
+    std::vector<InferenceResult> results;
+    RETURN_IF_ERROR(candidate.MultiInference(tasks, examples, options, &results));
+    *outputs = OutputsOf(results);
+    return absl::OkStatus();
+  }
   const ExamplesRequest request{copy.request.signature_name, examples};
   if (copy.method == RequestMethod::kClassify) {
     ClassifyResult result;

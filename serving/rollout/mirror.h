@@ -70,10 +70,9 @@ class Mirror {
   Mirror(const Mirror&) = delete;
   Mirror& operator=(const Mirror&) = delete;
 
-  // Copies the request of `answer`, a Predict, Classify or Regress, with a probability of
-  // `percent`, for `candidate`, whose answers `measurer` compares. Does nothing if the request
-  // failed, has no inputs, or if the candidate's signature has effects that another run would
-  // notice.
+  // Copies the request of `answer` with a probability of `percent`, for `candidate`, whose answers
+  // `measurer` compares. Does nothing if the request failed, has no inputs, or if a signature of
+  // the candidate that it runs has effects that another run would notice.
   //
   // What is done on the calling thread is bounded: inputs up to kMaxCopiedBytes are copied, since
   // their memory may be a part of a much larger buffer, larger ones are shared, and of the answer
@@ -83,6 +82,7 @@ class Mirror {
   static constexpr size_t kMaxCopiedBytes = 16 << 10;
 
  private:
+  struct KeptTask;
   struct Copy;
 
   // Counts a copy as one that waits. Returns false if there is no room for it; it is counted
@@ -94,6 +94,8 @@ class Mirror {
   std::unique_ptr<Copy> Pop() ABSL_LOCKS_EXCLUDED(pop_mu_);
   void RunThread();
   void Run(const Copy& copy);
+  // Whether a signature that the copy runs has effects that another run would notice.
+  static bool HasEffects(const Servable& candidate, const Copy& copy);
   // Asks the candidate, and sets the outputs that it answers.
   absl::Status Ask(const Servable& candidate, const Copy& copy, std::vector<NamedOutput>* outputs);
   void Count(const std::string& model, absl::string_view outcome);

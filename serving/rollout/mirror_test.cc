@@ -59,6 +59,17 @@ class TestServable : public Servable {
     result->scores = LengthsOf(request.examples().value());
     return absl::OkStatus();
   }
+  absl::Status MultiInference(absl::Span<const InferenceTask> tasks,
+                              absl::FunctionRef<absl::StatusOr<Tensor>()> examples,
+                              const CallOptions&,
+                              std::vector<InferenceResult>* results) const override {
+    for (const InferenceTask& task : tasks) {
+      EXPECT_EQ(task.model.name, "m");
+      EXPECT_EQ(task.method_name, kRegressMethod);
+      results->push_back(RegressResult{.values = LengthsOf(examples().value())});
+    }
+    return absl::OkStatus();
+  }
 
  private:
   static Tensor LengthsOf(const Tensor& examples) {
@@ -162,6 +173,32 @@ TEST_F(MirrorTest, AsksClassifyAndRegressWithTheirExamples) {
     EXPECT_EQ(Measures().mismatched(), 0);
     EXPECT_EQ(Measures().mean_abs_difference(), 1.5);
   }
+}
+
+TEST_F(MirrorTest, AsksMultiInferenceUnlessATaskHasEffects) {
+  Start();
+  Tensor examples = Tensor::Allocate(DType::kString, {2}).value();
+  examples.flat<std::string>()[1] = "four";  // the candidate answers 0 and 4
+  const NamedOutput live{"outputs", Tensor::Vector<float>({0, 1})};
+  const std::vector<NamedOutput> outputs = {live, live};
+  const absl::Status ok;
+  for (const absl::string_view signature : {"writes", ""}) {
+    const std::vector<InferenceTask> tasks = {
+        {.model = {.name = "m"}, .method_name = kRegressMethod},
+        {.model = {.name = "m", .signature_name = signature}, .method_name = kRegressMethod}};
+    mirror_->Offer(kCandidate, measurer_, 100,
+                   {.id = kLive,
+                    .method = RequestMethod::kMultiInference,
+                    .tasks = tasks,
+                    .inputs = {&examples, 1},
+                    .status = ok,
+                    .latency = absl::Milliseconds(1),
+                    .outputs = outputs});
+  }
+  ASSERT_TRUE(WaitUntil([&] { return Measures().compared() == 1; }));
+  EXPECT_EQ(Measures().mismatched(), 0);
+  EXPECT_EQ(Measures().mean_abs_difference(), 1.5);
+  EXPECT_EQ(Measures().mirror_errors(), 0);
 }
 
 TEST_F(MirrorTest, CountsWhatTheCandidateAloneFails) {

@@ -59,12 +59,13 @@ class TrafficRouter {
   // Tells how a version answered a request, after its run and before the answer is written.
   // `outputs` is empty unless `status` is OK. A request to the stable version may be copied for the
   // candidate here. `inputs` of Predict are its tensors in the order of `input_names`; those of
-  // Classify and Regress are the one tensor of examples. They are empty if the request failed
-  // before they were decoded, if nobody asked for them, and for MultiInference.
+  // Classify, Regress and MultiInference are the one tensor of examples. They are empty if the
+  // request failed before they were decoded, or if nobody asked for them.
   struct Answer {
     const ServableId& id;
     RequestMethod method = RequestMethod::kPredict;
-    absl::string_view signature_name = {};
+    absl::string_view signature_name = {};       // empty for MultiInference
+    absl::Span<const InferenceTask> tasks = {};  // of MultiInference alone
     absl::Span<const absl::string_view> input_names = {};
     absl::Span<const Tensor> inputs = {};
     absl::Span<const absl::string_view> output_filter = {};
