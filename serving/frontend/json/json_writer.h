@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "serving/frontend/json/json_number.h"
@@ -83,7 +83,7 @@ class JsonWriter {
   void NewLine();
 
   std::string* const out_;
-  std::vector<Level> levels_;
+  absl::InlinedVector<Level, 8> levels_;
   bool one_line_ = false;
 };
 

@@ -12,6 +12,9 @@
 namespace tessera::serving {
 namespace {
 
+// Room for the answer of one small output, so that its text does not move while it grows.
+constexpr size_t kUsualBytes = 384;
+
 absl::Status WrongMember(absl::string_view name, absl::string_view kind, const JsonValue* value) {
   return absl::InvalidArgumentError(
       value == nullptr
@@ -218,6 +221,7 @@ absl::StatusOr<JsonInferResponse> WriteInferResponse(const JsonInferRequest& req
                                                      const ServableId& model,
                                                      const PredictResult& result) {
   JsonInferResponse response;
+  response.body.reserve(kUsualBytes);
   JsonWriter json(&response.body);
   json.StartObject();
   json.Key("model_name");

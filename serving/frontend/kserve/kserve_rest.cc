@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "serving/frontend/http/http_inflate.h"
@@ -79,8 +80,8 @@ struct KServeRest::InferCall {
 };
 
 bool KServeRest::Serves(const HttpRequest& request) {
-  const absl::string_view path = PathOfTarget(request.target);
-  return path == kRoot || absl::StartsWith(path, absl::StrCat(kRoot, "/"));
+  absl::string_view path = PathOfTarget(request.target);
+  return absl::ConsumePrefix(&path, kRoot) && (path.empty() || path[0] == '/');
 }
 
 void KServeRest::Handle(HttpRequest request, HttpResponder respond) {
