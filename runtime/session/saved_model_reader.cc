@@ -29,8 +29,9 @@ absl::Status ReadBinary(const std::string& path, tensorflow::SavedModel* saved_m
 }
 
 absl::Status ReadText(const std::string& path, tensorflow::SavedModel* saved_model) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return Annotate(ParseProtoText(text, saved_model), absl::StrCat(path, " is not a SavedModel: "));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  return Annotate(ParseProtoText(std::string(file->data(), file->size()), saved_model),
+                  absl::StrCat(path, " is not a SavedModel: "));
 }
 
 std::string TagsText(const std::set<std::string>& tags) {

@@ -148,6 +148,14 @@ absl::StatusOr<std::unique_ptr<Server>> MakeServer(ServerOptions options) {
   return std::make_unique<Server>(options, std::move(settings), std::move(host));
 }
 
+// Whether the first error stands in a file, about which the list of flags says nothing.
+bool IsOfAFile(const ConfigReport& report) {
+  for (const ConfigFinding& finding : report.findings()) {
+    if (finding.severity == ConfigFinding::kError) return finding.place.line > 0;
+  }
+  return false;
+}
+
 int FailToStart(const absl::Status& status) {
   Print(stdout, "Failed to start server. Error: " + status.ToString() + "\n");
   return kFailure;
@@ -179,7 +187,11 @@ int Main(ServerOptions& options, const std::string& program, absl::Span<const st
   }
   if (const absl::Status& status = report.FirstError(); !status.ok()) {
     if (!absl::IsCancelled(status)) Print(stderr, std::string(status.message()) + "\n");
-    Print(stdout, flags.Usage(program));
+    if (IsOfAFile(report)) {
+      Print(stdout, "The server does not start; --check_config tells everything that is wrong.\n");
+    } else {
+      Print(stdout, flags.Usage(program));
+    }
     return kFailure;
   }
   if (options.version) {

@@ -11,6 +11,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
+#include "runtime/host/mapped_file.h"
 #include "serving/servables/made_up_requests.h"
 #include "serving/servables/sample_rows.h"
 #include "serving/servables/serving_proto.h"
@@ -75,7 +76,8 @@ absl::Status ForEachRecord(const std::string& path,
                            absl::FunctionRef<absl::Status(absl::string_view)> visit) {
   constexpr size_t kChecksum = sizeof(uint32_t);
   constexpr size_t kLength = sizeof(uint64_t);
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  const absl::string_view text(file->data(), file->size());
   absl::string_view rest = text;
   while (rest.size() >= kLength + kChecksum) {
     const size_t offset = text.size() - rest.size();

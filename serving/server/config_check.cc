@@ -41,6 +41,8 @@ void CheckPorts(const ServerOptions& options, ConfigReport* report) {
         std::pair("admin_port", options.admin_port)}) {
     if (port <= 0 || port > 65535) continue;
     const auto [other, is_first] = flags_by_port.emplace(port, flag);
+    // ReadSettings() refuses the last one.
+    if (!is_first && absl::string_view(flag) == "admin_port") continue;
     if (!is_first) {
       report->Add({.key = flag},
                   absl::InvalidArgumentError(absl::StrCat(flag, " is that of ", other->second, ", ",

@@ -281,6 +281,13 @@ void CheckPorts(const ServerOptions& options, ConfigReport* report) {
                 absl::InvalidArgumentError(absl::StrCat(
                     flag, " is ", port, "; ports are numbers from 1 to 65535, and 0 is none")));
   }
+  for (const auto& [flag, port] :
+       {std::pair("port", options.port), std::pair("rest_api_port", options.rest_api_port)}) {
+    if (options.admin_port == 0 || options.admin_port != port) continue;
+    report->Add({.key = "admin_port"},
+                absl::InvalidArgumentError(absl::StrCat("admin_port is that of ", flag, ", ", port,
+                                                        "; give each a port of its own")));
+  }
   if (options.port == 0 && options.grpc_socket_path.empty()) {
     report->Add({.key = "port"},
                 absl::InvalidArgumentError("nothing to listen on: --port is 0 and "

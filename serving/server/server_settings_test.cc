@@ -78,6 +78,8 @@ TEST_F(ServerSettingsTest, PortsThatThereAreNotAreRefused) {
   options_.rest_api_port = 65535;
   options_.admin_port = 65536;
   ExpectRefused(kInvalid, "admin_port is 65536");
+  options_.admin_port = 65535;
+  ExpectRefused(kInvalid, "admin_port is that of rest_api_port, 65535");
 }
 
 TEST_F(ServerSettingsTest, ContradictionsAreRefused) {
@@ -94,6 +96,9 @@ TEST_F(ServerSettingsTest, ContradictionsAreRefused) {
 TEST_F(ServerSettingsTest, TlsNeedsOneCertificateWithItsKey) {
   options_.rest_api_ssl = true;
   ExpectRefused(kInvalid, "rest_api_ssl needs a certificate");
+  options_.rest_api_ssl = false;
+  options_.admin_ssl = true;
+  ExpectRefused(kInvalid, "admin_ssl needs a certificate");
   options_.ssl_certificate_file = Write("none");
   ExpectRefused(kInvalid, "set both ssl_certificate_file and ssl_key_file");
   options_.ssl_key_file = options_.ssl_certificate_file;

@@ -233,6 +233,40 @@ def test_a_label_at_the_start_needs_a_flag(tmp_path):
     assert "--allow_version_labels_for_unavailable_models" in text
 
 
+@pytest.mark.parametrize(
+    "file, told",
+    [
+        ("saved_model.pb", "it is not a regular file"),
+        ("saved_model.pbtxt", "it is not a regular file"),
+        ("assets.extra/tf_serving_warmup_requests", "it is not a regular file"),
+    ],
+)
+def test_a_pipe_in_the_place_of_a_file_holds_nothing_up(tmp_path, file, told):
+    shutil.copytree(HALF_PLUS_TWO, tmp_path / "model")
+    (version,) = (tmp_path / "model").iterdir()
+    if file.startswith("saved_model"):
+        (version / "saved_model.pb").unlink()
+    path = version / file
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    code, text = run(
+        f"--model_base_path={tmp_path / 'model'}", f"--port={free_port()}",
+        "--max_num_load_retries=0",
+    )
+    assert code == 255
+    assert told in text
+
+
+def test_an_error_in_a_file_is_not_buried_under_the_list_of_flags(tmp_path):
+    config = tmp_path / "tessera.yaml"
+    config.write_text(f"models:\n  - {{name: m, base_path: {HALF_PLUS_TWO}, limit: 3}}\n")
+    code, text = run(f"--config={config}")
+    assert code == 255
+    assert f"{config}:2: unknown key 'limit'" in text
+    assert "--check_config" in text and "usage:" not in text
+
+
 def test_unknown_arguments_are_told_with_what_may_be_meant():
     unknown = ("--enable_batchin", "--max_num_load_retrys=7", "--port", "stray")
     with Server(*unknown, models=[Model("m", HALF_PLUS_TWO)]) as server:

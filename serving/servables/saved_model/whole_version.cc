@@ -28,7 +28,9 @@ bool HasAssets(const tensorflow::MetaGraphDef& meta_graph) {
 bool IsWholeVersion(const std::string& path) {
   const std::string graph_path = JoinPath(path, "saved_model.pb");
   struct stat info;
-  if (stat(graph_path.c_str(), &info) != 0 || info.st_size > kMaxGraphBytes) return false;
+  // A pipe in the file's place would hold up the reader.
+  if (stat(graph_path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  if (info.st_size > kMaxGraphBytes) return false;
   const bool has_variables = FileExists(JoinPath(path, "variables"));
   if (has_variables && !CheckCheckpointFiles(JoinPath(path, "variables/variables")).ok()) {
     return false;

@@ -1,5 +1,7 @@
 #include "serving/servables/saved_model/whole_version.h"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +52,12 @@ TEST_F(WholeVersionTest, AVersionWithAFileCutShortIsNot) {
     EXPECT_EQ(CountWholeWhenCut(file), 0) << file;
     EXPECT_TRUE(IsWhole()) << "restored";
   }
+}
+
+TEST_F(WholeVersionTest, APipeInAFilesPlaceHoldsNobodyUp) {
+  fs::remove(version_ / "saved_model.pb");
+  ASSERT_EQ(mkfifo((version_ / "saved_model.pb").c_str(), 0600), 0);
+  EXPECT_FALSE(IsWhole());
 }
 
 TEST_F(WholeVersionTest, AVersionWithAFileMissingIsNot) {
