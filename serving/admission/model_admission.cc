@@ -170,7 +170,8 @@ absl::Status ModelAdmission::QueueIsFull() const {
 
 absl::Status ModelAdmission::WaitEnded(const Waiter& waiter) const {
   const absl::Time now = absl::Now();
-  if (now >= waiter.timeout.deadline) {
+  // A late timer may come after both deadlines; the earlier one has ended the wait.
+  if (now >= waiter.timeout.deadline && waiter.timeout.deadline <= waiter.client_deadline) {
     return TimedOut(waiter.timeout, kTimedOutWaiting, "it was still waiting for others to end");
   }
   const std::string place = absl::StrCat(

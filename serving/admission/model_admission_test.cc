@@ -27,9 +27,10 @@ LimitsConfig Limits(int64_t concurrent, int64_t queue) {
 // A request, and how it was answered.
 struct TestRequest {
   // Asks to be admitted.
-  void Ask(ModelAdmission* admission, absl::Time deadline = absl::InfiniteFuture()) {
+  void Ask(ModelAdmission* admission, absl::Time deadline = absl::InfiniteFuture(),
+           absl::Time arrived = absl::Now()) {
     const absl::StatusOr<bool> now =
-        admission->Admit({.arrived = absl::Now(), .deadline = deadline, .cancellation = &client},
+        admission->Admit({.arrived = arrived, .deadline = deadline, .cancellation = &client},
                          &ticket, [this](absl::Status later) {
                            status = std::move(later);
                            ended.Notify();
@@ -118,6 +119,18 @@ TEST_F(ModelAdmissionTest, WhatWaitsTooLongIsAnsweredAndLeaves) {
   EXPECT_FALSE(late.ticket.has_value());
   EXPECT_EQ(admission_.num_waiting(), 0);
   EXPECT_EQ(Refused("timeout_waiting"), 2);
+}
+
+TEST_F(ModelAdmissionTest, OfTwoDeadlinesTheEarlierOneIsTold) {
+  LimitsConfig limits = Limits(1, 5);
+  limits.set_timeout_ms(1);
+  admission_.SetLimits(limits);
+  TestRequest running, late;
+  running.Ask(&admission_);
+  const absl::Time arrived = absl::Now() - absl::Minutes(1);  // both are long over
+  late.Ask(&admission_, arrived + absl::Microseconds(1), arrived);
+  EXPECT_EQ(late.Wait().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(late.status.message()), HasSubstr("the deadline of the request passed"));
 }
 
 TEST_F(ModelAdmissionTest, ARunIsToldWhatItsTimeLimitWas) {
