@@ -87,6 +87,15 @@ absl::Status Dataset::CheckSize() const {
   return absl::OkStatus();
 }
 
+absl::Status Dataset::CheckRandomAccess() const {
+  return absl::FailedPreconditionError(
+      "a dataset of the pipeline does not support random access to its elements");
+}
+
+absl::StatusOr<Element> Dataset::ElementAt(StepContext&, int64_t) const {
+  return CheckRandomAccess();
+}
+
 absl::StatusOr<DatasetPtr> DatasetIn(const Tensor& tensor, absl::string_view name) {
   if (tensor.dtype() == DType::kVariant && tensor.rank() == 0) {
     if (DatasetPtr dataset = tensor.scalar<Variant>().share<Dataset>()) return dataset;

@@ -92,6 +92,14 @@ class Dataset : public VariantValue, public std::enable_shared_from_this<Dataset
   // The iterator shares this dataset, which a shared_ptr must own.
   virtual std::unique_ptr<Iterator> MakeIterator() const = 0;
 
+  // Random access, which global shuffles need. Errors: FAILED_PRECONDITION if this dataset, or one
+  // that it reads, can only be walked over.
+  virtual absl::Status CheckRandomAccess() const;
+  // Returns the element at a position. Requires that CheckRandomAccess() succeeds and
+  // 0 <= index < cardinality(). Errors: those of functions; OUT_OF_RANGE if there are fewer
+  // elements than the cardinality said.
+  virtual absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const;
+
  protected:
   // `inputs` are the datasets over which an iterator of this one walks. Their options count here.
   Dataset(ElementSpec spec, int64_t cardinality,

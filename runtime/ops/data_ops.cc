@@ -209,6 +209,12 @@ REGISTER_OP("FlatMapDataset")
     .Output("handle: variant").Attr("f: func").Attr("Targuments: list(type) >= 0")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''").ShapeFn(shape::Scalar);
+REGISTER_OP("GlobalShuffleDataset")
+    .Input("input_dataset: variant").Input("seed: int64").Input("seed2: int64")
+    .Input("seed_generator: resource").Output("handle: variant")
+    .Attr("reshuffle_each_iteration: bool = true").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''").Stateful()
+    .Writes("seed_generator").ShapeFn(shape::Scalar);
 REGISTER_OP("GroupByReducerDataset")
     .Input("input_dataset: variant").Input("key_func_other_arguments: Tkey_func_other_arguments")
     .Input("init_func_other_arguments: Tinit_func_other_arguments")
@@ -235,6 +241,13 @@ REGISTER_OP("IgnoreErrorsDataset")
     .Input("input_dataset: variant").Output("handle: variant")
     .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
     .Attr("log_warning: bool = false").ShapeFn(shape::Scalar);
+REGISTER_OP("IndexFlatMapDataset")
+    .Input("input_dataset: variant").Input("map_func_other_args: Tmap_func_args")
+    .Input("index_map_func_other_args: Tindex_map_func_args").Input("output_cardinality: int64")
+    .Output("handle: variant").Attr("map_func: func").Attr("index_map_func: func")
+    .Attr("Tmap_func_args: list(type) >= 0").Attr("Tindex_map_func_args: list(type) >= 0")
+    .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''").ShapeFn(shape::Scalar);
 REGISTER_OP("InterleaveDataset")
     .Input("input_dataset: variant").Input("other_arguments: Targuments")
     .Input("cycle_length: int64").Input("block_length: int64").Output("handle: variant")
@@ -510,6 +523,11 @@ REGISTER_OP("UniqueDataset")
     .Attr("metadata: string = ''").ShapeFn(shape::Scalar);
 REGISTER_OP("UnwrapDatasetVariant")
     .Input("input_handle: variant").Output("output_handle: variant").ShapeFn(shape::Scalar);
+REGISTER_OP("WeightedFlatMapDataset")
+    .Input("input_datasets: N * variant").Input("weights: M * double").Output("handle: variant")
+    .Attr("N: int >= 2").Attr("M: int >= 2").Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1").Attr("metadata: string = ''")
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("WindowDataset")
     .Input("input_dataset: variant").Input("size: int64").Input("shift: int64")
     .Input("stride: int64").Input("drop_remainder: bool").Output("handle: variant")

@@ -38,6 +38,14 @@ class ConcatenateDataset final : public Dataset {
         first_(first),
         second_(second) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override {
+    RETURN_IF_ERROR(first_->CheckRandomAccess());
+    return second_->CheckRandomAccess();
+  }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    const int64_t size = first_->cardinality();
+    return index < size ? first_->ElementAt(step, index) : second_->ElementAt(step, index - size);
+  }
   const Dataset& first() const { return *first_; }
   const Dataset& second() const { return *second_; }
 

@@ -13,6 +13,8 @@ namespace tessera {
 class IndexedDataset : public Dataset {
  public:
   std::unique_ptr<Iterator> MakeIterator() const final;
+  absl::Status CheckRandomAccess() const final { return absl::OkStatus(); }
+  absl::StatusOr<Element> ElementAt(StepContext&, int64_t index) const final { return At(index); }
   // Requires 0 <= i < cardinality().
   virtual Element At(int64_t i) const = 0;
 

@@ -13,6 +13,14 @@ class MapDataset final : public UnaryDataset {
         function_(std::move(function)),
         preserves_cardinality_(preserves_cardinality) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    ASSIGN_OR_RETURN(Element args, input().ElementAt(step, index));
+    Element element;
+    RETURN_IF_ERROR(function_->Call(step, std::move(args), &element));
+    RETURN_IF_ERROR(spec().CheckTypes(element));
+    return element;
+  }
   const CapturedFunction& function() const { return *function_; }
   bool preserves_cardinality() const { return preserves_cardinality_; }
 

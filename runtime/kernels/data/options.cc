@@ -14,6 +14,10 @@ class OptionsDataset final : public UnaryDataset {
     AddOptions(options);
   }
   std::unique_ptr<Iterator> MakeIterator() const override { return input().MakeIterator(); }
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    return input().ElementAt(step, index);
+  }
 };
 
 class OptionsKernel final : public DatasetKernel {

@@ -15,6 +15,14 @@ class ParallelMapDataset final : public UnaryDataset {
                      map.preserves_cardinality ? input->cardinality() : kUnknown),
         map_(std::move(map)) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    ASSIGN_OR_RETURN(Element args, input().ElementAt(step, index));
+    Element element;
+    RETURN_IF_ERROR(map_.function(step, std::move(args), &element));
+    RETURN_IF_ERROR(spec().CheckTypes(element));
+    return element;
+  }
   const ElementMap& map() const { return map_; }
 
  private:

@@ -18,6 +18,10 @@ class TakeDataset final : public UnaryDataset {
       : UnaryDataset(input, input->spec(), CardinalityOfTake(input->cardinality(), count)),
         count_(count) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    return input().ElementAt(step, index);
+  }
   int64_t count() const { return count_; }
 
  private:
@@ -66,6 +70,10 @@ class SkipDataset final : public UnaryDataset {
       : UnaryDataset(input, input->spec(), CardinalityOfSkip(input->cardinality(), count)),
         count_(count) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    return input().ElementAt(step, count_ + index);
+  }
   int64_t count() const { return count_; }
 
  private:
@@ -118,6 +126,10 @@ class ShardDataset final : public UnaryDataset {
         index_(index),
         require_non_empty_(require_non_empty) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    return input().ElementAt(step, index_ + index * num_shards_);
+  }
   int64_t num_shards() const { return num_shards_; }
   int64_t index() const { return index_; }
   bool require_non_empty() const { return require_non_empty_; }

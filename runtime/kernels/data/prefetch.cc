@@ -15,6 +15,10 @@ class PrefetchDataset final : public UnaryDataset {
   PrefetchDataset(const DatasetPtr& input, int64_t buffer_size)
       : UnaryDataset(input, input->spec(), input->cardinality()), buffer_size_(buffer_size) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    return input().ElementAt(step, index);
+  }
   int64_t buffer_size() const { return buffer_size_; }
 
  private:

@@ -48,6 +48,11 @@ class RangeDataset final : public Dataset {
       : Dataset(std::move(spec), CountOf(start, stop, step)), start_(start), step_(step) {}
 
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return absl::OkStatus(); }
+  absl::StatusOr<Element> ElementAt(StepContext&, int64_t index) const override {
+    ASSIGN_OR_RETURN(Tensor value, At(index));
+    return Element{std::move(value)};
+  }
 
   absl::StatusOr<Tensor> At(int64_t i) const {
     // In unsigned numbers, which may wrap on the way.

@@ -19,6 +19,10 @@ class RepeatDataset final : public UnaryDataset {
       : UnaryDataset(input, input->spec(), CardinalityOf(input->cardinality(), count)),
         count_(count) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    return input().ElementAt(step, index % input().cardinality());
+  }
   int64_t count() const { return count_; }
 
  private:

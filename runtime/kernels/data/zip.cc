@@ -30,6 +30,18 @@ class ZipDataset final : public Dataset {
   explicit ZipDataset(std::vector<DatasetPtr> inputs)
       : Dataset(JoinedSpec(inputs), ShortestOf(inputs), inputs), inputs_(std::move(inputs)) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
+  absl::Status CheckRandomAccess() const override {
+    for (const DatasetPtr& input : inputs_) RETURN_IF_ERROR(input->CheckRandomAccess());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
+    Element element;
+    for (const DatasetPtr& input : inputs_) {
+      ASSIGN_OR_RETURN(Element part, input->ElementAt(step, index));
+      for (Tensor& component : part) element.push_back(std::move(component));
+    }
+    return element;
+  }
   const std::vector<DatasetPtr>& inputs() const { return inputs_; }
 
  private:

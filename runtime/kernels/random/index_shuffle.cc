@@ -1,70 +1,14 @@
 // RandomIndexShuffle: where a random permutation of [0, max_index] takes an index, without making
-// the permutation. The index is encrypted by the Simon cipher (Beaulieu et al., "The Simon and
-// Speck families of lightweight block ciphers", 2013) until the result lies in the range.
+// the permutation.
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/random/shuffled_index.h"
 
 namespace tessera {
 namespace {
-
-using CipherKey = std::array<uint32_t, 3>;
-
-// The cipher with words of `bits` bits, from 8 to 32.
-class SimonCipher {
- public:
-  SimonCipher(int bits, const CipherKey& key, int64_t rounds)
-      : bits_(bits), mask_((uint64_t{1} << bits) - 1) {
-    for (const uint32_t word : key) round_keys_.push_back(word & mask_);
-    uint64_t constants = 0x7369f885192c0ef5;
-    while (static_cast<int64_t>(round_keys_.size()) < rounds) {
-      const size_t i = round_keys_.size();
-      round_keys_.push_back((0xfffffffc ^ (constants & 1) ^ round_keys_[i - 3] ^
-                             RotateRight(round_keys_[i - 1], 3) ^
-                             RotateRight(round_keys_[i - 1], 4)) &
-                            mask_);
-      constants = (constants & mask_) >> 1;
-    }
-  }
-
-  uint64_t Encrypt(uint64_t block) const {
-    uint64_t high = block >> bits_ & mask_, low = block & mask_;
-    for (size_t i = 0; i + 1 < round_keys_.size(); i += 2) {
-      high ^= Mix(low) ^ round_keys_[i];
-      low ^= Mix(high) ^ round_keys_[i + 1];
-    }
-    return high << bits_ | low;
-  }
-
- private:
-  uint64_t RotateLeft(uint64_t x, int by) const { return (x << by | x >> (bits_ - by)) & mask_; }
-  uint64_t RotateRight(uint64_t x, int by) const { return RotateLeft(x, bits_ - by); }
-  uint64_t Mix(uint64_t x) const {
-    return (RotateLeft(x, 1) & RotateLeft(x, 8 % bits_)) ^ RotateLeft(x, 2);
-  }
-
-  const int bits_;
-  const uint64_t mask_;
-  std::vector<uint64_t> round_keys_;
-};
-
-uint64_t Shuffle(uint64_t index, const CipherKey& key, uint64_t max_index, int64_t rounds) {
-  if (max_index == 0) return 0;
-  // A block must hold max_index, and has two words. TensorFlow rounds the logarithm in double.
-  const int needed = static_cast<int>(std::ceil(std::log2(static_cast<double>(max_index))));
-  const int block = std::max(needed + needed % 2, 16);
-  const SimonCipher cipher(block / 2, key, rounds);
-  // The cipher is a permutation of the blocks, so that the walk comes back to the range.
-  do {
-    index = cipher.Encrypt(index);
-  } while (index > max_index);
-  return index;
-}
 
 // Inputs: indices, seeds of three numbers, and the largest indices; each is one for all, or one for
 // each output. Errors: INVALID_ARGUMENT for other shapes, and an index out of range.
@@ -123,10 +67,10 @@ class RandomIndexShuffleKernel : public OpKernel {
         return absl::InvalidArgumentError(
             absl::StrCat("index ", index, " is not in [0, ", limit, "]"));
       }
-      const CipherKey key = {static_cast<uint32_t>(seed[0]), static_cast<uint32_t>(seed[1]),
+      const ShuffleKey key = {static_cast<uint32_t>(seed[0]), static_cast<uint32_t>(seed[1]),
                              static_cast<uint32_t>(seed[2])};
       y->data<T>()[i] = static_cast<T>(
-          Shuffle(static_cast<uint64_t>(index), key, static_cast<uint64_t>(limit), rounds_));
+          ShuffledIndex(static_cast<uint64_t>(index), key, static_cast<uint64_t>(limit), rounds_));
     }
     return absl::OkStatus();
   }

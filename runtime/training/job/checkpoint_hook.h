@@ -12,8 +12,17 @@ namespace training {
 class CheckpointHook;
 }  // namespace training
 
-// `save` writes a checkpoint of the current step.
+// What the hook does its work with.
+struct CheckpointCalls {
+  // Saves the step, or, if the job's checkpoints are asynchronous, begins to. Waits for the save
+  // before, and returns its error if it failed.
+  std::function<absl::Status(int64_t step)> save;
+  // Returns the error of a save that has ended since; waits for one that is under way if `wait`.
+  std::function<absl::Status(bool wait)> finish;
+};
+
+// After End() everything is written.
 std::unique_ptr<Hook> MakeCheckpointHook(const training::CheckpointHook& spec,
-                                         std::function<absl::Status(int64_t step)> save);
+                                         CheckpointCalls calls);
 
 }  // namespace tessera

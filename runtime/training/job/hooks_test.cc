@@ -46,21 +46,41 @@ TEST_F(HooksTest, CheckpointsAreSavedEverySomeStepsAndAtTheEnd) {
   std::vector<int64_t> saved;
   training::CheckpointHook spec;
   spec.set_every_steps(3);
-  const auto hook = MakeCheckpointHook(spec, [&](int64_t step) {
-    saved.push_back(step);
-    return absl::OkStatus();
-  });
+  std::vector<bool> finished;
+  const auto hook = MakeCheckpointHook(spec, {.save =
+                                                  [&](int64_t step) {
+                                                    saved.push_back(step);
+                                                    return absl::OkStatus();
+                                                  },
+                                              .finish =
+                                                  [&](bool wait) {
+                                                    finished.push_back(wait);
+                                                    return absl::OkStatus();
+                                                  }});
   ASSERT_TRUE(hook->Begin(2).ok());
   for (int64_t step = 3; step <= 7; ++step) ASSERT_TRUE(hook->AfterStep({.step = step}).ok());
   ASSERT_TRUE(hook->End(7).ok());
   ASSERT_TRUE(hook->End(7).ok());
   EXPECT_EQ(saved, (std::vector<int64_t>{3, 6, 7}));
+  // Each step asks whether a save has ended, and the end waits.
+  EXPECT_EQ(finished, (std::vector<bool>{false, false, false, false, false, true, true}));
 }
 
 TEST_F(HooksTest, AResumedRunThatDoesNothingSavesNothing) {
-  const auto hook = MakeCheckpointHook({}, [](int64_t) { return absl::InternalError("saved"); });
+  const auto hook =
+      MakeCheckpointHook({}, {.save = [](int64_t) { return absl::InternalError("saved"); },
+                              .finish = [](bool) { return absl::OkStatus(); }});
   ASSERT_TRUE(hook->Begin(5).ok());
   EXPECT_TRUE(hook->End(5).ok());
+}
+
+TEST_F(HooksTest, AFailedSaveEndsTheRunAtTheNextStep) {
+  const auto hook =
+      MakeCheckpointHook({}, {.save = [](int64_t) { return absl::OkStatus(); },
+                              .finish = [](bool) { return absl::ResourceExhaustedError("disk"); }});
+  ASSERT_TRUE(hook->Begin(5).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(hook->AfterStep({.step = 6})));
+  EXPECT_TRUE(absl::IsResourceExhausted(hook->End(6)));
 }
 
 TEST_F(HooksTest, NanHookNamesStepAndCause) {

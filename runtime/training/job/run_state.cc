@@ -31,9 +31,10 @@ absl::StatusOr<int64_t> ReadNumber(const CheckpointReader& reader, const char* k
 
 }  // namespace
 
-absl::StatusOr<std::string> RunState::Save(const Position& position) {
+absl::StatusOr<RunState::Snapshot> RunState::TakeSnapshot(const Position& position) const {
   ASSIGN_OR_RETURN(auto state, ReadState(*program_));
-  std::vector<SavedTensor> values;
+  Snapshot snapshot{.step = position.step};
+  std::vector<SavedTensor>& values = snapshot.values;
   absl::flat_hash_map<std::string, const StateVariable*> parts;
   for (const StateVariable& variable : program_->variables) {
     if (!variable.slice.empty()) parts[variable.key] = &variable;
@@ -56,9 +57,14 @@ absl::StatusOr<std::string> RunState::Save(const Position& position) {
   values.push_back({kRandomNames, std::move(random.names)});
   values.push_back({kRandomGenerators, std::move(random.generators)});
   for (const auto& hook : *hooks_) hook->Save(&values);
-  absl::StatusOr<std::string> prefix = saver_.Save(position.step, values, program_->object_graph);
+  return snapshot;
+}
+
+absl::StatusOr<std::string> RunState::Write(const Snapshot& snapshot) {
+  absl::StatusOr<std::string> prefix =
+      saver_.Save(snapshot.step, snapshot.values, program_->object_graph);
   if (prefix.ok()) return prefix;
-  return WithFailure(Annotate(prefix.status(), absl::StrCat("saving step ", position.step, ": ")),
+  return WithFailure(Annotate(prefix.status(), absl::StrCat("saving step ", snapshot.step, ": ")),
                      RunFailure::kWrite);
 }
 

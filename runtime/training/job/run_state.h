@@ -24,7 +24,7 @@ namespace tessera {
 //                      RandomStates: where random ops such as dropout are in their sequences
 //   _tessera/...       what hooks save
 //
-// Used by one thread at a time.
+// Used by one thread at a time, but for Write().
 class RunState {
  public:
   // All must outlive the object; `source` may be null.
@@ -43,9 +43,17 @@ class RunState {
     std::string data_note;
   };
 
-  // Returns the prefix of the checkpoint. Errors (RunFailure::kWrite): those of
-  // CheckpointSaver::Save(), after which the earlier checkpoints are still there.
-  absl::StatusOr<std::string> Save(const Position& position);
+  // The run as it stands. The tensors share the memory of the variables: a step that changes a
+  // variable meanwhile leaves the snapshot its value, and makes a copy for itself.
+  struct Snapshot {
+    int64_t step = 0;
+    std::vector<SavedTensor> values;
+  };
+  absl::StatusOr<Snapshot> TakeSnapshot(const Position& position) const;
+  // Writes the snapshot and returns the prefix of the checkpoint. May run on another thread while
+  // steps are made, but not beside another Write() or Restore(). Errors (RunFailure::kWrite): those
+  // of CheckpointSaver::Save(), after which the earlier checkpoints are still there.
+  absl::StatusOr<std::string> Write(const Snapshot& snapshot);
   // Brings the run back to its last checkpoint, of this program or of TensorFlow. Returns nullopt
   // if there is none. Errors (RunFailure::kCheckpoint): a damaged checkpoint, or one that does not
   // fit the graph.

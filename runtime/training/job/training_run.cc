@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_export.h"
+#include "runtime/training/job/background_save.h"
 #include "runtime/training/job/batch_feeds.h"
 #include "runtime/training/job/checkpoint_hook.h"
 #include "runtime/training/job/early_stopping_hook.h"
@@ -51,7 +52,11 @@ class TrainingRun {
     RETURN_IF_ERROR(OpenFolder());
     RETURN_IF_ERROR(InitOrResume());
     RETURN_IF_ERROR(AddHooks());
-    RETURN_IF_ERROR(Steps());
+    if (const absl::Status status = Steps(); !status.ok()) {
+      // A checkpoint that is being written stays; why the run ended is what is told.
+      FinishSave(/*wait=*/true).IgnoreError();
+      return status;
+    }
     if (control_->is_stopping) end_.Ask("asked to stop", /*complete=*/false);
     const bool is_complete = !end_.is_asked() || end_.is_complete();
     if (is_complete) RETURN_IF_ERROR(Evaluate());
@@ -129,10 +134,9 @@ class TrainingRun {
     if (specs.stop().after_seconds() > 0) {
       hooks_.push_back(MakeStopHook(absl::Seconds(specs.stop().after_seconds()), &end_));
     }
-    hooks_.push_back(MakeCheckpointHook(specs.checkpoint(), [this](int64_t step) {
-      position_.step = step;
-      return Save();
-    }));
+    hooks_.push_back(MakeCheckpointHook(
+        specs.checkpoint(), {.save = [this](int64_t step) { return Save(step); },
+                             .finish = [this](bool wait) { return FinishSave(wait); }}));
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->Begin(position_.step));
     return absl::OkStatus();
   }
@@ -181,10 +185,26 @@ class TrainingRun {
     return sources;
   }
 
-  absl::Status Save() {
-    ASSIGN_OR_RETURN(const std::string prefix, state_->Save(position_));
+  absl::Status Save(int64_t step) {
+    RETURN_IF_ERROR(FinishSave(/*wait=*/true));
+    position_.step = step;
+    ASSIGN_OR_RETURN(RunState::Snapshot snapshot, state_->TakeSnapshot(position_));
+    if (!job_.hooks().checkpoint().async()) return LogSave({step, state_->Write(snapshot)});
+    // Shared, since a std::function is copied with what it holds.
+    auto shared = std::make_shared<const RunState::Snapshot>(std::move(snapshot));
+    save_.Start(step, [this, shared = std::move(shared)] { return state_->Write(*shared); });
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishSave(bool wait) {
+    const std::optional<BackgroundSave::Result> result = save_.Finish(wait);
+    return result ? LogSave(*result) : absl::OkStatus();
+  }
+
+  absl::Status LogSave(const BackgroundSave::Result& save) {
+    RETURN_IF_ERROR(save.prefix.status());
     return log_->Write(
-        {.event = "checkpoint", .step = position_.step, .texts = {{"path", prefix}}});
+        {.event = "checkpoint", .step = save.step, .texts = {{"path", *save.prefix}}});
   }
 
   bool IsOver() const {
@@ -299,6 +319,7 @@ class TrainingRun {
   std::unique_ptr<RunState> state_;
   RunState::Position position_;
   Evaluation evaluation_{.step = -1};  // the last one
+  BackgroundSave save_;                // its thread uses state_
 };
 
 }  // namespace
