@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// The size up to which a block is kept between runs.
+// The size up to which a block is kept between runs in any case.
 constexpr size_t kMaxKeptBytes = size_t{1} << 16;
 
 size_t RoundUp(size_t size) {
@@ -32,8 +32,14 @@ class PlannedMemory::Block final : public RefCounted {
   explicit Block(size_t num_places)
       : num_places_(num_places), states_(std::make_unique<std::atomic<uint8_t>[]>(num_places)) {}
 
-  // Starts a run on the calling thread.
-  absl::Status Begin(size_t size, Allocator* allocator) {
+  // Starts a run on the calling thread. What is kept for the next run lies elsewhere in that one:
+  // kernels that pack weights once they come a second time know them by their address, and would
+  // take new values in an old place for such.
+  absl::Status Begin(size_t size, Allocator* allocator, Idle idle) {
+    if (idle == Idle::kKeep) {
+      size += kBufferAlignment;
+      shift_ = kBufferAlignment - shift_;
+    }
     if (!bytes_) {
       ASSIGN_OR_RETURN(bytes_, allocator->Allocate(size));
       // Headers are written by the host, which cannot access the memory of a device.
@@ -47,10 +53,11 @@ class PlannedMemory::Block final : public RefCounted {
   }
 
   // Ends the run. Returns false if some buffers are still held; then the block belongs to them.
-  bool End() {
+  bool End(Idle idle) {
     thread_.store(nullptr, std::memory_order_relaxed);
     const bool is_empty = num_held_ == 0 || LeaveToHolders();
-    if (is_empty && bytes_->size() > kMaxKeptBytes) bytes_.reset();
+    const bool is_kept = idle == Idle::kKeep || bytes_->size() <= kMaxKeptBytes;
+    if (is_empty && !is_kept) bytes_.reset();
     return is_empty;
   }
 
@@ -128,6 +135,7 @@ class PlannedMemory::Block final : public RefCounted {
   std::atomic<const void*> thread_{nullptr};      // of the run that goes on
   size_t num_held_ = 0;                           // or released by other threads
   IntrusivePtr<Buffer> bytes_;
+  size_t shift_ = 0;                   // of all places in this run
   std::unique_ptr<Header[]> headers_;  // by place; null where they lie in the block
 };
 
@@ -153,7 +161,7 @@ class PlannedMemory::PlacedBuffer final : public Buffer {
 inline IntrusivePtr<Buffer> PlannedMemory::Block::Take(uint32_t place, size_t offset, size_t size) {
   states_[place].store(kHeld, std::memory_order_relaxed);
   ++num_held_;
-  char* const start = bytes_->address() + offset;
+  char* const start = bytes_->address() + shift_ + offset;
   void* const header = headers_ == nullptr ? static_cast<void*>(start) : &headers_[place];
   return IntrusivePtr<Buffer>(new (header) PlacedBuffer(start + kBufferAlignment, size,
                                                         bytes_->memory_kind(), this, place));
@@ -164,7 +172,8 @@ size_t PlannedMemory::BytesFor(size_t size) {
   return kBufferAlignment + RoundUp(size);
 }
 
-PlannedMemory::PlannedMemory(std::shared_ptr<const MemoryPlan> plan) : plan_(std::move(plan)) {}
+PlannedMemory::PlannedMemory(std::shared_ptr<const MemoryPlan> plan, Idle idle)
+    : plan_(std::move(plan)), idle_(idle) {}
 PlannedMemory::~PlannedMemory() = default;
 
 absl::Status PlannedMemory::Begin(Allocator* allocator) {
@@ -172,11 +181,11 @@ absl::Status PlannedMemory::Begin(Allocator* allocator) {
   if (allocator != allocator_) block_.reset();
   allocator_ = allocator;
   if (!block_) block_ = MakeRefCounted<Block>(plan_->places().size());
-  return block_->Begin(plan_->size(), allocator);
+  return block_->Begin(plan_->size(), allocator, idle_);
 }
 
 void PlannedMemory::End() {
-  if (!block_->End()) block_.reset();
+  if (!block_->End(idle_)) block_.reset();
 }
 
 absl::StatusOr<IntrusivePtr<Buffer>> PlannedMemory::Allocate(size_t size) {

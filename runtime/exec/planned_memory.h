@@ -16,7 +16,13 @@ namespace tessera {
 // thread, even after the run; then they keep the block, and the next run gets another one.
 class PlannedMemory final : public OutputMemory {
  public:
-  explicit PlannedMemory(std::shared_ptr<const MemoryPlan> plan);
+  // What happens to the block between two runs.
+  enum class Idle {
+    kGiveBack,  // only a small block is kept, so that no memory is held between requests
+    kKeep,      // the next run comes at once, as in training
+  };
+
+  explicit PlannedMemory(std::shared_ptr<const MemoryPlan> plan, Idle idle = Idle::kGiveBack);
   ~PlannedMemory() override;
 
   // Returns the bytes of the block that a buffer of `size` bytes takes.
@@ -29,7 +35,7 @@ class PlannedMemory final : public OutputMemory {
   // Errors: RESOURCE_EXHAUSTED.
   absl::Status Begin(Allocator* allocator);
   absl::StatusOr<IntrusivePtr<Buffer>> Allocate(size_t size) override;
-  // Keeps a small block for the next run, and gives a larger one back.
+  // Keeps the block for the next run, or gives it back; see Idle.
   void End();
 
  private:
@@ -40,6 +46,7 @@ class PlannedMemory final : public OutputMemory {
   bool IsFree(uint32_t place) const;
 
   const std::shared_ptr<const MemoryPlan> plan_;
+  const Idle idle_;
   Allocator* allocator_ = nullptr;
   IntrusivePtr<Block> block_;
 };

@@ -66,6 +66,28 @@ TEST_F(PlannedMemoryTest, ALargeBlockIsGivenBackAfterEachRun) {
   }
 }
 
+TEST_F(PlannedMemoryTest, ALargeBlockIsKeptWhereRunsFollowEachOther) {
+  memory_ = std::make_unique<PlannedMemory>(ChainPlan(1 << 20), PlannedMemory::Idle::kKeep);
+  const char* before = nullptr;
+  for (int run = 1; run <= 3; ++run) {
+    Begin();
+    const char* const here = At(0, 1 << 20)->data();
+    EXPECT_NE(here, before) << "values of two runs must not look like the same tensor";
+    before = here;
+    memory_->End();
+    EXPECT_EQ(heap_.count, 1);
+  }
+  // A buffer that outlives its run takes the block with it.
+  Begin();
+  const IntrusivePtr<Buffer> kept = At(0, 1 << 20);
+  memory_->End();
+  Begin();
+  At(0, 1 << 20);
+  memory_->End();
+  EXPECT_EQ(heap_.count, 2);
+  EXPECT_TRUE(IsFilled(*kept, 0));
+}
+
 TEST_F(PlannedMemoryTest, WhatIsHeldLongerThanPlannedKeepsItsBytes) {
   Begin();
   const IntrusivePtr<Buffer> held = At(0);

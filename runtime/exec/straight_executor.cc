@@ -124,8 +124,9 @@ class StraightExecutor final : public Executor {
     if (slots->memory == nullptr || !slots->memory->plan().Fits(args)) {
       const ShapeCache<const MemoryPlan>::Choice choice = plans_.Choose(args);
       if (choice.make) return RunRecorded(step, device, run, args, slots->values.get());
-      slots->memory =
-          choice.found == nullptr ? nullptr : std::make_unique<PlannedMemory>(choice.found);
+      slots->memory = choice.found == nullptr
+                          ? nullptr
+                          : std::make_unique<PlannedMemory>(choice.found, IdleMemory());
     }
     PlannedMemory* const memory = slots->memory.get();
     // If there is no memory for one large block, there may be some for many small ones.
@@ -276,6 +277,13 @@ class StraightExecutor final : public Executor {
          ++i) {
       Clear(values[i]);
     }
+  }
+
+  // The kernel's zeroing of fresh pages would take a tenth of a training step. Memory of a device
+  // comes from an allocator that keeps it anyway.
+  PlannedMemory::Idle IdleMemory() const {
+    const bool is_kept = program_.writes_state && memory_kind() == MemoryKind::kHost;
+    return is_kept ? PlannedMemory::Idle::kKeep : PlannedMemory::Idle::kGiveBack;
   }
 
   Allocator* AllocatorOf(Device* device) const {

@@ -100,6 +100,9 @@ class Layout {
                                                      node.num_outputs(),
                                                      " outputs, too many for one node"));
     }
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      program_.writes_state |= InputUse(node.op(), node.attrs(), i) == ArgUse::kWritten;
+    }
     StraightProgram::Node placed{};
     placed.kernel = compiled.kernel.get();
     placed.is_expensive = compiled.kernel->IsExpensive();

@@ -62,6 +62,9 @@ struct StraightProgram {
   std::vector<Arg> args;
   std::vector<Constant> constants;  // in the first slots
   std::vector<Result> results;
+  // Some node writes a variable or another resource, as the steps of a training run do, which
+  // follow each other.
+  bool writes_state = false;
   uint32_t num_slots = 0;
   uint32_t num_places = 0;  // one for each output
   int num_args = 0;

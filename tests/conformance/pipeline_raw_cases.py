@@ -302,3 +302,169 @@ def _dealt_out(shards):
 @_case
 def dealt_out(_):
     return _dealt_out([0, 1, 1, 0])
+
+
+# ---- random access ----
+
+
+def _shuffled(dataset, seed=3, seed2=5, reshuffle=True):
+    return _made(
+        raw.GlobalShuffleDataset,
+        dataset.element_spec,
+        of=dataset,
+        seed=np.int64(seed),
+        seed2=np.int64(seed2),
+        seed_generator=raw.DummySeedGenerator(),
+        reshuffle_each_iteration=reshuffle,
+    )
+
+
+@_case(rewind=4)
+def shuffled_all_over(_):
+    return _shuffled(Dataset.range(10)).map(lambda x: 2 * x)
+
+
+@_case
+def shuffled_all_over_in_each_round(_):
+    return _shuffled(Dataset.range(7)).repeat(3)
+
+
+@_case
+def shuffled_all_over_in_the_same_way(_):
+    return _shuffled(Dataset.range(7), reshuffle=False).repeat(3)
+
+
+@_case
+def a_single_element_shuffled(_):
+    return _shuffled(Dataset.range(1))
+
+
+@_case
+def transformations_shuffled(_):
+    """What has random access in TensorFlow, in one pipeline."""
+    numbers = Dataset.range(30).take(20).skip(3).map(lambda x: x * x)
+    slices = Dataset.from_tensor_slices(np.arange(100, 106))
+    return _shuffled(numbers.concatenate(slices).prefetch(2).batch(3))
+
+
+@_case
+def batches_of_a_parallel_map_shuffled(_):
+    return _shuffled(Dataset.range(10).map(lambda x: x * x, 2).batch(4))
+
+
+@_case
+def rounds_shuffled(_):
+    return _shuffled(Dataset.range(4).repeat(2))
+
+
+@_case
+def shards_shuffled(_):
+    return _shuffled(Dataset.range(10).shard(3, 1))
+
+
+@_case
+def a_filter_is_not_shuffled(_):
+    return _shuffled(Dataset.range(9).filter(lambda x: x > 2))
+
+
+@_case
+def nothing_is_not_shuffled(_):
+    return _shuffled(Dataset.range(0))
+
+
+@_case
+def what_never_ends_is_not_shuffled(_):
+    return _shuffled(Dataset.range(3).repeat())
+
+
+_ROWS = np.array([2, 0, 3, 1])
+
+
+def _flat_by_index(cardinality, dtype=tf.int64, place=None):
+    """Rows [n, n, ...] of different lengths, one after another, by the ends of the elements."""
+    ends = np.cumsum(_ROWS)
+
+    def map_func(n):
+        return tf.fill([tf.gather(tf.constant(_ROWS), n)], n)
+
+    def index_map(i):
+        element = tf.searchsorted(tf.constant(ends), [i], side="right")[0]
+        start = tf.gather(tf.constant(ends - _ROWS), element)
+        return tf.cast(element, dtype), tf.cast(i - start, dtype)
+
+    function = tf.function(map_func).get_concrete_function(_NUMBER)
+    index_function = tf.function(place or index_map).get_concrete_function(_NUMBER)
+    return _made(
+        raw.IndexFlatMapDataset,
+        _NUMBER,
+        of=Dataset.range(len(_ROWS)),
+        map_func_other_args=[],
+        index_map_func_other_args=[],
+        output_cardinality=np.int64(cardinality),
+        map_func=function,
+        index_map_func=index_function,
+    )
+
+
+@_case
+def flat_by_index_shuffled(_):
+    return _shuffled(_flat_by_index(6))
+
+
+@_case
+def flat_by_index_of_unknown_size_is_not_shuffled(_):
+    return _shuffled(_flat_by_index(-2))
+
+
+@_case
+def flat_by_index_of_floats(_):
+    return _flat_by_index(6, tf.float32)
+
+
+def _weighted(*weighted_inputs):
+    inputs = [dataset for dataset, _ in weighted_inputs]
+    return _made(
+        raw.WeightedFlatMapDataset,
+        inputs[0].element_spec,
+        input_datasets=[dataset._variant_tensor for dataset in inputs],
+        weights=[np.float64(weight) for _, weight in weighted_inputs],
+    )
+
+
+def _from(start, count):
+    return Dataset.range(start, start + count)
+
+
+@_case(rewind=5)
+def flat_by_weight(_):
+    return _weighted((_from(0, 100), 0.2), (_from(100, 100), 0.3), (_from(200, 10), 0.5))
+
+
+@_case
+def flat_by_weight_shuffled(_):
+    return _shuffled(_weighted((_from(0, 5), 1), (_from(100, 5), 2), (_from(200, 9), 0.5)))
+
+
+@_case
+def flat_by_weight_of_nothing(_):
+    return _weighted((_from(0, 5), 1), (_from(100, 0), 2))
+
+
+@_case
+def flat_by_no_weight(_):
+    return _weighted((_from(0, 5), 1), (_from(100, 4), 0))
+
+
+@_case
+def flat_by_weight_of_what_never_ends(_):
+    return _weighted((_from(0, 5), 1), (_from(100, 4).repeat(), 1))
+
+
+@_case
+def flat_by_weight_of_unknown_size(_):
+    return _weighted((_from(0, 5), 1), (_from(100, 4).filter(lambda x: x > 0), 1))
+
+
+@_case
+def flat_by_weight_of_other_dtypes(_):
+    return _weighted((_from(0, 5), 1), (Dataset.from_tensors(1.0), 1))

@@ -139,6 +139,81 @@ def kmeans():
     return file
 
 
+def sdca_optimizer(op):
+    """One example, or several without a feature in common, whose order does not matter."""
+    file = OpFile(op)
+    switch = "adaptive" if op.endswith("V2") else "adaptative"
+    random = np.random.RandomState(5)
+
+    def numbers(*shape):
+        return random.standard_normal(shape).astype(np.float32)
+
+    def add(
+        labels,
+        sparse=(),
+        dense=(),
+        loss="logistic_loss",
+        weights=None,
+        state=None,
+        values=None,
+        **attrs,
+    ):
+        count = len(labels)
+        if weights is None:
+            weights = 1 + np.arange(count, dtype=np.float32) / 4
+        if state is None:
+            state = np.zeros((count, 4), np.float32)
+        if values is None:
+            values = [numbers(len(group[0])) for group in sparse]
+        indices = [group[2] for group in sparse]
+        file.add(
+            [_int64(*group[0]) for group in sparse]
+            + [_int64(*group[1]) for group in sparse]
+            + values
+            + [np.asarray(group, np.float32) for group in dense]
+            + [np.asarray(weights, np.float32), np.asarray(labels, np.float32)]
+            + [_int64(*group) for group in indices]
+            + [numbers(len(group)) for group in indices]
+            + [numbers(np.shape(group)[-1]) for group in dense]
+            + [np.asarray(state, np.float32)],
+            **{"l1": 0.1, "l2": 0.8, switch: False, **attrs},
+            loss_type=loss,
+            num_sparse_features=len(sparse),
+            num_sparse_features_with_values=len(values),
+            num_dense_features=len(dense),
+            num_loss_partitions=attrs.get("num_loss_partitions", 1),
+            num_inner_iterations=1,
+        )
+
+    # Example, feature, and the features that there are, of each group.
+    apart = ([0, 0, 1, 3], [5, 2, 9, 7], [2, 5, 7, 9])
+    two_groups = (apart, ([1, 2], [0, 1], [0, 1]))
+    losses = ("logistic_loss", "squared_loss", "hinge_loss", "smooth_hinge_loss", "poisson_loss")
+    for loss in losses:
+        add([1, 0, 0, 1], two_groups, loss=loss)
+        duals = np.full((1, 4), 0.25, np.float32)
+        add([1], [], [numbers(1, 5), numbers(1, 2)], loss, state=duals, **{switch: True})
+        add([0], [([0, 0], [1, 0], [0, 1])], [numbers(1, 3)], loss, num_loss_partitions=3)
+    add([1, 0, 0, 1], two_groups, values=[])
+    add([1, 0, 0, 1], two_groups, values=[numbers(4)])
+    add([3, 0, 2, 1], [apart], loss="poisson_loss")
+    add([1, 0, 0, 1], [apart], weights=[0, 1, 2, 0])
+    add([], [([], [], [0])])
+    add([1], [], [numbers(1, 0)])
+    # Out of order: what comes behind is passed over.
+    add([1, 0], [([1, 0], [0, 1], [0, 1])])
+    add([1, 2], [([0, 1], [0, 1], [0, 1])])
+    add([-1], [], [numbers(1, 2)], loss="poisson_loss")
+    add([1], [([0], [3], [0, 1])])
+    add([1], [([0, 0], [1, 1], [0, 1])])
+    add([1], [([0, 0], [1], [0, 1])])
+    add([1], [], [numbers(2)])
+    add([1], [], [numbers(1, 2)], state=np.zeros((2, 4)))
+    add([1], [], [numbers(1, 2)], state=np.zeros(4))
+    add([1, 1], [], [numbers(1, 2)], weights=[1])
+    return file
+
+
 def record(directory):
     """Writes the files of all ops, and returns their paths."""
     files = [
@@ -149,5 +224,7 @@ def record(directory):
         encode_proto(),
         debug_numeric_summary(),
         kmeans(),
+        sdca_optimizer("SdcaOptimizer"),
+        sdca_optimizer("SdcaOptimizerV2"),
     ]
     return [file.write(directory) for file in files]

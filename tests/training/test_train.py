@@ -136,14 +136,17 @@ def test_second_job_in_a_folder_is_told_who_holds_it(job):
     assert train(job, steps=1).returncode == 0  # a dead holder does not count
 
 
-def test_kills_lose_at_most_one_interval_and_tear_nothing(job, curve):
-    """The process is killed 100 times, at any instant, and still ends on the curve."""
+@pytest.mark.parametrize("asynchronous, kills, intervals", [("false", 100, 1), ("true", 50, 2)])
+def test_kills_lose_no_more_than_they_may_and_tear_nothing(job, curve, asynchronous, kills,
+                                                           intervals):
+    """The process is killed many times, at any instant, and still ends on the curve."""
     run = job.parent / "run"
     draw = random.Random(7)
     settings = {"hooks__checkpoint__every_steps": 2, "steps": 1_000_000,
+                "hooks__checkpoint__async": asynchronous,
                 "hooks__logging__every_steps": 1, "hooks__checkpoint__max_to_keep": 2}
     seen, saved = dict(curve), 0
-    for _ in range(100):
+    for _ in range(kills):
         process = subprocess.Popen(command(job, **settings), stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, env=environment())
         # The first line comes once the folder is locked.
@@ -165,8 +168,29 @@ def test_kills_lose_at_most_one_interval_and_tear_nothing(job, curve):
             for key in reader.get_variable_to_shape_map():
                 reader.get_tensor(key)
             assert reader.get_tensor("_tessera/step") == saved
-        assert step - saved <= 2
+        assert step - saved <= 2 * intervals
     assert saved > 0
+
+
+def test_asynchronous_checkpoints_hold_the_step_they_were_taken_at(job, curve):
+    process = train(job, hooks__checkpoint="{every_steps: 3, async: true, max_to_keep: 100}")
+    assert process.returncode == 0, process.stderr
+    assert losses(process) == curve
+    run = job.parent / "run"
+    assert checkpoint_steps(run) == [*range(3, 40, 3), 40]
+    written = [each["step"] for each in records(process) if each["event"] == "checkpoint"]
+    assert written == checkpoint_steps(run)
+    # Later steps have not changed what was saved: TensorFlow goes on from each on the curve.
+    ordered = train(job, data__train__shuffle=0, folder="ordered", hooks__checkpoint="{"
+                    "every_steps: 3, async: true, max_to_keep: 100}")
+    x, y = train_jobs.examples()
+    for step in (3, 18, 39):
+        module = train_jobs.Linear()
+        prefix = job.parent / "ordered" / "checkpoints" / f"step-{step}"
+        tf.train.Checkpoint(module).restore(str(prefix)).expect_partial()
+        rows = slice(8 * (step % 8), 8 * (step % 8) + 8)
+        loss = module.calls["loss"](tf.constant(x[rows]), tf.constant(y[rows]))["loss"]
+        assert float(loss) == pytest.approx(losses(ordered)[step + 1], rel=1e-4)
 
 
 def test_tensorflow_goes_on_where_a_run_stopped_and_back(job, curve):
@@ -315,9 +339,11 @@ def test_checkpoint_of_another_shape_is_refused(job):
     assert "cannot resume from" in process.stderr and "[2,4]" in process.stderr
 
 
-def test_full_disk_keeps_the_earlier_checkpoints(job):
+@pytest.mark.parametrize("asynchronous", ["false", "true"])
+def test_full_disk_keeps_the_earlier_checkpoints(job, asynchronous):
     train(job, steps=10)
-    limited = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", *command(job)]
+    limited = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash",
+               *command(job, hooks__checkpoint__async=asynchronous)]
     process = subprocess.run(limited, capture_output=True, text=True, env=environment(),
                              timeout=train_jobs.SECONDS, check=False)
     assert process.returncode == 8, process.stderr

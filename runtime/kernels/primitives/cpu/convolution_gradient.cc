@@ -28,8 +28,14 @@ struct GradientPrimitive {
   struct Argument {
     int id = 0;
     memory::desc outer, inner;
+    dnnl::reorder reorder;  // from the one to the other; empty if they are the same
   } sources[2], destination;
 };
+
+dnnl::reorder MakeReorder(const memory::desc& from, const memory::desc& to) {
+  if (from == to) return dnnl::reorder();
+  return dnnl::reorder(dnnl::reorder::primitive_desc(onednn::Engine(), from, onednn::Engine(), to));
+}
 
 enum class Gradient { kInput, kFilter };
 
@@ -70,6 +76,9 @@ std::shared_ptr<const GradientPrimitive> MakePrimitive(const ConvolutionShape& s
     made->sources[1] = {DNNL_ARG_SRC, data, desc.src_desc()};
     made->destination = {DNNL_ARG_DIFF_WEIGHTS, filter, desc.diff_weights_desc()};
   }
+  for (auto& source : made->sources) source.reorder = MakeReorder(source.outer, source.inner);
+  auto& destination = made->destination;
+  destination.reorder = MakeReorder(destination.inner, destination.outer);
   return made;
 }
 
@@ -83,39 +92,44 @@ absl::Status RunChunk(KernelContext& ctx, const ConvolutionShape& shape, Gradien
                    primitives->Get(ConvolutionKey(shape).Add(gradient),
                                    [&] { return MakePrimitive(shape, gradient); }));
   try {
-    dnnl::stream& stream = onednn::Stream();
     std::vector<Tensor> temporaries;
-    auto allocate = [&](const memory::desc& desc) -> absl::StatusOr<memory> {
+    auto allocate = [&](const memory::desc& desc) -> absl::StatusOr<void*> {
       ASSIGN_OR_RETURN(Tensor tensor,
                        ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(desc.get_size())}));
       temporaries.push_back(std::move(tensor));
-      return onednn::Wrap(desc, temporaries.back().raw());
+      return temporaries.back().mutable_raw();
     };
-    ASSIGN_OR_RETURN(memory scratch, allocate(primitive->scratch));
-    std::unordered_map<int, memory> args{{DNNL_ARG_SCRATCHPAD, scratch}};
+    const auto reorder = [](const dnnl::primitive& primitive, const memory::desc& from,
+                            const void* source, const memory::desc& to, void* target) {
+      onednn::Arguments arguments;
+      arguments.Add(DNNL_ARG_FROM, from, source);
+      arguments.Add(DNNL_ARG_TO, to, target);
+      arguments.Execute(primitive);
+    };
+    onednn::Arguments arguments;
+    ASSIGN_OR_RETURN(void* const scratch, allocate(primitive->scratch));
+    arguments.Add(DNNL_ARG_SCRATCHPAD, primitive->scratch, scratch);
     const float* sources[] = {first, second};
     for (int i = 0; i < 2; ++i) {
       const auto& argument = primitive->sources[i];
-      memory given = onednn::Wrap(argument.outer, sources[i]);
-      if (argument.inner != argument.outer) {
-        ASSIGN_OR_RETURN(memory inner, allocate(argument.inner));
-        dnnl::reorder(given, inner).execute(stream, given, inner);
+      const void* given = sources[i];
+      if (argument.reorder) {
+        ASSIGN_OR_RETURN(void* const inner, allocate(argument.inner));
+        reorder(argument.reorder, argument.outer, given, argument.inner, inner);
         given = inner;
       }
-      args.emplace(argument.id, given);
+      arguments.Add(argument.id, argument.inner, given);
     }
     const auto& destination = primitive->destination;
-    memory result = onednn::Wrap(destination.outer, output);
-    memory inner = result;
-    if (destination.inner != destination.outer) {
+    void* inner = output;
+    if (destination.reorder) {
       ASSIGN_OR_RETURN(inner, allocate(destination.inner));
     }
-    args.emplace(destination.id, inner);
-    primitive->primitive.execute(stream, args);
-    if (destination.inner != destination.outer) {
-      dnnl::reorder(inner, result).execute(stream, inner, result);
+    arguments.Add(destination.id, destination.inner, inner);
+    arguments.Execute(primitive->primitive);
+    if (destination.reorder) {
+      reorder(destination.reorder, destination.inner, inner, destination.outer, output);
     }
-    stream.wait();
   } catch (const dnnl::error& e) {
     return absl::InternalError(
         absl::StrCat("oneDNN failed in a convolution's gradient: ", e.what()));

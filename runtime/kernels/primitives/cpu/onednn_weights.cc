@@ -30,6 +30,7 @@ WeightsLayout::WeightsLayout(const memory::desc& plain, const memory::desc& want
     : plain_(plain),
       wanted_(wanted),
       is_plain_(plain == wanted),
+      reorder_(dnnl::reorder::primitive_desc(Engine(), plain, Engine(), wanted)),
       format_{.kind = PackedFormat::Kind::kOneDnn, .layout = LayoutKey(wanted)} {}
 
 absl::StatusOr<Weights> WeightsInLayout(KernelContext& ctx, const ScaledWeights& weights,
@@ -40,9 +41,10 @@ absl::StatusOr<Weights> WeightsInLayout(KernelContext& ctx, const ScaledWeights&
   const auto reorder = [&](const float* values) -> absl::StatusOr<Tensor> {
     const auto size = static_cast<int64_t>(layout.wanted().get_size());
     ASSIGN_OR_RETURN(Tensor storage, Tensor::Allocate(DType::kInt8, {size}, WeightsAllocator()));
-    memory from = Wrap(layout.plain(), values), to = Wrap(layout.wanted(), storage.raw());
-    dnnl::reorder(from, to).execute(Stream(), from, to);
-    Stream().wait();
+    Arguments arguments;
+    arguments.Add(DNNL_ARG_FROM, layout.plain(), values);
+    arguments.Add(DNNL_ARG_TO, layout.wanted(), storage.raw());
+    arguments.Execute(layout.reorder());
     return storage;
   };
   ASSIGN_OR_RETURN(Tensor storage, packed->Get(ctx, weights, layout.format(), reorder));

@@ -11,18 +11,22 @@ namespace tessera::onednn {
 class WeightsLayout {
  public:
   WeightsLayout() = default;
-  // The weights are `plain`, and the primitive wants them as `wanted`.
+  // The weights are `plain`, and the primitive wants them as `wanted`. Throws dnnl::error.
   WeightsLayout(const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted);
 
   const dnnl::memory::desc& plain() const { return plain_; }
   const dnnl::memory::desc& wanted() const { return wanted_; }
   bool is_plain() const { return is_plain_; }  // the two are equal
+  // Copies weights from the plain layout to the wanted one. Made once: to make it takes longer than
+  // to copy a small filter, and a filter that is trained is copied in each step.
+  const dnnl::reorder& reorder() const { return reorder_; }
   // The wanted layout as PackedWeights knows it.
   const PackedFormat& format() const { return format_; }
 
  private:
   dnnl::memory::desc plain_, wanted_;
   bool is_plain_ = false;
+  dnnl::reorder reorder_;
   PackedFormat format_;
 };
 

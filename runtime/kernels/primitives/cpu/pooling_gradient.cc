@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -127,36 +128,69 @@ void AddToMaxima(KernelContext& ctx, const PoolShape& shape, const Tensor& input
   });
 }
 
-// Writes the gradient of a pool whose windows tile the image: each element gets that of its window
-// or 0, for all channels of a window at once and without branches.
+// Writes the gradient of a window of 2x2 points, of a channel or of as many as V, T or a vector of
+// T, has: the first maximum gets it, the others get 0. The right points of the window lie `right`
+// elements behind the left ones.
+template <typename V, typename T>
+[[gnu::always_inline]] inline void SplitAmongFour(const T* top, const T* bottom, int64_t right,
+                                                  const T* from, T* to_top, T* to_bottom) {
+  const auto load = [](const T* values) {
+    V v;
+    std::memcpy(&v, values, sizeof(v));
+    return v;
+  };
+  const auto store = [](V v, T* to) { std::memcpy(to, &v, sizeof(v)); };
+  const V a = load(top), b = load(top + right), d = load(bottom), e = load(bottom + right);
+  const auto b_wins = a < b;
+  const V ab = b_wins ? b : a;
+  const auto d_wins = ab < d;
+  const V abd = d_wins ? d : ab;
+  const auto e_wins = abd < e;
+  const V g = load(from), zero = V{};
+  const V without_e = e_wins ? zero : g;
+  const V without_d = d_wins ? zero : without_e;
+  store(b_wins ? zero : without_d, to_top);
+  store(b_wins ? without_d : zero, to_top + right);
+  store(d_wins ? without_e : zero, to_bottom);
+  store(e_wins ? g : zero, to_bottom + right);
+}
+
+// The same for `points` windows, side by side.
 template <typename T>
-void SplitAmong2x2(KernelContext& ctx, const PoolShape& s, const T* in, const T* gradient, T* out) {
-  const int64_t channels = s.channels, tiled = 2 * s.output[2] * channels;
-  const int64_t row_size = s.input[2] * channels;
-  ForRowsOf2x2(ctx, s, [&](int64_t top_start, int64_t bottom_start, int64_t pooled) {
-    for (int64_t x = 0; x < s.output[2]; ++x) {
-      const int64_t left = 2 * x * channels;
-      const T* const __restrict top = in + top_start + left;
-      const T* const __restrict bottom = in + bottom_start + left;
-      const T* const __restrict from = gradient + pooled + x * channels;
-      T* const __restrict to_top = out + top_start + left;
-      T* const __restrict to_bottom = out + bottom_start + left;
-      for (int64_t c = 0; c < channels; ++c) {
-        const T a = top[c], b = top[c + channels], d = bottom[c], e = bottom[c + channels];
-        const bool b_wins = a < b;
-        const T ab = b_wins ? b : a;
-        const bool d_wins = ab < d;
-        const T abd = d_wins ? d : ab;
-        const bool e_wins = abd < e;
-        const T g = from[c], zero = T(0);
-        const T without_e = e_wins ? zero : g;
-        const T without_d = d_wins ? zero : without_e;
-        to_top[c] = b_wins ? zero : without_d;
-        to_top[c + channels] = b_wins ? without_d : zero;
-        to_bottom[c] = d_wins ? without_e : zero;
-        to_bottom[c + channels] = e_wins ? g : zero;
+void SplitRowAmong2x2(int64_t points, int64_t channels, const T* top, const T* bottom,
+                      const T* from, T* to_top, T* to_bottom) {
+  int64_t x = 0;
+  const auto split = [&]<typename V>(V, int64_t c) {
+    const int64_t left = 2 * x * channels + c;
+    SplitAmongFour<V>(top + left, bottom + left, channels, from + x * channels + c, to_top + left,
+                      to_bottom + left);
+  };
+  if constexpr (std::is_arithmetic_v<T>) {
+    typedef T Vector __attribute__((vector_size(32)));
+    constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
+    if (channels < kLanes) {
+      // What a vector writes beyond its point is written anew by the next one. The last windows,
+      // whose vectors would leave the row, go channel by channel.
+      for (; (points - x) * channels >= kLanes; ++x) split(Vector{}, 0);
+    } else {
+      for (; x < points; ++x) {
+        for (int64_t c = 0; c + kLanes <= channels; c += kLanes) split(Vector{}, c);
+        if (channels % kLanes != 0) split(Vector{}, channels - kLanes);
       }
     }
+  }
+  for (; x < points; ++x) {
+    for (int64_t c = 0; c < channels; ++c) split(T(0), c);
+  }
+}
+
+// Writes the gradient of a pool whose windows tile the image.
+template <typename T>
+void SplitAmong2x2(KernelContext& ctx, const PoolShape& s, const T* in, const T* gradient, T* out) {
+  const int64_t tiled = 2 * s.output[2] * s.channels, row_size = s.input[2] * s.channels;
+  ForRowsOf2x2(ctx, s, [&](int64_t top_start, int64_t bottom_start, int64_t pooled) {
+    SplitRowAmong2x2(s.output[2], s.channels, in + top_start, in + bottom_start, gradient + pooled,
+                     out + top_start, out + bottom_start);
     // What no window covers.
     std::fill(out + top_start + tiled, out + top_start + row_size, T(0));
     std::fill(out + bottom_start + tiled, out + bottom_start + row_size, T(0));
