@@ -344,12 +344,22 @@ def transformations_shuffled(_):
     """What has random access in TensorFlow, in one pipeline."""
     numbers = Dataset.range(30).take(20).skip(3).map(lambda x: x * x)
     slices = Dataset.from_tensor_slices(np.arange(100, 106))
-    return _shuffled(numbers.concatenate(slices).prefetch(2).batch(3))
+    return _shuffled(numbers.concatenate(slices).prefetch(2).batch(3, drop_remainder=True))
 
 
 @_case
 def batches_of_a_parallel_map_shuffled(_):
-    return _shuffled(Dataset.range(10).map(lambda x: x * x, 2).batch(4))
+    return _shuffled(Dataset.range(10).map(lambda x: x * x, 2).batch(4, drop_remainder=True))
+
+
+@_case
+def batches_with_a_remainder_are_not_shuffled(_):
+    return _shuffled(Dataset.range(10).batch(4))
+
+
+@_case
+def pairs_shuffled(_):
+    return _shuffled(Dataset.zip(Dataset.range(5), Dataset.from_tensor_slices(list("abcdefg"))))
 
 
 @_case

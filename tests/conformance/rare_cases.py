@@ -139,6 +139,16 @@ def kmeans():
     return file
 
 
+def _copied_when_fed(array):
+    """The array at an address that TensorFlow does not take tensors at, so that no op writes to it.
+
+    SdcaOptimizer writes to its input example_state_data.
+    """
+    place = np.empty(array.size + 1, array.dtype)[1:].reshape(array.shape)
+    place[...] = array
+    return place
+
+
 def sdca_optimizer(op):
     """One example, or several without a feature in common, whose order does not matter."""
     file = OpFile(op)
@@ -175,13 +185,12 @@ def sdca_optimizer(op):
             + [_int64(*group) for group in indices]
             + [numbers(len(group)) for group in indices]
             + [numbers(np.shape(group)[-1]) for group in dense]
-            + [np.asarray(state, np.float32)],
-            **{"l1": 0.1, "l2": 0.8, switch: False, **attrs},
+            + [_copied_when_fed(np.asarray(state, np.float32))],
+            **{"l1": 0.1, "l2": 0.8, "num_loss_partitions": 1, switch: False, **attrs},
             loss_type=loss,
             num_sparse_features=len(sparse),
             num_sparse_features_with_values=len(values),
             num_dense_features=len(dense),
-            num_loss_partitions=attrs.get("num_loss_partitions", 1),
             num_inner_iterations=1,
         )
 

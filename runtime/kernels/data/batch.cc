@@ -12,10 +12,12 @@ class BatchDataset final : public UnaryDataset {
                      NumBatches(input->cardinality(), batch.size, batch.drop_remainder)),
         batch_(batch) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
-  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::Status CheckRandomAccess() const override {
+    RETURN_IF_ERROR(CheckFullBatches(batch_));
+    return input().CheckRandomAccess();
+  }
   absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
-    const int64_t begin = index * batch_.size;
-    const int64_t end = begin + std::min(batch_.size, input().cardinality() - begin);
+    const int64_t begin = index * batch_.size, end = begin + batch_.size;
     std::vector<Element> elements;
     for (int64_t i = begin; i < end; ++i) {
       ASSIGN_OR_RETURN(Element element, input().ElementAt(step, i));

@@ -19,7 +19,12 @@ class RepeatDataset final : public UnaryDataset {
       : UnaryDataset(input, input->spec(), CardinalityOf(input->cardinality(), count)),
         count_(count) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
-  absl::Status CheckRandomAccess() const override { return input().CheckRandomAccess(); }
+  absl::Status CheckRandomAccess() const override {
+    if (count_ < 0) {
+      return absl::FailedPreconditionError("`repeat(-1)` does not support random access");
+    }
+    return input().CheckRandomAccess();
+  }
   absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
     return input().ElementAt(step, index % input().cardinality());
   }

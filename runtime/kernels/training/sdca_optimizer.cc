@@ -192,8 +192,8 @@ class SdcaOptimizerKernel final : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Errors: INVALID_ARGUMENT unless each group is a matrix with a row for each example and a column
-  // for each weight.
+  // Errors: INVALID_ARGUMENT unless each group is a matrix with a row for each example, and a
+  // column, of which there must be one at least, for each weight.
   absl::Status ReadDense(KernelContext& ctx, int64_t count, Batch* batch) const {
     for (int g = 0; g < dense_features_.size(); ++g) {
       const Tensor& features = ctx.input(dense_features_.begin + g);
@@ -203,7 +203,7 @@ class SdcaOptimizerKernel final : public OpKernel {
             "Dense features at index ", g, " must be rank 2 but is rank ", features.rank()));
       }
       const int64_t size = features.dim(1);
-      if (size > weights.num_elements()) {
+      if (size == 0 || size > weights.num_elements()) {
         return absl::InvalidArgumentError(
             absl::StrCat("More dense features than we have parameters for: ", size));
       }
