@@ -75,22 +75,26 @@ TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnOverlappingWindowsWithPadding) {
   EXPECT_THAT(ChannelsFirst(last, 3, 35, 5), Pointwise(::testing::Eq(), first));
 }
 
+// Fewer channels than a vector has lanes, as many, and more.
 TEST_P(MaxPoolGradientTest, BothLayoutsAgreeOnTilesOf2x2) {
-  PoolShape shape{.batch = 3, .channels = 11};
-  for (const int d : {1, 2}) {
-    shape.input[d] = 2 * d + 5;  // one row and one column are left over
-    shape.window[d] = shape.stride[d] = 2;
-    shape.output[d] = d + 2;
+  for (const int64_t channels : {1, 3, 6, 8, 11, 16}) {
+    PoolShape shape{.batch = 3, .channels = channels};
+    for (const int d : {1, 2}) {
+      shape.input[d] = 2 * d + 5;  // one row and one column are left over
+      shape.window[d] = shape.stride[d] = 2;
+      shape.output[d] = d + 2;
+    }
+    std::vector<float> input(3 * 7 * 9 * channels), gradient(3 * 3 * 4 * channels);
+    for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * 7919 % 5);
+    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 17) + 1;
+    for (size_t i = 0; i < input.size(); i += 7) input[i] = std::nanf("");
+    const std::vector<float> last = Gradient(shape, input, gradient);
+    shape.channels_first = true;
+    const std::vector<float> first = Gradient(shape, ChannelsFirst(input, 3, 63, channels),
+                                              ChannelsFirst(gradient, 3, 12, channels));
+    EXPECT_THAT(ChannelsFirst(last, 3, 63, channels), Pointwise(::testing::Eq(), first))
+        << channels << " channels";
   }
-  std::vector<float> input(3 * 7 * 9 * 11), gradient(3 * 3 * 4 * 11);
-  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * 7919 % 5);
-  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = static_cast<float>(i % 17) + 1;
-  for (size_t i = 0; i < input.size(); i += 7) input[i] = std::nanf("");
-  const std::vector<float> last = Gradient(shape, input, gradient);
-  shape.channels_first = true;
-  const std::vector<float> first =
-      Gradient(shape, ChannelsFirst(input, 3, 63, 11), ChannelsFirst(gradient, 3, 12, 11));
-  EXPECT_THAT(ChannelsFirst(last, 3, 63, 11), Pointwise(::testing::Eq(), first));
 }
 
 TEST_P(MaxPoolGradientTest, TheFirstOfEqualMaximaAndAFirstNaNGetTheGradient) {
