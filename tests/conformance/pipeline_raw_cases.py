@@ -348,7 +348,8 @@ def transformations_shuffled(_):
 
 
 @_case
-def batches_of_a_parallel_map_shuffled(_):
+def batches_of_a_map_are_not_shuffled(_):
+    """Map and batch are one dataset in TensorFlow as well, and this has no random access."""
     return _shuffled(Dataset.range(10).map(lambda x: x * x, 2).batch(4, drop_remainder=True))
 
 

@@ -13,7 +13,10 @@ class BatchDataset final : public UnaryDataset {
         batch_(batch) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
   absl::Status CheckRandomAccess() const override {
-    RETURN_IF_ERROR(CheckFullBatches(batch_));
+    if (!batch_.drop_remainder) {
+      return absl::FailedPreconditionError(
+          "batches do not support global shuffle with `drop_remainder=False`");
+    }
     return input().CheckRandomAccess();
   }
   absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {

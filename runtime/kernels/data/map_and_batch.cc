@@ -27,20 +27,6 @@ class MapAndBatchDataset final : public UnaryDataset {
         map_(std::move(map)),
         batch_(batch) {}
   std::unique_ptr<Iterator> MakeIterator() const override;
-  absl::Status CheckRandomAccess() const override {
-    RETURN_IF_ERROR(CheckFullBatches(batch_));
-    return input().CheckRandomAccess();
-  }
-  absl::StatusOr<Element> ElementAt(StepContext& step, int64_t index) const override {
-    const int64_t begin = index * batch_.size, end = begin + batch_.size;
-    std::vector<Element> elements;
-    for (int64_t i = begin; i < end; ++i) {
-      ASSIGN_OR_RETURN(Element args, input().ElementAt(step, i));
-      RETURN_IF_ERROR(map_.function(step, std::move(args), &elements.emplace_back()));
-      RETURN_IF_ERROR(element_spec_.CheckTypes(elements.back()));
-    }
-    return Stack(std::move(elements), step.intra_op_pool, batch_.allocator);
-  }
   const ElementSpec& element_spec() const { return element_spec_; }
   const ElementMap& map() const { return map_; }
   const BatchOptions& batch() const { return batch_; }

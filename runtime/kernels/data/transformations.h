@@ -51,13 +51,6 @@ struct BatchOptions {
   bool drop_remainder = false;
   Allocator* allocator = nullptr;
 };
-// Returns whether these batches have random access. Errors: FAILED_PRECONDITION, as in TensorFlow,
-// if the last one may be smaller.
-inline absl::Status CheckFullBatches(const BatchOptions& batch) {
-  if (batch.drop_remainder) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "batches do not support global shuffle with `drop_remainder=False`");
-}
 DatasetPtr Batched(const DatasetPtr& input, const BatchOptions& batch);
 // Batches of what a map gives; `element_spec` says what that is.
 DatasetPtr MapAndBatched(const DatasetPtr& input, ElementSpec element_spec, ElementMap map,
