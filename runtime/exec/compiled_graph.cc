@@ -201,6 +201,8 @@ NodeRole RoleOf(const Node& node) {
       {"NextIteration", NodeRole::kNextIteration},
       {"RefNextIteration", NodeRole::kNextIteration},
       {"ControlTrigger", NodeRole::kControlTrigger},
+      {"Send", NodeRole::kTransfer},
+      {"Recv", NodeRole::kTransfer},
       {"_Send", NodeRole::kTransfer},
       {"_Recv", NodeRole::kTransfer},
       {"_HostSend", NodeRole::kTransfer},

@@ -64,6 +64,11 @@ REGISTER_OP("Print")
 REGISTER_OP("PrintV2")
     .Input("input: string").Attr("output_stream: string = 'stderr'").Attr("end: string = '\n'")
     .Stateful().WritesOutside();
+REGISTER_OP("Recv")
+    .Output("tensor: tensor_type").Attr("tensor_type: type").Attr("tensor_name: string")
+    .Attr("send_device: string").Attr("send_device_incarnation: int").Attr("recv_device: string")
+    .Attr("client_terminated: bool = false").Stateful().ReadsOutside().WritesOutside().MayWait()
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("RefEnter")
     .Input("data: Ref(T)").Output("output: Ref(T)").Attr("T: type").Attr("frame_name: string")
     .Attr("is_constant: bool = false").Attr("parallel_iterations: int = 10")
@@ -89,6 +94,10 @@ REGISTER_OP("RemoteCall")
     .Input("target: string").Input("args: Tin").Output("output: Tout")
     .Attr("Tin: list(type) >= 1").Attr("Tout: list(type) >= 1").Attr("f: func").Stateful()
     .CallsFunctions("args").ShapeFn(shape::Unknown);
+REGISTER_OP("Send")
+    .Input("tensor: T").Attr("T: type").Attr("tensor_name: string").Attr("send_device: string")
+    .Attr("send_device_incarnation: int").Attr("recv_device: string")
+    .Attr("client_terminated: bool = false").Stateful().WritesOutside();
 REGISTER_OP("StatefulPartitionedCall")
     .Input("args: Tin").Output("output: Tout").Attr("Tin: list(type) >= 0")
     .Attr("Tout: list(type) >= 0").Attr("f: func").Attr("config: string = ''")

@@ -27,6 +27,16 @@ REGISTER_OP("BatchMatrixTriangularSolve")
     .Input("matrix: T").Input("rhs: T").Output("output: T").Attr("lower: bool = true")
     .Attr("adjoint: bool = false").Attr("T: {double, float}").Deprecated(13)
     .ShapeFn(shape::Spec<"[*b, m, m], [*b, m, k] -> [*b, m, k]">);
+REGISTER_OP("BatchCholeskyGrad")
+    .Input("l: T").Input("grad: T").Output("output: T").Attr("T: {float, double}").Deprecated(13)
+    .ShapeFn(shape::SameAsFirstInput);
+REGISTER_OP("BatchMatrixSolveLs")
+    .Input("matrix: T").Input("rhs: T").Input("l2_regularizer: double").Output("output: T")
+    .Attr("T: {double, float}").Attr("fast: bool = true").Deprecated(13)
+    .ShapeFn(shape::Spec<"[*b, m, n], [*b, m, k], [] -> [*b, n, k]">);
+REGISTER_OP("BatchSelfAdjointEig")
+    .Input("input: T").Output("output: T").Attr("T: {double, float}").Deprecated(11)
+    .ShapeFn(shape::Spec<"[*b, m, m] -> [*b, ?, m]">);
 REGISTER_OP("BatchSelfAdjointEigV2")
     .Input("input: T").Output("e: T").Output("v: T").Attr("compute_v: bool = true")
     .Attr("T: {double, float}").Deprecated(13).ShapeFn(shape::Eigen);

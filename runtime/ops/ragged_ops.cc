@@ -30,6 +30,12 @@ absl::Status ShapeFromInput2(ShapeContext& c) {
 
 }  // namespace
 
+REGISTER_OP("CompositeTensorVariantFromComponents")
+    .Input("components: Tcomponents").Output("encoded: variant").Attr("metadata: string")
+    .Attr("Tcomponents: list(type) >= 0").ShapeFn(shape::Scalar);
+REGISTER_OP("CompositeTensorVariantToComponents")
+    .Input("encoded: variant").Output("components: Tcomponents").Attr("metadata: string")
+    .Attr("Tcomponents: list(type) >= 0").ShapeFn(shape::Unknown);
 REGISTER_OP("RaggedBincount")
     .Input("splits: int64").Input("values: Tidx").Input("size: Tidx").Input("weights: T")
     .Output("output: T").Attr("Tidx: {int32, int64}").Attr("T: {int32, int64, float, double}")

@@ -40,9 +40,16 @@ REGISTER_OP("DestroyTemporaryVariable")
     .Writes("ref").OwnedByStep().ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("DisableCopyOnRead")
     .Input("resource: resource").Stateful().Reads("resource");
+REGISTER_OP("IsResourceHandleRefCounting")
+    .Input("handle: resource").Output("result: bool").Stateful().Reads("handle")
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("IsVariableInitialized")
     .Input("ref: Ref(dtype)").Output("is_initialized: bool").Attr("dtype: type")
     .AllowsUninitializedInput().Reads("ref").ShapeFn(shape::Scalar);
+REGISTER_OP("MakeWeakResourceHandle")
+    .Input("handle: resource").Output("dup: resource").Stateful().Forwards("handle")
+    .ComputesOnly()
+    .ShapeFn(shape::Scalar);
 REGISTER_OP("ReadVariableOp")
     .Input("resource: resource").Output("value: dtype").Attr("dtype: type").Stateful()
     .Reads("resource").ShapeFn(shape::Unknown);

@@ -1,6 +1,7 @@
 // XLA's ops that graphs for CPUs carry.
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
+#include "runtime/framework/shape_spec.h"
 #include "runtime/ops/array_shapes.h"
 #include "runtime/ops/matrix_shapes.h"
 
@@ -14,6 +15,10 @@ namespace tessera {
   "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "    \
   "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}"
 
+REGISTER_OP("XlaBroadcastHelper")
+    .Input("lhs: T").Input("rhs: T").Input("broadcast_dims: Tindices").Output("lhs_output: T")
+    .Output("rhs_output: T").Attr("T: " TESSERA_XLA_NUMBERS).Attr("Tindices: {int32, int64}")
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("XlaConv")
     .Input("lhs: T").Input("rhs: T").Input("window_strides: Tindices").Input("padding: Tindices")
     .Input("lhs_dilation: Tindices").Input("rhs_dilation: Tindices")
@@ -89,11 +94,19 @@ REGISTER_OP("XlaSelectAndScatter")
           "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}")
     .Attr("Tindices: {int32, int64}").Attr("select: func").Attr("scatter: func")
     .ShapeFn(shape::SameAsFirstInput);
+REGISTER_OP("XlaSelfAdjointEig")
+    .Input("a: T").Output("w: T").Output("v: T").Attr("lower: bool").Attr("max_iter: int")
+    .Attr("epsilon: float").Attr("T: " TESSERA_XLA_NUMBERS)
+    .ShapeFn(shape::Spec<"[*b, m, m] -> [*b, m], [*b, m, m]">);
 REGISTER_OP("XlaSharding")
     .Input("input: T").Output("output: T").Attr("T: type").Attr("sharding: string = ''")
     .Attr("unspecified_dims: list(int) = []").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("XlaSort")
     .Input("input: T").Output("output: T").Attr("T: type").ShapeFn(shape::SameAsFirstInput);
+REGISTER_OP("XlaSvd")
+    .Input("a: T").Output("s: T").Output("u: T").Output("v: T").Attr("max_iter: int")
+    .Attr("epsilon: float").Attr("precision_config: string").Attr("T: " TESSERA_XLA_NUMBERS)
+    .ShapeFn(shape::Spec<"[*b, m, n] -> [*b, ?], [*b, m, ?], [*b, n, ?]">);
 REGISTER_OP("XlaVariadicReduce")
     .Input("input: N * T").Input("init_value: N * T").Output("output: N * T")
     .Attr("N: int >= 1").Attr(TESSERA_XLA_TYPES).Attr("dimensions_to_reduce: list(int)")

@@ -316,6 +316,126 @@ def sorted_scalars():
     return file
 
 
+def gradients_without_a_number(op):
+    """A gradient that goes nowhere is a product with zero."""
+    file = OpFile(op)
+    gradients = _floats(1, np.nan, np.inf, -np.inf, 2, np.nan, 3)
+    numbers = _floats(0.5, 0.5, -2, 2, np.nan, -2, np.inf)
+    if op == "FakeQuantWithMinMaxArgsGradient":
+        file.add([gradients, numbers], min=-1.0, max=1.0)
+        return file
+    one = np.float32(1) if op == "FakeQuantWithMinMaxVarsGradient" else np.ones(7, np.float32)
+    for high in (one, 0 * one):
+        file.add([gradients, numbers, -high, high])
+    return file
+
+
+def sums_requantized_to_signed_bytes():
+    file = OpFile("Requantize")
+    sums = np.array([-(2**31), -70000, -1000, 0, 1000, 70000, 2**31 - 1], np.int32)
+    types = dict(Tinput=tf.qint32, out_type=tf.qint8)
+    for ends in ((-100, 100, -0.01, 0.01), (-100, 50, -0.02, 0.003), (0, 9, 0, 9), (1, 2, 1, 2)):
+        numbers = [np.float32(end) for end in ends]
+        file.add([sums.astype(tf.qint32.as_numpy_dtype), *numbers], **types)
+    return file
+
+
+def splits_that_end_early():
+    file = OpFile("StringSplitV2")
+    strings = np.array([b"", b"  ", b" a b  ", b"a ", b"a b c ", b",a,,b"], object)
+    for separator in (b"", b","):
+        for maxsplit in (-1, 0, 1, 2, 5):
+            file.add([strings, np.array(separator, object)], maxsplit=maxsplit)
+    return file
+
+
+def controls_in_strict_text():
+    file = OpFile("UnicodeDecode")
+    for errors in ("strict", "replace", "ignore"):
+        for text in (b"a\tb", b"a\xffb"):
+            file.add(
+                [np.array([text], object)],
+                input_encoding="UTF-8",
+                errors=errors,
+                replace_control_characters=True,
+                Tsplits=tf.int64,
+            )
+    return file
+
+
+def scripts_younger_than_the_library():
+    file = OpFile("UnicodeScript")
+    file.add([np.array([0x41, 0x10FB0, 0x1E100, 0x10E80, 0x10F70, 0x11F00, 0x30000], np.int32)])
+    return file
+
+
+def segments_below_zero():
+    file = OpFile("UnsortedSegmentJoin")
+    types = dict(Tindices=tf.int32, Tnumsegments=tf.int32)
+    words = np.array([b"a", b"b", b"c"], object)
+    for ids in ([0, 1, 0], [0, -1, 0], [0, 2, 0]):
+        file.add([words, np.array(ids, np.int32), np.int32(2)], separator="/", **types)
+    return file
+
+
+def diagonals_outside_the_matrix(op):
+    file = OpFile(op)
+    for low, high, shape in ((0, 2, (3, 2)), (-3, 0, (4, 3)), (-1, 3, (5, 3)), (2, 2, (1,))):
+        for rows, columns in ((-1, -1), (3, -1), (-1, 3)):
+            diagonals = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) + 1
+            numbers = [np.array(ends, np.int32) for ends in ([low, high], rows, columns)]
+            file.add([diagonals, *numbers, np.float32(-1)], T=tf.float32)
+    return file
+
+
+def matrix_without_a_factor():
+    """TensorFlow leaves NaN where there is no factor."""
+    file = OpFile("Cholesky")
+    matrices = np.array([[[-1, 0], [0, 2]], [[4, 0], [2, 2]]], np.float32)
+    for dtype in (tf.float32, tf.float64):
+        file.add([matrices.astype(dtype.as_numpy_dtype)], T=dtype)
+    return file
+
+
+def doubles_seen_through_a_projection():
+    file = OpFile("ImageProjectiveTransformV3")
+    generator = np.random.default_rng(11)
+    transform = np.array([[1, 0.1, 1.5, -0.1, 0.9, 1.5, 0.01, 0]], np.float32)
+    for dtype in (tf.float64, tf.uint8):
+        images = (200 * generator.random((1, 4, 5, 1))).astype(dtype.as_numpy_dtype)
+        for fill in ("CONSTANT", "REFLECT"):
+            file.add(
+                [images, transform, np.array([4, 6], np.int32), np.float32(7)],
+                dtype=dtype,
+                interpolation="BILINEAR",
+                fill_mode=fill,
+            )
+    return file
+
+
+def gradients_of_resized_doubles():
+    file = OpFile("ResizeBilinearGrad")
+    generator = np.random.default_rng(12)
+    gradients = generator.normal(size=(1, 3, 4, 2)).astype(np.float32)
+    for dtype in (np.float64, np.float32):
+        for centers in (False, True):
+            original = np.zeros((1, 6, 5, 2), dtype)
+            file.add([gradients, original], T=dtype, half_pixel_centers=centers)
+    return file
+
+
+def boxes_suppressed_softly():
+    file = OpFile("NonMaxSuppressionV5")
+    generator = np.random.default_rng(13)
+    boxes = generator.random((6, 4)).astype(np.float32)
+    scores = generator.normal(size=6).astype(np.float32)
+    for sigma in (0, 0.5):
+        for least in (-np.inf, 0.3):
+            numbers = [np.float32(number) for number in (0.15, least, sigma)]
+            file.add([boxes, scores, np.int32(5), *numbers], T=tf.float32)
+    return file
+
+
 _FILES = (
     short_segment_numbers,
     reversed_scalar,
@@ -353,6 +473,20 @@ _FILES = (
     peepholes_that_are_not_used,
     bounds_in_vectors_of_one,
     sorted_scalars,
+    lambda: gradients_without_a_number("FakeQuantWithMinMaxArgsGradient"),
+    lambda: gradients_without_a_number("FakeQuantWithMinMaxVarsGradient"),
+    lambda: gradients_without_a_number("FakeQuantWithMinMaxVarsPerChannelGradient"),
+    sums_requantized_to_signed_bytes,
+    splits_that_end_early,
+    controls_in_strict_text,
+    scripts_younger_than_the_library,
+    segments_below_zero,
+    lambda: diagonals_outside_the_matrix("MatrixDiagV2"),
+    lambda: diagonals_outside_the_matrix("MatrixDiagV3"),
+    matrix_without_a_factor,
+    doubles_seen_through_a_projection,
+    gradients_of_resized_doubles,
+    boxes_suppressed_softly,
 )
 
 

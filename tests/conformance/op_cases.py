@@ -291,7 +291,19 @@ def reductions():
         for axes in ([[0, 1]], [[2], [0]], [[[1]]], [[0, 1], [2, -1]], [[0, 0]], [[3]]):
             for keep_dims in (False, True):
                 file.add([values, np.array(axes, np.int32)], T=tf.float32, keep_dims=keep_dims)
+    _add_means(files[-1])
     return files
+
+
+def _add_means(file):
+    """Sums of narrow integers that their type does not hold, and means of nothing."""
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32):
+        limits = np.iinfo(dtype)
+        numbers = np.array([[limits.max] * 3, [limits.min, limits.min, limits.max]], dtype)
+        for axes in ([0], [1], [0, 1]):
+            file.add([numbers, np.array(axes, np.int32)], T=dtype)
+    for dtype in (np.int32, np.float32, np.complex64, np.complex128):
+        file.add([np.zeros((2, 0), dtype), np.array([1], np.int32)], T=dtype)
 
 
 def gather():

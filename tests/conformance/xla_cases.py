@@ -160,6 +160,41 @@ def xla_reduce_precision():
     return file
 
 
+def xla_broadcast_helper():
+    file = OpFile("XlaBroadcastHelper", compiled=True)
+
+    def add(lhs, rhs, dims, dtype=np.float32):
+        file.add(
+            [_random(8, lhs, dtype), _random(9, rhs, dtype), np.array(dims, np.int32)],
+            T=dtype,
+            Tindices=tf.int32,
+        )
+
+    add((2, 3), (3,), [1])
+    add((2,), (2, 3), [0])
+    add((2, 3), (2, 3), [])
+    add((), (2, 3), [])
+    add((4, 2, 3), (4, 3), [0, 2], np.int32)
+    add((2, 3), (1,), [1])
+    add((2, 3), (2,), [])
+    add((2, 3), (3,), [2])
+    add((2, 3), (3,), [0, 1])
+    add((2, 3), (3, 2), [1, 0])
+    return file
+
+
+def xla_self_adjoint_eig():
+    """Matrices whose eigenvectors are the axes, up to their order: others have any sign."""
+    file = OpFile("XlaSelfAdjointEig", compiled=True)
+    matrix = np.array([[[2, 9], [0, 1]], [[3, 0], [0, 7]]], np.float32)
+    for dtype in (np.float32, np.float64):
+        for lower in (True, False):
+            value = matrix.astype(dtype) if lower else np.swapaxes(matrix, 1, 2).astype(dtype)
+            file.add([value], T=dtype, lower=lower, max_iter=100, epsilon=1e-6, atol=1e-5)
+    file.add([matrix[0, :1]], T=tf.float32, lower=True, max_iter=100, epsilon=1e-6)
+    return file
+
+
 def record(directory):
     """Writes the files of all ops, and returns their paths."""
     files = [
@@ -169,5 +204,7 @@ def record(directory):
         xla_conv("XlaConvV2"),
         xla_einsum(),
         xla_reduce_precision(),
+        xla_broadcast_helper(),
+        xla_self_adjoint_eig(),
     ]
     return [file.write(directory) for file in files]

@@ -42,6 +42,7 @@ class SendKernel : public OpKernel {
   const Channel channel_;
 };
 REGISTER_KERNEL("_Send", kAnyDevice, SendKernel).HostMemory("tensor");
+REGISTER_KERNEL("Send", kAnyDevice, SendKernel).HostMemory("tensor");
 REGISTER_KERNEL("_HostSend", kAnyDevice, SendKernel).HostMemory("tensor");
 
 // The output stays without a value if what was sent is dead.
@@ -74,6 +75,7 @@ class RecvKernel : public AsyncOpKernel {
   const Channel channel_;
 };
 REGISTER_KERNEL("_Recv", kAnyDevice, RecvKernel).HostMemory("tensor");
+REGISTER_KERNEL("Recv", kAnyDevice, RecvKernel).HostMemory("tensor");
 REGISTER_KERNEL("_HostRecv", kAnyDevice, RecvKernel).HostMemory("tensor");
 
 }  // namespace

@@ -63,7 +63,7 @@ Selection<T> Select(absl::Span<const T> scores, int64_t max_selected, const Thre
         break;
       }
       const T weight = static_cast<T>(std::exp(static_cast<float>(scale * overlap * overlap)));
-      next.score = next.score * (overlap <= t.overlap ? weight : T(0));
+      next.score = next.score * (soft || overlap <= t.overlap ? weight : T(0));
       if (next.score <= t.score) break;
     }
     next.first_unseen = count;

@@ -142,8 +142,11 @@ class ProjectiveTransformKernel : public OpKernel {
       }
       const auto left = static_cast<int64_t>(nearest_ ? std::round(x) : std::floor(x));
       const auto top = static_cast<int64_t>(nearest_ ? std::round(y) : std::floor(y));
-      const float right_part = x - static_cast<float>(left), left_part = 1 - right_part;
-      const float bottom_part = y - static_cast<float>(top), top_part = 1 - bottom_part;
+      // Rounded as TensorFlow rounds: doubles are interpolated in float too, and show it.
+      const float right_part = x - static_cast<float>(left);
+      const float left_part = static_cast<float>(left) + 1 - x;
+      const float bottom_part = y - static_cast<float>(top);
+      const float top_part = static_cast<float>(top) + 1 - y;
       for (int64_t c = 0; c < channels; ++c) {
         if (nearest_) {
           to[c] = at(top, left, c);

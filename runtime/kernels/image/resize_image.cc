@@ -194,13 +194,15 @@ void Resample(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows
   }
 }
 
-// The transpose of Resample(): spreads each gradient over the inputs that made its output.
+// The transpose of Resample(): spreads each gradient over the inputs that made its output. Bilinear
+// products are floats whatever T is, as TensorFlow's are.
 template <typename T>
 void Spread(const Tensor& gradients, const ResampleTaps& rows, const ResampleTaps& columns,
             Tensor* out) {
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const int64_t channels = gradients.dim(3), out_width = out->dim(2);
   const int64_t image_size = out->dim(1) * out_width * channels;
+  const bool is_bilinear = rows.span == 2 && columns.span == 2;
   std::vector<Sum> sums(image_size);
   const float* g = gradients.data<float>();
   for (int64_t b = 0; b < gradients.dim(0); ++b) {
@@ -211,10 +213,13 @@ void Spread(const Tensor& gradients, const ResampleTaps& rows, const ResampleTap
           const float wy = rows.weight[y * rows.span + ty];
           const int64_t row = rows.index[y * rows.span + ty];
           for (int tx = 0; tx < columns.span; ++tx) {
-            const Sum weight = Sum(wy) * columns.weight[x * columns.span + tx];
+            const float wx = columns.weight[x * columns.span + tx];
             const int64_t column = columns.index[x * columns.span + tx];
             Sum* const to = &sums[(row * out_width + column) * channels];
-            for (int64_t c = 0; c < channels; ++c) to[c] += g[c] * weight;
+            const Sum weight = Sum(wy) * wx;
+            for (int64_t c = 0; c < channels; ++c) {
+              to[c] += is_bilinear ? Sum(g[c] * wy * wx) : g[c] * weight;
+            }
           }
         }
       }

@@ -147,6 +147,7 @@ class StackedSelfAdjointEigKernel : public OpKernel {
   }
 };
 REGISTER_KERNEL("SelfAdjointEig", kCpu, StackedSelfAdjointEigKernel);
+REGISTER_KERNEL("BatchSelfAdjointEig", kCpu, StackedSelfAdjointEigKernel);
 
 // From the factor l and its gradient (I. Murray, Differentiation of the Cholesky decomposition,
 // 2016).
@@ -184,6 +185,7 @@ class CholeskyGradKernel : public OpKernel {
 };
 REGISTER_KERNEL("CholeskyGrad", kCpu, CholeskyGradKernel)
     .TypeConstraint("T", {DType::kFloat, DType::kDouble});
+REGISTER_KERNEL("BatchCholeskyGrad", kCpu, CholeskyGradKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -66,6 +66,7 @@ class MatrixSolveLsKernel : public OpKernel {
   const bool fast_;
 };
 REGISTER_KERNEL("MatrixSolveLs", kCpu, MatrixSolveLsKernel).HostMemory("l2_regularizer");
+REGISTER_KERNEL("BatchMatrixSolveLs", kCpu, MatrixSolveLsKernel).HostMemory("l2_regularizer");
 
 }  // namespace
 }  // namespace tessera

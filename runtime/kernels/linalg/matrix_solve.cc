@@ -281,8 +281,8 @@ class LuKernel : public OpKernel {
 };
 REGISTER_KERNEL("Lu", kCpu, LuKernel);
 
-// Only the lower triangles are read. Errors: INVALID_ARGUMENT for matrices that are not square, or
-// not positive definite.
+// Only the lower triangles are read. The factor of a matrix that is not positive definite is a lower
+// triangle of NaN. Errors: INVALID_ARGUMENT for matrices that are not square.
 class CholeskyKernel : public OpKernel {
  public:
   explicit CholeskyKernel(const KernelBuild&) {}
@@ -292,20 +292,21 @@ class CholeskyKernel : public OpKernel {
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
     if (y->num_elements() == 0) return absl::OkStatus();
-    FirstError error;
-    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
       ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Eigen::LLT<Matrix<C>> llt(batch.Read<T, C>(x, i));
-          if (llt.info() != Eigen::Success) {
-            return error.Set(absl::InvalidArgumentError("the matrix is not positive definite"));
+          if (llt.info() == Eigen::Success) {
+            WriteMatrix<T, C>(llt.matrixL(), i, y);
+            continue;
           }
-          WriteMatrix<T, C>(llt.matrixL(), i, y);
+          const Matrix<C> invalid = Matrix<C>::Constant(
+              batch.rows, batch.rows, C(std::numeric_limits<double>::quiet_NaN()));
+          WriteMatrix<T, C>(invalid.template triangularView<Eigen::Lower>(), i, y);
         }
       });
       return absl::OkStatus();
-    }));
-    return error.Get();
+    });
   }
 };
 REGISTER_KERNEL("Cholesky", kCpu, CholeskyKernel);

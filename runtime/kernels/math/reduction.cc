@@ -1,11 +1,15 @@
 // Reductions over any axes: Sum, Mean, Prod, Max, Min, All, Any, EuclideanNorm.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/cast.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/reduce.h"
 
 namespace tessera {
 namespace {
+
+constexpr DTypeSet kNarrowIntegers =
+    kInteger & ~DTypes(DType::kInt64, DType::kUint64);
 
 // Tells for each dimension of `shape` whether `axes`, of any rank, names it.
 // Errors: INVALID_ARGUMENT for an axis out of range or named twice.
@@ -37,8 +41,7 @@ ReduceKind KindOf(absl::string_view op) {
 class ReductionKernel : public OpKernel {
  public:
   explicit ReductionKernel(const KernelBuild& build)
-      : reduce_(Primitive<Reduce>(build)(KindOf(build.op().name), build.output_types()[0])),
-        keep_dims_(build.attr<bool>("keep_dims")) {}
+      : ReductionKernel(build, build.output_types()[0]) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
@@ -52,6 +55,17 @@ class ReductionKernel : public OpKernel {
       }
     }
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, shape));
+    return Reduced(ctx, x, reduced, y);
+  }
+
+ protected:
+  // Computes in `dtype`.
+  ReductionKernel(const KernelBuild& build, DType dtype)
+      : reduce_(Primitive<Reduce>(build)(KindOf(build.op().name), dtype)),
+        keep_dims_(build.attr<bool>("keep_dims")) {}
+
+  virtual absl::Status Reduced(KernelContext& ctx, const Tensor& x, absl::Span<const bool> reduced,
+                               Tensor* y) const {
     return reduce_->Run(ctx, x, reduced, y);
   }
 
@@ -60,13 +74,36 @@ class ReductionKernel : public OpKernel {
   const bool keep_dims_;
 };
 
+// The mean of integers whose sum need not fit into their own type.
+class NarrowMeanKernel final : public ReductionKernel {
+ public:
+  explicit NarrowMeanKernel(const KernelBuild& build)
+      : ReductionKernel(build, DType::kInt64), cast_(build) {}
+
+ protected:
+  absl::Status Reduced(KernelContext& ctx, const Tensor& x, absl::Span<const bool> reduced,
+                       Tensor* y) const override {
+    ASSIGN_OR_RETURN(Tensor wide, ctx.AllocateTemp(DType::kInt64, x.shape()));
+    ASSIGN_OR_RETURN(Tensor mean, ctx.AllocateTemp(DType::kInt64, y->shape()));
+    RETURN_IF_ERROR(cast_(ctx, x, /*cleared_bits=*/0, &wide));
+    RETURN_IF_ERROR(ReductionKernel::Reduced(ctx, wide, reduced, &mean));
+    return cast_(ctx, mean, /*cleared_bits=*/0, y);
+  }
+
+ private:
+  const Primitive<Cast> cast_;
+};
+
 #define REGISTER_REDUCTION(op, dtypes)                    \
   REGISTER_KERNEL(op, DevicesOf<Reduce>, ReductionKernel) \
       .TypeConstraint("T", DTypeList(dtypes))             \
       .HostMemory("reduction_indices")
 
 REGISTER_REDUCTION("Sum", kNumeric);
-REGISTER_REDUCTION("Mean", kNumeric);
+REGISTER_REDUCTION("Mean", kNumeric & ~kNarrowIntegers);
+REGISTER_KERNEL("Mean", (DevicesOf<Reduce, Cast>), NarrowMeanKernel)
+    .TypeConstraint("T", DTypeList(kNarrowIntegers))
+    .HostMemory("reduction_indices");
 REGISTER_REDUCTION("Prod", kNumeric);
 REGISTER_REDUCTION("EuclideanNorm", kNumeric);
 REGISTER_REDUCTION("Max", kReal);

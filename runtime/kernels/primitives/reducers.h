@@ -49,6 +49,11 @@ struct Mean : Sum {
       return acc / static_cast<T>(count);
     }
   }
+  // The mean of no complex numbers is 0, as TensorFlow has it.
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION Complex<T> Result(Complex<T> acc, int64_t count) const {
+    return count == 0 ? acc : acc / static_cast<Complex<T>>(static_cast<T>(count));
+  }
 };
 
 struct EuclideanNorm : Sum {

@@ -27,7 +27,11 @@ struct NudgedRange {
     const float clamped = std::max(std::min(x, max), min);
     return std::floor((clamped - min) * inverse - zero + 0.5f) * scale;
   }
-  bool Contains(float x) const { return x >= min && x <= max; }
+  // Shares of a gradient: for `x` itself, and for the ends of the range. They are factors and no
+  // choice, so that a gradient that is infinite or no number leaves a NaN wherever it does not go.
+  float Passes(float x) const { return x >= min && x <= max ? 1.0f : 0.0f; }
+  float IsBelow(float x) const { return x < min ? 1.0f : 0.0f; }
+  float IsAbove(float x) const { return x > max ? 1.0f : 0.0f; }
 
   const float scale;
   float min, max;
@@ -75,7 +79,7 @@ class FakeQuantArgsKernel : public OpKernel {
       return absl::OkStatus();
     }
     for (int64_t i = 0; i < x.num_elements(); ++i) {
-      y->data<float>()[i] = range_.Contains(x.data<float>()[i]) ? ctx.input(0).data<float>()[i] : 0;
+      y->data<float>()[i] = ctx.input(0).data<float>()[i] * range_.Passes(x.data<float>()[i]);
     }
     return absl::OkStatus();
   }
@@ -161,10 +165,13 @@ class FakeQuantVarsKernel : public OpKernel {
       double below = 0, above = 0;
       for (int64_t i = c; i < x.num_elements(); i += channels) {
         const float value = x.data<float>()[i];
-        const bool passes = all_pass || range.Contains(value);
-        dx->data<float>()[i] = passes ? g[i] : 0;
-        if (!all_pass && value < range.min) below += g[i];
-        if (!all_pass && value > range.max) above += g[i];
+        if (all_pass) {
+          dx->data<float>()[i] = g[i];
+          continue;
+        }
+        dx->data<float>()[i] = g[i] * range.Passes(value);
+        below += g[i] * range.IsBelow(value);
+        above += g[i] * range.IsAbove(value);
       }
       dmin->data<float>()[c] = static_cast<float>(below);
       dmax->data<float>()[c] = static_cast<float>(above);

@@ -127,19 +127,32 @@ QuantizedRange<uint8_t> UsedRange(const Tensor& x, const QuantizedRange<int32_t>
   return {std::min(0.0f, range.Dequantize(low)), range.Dequantize(high)};
 }
 
+// The same for signed bytes, by way of the number that is meant. Scales are floats, so that the
+// lower end of a symmetric range lies in the middle of two bytes and is the lower one.
+void RequantizeToBytes(const int32_t* from, int64_t count, const QuantizedRange<int32_t>& in,
+                       const QuantizedRange<int8_t>& out, int8_t* to) {
+  const double width = (out.max - out.min) * (256.0 / 255.0);
+  const auto scale = static_cast<float>(width == 0 ? 0 : 256.0 / width);
+  const float lowest = std::round(out.min * scale);
+  std::transform(from, from + count, to, [&](int32_t q) {
+    const float steps = std::round(in.Dequantize(q) * scale) - lowest - 128.0f;
+    return static_cast<int8_t>(steps >= -128.0f ? std::min(steps, 127.0f) : -128.0f);
+  });
+}
+
 enum class Target { kRequested, kUsed, kRangeOnly };
 
 // Inputs: int32 numbers, their range, and for Requantize the range of the output.
-template <Target kTarget>
+template <Target kTarget, typename Byte = uint8_t>
 class RequantizeKernel : public OpKernel {
  public:
   explicit RequantizeKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
     ASSIGN_OR_RETURN(const auto in, ReadRange<int32_t>(ctx, 1));
-    QuantizedRange<uint8_t> out;
-    if (kTarget == Target::kRequested) {
-      ASSIGN_OR_RETURN(out, ReadRange<uint8_t>(ctx, 3));
+    QuantizedRange<Byte> out;
+    if constexpr (kTarget == Target::kRequested) {
+      ASSIGN_OR_RETURN(out, ReadRange<Byte>(ctx, 3));
       if (out.min > 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("requested_output_min must be <= 0, but got ", out.min));
@@ -149,14 +162,17 @@ class RequantizeKernel : public OpKernel {
     }
     if (kTarget == Target::kRangeOnly) return SetRange(ctx, 0, out);
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
-    RequantizeToBytes(Stored<int32_t>(x), x.num_elements(), in, out,
-                      reinterpret_cast<uint8_t*>(y->mutable_raw()));
+    RequantizeToBytes(Stored<int32_t>(x), x.num_elements(), in, out, MutableStored<Byte>(y));
     return SetRange(ctx, 1, out);
   }
 };
 REGISTER_KERNEL("Requantize", kCpu, RequantizeKernel<Target::kRequested>)
     .TypeConstraint("Tinput", {DType::kQint32})
     .TypeConstraint("out_type", {DType::kQuint8});
+using SignedRequantizeKernel = RequantizeKernel<Target::kRequested, int8_t>;
+REGISTER_KERNEL("Requantize", kCpu, SignedRequantizeKernel)
+    .TypeConstraint("Tinput", {DType::kQint32})
+    .TypeConstraint("out_type", {DType::kQint8});
 REGISTER_KERNEL("QuantizeDownAndShrinkRange", kCpu, RequantizeKernel<Target::kUsed>)
     .TypeConstraint("Tinput", {DType::kQint32})
     .TypeConstraint("out_type", {DType::kQuint8});

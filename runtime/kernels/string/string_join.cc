@@ -154,10 +154,9 @@ class SegmentJoinKernel : public OpKernel {
       const auto id = ids.flat<Index>();
       for (size_t i = 0; i < id.size(); ++i) {
         const int64_t segment = static_cast<int64_t>(id[i]);
-        if (segment < 0) continue;
-        if (segment >= segments) {
+        if (segment < 0 || segment >= segments) {
           return absl::InvalidArgumentError(absl::StrCat("segment_ids[", i, "] = ", segment,
-                                                         " is not below num_segments ", segments));
+                                                         " does not lie in [0, ", segments, ")"));
         }
         for (int64_t j = 0; j < slice; ++j) {
           std::string& joined = to[segment * slice + j];

@@ -25,17 +25,22 @@ void SplitAtAny(absl::string_view text, absl::string_view delimiters, bool skip_
 }
 
 // Python's str.split(): cuts at `separator`, or at runs of white space if it is empty, at most
-// `max_split` times (-1: any number).
+// `max_split` times (-1: any number). As TensorFlow has it, text is left as it is after 0 cuts, and
+// there is a rest after the last cut at white space, though it may be empty.
 void SplitLikePython(absl::string_view text, absl::string_view separator, int64_t max_split,
                      Words* words) {
+  if (max_split == 0) {
+    words->push_back(text);
+    return;
+  }
   if (separator.empty()) {
-    text = absl::StripAsciiWhitespace(text);
-    for (int64_t cuts = 0; !text.empty(); ++cuts) {
+    text = absl::StripLeadingAsciiWhitespace(text);
+    for (int64_t cuts = 0; !text.empty() && cuts != max_split;) {
       size_t end = 0;
       while (end < text.size() && !absl::ascii_isspace(text[end])) ++end;
-      if (cuts == max_split) end = text.size();
       words->push_back(text.substr(0, end));
       text = absl::StripLeadingAsciiWhitespace(text.substr(end));
+      if (++cuts == max_split) words->push_back(text);
     }
     return;
   }

@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/row_splits.h"
+#include "unicode/uchar.h"
 #include "unicode/ucnv.h"
 #include "unicode/uscript.h"
 
@@ -77,6 +78,8 @@ class ErrorPolicy {
         ignore_(build.attr<std::string>("errors") == "ignore"),
         replace_controls_(build.has_attr("replace_control_characters") &&
                           build.attr<bool>("replace_control_characters")),
+        // Decoding replaces controls even where it is strict; transcoding then refuses them.
+        controls_are_errors_(build.op().name == "UnicodeTranscode"),
         replacement_(static_cast<int32_t>(build.attr<int64_t>("replacement_char"))) {
     if (!IsCodePoint(replacement_)) {
       build.Fail(absl::InvalidArgumentError(
@@ -90,7 +93,7 @@ class ErrorPolicy {
   absl::Status Apply(int32_t c, bool malformed, Keep keep) const {
     if (!malformed && !(replace_controls_ && c <= 0x1f)) {
       keep(c);
-    } else if (strict_) {
+    } else if (strict_ && (malformed || controls_are_errors_)) {
       return absl::InvalidArgumentError("the text is malformed");
     } else if (!ignore_) {
       keep(replacement_);
@@ -99,7 +102,7 @@ class ErrorPolicy {
   }
 
  private:
-  const bool strict_, ignore_, replace_controls_;
+  const bool strict_, ignore_, replace_controls_, controls_are_errors_;
   const int32_t replacement_;
 };
 
@@ -238,9 +241,11 @@ class UnicodeEncodeKernel : public OpKernel {
 };
 REGISTER_KERNEL("UnicodeEncode", kCpu, UnicodeEncodeKernel);
 
-// ICU's number of the script a code point belongs to; -1 for what is none.
+// ICU's number of the script a code point belongs to; -1 for what is none. Code points that are
+// younger than TensorFlow's ICU, which knows Unicode 13, belong to an unknown script.
 class UnicodeScriptKernel : public OpKernel {
  public:
+  static constexpr uint8_t kKnownAge = 13;
   explicit UnicodeScriptKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const auto in = ctx.input(0).flat<int32_t>();
@@ -249,7 +254,11 @@ class UnicodeScriptKernel : public OpKernel {
     for (size_t i = 0; i < in.size(); ++i) {
       UErrorCode error = U_ZERO_ERROR;
       const UScriptCode script = uscript_getScript(in[i], &error);
-      out[i] = U_FAILURE(error) ? USCRIPT_INVALID_CODE : script;
+      UVersionInfo age;
+      u_charAge(in[i], age);
+      out[i] = U_FAILURE(error)     ? USCRIPT_INVALID_CODE
+               : age[0] > kKnownAge ? USCRIPT_UNKNOWN
+                                    : script;
     }
     return absl::OkStatus();
   }

@@ -1,0 +1,168 @@
+// Quantised matrix products with what follows them: QuantizedMatMulWithBias and its kin, as oneDNN
+// computes them.
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/quantized/fused_arguments.h"
+
+namespace tessera {
+namespace {
+
+// Inputs by name: a (quint8), b (qint8), bias (float, or sums of int32), ranges of a and b, and for
+// an output that is no sum its range.
+// Outputs: sums of int32, bytes or floats, and, but for floats, their range.
+// Errors: INVALID_ARGUMENT for shapes that do not fit.
+class FusedMatMulKernel final : public OpKernel {
+ public:
+  explicit FusedMatMulKernel(const KernelBuild& build)
+      : transpose_a_(build.attr<bool>("transpose_a")),
+        transpose_b_(build.attr<bool>("transpose_b")),
+        has_relu_(absl::StrContains(build.op().name, "Relu")),
+        range_a_(PositionOf(build, "min_a")),
+        range_b_(PositionOf(build, "min_b")),
+        output_range_(PositionOf(build, "min_freezed_output")),
+        // TensorFlow takes notice of the mode where the output is float, and nowhere else.
+        from_minimum_(build.attr<std::string>("input_quant_mode") == "MIN_FIRST" ||
+                      build.output_types()[0] != DType::kFloat) {}
+
+  absl::Status Compute(KernelContext& ctx) override {
+    const Tensor& a = ctx.input(0);
+    const Tensor& b = ctx.input(1);
+    if (a.rank() != 2 || b.rank() != 2 ||
+        a.dim(transpose_a_ ? 0 : 1) != b.dim(transpose_b_ ? 1 : 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Matrix size-incompatible: In[0]: ", a.shape().ToString(),
+                       ", In[1]: ", b.shape().ToString()));
+    }
+    const int64_t m = a.dim(transpose_a_ ? 1 : 0), n = b.dim(transpose_b_ ? 0 : 1);
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
+    ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, n, y->dtype()));
+    switch (y->dtype()) {
+      case DType::kFloat:
+        Multiply<float>(ctx, epilogue, y);
+        break;
+      case DType::kQuint8:
+        Multiply<uint8_t>(ctx, epilogue, y);
+        break;
+      default:
+        Multiply<int32_t>(ctx, epilogue, y);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Epilogue {
+    Bias bias;
+    float scale = 1;
+    bool has_relu = false;
+    std::vector<float> addends;  // after scaling, instead of a bias: for floats alone
+
+    template <typename T>
+    T Apply(int64_t sum, int64_t column) const {
+      sum += bias[column];
+      if (has_relu) sum = std::max<int64_t>(sum, 0);
+      if constexpr (std::is_same_v<T, int32_t>) {
+        return static_cast<T>(std::clamp<int64_t>(sum, std::numeric_limits<T>::lowest(),
+                                                  std::numeric_limits<T>::max()));
+      } else if constexpr (std::is_same_v<T, float>) {
+        return static_cast<float>(sum) * scale + (addends.empty() ? 0.0f : addends[column]);
+      } else {
+        return Saturate<T>(static_cast<float>(sum) * scale);
+      }
+    }
+  };
+
+  int8_t B(const Tensor& b, int64_t row, int64_t column) const {
+    return Stored<int8_t>(b)[transpose_b_ ? column * b.dim(1) + row : row * b.dim(1) + column];
+  }
+
+  absl::StatusOr<Epilogue> ReadEpilogue(KernelContext& ctx, int64_t n, DType out) const {
+    ASSIGN_OR_RETURN(const float min_a, ReadNumber(ctx, range_a_));
+    ASSIGN_OR_RETURN(const float max_a, ReadNumber(ctx, range_a_ + 1));
+    ASSIGN_OR_RETURN(const float min_b, ReadNumber(ctx, range_b_));
+    ASSIGN_OR_RETURN(const float max_b, ReadNumber(ctx, range_b_ + 1));
+    const float width_a = from_minimum_ ? max_a - min_a : LargerEnd(min_a, max_a);
+    const float width_b = LargerEnd(min_b, max_b);
+    // TensorFlow adds what the minimum of `a` is worth to a bias of float, before it scales it; the
+    // numbers agree with floats only where the minimum is 0.
+    std::vector<float> offsets;
+    if (from_minimum_) {
+      const Tensor& b = ctx.input(1);
+      const float zero = 255.0f * min_a / (max_a - min_a);
+      for (int64_t column = 0; column < n; ++column) {
+        int64_t sum = 0;
+        for (int64_t row = 0; row < b.dim(transpose_b_ ? 1 : 0); ++row) sum += B(b, row, column);
+        offsets.push_back(static_cast<float>(sum) * zero);
+      }
+    }
+    Epilogue epilogue{.has_relu = has_relu_};
+    const float unit = 255.0f * 127.0f / (width_a * width_b);
+    ASSIGN_OR_RETURN(epilogue.bias, Bias::Make(ctx.input(2), n, {unit}, offsets));
+    if (out == DType::kFloat && ctx.input(2).dtype() == DType::kFloat) {
+      epilogue.bias = Bias();
+      for (int64_t column = 0; column < n; ++column) {
+        epilogue.addends.push_back(ctx.input(2).data<float>()[column] +
+                                   (offsets.empty() ? 0.0f : offsets[column]));
+      }
+    }
+    const float level = width_a * width_b / (255.0f * 127.0f);
+    if (out == DType::kQint32) {
+      const float sum_level = (max_a - min_a) / 255.0f * ((max_b - min_b) / 254.0f);
+      SetOutputs(ctx, sum_level * static_cast<float>(std::numeric_limits<int32_t>::lowest()),
+                 sum_level * static_cast<float>(std::numeric_limits<int32_t>::max()));
+      return epilogue;
+    }
+    ASSIGN_OR_RETURN(const float min_out, ReadNumber(ctx, output_range_));
+    ASSIGN_OR_RETURN(const float max_out, ReadNumber(ctx, output_range_ + 1));
+    epilogue.scale = level;
+    if (out == DType::kFloat) return epilogue;
+    epilogue.scale *= 255.0f / LargerEnd(min_out, max_out);
+    SetOutputs(ctx, min_out, max_out);
+    return epilogue;
+  }
+
+  static void SetOutputs(KernelContext& ctx, float min, float max) {
+    ctx.set_output(1, Tensor::Scalar<float>(min));
+    ctx.set_output(2, Tensor::Scalar<float>(max));
+  }
+
+  template <typename T>
+  void Multiply(KernelContext& ctx, const Epilogue& epilogue, Tensor* y) const {
+    const Tensor& a = ctx.input(0);
+    const Tensor& b = ctx.input(1);
+    const int64_t k = a.dim(transpose_a_ ? 0 : 1), n = y->dim(1);
+    const int64_t row_step = transpose_a_ ? 1 : k, step = transpose_a_ ? y->dim(0) : 1;
+    T* const out = reinterpret_cast<T*>(y->mutable_raw());
+    ctx.ParallelFor(y->dim(0), 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t column = 0; column < n; ++column) {
+          int64_t sum = 0;
+          for (int64_t i = 0; i < k; ++i) {
+            sum += int32_t{Stored<uint8_t>(a)[row * row_step + i * step]} * B(b, i, column);
+          }
+          out[row * n + column] = epilogue.Apply<T>(sum, column);
+        }
+      }
+    });
+  }
+
+  const bool transpose_a_, transpose_b_, has_relu_;
+  const int range_a_, range_b_, output_range_;
+  const bool from_minimum_;
+};
+
+#define REGISTER_FUSED_MATMUL(op, out)         \
+  REGISTER_KERNEL(op, kCpu, FusedMatMulKernel) \
+      .TypeConstraint("T1", {DType::kQuint8})  \
+      .TypeConstraint("T2", {DType::kQint8})   \
+      .TypeConstraint("Toutput", {out})
+
+REGISTER_FUSED_MATMUL("QuantizedMatMulWithBias", DType::kQint32);
+REGISTER_FUSED_MATMUL("QuantizedMatMulWithBiasAndRelu", DType::kQint32);
+REGISTER_FUSED_MATMUL("QuantizedMatMulWithBiasAndRequantize", DType::kQuint8);
+REGISTER_FUSED_MATMUL("QuantizedMatMulWithBiasAndReluAndRequantize", DType::kQuint8);
+REGISTER_FUSED_MATMUL("QuantizedMatMulWithBiasAndDequantize", DType::kFloat);
+
+}  // namespace
+}  // namespace tessera
