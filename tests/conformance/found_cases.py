@@ -29,6 +29,8 @@ def reversed_scalar():
     file = OpFile("ReverseV2")
     file.add([np.float32(1), np.int32(0)], T=tf.float32, Tidx=tf.int32)
     file.add([_floats(1, 2), np.int32(0)], T=tf.float32, Tidx=tf.int32)
+    file.add([np.zeros((0, 1), np.float32), np.int32(-1)], T=tf.float32, Tidx=tf.int32)
+    file.add([np.zeros((2, 0), np.float32), _ints(7)], T=tf.float32, Tidx=tf.int32)
     return file
 
 

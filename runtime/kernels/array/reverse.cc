@@ -12,7 +12,8 @@ class ReverseKernel : public OpKernel {
   explicit ReverseKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    if (input.shape().IsScalar()) {  // whatever the axes are
+    // Whatever the axes are.
+    if (input.shape().IsScalar() || input.num_elements() == 0) {
       ctx.set_output(0, ctx.TakeInput(0));
       return absl::OkStatus();
     }
