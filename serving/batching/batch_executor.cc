@@ -84,7 +84,8 @@ absl::Status BatchExecutor::Run(const Parts& parts, absl::Time deadline, bool is
 }
 
 absl::Status BatchExecutor::RunWhole(BatchPart& part, absl::Time deadline) const {
-  return RunCallable(part.task->feeds, part.task->cancellation, deadline, &part.outputs);
+  return RunCallable(part.rows(), part.task->feeds, part.task->cancellation, deadline,
+                     &part.outputs);
 }
 
 absl::Status BatchExecutor::RunMerged(const Parts& parts, int64_t padded_rows,
@@ -97,7 +98,7 @@ absl::Status BatchExecutor::RunMerged(const Parts& parts, int64_t padded_rows,
   ASSIGN_OR_RETURN(const std::vector<Tensor> feeds, MergeRows(ranges, padded_rows));
   std::vector<Tensor> outputs;
   // Cancelling one request must not end the others.
-  RETURN_IF_ERROR(RunCallable(feeds, nullptr, deadline, &outputs));
+  RETURN_IF_ERROR(RunCallable(padded_rows, feeds, nullptr, deadline, &outputs));
   RETURN_IF_ERROR(CheckOutputRows(outputs, padded_rows));
   int64_t row = 0;
   for (BatchPart* part : parts) {
@@ -107,13 +108,17 @@ absl::Status BatchExecutor::RunMerged(const Parts& parts, int64_t padded_rows,
   return absl::OkStatus();
 }
 
-absl::Status BatchExecutor::RunCallable(absl::Span<const Tensor> feeds,
+absl::Status BatchExecutor::RunCallable(int64_t rows, absl::Span<const Tensor> feeds,
                                         CancellationManager* cancellation, absl::Time deadline,
                                         std::vector<Tensor>* outputs) const {
   RunOptions options;
   options.cancellation = cancellation;
   if (deadline != absl::InfiniteFuture()) options.timeout = deadline - absl::Now();
-  return callable_->Run(options, feeds, outputs);
+  if (!options_.measures_cost) return callable_->Run(options, feeds, outputs);
+  const absl::Time start = absl::Now();
+  const absl::Status status = callable_->Run(options, feeds, outputs);
+  if (status.ok()) cost_.Record(rows, absl::Now() - start);
+  return status;
 }
 
 }  // namespace tessera::serving

@@ -11,6 +11,7 @@
 #include "serving/batching/batch.h"
 #include "serving/batching/batch_metrics.h"
 #include "serving/batching/batching_options.h"
+#include "serving/batching/cost_curve.h"
 
 namespace tessera::serving {
 
@@ -44,6 +45,8 @@ class BatchExecutor {
   void Execute(absl::Time now, Batch* batch) const;
 
   const Callable& callable() const { return *callable_; }
+  // What runs have cost so far, if the options say that it is measured. May be told of other runs.
+  CostCurve& cost() const { return cost_; }
 
  private:
   using Parts = std::vector<BatchPart*>;
@@ -53,13 +56,15 @@ class BatchExecutor {
   absl::Status Run(const Parts& parts, absl::Time deadline, bool is_counted) const;
   absl::Status RunMerged(const Parts& parts, int64_t padded_rows, absl::Time deadline) const;
   absl::Status RunWhole(BatchPart& part, absl::Time deadline) const;
-  absl::Status RunCallable(absl::Span<const Tensor> feeds, CancellationManager* cancellation,
-                           absl::Time deadline, std::vector<Tensor>* outputs) const;
+  absl::Status RunCallable(int64_t rows, absl::Span<const Tensor> feeds,
+                           CancellationManager* cancellation, absl::Time deadline,
+                           std::vector<Tensor>* outputs) const;
 
   const std::shared_ptr<const Callable> callable_;
   const BatchingOptions& options_;
   const LoneRuns lone_runs_;
   VersionBatchMetrics& metrics_;
+  mutable CostCurve cost_;
 };
 
 }  // namespace tessera::serving

@@ -34,6 +34,10 @@ BatchMetrics::BatchMetrics(MetricsRegistry* registry)
           [](const VersionBatchMetrics& version) {
             return MetricSample{.value = static_cast<double>(version.refused_.load())};
           });
+  Collect("preferred_batch_size", prometheus::MetricType::Gauge,
+          [](const VersionBatchMetrics& version) {
+            return MetricSample{.value = static_cast<double>(version.preferred_rows_.load())};
+          });
 }
 
 void BatchMetrics::Collect(absl::string_view name, prometheus::MetricType type,

@@ -22,8 +22,8 @@ namespace tessera::serving {
 class VersionBatchMetrics;
 
 // The metrics of all versions: /tensorflow/serving/batching_session/*, in which TensorFlow Serving
-// tells no models apart, and /tessera/serving/{batch_size,queue_length,queue_rejections} by
-// version. Thread-safe. Valid as long as the registry.
+// tells no models apart, and /tessera/serving/{batch_size,queue_length,queue_rejections,
+// preferred_batch_size} by version. Thread-safe. Valid as long as the registry.
 class BatchMetrics {
  public:
   // As in TensorFlow Serving, its numbers and histograms of sizes are on the page after their first
@@ -81,6 +81,8 @@ class VersionBatchMetrics {
   void AddWaiting(int change) { waiting_.fetch_add(change, std::memory_order_relaxed); }
   // Records a request that was refused because the queue was full.
   void RecordRefused() { refused_.fetch_add(1, std::memory_order_relaxed); }
+  // Tells with how many rows a batch waits no longer; of several signatures the last one counts.
+  void SetPreferredRows(int64_t rows) { preferred_rows_.store(rows, std::memory_order_relaxed); }
 
  private:
   friend class BatchMetrics;
@@ -90,6 +92,7 @@ class VersionBatchMetrics {
   Histogram sizes_;
   std::atomic<int64_t> waiting_{0};
   std::atomic<int64_t> refused_{0};
+  std::atomic<int64_t> preferred_rows_{0};  // 0: it is not known
 };
 
 }  // namespace tessera::serving

@@ -10,7 +10,8 @@ namespace tessera::serving {
 
 int64_t BatchQueue::OpenRows() const {
   if (batches_.empty() || batches_.back().closed) return 0;
-  return options_.run_limit() - batches_.back().rows;
+  const Batch& open = batches_.back();
+  return open.rows >= preferred_rows_ ? 0 : options_.run_limit() - open.rows;
 }
 
 absl::Status BatchQueue::CheckSpace(int64_t rows) const {
@@ -22,7 +23,9 @@ absl::Status BatchQueue::CheckSpace(int64_t rows) const {
   if (rows <= open_rows) return absl::OkStatus();
   constexpr absl::string_view kFull =
       "The batch scheduling queue to which this task was submitted is full; ";
-  const int64_t enqueued = static_cast<int64_t>(batches_.size());
+  // Smaller batches than usual count for less.
+  const int64_t smaller = std::max<int64_t>(1, options_.run_limit() / preferred_rows_);
+  const int64_t enqueued = static_cast<int64_t>(batches_.size()) / smaller;
   const int64_t more_batches = options_.queue_limit() - enqueued;
   if (!options_.enable_large_batch_splitting) {
     if (more_batches > 0) return absl::OkStatus();

@@ -21,7 +21,9 @@ class BatchQueue {
  public:
   // Requires valid options, which must outlive the queue.
   explicit BatchQueue(const BatchingOptions* options)
-      : options_(*options), timeout_(options->batch_timeout) {}
+      : options_(*options),
+        timeout_(options->batch_timeout),
+        preferred_rows_(options->run_limit()) {}
 
   // Queues all rows of `task`, at least one. On an error nothing is queued.
   // Errors: INVALID_ARGUMENT "Task size N is larger than maximum input batch size M"; UNAVAILABLE
@@ -40,6 +42,14 @@ class BatchQueue {
   // Makes batches due when they are opened, from now on.
   void StopWaiting() { timeout_ = absl::ZeroDuration(); }
 
+  // Batches take no more requests once they have so many rows; at most run_limit(). The queue has
+  // room for as many rows as before.
+  void SetPreferredRows(int64_t rows) { preferred_rows_ = rows; }
+  int64_t preferred_rows() const { return preferred_rows_; }
+  int64_t run_limit() const { return options_.run_limit(); }
+  // Returns the rows of the first batch; 0 for an empty queue.
+  int64_t first_rows() const { return batches_.empty() ? 0 : batches_.front().rows; }
+
   // Removes and returns the first batch. Requires that there is one.
   Batch Take();
 
@@ -54,6 +64,7 @@ class BatchQueue {
 
   const BatchingOptions& options_;
   absl::Duration timeout_;
+  int64_t preferred_rows_;
   std::deque<Batch> batches_;
 };
 

@@ -120,6 +120,7 @@ bool Batcher::TakeDue(absl::Time now, DueBatch* due, absl::Time* next_due) {
     const absl::Time lane_due = lane->queue_.DueTime();
     *next_due = std::min(*next_due, lane_due);
     if (!draining_ && !lane->queue_.IsDue(now)) continue;
+    if (!MayStart(*lane)) continue;
     if (first == nullptr || lane_due < first_due) {
       first = lane;
       first_due = lane_due;
@@ -146,6 +147,12 @@ void Batcher::Deliver(Batch& batch) {
     ++task.parts_done;
     task.changed.Signal();
   }
+}
+
+void Batcher::LearnPreferredRows(BatchLane& lane) {
+  const int64_t rows = lane.executor().cost().BestRows(lane.queue_.run_limit());
+  lane.queue_.SetPreferredRows(rows);
+  lane.metrics().SetPreferredRows(rows);
 }
 
 int Batcher::num_waiting() const {

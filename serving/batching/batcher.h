@@ -28,6 +28,8 @@ class BatchLane {
 
   const BatchExecutor& executor() const { return executor_; }
   VersionBatchMetrics& metrics() const { return metrics_; }
+  // The rows with which a batch waits no longer for more. Guarded by the mutex of the Batcher.
+  int64_t preferred_rows() const { return queue_.preferred_rows(); }
 
  private:
   friend class Batcher;
@@ -79,6 +81,10 @@ class Batcher {
   virtual void BatchQueued() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
   // Called on the thread of a task, without the mutex, when the task was given a batch to run.
   virtual void RunGivenBatch(BatchLane& lane, Batch batch) = 0;
+  // Returns false if the first batch of a lane shall not start yet, due or not.
+  virtual bool MayStart(const BatchLane& /*lane*/) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return true;
+  }
   // Called when the first batch begins to wait (`any` is true), and when none waits any more.
   virtual void WaitingChanged(bool /*any*/) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {}
 
@@ -89,6 +95,10 @@ class Batcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Gives the results of an executed batch to its tasks, and wakes their threads.
   void Deliver(Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The rows of the first batch that waits in a lane.
+  static int64_t RowsOfFirst(const BatchLane& lane) { return lane.queue_.first_rows(); }
+  // Lets batches of a lane grow to what its cost curve says is best.
+  static void LearnPreferredRows(BatchLane& lane);
   bool any_waiting() const ABSL_SHARED_LOCKS_REQUIRED(mu_) { return !waiting_.empty(); }
 
   mutable absl::Mutex mu_;

@@ -30,6 +30,8 @@ struct BatchingOptions {
   // Whether inputs that differ in dimensions beyond the first are padded to the largest, each with
   // its own first element. If not, such requests run one after the other.
   bool pad_variable_length_inputs = false;
+  // Whether runs are measured, for MeasuredBatcher.
+  bool measures_cost = false;
 
   // Errors: INVALID_ARGUMENT, naming the field, for sizes with which nothing could run, a negative
   // timeout, runs larger than max_batch_size, and a last allowed size that is not max_batch_size.

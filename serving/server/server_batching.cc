@@ -8,6 +8,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "serving/batching/adaptive_batcher.h"
+#include "serving/batching/measured_batcher.h"
 #include "serving/batching/model_batching.h"
 #include "serving/batching/pooled_batcher.h"
 #include "serving/server/text_proto_file.h"
@@ -27,6 +28,7 @@ int NumThreads(const BatchingParameters& parameters) {
 std::unique_ptr<Batcher> MakeBatcher(const BatchingSettings& settings) {
   const int threads = NumThreads(settings.parameters);
   if (settings.mode == BatchingMode::kAdaptive) return std::make_unique<AdaptiveBatcher>(threads);
+  if (settings.mode == BatchingMode::kMeasured) return std::make_unique<MeasuredBatcher>(threads);
   PooledBatcher::Options options{.num_threads = threads};
   if (settings.parameters.has_thread_pool_name()) {
     options.name = settings.parameters.thread_pool_name().value();
@@ -39,8 +41,9 @@ std::unique_ptr<Batcher> MakeBatcher(const BatchingSettings& settings) {
 absl::StatusOr<BatchingMode> ParseBatchingMode(absl::string_view name) {
   if (name == "upstream") return BatchingMode::kUpstream;
   if (name == "adaptive") return BatchingMode::kAdaptive;
+  if (name == "measured") return BatchingMode::kMeasured;
   return absl::InvalidArgumentError(
-      absl::StrCat("batching_mode must be upstream or adaptive; was ", name));
+      absl::StrCat("batching_mode must be upstream, adaptive or measured; was ", name));
 }
 
 absl::Status BatchingSettings::Validate() const {
@@ -93,11 +96,12 @@ absl::StatusOr<std::shared_ptr<RunWrapper>> ServerBatching::Wrap(const ServableI
   BatchingOptions options = MakeBatchingOptions(parameters);
   RETURN_IF_ERROR(options.Validate());
   BatchingRules rules = BatchingRules::kStrict;
-  if (settings_.mode == BatchingMode::kAdaptive) {
+  if (settings_.mode != BatchingMode::kUpstream) {
     rules = BatchingRules::kLenient;
-    // No request waits for others, and one that is too large for a batch runs by itself.
+    // No request waits for a timeout, and one that is too large for a batch runs by itself.
     options.batch_timeout = absl::ZeroDuration();
     options.enable_large_batch_splitting = false;
+    options.measures_cost = settings_.mode == BatchingMode::kMeasured;
   }
   ASSIGN_OR_RETURN(std::shared_ptr<ModelBatching> batching,
                    ModelBatching::Create(id, options, rules, batcher_.get(), metrics_));

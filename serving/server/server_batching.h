@@ -18,9 +18,10 @@ namespace tessera::serving {
 enum class BatchingMode {
   kUpstream,  // as tensorflow_model_server does, see PooledBatcher
   kAdaptive,  // see AdaptiveBatcher
+  kMeasured,  // see MeasuredBatcher
 };
 
-// Parses "upstream" or "adaptive". Errors: INVALID_ARGUMENT for other values.
+// Parses "upstream", "adaptive" or "measured". Errors: INVALID_ARGUMENT for other values.
 absl::StatusOr<BatchingMode> ParseBatchingMode(absl::string_view name);
 
 struct BatchingSettings {

@@ -85,6 +85,8 @@ TEST_F(ServerBatchingTest, OnlyAdaptiveRunsMayFindACoreFree) {
   EXPECT_TRUE(Wrap().value()->MayWait());
   settings_.mode = BatchingMode::kAdaptive;
   EXPECT_FALSE(Wrap().value()->MayWait());
+  settings_.mode = *ParseBatchingMode("measured");
+  EXPECT_TRUE(Wrap().value()->MayWait());
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST_F(ServerSettingsTest, BatchingHasAModeAndThreads) {
   options_.enable_batching = true;
   EXPECT_EQ(ReadSettings(options_)->batching->mode, BatchingMode::kAdaptive);
   options_.batching_mode = "eager";
-  ExpectRefused(kInvalid, "batching_mode must be upstream or adaptive; was eager");
+  ExpectRefused(kInvalid, "batching_mode must be upstream, adaptive or measured; was eager");
   options_.batching_mode = "";
   EXPECT_EQ(ReadSettings(options_)->batching->mode, BatchingMode::kUpstream);
   EXPECT_FALSE(ReadSettings(options_)->batching->per_model_parameters);

@@ -155,7 +155,7 @@ def test_adaptive_from_yaml(look_model, gate, tmp_path):
         assert values(running) == [2.0]
     file.write_text("batching: {mode: eager}\n", encoding="utf-8")
     printed = failure(f"--config={file}", f"--model_base_path={look_model.base_path}")
-    assert "batching_mode must be upstream or adaptive; was eager" in printed
+    assert "batching_mode must be upstream, adaptive or measured; was eager" in printed
 
 
 def test_a_model_that_is_refused_leaves_no_server(start_batching):
