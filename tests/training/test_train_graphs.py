@@ -9,7 +9,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from training import train_jobs  # noqa: E402
-from training.train_jobs import losses, train  # noqa: E402
+from training.train_jobs import losses, records, train  # noqa: E402
 
 v1 = tf.compat.v1
 ROWS, BATCH = 64, 8
@@ -160,6 +160,26 @@ def test_random_ops_go_on_after_a_resume(tmp_path):
     parts = losses(train(job, steps=10)) | losses(train(job, steps=20))
     assert parts == whole
     assert len(set(whole.values())) == 20
+
+
+def test_a_resume_goes_on_in_the_middle_of_an_update(tmp_path):
+    """Step 10 is the first of the three of an update; the scale is too large for float16 at first."""
+    graph = v1.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        kernel = v1.get_variable("kernel", initializer=np.ones((4, 1), np.float32))
+        tf.squeeze(tf.matmul(x, kernel), 1, name="output")
+        v1.train.export_meta_graph(str(tmp_path / "forward.meta"))
+    spec = added_to("forward.meta", "optimizer: {type: adam, learning_rate: 0.01}")
+    job = write_job(tmp_path, spec)
+    options = {"precision": "float16", "accumulate": 3, "loss_scale__initial": 2.0 ** 24}
+    process = train(job, folder="whole", steps=24, **options)
+    whole = losses(process)
+    skipped = [each for each in records(process) if each["event"] == "skip"]
+    assert skipped and all(each["step"] % 3 == 0 for each in skipped)
+    assert skipped[0]["loss_scale"] == 2.0 ** 24
+    first = losses(train(job, steps=10, **options))
+    assert first | losses(train(job, steps=24, **options)) == whole
 
 
 def test_partitioned_variables_go_on_in_tensorflow_and_here(tmp_path):

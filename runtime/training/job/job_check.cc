@@ -60,9 +60,26 @@ class JobCheck {
     if (job_.data().has_train() && job_.batch() == 0) {
       Find("batch", "is missing: the number of rows of a batch");
     }
-    if (!job_.precision().empty() && job_.precision() != "float32" &&
-        job_.precision() != "bfloat16") {
-      Find("precision", absl::StrCat("'", job_.precision(), "' is neither float32 nor bfloat16"));
+    CheckPrecision();
+  }
+
+  void CheckPrecision() {
+    const std::string& precision = job_.precision();
+    if (!precision.empty() && precision != "float32" && precision != "bfloat16" &&
+        precision != "float16") {
+      Find("precision", absl::StrCat("'", precision, "' is none of float32, bfloat16 and float16"));
+    }
+    NotNegative("accumulate", static_cast<double>(job_.accumulate()));
+    if (job_.steps() > 0 && job_.accumulate() > job_.steps()) {
+      Find("accumulate", "is more than all steps: no variable would ever change");
+    }
+    const auto& scale = job_.loss_scale();
+    if (scale.initial() != 0 && !(scale.initial() >= 1)) {
+      Find("loss_scale.initial", "must be at least 1");
+    }
+    NotNegative("loss_scale.growth_steps", static_cast<double>(scale.growth_steps()));
+    if (scale.fixed() && scale.growth_steps() > 0) {
+      Find("loss_scale.growth_steps", "has no effect with fixed: true");
     }
   }
 

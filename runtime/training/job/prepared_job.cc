@@ -1,5 +1,6 @@
 #include "runtime/training/job/prepared_job.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -58,9 +59,15 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
                                            .inter_op_threads = static_cast<int>(job.threads())});
   ProgramOptions options{.steps = job.steps(),
                          .precision = job.precision(),
+                         .accumulate = std::max<int64_t>(job.accumulate(), 1),
+                         .scales_loss = job.has_loss_scale() || job.precision() == "float16",
                          .base_folder = base_folder,
                          .session = session};
   if (job.has_seed()) options.seed = job.seed();
+  const training::LossScaleSpec& scale = job.loss_scale();
+  if (scale.initial() > 0) options.first_loss_scale = scale.initial();
+  if (scale.growth_steps() > 0) options.loss_scale_growth_steps = scale.growth_steps();
+  if (scale.fixed()) options.loss_scale_growth_steps = 0;
   auto program = MakeTrainingProgram(job.graph(), options);
   if (!program.ok()) return Annotate(program.status(), "graph: ");
   prepared.program = std::make_unique<TrainingProgram>(*std::move(program));

@@ -17,12 +17,10 @@ namespace tessera {
 //   resume      path (of the checkpoint)
 //   step        loss, steps_per_second, examples_per_second (0 for a graph that reads its own
 //               data), seconds since the start of the process
-//   eval        a number for each metric
-//   checkpoint  path
-//   profile     path
-//   stop        reason: why the run ends before its last step
-//   export      path; or reason: why nothing was exported
-//   end         seconds
+//   skip        loss_scale: the step's gradients were no finite numbers with it, and nothing
+//   changed eval        a number for each metric checkpoint  path profile     path stop reason: why
+//   the run ends before its last step export      path; or reason: why nothing was exported end
+//   seconds
 struct RunRecord {
   std::string event;
   int64_t step = 0;

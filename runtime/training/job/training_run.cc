@@ -252,6 +252,11 @@ class TrainingRun {
     control_->step.store(step, std::memory_order_relaxed);
     control_->loss.store(*loss, std::memory_order_relaxed);
     control_->rows.fetch_add(result.rows, std::memory_order_relaxed);
+    if (prepared_.step->was_skipped()) {
+      RETURN_IF_ERROR(log_->Write({.event = "skip",
+                                   .step = step,
+                                   .numbers = {{"loss_scale", prepared_.step->loss_scale()}}}));
+    }
     const int64_t every = job_.eval().every_steps();
     // The checkpoint is the last hook, and comes after the evaluation.
     for (const auto& hook : hooks_) {

@@ -23,20 +23,51 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Make(
     return absl::InvalidArgumentError("the graph has inputs, but data.train is missing");
   }
   ASSIGN_OR_RETURN(std::vector<int> indices, MatchFields(program.inputs, fields));
-  const RunSignature signature{.feeds = FeedNames(program.inputs, program.constants),
-                               .fetches = {program.loss},
-                               .targets = program.train};
+  RunSignature signature{.feeds = FeedNames(program.inputs, program.constants),
+                         .fetches = {program.loss},
+                         .targets = program.train};
+  if (program.update.has_value()) signature.fetches.push_back(program.update->num_added);
   ASSIGN_OR_RETURN(auto callable, program.session->MakeCallable(signature));
+  ASSIGN_OR_RETURN(std::optional<Update> update, MakeUpdate(program));
   return std::unique_ptr<TrainingStep>(
       new TrainingStep(std::move(indices), program.constants,
-                       MakeTracedCallable("step", tracer, std::move(callable))));
+                       MakeTracedCallable("step", tracer, std::move(callable)), std::move(update)));
+}
+
+absl::StatusOr<std::optional<TrainingStep::Update>> TrainingStep::MakeUpdate(
+    const TrainingProgram& program) {
+  if (!program.update.has_value()) return std::optional<Update>();
+  const TrainingProgram::Update& spec = *program.update;
+  Update update{.every = spec.every};
+  ASSIGN_OR_RETURN(update.apply, program.session->MakeCallable({.targets = spec.apply}));
+  if (spec.is_finite.empty()) return update;
+  ASSIGN_OR_RETURN(update.check,
+                   program.session->MakeCallable({.fetches = {spec.is_finite, spec.loss_scale}}));
+  ASSIGN_OR_RETURN(update.skip, program.session->MakeCallable({.targets = spec.skip}));
+  return update;
 }
 
 absl::StatusOr<double> TrainingStep::Run(const std::vector<Tensor>& batch, absl::Duration timeout) {
   SelectFeeds(fields_, batch, constants_, &feeds_);
   fetches_.clear();
   RETURN_IF_ERROR(callable_->Run({.timeout = timeout}, feeds_, &fetches_));
-  return LossValue(fetches_[0]);
+  was_skipped_ = false;
+  ASSIGN_OR_RETURN(const double loss, LossValue(fetches_[0]));
+  if (update_.has_value() && fetches_[1].scalar<int64_t>() >= update_->every) {
+    RETURN_IF_ERROR(RunUpdate(timeout));
+  }
+  return loss;
+}
+
+absl::Status TrainingStep::RunUpdate(absl::Duration timeout) {
+  std::vector<Tensor> checked;
+  if (update_->check != nullptr) {
+    RETURN_IF_ERROR(update_->check->Run({.timeout = timeout}, {}, &checked));
+    was_skipped_ = !checked[0].scalar<bool>();
+    loss_scale_ = checked[1].scalar<float>();
+  }
+  const Callable& update = was_skipped_ ? *update_->skip : *update_->apply;
+  return update.Run({.timeout = timeout}, {}, nullptr);
 }
 
 }  // namespace tessera

@@ -1,7 +1,9 @@
 // TrainingStep: one step of a program, prepared once.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,20 +24,38 @@ class TrainingStep {
                                                             const std::vector<BatchField>& fields,
                                                             Tracer* tracer);
 
-  // Runs the step and returns the loss of the batch. Errors: those of kernels; DEADLINE_EXCEEDED.
-  // The variables are unspecified after an error.
+  // Runs the step, and the update that is due, and returns the loss of the batch. Errors: those of
+  // kernels; DEADLINE_EXCEEDED. The variables are unspecified after an error.
   absl::StatusOr<double> Run(const std::vector<Tensor>& batch, absl::Duration timeout);
 
+  // Whether the last run skipped its update, because gradients were no finite numbers, and the loss
+  // scale with which they were computed.
+  bool was_skipped() const { return was_skipped_; }
+  double loss_scale() const { return loss_scale_; }
+
  private:
+  // See TrainingProgram::Update.
+  struct Update {
+    int64_t every = 1;
+    std::shared_ptr<const Callable> check;  // null: every update is applied
+    std::shared_ptr<const Callable> apply, skip;
+  };
+
   TrainingStep(std::vector<int> fields, std::vector<NamedTensor> constants,
-               std::shared_ptr<const Callable> callable)
+               std::shared_ptr<const Callable> callable, std::optional<Update> update)
       : fields_(std::move(fields)),
         constants_(std::move(constants)),
-        callable_(std::move(callable)) {}
+        callable_(std::move(callable)),
+        update_(std::move(update)) {}
+  static absl::StatusOr<std::optional<Update>> MakeUpdate(const TrainingProgram& program);
+  absl::Status RunUpdate(absl::Duration timeout);
 
   const std::vector<int> fields_;  // that are fed
   const std::vector<NamedTensor> constants_;
   const std::shared_ptr<const Callable> callable_;
+  const std::optional<Update> update_;  // of its own run
+  bool was_skipped_ = false;
+  double loss_scale_ = 1;
   std::vector<Tensor> feeds_;
   std::vector<Tensor> fetches_;
 };

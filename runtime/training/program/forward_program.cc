@@ -11,6 +11,7 @@
 #include "runtime/session/saved_model_graph.h"
 #include "runtime/training/gradients/gradients.h"
 #include "runtime/training/program/clipping.h"
+#include "runtime/training/program/gradient_sums.h"
 #include "runtime/training/program/graph_program.h"
 #include "runtime/training/program/losses.h"
 #include "runtime/training/program/optimizers.h"
@@ -118,10 +119,11 @@ class ForwardTraining {
         options_(options),
         meta_graph_(meta_graph),
         graph_(*graph),
-        build_(graph, "training") {}
+        build_(graph, "training"),
+        sums_(options, build_) {}
 
-  // Sets the program's init, train, loss, eval_loss, learning_rate and fields. Returns the names of
-  // the trained variables.
+  // Sets the program's init, train, update, loss, eval_loss, learning_rate and fields. Returns the
+  // names of the trained variables.
   absl::StatusOr<std::set<std::string>> AddTo(TrainingProgram* program) {
     ASSIGN_OR_RETURN(const std::set<std::string> collection,
                      VariablesInCollection(meta_graph_, "trainable_variables"));
@@ -130,12 +132,12 @@ class ForwardTraining {
     RETURN_IF_ERROR(AddGradientNodes(loss));
     RETURN_IF_ERROR(FindGlobalStep());
     const Expr step = ReadVariable(build_, global_step_);
-    ASSIGN_OR_RETURN(const Expr rate,
-                     AddLearningRate(spec_.schedule(), spec_.optimizer().learning_rate(),
-                                     options_.steps, build_, CastTo(step, DType::kInt64)));
+    ASSIGN_OR_RETURN(
+        const Expr rate,
+        AddLearningRate(spec_.schedule(), spec_.optimizer().learning_rate(),
+                        options_.steps / options_.accumulate, build_, CastTo(step, DType::kInt64)));
     const Expr named_rate = Call("Identity", {rate});
-    ASSIGN_OR_RETURN(const Node* const train, AddUpdates(named_rate, loss));
-    program->train = {train->name()};
+    RETURN_IF_ERROR(AddUpdates(named_rate, loss, program));
     for (const std::string& name : NamesInCollection(meta_graph_, "update_ops")) {
       program->train.push_back(NodeOf(name));  // such as moving averages
     }
@@ -183,9 +185,10 @@ class ForwardTraining {
     if (!recompute.empty()) {
       options.recompute = [recompute](const Node& node) { return recompute.Match(node.name()); };
     }
+    RETURN_IF_ERROR(sums_.AddScale());
     ASSIGN_OR_RETURN(const Endpoint y, graph_.FindEndpoint(loss));
     ASSIGN_OR_RETURN(const std::vector<Gradient> gradients,
-                     AddGradients(&graph_, {y}, xs, {}, options));
+                     AddGradients(&graph_, {y}, xs, sums_.LossGradients(y), options));
     std::vector<std::string> names;
     std::vector<Node*> trained;
     for (size_t i = 0; i < xs.size(); ++i) {
@@ -200,6 +203,10 @@ class ForwardTraining {
           absl::StrJoin(names, ", "), "); check graph.loss.output and graph.trainable"));
     }
     variables_ = std::move(trained);
+    if (sums_.is_needed()) {
+      ASSIGN_OR_RETURN(const Endpoint summed_loss, graph_.FindEndpoint(loss));
+      RETURN_IF_ERROR(sums_.AddSums(summed_loss, variables_, &gradients_));
+    }
     return ClipGradients(spec_.clip(), build_, &gradients_);
   }
 
@@ -220,11 +227,14 @@ class ForwardTraining {
 
   // Adds the optimizer and the node that runs all updates. No variable changes before the loss and
   // all gradients are computed.
-  absl::StatusOr<Node*> AddUpdates(const Expr& learning_rate, const std::string& loss) {
+  absl::Status AddUpdates(const Expr& learning_rate, const std::string& loss,
+                          TrainingProgram* program) {
     ASSIGN_OR_RETURN(Node* const gate,
                      graph_.AddNode(graph_.UniqueName("training/gradients_ready"), "NoOp", {}));
-    ASSIGN_OR_RETURN(const Endpoint loss_tensor, graph_.FindEndpoint(loss));
-    graph_.AddControlEdge(loss_tensor.node, gate);
+    if (!sums_.is_needed()) {
+      ASSIGN_OR_RETURN(const Endpoint loss_tensor, graph_.FindEndpoint(loss));
+      graph_.AddControlEdge(loss_tensor.node, gate);
+    }
     for (const Gradient& gradient : gradients_) graph_.AddControlEdge(gradient.values.node, gate);
     ASSIGN_OR_RETURN(
         const OptimizerNodes optimizer,
@@ -233,14 +243,19 @@ class ForwardTraining {
     Node* const count = UpdateVariable(build_, "AssignAdd", global_step_,
                                        build_.Scalar(VariableDType(*global_step_), 1));
     RETURN_IF_ERROR(build_.status());
-    ASSIGN_OR_RETURN(Node* const train, graph_.AddNode(graph_.UniqueName("train_op"), "NoOp", {}));
     graph_.AddControlEdge(learning_rate.endpoint().node, count);
-    for (Node* update : optimizer.updates) {
-      graph_.AddControlEdge(update, count);
-      graph_.AddControlEdge(update, train);
+    std::vector<Node*> updates = optimizer.updates;
+    for (Node* update : updates) graph_.AddControlEdge(update, count);
+    updates.push_back(count);
+    if (sums_.is_needed()) {
+      RETURN_IF_ERROR(sums_.Finish(updates, gate, program));
+      added_.insert(added_.end(), sums_.variables().begin(), sums_.variables().end());
+      return absl::OkStatus();
     }
-    graph_.AddControlEdge(count, train);
-    return train;
+    ASSIGN_OR_RETURN(Node* const train, graph_.AddNode(graph_.UniqueName("train_op"), "NoOp", {}));
+    for (Node* update : updates) graph_.AddControlEdge(update, train);
+    program->train = {train->name()};
+    return absl::OkStatus();
   }
 
   // The graph's own init op, and the first values of what was added.
@@ -258,6 +273,7 @@ class ForwardTraining {
   const tensorflow::MetaGraphDef& meta_graph_;
   Graph& graph_;
   GraphBuilder build_;
+  GradientSums sums_;
   std::vector<Node*> variables_;  // that are trained
   std::vector<Gradient> gradients_;
   Node* global_step_ = nullptr;
@@ -280,8 +296,8 @@ absl::StatusOr<TrainingProgram> MakeForwardProgram(const GraphSpec& spec,
   ASSIGN_OR_RETURN(trained.graph, ImportGraph(meta_graph.graph_def()));
   trained.restore_node = NodeOf(meta_graph.saver_def().restore_op_name());
   program.graph = trained.graph->Clone();
-  ASSIGN_OR_RETURN(const bool is_bfloat16, UsesBfloat16(options.precision));
-  if (is_bfloat16) RETURN_IF_ERROR(UseBfloat16Products(trained.graph.get()));
+  ASSIGN_OR_RETURN(const DType products, ProductDType(options.precision));
+  RETURN_IF_ERROR(UseProductsOf(products, trained.graph.get()));
   ASSIGN_OR_RETURN(trained.trainable,
                    ForwardTraining(spec, options, meta_graph, trained.graph.get()).AddTo(&program));
   RETURN_IF_ERROR(CompleteGraphProgram(spec, options, std::move(trained), &program));

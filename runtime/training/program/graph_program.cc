@@ -217,6 +217,11 @@ absl::Status CompleteGraphProgram(const GraphSpec& spec, const ProgramOptions& o
   }
 
   RunSignature all = step;
+  if (program->update.has_value()) {
+    for (const auto* targets : {&program->update->apply, &program->update->skip}) {
+      all.targets.insert(all.targets.end(), targets->begin(), targets->end());
+    }
+  }
   all.fetches.insert(all.fetches.end(), evaluation.fetches.begin(), evaluation.fetches.end());
   RETURN_IF_ERROR(AddVariables(trained, all, program));
   ASSIGN_OR_RETURN(program->session, Session::Create(options.session, std::move(trained.graph)));

@@ -57,12 +57,7 @@ absl::StatusOr<TrainingProgram> MakeMetaGraphProgram(const training::GraphSpec& 
         "the graph has a train op, which graph.loss, graph.schedule, graph.clip and "
         "graph.trainable cannot change: remove them, or add an optimizer by graph.optimizer");
   }
-  ASSIGN_OR_RETURN(const bool is_bfloat16, UsesBfloat16(options.precision));
-  if (is_bfloat16) {
-    return absl::UnimplementedError(
-        "precision: bfloat16 is for graphs to which gradients are added; this one has its own "
-        "train op");
-  }
+  RETURN_IF_ERROR(CheckOwnGradients(options, "this one has its own train op"));
   TrainingProgram program;
   TrainedGraph trained;
   ASSIGN_OR_RETURN(trained.graph, ImportGraph(meta_graph.graph_def(), {.allow_unknown_ops = true}));

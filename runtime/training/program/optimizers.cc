@@ -78,7 +78,7 @@ class OptimizerBuilder {
     std::string name = absl::StrCat(variable.name(), "/", type_.slot_name);
     for (size_t i = 0; i < type_.slots.size(); ++i) {
       const OptimizerSlot& slot = type_.slots[i];
-      ASSIGN_OR_RETURN(const Expr dims, DimensionsOf(variable));
+      ASSIGN_OR_RETURN(const Expr dims, DimensionsOf(build_, variable));
       const Expr value = Call(
           "Fill", {dims, build_.Scalar(VariableDType(variable), ValueOf(slot.first_value, spec_))});
       RETURN_IF_ERROR(build_.status());
@@ -90,16 +90,6 @@ class OptimizerBuilder {
       nodes_.variables.push_back(added);
     }
     return absl::OkStatus();
-  }
-
-  // The shape of a variable: that of its first value if it does not declare all of it.
-  absl::StatusOr<Expr> DimensionsOf(const Node& variable) {
-    const PartialShape shape = VariableShape(variable);
-    if (shape.IsFullyDefined()) {
-      return build_.Constant(Tensor::Vector<int64_t>(shape.dims()));
-    }
-    ASSIGN_OR_RETURN(const Node* const initializer, FindInitializer(*build_.graph(), variable));
-    return ShapeOf(build_.Of(initializer->input(1)), DType::kInt64);
   }
 
   // Adds the op of the optimizer, or the nodes that stand for it where there is none.

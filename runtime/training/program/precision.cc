@@ -21,21 +21,21 @@ absl::StatusOr<Node*> AddCast(Graph* graph, const std::string& name, const Endpo
   return graph->AddNode(name, "Cast", std::move(attrs), {from}, device);
 }
 
-// Puts a cast that has the product's name in its place, behind a product in bfloat16.
-absl::Status Replace(Graph* graph, Node* node) {
+// Puts a cast that has the product's name in its place, behind a product of `dtype`.
+absl::Status Replace(DType dtype, Graph* graph, Node* node) {
   const std::string name = node->name();
   const std::string device = node->device();
   std::vector<Endpoint> inputs;
   for (int i = 0; i < node->num_inputs(); ++i) {
-    const std::string cast = graph->UniqueName(absl::StrCat(name, "/bfloat16/input_", i));
-    ASSIGN_OR_RETURN(Node* const input,
-                     AddCast(graph, cast, node->input(i), DType::kBfloat16, device));
+    const std::string cast =
+        graph->UniqueName(absl::StrCat(name, "/", DTypeName(dtype), "/input_", i));
+    ASSIGN_OR_RETURN(Node* const input, AddCast(graph, cast, node->input(i), dtype, device));
     inputs.push_back({input, 0});
   }
   AttrMap attrs = node->attrs();
-  attrs["T"] = DType::kBfloat16;
+  attrs["T"] = dtype;
   ASSIGN_OR_RETURN(Node* const product,
-                   graph->AddNode(graph->UniqueName(absl::StrCat(name, "/bfloat16")),
+                   graph->AddNode(graph->UniqueName(absl::StrCat(name, "/", DTypeName(dtype))),
                                   node->op_name(), std::move(attrs), inputs, device));
   const std::vector<Use> uses = node->uses(0);
   const std::vector<Node*> before = node->control_inputs();
@@ -50,19 +50,32 @@ absl::Status Replace(Graph* graph, Node* node) {
 
 }  // namespace
 
-absl::StatusOr<bool> UsesBfloat16(const std::string& precision) {
-  if (precision.empty() || precision == "float32") return false;
-  if (precision == "bfloat16") return true;
-  return absl::InvalidArgumentError(absl::StrCat("precision is '", precision,
-                                                 "', which is neither float32 nor bfloat16",
-                                                 DidYouMean(precision, {"float32", "bfloat16"})));
+absl::StatusOr<DType> ProductDType(const std::string& precision) {
+  if (precision.empty() || precision == "float32") return DType::kFloat;
+  if (precision == "bfloat16") return DType::kBfloat16;
+  if (precision == "float16") return DType::kHalf;
+  return absl::InvalidArgumentError(
+      absl::StrCat("precision is '", precision, "', which is none of float32, bfloat16 and float16",
+                   DidYouMean(precision, {"float32", "bfloat16", "float16"})));
 }
 
-absl::Status UseBfloat16Products(Graph* graph) {
+absl::Status UseProductsOf(DType dtype, Graph* graph) {
+  if (dtype == DType::kFloat) return absl::OkStatus();
   for (Node* node : graph->nodes()) {
-    if (IsFloatProduct(*node)) RETURN_IF_ERROR(Replace(graph, node));
+    if (IsFloatProduct(*node)) RETURN_IF_ERROR(Replace(dtype, graph, node));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckOwnGradients(const ProgramOptions& options, absl::string_view what) {
+  ASSIGN_OR_RETURN(const DType dtype, ProductDType(options.precision));
+  const char* const refused = dtype != DType::kFloat   ? "precision"
+                              : options.accumulate > 1 ? "accumulate"
+                              : options.scales_loss    ? "loss_scale"
+                                                       : nullptr;
+  if (refused == nullptr) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(refused, " is for graphs to which gradients are added; ", what));
 }
 
 }  // namespace tessera

@@ -318,11 +318,7 @@ absl::StatusOr<std::unique_ptr<Graph>> SeededGraph(const Graph& graph,
 
 absl::StatusOr<TrainingProgram> MakeSavedModelProgram(const GraphSpec& spec,
                                                       const ProgramOptions& options) {
-  ASSIGN_OR_RETURN(const bool is_bfloat16, UsesBfloat16(options.precision));
-  if (is_bfloat16) {
-    return absl::UnimplementedError(
-        "precision: bfloat16 is for graphs to which gradients are added; a SavedModel has its own");
-  }
+  RETURN_IF_ERROR(CheckOwnGradients(options, "a SavedModel has its own"));
   TrainingProgram program;
   program.saved_model = ResolvePath(options, spec.saved_model());
   LoadStages stages;

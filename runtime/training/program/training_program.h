@@ -66,6 +66,19 @@ struct TrainingProgram {
   std::vector<std::string> train;
   // What a step feeds besides the batch, such as a placeholder `is_training`.
   std::vector<NamedTensor> constants;
+  // Set where variables do not change in each step: gradients are added up, or may turn out to be
+  // no finite numbers.
+  struct Update {
+    int64_t every = 1;      // after so many steps
+    std::string num_added;  // a tensor with how many steps were made since the last update
+    // A bool tensor to be fetched first: whether to apply the update or to skip it. Empty: apply.
+    std::string is_finite;
+    // Targets of a run without feeds. Both set num_added to 0.
+    std::vector<std::string> apply, skip;
+    // A tensor with the factor of the loss. Empty: there is none.
+    std::string loss_scale;
+  };
+  std::optional<Update> update;
   // The loss of the step's batch before the step, to be fetched in the step's run. Empty if a
   // SavedModel's train signature has no output.
   std::string loss;
@@ -99,8 +112,13 @@ struct TrainingProgram {
 };
 
 struct ProgramOptions {
-  int64_t steps = 0;            // of the whole job, for schedules that end with it; 0: unknown
-  std::string precision;        // of products: float32 (or empty), or bfloat16
+  int64_t steps = 0;       // of the whole job, for schedules that end with it; 0: unknown
+  std::string precision;   // of products: float32 (or empty), bfloat16 or float16
+  int64_t accumulate = 1;  // steps whose gradients make an update
+  // Scales the loss, see LossScaleSpec of the job.
+  bool scales_loss = false;
+  double first_loss_scale = 32768;
+  int64_t loss_scale_growth_steps = 2000;  // 0: the scale stays as it is
   std::optional<int64_t> seed;  // of initial values, and of what else draws random numbers
   std::string base_folder;      // relative paths of the spec start here
   SessionOptions session;

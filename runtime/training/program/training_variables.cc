@@ -77,4 +77,18 @@ absl::StatusOr<Node*> FindInitializer(const Graph& graph, const Node& variable) 
       variable.name(), "/Assign'; name the op that initialises all variables by graph.init_op"));
 }
 
+absl::StatusOr<Expr> DimensionsOf(GraphBuilder& build, const Node& variable) {
+  const PartialShape shape = VariableShape(variable);
+  if (shape.IsFullyDefined()) return build.Constant(Tensor::Vector<int64_t>(shape.dims()));
+  ASSIGN_OR_RETURN(const Node* const initializer, FindInitializer(*build.graph(), variable));
+  return ShapeOf(build.Of(initializer->input(1)), DType::kInt64);
+}
+
+absl::StatusOr<Expr> ZerosOf(GraphBuilder& build, const Node& variable) {
+  ASSIGN_OR_RETURN(const Expr dims, DimensionsOf(build, variable));
+  const Expr zeros = Call("Fill", {dims, build.Scalar(VariableDType(variable), 0)});
+  RETURN_IF_ERROR(build.status());
+  return zeros;
+}
+
 }  // namespace tessera

@@ -26,6 +26,12 @@ Expr ReadVariable(GraphBuilder& build, Node* variable);
 Node* UpdateVariable(GraphBuilder& build, absl::string_view update, Node* variable,
                      const Expr& value);
 
+// Returns the shape of a variable: that of its first value if it does not declare all of it.
+// Errors: those of FindInitializer().
+absl::StatusOr<Expr> DimensionsOf(GraphBuilder& build, const Node& variable);
+// Returns zeros of the dtype and the shape of a variable. Errors: those of DimensionsOf().
+absl::StatusOr<Expr> ZerosOf(GraphBuilder& build, const Node& variable);
+
 // A variable that training adds, such as a slot of an optimizer.
 struct AddedVariable {
   Node* variable = nullptr;
