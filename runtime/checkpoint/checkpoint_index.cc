@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/checkpoint_index.h"
 
+#include <sys/stat.h>
+
 #include <bit>
 #include <limits>
 #include <utility>
@@ -98,6 +100,16 @@ std::string SerializeEntry(const CheckpointIndexEntry& entry) {
   return proto.SerializeAsString();
 }
 
+// A pipe in the file's place would hold up its reader.
+absl::Status RequireRegularFile(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot read '", path, "': it is not a regular file"));
+}
+
 }  // namespace
 
 std::string ShardPath(absl::string_view prefix, int shard, int num_shards) {
@@ -108,6 +120,7 @@ absl::StatusOr<CheckpointHeader> ReadCheckpointIndex(
     const std::string& prefix,
     absl::FunctionRef<absl::Status(absl::string_view key, CheckpointIndexEntry entry)> visit) {
   const std::string path = prefix + ".index";
+  RETURN_IF_ERROR(RequireRegularFile(path));
   ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
   CheckpointHeader header;
   bool has_header = false;

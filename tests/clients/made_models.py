@@ -73,3 +73,18 @@ def save_typed_model(folder):
     signatures = {"serving_default": module.real, "imaginary": module.imaginary}
     tf.saved_model.save(module, str(folder), signatures=signatures)
     return pathlib.Path(folder)
+
+
+def save_waiting_model(folder):
+    """y = x, after an initialization that waits for an element of a queue which nobody fills."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        queue = tf.queue.FIFOQueue(1, [tf.float32], shapes=[[]])
+        tf.compat.v1.saved_model.simple_save(
+            session,
+            str(folder),
+            inputs={"x": x},
+            outputs={"y": tf.identity(x)},
+            legacy_init_op=tf.group(queue.dequeue()),
+        )
+    return pathlib.Path(folder)

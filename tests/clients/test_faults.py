@@ -11,6 +11,7 @@ import pytest
 from clients.client import Client, refused
 from clients.conftest import HALF_PLUS_TWO, assert_serves
 from clients.fault_steps import publish, wait_for_state, wait_until
+from clients.made_models import save_waiting_model
 from clients.server import Model, Server, StartError, binary
 
 VERSION = HALF_PLUS_TWO / "00000123"
@@ -194,10 +195,7 @@ def test_a_load_that_hangs_holds_up_nobody(folder, tmp_path):
     publish(VERSION, hanging / "1")
     models = [Model("m", folder), Model("hanging", hanging)]
     with Server(models=models) as server, Client(server) as client:
-        (hanging / "2.tmp").mkdir()
-        # Opened for reading, it waits for a writer.
-        os.mkfifo(hanging / "2.tmp" / "saved_model.pbtxt")
-        (hanging / "2.tmp").rename(hanging / "2")
+        save_waiting_model(hanging / "2.tmp").rename(hanging / "2")
         wait_for_state(client, "hanging", 2, "LOADING")
         publish(VERSION, folder / "2")
         wait_for_state(client, "m", 2, "AVAILABLE")

@@ -239,6 +239,7 @@ def test_a_label_at_the_start_needs_a_flag(tmp_path):
         ("saved_model.pb", "it is not a regular file"),
         ("saved_model.pbtxt", "it is not a regular file"),
         ("assets.extra/tf_serving_warmup_requests", "it is not a regular file"),
+        ("variables/variables.index", "it is not a regular file"),
     ],
 )
 def test_a_pipe_in_the_place_of_a_file_holds_nothing_up(tmp_path, file, told):
