@@ -1,6 +1,7 @@
 // The speed of the processor, for choosing algorithms and chunk sizes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/strings/string_view.h"
@@ -32,6 +33,8 @@ struct MachineSpeeds {
   double packed_floats;
   // Cost, in nanoseconds, of adding a partial sum that another core computed.
   double shared_sum_nanoseconds;
+  // Bytes of a core's second-level cache.
+  int64_t cache_bytes;
 };
 
 // Returns the table entry "intel-amx", "intel-avx512", "zen4", "zen5" or "avx2".
