@@ -1,11 +1,16 @@
 #include "runtime/session/restore_weights.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread_pool.h"
@@ -182,6 +187,31 @@ absl::Status RestoreOriginals(const SavedModelGraph& model, ResourceManager& res
         Assign(original, static_cast<const Variable*>(restored.get())->Read(), resources));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckVariablesHaveValues(const SavedModelGraph& model, ResourceManager& resources) {
+  std::set<std::string> without_value;
+  for (const auto& [name, signature] : model.signatures) {
+    // A signature that names no node of the graph cannot run.
+    const absl::StatusOr<PrunedGraph> pruned = Prune(*model.graph, signature.Run());
+    if (!pruned.ok()) continue;
+    for (const Node* node : pruned->graph->nodes()) {
+      if (!node->IsOp("VarHandleOp") && !node->IsOp("VariableV2") && !node->IsOp("Variable")) {
+        continue;
+      }
+      ASSIGN_OR_RETURN(const RestoredVariable variable, VariableOf(*node));
+      if (FindInitialized(variable, resources) == nullptr) without_value.insert(variable.name);
+    }
+  }
+  if (without_value.empty()) return absl::OkStatus();
+  constexpr size_t kMaxShown = 3;
+  const size_t shown = std::min(without_value.size(), kMaxShown);
+  const size_t more = without_value.size() - shown;
+  return absl::NotFoundError(absl::StrCat(
+      VariablesPrefix(model.directory), ".index is not there, and without it there is no value for ",
+      without_value.size() == 1 ? "the variable '" : "the variables '",
+      absl::StrJoin(without_value.begin(), std::next(without_value.begin(), shown), "', '"), "'",
+      more == 0 ? "" : absl::StrCat(" and ", more, " more"), "; was the model copied whole?"));
 }
 
 }  // namespace tessera

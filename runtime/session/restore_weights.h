@@ -31,4 +31,9 @@ absl::Status RestoreWeights(const SavedModelGraph& model, const std::string& pre
 // tf.saved_model.load() would find it, it gets the value of the second.
 absl::Status RestoreOriginals(const SavedModelGraph& model, ResourceManager& resources);
 
+// Checks that the variables which the signatures of `model` use have values, though there were no
+// files to restore them from: the init op may have given them some.
+// Errors: NOT_FOUND with the names of those without one.
+absl::Status CheckVariablesHaveValues(const SavedModelGraph& model, ResourceManager& resources);
+
 }  // namespace tessera

@@ -25,19 +25,6 @@ const Node* ThroughIdentities(const Node* node) {
   return node;
 }
 
-// Returns the variable of a handle, without what it is restored from.
-absl::StatusOr<RestoredVariable> VariableOf(const Node& handle) {
-  RestoredVariable variable;
-  variable.resource = ResourceNames(handle).front();
-  ASSIGN_OR_RETURN(variable.container, handle.attr<std::string>("container"));
-  ASSIGN_OR_RETURN(variable.name, handle.attr<std::string>("shared_name"));
-  if (variable.name.empty()) variable.name = handle.name();
-  variable.type_name = handle.IsOp("VarHandleOp") ? Variable::kTypeName : Variable::kRefTypeName;
-  ASSIGN_OR_RETURN(variable.dtype, handle.attr<DType>("dtype"));
-  ASSIGN_OR_RETURN(variable.shape, handle.attr<PartialShape>("shape"));
-  return variable;
-}
-
 // Finds the variables that a graph restores, in the graph that its restore op runs.
 class RestoredVariables {
  public:
@@ -102,6 +89,18 @@ class RestoredVariables {
 };
 
 }  // namespace
+
+absl::StatusOr<RestoredVariable> VariableOf(const Node& handle) {
+  RestoredVariable variable;
+  variable.resource = ResourceNames(handle).front();
+  ASSIGN_OR_RETURN(variable.container, handle.attr<std::string>("container"));
+  ASSIGN_OR_RETURN(variable.name, handle.attr<std::string>("shared_name"));
+  if (variable.name.empty()) variable.name = handle.name();
+  variable.type_name = handle.IsOp("VarHandleOp") ? Variable::kTypeName : Variable::kRefTypeName;
+  ASSIGN_OR_RETURN(variable.dtype, handle.attr<DType>("dtype"));
+  ASSIGN_OR_RETURN(variable.shape, handle.attr<PartialShape>("shape"));
+  return variable;
+}
 
 absl::StatusOr<std::vector<RestoredVariable>> FindRestoredVariables(
     const Graph& graph, const std::string& restore_node) {

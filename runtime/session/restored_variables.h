@@ -28,6 +28,10 @@ struct RestoredVariable {
 absl::StatusOr<std::vector<RestoredVariable>> FindRestoredVariables(
     const Graph& graph, const std::string& restore_node);
 
+// Returns the variable of a VarHandleOp, VariableV2 or Variable node, without what it is restored
+// from.
+absl::StatusOr<RestoredVariable> VariableOf(const Node& handle);
+
 // Two variables of a graph, the second of which starts with the value of the first. Keras 3 has
 // such pairs where tf.saved_model.save() saves its weights: the signatures read the originals.
 struct CopiedVariable {

@@ -38,12 +38,14 @@ struct StartRun {
   bool is_restore = false;
 };
 
-// The run that restores the variables beside a SavedModel. Without a value if it has none.
+// The run that restores the variables beside a SavedModel. Without a value if it has no files of
+// variables, or no op that restores them.
 absl::StatusOr<std::optional<StartRun>> RestoreRun(const tensorflow::MetaGraphDef& meta_graph,
                                                    const std::string& directory,
                                                    std::vector<NamedTensor> feeds) {
   const std::string prefix = VariablesPrefix(directory);
-  // A model without variables has neither index nor data, though it may have a saver.
+  // A model without variables has neither index nor data, though it may have a saver. That of one
+  // with variables which are not there is told by CheckVariablesHaveValues().
   if (!FileExists(absl::StrCat(prefix, ".index"))) {
     if (auto files = ListDirectory(JoinPath(directory, "variables"));
         files.ok() && !files->empty()) {
@@ -150,6 +152,11 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
       }
       RETURN_IF_ERROR(Annotate(status, absl::StrCat(loading, run.what, ": ")));
       timer.End(run.stage);
+    }
+    const bool restored = weights != nullptr || (!runs.empty() && runs.front().is_restore);
+    if (!restored && !graph->meta_graph->saver_def().restore_op_name().empty()) {
+      RETURN_IF_ERROR(
+          Annotate(CheckVariablesHaveValues(*graph, bundle.session->resources()), loading));
     }
     if (options.freeze_variables) {
       RETURN_IF_ERROR(Annotate(bundle.session->FreezeVariables(signatures), loading));

@@ -263,19 +263,40 @@ TEST_F(SavedModelTest, OpsThatNoSignatureNeedsMayBeUnknown) {
   EXPECT_EQ(HalfPlusTwo(*bundle, 1), 2.5f);
 }
 
-TEST_F(SavedModelTest, ModelWithoutVariablesLoads) {
+TEST_F(SavedModelTest, VariablesWithoutFilesAreNotFoundAndNamed) {
   CopyHere(kHalfPlusTwo);
   fs::remove_all(File("variables"));
+  const absl::Status status = LoadStatus();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("variables/variables.index is not there, and without it there is no value "
+                        "for the variables 'a', 'b', 'c'; was the model copied whole?"));
+}
+
+TEST_F(SavedModelTest, VariablesWithoutFilesMayBeInitialised) {
+  CopyHere(kHalfPlusTwo);
+  fs::remove_all(File("variables"));
+  Edit([](tensorflow::MetaGraphDef* meta_graph) {
+    (*meta_graph->mutable_collection_def())["saved_model_main_op"].mutable_node_list()->add_value(
+        "init");
+  });
   absl::StatusOr<SavedModelBundle> bundle = LoadSavedModel(directory_, {"serve"}, {});
   ASSERT_TRUE(bundle.ok()) << bundle.status();
-  const Signature& signature = bundle->signatures.at("serving_default");
-  std::vector<Tensor> outputs;
-  EXPECT_EQ(bundle->session
-                ->Run({{signature.inputs.at("x").tensor_name, Tensor::Vector<float>({1})}},
-                      {signature.outputs.at("y").tensor_name}, {}, &outputs)
-                .code(),
-            StatusCode::kFailedPrecondition)
-      << "its variables have no value";
+  EXPECT_EQ(HalfPlusTwo(*bundle, 1), 2.5f);
+}
+
+TEST_F(SavedModelTest, VariablesWithoutFilesThatNoSignatureUsesNeedNoValue) {
+  CopyHere(kHalfPlusTwo);
+  fs::remove_all(File("variables"));
+  Edit([](tensorflow::MetaGraphDef* meta_graph) {
+    auto& signatures = *meta_graph->mutable_signature_def();
+    const std::string x = signatures["serving_default"].inputs().at("x").name();
+    signatures.clear();
+    tensorflow::SignatureDef& passed = signatures["passed"];
+    (*passed.mutable_inputs())["x"].set_name(x);
+    (*passed.mutable_outputs())["y"].set_name(x);
+  });
+  EXPECT_EQ(LoadStatus(), absl::OkStatus());
 }
 
 TEST_F(SavedModelTest, DefaultsOfInputsAreKept) {

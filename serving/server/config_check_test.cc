@@ -116,7 +116,7 @@ TEST_F(ConfigCheckTest, AGraphWithAnUnknownOpIsNamed) {
   options_.model_base_path = JoinPath(root_, "m");
   EXPECT_THAT(Check(),
               ElementsAre(AllOf(StartsWith("0 model_base_path: version 1 of model 'default': "),
-                                HasSubstr("1 ops have no kernel: NoSuchOp (node 'x'); `tessera"))));
+                                HasSubstr("1 op has no kernel: NoSuchOp (node 'x'); `tessera"))));
 }
 
 TEST_F(ConfigCheckTest, LinesOfModelsInYamlAreKnown) {

@@ -30,6 +30,12 @@ def break_by_half_a_graph(version):
     finish(version)
 
 
+def break_by_lost_variables(version):
+    shutil.copytree(VERSION, version)
+    shutil.rmtree(version / "variables")
+    finish(version)
+
+
 @contextlib.contextmanager
 def never_failing(client):
     """Asks model `m` all the time; no request of the block may fail."""
@@ -98,7 +104,14 @@ def test_a_half_copied_version_waits_beside_the_one_that_serves(folder):
 
 
 @pytest.mark.parametrize(
-    "spoil", [break_by_emptiness, break_by_half_a_graph, break_by_a_missing_kernel]
+    "spoil",
+    [
+        break_by_emptiness,
+        break_by_half_a_graph,
+        # TensorFlow Serving takes it, and each request fails from then on.
+        break_by_lost_variables,
+        break_by_a_missing_kernel,
+    ],
 )
 def test_a_broken_version_that_is_repaired_in_place_is_loaded(folder, spoil):
     with Server(models=[Model("m", folder)]) as server, Client(server) as client:
