@@ -178,6 +178,15 @@ TEST_F(SavedModelServableTest, AnotherShapeIsToldWhenTheRunFails) {
   EXPECT_TRUE(Predict("", {{"x", kX}}).ok());
 }
 
+TEST_F(SavedModelServableTest, WhatIsNoSingleTensorIsNamed) {
+  ExpectError(Predict("sparse_input", {{"x", kX}}), kInvalid,
+              "input 'x' of signature 'sparse_input' is made of several tensors");
+  ExpectError(Predict("ragged_output", {{"x", kX}}), kInvalid,
+              "output 'r' of signature 'ragged_output' is made of several tensors");
+  ASSERT_TRUE(Predict("ragged_output", {{"x", kX}}, {"y"}).ok());
+  EXPECT_THAT(result_.outputs.at(0).tensor.flat<float>(), ElementsAre(3, 4));
+}
+
 TEST_F(SavedModelServableTest, DefaultsFillAbsentInputs) {
   ASSERT_TRUE(Predict("with_default", {}).ok());
   EXPECT_THAT(result_.outputs[0].tensor.flat<float>(), ElementsAre(5));

@@ -4,11 +4,27 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "runtime/base/status.h"
 #include "serving/servables/request_stats.h"
 
 namespace tessera::serving {
+namespace {
+
+// Refuses a tensor of a signature that has no name: a sparse or composite one, which TensorFlow
+// describes by the names of its parts. `remedy` is for the client.
+absl::Status CheckIsOneTensor(absl::string_view what, absl::string_view alias,
+                              const SignatureTensor& tensor, absl::string_view signature,
+                              absl::string_view remedy) {
+  if (!tensor.run_name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " '", alias, "' of signature '", signature,
+      "' is made of several tensors, as a sparse or ragged one is, and has no form in requests; ",
+      remedy));
+}
+
+}  // namespace
 
 absl::StatusOr<absl::Duration> RunCallable(const Callable& callable, const CallOptions& options,
                                            absl::Span<const Tensor> feeds,
@@ -77,9 +93,16 @@ absl::StatusOr<const SignatureRuns::Prepared*> SignatureRuns::Prepare(const Posi
     if (found != nullptr) return found;
   }
   RunSignature signature;
-  for (const Input& input : inputs_) signature.feeds.push_back(input.tensor->run_name);
+  for (const auto& [alias, tensor, default_value] : inputs_) {
+    RETURN_IF_ERROR(CheckIsOneTensor("input", alias, *tensor, name_,
+                                     "export a signature with its parts as inputs"));
+    signature.feeds.push_back(tensor->run_name);
+  }
   for (const int position : prepared.positions) {
-    signature.fetches.push_back(outputs_[position].tensor->run_name);
+    const auto& [alias, tensor] = outputs_[position];
+    RETURN_IF_ERROR(CheckIsOneTensor("output", alias, *tensor, name_,
+                                     "name others in output_filter, or export its parts"));
+    signature.fetches.push_back(tensor->run_name);
   }
   ASSIGN_OR_RETURN(prepared.callable, make_run_(signature));
   return prepared_.Add(std::move(prepared));

@@ -63,7 +63,7 @@ class SignatureRuns {
 
   // Runs the signature. `feeds` are all inputs in the order of their positions. `fetches` become
   // the outputs at `positions`, which must be ascending and distinct. Errors: those of compiling
-  // and of the run.
+  // and of the run; INVALID_ARGUMENT with the alias of an input or output that is no single tensor.
   absl::Status Run(const Positions& positions, const CallOptions& options,
                    absl::Span<const Tensor> feeds, std::vector<Tensor>* fetches);
 

@@ -111,6 +111,12 @@ SavedModelBundle MakeLinearBundle(LinearSessionLog* log) {
                           .method_name = predict};
   s["with_default"] = s["serving_default"];
   s["with_default"].defaults["x"] = Tensor::Vector<float>({6});
+  // A tensor that is sparse or composite has no name of its own.
+  s["sparse_input"] = {
+      .inputs = {{"x", Floats("")}}, .outputs = {{"y", Floats("y:0")}}, .method_name = predict};
+  s["ragged_output"] = {.inputs = {{"x", Floats("x:0")}},
+                        .outputs = {{"r", Floats("")}, {"y", Floats("y:0")}},
+                        .method_name = predict};
   s["two_inputs"] = {.inputs = {{"a", Floats("x:0")}, {"b", Floats("w:0")}},
                      .outputs = {{"y", Floats("y:0")}},
                      .method_name = predict};

@@ -32,9 +32,9 @@ struct LinearSessionLog {
 std::unique_ptr<Session> MakeLinearSession(LinearSessionLog* log);
 
 // Returns a model with the signatures serving_default (x -> y, z), with_default (x with a default
-// of 6
-// -> y), classify, classify_scores, regress, regress_flat, regress_wide, two_inputs (a, b -> y) and
-// odd_method.
+// of 6 -> y), classify, classify_scores, regress, regress_flat, regress_wide, two_inputs (a, b ->
+// y), sparse_input (x, which is no single tensor -> y), ragged_output (x -> r, which is none, y)
+// and odd_method.
 SavedModelBundle MakeLinearBundle(LinearSessionLog* log);
 
 // Loads MakeLinearBundle(). The load of a directory whose name ends in "broken" fails with
