@@ -310,6 +310,14 @@ TEST(MissingKernelsTest, NamesMayHoldAnything) {
               HasSubstr("1 op has no kernel: Tab\tbed\n (node 'f/a\tb': \\t)"));
 }
 
+TEST(MissingKernelsTest, CallsOfPythonAreToldApartFromCustomOps) {
+  MissingKernels missing;
+  missing.Add("EagerPyFunc", "f", "");
+  missing.Add("Custom", "g", "");
+  const std::string message(missing.ToStatus().message());
+  EXPECT_THAT(message, HasSubstr("Custom (node 'g'), EagerPyFunc (node 'f': a call of Python code"));
+}
+
 TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {
   for (const char* const op : {"While", "XlaWhile"}) {
     TestGraph g;

@@ -19,12 +19,20 @@ constexpr int kMaxNodesShown = 8;
 
 }  // namespace
 
+absl::string_view WhyNoKernel(absl::string_view op) {
+  if (op == "PyFunc" || op == "PyFuncStateless" || op == "EagerPyFunc") {
+    return "a call of Python code, such as tf.py_function, that is no part of the model; export it "
+           "with TensorFlow's ops instead";
+  }
+  return "";
+}
+
 void MissingKernels::Add(absl::string_view op, absl::string_view node, absl::string_view detail) {
   Op& entry = ops_[std::string(op)];
   if (std::find(entry.nodes.begin(), entry.nodes.end(), node) == entry.nodes.end()) {
     entry.nodes.emplace_back(node);
   }
-  if (entry.detail.empty()) entry.detail = std::string(detail);
+  if (entry.detail.empty()) entry.detail = std::string(detail.empty() ? WhyNoKernel(op) : detail);
 }
 
 bool MissingKernels::Merge(const absl::Status& status, absl::string_view prefix) {

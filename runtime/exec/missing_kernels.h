@@ -10,6 +10,9 @@
 
 namespace tessera {
 
+// Returns why no server can have a kernel of the op, for ops that exported models do have; else "".
+absl::string_view WhyNoKernel(absl::string_view op);
+
 // Collects what has no kernel, and makes one error of it:
 //
 //   UNIMPLEMENTED: 2 ops have no kernel: CTCLoss (node 'loss/ctc'), Foo (nodes 'a', 'b'); custom
@@ -18,7 +21,8 @@ namespace tessera {
 // The error carries the list, so that errors of several graphs can be merged into one.
 class MissingKernels {
  public:
-  // `detail` says more than "no kernel at all": the dtypes asked for and those there are.
+  // `detail` says more than "no kernel at all": the dtypes asked for and those there are. Without
+  // it, that of WhyNoKernel() stands there.
   void Add(absl::string_view op, absl::string_view node, absl::string_view detail = "");
   // Takes over the list that ToStatus() put into `status`, with `prefix` before each node's name.
   // False if it carries none.

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/device_name.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
@@ -31,7 +32,8 @@ absl::Status FindKernel(const tensorflow::NodeDef& node, OpUse* use, bool* has_g
   const KernelRegistry& kernels = KernelRegistry::Global();
   if (!kernels.HasKernel(node.op())) {
     const auto reason = node.attr().find("_unsupported");
-    return absl::NotFoundError(reason == node.attr().end() ? "" : reason->second.s());
+    return absl::NotFoundError(reason == node.attr().end() ? WhyNoKernel(node.op())
+                                                           : absl::string_view(reason->second.s()));
   }
   const OpDef* const op = OpRegistry::Global().Find(node.op());
   if (op == nullptr) {
