@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
 
@@ -27,8 +29,10 @@ absl::StatusOr<absl::string_view> FindValue(absl::string_view header, absl::stri
   return value;
 }
 
+constexpr int kBytesPerCodePoint = 4;
+
 struct Header {
-  char kind = 0;  // of the element type: 'f', 'i', 'u', 'b', 'c', 'S'
+  char kind = 0;  // of the element type: 'f', 'i', 'u', 'b', 'c', 'S', 'U', 'V'
   int size = 0;   // of an element, in bytes
   bool big_endian = false;
   bool fortran_order = false;
@@ -43,12 +47,20 @@ absl::StatusOr<Header> ParseHeader(absl::string_view text) {
   }
   descr.remove_prefix(1);
   descr = descr.substr(0, descr.find('\''));
+  if (absl::StartsWith(descr, "|O")) {
+    return absl::UnimplementedError(
+        "the array's elements are Python objects; save strings by array.astype(str), and numbers "
+        "with a dtype of their own");
+  }
   if (descr.size() < 3) return Malformed("its element type is cut short");
   header.big_endian = descr[0] == '>';
   header.kind = descr[1];
-  if (!absl::SimpleAtoi(descr.substr(2), &header.size) || header.size < 0) {
+  constexpr int kMaxSize = std::numeric_limits<int>::max() / kBytesPerCodePoint;
+  if (!absl::SimpleAtoi(descr.substr(2), &header.size) || header.size < 0 ||
+      header.size > kMaxSize) {
     return Malformed("its element type has no size");
   }
+  if (header.kind == 'U') header.size *= kBytesPerCodePoint;  // numpy counts characters
   ASSIGN_OR_RETURN(const absl::string_view order, FindValue(text, "fortran_order"));
   header.fortran_order = absl::StartsWith(order, "True");
   ASSIGN_OR_RETURN(absl::string_view shape, FindValue(text, "shape"));
@@ -74,11 +86,13 @@ absl::StatusOr<DType> TypeOf(const Header& header) {
       {"i8", DType::kInt64},     {"u1", DType::kUint8},       {"u2", DType::kUint16},
       {"u4", DType::kUint32},    {"u8", DType::kUint64},      {"b1", DType::kBool},
       {"c8", DType::kComplex64}, {"c16", DType::kComplex128},
+      // numpy has no name for it, and saves the bytes of ml_dtypes.bfloat16.
+      {"V2", DType::kBfloat16},
   };
   for (const Known& known : kKnown) {
     if (type == known.type) return known.dtype;
   }
-  if (header.kind == 'S') return DType::kString;
+  if (header.kind == 'S' || header.kind == 'U') return DType::kString;
   return absl::UnimplementedError(
       absl::StrCat("arrays with elements of type '", type, "' cannot be read"));
 }
@@ -96,15 +110,53 @@ int64_t FileIndex(const Header& header, int64_t index) {
   return result;
 }
 
-void CopyElements(const Header& header, absl::string_view data, Tensor* tensor) {
+void AppendUtf8(uint32_t code_point, std::string* text) {
+  if (code_point < 0x80) {
+    text->push_back(static_cast<char>(code_point));
+    return;
+  }
+  const int following = code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;
+  constexpr uint8_t kFirst[] = {0, 0xc0, 0xe0, 0xf0};
+  text->push_back(static_cast<char>(kFirst[following] | code_point >> (6 * following)));
+  for (int i = following; i-- > 0;) {
+    text->push_back(static_cast<char>(0x80 | (code_point >> (6 * i) & 0x3f)));
+  }
+}
+
+// Returns the text of an element of kind 'S', or 'U', which is UTF-32, without its padding.
+absl::StatusOr<std::string> TextOf(const Header& header, absl::string_view element) {
+  if (header.kind == 'S') {
+    while (!element.empty() && element.back() == '\0') element.remove_suffix(1);
+    return std::string(element);
+  }
+  std::string text;
+  size_t size = 0;  // up to the last character that is no padding
+  for (; !element.empty(); element.remove_prefix(kBytesPerCodePoint)) {
+    uint32_t code_point = 0;
+    for (int i = 0; i < kBytesPerCodePoint; ++i) {
+      const int at = header.big_endian ? i : kBytesPerCodePoint - 1 - i;
+      code_point = code_point << 8 | static_cast<uint8_t>(element[at]);
+    }
+    if (code_point > 0x10ffff || (code_point >= 0xd800 && code_point < 0xe000)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "an element of the array has the character U+%04X, which is none of UTF-8", code_point));
+    }
+    AppendUtf8(code_point, &text);
+    if (code_point != 0) size = text.size();
+  }
+  text.resize(size);
+  return text;
+}
+
+absl::Status CopyElements(const Header& header, absl::string_view data, Tensor* tensor) {
   const int64_t n = tensor->num_elements();
   if (tensor->dtype() == DType::kString) {
     for (int64_t i = 0; i < n; ++i) {
-      absl::string_view text = data.substr(FileIndex(header, i) * header.size, header.size);
-      while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
-      tensor->flat<std::string>()[i] = std::string(text);
+      const absl::string_view element =
+          data.substr(FileIndex(header, i) * header.size, header.size);
+      ASSIGN_OR_RETURN(tensor->flat<std::string>()[i], TextOf(header, element));
     }
-    return;
+    return absl::OkStatus();
   }
   // A complex number is two numbers, each with its own byte order.
   const int part = header.kind == 'c' ? header.size / 2 : header.size;
@@ -115,6 +167,7 @@ void CopyElements(const Header& header, absl::string_view data, Tensor* tensor) 
       for (int at = 0; at < header.size; at += part) std::reverse(to + at, to + at + part);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -143,7 +196,7 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes) {
                                   shape.ToString(), " needs ", size));
   }
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(dtype, shape));
-  CopyElements(header, bytes, &tensor);
+  RETURN_IF_ERROR(CopyElements(header, bytes, &tensor));
   return tensor;
 }
 

@@ -49,6 +49,53 @@ TEST(ParseNpyTest, ByteStringsLoseTheirPadding) {
   EXPECT_EQ(tensor->flat<std::string>()[1], "wxyz");
 }
 
+std::string Utf32(const std::u32string& text, bool big_endian) {
+  std::string bytes;
+  for (const char32_t c : text) {
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(c >> (big_endian ? 24 - 8 * i : 8 * i));
+  }
+  return bytes;
+}
+
+TEST(ParseNpyTest, TextBecomesUtf8WithoutItsPadding) {
+  const std::u32string elements = std::u32string(U"a\u00fc\u4e16\U0001f600b\0\0\0", 8);
+  for (const bool big_endian : {false, true}) {
+    absl::StatusOr<Tensor> tensor = ParseNpy(
+        Npy(big_endian ? ">U4" : "<U4", "False", "(2,)", Utf32(elements, big_endian)));
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    EXPECT_EQ(tensor->flat<std::string>()[0], "a\u00fc\u4e16\U0001f600");
+    EXPECT_EQ(tensor->flat<std::string>()[1], "b");
+  }
+}
+
+TEST(ParseNpyTest, TextWithAZeroWithinKeepsIt) {
+  absl::StatusOr<Tensor> tensor =
+      ParseNpy(Npy("<U3", "False", "()", Utf32(std::u32string(U"\0x\0", 3), false)));
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(tensor->scalar<std::string>(), absl::string_view("\0x", 2));
+}
+
+TEST(ParseNpyTest, TextThatUtf8LacksIsAnError) {
+  for (const char32_t c : {0xd800u, 0xdfffu, 0x110000u, 0xffffffffu}) {
+    EXPECT_EQ(ParseNpy(Npy("<U1", "False", "(1,)", Utf32({c}, false))).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(ParseNpyTest, TwoBytesWithoutATypeAreBfloat16) {
+  absl::StatusOr<Tensor> tensor =
+      ParseNpy(Npy("|V2", "False", "(1,)", absl::string_view("\xc0\x3f", 2)));
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  ASSERT_EQ(tensor->dtype(), DType::kBfloat16);
+  EXPECT_EQ(absl::string_view(tensor->raw(), 2), "\xc0\x3f") << "1.5";
+}
+
+TEST(ParseNpyTest, ObjectsAreToldWithARemedy) {
+  const absl::Status status = ParseNpy(Npy("|O", "False", "(1,)", "pickled")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("astype(str)"), status.message().npos) << status;
+}
+
 TEST(ParseNpyTest, ScalarsHaveNoDimensions) {
   absl::StatusOr<Tensor> tensor = ParseNpy(Npy("|u1", "False", "()", "\7"));
   ASSERT_TRUE(tensor.ok()) << tensor.status();
@@ -66,8 +113,8 @@ TEST(ParseNpyTest, CutShortAtEveryByteIsAnError) {
 
 TEST(ParseNpyTest, HugeShapeIsAnError) {
   EXPECT_FALSE(ParseNpy(Npy("<f4", "False", "(4611686018427387904, 8)", "")).ok());
-  EXPECT_EQ(ParseNpy(Npy("|O8", "False", "(1,)", "12345678")).status().code(),
-            absl::StatusCode::kUnimplemented);
+  EXPECT_FALSE(ParseNpy(Npy("<U2147483647", "False", "(1,)", "")).ok());
+  EXPECT_FALSE(ParseNpy(Npy("<U536870911", "False", "(1,)", "")).ok());
 }
 
 }  // namespace
