@@ -112,6 +112,31 @@ TEST_F(GradientsTest, LookedUpRowsAreSparseAndStaySoInSums) {
               ElementsAre(1, 1, 0, 0, 2, 2));
 }
 
+TEST_F(GradientsTest, RowsThatAreSummedBySegmentsAreSparseIfTheOpSaysSo) {
+  for (const char* op : {"SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"}) {
+    for (const bool is_sparse : {false, true}) {
+      const Expr table = build_.Constant(Tensor::Of<float>({4, 1}, {1, 2, 3, 4}));
+      const Expr y = Call(op, {table, build_.Ints({2, 0, 2, 1}), build_.Ints({0, 0, 0, 1})},
+                          {{"sparse_gradient", is_sparse}});
+      const auto gradients =
+          AddGradients(&graph_, {(y * y).endpoint()}, {table.endpoint()}).value();
+      ASSERT_EQ(gradients[0].is_sparse(), is_sparse) << op;
+      if (is_sparse) {
+        EXPECT_EQ(Fetch(gradients[0].values).size(), 3) << "each row once";
+      }
+      // The sum of rows 2, 0 and 2 is 7, divided by 1, 3 or the root of 3.
+      const float share = std::string(op) == "SparseSegmentSum" ? 14 : 14.0f / 3;
+      const std::vector<float> dense = Fetch(AddDenseGradient(&graph_, gradients[0]).value());
+      ASSERT_EQ(dense.size(), 4);
+      const float mean = std::string(op) == "SparseSegmentMean" ? share / 3 : share;
+      EXPECT_NEAR(dense[0], mean, 1e-5) << op;
+      EXPECT_NEAR(dense[1], 4, 1e-5) << op;
+      EXPECT_NEAR(dense[2], 2 * mean, 1e-5) << op;
+      EXPECT_EQ(dense[3], 0) << op;
+    }
+  }
+}
+
 TEST_F(GradientsTest, ChosenNodesAreComputedAgain) {
   const Expr x = Input({0.5f, 1});
   const Expr y = Call("Exp", {Call("Sin", {x * x})});

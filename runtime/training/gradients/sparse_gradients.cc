@@ -18,10 +18,22 @@ Expr Column(const Expr& indices, int i) {
 
 // ---- segments of rows picked by indices ----
 
+// The number of rows of the data from which rows are picked.
+Expr NumRows(GradientOp& op) {
+  return Call("Squeeze", {SliceVector(ShapeOf(op.in(0)), 0, 1)});
+}
 // Sums the rows `dy` of the segments back into the rows of the data that were picked.
 void PickedSegmentGradient(GradientOp& op, const Expr& dy) {
-  const Expr rows = Call("Squeeze", {SliceVector(ShapeOf(op.in(0)), 0, 1)});
-  op.Set(0, Call("UnsortedSegmentSum", {Gather(dy, op.in(2)), op.in(1), rows}));
+  op.Set(0, Call("UnsortedSegmentSum", {Gather(dy, op.in(2)), op.in(1), NumRows(op)}));
+}
+// Makes slices of the rows that were picked, if the op asks for them: embedding lookups do.
+// `gradient` is the op that sums the rows. Returns false if the op does not ask.
+bool SetPickedRows(GradientOp& op, absl::string_view gradient) {
+  if (!op.attr<bool>("sparse_gradient")) return false;
+  const std::vector<Expr> rows =
+      CallAll(gradient, {op.dy(), op.in(1), op.in(2), NumRows(op)});
+  op.SetSlices(0, rows[0], rows[1], ShapeOf(op.in(0)));
+  return true;
 }
 // The number of rows in each segment, shaped to divide the rows of `dy`; at least 1.
 Expr SegmentSizes(GradientOp& op, const Expr& dy) {
@@ -34,9 +46,15 @@ Expr SegmentSizes(GradientOp& op, const Expr& dy) {
   const Expr rest = OnesLike(SliceVector(shape, 1, 0));
   return Reshape(sizes, Concat({{SliceVector(shape, 0, 1), rest}}, 0));
 }
-void PickedSum(GradientOp& op) { PickedSegmentGradient(op, op.dy()); }
-void PickedMean(GradientOp& op) { PickedSegmentGradient(op, op.dy() / SegmentSizes(op, op.dy())); }
+void PickedSum(GradientOp& op) {
+  if (!SetPickedRows(op, "SparseSegmentSumGradV2")) PickedSegmentGradient(op, op.dy());
+}
+void PickedMean(GradientOp& op) {
+  if (SetPickedRows(op, "SparseSegmentMeanGradV2")) return;
+  PickedSegmentGradient(op, op.dy() / SegmentSizes(op, op.dy()));
+}
 void PickedSqrtN(GradientOp& op) {
+  if (SetPickedRows(op, "SparseSegmentSqrtNGradV2")) return;
   PickedSegmentGradient(op, op.dy() * Call("Rsqrt", {SegmentSizes(op, op.dy())}));
 }
 REGISTER_GRADIENT("SparseSegmentSum", PickedSum);
