@@ -52,16 +52,20 @@ absl::StatusOr<std::vector<std::string>> KeysIn(const CheckpointReader& checkpoi
     return Misfit(*by_key.at(key), entry);
   };
   auto matched = MatchCheckpoint(keys, program.object_graph, checkpoint, misfit);
-  if (!matched.ok() && program.other_keys.size() == keys.size()) {
+  if (!matched.ok()) {
+    // A checkpoint that the model's own signature wrote has other keys. Once it has one of them,
+    // what is missing is told by them, too.
     std::vector<std::string> others;
-    for (std::string& key : keys) {
-      others.push_back(program.other_keys.at(key));
+    bool has_others = false;
+    for (const std::string& key : keys) {
+      const auto other = program.other_keys.find(key);
+      others.push_back(other == program.other_keys.end() ? key : other->second);
       by_key[others.back()] = by_key.at(key);
+      has_others = has_others || (others.back() != key && checkpoint.Contains(others.back()));
     }
-    auto matched_others = MatchCheckpoint(others, "", checkpoint, misfit);
-    if (matched_others.ok()) {
+    if (has_others) {
       keys = std::move(others);
-      matched = std::move(matched_others);
+      matched = MatchCheckpoint(keys, "", checkpoint, misfit);
     }
   }
   RETURN_IF_ERROR(matched.status());
