@@ -371,6 +371,9 @@ def test_exports_a_version_that_tensorflow_loads(job):
     # The same step is not exported twice, as after a kill between the rename and the end.
     assert exported(train(job, export__base_path="served"))["reason"] == "version 1 is this step already"
     assert [path.name for path in (job.parent / "served").iterdir()] == ["1"]
+    # That step of another run is another version.
+    again = exported(train(job, export__base_path="served", resume="false"))
+    assert again["path"].endswith("/served/2")
 
 
 def test_exports_only_what_is_good_enough(job):

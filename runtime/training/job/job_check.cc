@@ -87,6 +87,12 @@ class JobCheck {
     if (job_.graph().source_case() == training::GraphSpec::SOURCE_NOT_SET) {
       Find("graph", "needs one of saved_model, meta_graph and forward");
     }
+    const auto& loss = job_.graph().loss();
+    NotNegative("graph.loss.l2", loss.l2());
+    NotNegative("graph.loss.huber_delta", loss.huber_delta());
+    if (!(loss.label_smoothing() >= 0 && loss.label_smoothing() < 1)) {
+      Find("graph.loss.label_smoothing", "must be at least 0 and below 1");
+    }
     const auto& schedule = job_.graph().schedule();
     if ((schedule.type() == "polynomial" || schedule.type() == "cosine") &&
         schedule.decay_steps() == 0 && job_.steps() == 0) {
@@ -152,6 +158,10 @@ class JobCheck {
     const auto& spec = job_.export_();
     if (spec.base_path().empty()) Find("export.base_path", "is missing");
     NotNegative("export.version", static_cast<double>(spec.version()));
+    const bool has_signatures = !job_.graph().saved_model().empty();
+    if (!has_signatures && !spec.weights_only() && spec.outputs().empty()) {
+      Find("export.outputs", "is missing: what the version answers to requests");
+    }
     const bool has_condition = spec.has_at_least() || spec.has_at_most() || spec.beats_served();
     if (has_condition && spec.metric().empty()) {
       Find("export.metric", "is missing: the metric that the conditions are about");

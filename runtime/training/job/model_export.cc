@@ -28,22 +28,32 @@ constexpr char kDefaultSignature[] = "serving_default";
 
 class ModelExport {
  public:
-  ModelExport(const PreparedJob& prepared, const std::string& run, const Evaluation& evaluation)
+  explicit ModelExport(const PreparedJob& prepared)
       : prepared_(prepared),
         program_(*prepared.program),
         spec_(prepared.job.export_()),
-        run_(run),
-        evaluation_(evaluation),
         base_(prepared.Resolve(spec_.base_path())) {}
 
-  absl::StatusOr<ExportResult> Run() {
+  absl::Status Check() const {
+    std::error_code error;
+    const std::filesystem::file_status there = std::filesystem::status(base_, error);
+    if (std::filesystem::exists(there) && !std::filesystem::is_directory(there)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("base_path: '", base_, "' is no folder for versions"));
+    }
+    return WritesGraph() ? MakeSignature().status() : absl::OkStatus();
+  }
+
+  absl::StatusOr<ExportResult> Run(const RunFolder& folder, const Evaluation& evaluation) {
+    const absl::StatusOr<std::string> run_id = folder.Id();
+    if (!run_id.ok()) return Written(run_id.status());
     const int64_t highest = HighestVersion(base_);
     const auto served =
         highest == 0 ? std::nullopt : ReadVersionRecord(JoinPath(base_, absl::StrCat(highest)));
-    if (served && served->run == run_ && served->step == evaluation_.step) {
+    if (served && served->run_id == *run_id && served->step == evaluation.step) {
       return ExportResult{.refusal = absl::StrCat("version ", highest, " is this step already")};
     }
-    if (std::string refusal = Refusal(highest, served); !refusal.empty()) {
+    if (std::string refusal = Refusal(evaluation, highest, served); !refusal.empty()) {
       return ExportResult{.refusal = std::move(refusal)};
     }
     const int64_t version = spec_.version() > 0 ? spec_.version() : highest + 1;
@@ -57,7 +67,10 @@ class ModelExport {
     std::error_code ignored;
     std::filesystem::remove_all(temporary, ignored);
     RETURN_IF_ERROR(Written(CreateDirectories(base_)));
-    const absl::Status status = WriteVersion(temporary);
+    const absl::Status status = WriteVersion(temporary, {.run = folder.path(),
+                                                         .run_id = *run_id,
+                                                         .step = evaluation.step,
+                                                         .metrics = evaluation.values});
     if (!status.ok()) {
       std::filesystem::remove_all(temporary, ignored);
       return status;
@@ -72,10 +85,11 @@ class ModelExport {
   }
 
   // Returns why the metric is not good enough; empty if it is.
-  std::string Refusal(int64_t highest, const std::optional<VersionRecord>& served) const {
+  std::string Refusal(const Evaluation& evaluation, int64_t highest,
+                      const std::optional<VersionRecord>& served) const {
     const std::string& metric = spec_.metric();
     if (metric.empty()) return "";
-    const double value = evaluation_.values.at(metric);
+    const double value = evaluation.values.at(metric);
     const std::string is = absl::StrCat("'", metric, "' is ", value);
     // A value that is no number passes neither.
     if (spec_.has_at_least() && !(value >= spec_.at_least())) {
@@ -93,20 +107,21 @@ class ModelExport {
     return absl::StrCat(is, ", no better than the ", other->second, " of version ", highest);
   }
 
-  absl::Status WriteVersion(const std::string& folder) const {
+  bool WritesGraph() const { return !spec_.weights_only() && program_.saved_model.empty(); }
+
+  absl::Status WriteVersion(const std::string& folder, const VersionRecord& record) const {
     std::vector<SavedTensor> variables;
     ASSIGN_OR_RETURN(auto state, ReadState(program_));
     for (auto& [key, value] : state) variables.push_back({key, std::move(value)});
-    if (spec_.weights_only()) {
-      RETURN_IF_ERROR(Written(WriteWeights(folder, variables)));
-    } else if (!program_.saved_model.empty()) {
-      RETURN_IF_ERROR(CopyModel(folder, std::move(variables)));
-    } else {
+    if (WritesGraph()) {
       RETURN_IF_ERROR(WriteGraph(folder, std::move(variables)));
+    } else if (spec_.weights_only()) {
+      RETURN_IF_ERROR(Written(WriteWeights(folder, variables)));
+    } else {
+      RETURN_IF_ERROR(CopyModel(folder, std::move(variables)));
     }
     RETURN_IF_ERROR(Written(CopyAssets(folder)));
-    return Written(WriteVersionRecord(
-        folder, {.run = run_, .step = evaluation_.step, .metrics = evaluation_.values}));
+    return Written(WriteVersionRecord(folder, record));
   }
 
   absl::Status WriteWeights(const std::string& folder,
@@ -139,19 +154,25 @@ class ModelExport {
       by_key[variable.key] = &variable;
     }
     std::erase_if(state, [&](const SavedTensor& each) { return !by_key.contains(each.key); });
-    Signature signature;
-    for (const auto& [alias, tensor] : spec_.inputs()) {
-      ASSIGN_OR_RETURN(signature.inputs[alias], Describe(tensor, "export.inputs"));
-    }
-    for (const auto& [alias, tensor] : spec_.outputs()) {
-      ASSIGN_OR_RETURN(signature.outputs[alias], Describe(tensor, "export.outputs"));
-    }
+    ASSIGN_OR_RETURN(Signature signature, MakeSignature());
     const std::string name = spec_.signature().empty() ? kDefaultSignature : spec_.signature();
     contents.signatures[name] = std::move(signature);
     tensorflow::GraphDef graph_def;
     ExportGraph(graph, &graph_def);
     ASSIGN_OR_RETURN(const tensorflow::MetaGraphDef meta_graph, MakeMetaGraph(graph_def, contents));
     return Written(WriteSavedModel(folder, meta_graph, {}, state));
+  }
+
+  // The signature that the job asks for.
+  absl::StatusOr<Signature> MakeSignature() const {
+    Signature signature;
+    for (const auto& [alias, tensor] : spec_.inputs()) {
+      ASSIGN_OR_RETURN(signature.inputs[alias], Describe(tensor, "inputs"));
+    }
+    for (const auto& [alias, tensor] : spec_.outputs()) {
+      ASSIGN_OR_RETURN(signature.outputs[alias], Describe(tensor, "outputs"));
+    }
+    return signature;
   }
 
   // Describes a tensor by its name, or by its name in graph.outputs.
@@ -162,7 +183,8 @@ class ModelExport {
     if (!endpoint.ok()) {
       std::vector<std::string> known;
       for (const auto& [alias, value] : program_.outputs) known.push_back(alias);
-      return Annotate(endpoint.status(), absl::StrCat(key, ": ", DidYouMean(name, known), " "));
+      return absl::InvalidArgumentError(
+          absl::StrCat(key, ": ", endpoint.status().message(), DidYouMean(name, known)));
     }
     SignatureTensor made{.tensor_name = absl::StrCat(endpoint->node->name(), ":", endpoint->index),
                          .dtype = endpoint->node->output_type(endpoint->index)};
@@ -185,16 +207,16 @@ class ModelExport {
   const PreparedJob& prepared_;
   const TrainingProgram& program_;
   const training::ExportSpec& spec_;
-  const std::string run_;
-  const Evaluation& evaluation_;
   const std::string base_;
 };
 
 }  // namespace
 
-absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const std::string& folder,
+absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const RunFolder& folder,
                                          const Evaluation& evaluation) {
-  return ModelExport(prepared, folder, evaluation).Run();
+  return ModelExport(prepared).Run(folder, evaluation);
 }
+
+absl::Status CheckExport(const PreparedJob& prepared) { return ModelExport(prepared).Check(); }
 
 }  // namespace tessera

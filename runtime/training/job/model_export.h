@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/training/job/hook.h"
 #include "runtime/training/job/prepared_job.h"
+#include "runtime/training/job/run_folder.h"
 
 namespace tessera {
 
@@ -21,10 +22,14 @@ struct ExportResult {
 // `beats_served` compares itself with these. Nothing is exported if the metric does not reach what
 // the job asks for, or if the highest version is this step of this run already.
 //
-// `folder` is that of the run. Errors (RunFailure::kWrite for those of the file system):
+// Errors (RunFailure::kWrite for those of the file system):
 // INVALID_ARGUMENT for inputs and outputs that the graph does not have; ALREADY_EXISTS for a
 // version number that is taken.
-absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const std::string& folder,
+absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const RunFolder& folder,
                                          const Evaluation& evaluation);
+
+// Checks before a run what would keep ExportModel() from writing: names of inputs and outputs, and
+// a base path that is a file. Errors: INVALID_ARGUMENT.
+absl::Status CheckExport(const PreparedJob& prepared);
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/training/job/failure.h"
+#include "runtime/training/job/model_export.h"
 
 namespace tessera {
 namespace {
@@ -82,6 +83,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
   auto step = TrainingStep::Make(*prepared.program, fields, prepared.tracer.get());
   if (!step.ok()) return Annotate(step.status(), "graph and data.train: ");
   prepared.step = *std::move(step);
+  if (job.has_export_()) RETURN_IF_ERROR(Annotate(CheckExport(prepared), "export: "));
   if (!job.data().has_eval()) return prepared;
 
   training::PipelineSpec eval = job.data().eval();

@@ -32,8 +32,8 @@ struct PreparedJob {
 };
 
 // Makes the graph, opens the data, and checks that they fit each other. Writes nothing.
-// Errors: those of MakeTrainingProgram(), BatchSource::Make() and Evaluator::Make(), with the block
-// of the job before them: "graph: ...".
+// Errors: those of MakeTrainingProgram(), BatchSource::Make(), Evaluator::Make() and CheckExport(),
+// with the block of the job before them: "graph: ...".
 absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
                                        const std::string& base_folder);
 

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr char kLock[] = "lock";
 constexpr char kEarlier[] = "earlier";
+constexpr char kId[] = "id";
 
 std::string HostName() {
   char name[256] = {};
@@ -74,6 +76,19 @@ absl::Status RunFolder::SetAside() {
     RETURN_IF_ERROR(RenameFile(JoinPath(path_, name), JoinPath(target, name)));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> RunFolder::Id() const {
+  const std::string path = JoinPath(path_, kId);
+  if (FileExists(path)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    return std::string(absl::StripAsciiWhitespace(text));
+  }
+  std::random_device random;
+  const std::string id =
+      absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
+  RETURN_IF_ERROR(WriteFileAtomically(path, id + "\n"));
+  return id;
 }
 
 std::string RunFolder::log() const { return RunLogPath(path_); }

@@ -13,6 +13,7 @@ namespace tessera {
 // Layout:
 //
 //   lock              the process that trains here: "PID HOST"; locked by flock() while it lives
+//   id                names the run that is there, whatever the folder is called
 //   log.jsonl         what the run logged, a JSON object a line
 //   checkpoints/      step-N.index and step-N.data-*, and `checkpoint`, which names the last one
 //   events/           for TensorBoard
@@ -28,6 +29,10 @@ class RunFolder {
   // Moves what an earlier run left into earlier/N, so that a new run begins with an empty folder.
   // Does nothing in an empty folder. Errors: those of the file system.
   absl::Status SetAside();
+
+  // Returns what tells this run from all others, those that had this folder before included. It is
+  // chosen by the first call after the folder was empty. Errors: those of the file system.
+  absl::StatusOr<std::string> Id() const;
 
   const std::string& path() const { return path_; }
   std::string log() const;

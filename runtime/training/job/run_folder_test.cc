@@ -50,6 +50,20 @@ TEST(RunFolderTest, LockOfADeadProcessDoesNotCount) {
   EXPECT_TRUE(RunFolder::Open(path).ok());
 }
 
+TEST(RunFolderTest, EachRunOfAFolderHasItsId) {
+  const std::string path = NewFolder("ids");
+  auto folder = RunFolder::Open(path);
+  ASSERT_TRUE(folder.ok());
+  const std::string first = (*folder)->Id().value();
+  EXPECT_EQ((*folder)->Id().value(), first);
+  folder->reset();
+  folder = RunFolder::Open(path);
+  ASSERT_TRUE(folder.ok());
+  EXPECT_EQ((*folder)->Id().value(), first) << "a run that goes on";
+  ASSERT_TRUE((*folder)->SetAside().ok());
+  EXPECT_NE((*folder)->Id().value(), first);
+}
+
 TEST(RunFolderTest, EarlierRunsArePutAside) {
   const std::string path = NewFolder("aside");
   auto folder = RunFolder::Open(path);

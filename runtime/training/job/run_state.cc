@@ -92,7 +92,10 @@ absl::StatusOr<RunState::Restored> RunState::RestoreFrom(
     RETURN_IF_ERROR(WriteRandomStates(random, program_->session->resources()));
   }
   for (const auto& hook : *hooks_) RETURN_IF_ERROR(hook->Restore(*reader));
-  if (source_ == nullptr) return restored;
+  if (source_ == nullptr) {
+    restored.data_note = "the graph reads its own data, whose place no checkpoint holds";
+    return restored;
+  }
   if (!reader->Contains(kData)) {
     restored.data_note = "the checkpoint does not say where the data were";
     return restored;

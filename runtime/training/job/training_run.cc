@@ -303,8 +303,7 @@ class TrainingRun {
 
   absl::Status Export() {
     evaluation_.step = position_.step;
-    ASSIGN_OR_RETURN(const ExportResult result,
-                     ExportModel(prepared_, folder_->path(), evaluation_));
+    ASSIGN_OR_RETURN(const ExportResult result, ExportModel(prepared_, *folder_, evaluation_));
     RunRecord record{.event = "export", .step = position_.step};
     record.texts.emplace_back(result.path.empty() ? "reason" : "path",
                               result.path.empty() ? result.refusal : result.path);

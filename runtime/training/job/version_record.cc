@@ -29,6 +29,8 @@ absl::Status WriteVersionRecord(const std::string& version, const VersionRecord&
   writer.StartObject();
   writer.Key("run");
   writer.String(record.run.c_str());
+  writer.Key("run_id");
+  writer.String(record.run_id.c_str());
   writer.Key("step");
   writer.Int64(record.step);
   writer.Key("metrics");
@@ -51,9 +53,12 @@ std::optional<VersionRecord> ReadVersionRecord(const std::string& version) {
   json.Parse(text->data(), text->size());
   if (json.HasParseError() || !json.IsObject()) return std::nullopt;
   if (!json.HasMember("run") || !json["run"].IsString()) return std::nullopt;
+  if (!json.HasMember("run_id") || !json["run_id"].IsString()) return std::nullopt;
   if (!json.HasMember("step") || !json["step"].IsInt64()) return std::nullopt;
   if (!json.HasMember("metrics") || !json["metrics"].IsObject()) return std::nullopt;
-  VersionRecord record{.run = json["run"].GetString(), .step = json["step"].GetInt64()};
+  VersionRecord record{.run = json["run"].GetString(),
+                       .run_id = json["run_id"].GetString(),
+                       .step = json["step"].GetInt64()};
   for (const auto& metric : json["metrics"].GetObject()) {
     if (metric.value.IsNumber()) {
       record.metrics[metric.name.GetString()] = metric.value.GetDouble();

@@ -11,12 +11,14 @@
 namespace tessera {
 
 struct VersionRecord {
-  std::string run;  // the run's folder
+  std::string run;     // the run's folder
+  std::string run_id;  // RunFolder::Id()
   int64_t step = 0;
   std::map<std::string, double> metrics;  // of its last evaluation; finite ones
 };
 
-// Writes VERSION/assets.extra/training.json: {"run": ..., "step": ..., "metrics": {NAME: VALUE}}.
+// Writes VERSION/assets.extra/training.json: {"run": ..., "run_id": ..., "step": ...,
+// "metrics": {NAME: VALUE}}.
 absl::Status WriteVersionRecord(const std::string& version, const VersionRecord& record);
 
 // Returns nullopt for a version without a record, or with one that cannot be read.

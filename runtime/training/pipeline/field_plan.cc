@@ -134,7 +134,7 @@ absl::Status PlanShape(const training::FieldSpec& spec, FieldPlan* plan) {
 }
 
 absl::Status PlanMissing(const training::FieldSpec& spec, RecordFormat format, FieldPlan* plan) {
-  const bool has_value = !spec.missing_value().empty();
+  const bool has_value = spec.has_missing_value();
   if (plan->variable_length) {
     if (has_value) {
       ASSIGN_OR_RETURN(plan->missing_value, ParseMissing(spec.missing_value(), plan->dtype));

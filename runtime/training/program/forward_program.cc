@@ -183,6 +183,12 @@ class ForwardTraining {
                      NamePatterns::Make(spec_.recompute(), "graph.recompute"));
     GradientOptions options;
     if (!recompute.empty()) {
+      const std::vector<Node*> nodes = graph_.nodes();
+      if (std::none_of(nodes.begin(), nodes.end(),
+                       [&](const Node* node) { return recompute.Match(node->name()); })) {
+        return absl::InvalidArgumentError(
+            "graph.recompute matches no node; it must match the whole name");
+      }
       options.recompute = [recompute](const Node& node) { return recompute.Match(node.name()); };
     }
     RETURN_IF_ERROR(sums_.AddScale());

@@ -225,6 +225,8 @@ TEST(TrainingProgramTest, RecomputesWhatIsNamed) {
   const Trained kept = TrainModel({}, spec);
   spec.add_recompute("predic.*");
   EXPECT_EQ(TrainModel({}, spec).w, kept.w);
+  spec.set_recompute(0, "predict");
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("graph.recompute matches no node"));
   spec.add_recompute("(");
   EXPECT_THAT(ErrorOf(spec), HasSubstr("graph.recompute has '('"));
 }
