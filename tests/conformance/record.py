@@ -5,7 +5,7 @@ import sys
 
 from conformance import edge_cases, found_cases, gradient_cases, graph_cases, large_cases
 from conformance import op_cases, pipeline_cases, quantized_cases, rare_cases
-from conformance import reader_cases, xla_cases
+from conformance import reader_cases, training_cases, xla_cases
 
 
 def main(directory):
@@ -21,6 +21,7 @@ def main(directory):
     paths += reader_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")
     paths += large_cases.record(directory / "large")
+    paths += training_cases.record(directory / "training")
     # The last, since it switches between TensorFlow's two kinds of control flow.
     paths += gradient_cases.record(directory / "gradients")
     for path in paths:
