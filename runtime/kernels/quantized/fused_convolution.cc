@@ -5,6 +5,8 @@
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/nn/convolution_geometry.h"
+#include "runtime/kernels/quantized/byte_gemm.h"
+#include "runtime/kernels/quantized/byte_patches.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
 #include "runtime/kernels/window.h"
 
@@ -78,15 +80,12 @@ class FusedConvolutionKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, shape.out_channels, y->dtype()));
     switch (y->dtype()) {
       case DType::kQint8:
-        Run<In, int8_t>(ctx, shape, epilogue, y);
-        break;
+        return Run<In, int8_t>(ctx, shape, epilogue, y);
       case DType::kQuint8:
-        Run<In, uint8_t>(ctx, shape, epilogue, y);
-        break;
+        return Run<In, uint8_t>(ctx, shape, epilogue, y);
       default:
-        Run<In, int32_t>(ctx, shape, epilogue, y);
+        return Run<In, int32_t>(ctx, shape, epilogue, y);
     }
-    return absl::OkStatus();
   }
 
   // Reads the ranges and sets those of the output.
@@ -147,36 +146,84 @@ class FusedConvolutionKernel final : public OpKernel {
   }
 
   template <typename In, typename Out>
-  void Run(KernelContext& ctx, const ConvolutionShape& shape, const Epilogue& epilogue,
-           Tensor* y) const {
+  absl::Status Run(KernelContext& ctx, const ConvolutionShape& shape, const Epilogue& epilogue,
+                   Tensor* y) const {
+    if (y->num_elements() == 0) return absl::OkStatus();
+    if (kind_ == FilterKind::kDepthwise) {
+      RunDepthwise<In, Out>(ctx, shape, epilogue, y);
+      return absl::OkStatus();
+    }
+    const BytePatches<In> patches(shape, Stored<In>(ctx.input(0)));
+    const int64_t depth = patches.size(), out = shape.out_channels;
+    const size_t packed_size = ByteMatrix::PackedSize(depth, out);
+    ASSIGN_OR_RETURN(Tensor packed,
+                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
+    const ByteMatrix filter = ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), depth, out, out, 1,
+                                               packed.data<int8_t>());
+    const int64_t pixels = y->num_elements() / out;
+    ctx.ParallelFor(pixels, FlopsOf(shape) / 200 / static_cast<double>(pixels),
+                    [&](int64_t begin, int64_t end) {
+                      MultiplyPatches(patches, begin, end, filter, out, epilogue,
+                                      MutableStored<Out>(y));
+                    });
+    return absl::OkStatus();
+  }
+
+  // Computes output pixels [begin, end). Sums are those of int32, as oneDNN's are.
+  template <typename In, typename Out>
+  static void MultiplyPatches(const BytePatches<In>& patches, int64_t begin, int64_t end,
+                              const ByteMatrix& filter, int64_t out, const Epilogue& epilogue,
+                              Out* y) {
+    const int64_t row_size = filter.row_size(), some = PatchesAtOnce(row_size);
+    std::vector<uint8_t> rows(some * row_size);
+    std::vector<int32_t> sums(some * out);
+    std::vector<int32_t> shift(out);  // what the sums have too much
+    constexpr auto kShift = static_cast<uint8_t>(kUnsignedShift<In>);
+    if (kShift != 0) {
+      std::fill_n(rows.begin(), patches.size(), kShift);
+      filter.Multiply(rows.data(), 1, shift.data(), out);
+    }
+    for (; begin < end; begin += some) {
+      const int64_t count = std::min(some, end - begin);
+      for (int64_t i = 0; i < count; ++i) {
+        uint8_t* const row = rows.data() + i * row_size;
+        patches.Copy(begin + i, row, [&](int64_t position) {
+          std::fill_n(row + position * patches.channels(), patches.channels(), kShift);
+        });
+      }
+      filter.Multiply(rows.data(), count, sums.data(), out);
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t o = 0; o < out; ++o) {
+          const auto sum = static_cast<int32_t>(static_cast<uint32_t>(sums[i * out + o]) -
+                                                static_cast<uint32_t>(shift[o]));
+          y[(begin + i) * out + o] = epilogue.Apply<Out>(sum, o);
+        }
+      }
+    }
+  }
+
+  template <typename In, typename Out>
+  static void RunDepthwise(KernelContext& ctx, const ConvolutionShape& shape,
+                           const Epilogue& epilogue, Tensor* y) {
     const In* const images = Stored<In>(ctx.input(0));
     const int8_t* const filter = Stored<int8_t>(ctx.input(1));
     Out* const out = MutableStored<Out>(y);
     const int64_t rows = shape.output[0], columns = shape.output[1], channels = shape.out_channels;
-    const int64_t in = shape.in_channels, taps = shape.filter[0] * shape.filter[1];
-    const bool depthwise = kind_ == FilterKind::kDepthwise;
-    const int64_t multiplier = depthwise && in > 0 ? channels / in : 1;
+    const int64_t in = shape.in_channels, multiplier = in > 0 ? channels / in : 1;
     const auto row = [&](int64_t i) {
-      std::vector<int64_t> sums(channels);
+      std::vector<int32_t> sums(channels);
       const int64_t b = i / rows, top = i % rows * shape.strides[0] - shape.pad_before[0];
       for (int64_t column = 0; column < columns; ++column) {
         std::fill(sums.begin(), sums.end(), 0);
         const int64_t left = column * shape.strides[1] - shape.pad_before[1];
-        for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t tap = 0; tap < shape.filter[0] * shape.filter[1]; ++tap) {
           const int64_t v = top + tap / shape.filter[1] * shape.dilations[0];
           const int64_t u = left + tap % shape.filter[1] * shape.dilations[1];
           if (v < 0 || v >= shape.input[0] || u < 0 || u >= shape.input[1]) continue;
           const In* const pixel = images + ((b * shape.input[0] + v) * shape.input[1] + u) * in;
-          if (depthwise) {
-            const int8_t* const weights = filter + tap * channels;
-            for (int64_t o = 0; o < channels; ++o) {
-              sums[o] += int32_t{pixel[o / multiplier]} * weights[o];
-            }
-            continue;
-          }
-          for (int64_t c = 0; c < in; ++c) {
-            const int8_t* const weights = filter + (tap * in + c) * channels;
-            for (int64_t o = 0; o < channels; ++o) sums[o] += int32_t{pixel[c]} * weights[o];
+          const int8_t* const weights = filter + tap * channels;
+          for (int64_t o = 0; o < channels; ++o) {
+            sums[o] += int32_t{pixel[o / multiplier]} * weights[o];
           }
         }
         Out* const to = out + (i * columns + column) * channels;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/quantized/byte_gemm.h"
 #include "runtime/kernels/quantized/fused_arguments.h"
 
 namespace tessera {
@@ -40,15 +41,12 @@ class FusedMatMulKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const Epilogue epilogue, ReadEpilogue(ctx, n, y->dtype()));
     switch (y->dtype()) {
       case DType::kFloat:
-        Multiply<float>(ctx, epilogue, y);
-        break;
+        return Multiply<float>(ctx, epilogue, y);
       case DType::kQuint8:
-        Multiply<uint8_t>(ctx, epilogue, y);
-        break;
+        return Multiply<uint8_t>(ctx, epilogue, y);
       default:
-        Multiply<int32_t>(ctx, epilogue, y);
+        return Multiply<int32_t>(ctx, epilogue, y);
     }
-    return absl::OkStatus();
   }
 
  private:
@@ -127,24 +125,37 @@ class FusedMatMulKernel final : public OpKernel {
     ctx.set_output(2, Tensor::Scalar<float>(max));
   }
 
+  // Sums are those of int32, as oneDNN's are.
   template <typename T>
-  void Multiply(KernelContext& ctx, const Epilogue& epilogue, Tensor* y) const {
-    const Tensor& a = ctx.input(0);
-    const Tensor& b = ctx.input(1);
-    const int64_t k = a.dim(transpose_a_ ? 0 : 1), n = y->dim(1);
+  absl::Status Multiply(KernelContext& ctx, const Epilogue& epilogue, Tensor* y) const {
+    if (y->num_elements() == 0) return absl::OkStatus();
+    const uint8_t* const a = Stored<uint8_t>(ctx.input(0));
+    const int64_t k = ctx.input(0).dim(transpose_a_ ? 0 : 1), n = y->dim(1);
     const int64_t row_step = transpose_a_ ? 1 : k, step = transpose_a_ ? y->dim(0) : 1;
-    T* const out = reinterpret_cast<T*>(y->mutable_raw());
-    ctx.ParallelFor(y->dim(0), 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t column = 0; column < n; ++column) {
-          int64_t sum = 0;
-          for (int64_t i = 0; i < k; ++i) {
-            sum += int32_t{Stored<uint8_t>(a)[row * row_step + i * step]} * B(b, i, column);
-          }
-          out[row * n + column] = epilogue.Apply<T>(sum, column);
+    const size_t packed_size = ByteMatrix::PackedSize(k, n);
+    ASSIGN_OR_RETURN(Tensor packed,
+                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
+    const ByteMatrix b =
+        ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), k, n, transpose_b_ ? 1 : n,
+                         transpose_b_ ? k : 1, packed.data<int8_t>());
+    T* const out = MutableStored<T>(y);
+    const double cost = static_cast<double>(k * n) / 100;
+    ctx.ParallelFor(y->dim(0), cost, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kRowsAtOnce = 24;
+      std::vector<uint8_t> rows(kRowsAtOnce * b.row_size());
+      std::vector<int32_t> sums(kRowsAtOnce * n);
+      for (; begin < end; begin += kRowsAtOnce) {
+        const int64_t count = std::min(kRowsAtOnce, end - begin);
+        for (int64_t i = 0; i < count; ++i) {
+          CopyUnsigned(a + (begin + i) * row_step, k, step, rows.data() + i * b.row_size());
+        }
+        b.Multiply(rows.data(), count, sums.data(), n);
+        for (int64_t i = 0; i < count * n; ++i) {
+          out[begin * n + i] = epilogue.template Apply<T>(sums[i], i % n);
         }
       }
     });
+    return absl::OkStatus();
   }
 
   const bool transpose_a_, transpose_b_, has_relu_;

@@ -1,7 +1,11 @@
 // Arithmetic on quantised numbers of a range: QuantizedMatMul, QuantizedRelu, QuantizedRelu6,
 // Requantize, RequantizationRange, QuantizeDownAndShrinkRange.
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/quantized/byte_gemm.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
 #include "runtime/kernels/quantized/quantized_type.h"
@@ -23,9 +27,11 @@ class QuantizedMatMulKernel : public OpKernel {
           absl::StrCat("Matrix size-incompatible: In[0]: ", a.shape().ToString(),
                        ", In[1]: ", b.shape().ToString()));
     }
-    return VisitQuantizedType(a.dtype(), [&]<typename A>() {
-      return VisitQuantizedType(b.dtype(), [&]<typename B>() { return Multiply<A, B>(ctx); });
-    });
+    const bool is_signed = b.dtype() == DType::kQint8;
+    if (a.dtype() == DType::kQint8) {
+      return is_signed ? Multiply<int8_t, int8_t>(ctx) : Multiply<int8_t, uint8_t>(ctx);
+    }
+    return is_signed ? Multiply<uint8_t, int8_t>(ctx) : Multiply<uint8_t, uint8_t>(ctx);
   }
 
  private:
@@ -38,28 +44,52 @@ class QuantizedMatMulKernel : public OpKernel {
     if (range_a.min == range_a.max || range_b.min == range_b.max) {
       return absl::InvalidArgumentError("max_a and max_b must be larger than min_a and min_b");
     }
-    // Sums wrap, as TensorFlow's do.
-    const auto zero_a = static_cast<uint32_t>(range_a.Unclamped(0));
-    const auto zero_b = static_cast<uint32_t>(range_b.Unclamped(0));
     const int64_t m = a.dim(transpose_a_ ? 1 : 0), k = a.dim(transpose_a_ ? 0 : 1);
     const int64_t n = b.dim(transpose_b_ ? 0 : 1);
     const int64_t a_row = transpose_a_ ? 1 : k, a_column = transpose_a_ ? m : 1;
-    const int64_t b_row = transpose_b_ ? 1 : n, b_column = transpose_b_ ? k : 1;
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
-    auto* const out = reinterpret_cast<int32_t*>(y->mutable_raw());
-    ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t column = 0; column < n; ++column) {
-          uint32_t sum = 0;
-          for (int64_t i = 0; i < k; ++i) {
-            sum += (static_cast<uint32_t>(Stored<A>(a)[row * a_row + i * a_column]) - zero_a) *
-                   (static_cast<uint32_t>(Stored<B>(b)[i * b_row + column * b_column]) - zero_b);
+    RETURN_IF_ERROR(SetRange(ctx, 1, ProductRange(range_a, range_b)));
+    if (y->num_elements() == 0) return absl::OkStatus();
+    const size_t packed_size = ByteMatrix::PackedSize(k, n);
+    ASSIGN_OR_RETURN(Tensor packed,
+                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
+    const ByteMatrix right =
+        ByteMatrix::Pack(Stored<B>(b), k, n, transpose_b_ ? 1 : n, transpose_b_ ? k : 1,
+                         packed.data<int8_t>());
+    ASSIGN_OR_RETURN(Tensor column_sums, ctx.AllocateTemp(DType::kInt32, {n}));
+    const int64_t row_size = right.row_size();
+    std::vector<uint8_t> ones(row_size);
+    std::fill_n(ones.begin(), k, 1);
+    right.Multiply(ones.data(), 1, column_sums.data<int32_t>(), n);
+    // The sum of (a - zero_a) * (b - zero_b) from that of a * b and the sums of each side's bytes.
+    // It wraps, as TensorFlow's does.
+    const uint32_t zero_a = static_cast<uint32_t>(range_a.Unclamped(0)) + kUnsignedShift<A>;
+    const uint32_t zero_b = static_cast<uint32_t>(range_b.Unclamped(0)) + kSignedShift<B>;
+    const int32_t* const of_columns = column_sums.data<int32_t>();
+    int32_t* const out = MutableStored<int32_t>(y);
+    const double cost = static_cast<double>(k * n) / 100;
+    ctx.ParallelFor(m, cost, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kRowsAtOnce = 24;
+      std::vector<uint8_t> rows(kRowsAtOnce * row_size);
+      uint32_t row_sums[kRowsAtOnce];
+      for (; begin < end; begin += kRowsAtOnce) {
+        const int64_t count = std::min(kRowsAtOnce, end - begin);
+        for (int64_t i = 0; i < count; ++i) {
+          row_sums[i] = CopyUnsigned(Stored<A>(a) + (begin + i) * a_row, k, a_column,
+                                     rows.data() + i * row_size);
+        }
+        right.Multiply(rows.data(), count, out + begin * n, n);
+        for (int64_t i = 0; i < count; ++i) {
+          int32_t* const to = out + (begin + i) * n;
+          const uint32_t constant = zero_b * (zero_a * static_cast<uint32_t>(k) - row_sums[i]);
+          for (int64_t j = 0; j < n; ++j) {
+            to[j] = static_cast<int32_t>(static_cast<uint32_t>(to[j]) + constant -
+                                         zero_a * static_cast<uint32_t>(of_columns[j]));
           }
-          out[row * n + column] = static_cast<int32_t>(sum);
         }
       }
     });
-    return SetRange(ctx, 1, ProductRange(range_a, range_b));
+    return absl::OkStatus();
   }
 
   const bool transpose_a_, transpose_b_;

@@ -1,10 +1,9 @@
-// Windows over quantised images: QuantizedConv2D, QuantizedMaxPool, QuantizedAvgPool.
+// Pools of quantised images: QuantizedMaxPool, QuantizedAvgPool.
 #include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/nn/convolution_geometry.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
 #include "runtime/kernels/quantized/quantized_type.h"
@@ -12,93 +11,6 @@
 
 namespace tessera {
 namespace {
-
-// Inputs: images, filter, and the ranges of both. Outputs: sums of int32 and their range.
-// Errors: INVALID_ARGUMENT for ranks, depths or sizes that do not fit, and unequal strides;
-// UNIMPLEMENTED for dilations.
-class QuantizedConv2DKernel : public OpKernel {
- public:
-  explicit QuantizedConv2DKernel(const KernelBuild& build)
-      : window_(ReadConvolutionWindow(build, 2, FilterKind::kGrouped)) {
-    if (!build.status().ok()) return;
-    if (window_.stride(0) != window_.stride(1)) {
-      build.Fail(
-          absl::InvalidArgumentError("only equal strides over rows and columns are supported"));
-    }
-    if (window_.dilation(0) != 1 || window_.dilation(1) != 1) {
-      build.Fail(absl::UnimplementedError("dilations are not supported"));
-    }
-  }
-
-  absl::Status Compute(KernelContext& ctx) override {
-    const Tensor& images = ctx.input(0);
-    const Tensor& filter = ctx.input(1);
-    ASSIGN_OR_RETURN(
-        const ConvolutionShape shape,
-        ConvolutionGeometry(window_, FilterKind::kGrouped, images.shape(), filter.shape()));
-    if (shape.groups != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("the filter is for ", filter.dim(2),
-                                                     " channels, the input has ", images.dim(3)));
-    }
-    return VisitQuantizedType(images.dtype(), [&]<typename A>() {
-      return VisitQuantizedType(filter.dtype(),
-                                [&]<typename B>() { return Convolve<A, B>(ctx, shape); });
-    });
-  }
-
- private:
-  template <typename A, typename B>
-  absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape) const {
-    ASSIGN_OR_RETURN(const auto image_range, ReadRange<A>(ctx, 2));
-    ASSIGN_OR_RETURN(const auto filter_range, ReadRange<B>(ctx, 4));
-    ASSIGN_OR_RETURN(
-        Tensor* const y,
-        ctx.AllocateOutput(0, window_.MakeShape(shape.batch, shape.output, shape.out_channels)));
-    const A* const images = Stored<A>(ctx.input(0));
-    const B* const filter = Stored<B>(ctx.input(1));
-    auto* const sums = MutableStored<int32_t>(y);
-    // Sums wrap, as TensorFlow's do.
-    const auto image_zero = static_cast<uint32_t>(image_range.Unclamped(0));
-    const auto filter_zero = static_cast<uint32_t>(filter_range.Unclamped(0));
-    const int64_t rows = shape.output[0], columns = shape.output[1], out = shape.out_channels;
-    const int64_t in = shape.in_channels;
-    const auto row = [&](int64_t i) {
-      int32_t* to = sums + i * columns * out;
-      const int64_t b = i / rows, top = i % rows * shape.strides[0] - shape.pad_before[0];
-      std::fill_n(to, columns * out, 0);
-      for (int64_t column = 0; column < columns; ++column, to += out) {
-        const int64_t left = column * shape.strides[1] - shape.pad_before[1];
-        for (int64_t tap = 0; tap < shape.filter[0] * shape.filter[1]; ++tap) {
-          const int64_t y_in = top + tap / shape.filter[1], x_in = left + tap % shape.filter[1];
-          if (y_in < 0 || y_in >= shape.input[0] || x_in < 0 || x_in >= shape.input[1]) continue;
-          const A* const pixel =
-              images + ((b * shape.input[0] + y_in) * shape.input[1] + x_in) * in;
-          const B* weights = filter + tap * in * out;
-          for (int64_t c = 0; c < in; ++c, weights += out) {
-            const uint32_t value = static_cast<uint32_t>(pixel[c]) - image_zero;
-            for (int64_t o = 0; o < out; ++o) {
-              to[o] =
-                  static_cast<int32_t>(static_cast<uint32_t>(to[o]) +
-                                       value * (static_cast<uint32_t>(weights[o]) - filter_zero));
-            }
-          }
-        }
-      }
-    };
-    const double cost =
-        FlopsOf(shape) / static_cast<double>(std::max<int64_t>(1, shape.batch * rows));
-    ctx.ParallelFor(shape.batch * rows, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) row(i);
-    });
-    return SetRange(ctx, 1, ProductRange(image_range, filter_range));
-  }
-
-  const WindowAttrs window_;
-};
-REGISTER_KERNEL("QuantizedConv2D", kCpu, QuantizedConv2DKernel)
-    .TypeConstraint("Tinput", {DType::kQuint8})
-    .TypeConstraint("Tfilter", {DType::kQint8, DType::kQuint8})
-    .TypeConstraint("out_type", {DType::kQint32});
 
 enum class Pool { kMax, kMean };
 
