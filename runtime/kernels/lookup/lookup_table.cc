@@ -63,6 +63,7 @@ class RowIndex {
     const auto it = rows_.find(Probe{key});
     return it == rows_.end() ? -1 : *it;
   }
+  void Prefetch(View) const {}  // hashing a string twice costs more than it saves
   void Insert(View, int64_t row) { rows_.insert(row); }
   void Erase(View key) { rows_.erase(rows_.find(Probe{key})); }
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
@@ -102,6 +103,8 @@ class RowIndex<IntegerKeys> {
     const auto it = rows_.find(key);
     return it == rows_.end() ? -1 : it->second;
   }
+  // Whether a key is found is hard to predict, and keeps look-ups from running side by side.
+  void Prefetch(int64_t key) const { rows_.prefetch(key); }
   void Insert(int64_t key, int64_t row) { rows_.emplace(key, row); }
   void Erase(int64_t key) { rows_.erase(key); }
   int64_t size() const { return static_cast<int64_t>(rows_.size()); }
@@ -157,12 +160,23 @@ class HashedTable : public LookupTable {
     }
     char* const to = found.mutable_raw();
     const auto find_all = [&](auto copy) {
+      // First the rows of some keys, then their values: without a branch between look-ups and
+      // copies, the misses of the cache overlap.
+      constexpr int64_t kSome = 32;
+      int64_t rows[kSome];
       const char* const values = contents_->values.raw();
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t row = contents_->index.Find(Keys::Get(keys, i, key_bytes_));
-        copy(row >= 0 ? values + row * value_bytes_
-                      : default_value.raw() + (each ? i * value_bytes_ : 0),
-             to + i * value_bytes_);
+      for (int64_t first = 0; first < count; first += kSome) {
+        const int64_t some = std::min(kSome, count - first);
+        const auto key = [&](int64_t i) { return Keys::Get(keys, first + i, key_bytes_); };
+        for (int64_t i = 0; i < some; ++i) contents_->index.Prefetch(key(i));
+        for (int64_t i = 0; i < some; ++i) rows[i] = contents_->index.Find(key(i));
+        for (int64_t i = 0; i < some; ++i) {
+          const char* const origins[] = {values, default_value.raw()};
+          const bool is_missing = rows[i] < 0;
+          const int64_t places[] = {rows[i], each ? first + i : 0};
+          copy(origins[is_missing] + places[is_missing] * value_bytes_,
+               to + (first + i) * value_bytes_);
+        }
       }
     };
     const bool is_plain = IsTriviallyCopyable(options().value_dtype);
