@@ -14,7 +14,7 @@ namespace tessera::functors {
 
 struct Lgamma {
   template <typename T>
-  TESSERA_DEVICE_FUNCTION T operator()(T x) const {
+  [[gnu::always_inline]] TESSERA_DEVICE_FUNCTION T operator()(T x) const {
     return static_cast<T>(special::Lgamma(x));
   }
 };
@@ -187,7 +187,7 @@ struct Betainc {
 };
 
 inline constexpr std::tuple kSpecialOps{
-    Unary<Lgamma, kFloating>("Lgamma").Cost(60),
+    Unary<Lgamma, kFloating>("Lgamma").Cost(6),
     Unary<Digamma, kFloating>("Digamma").Cost(6),
     Unary<Erfinv, kFloating>("Erfinv").Cost(6),
     Unary<Ndtri, kFloating>("Ndtri").Cost(6),

@@ -65,6 +65,19 @@ TEST(SpecialFunctionsTest, FunctionsOfFloatAgreeWithThoseOfDouble) {
   for (float x = 1e-30f; x < 1e30f; x *= 1.1f) {
     expect_near(Digamma(x), Digamma(static_cast<double>(x)), x);
   }
+  for (float x = 1e-30f; x < 1e30f; x *= 1.01f) {
+    expect_close(Lgamma(x), Lgamma(static_cast<double>(x)), x);
+  }
+  for (int i = -60000; i <= 60000; i += 7) {
+    const float x = static_cast<float>(i) / 10000;
+    if (x <= 0 && x == std::rint(x)) continue;
+    const double want = Lgamma(static_cast<double>(x));
+    EXPECT_NEAR(Lgamma(x), want, x > 0 ? 7e-7 * std::abs(want) : 2e-6) << x;
+  }
+  for (const float pole : {0.0f, -1.0f, -2.0f, -1e10f}) EXPECT_EQ(Lgamma(pole), kInf) << pole;
+  EXPECT_EQ(Lgamma(static_cast<float>(kInf)), kInf);
+  EXPECT_EQ(Lgamma(-static_cast<float>(kInf)), kInf);
+  EXPECT_TRUE(std::isnan(Lgamma(std::nanf(""))));
   EXPECT_TRUE(std::isnan(Digamma(0.0f)));
   EXPECT_TRUE(std::isnan(Digamma(-2.0f)));
   EXPECT_EQ(BesselI0e(0.0f), 1);
