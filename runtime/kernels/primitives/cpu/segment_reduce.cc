@@ -26,6 +26,14 @@ T ValueOf(EmptySegment empty) {
   return T(0);
 }
 
+// Returns where another number follows.
+template <typename Id>
+size_t EndOfRun(absl::Span<const Id> ids, size_t first) {
+  size_t end = first + 1;
+  while (end < ids.size() && ids[end] == ids[first]) ++end;
+  return end;
+}
+
 class CpuSegmentReduce final : public SegmentReduce {
  public:
   CpuSegmentReduce(ReduceKind kind, DType dtype, EmptySegment empty)
@@ -48,17 +56,20 @@ class CpuSegmentReduce final : public SegmentReduce {
   absl::Status Reduce(KernelContext& ctx, const Tensor& data, absl::Span<const Id> ids,
                       Tensor* out) const {
     const int64_t segments = out->dim(0);
-    for (const Id id : ids) {
-      if (id < segments) continue;
+    Id largest = -1;
+    for (const Id id : ids) largest = std::max(largest, id);
+    if (largest >= segments) {
       return absl::InvalidArgumentError(
-          absl::StrCat("segment number ", id, " is not below 'num_segments', ", segments));
+          absl::StrCat("segment number ", largest, " is not below 'num_segments', ", segments));
     }
     if (out->num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor sizes, ctx.AllocateTemp(DType::kInt64, {segments}));
     int64_t* const counts = sizes.data<int64_t>();
     std::fill_n(counts, segments, 0);
-    for (const Id id : ids) {
-      if (id >= 0) ++counts[id];
+    for (size_t i = 0; i < ids.size();) {
+      const size_t next = EndOfRun(ids, i);
+      if (ids[i] >= 0) counts[ids[i]] += static_cast<int64_t>(next - i);
+      i = next;
     }
     const bool narrow = IsNarrowFloat(data.dtype());
     Tensor from = data, to = *out;
@@ -77,7 +88,7 @@ class CpuSegmentReduce final : public SegmentReduce {
                       for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
                       for (size_t i = 0; i < ids.size();) {
                         const size_t first = i;
-                        while (++i < ids.size() && ids[i] == ids[first]) continue;
+                        i = EndOfRun(ids, first);
                         if (ids[first] < 0) continue;
                         loops_.rows(acc + ids[first] * row, in + static_cast<int64_t>(first) * row,
                                     row, static_cast<int64_t>(i - first), count);

@@ -26,6 +26,8 @@ struct TypedReduction {
   static constexpr int kLanes = sizeof(T) >= 16 ? 4 : 128 / sizeof(T) > 32 ? 32 : 128 / sizeof(T);
   // Elements after which the lanes are merged: bounds the additions in a row.
   static constexpr int64_t kBlock = 4096;
+  // Rows of at most so many columns are added to accumulators in registers.
+  static constexpr int64_t kFewColumns = 128;
 
   static T* Typed(char* data) { return reinterpret_cast<T*>(data); }
   static const T* Typed(const char* data) { return reinterpret_cast<const T*>(data); }
@@ -89,9 +91,80 @@ struct TypedReduction {
     *Typed(acc) = result;
   }
 
-  static void Rows(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns) {
+  // Adds the rows to kVectors vectors of columns, which stay in registers. Every kChains-th row goes
+  // to the same accumulators, so that additions need not wait for each other.
+  template <int kVectors, int kChains, int kBytes>
+  static void AddToVectors(T* acc, const char* in, int64_t row_stride, int64_t rows) {
     const R r{};
+    constexpr int kLength = kBytes / sizeof(T);
+    typedef T Vector __attribute__((vector_size(kBytes)));
+    Vector sums[kChains][kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      std::memcpy(&sums[0][v], acc + v * kLength, kBytes);
+#pragma GCC unroll 4
+      for (int c = 1; c < kChains; ++c) sums[c][v] = R::template Neutral<T>() - Vector{};
+    }
+    const auto add = [&](int chain) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        Vector values;
+        std::memcpy(&values, in + v * kBytes, kBytes);
+        sums[chain][v] = r.Add(sums[chain][v], values);
+      }
+      in += row_stride;
+    };
+    int64_t row = 0;
+    for (; row + kChains <= rows; row += kChains) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kChains; ++c) add(c);
+    }
+    for (; row < rows; ++row) add(0);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+      for (int c = 1; c < kChains; ++c) sums[0][v] = r.Merge(sums[0][v], sums[c][v]);
+      std::memcpy(acc + v * kLength, &sums[0][v], kBytes);
+    }
+  }
+
+  // Adds the rows to as many of the columns as fill groups of kVectors vectors.
+  template <int kVectors, int kBytes>
+  static void AddToGroups(T*& acc, const char*& in, int64_t row_stride, int64_t rows,
+                          int64_t& columns) {
+    constexpr int64_t kGroup = kVectors * kBytes / sizeof(T);
+    for (; columns >= kGroup; columns -= kGroup) {
+      if (rows > 8 && kVectors < 8) {
+        AddToVectors<kVectors, 4, kBytes>(acc, in, row_stride, rows);
+      } else {
+        AddToVectors<kVectors, 1, kBytes>(acc, in, row_stride, rows);
+      }
+      acc += kGroup;
+      in += kVectors * kBytes;
+    }
+  }
+
+  static void AddToColumns(T* acc, const char* in, int64_t row_stride, int64_t rows,
+                           int64_t columns) {
+    AddToGroups<8, 32>(acc, in, row_stride, rows, columns);
+    AddToGroups<2, 32>(acc, in, row_stride, rows, columns);
+    AddToGroups<1, 32>(acc, in, row_stride, rows, columns);
+    AddToGroups<1, 16>(acc, in, row_stride, rows, columns);
+    AddToGroups<1, 8>(acc, in, row_stride, rows, columns);
+    if constexpr (sizeof(T) < 8) AddToGroups<1, sizeof(T)>(acc, in, row_stride, rows, columns);
+  }
+
+  static void Rows(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns) {
     T* const a = Typed(acc);
+    if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) {
+      // Few rows of many columns at a time, so that memory is read in its order.
+      const int64_t some = columns <= kFewColumns ? rows : 4;
+      for (int64_t row = 0; row < rows; row += some) {
+        AddToColumns(a, in + row * row_stride, row_stride, std::min(some, rows - row), columns);
+      }
+      return;
+    }
+    const R r{};
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {
       const T* const x0 = Typed(in + row * row_stride);
