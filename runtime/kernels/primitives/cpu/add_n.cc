@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/primitives/cpu/elementwise.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 
 namespace tessera {
 namespace {
@@ -11,37 +12,80 @@ namespace {
 // Elements summed over all addends before the next ones: they stay in the first-level cache.
 constexpr int64_t kChunk = 2048;
 
-void Add(DType dtype, LoopFn loop, const char* x, const char* y, char* z, int64_t count) {
+// sum = x[0] + x[1] + ..., from the left. `sum` may be x[0].
+template <int kAddends, typename T>
+void AddTogether(const T* const (&x)[kAddends], int64_t count, T* sum) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    T total = x[0][i];
+#pragma GCC unroll 8
+    for (int k = 1; k < kAddends; ++k) total = static_cast<T>(total + x[k][i]);
+    sum[i] = total;
+  }
+}
+
+// Adds kAddends - 1 more addends to `sum`, or, for the first ones, to addends[-1].
+template <int kAddends, typename T>
+void AddNext(const char* const* addends, bool is_first, int64_t offset, int64_t count, T* sum) {
+  const T* x[kAddends];
+  x[0] = is_first ? reinterpret_cast<const T*>(addends[-1] + offset) : sum;
+  for (int k = 1; k < kAddends; ++k) x[k] = reinterpret_cast<const T*>(addends[k - 1] + offset);
+  AddTogether<kAddends>(x, count, sum);
+}
+
+// Sums as many addends at a time as fit into registers.
+template <typename T>
+void AddAll(absl::Span<const char* const> addends, int64_t offset, int64_t count, char* out) {
+  T* const sum = reinterpret_cast<T*>(out + offset);
+  for (size_t i = 1; i < addends.size();) {
+    const size_t left = addends.size() - i;
+    const char* const* const next = addends.data() + i;
+    if (left >= 7) {
+      AddNext<8>(next, i == 1, offset, count, sum);
+      i += 7;
+    } else if (left >= 3) {
+      AddNext<4>(next, i == 1, offset, count, sum);
+      i += 3;
+    } else {
+      AddNext<2>(next, i == 1, offset, count, sum);
+      i += 1;
+    }
+  }
+}
+
+// Adds two operands at a time as floats, and rounds each sum.
+void AddNarrow(DType dtype, absl::Span<const char* const> addends, int64_t offset, int64_t count,
+               char* sum) {
+  const LoopFn loop = FindElementwiseLoop("AddV2", dtype);
   LoopBlock block;
   block.rows = 1;
   block.columns = count;
-  block.data[0] = z;
-  block.data[1] = const_cast<char*>(x);
-  block.data[2] = const_cast<char*>(y);
   std::fill_n(block.column_stride, 3, DTypeSize(dtype));
   std::fill_n(block.row_stride, 3, 0);
-  if (IsNarrowFloat(dtype)) {
+  block.data[0] = sum + offset;
+  for (size_t i = 1; i < addends.size(); ++i) {
+    block.data[1] = const_cast<char*>((i == 1 ? addends[0] : sum) + offset);
+    block.data[2] = const_cast<char*>(addends[i] + offset);
     RunAsFloat(block, {dtype, dtype, dtype}, *loop);
-  } else {
-    loop(block);
   }
 }
 
 absl::Status RunAddN(KernelContext& ctx, DType dtype, int64_t count,
                      absl::Span<const char* const> addends, char* sum) {
-  const LoopFn loop = FindElementwiseLoop("AddV2", dtype);
-  const int64_t size = static_cast<int64_t>(DTypeSize(dtype));
-  ctx.ParallelFor(count, 0.2 * addends.size(), [&](int64_t begin, int64_t end) {
-    for (; begin < end; begin += kChunk) {
-      const int64_t chunk = std::min(kChunk, end - begin);
-      const int64_t offset = begin * size;
-      for (size_t i = 1; i < addends.size(); ++i) {
-        Add(dtype, loop, (i == 1 ? addends[0] : sum) + offset, addends[i] + offset, sum + offset,
-            chunk);
+  const auto run = [&](const auto& add) {
+    ctx.ParallelFor(count, 0.2 * addends.size(), [&](int64_t begin, int64_t end) {
+      for (; begin < end; begin += kChunk) {
+        add(begin * static_cast<int64_t>(DTypeSize(dtype)), std::min(kChunk, end - begin));
       }
-    }
+    });
+    return absl::OkStatus();
+  };
+  if (IsNarrowFloat(dtype)) {
+    return run([&](int64_t offset, int64_t some) { AddNarrow(dtype, addends, offset, some, sum); });
+  }
+  return VisitNumericType(dtype, [&]<typename T>() {
+    return run([&](int64_t offset, int64_t some) { AddAll<T>(addends, offset, some, sum); });
   });
-  return absl::OkStatus();
 }
 REGISTER_PRIMITIVE(AddN, kCpu, RunAddN);
 
