@@ -15,6 +15,9 @@
 namespace tessera {
 namespace {
 
+template <typename T>
+using RowMajorMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
 constexpr char kSingular[] = "the matrix is not invertible";
 
 // The first error of those that threads met.
@@ -146,28 +149,43 @@ class TriangularSolveKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
     const Places places = Broadcast(x, right);
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
-      for (size_t i = 0; i < places.matrix.size(); ++i) {
-        const Matrix<C> matrix = AdjointIf(adjoint_, batch.Read<T, C>(x, places.matrix[i]));
-        Matrix<C> side = sides.Read<T, C>(right, places.side[i]);
-        if (!(matrix.diagonal().cwiseAbs().minCoeff() > 0)) {
-          return absl::InvalidArgumentError(kSingular);
+    FirstError error;
+    // In the precision of the matrices, and where they lie: a triangle needs no pivots.
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      const double cost = 1 + 0.5 * static_cast<double>(batch.rows * batch.rows * sides.columns);
+      ctx.ParallelFor(places.matrix.size(), cost, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Eigen::Map<const RowMajorMatrix<T>> matrix(
+              x.data<T>() + places.matrix[i] * batch.rows * batch.rows, batch.rows, batch.rows);
+          Eigen::Map<RowMajorMatrix<T>> side(y->data<T>() + i * sides.rows * sides.columns,
+                                             sides.rows, sides.columns);
+          std::copy_n(right.data<T>() + places.side[i] * side.size(), side.size(), side.data());
+          if (!(matrix.diagonal().cwiseAbs().minCoeff() > 0)) {
+            return error.Set(absl::InvalidArgumentError(kSingular));
+          }
+          SolveTriangle(matrix, side);
         }
-        if (lower_ != adjoint_) {
-          matrix.template triangularView<Eigen::Lower>().solveInPlace(side);
-        } else {
-          matrix.template triangularView<Eigen::Upper>().solveInPlace(side);
-        }
-        WriteMatrix<T, C>(side, i, y);
-      }
+      });
       return absl::OkStatus();
-    });
+    }));
+    return error.Get();
   }
 
  private:
   // The dimensions before those of the matrices.
   static absl::StatusOr<Shape> BatchShape(const Tensor& t) {
     return Shape::Make(t.shape().dims().first(t.rank() - 2));
+  }
+
+  template <typename A, typename B>
+  void SolveTriangle(const A& matrix, B& side) const {
+    if (lower_) {
+      const auto triangle = matrix.template triangularView<Eigen::Lower>();
+      adjoint_ ? triangle.adjoint().solveInPlace(side) : triangle.solveInPlace(side);
+    } else {
+      const auto triangle = matrix.template triangularView<Eigen::Upper>();
+      adjoint_ ? triangle.adjoint().solveInPlace(side) : triangle.solveInPlace(side);
+    }
   }
 
   // Which matrix and which right-hand side make each output. Requires batches that broadcast.
@@ -292,17 +310,20 @@ class CholeskyKernel : public OpKernel {
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(x, "input", true));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
     if (y->num_elements() == 0) return absl::OkStatus();
+    // In the precision of the matrices, and where the output lies: a positive definite matrix needs
+    // no pivots.
     return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
-      ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
+      const int64_t n = batch.rows;
+      ctx.ParallelFor(batch.count, batch.Cost() / 6, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const Eigen::LLT<Matrix<C>> llt(batch.Read<T, C>(x, i));
-          if (llt.info() == Eigen::Success) {
-            WriteMatrix<T, C>(llt.matrixL(), i, y);
-            continue;
+          Eigen::Map<RowMajorMatrix<T>> factor(y->data<T>() + i * n * n, n, n);
+          std::copy_n(x.data<T>() + i * n * n, n * n, factor.data());
+          const Eigen::LLT<Eigen::Ref<RowMajorMatrix<T>>> llt(factor);
+          if (llt.info() != Eigen::Success) {
+            factor.template triangularView<Eigen::Lower>().setConstant(
+                T(std::numeric_limits<double>::quiet_NaN()));
           }
-          const Matrix<C> invalid = Matrix<C>::Constant(
-              batch.rows, batch.rows, C(std::numeric_limits<double>::quiet_NaN()));
-          WriteMatrix<T, C>(invalid.template triangularView<Eigen::Lower>(), i, y);
+          factor.template triangularView<Eigen::StrictlyUpper>().setZero();
         }
       });
       return absl::OkStatus();
