@@ -68,9 +68,17 @@ def texts(count, length):
 
 
 def weight(*shape, scale=0.05, dtype=None):
-    """A constant of the model, which is there before anything runs."""
+    """A constant of the model, which is there before anything runs. The copies of a kernel in one
+    graph share it: TensorFlow merges equal constants of any size, and would read less memory."""
     import tensorflow as tf
 
-    values = np.random.default_rng(7).standard_normal(shape, dtype=np.float32) * scale
-    with tf.control_dependencies(None):
-        return tf.constant(values.astype(tf.as_dtype(dtype).as_numpy_dtype) if dtype else values)
+    made = tf.compat.v1.get_collection_ref("weights")
+    if not made:
+        made.append({})
+    key = shape, scale, dtype
+    if key not in made[0]:
+        values = np.random.default_rng(7).standard_normal(shape, dtype=np.float32) * scale
+        values = values.astype(tf.as_dtype(dtype).as_numpy_dtype) if dtype else values
+        with tf.control_dependencies(None):
+            made[0][key] = tf.constant(values)
+    return made[0][key]
