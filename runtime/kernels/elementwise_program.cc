@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kSize = sizeof(float);
 
+constexpr char kSelect[] = "SelectV2";
+
 // The declaration that a step of `op` calls. AddN of two adds.
 std::string FunctionOf(const std::string& op) { return op == "AddN" ? "AddV2" : op; }
 
@@ -66,13 +68,8 @@ absl::Status ElementwiseProgram::Read(const KernelBuild& build) {
   if (ops.size() > ElementwiseSweep::kMaxSlots) return Malformed("too many ops");
   size_t next = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
-    const ElementwiseOp* const op = FindElementwiseOp(FunctionOf(ops[i]));
-    if (op == nullptr || op->arity > 2 || op->attr != nullptr) {
-      return Malformed(absl::StrCat("op ", ops[i]));
-    }
-    Step step{.function = op->name, .node = names[i], .arity = op->arity};
-    step.same_shapes = op->same_shapes || ops[i] == "AddN";
-    step.cost = op->cost;
+    ASSIGN_OR_RETURN(Step step, MakeStep(ops[i]));
+    step.node = names[i];
     for (int k = 0; k < step.arity; ++k) {
       const int64_t value = next < operands.size() ? operands[next++] : -1;
       if (value < 0 || value >= static_cast<int64_t>(views_.size() + i)) {
@@ -80,6 +77,7 @@ absl::Status ElementwiseProgram::Read(const KernelBuild& build) {
       }
       step.operands[k] = static_cast<int>(value);
     }
+    RETURN_IF_ERROR(CheckOperands(step));
     steps_.push_back(std::move(step));
   }
   if (next != operands.size()) return Malformed("operands");
@@ -93,7 +91,7 @@ absl::Status ElementwiseProgram::Read(const KernelBuild& build) {
     for (int64_t k = 0; k < joins[2 * i]; ++k) {
       // Each step's result is stored in one place.
       if (*result < static_cast<int64_t>(views_.size()) || *result >= num_values ||
-          is_result[*result]) {
+          is_result[*result] || TypeOf(static_cast<int>(*result)) != DType::kFloat) {
         return Malformed("results");
       }
       is_result[*result] = true;
@@ -102,6 +100,33 @@ absl::Status ElementwiseProgram::Read(const KernelBuild& build) {
     outputs_.push_back(std::move(output));
   }
   return result == results.end() ? absl::OkStatus() : Malformed("results");
+}
+
+absl::StatusOr<ElementwiseProgram::Step> ElementwiseProgram::MakeStep(const std::string& name) {
+  if (name == kSelect) return Step{.function = name, .arity = 3, .cost = 0.3};
+  const ElementwiseOp* const op = FindElementwiseOp(FunctionOf(name));
+  const bool is_known = op != nullptr && op->arity <= 2 && op->attr == nullptr &&
+                        (Contains(op->dtypes, DType::kFloat) || Contains(op->dtypes, DType::kBool));
+  if (!is_known) return Malformed(absl::StrCat("op ", name));
+  Step step{.function = op->name, .arity = op->arity};
+  const bool takes_float = Contains(op->dtypes, DType::kFloat);
+  step.result = op->ResultOf(takes_float ? DType::kFloat : DType::kBool);
+  step.same_shapes = op->same_shapes || name == "AddN";
+  step.cost = op->cost;
+  if (step.result == DType::kFloat || step.result == DType::kBool) return step;
+  return Malformed(absl::StrCat("op ", name));
+}
+
+absl::Status ElementwiseProgram::CheckOperands(const Step& step) const {
+  const bool takes_float =
+      step.function == kSelect ||
+      Contains(FindElementwiseOp(step.function)->dtypes, DType::kFloat);
+  for (int k = 0; k < step.arity; ++k) {
+    const bool is_condition = k == 0 && step.function == kSelect;
+    const DType wanted = takes_float && !is_condition ? DType::kFloat : DType::kBool;
+    if (TypeOf(step.operands[k]) != wanted) return Malformed("operands");
+  }
+  return absl::OkStatus();
 }
 
 std::vector<std::string> ElementwiseProgram::Functions() const {
@@ -142,6 +167,9 @@ class ElementwiseProgram::Planner {
     int last_reader = -1;  // the last step that reads it
   };
 
+  int64_t SizeOf(int value) const {
+    return static_cast<int64_t>(DTypeSize(program_.TypeOf(value)));
+  }
   const Step& step(int i) const { return program_.steps_[i]; }
   int num_steps() const { return static_cast<int>(program_.steps_.size()); }
   ValuePlace& result_of(int step) { return values_[num_views_ + step]; }
@@ -171,8 +199,8 @@ class ElementwiseProgram::Planner {
     for (int i = 0; i < num_steps(); ++i) {
       const Step& s = step(i);
       Shape shape = values_[s.operands[0]].shape;
-      if (s.arity == 2) {
-        const Shape& other = values_[s.operands[1]].shape;
+      for (int k = 1; k < s.arity; ++k) {
+        const Shape& other = values_[s.operands[k]].shape;
         if (s.same_shapes && !(shape == other)) {
           return absl::InvalidArgumentError(absl::StrCat(
               "node '", s.node, "': operands of ", s.function, " must have equal shapes, not ",
@@ -246,7 +274,7 @@ class ElementwiseProgram::Planner {
     return true;
   }
 
-  // Results that another sweep reads need memory of their own.
+  // Results that another sweep reads need memory of their own, as much as floats would.
   void PlaceTemporaries() {
     const int first_base = static_cast<int>(plan_.input_shapes.size() + plan_.output_shapes.size());
     for (int i = 0; i < num_steps(); ++i) {
@@ -254,7 +282,7 @@ class ElementwiseProgram::Planner {
         ValuePlace& operand = values_[step(i).operands[k]];
         if (operand.base >= 0 || operand.sweep == result_of(i).sweep) continue;
         operand.base = first_base + static_cast<int>(plan_.temporaries.size());
-        operand.strides = RowMajorByteStrides(operand.shape, kSize);
+        operand.strides = RowMajorByteStrides(operand.shape, SizeOf(step(i).operands[k]));
         plan_.temporaries.push_back(operand.shape);
       }
     }
@@ -291,6 +319,7 @@ class ElementwiseProgram::Planner {
           if (place.base < 0) {
             if (free_slots.empty()) free_slots.push_back(sweep.num_slots++);
             operand.slot = free_slots.back();
+            operand.column_stride = SizeOf(value);
             free_slots.pop_back();
             strides.emplace_back();
           } else {
@@ -302,8 +331,10 @@ class ElementwiseProgram::Planner {
       // Later results may take the slots of what is read for the last time here.
       for (int k = 1; k <= call.arity; ++k) {
         const ValuePlace& place = values_[step(i).operands[k - 1]];
-        if (place.base < 0 && place.last_reader == i &&
-            (k == 1 || call.operands[1] != call.operands[2])) {
+        const bool is_again =
+            std::find(call.operands.begin() + 1, call.operands.begin() + k, call.operands[k]) !=
+            call.operands.begin() + k;
+        if (place.base < 0 && place.last_reader == i && !is_again) {
           free_slots.push_back(sweep.operands[call.operands[k]].slot);
         }
       }

@@ -50,7 +50,8 @@ class ElementwiseProgram {
     std::string function;
     std::string node;  // that it stands for
     int arity = 0;
-    std::array<int, 2> operands{};
+    std::array<int, 3> operands{};
+    DType result = DType::kFloat;  // or kBool
     bool same_shapes = false;
     double cost = 0;
   };
@@ -62,6 +63,14 @@ class ElementwiseProgram {
   class Planner;
 
   absl::Status Read(const KernelBuild& build);
+  // What a step of `op` calls, but for the operands. Errors: INVALID_ARGUMENT.
+  static absl::StatusOr<Step> MakeStep(const std::string& op);
+  // Errors: INVALID_ARGUMENT if the step gets a bool for a float, or a float for a bool.
+  absl::Status CheckOperands(const Step& step) const;
+  DType TypeOf(int value) const {
+    const int step = value - static_cast<int>(views_.size());
+    return step < 0 ? DType::kFloat : steps_[step].result;
+  }
 
   std::vector<View> views_;
   std::vector<Step> steps_;

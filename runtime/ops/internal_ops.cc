@@ -188,8 +188,9 @@ REGISTER_OP("_LstmGradient")
 // Steps of elementwise functions, made in as few sweeps over memory as their shapes allow. `views`
 // has four numbers a view: an input and the part that is read of it, as Split makes it: axis, part,
 // number of parts (1: all of it). Value i is view i, or, after the views, the result of a step.
-// Each step calls ops[i], an elementwise op without attributes or an AddN of two, for the next of
-// `operands`, which are values, in the place of the node names[i]. `joins` has two numbers an
+// Each step calls ops[i], an elementwise op without attributes, a SelectV2 or an AddN of two, for the
+// next of `operands`, which are values, in the place of the node names[i]. Bools are given from step
+// to step alone. `joins` has two numbers an
 // output: how many of the next `results`, which are values of steps, are joined by ConcatV2, and
 // along which axis.
 REGISTER_OP("_FusedElementwise")

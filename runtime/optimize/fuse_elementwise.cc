@@ -71,10 +71,21 @@ bool IsFusibleOp(absl::string_view op) {
   return kOps->contains(op);
 }
 
+// Ops of bools, which are fused with the SelectV2 that they decide, so that bools are never stored.
+bool IsCondition(const Node& node) {
+  static const auto* const kComparisons = new absl::flat_hash_set<absl::string_view>{
+      "Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual"};
+  if (node.IsOp("LogicalAnd") || node.IsOp("LogicalOr") || node.IsOp("LogicalNot")) return true;
+  if (!kComparisons->contains(node.op_name())) return false;
+  const auto fails = node.attr<bool>("incompatible_shape_error");
+  return node.input_type(0) == DType::kFloat && (!fails.ok() || *fails);
+}
+
 bool IsFusible(const OptimizationItem& item, const Node& node) {
-  return IsFusibleOp(node.op_name()) && node.output_type(0) == DType::kFloat &&
-         !(node.IsOp("AddN") && node.num_inputs() < 2) && node.control_inputs().empty() &&
-         node.control_outputs().empty() && !item.IsPreserved(&node);
+  const bool is_known = IsCondition(node) || ((IsFusibleOp(node.op_name()) || node.IsOp("SelectV2")) &&
+                                              node.output_type(0) == DType::kFloat);
+  return is_known && !(node.IsOp("AddN") && node.num_inputs() < 2) &&
+         node.control_inputs().empty() && node.control_outputs().empty() && !item.IsPreserved(&node);
 }
 
 // The axis that a Split or a ConcatV2 names as a constant in input `i`.
@@ -91,11 +102,16 @@ std::optional<int64_t> ConstantAxis(const Node& node, int i) {
 // back, at most. A path that leaves a group thus comes back deeper, if at all.
 class Groups {
  public:
-  Groups(const OptimizationItem& item, const std::vector<Node*>& order)
-      : depth_(item.graph->id_bound()), parent_(item.graph->id_bound()), fusible_(parent_.size()) {
+  // Nodes of `left_out` are in no group.
+  Groups(const OptimizationItem& item, const std::vector<Node*>& order,
+         const absl::flat_hash_set<const Node*>& left_out)
+      : depth_(item.graph->id_bound()),
+        parent_(item.graph->id_bound()),
+        fusible_(parent_.size()),
+        group_of_(parent_.size(), -1) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (const Node* node : order) {
-      fusible_[node->id()] = IsFusible(item, *node);
+      fusible_[node->id()] = IsFusible(item, *node) && !left_out.contains(node);
       for (const Endpoint& from : node->inputs()) Deepen(*node, *from.node);
       for (const Node* from : node->control_inputs()) Deepen(*node, *from);
       if (fusible_[node->id()]) {
@@ -114,7 +130,30 @@ class Groups {
         groups_.emplace_back();
       }
       groups_[it->second].push_back(node);
+      group_of_[node->id()] = static_cast<int>(it->second);
     }
+  }
+
+  // Adds the nodes that cannot stay in their group, because a bool would go into it or out of it.
+  // Returns true if there are any.
+  bool FindMisplaced(absl::flat_hash_set<const Node*>* misplaced) const {
+    const size_t before = misplaced->size();
+    const auto check = [&](const Node& from, const Node& to) {
+      if (group_of_[from.id()] == group_of_[to.id()]) return;
+      for (const Node* node : {&from, &to}) {
+        if (group_of_[node->id()] >= 0) misplaced->insert(node);
+      }
+    };
+    for (const std::vector<Node*>& group : groups_) {
+      for (const Node* node : group) {
+        for (int i = 0; i < node->num_inputs(); ++i) {
+          if (node->input_type(i) == DType::kBool) check(*node->input(i).node, *node);
+        }
+        if (node->output_type(0) != DType::kBool) continue;
+        for (const Use& use : node->uses(0)) check(*node, *use.node);
+      }
+    }
+    return misplaced->size() > before;
   }
 
   // The nodes of each group in topological order.
@@ -141,6 +180,7 @@ class Groups {
 
   std::vector<int> depth_, parent_;
   std::vector<bool> fusible_;
+  std::vector<int> group_of_;  // by node; -1: none
   std::vector<std::vector<Node*>> groups_;
 };
 
@@ -288,8 +328,12 @@ class Fusion {
 absl::Status FuseElementwisePass::Run(OptimizationItem& item, bool* changed) const {
   if (HasControlFlow(*item.graph)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Node*> order, TopologicalOrder(*item.graph));
-  const Groups groups(item, order);
-  for (const std::vector<Node*>& group : groups.groups()) {
+  absl::flat_hash_set<const Node*> left_out;
+  std::optional<Groups> groups;
+  do {
+    groups.emplace(item, order, left_out);
+  } while (groups->FindMisplaced(&left_out));
+  for (const std::vector<Node*>& group : groups->groups()) {
     if (group.size() < kMinGroup || !item.HasKernel("_FusedElementwise", *group[0])) continue;
     RETURN_IF_ERROR(Fusion(group).Apply(item));
     *changed = true;

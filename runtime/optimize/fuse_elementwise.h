@@ -6,7 +6,8 @@
 namespace tessera {
 
 // Replaces three or more connected elementwise nodes of floats by a _FusedElementwise, which takes
-// in the Split nodes before them and the ConcatV2 nodes after them. No path between two nodes of
+// in the Split nodes before them, the ConcatV2 nodes after them, and the comparisons that decide a
+// SelectV2 among them and nothing else. No path between two nodes of
 // such a group leaves it, so that the graph stays acyclic. Functions, their order and their
 // roundings stay the same. Graphs with v1 control flow are left alone: a value that is dead must
 // not make others dead.

@@ -1,5 +1,7 @@
 #include "runtime/optimize/fuse_elementwise.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/optimize/testing/pass_test_graph.h"
@@ -84,6 +86,41 @@ TEST(FuseElementwiseTest, WhatDependsOnAReductionOfTheGroupIsAnotherGroup) {
   g.Result(g.Op("Neg", {g.Op("Exp", {g.Op("RealDiv", {squares, sum})})}));
   EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({9, 11}, 0.25f)}));
   EXPECT_EQ(g.CountOf("_FusedElementwise"), 2);
+}
+
+TEST(FuseElementwiseTest, ChoicesAndWhatDecidesThem) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  const Endpoint one = g.Const(Tensor::Scalar(1.0f));
+  const Endpoint is_small = g.Op("Less", {g.Op("Abs", {x}), one});
+  const Endpoint is_positive = g.Op("Greater", {x, y});
+  const Endpoint both = g.Op("LogicalAnd", {is_small, g.Op("LogicalNot", {is_positive})});
+  const Endpoint chosen = g.Op("SelectV2", {is_small, g.Op("Square", {x}), one}, {{"T", DType::kFloat}});
+  g.Result(g.Op("SelectV2", {both, chosen, g.Op("Neg", {y})}, {{"T", DType::kFloat}}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.001f), Ramp({301}, 0.02f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  EXPECT_EQ(g.CountOf("SelectV2"), 0);
+  EXPECT_EQ(g.CountOf("Less"), 0);
+  // A condition that is smaller than what it decides, NaNs, and nothing.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(g.ExpectSameResults(
+      kFuse, {Tensor::Of<float>({3, 1}, {nan, 0.5f, -3}), Tensor::Of<float>({2}, {0.1f, nan})}));
+  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Ramp({0, 301}, 1), Ramp({1}, 1)}));
+}
+
+TEST(FuseElementwiseTest, ABoolThatOthersReadStaysANode) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), mask = g.Arg(DType::kBool);
+  const Endpoint is_small = g.Op("Less", {g.Op("Abs", {x}), g.Const(Tensor::Scalar(1.0f))});
+  const Endpoint chosen = g.Op("SelectV2", {is_small, x, g.Op("Neg", {x})}, {{"T", DType::kFloat}});
+  const Endpoint masked = g.Op("SelectV2", {mask, chosen, x}, {{"T", DType::kFloat}});
+  g.Result(is_small);
+  g.Result(g.Op("Exp", {g.Op("Tanh", {g.Op("Sqrt", {masked})})}));
+  EXPECT_TRUE(g.ExpectSameResults(
+      kFuse, {Ramp({5, 3}, 0.2f), Tensor::Of<bool>({3}, {true, false, true})}));
+  EXPECT_EQ(g.CountOf("Less"), 1);
+  EXPECT_EQ(g.CountOf("SelectV2"), 2);
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
 }
 
 TEST(FuseElementwiseTest, AddNKeepsItsOrderAndItsCheck) {

@@ -18,7 +18,8 @@ namespace tessera {
 // Calls of elementwise functions for each element of a shape, one after the other. Results that
 // only later calls of the sweep read stay in scratch memory, so that they never leave the cache.
 struct ElementwiseSweep {
-  // Where the elements of a value lie. Strides count bytes; 0 repeats an element.
+  // Where the elements of a value lie. Strides count bytes; 0 repeats an element. In scratch memory
+  // elements lie one after the other, and `column_stride` is the size of one: 1 for a bool.
   struct Operand {
     int base = 0;  // index of the base address that Run() is given; -1 if the value is scratch
     int slot = 0;  // of scratch memory; only used if `base` is -1
@@ -27,11 +28,11 @@ struct ElementwiseSweep {
     int64_t row_stride = 0;
     absl::InlinedVector<int64_t, 2> outer_strides;
   };
-  // One function: operands[0] = function(operands[1], operands[2]).
+  // One function: operands[0] = function(operands[1], operands[2], operands[3]).
   struct Call {
     int function = 0;  // index of the names that the primitive was made with
-    int arity = 0;     // 1 or 2
-    std::array<int, 3> operands{};
+    int arity = 0;     // 1 to 3
+    std::array<int, 4> operands{};
   };
 
   int64_t columns = 1, rows = 1;
@@ -44,12 +45,12 @@ struct ElementwiseSweep {
   static constexpr int kMaxSlots = 128;
 };
 
-// A list of declared functions of floats (runtime/kernels/primitives/elementwise/declaration.h).
-// Thread-safe.
+// A list of declared functions of floats (runtime/kernels/primitives/elementwise/declaration.h), or
+// of bools, such as LogicalAnd, and of SelectV2, the choice between floats. Thread-safe.
 class FusedElementwise {
  public:
   // `functions` are names of declarations without checks and attributes. Fails the build, and gives
-  // null, for what is not declared for float.
+  // null, for what is declared neither for float nor for bool.
   using Function = std::unique_ptr<FusedElementwise>(const KernelBuild& build,
                                                      absl::Span<const std::string> functions);
 

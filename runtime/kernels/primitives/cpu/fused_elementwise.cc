@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/elementwise.h"
+#include "runtime/kernels/primitives/elementwise/choose.h"
 
 namespace tessera {
 namespace {
@@ -65,8 +66,8 @@ class ChunkedSweep {
         const Operand& operand = sweep_.operands[call.operands[i]];
         if (operand.base < 0) {
           block.data[i] = reinterpret_cast<char*>(scratch + operand.slot * slot_size_);
-          block.column_stride[i] = sizeof(float);
-          block.row_stride[i] = block.columns * static_cast<int64_t>(sizeof(float));
+          block.column_stride[i] = operand.column_stride;
+          block.row_stride[i] = block.columns * operand.column_stride;
         } else {
           block.data[i] = bases_[operand.base] + operand.offset + column * operand.column_stride +
                           row * operand.row_stride + OuterOffset(operand, outer);
@@ -112,14 +113,20 @@ class CpuFusedElementwise final : public FusedElementwise {
   const std::vector<LoopFn> loops_;
 };
 
+LoopFn FindLoop(absl::string_view function) {
+  if (function == "SelectV2") return &TernaryLoop<functors::Choose, float, bool, float, float>;
+  const LoopFn loop = FindElementwiseLoop(function, DType::kFloat);
+  return loop != nullptr ? loop : FindElementwiseLoop(function, DType::kBool);
+}
+
 std::unique_ptr<FusedElementwise> MakeCpuFusedElementwise(const KernelBuild& build,
                                                           absl::Span<const std::string> functions) {
   std::vector<LoopFn> loops;
   for (const std::string& function : functions) {
-    loops.push_back(FindElementwiseLoop(function, DType::kFloat));
+    loops.push_back(FindLoop(function));
     if (loops.back() == nullptr) {
       build.Fail(absl::InvalidArgumentError(
-          absl::StrCat("no elementwise function '", function, "' of float")));
+          absl::StrCat("no elementwise function '", function, "' of float or bool")));
       return nullptr;
     }
   }
