@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{10} << 20;
 constexpr size_t kAlwaysFineBytes = size_t{64} << 10;
+// By how much a result may be larger than its inputs: weights of int8 become float.
+constexpr size_t kMaxGrowth = 4;
 
 bool CanFold(const OptimizationItem& item, const Node& node) {
   if (!IsPure(node) || node.IsOp("Const") || node.num_outputs() == 0 || node.num_inputs() == 0 ||
@@ -69,7 +71,7 @@ bool WorthKeeping(const Node& node, const std::vector<Tensor>& results) {
   size_t before = 0, after = 0;
   for (const Endpoint& input : node.inputs()) before += ConstantValue(input)->total_bytes();
   for (const Tensor& result : results) after += result.total_bytes();
-  return after <= kMaxBytes && (after <= kAlwaysFineBytes || after <= 2 * before);
+  return after <= kMaxBytes && (after <= kAlwaysFineBytes || after <= kMaxGrowth * before);
 }
 
 // Puts Consts with these results in the node's place.

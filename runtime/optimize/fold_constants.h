@@ -10,8 +10,8 @@ namespace tessera {
 // These nodes are not folded:
 // - nodes without a kernel, and nodes whose kernel fails: a run then reports the error;
 // - nodes with control inputs other than constants;
-// - nodes whose result is larger than 10 MiB, or larger than 64 KiB and more than twice as large as
-//   the inputs (Fill, Tile, Range): such results cost less to compute than to keep;
+// - nodes whose result is larger than 10 MiB, or larger than 64 KiB and more than four times as
+//   large as the inputs (Fill, Tile, Range): such results cost less to compute than to keep;
 // - nodes with resource or variant results.
 //
 // The mapped pages of constants that nothing needs any more leave resident memory.

@@ -114,6 +114,17 @@ TEST(FoldConstantsTest, ResultsThatAreLargeForWhatTheyComeFromAreNotKept) {
   EXPECT_EQ(g.CountOf("Neg"), 0);
 }
 
+TEST(FoldConstantsTest, WeightsOfInt8BecomeFloats) {
+  PassTestGraph g;
+  Tensor weights = Tensor::Zeros(DType::kInt8, {512, 256}).value();
+  weights.data<int8_t>()[3] = -7;
+  const Endpoint wide =
+      g.Op("Cast", {g.Const(weights)}, {{"SrcT", DType::kInt8}, {"DstT", DType::kFloat}});
+  g.Result(g.Op("Mul", {g.Arg(DType::kFloat), wide}));
+  EXPECT_TRUE(g.ExpectSameResults(FoldConstantsPass(), {Tensor::Scalar(0.5f)}));
+  EXPECT_EQ(g.CountOf("Cast"), 0);
+}
+
 TEST(FoldConstantsTest, PagesThatNothingNeedsLeaveMemory) {
   const std::string path = JoinPath(::testing::TempDir(), "weights");
   const Tensor values = Ramp({1 << 16}, 1);
