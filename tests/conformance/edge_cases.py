@@ -276,8 +276,9 @@ def matrix_logarithm():
 def tridiagonal_solve():
     file = OpFile("TridiagonalSolve")
 
-    def add(diagonals, right, pivot=True):
-        file.add([diagonals, right], T=tf.as_dtype(right.dtype), partial_pivoting=pivot)
+    def add(diagonals, right, pivot=True, **attrs):
+        dtype = tf.as_dtype(right.dtype)
+        file.add([diagonals, right], T=dtype, partial_pivoting=pivot, **attrs)
 
     diagonals = _normal(7, 3, 4, dtype=np.float64)
     for pivot in (True, False):
@@ -287,6 +288,40 @@ def tridiagonal_solve():
     add(swaps, np.ones((4, 1)))
     add(diagonals, np.ones((3, 1)))
     add(diagonals[:2], np.ones((4, 1)))
+    # The second row of the matrix is twice the first one.
+    singular = np.array([[2.0, 0, 1, 0], [1, 4, 3, 0], [0, 2, 0, 0]])
+    for dtype in (np.float32, np.float64, np.complex64, np.complex128):
+        for matrix in (diagonals, swaps, singular, np.zeros((3, 4))):
+            right = _normal(9, matrix.shape[1], 2, dtype=np.float64).astype(dtype)
+            add(matrix.astype(dtype), right, perturb_singular=True, rtol=1e-4)
+        add(np.zeros((2, 3, 1), dtype), np.ones((2, 1, 2), dtype), perturb_singular=True)
+    add(diagonals, np.ones((4, 1)), pivot=False, perturb_singular=True)
+    return file
+
+
+def banded_triangular_solve():
+    file = OpFile("BandedTriangularSolve")
+
+    def add(bands, right, dtype=np.float64, **attrs):
+        values = [_normal(3, *bands, dtype=np.float64) + 4, _normal(4, *right, dtype=np.float64)]
+        file.add([value.astype(dtype) for value in values], T=dtype, **attrs)
+
+    for bands, right in (
+        ((2, 3, 2, 4), (2, 3, 4, 2)),
+        ((3, 2, 4), (2, 3, 4, 2)),
+        ((2, 1, 2, 4), (3, 4, 2)),
+        ((2, 4), (3, 4, 2)),
+        ((2, 2, 4), (4, 2)),
+        ((1, 3, 1, 4), (2, 1, 4, 5)),
+        ((0, 2, 4), (1, 4, 2)),
+    ):
+        for lower in (True, False):
+            for adjoint in (True, False):
+                add(bands, right, lower=lower, adjoint=adjoint)
+    add((3, 2, 4), (2, 3, 4, 2), np.complex64, lower=False, adjoint=True)
+    add((2, 2, 4), (3, 4, 2))
+    add((2, 2, 4), (2, 3, 2))
+    add((2, 5, 4), (2, 4, 2))
     return file
 
 
@@ -355,6 +390,7 @@ _FILES = (
     matrix_square_root,
     matrix_logarithm,
     tridiagonal_solve,
+    banded_triangular_solve,
     spectrogram,
     json_example,
     uniform_quantize,

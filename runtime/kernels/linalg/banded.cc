@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/linalg/batch_pairs.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
+#include "runtime/kernels/linalg/perturbed_tridiagonal.h"
 
 namespace tessera {
 namespace {
@@ -93,14 +95,15 @@ bool SolveTridiagonal(std::vector<C> above, std::vector<C> main, std::vector<C> 
 }
 
 // Inputs: diagonals [..., 3, m] as above, and right sides [..., m, n].
-// Singular matrices give NaN.
+// Singular matrices give NaN, or something finite with `perturb_singular`.
 class TridiagonalSolveKernel : public OpKernel {
  public:
   explicit TridiagonalSolveKernel(const KernelBuild& build)
-      : pivot_(build.attr<bool>("partial_pivoting")) {
-    if (build.attr<bool>("perturb_singular")) {
-      build.Fail(absl::UnimplementedError("there is no kernel that perturbs singular matrices; perturb_singular must be false"));
-    }
+      : pivot_(build.attr<bool>("partial_pivoting")),
+        perturb_(build.attr<bool>("perturb_singular")) {
+    if (pivot_ || !perturb_) return;
+    build.Fail(absl::InvalidArgumentError(
+        "Setting perturb_singular requires also setting partial_pivoting."));
   }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& diagonals = ctx.input(0);
@@ -117,6 +120,13 @@ class TridiagonalSolveKernel : public OpKernel {
     if (y->num_elements() == 0) return absl::OkStatus();
     return VisitLinearType(right.dtype(), [&]<typename T, typename C>() -> absl::Status {
       for (int64_t i = 0; i < batch.count; ++i) {
+        if (perturb_) {
+          // How far a pivot is moved depends on the precision of T.
+          Matrix<T> x = sides.Read<T, T>(right, i);
+          PerturbedTridiagonal<T>::Solve(batch.Read<T, T>(diagonals, i), &x);
+          WriteMatrix<T, T>(x, i, y);
+          continue;
+        }
         const Matrix<C> d = batch.Read<T, C>(diagonals, i);
         auto row = [&](int r) {
           std::vector<C> values(m);
@@ -136,13 +146,14 @@ class TridiagonalSolveKernel : public OpKernel {
   }
 
  private:
-  const bool pivot_;
+  const bool pivot_, perturb_;
 };
 REGISTER_KERNEL("TridiagonalSolve", kCpu, TridiagonalSolveKernel);
 
 // Inputs: the diagonals of triangular matrices, [..., bands, m], and right sides [..., m, n]. Row k
 // of a lower matrix holds the k-th diagonal below the main one, aligned at its end; the last row of
-// an upper one is the main diagonal, and those above it are aligned at their begin.
+// an upper one is the main diagonal, and those above it are aligned at their begin. The batches
+// broadcast together.
 // Errors: INVALID_ARGUMENT for a zero on the main diagonal.
 class BandedTriangularSolveKernel : public OpKernel {
  public:
@@ -152,19 +163,24 @@ class BandedTriangularSolveKernel : public OpKernel {
     const Tensor& bands = ctx.input(0);
     const Tensor& right = ctx.input(1);
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(bands, "matrix"));
-    RETURN_IF_ERROR(CheckMatches(right, bands, batch.columns, "rhs"));
     if (batch.rows < 1 || batch.rows > std::max<int64_t>(batch.columns, 1)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'matrix' must have at least one band and at most as many as columns, has shape ",
           bands.shape().ToString()));
     }
     ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
-    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, right.shape()));
+    if (sides.rows != batch.columns) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
+                       " do not fit bands of shape ", bands.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const BatchPairs pairs, BatchPairs::Of(bands, right));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, pairs.shape));
     if (y->num_elements() == 0) return absl::OkStatus();
     return VisitLinearType(right.dtype(), [&]<typename T, typename C>() -> absl::Status {
-      for (int64_t i = 0; i < batch.count; ++i) {
-        Matrix<C> x = sides.Read<T, C>(right, i);
-        if (!Solve<C>(batch.Read<T, C>(bands, i), &x)) {
+      for (size_t i = 0; i < pairs.matrix.size(); ++i) {
+        Matrix<C> x = sides.Read<T, C>(right, pairs.side[i]);
+        if (!Solve<C>(batch.Read<T, C>(bands, pairs.matrix[i]), &x)) {
           return absl::InvalidArgumentError("Input matrix is not invertible.");
         }
         WriteMatrix<T, C>(x, i, y);

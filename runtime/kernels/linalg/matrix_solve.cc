@@ -9,7 +9,7 @@
 #include "Eigen/LU"
 #include "absl/synchronization/mutex.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/linalg/batch_pairs.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
 
 namespace tessera {
@@ -141,25 +141,20 @@ class TriangularSolveKernel : public OpKernel {
           absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
                        " do not fit matrices of shape ", x.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const Shape matrices, BatchShape(x));
-    ASSIGN_OR_RETURN(const Shape right_sides, BatchShape(right));
-    ASSIGN_OR_RETURN(Shape shape, BroadcastShape(matrices, right_sides));
-    shape.AddDim(sides.rows);
-    shape.AddDim(sides.columns);
-    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, shape));
+    ASSIGN_OR_RETURN(const BatchPairs pairs, BatchPairs::Of(x, right));
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, pairs.shape));
     if (y->num_elements() == 0) return absl::OkStatus();
-    const Places places = Broadcast(x, right);
     FirstError error;
     // In the precision of the matrices, and where they lie: a triangle needs no pivots.
     RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
       const double cost = 1 + 0.5 * static_cast<double>(batch.rows * batch.rows * sides.columns);
-      ctx.ParallelFor(places.matrix.size(), cost, [&](int64_t begin, int64_t end) {
+      ctx.ParallelFor(pairs.matrix.size(), cost, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Eigen::Map<const RowMajorMatrix<T>> matrix(
-              x.data<T>() + places.matrix[i] * batch.rows * batch.rows, batch.rows, batch.rows);
+              x.data<T>() + pairs.matrix[i] * batch.rows * batch.rows, batch.rows, batch.rows);
           Eigen::Map<RowMajorMatrix<T>> side(y->data<T>() + i * sides.rows * sides.columns,
                                              sides.rows, sides.columns);
-          std::copy_n(right.data<T>() + places.side[i] * side.size(), side.size(), side.data());
+          std::copy_n(right.data<T>() + pairs.side[i] * side.size(), side.size(), side.data());
           if (!(matrix.diagonal().cwiseAbs().minCoeff() > 0)) {
             return error.Set(absl::InvalidArgumentError(kSingular));
           }
@@ -172,11 +167,6 @@ class TriangularSolveKernel : public OpKernel {
   }
 
  private:
-  // The dimensions before those of the matrices.
-  static absl::StatusOr<Shape> BatchShape(const Tensor& t) {
-    return Shape::Make(t.shape().dims().first(t.rank() - 2));
-  }
-
   template <typename A, typename B>
   void SolveTriangle(const A& matrix, B& side) const {
     if (lower_) {
@@ -186,36 +176,6 @@ class TriangularSolveKernel : public OpKernel {
       const auto triangle = matrix.template triangularView<Eigen::Upper>();
       adjoint_ ? triangle.adjoint().solveInPlace(side) : triangle.solveInPlace(side);
     }
-  }
-
-  // Which matrix and which right-hand side make each output. Requires batches that broadcast.
-  struct Places {
-    std::vector<int64_t> matrix, side;
-  };
-  static Places Broadcast(const Tensor& x, const Tensor& right) {
-    const int rank = std::max(x.rank(), right.rank()) - 2;
-    auto dim = [&](const Tensor& t, int d) {
-      const int own = d - (rank - (t.rank() - 2));
-      return own < 0 ? int64_t{1} : t.dim(own);
-    };
-    Places places;
-    places.matrix = places.side = {0};
-    int64_t count = 1;
-    for (int d = 0; d < rank; ++d) {
-      const int64_t a = dim(x, d), b = dim(right, d);
-      const int64_t size = a == 1 ? b : a;
-      Places next;
-      for (int64_t i = 0; i < count; ++i) {
-        for (int64_t k = 0; k < size; ++k) {
-          next.matrix.push_back(places.matrix[i] * a + (a == 1 ? 0 : k));
-          next.side.push_back(places.side[i] * b + (b == 1 ? 0 : k));
-        }
-      }
-      count *= size;
-      places.matrix = std::move(next.matrix);
-      places.side = std::move(next.side);
-    }
-    return places;
   }
 
   const bool lower_, adjoint_;

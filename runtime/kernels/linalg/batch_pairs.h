@@ -1,0 +1,22 @@
+// Batches of matrices and of right-hand sides that broadcast together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/tensor/tensor.h"
+
+namespace tessera {
+
+// Which matrix and which right-hand side make each output of a solver, in order.
+struct BatchPairs {
+  std::vector<int64_t> matrix, side;
+  Shape shape;  // of the output: the batch, and a right-hand side
+
+  // Both tensors have at least two dimensions. Errors: INVALID_ARGUMENT if the batches do not
+  // broadcast.
+  static absl::StatusOr<BatchPairs> Of(const Tensor& matrices, const Tensor& sides);
+};
+
+}  // namespace tessera
