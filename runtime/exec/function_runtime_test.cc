@@ -30,6 +30,18 @@ constexpr char kLibrary[] = R"pb(
   }
   function {
     signature {
+      name: "weigh"
+      input_arg { name: "i" type: DT_INT32 }
+      input_arg { name: "x" type: DT_INT32 }
+      output_arg { name: "y" type: DT_INT32 }
+    }
+    node_def { name: "twice" op: "TestAdd" input: "x" input: "x" }
+    node_def { name: "thrice" op: "TestAdd" input: "twice:z:0" input: "x" }
+    node_def { name: "sum" op: "TestAdd" input: "thrice:z:0" input: "i" }
+    ret { key: "y" value: "sum:z:0" }
+  }
+  function {
+    signature {
       name: "to_zero"
       input_arg { name: "x" type: DT_INT32 }
       output_arg { name: "y" type: DT_INT32 }
@@ -328,6 +340,29 @@ TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {
     absl::StatusOr<std::vector<Tensor>> results = RunNode(g, {Int(3)});
     ASSERT_TRUE(results.ok()) << op << ": " << results.status();
     EXPECT_EQ((*results)[0].scalar<int32_t>(), 12) << op;
+  }
+}
+
+TEST_F(FunctionRuntimeTest, ForCallsItsBodyWithEachNumber) {
+  TestGraph g;
+  std::vector<Endpoint> inputs;
+  for (int i = 0; i < 4; ++i) inputs.push_back(g.Arg(i, DType::kInt32));
+  g.Result(0, g.Op("For", inputs,
+                   {{"T", std::vector<DType>{DType::kInt32}}, {"body", FunctionRef{"weigh", {}}}}));
+  const auto run = [&](int start, int limit, int delta, int x = 1) {
+    return RunNode(g, {Int(start), Int(limit), Int(delta), Int(x)});
+  };
+  // weigh(i, x) = 3 x + i: the order of the numbers shows.
+  EXPECT_EQ(run(0, 3, 1).value()[0].scalar<int32_t>(), 32);
+  EXPECT_EQ(run(3, 0, -2).value()[0].scalar<int32_t>(), 19);
+  EXPECT_EQ(run(0, 7, 5).value()[0].scalar<int32_t>(), 14);
+  EXPECT_EQ(run(2147483646, 2147483647, 5, -1).value()[0].scalar<int32_t>(), 2147483643)
+      << "the number after the last one is beyond 32 bits";
+  EXPECT_EQ(run(4, 4, 0).value()[0].scalar<int32_t>(), 1);
+  for (const auto& [start, limit, delta] :
+       std::vector<std::tuple<int, int, int>>{{5, 4, 1}, {0, 3, 0}, {0, 3, -1}}) {
+    EXPECT_EQ(run(start, limit, delta).status().code(), absl::StatusCode::kInvalidArgument)
+        << start << ' ' << limit << ' ' << delta;
   }
 }
 

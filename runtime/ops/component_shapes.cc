@@ -102,8 +102,10 @@ absl::Status ParsedExamples(ShapeContext& c) {
 
 absl::Status QuantizedConcat(ShapeContext& c) {
   RETURN_IF_ERROR(ScalarsAfterFirst(c));  // the minimum and the maximum
-  // The axis comes before the values.
-  if (c.input(1).known_rank()) c.set_output(0, PartialShape::UnknownOfRank(c.input(1).rank()));
+  // The axis, a scalar, comes before the values or after them.
+  const PartialShape& first = c.input(0);
+  const PartialShape& value = first.known_rank() && first.rank() == 0 ? c.input(1) : first;
+  if (value.known_rank()) c.set_output(0, PartialShape::UnknownOfRank(value.rank()));
   return absl::OkStatus();
 }
 

@@ -31,6 +31,11 @@ REGISTER_OP("Exit")
     .ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("FakeParam")
     .Output("output: dtype").Attr("dtype: type").Attr("shape: shape").ShapeFn(shape::FromShapeAttr);
+// The body's first argument is the number, which stands where `delta` does.
+REGISTER_OP("For")
+    .Input("start: int32").Input("limit: int32").Input("delta: int32").Input("input: T")
+    .Output("output: T").Attr("T: list(type) >= 0").Attr("body: func").LoopsFunctions("delta")
+    .ShapeFn(shape::Unknown);
 REGISTER_OP("If")
     .Input("cond: Tcond").Input("input: Tin").Output("output: Tout").Attr("Tcond: type")
     .Attr("Tin: list(type) >= 0").Attr("Tout: list(type) >= 0").Attr("then_branch: func")

@@ -122,6 +122,11 @@ REGISTER_OP("QuantizedConcat")
     .Input("input_maxes: N * float").Output("output: T").Output("output_min: float")
     .Output("output_max: float").Attr("N: int >= 2").Attr("T: type")
     .ShapeFn(shape::QuantizedConcat);
+REGISTER_OP("QuantizedConcatV2")
+    .Input("values: N * T").Input("axis: Tidx").Input("input_mins: N * float")
+    .Input("input_maxes: N * float").Output("output: T").Output("output_min: float")
+    .Output("output_max: float").Attr("N: int >= 2").Attr("T: type")
+    .Attr("Tidx: {int32, int64} = int32").ShapeFn(shape::QuantizedConcat);
 REGISTER_OP("QuantizedConv2D")
     .Input("input: Tinput").Input("filter: Tfilter").Input("min_input: float")
     .Input("max_input: float").Input("min_filter: float").Input("max_filter: float")

@@ -230,6 +230,10 @@ REGISTER_OP("StatelessTruncatedNormalV2")
     .Input("shape: Tshape").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
     .Output("output: dtype").Attr("dtype: {half, bfloat16, float, double} = float")
     .Attr("Tshape: {int32, int64} = int32").ShapeFn(ShapeOfInput0);
+REGISTER_OP("StochasticCastToInt")
+    .Input("input: Tin").Input("key: uint64").Input("counter: uint64").Input("alg: int32")
+    .Output("output: Tout").Attr("Tin: {half, bfloat16, float, double}")
+    .Attr("Tout: {int8, int16, int32}").ShapeFn(shape::SameAsFirstInput);
 REGISTER_OP("ThreadUnsafeUnigramCandidateSampler")
     .Input("true_classes: int64").Output("sampled_candidates: int64")
     .Output("true_expected_count: float").Output("sampled_expected_count: float")

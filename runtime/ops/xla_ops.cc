@@ -1,4 +1,5 @@
 // XLA's ops that graphs for CPUs carry.
+#include "runtime/base/status.h"
 #include "runtime/framework/op.h"
 #include "runtime/framework/shape_inference.h"
 #include "runtime/framework/shape_spec.h"
@@ -14,6 +15,18 @@ namespace tessera {
 #define TESSERA_XLA_NUMBERS                                                                 \
   "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "    \
   "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}"
+
+namespace {
+
+// The state with its shape, and the bits with the shape that is asked for.
+absl::Status RandomBits(ShapeContext& c) {
+  c.set_output(0, c.input(1));
+  ASSIGN_OR_RETURN(PartialShape bits, c.ShapeInput(2));
+  c.set_output(1, std::move(bits));
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 REGISTER_OP("XlaBroadcastHelper")
     .Input("lhs: T").Input("rhs: T").Input("broadcast_dims: Tindices").Output("lhs_output: T")
@@ -33,6 +46,10 @@ REGISTER_OP("XlaConvV2")
     .Attr("Tindices: {int32, int64}").Attr("dimension_numbers: string")
     .Attr("precision_config: string").Attr("preferred_element_type: " TESSERA_XLA_NUMBERS)
     .Attr("batch_group_count: int = 1").ShapeFn(shape::SameRankAsFirstInput);
+REGISTER_OP("XlaDequantize")
+    .Input("input: uint32").Output("output: bfloat16").Attr("min_range: float")
+    .Attr("max_range: float").Attr("mode: string").Attr("transpose_output: bool").Stateful()
+    .ComputesOnly().ShapeFn(shape::SameRankAsFirstInput);
 REGISTER_OP("XlaDot")
     .Input("lhs: T").Input("rhs: T").Output("output: T").Attr("T: " TESSERA_XLA_NUMBERS)
     .Attr("dimension_numbers: string").Attr("precision_config: string").ShapeFn(shape::Unknown);
@@ -82,6 +99,11 @@ REGISTER_OP("XlaReduceWindow")
     .ShapeFn(shape::Unknown);
 REGISTER_OP("XlaReplicaId").Output("id: int32")
     .ShapeFn(shape::Unknown);
+REGISTER_OP("XlaRngBitGenerator")
+    .Input("algorithm: int32").Input("initial_state: uint64").Input("shape: Tshape")
+    .Output("output_key: uint64").Output("output: dtype")
+    .Attr("dtype: {uint8, int8, int32, int64, uint32, uint64} = uint64")
+    .Attr("Tshape: {int32, int64} = int32").ShapeFn(RandomBits);
 REGISTER_OP("XlaScatter")
     .Input("operand: T").Input("scatter_indices: Tindices").Input("updates: T")
     .Output("output: T").Attr("update_computation: func").Attr("dimension_numbers: string")

@@ -1,4 +1,4 @@
-"""Calls of quantised ops and of quasi-random ones, at the edge of what they accept and beyond it.
+"""Calls of quantised ops, of quasi-random ones and of random casts, at the edge of what they accept and beyond it.
 
 Each function returns the recorded calls of one op. Bad calls are recorded with TensorFlow's code.
 """
@@ -165,11 +165,35 @@ def uniform_quantized_convolution(op):
     return file
 
 
+def stochastic_cast_to_int():
+    file = OpFile("StochasticCastToInt")
+    edges = [0.1, 0.5, 1.5, -2.3, 300, -1e6, np.nan, np.inf, -np.inf, -0.5, 2.7, 127, 40000, -0.0]
+
+    def add(values, source, target, key=(12,), counter=(3, 4), alg=1):
+        values = np.asarray(values).astype(source.as_numpy_dtype)
+        words = [np.array(words, np.uint64) for words in (key, counter)]
+        file.add([values, *words, np.int32(alg)], Tin=source, Tout=target)
+
+    for source in (tf.half, tf.bfloat16, tf.float32, tf.float64):
+        for target in (tf.int8, tf.int16, tf.int32):
+            add(edges, source, target)
+            add(np.random.RandomState(7).standard_normal([7, 5]) * 9, source, target)
+    add(0.5, tf.float32, tf.int32)
+    add(np.zeros([2, 0]), tf.float32, tf.int32)
+    add(edges, tf.float32, tf.int32, key=(2**63 + 5,), counter=(2**64 - 1, 0, 9), alg=3)
+    add(edges, tf.float32, tf.int32, alg=2)
+    add(edges, tf.float32, tf.int32, alg=9)
+    add(edges, tf.float32, tf.int32, key=(1, 2))
+    add(edges, tf.float32, tf.int32, counter=(1,))
+    return file
+
+
 def record(directory):
     """Writes the files of all ops, and returns their paths."""
     files = [
         quantized_resize_bilinear(),
         sobol_sample(),
+        stochastic_cast_to_int(),
         uniform_quantized_convolution("UniformQuantizedConvolution"),
         uniform_quantized_convolution("UniformQuantizedConvolutionHybrid"),
     ]

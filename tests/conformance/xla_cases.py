@@ -195,6 +195,43 @@ def xla_self_adjoint_eig():
     return file
 
 
+def xla_rng_bit_generator():
+    file = OpFile("XlaRngBitGenerator", compiled=True)
+
+    def add(algorithm, state, shape, dtype=tf.uint32, sizes=np.int32):
+        file.add(
+            [np.int32(algorithm), np.array(state, np.uint64), np.array(shape, sizes)],
+            dtype=dtype,
+            Tshape=sizes,
+        )
+
+    for algorithm in (1, 2, 3):
+        for dtype in (tf.uint8, tf.uint32, tf.uint64):
+            for shape in ([], [7], [3, 5], [5, 2, 3, 4], [0, 3]):
+                add(algorithm, [2**40 + 1, 5], shape, dtype)
+    add(1, [1, 2**64 - 2, 7], [3, 9])  # carries into the upper half of the counter
+    add(1, [1, 2**64 - 2], [3, 9], tf.uint64, np.int64)
+    add(2, [1, 2**64 - 2], [3, 9])
+    add(1, [1], [3])
+    return file
+
+
+def xla_dequantize():
+    file = OpFile("XlaDequantize", compiled=True)
+
+    def add(shape, low=-1.7, high=3.3, mode="MIN_COMBINED", transpose=False):
+        words = np.random.RandomState(9).randint(0, 2**32, shape, np.uint32)
+        file.add([words], min_range=low, max_range=high, mode=mode, transpose_output=transpose)
+
+    for transpose in (False, True):
+        for shape in ([3], [2, 70], [1, 2, 3], [0, 2], [2, 0]):
+            add(shape, transpose=transpose)
+    add([5], low=1.0, high=1.0)
+    add([5], low=0.0, high=255.0)
+    add([5], mode="MIN_FIRST")
+    return file
+
+
 def record(directory):
     """Writes the files of all ops, and returns their paths."""
     files = [
@@ -206,5 +243,7 @@ def record(directory):
         xla_reduce_precision(),
         xla_broadcast_helper(),
         xla_self_adjoint_eig(),
+        xla_rng_bit_generator(),
+        xla_dequantize(),
     ]
     return [file.write(directory) for file in files]

@@ -1,9 +1,10 @@
 // While: calls a body as long as a condition holds.
-#include <atomic>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/control_flow/function_loop.h"
 #include "runtime/kernels/truth.h"
 
 namespace tessera {
@@ -15,25 +16,6 @@ absl::StatusOr<bool> Holds(const std::vector<Tensor>& condition) {
         absl::StrCat("the condition gave ", condition.size(), " results, not one"));
   }
   return IsTrue(condition[0]);
-}
-
-std::vector<Tensor> TakeInputs(KernelContext& ctx) {
-  std::vector<Tensor> inputs;
-  inputs.reserve(ctx.num_inputs());
-  for (int i = 0; i < ctx.num_inputs(); ++i) inputs.push_back(ctx.TakeInput(i));
-  return inputs;
-}
-
-absl::Status PutOutputs(KernelContext& ctx, std::vector<Tensor>& values) {
-  for (int i = 0; i < ctx.num_outputs(); ++i) {
-    if (values[i].dtype() != ctx.output_type(i)) {
-      return absl::InvalidArgumentError(absl::StrCat("loop variable ", i, " became ",
-                                                     DTypeName(values[i].dtype()), ", not ",
-                                                     DTypeName(ctx.output_type(i))));
-    }
-    ctx.set_output(i, std::move(values[i]));
-  }
-  return absl::OkStatus();
 }
 
 class WhileKernel final : public OpKernel {
@@ -61,71 +43,46 @@ class WhileKernel final : public OpKernel {
   const CallableFunction* const body_;
 };
 
-// One running loop of AsyncWhileKernel. Deletes itself at the end.
-class AsyncLoop {
+// One running loop of AsyncWhileKernel: calls the condition and the body in turn.
+class WhileCalls final : public AsyncCalls {
  public:
-  AsyncLoop(KernelContext& ctx, const CallableFunction* cond, const CallableFunction* body,
-            AsyncOpKernel::DoneCallback done)
-      : ctx_(ctx), cond_(cond), body_(body), done_(std::move(done)), values_(TakeInputs(ctx)) {}
+  WhileCalls(KernelContext& ctx, const CallableFunction* cond, const CallableFunction* body,
+             AsyncOpKernel::DoneCallback done)
+      : AsyncCalls(std::move(done)),
+        ctx_(ctx),
+        cond_(cond),
+        body_(body),
+        values_(TakeInputs(ctx)) {}
 
-  // Makes calls until one of them does not end at once; its end goes on from here. A loop whose
-  // calls all end at once thus does not nest.
-  void Run() {
-    while (true) {
-      phase_.store(Phase::kCalling, std::memory_order_relaxed);
-      auto ended = [this](absl::Status status) {
-        status_ = std::move(status);
-        if (phase_.exchange(Phase::kEnded, std::memory_order_acq_rel) == Phase::kReturned) {
-          if (Advance()) Run();
-        }
-      };
-      if (in_body_) {
-        body_->CallAsync(ctx_.step(), absl::MakeSpan(values_), &next_, ended);
-      } else {
-        // The condition gets copies: the body needs the values after it.
-        copies_ = values_;
-        cond_->CallAsync(ctx_.step(), absl::MakeSpan(copies_), &next_, ended);
-      }
-      if (phase_.exchange(Phase::kReturned, std::memory_order_acq_rel) != Phase::kEnded) return;
-      if (!Advance()) return;
+ private:
+  void Start(Ended ended) override {
+    if (in_body_) {
+      body_->CallAsync(ctx_.step(), absl::MakeSpan(values_), &next_, std::move(ended));
+    } else {
+      // The condition gets copies: the body needs the values after it.
+      copies_ = values_;
+      cond_->CallAsync(ctx_.step(), absl::MakeSpan(copies_), &next_, std::move(ended));
     }
   }
 
- private:
-  enum class Phase { kCalling, kReturned, kEnded };
-
-  // False if the loop is over, and this object gone.
-  bool Advance() {
-    absl::Status status = std::exchange(status_, absl::OkStatus());
-    if (!status.ok()) return End(std::move(status));
+  absl::StatusOr<bool> Advance() override {
     if (in_body_) {
       values_.swap(next_);
       in_body_ = false;
       return true;
     }
     copies_.clear();
-    absl::StatusOr<bool> holds = Holds(next_);
-    if (!holds.ok()) return End(holds.status());
-    if (!*holds) return End(PutOutputs(ctx_, values_));
+    ASSIGN_OR_RETURN(const bool holds, Holds(next_));
+    if (!holds) RETURN_IF_ERROR(PutOutputs(ctx_, values_));
     in_body_ = true;
-    return true;
-  }
-
-  bool End(absl::Status status) {
-    const AsyncOpKernel::DoneCallback done = std::move(done_);
-    delete this;
-    done(std::move(status));
-    return false;
+    return holds;
   }
 
   KernelContext& ctx_;
   const CallableFunction* const cond_;
   const CallableFunction* const body_;
-  AsyncOpKernel::DoneCallback done_;
   std::vector<Tensor> values_, next_, copies_;
-  absl::Status status_;
   bool in_body_ = false;
-  std::atomic<Phase> phase_{Phase::kCalling};
 };
 
 // For conditions and bodies that may wait.
@@ -134,7 +91,7 @@ class AsyncWhileKernel final : public AsyncOpKernel {
   AsyncWhileKernel(const CallableFunction* cond, const CallableFunction* body)
       : cond_(cond), body_(body) {}
   void ComputeAsync(KernelContext& ctx, DoneCallback done) override {
-    (new AsyncLoop(ctx, cond_, body_, std::move(done)))->Run();
+    AsyncCalls::Run(std::make_unique<WhileCalls>(ctx, cond_, body_, std::move(done)));
   }
 
  private:

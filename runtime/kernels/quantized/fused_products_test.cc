@@ -117,6 +117,34 @@ TEST(FusedConvolutionTest, RefusesWhatDoesNotFit) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(QuantizedConcatV2Test, BringsBytesToACommonRange) {
+  const auto join = [](DType dtype, float min0, float max0, float min1, float max1, int axis) {
+    const Shape shape{1, 2};
+    const Tensor a = Quantized<int8_t>(dtype, shape, {1, 2});
+    const Tensor b = Quantized<int8_t>(dtype, shape, {3, 100});
+    return Call("QuantizedConcatV2",
+                {a, b, Tensor::Scalar<int32_t>(axis), Number(min0), Number(min1), Number(max0),
+                 Number(max1)},
+                {{"N", int64_t{2}}, {"T", dtype}, {"Tidx", DType::kInt32}})
+        .value();
+  };
+  auto y = join(DType::kQint8, -1, 1, -2, 3, -1);
+  EXPECT_EQ(y[0].shape(), (Shape{1, 4}));
+  EXPECT_EQ(Elements<int8_t>(y[0]), (std::vector<int8_t>{1, 1, 24, 105}));
+  EXPECT_EQ(y[1].scalar<float>(), -3);
+  EXPECT_EQ(y[2].scalar<float>(), 3);
+  y = join(DType::kQint8, 0.5, 1, 0.5, 1, 0);
+  EXPECT_EQ(Elements<int8_t>(y[0]), (std::vector<int8_t>{96, 96, 97, 121}));
+  // Unsigned numbers have no negative values here, whatever the ranges say.
+  y = join(DType::kQuint8, -1, 1, -2, 3, 1);
+  EXPECT_EQ(Elements<uint8_t>(y[0]), (std::vector<uint8_t>{0, 0, 0, 0}));
+  EXPECT_EQ(y[1].scalar<float>(), 0);
+  y = join(DType::kQuint8, 0, 1, 0, 2, 1);
+  EXPECT_EQ(Elements<uint8_t>(y[0]), (std::vector<uint8_t>{1, 1, 3, 100}));
+  y = join(DType::kQuint8, 0.5, 1, 0.5, 1, 0);
+  EXPECT_EQ(Elements<uint8_t>(y[0]), (std::vector<uint8_t>{128, 129, 129, 178}));
+}
+
 Tensor Left() { return Quantized<uint8_t>(DType::kQuint8, {2, 3}, {0, 10, 200, 255, 7, 90}); }
 Tensor Right() { return Quantized<int8_t>(DType::kQint8, {3, 2}, {5, -7, 100, -128, 64, 3}); }
 

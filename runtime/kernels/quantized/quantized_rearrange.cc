@@ -1,6 +1,7 @@
-// Moving quantised numbers: QuantizedConcat, QuantizedReshape.
+// Moving quantised numbers: QuantizedConcat, QuantizedConcatV2, QuantizedReshape.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,32 +27,63 @@ QuantizedRange<T> CommonRange(const std::vector<QuantizedRange<T>>& ranges) {
   return {-limit, limit};
 }
 
-// Inputs: the axis, and N values, minima and maxima. Outputs: the numbers in a common range.
+// Brings bytes of one range to another, in float, as oneDNN's kernels of TensorFlow do. (With double
+// in between, some numbers in the middle of two become the other one.)
+template <typename T>
+class ByteRequantizer {
+ public:
+  ByteRequantizer(const QuantizedRange<T>& from, const QuantizedRange<T>& to)
+      : level_((from.max - from.min) / kSteps),
+        zero_((from.min == from.max ? from.min : std::round(from.min / level_) * level_) -
+              kLowest * level_),
+        scale_(to.min == to.max ? 0.0f : kSteps / (to.max - to.min)),
+        shift_(std::round(to.min * scale_) - kLowest) {}
+
+  T operator()(T q) const {
+    const float x = zero_ + static_cast<float>(q) * level_;
+    return static_cast<T>(std::clamp(std::round(x * scale_) - shift_, kLowest, kLowest + kSteps));
+  }
+
+ private:
+  static constexpr float kLowest = std::numeric_limits<T>::lowest(), kSteps = 255;
+
+  const float level_, zero_, scale_, shift_;
+};
+
+// Inputs: N values, minima and maxima, and the axis, which QuantizedConcat has first and
+// QuantizedConcatV2, oneDNN's op for bytes, after the values. Outputs: the numbers in a common
+// range.
 class QuantizedConcatKernel : public OpKernel {
  public:
   explicit QuantizedConcatKernel(const KernelBuild& build)
-      : count_(static_cast<int>(build.attr<int64_t>("N"))) {}
+      : count_(static_cast<int>(build.attr<int64_t>("N"))),
+        is_second_(build.op().name == "QuantizedConcatV2"),
+        values_(build.inputs("values").begin),
+        axis_(build.inputs(is_second_ ? "axis" : "concat_dim").begin),
+        minima_(build.inputs("input_mins").begin),
+        maxima_(build.inputs("input_maxes").begin) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    return VisitQuantizedType(ctx.input(1).dtype(), [&]<typename T>() { return Concat<T>(ctx); });
+    return VisitQuantizedType(ctx.input(values_).dtype(),
+                              [&]<typename T>() { return Concat<T>(ctx); });
   }
 
  private:
   template <typename T>
   absl::Status Concat(KernelContext& ctx) const {
-    const Tensor& first = ctx.input(1);
-    if (!ctx.input(0).shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("concat_dim must be a scalar, has shape ", ctx.input(0).shape().ToString()));
+    const Tensor& first = ctx.input(values_);
+    if (!ctx.input(axis_).shape().IsScalar()) {
+      return absl::InvalidArgumentError(absl::StrCat("the axis must be a scalar, has shape ",
+                                                     ctx.input(axis_).shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(0), first.rank(), "concat_dim"));
+    ASSIGN_OR_RETURN(const int axis, ReadAxis(ctx.input(axis_), first.rank(), "the axis"));
     std::vector<QuantizedRange<T>> ranges;
     Shape shape = first.shape();
     shape.SetDim(axis, 0);
     for (int i = 0; i < count_; ++i) {
-      const Tensor& x = ctx.input(1 + i);
-      const Tensor& min = ctx.input(1 + count_ + i);
-      const Tensor& max = ctx.input(1 + 2 * count_ + i);
+      const Tensor& x = ctx.input(values_ + i);
+      const Tensor& min = ctx.input(minima_ + i);
+      const Tensor& max = ctx.input(maxima_ + i);
       if (min.num_elements() != 1 || max.num_elements() != 1) {
         return absl::InvalidArgumentError("minima and maxima of the inputs must be scalars");
       }
@@ -65,19 +97,24 @@ class QuantizedConcatKernel : public OpKernel {
       }
       shape.SetDim(axis, shape.dim(axis) + x.dim(axis));
     }
-    const QuantizedRange<T> common = CommonRange(ranges);
+    QuantizedRange<T> common = CommonRange(ranges);
+    // Bytes without a sign then stand for nothing below 0, whatever their ranges say.
+    if (is_second_ && !std::is_signed_v<T>) common.min = 0;
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     const int64_t outer = DimProduct(shape, 0, axis);
     const int64_t row = DimProduct(shape, axis, shape.rank());
     int64_t offset = 0;
     for (int i = 0; i < count_; ++i) {
-      const Tensor& x = ctx.input(1 + i);
+      const Tensor& x = ctx.input(values_ + i);
       const int64_t part = DimProduct(x.shape(), axis, x.rank());
       const bool is_common = ranges[i].min == common.min && ranges[i].max == common.max;
+      const ByteRequantizer<T> requantize(ranges[i], common);
       for (int64_t o = 0; o < outer; ++o) {
         const T* const from = Stored<T>(x) + o * part;
         std::transform(from, from + part, MutableStored<T>(y) + o * row + offset, [&](T q) {
-          return is_common ? q : common.Quantize(ranges[i].Dequantize(q));
+          if (is_common) return q;
+          if (is_second_) return requantize(q);
+          return common.Quantize(ranges[i].Dequantize(q));
         });
       }
       offset += part;
@@ -86,9 +123,13 @@ class QuantizedConcatKernel : public OpKernel {
   }
 
   const int count_;
+  const bool is_second_;
+  const int values_, axis_, minima_, maxima_;  // positions of inputs
 };
 REGISTER_KERNEL("QuantizedConcat", kCpu, QuantizedConcatKernel)
     .TypeConstraint("T", {DType::kQint32, DType::kQuint8});
+REGISTER_KERNEL("QuantizedConcatV2", kCpu, QuantizedConcatKernel)
+    .TypeConstraint("T", {DType::kQint8, DType::kQuint8});
 
 // Inputs: numbers, the shape, of which one size may be -1, and the range.
 class QuantizedReshapeKernel : public OpKernel {
