@@ -36,6 +36,11 @@ TEST(OpTraitsTest, TheSameOpsAreStatefulAsInTensorFlow) {
   // TensorFlow 2.21 for CPUs has these no more, or not at all; they were stateful where they were.
   stateful.insert({"CudnnRNN", "CudnnRNNBackpropV3", "CudnnRNNV3",
                    "IsBoostedTreesEnsembleInitialized"});
+  // So it is with these of TensorFlow Text.
+  stateful.insert({"SentencepieceDetokenizeOp", "SentencepieceIdToStringOp", "SentencepieceOp",
+                   "SentencepieceStringToIdOp", "SentencepieceTokenizeOp",
+                   "SentencepieceTokenizeWithOffsetsOp", "SentencepieceVocabSizeOp",
+                   "WordpieceTokenizeWithOffsets"});
   for (const OpDef* op : OpRegistry::Global().All()) {
     EXPECT_EQ(op->is_stateful, stateful.contains(op->name)) << op->name;
   }

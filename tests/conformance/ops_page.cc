@@ -34,6 +34,11 @@ without any takes all that its declaration allows. A kernel on *every device* to
 its tensors; one *by primitives* runs on each type of device that implements what it computes with
 ([adding-an-op.md](adding-an-op.md)). Other kernels are the CPU's.
 
+Ops of the package tensorflow-text have kernels, too, among them those of its tokenizers for BERT
+(`WordpieceTokenizeWithOffsets`, `FastWordpieceTokenizeWithOffsets`, `FastBertNormalize`) and for
+SentencePiece (`SentencepieceOp` and its kin; unigram and BPE models, without sampling): saved models
+that contain them load without that package's library.
+
 )";
 
 struct Kernels {
