@@ -3,6 +3,7 @@
 
     scripts/bench train [MODEL...] [--threads=1,2] [--seconds=S] [--rounds=N] [--quick]
     scripts/bench train --recorded [GRAPH/OPTIMIZER...]
+    scripts/bench train --gpu [MODEL...]
 
 The models are those of benchmarks/models/training_tasks.py: mlp (784-512-512-10, batch 64, Adam),
 small_mlp (64-32-10, batch 32, gradient descent), lenet (batch 64, momentum), resnet20 (batch 64,
@@ -19,6 +20,10 @@ shows steps a second by the median of all steps. A side that cannot run a model 
 --recorded trains graphs of ../shared/training (TESSERA_SHARED names another folder) in the style of
 TF1, by prepared calls on both sides.
 
+--gpu trains resnet50 (224 x 224, batch 64, momentum) and bert_base (12 layers of 768, batch 32, 128
+tokens, Adam) on a GPU, beside PyTorch where that finds one. TensorFlow's first losses come from the
+CPU. It wants a train_runner that was built with --config=cuda: scripts/gpu/bench builds it.
+
 Builds //benchmarks:train_runner first; TESSERA_TRAIN_RUNNER names one that is built already.
 """
 import argparse
@@ -34,6 +39,7 @@ MODELS = ROOT / "benchmarks" / "models"
 SHARED = pathlib.Path(os.environ.get("TESSERA_SHARED", ROOT.parent / "shared"))
 NAMES = ("mlp", "small_mlp", "lenet", "resnet20", "lstm", "bert_mini", "recommender")
 SLOW = ("resnet20", "bert_mini")
+ON_GPU = ("resnet50", "bert_base")
 RECORDED = (
     "linear_regression_resource/momentum",
     "logistic_regression/ftrl",
@@ -47,6 +53,7 @@ FIRST_STEPS = 20
 # How many of these must agree. Rounding grows fast in deep networks: at step 16, PyTorch differs from
 # TensorFlow by more than a thousandth in BERT-mini.
 CHECKED_STEPS = {name: 10 if name in SLOW else FIRST_STEPS for name in NAMES}
+CHECKED_STEPS |= {"resnet50": 1, "bert_base": 2}
 
 
 class Side:
@@ -125,8 +132,45 @@ def start_sides(runner, directory, name, threads, quick):
     return sides
 
 
+def start_gpu_sides(runner, directory, name):
+    torch = [python_of("torch"), MODELS / "torch_training.py", name, "--device=cuda"]
+    return [Side("TensorFlow", [sys.executable, MODELS / "tensorflow_training.py", "run", name,
+                                f"--threads={os.cpu_count()}"]),
+            Side("Tessera", [runner, directory / name]),
+            Side("PyTorch", torch), Side("PyTorch compiled", [*torch, "--compile"])]
+
+
 def print_row(cells):
     print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def first_losses(name, sides, steps):
+    """Makes the first steps of all sides, compares their losses with those of the first side, and
+    returns the sides that can train the model."""
+    able, reference = [], None
+    for side in sides:
+        found = side.run(steps)
+        if found is None:
+            side.close()
+            if side.title == "Tessera":
+                sys.exit(f"train: train_runner does not train {side.command[1]}")
+            continue
+        reference = reference or found[1]
+        check_losses(name, reference, found[1][:CHECKED_STEPS[name]], side.title)
+        able.append(side)
+    return able
+
+
+def measure_row(cells, titles, sides, seconds, rounds):
+    """Lets the sides take turns, and prints the row that `cells` begin."""
+    interleave(sides, seconds, rounds)
+    rates = {}
+    for side in sides:
+        side.close()
+        rates[side.title] = 1 / statistics.median(side.times)
+    others = [rate for title, rate in rates.items() if title != "Tessera"]
+    print_row([*cells, *(f"{rates[x]:.1f}" if x in rates else "-" for x in titles),
+               f"{rates['Tessera'] / max(others):.2f}" if others else "-"])
 
 
 def train_models(runner, options):
@@ -140,26 +184,21 @@ def train_models(runner, options):
     for threads in [1] if options.quick else options.threads:
         for name in names:
             sides = start_sides(runner, directory, name, threads, options.quick)
-            able, reference = [], None
-            for side in sides:
-                found = side.run(FIRST_STEPS)
-                if found is None:
-                    side.close()
-                    if side.title == "Tessera":
-                        sys.exit(f"train: train_runner does not train {side.command[1]}")
-                    continue
-                reference = reference or found[1]
-                check_losses(name, reference, found[1][:CHECKED_STEPS[name]], side.title)
-                able.append(side)
-            interleave(able, 2 if options.quick else options.seconds, options.rounds)
-            rates = {}
-            for side in able:
-                side.close()
-                rates[side.title] = 1 / statistics.median(side.times)
-            best = max(rate for title, rate in rates.items() if title != "Tessera")
-            print_row([name, str(threads),
-                       *(f"{rates[x]:.1f}" if x in rates else "-" for x in titles),
-                       f"{rates['Tessera'] / best:.2f}"])
+            able = first_losses(name, sides, FIRST_STEPS)
+            measure_row([name, str(threads)], titles, able,
+                        2 if options.quick else options.seconds, options.rounds)
+
+
+def train_on_gpu(runner, options):
+    names = options.names or ON_GPU
+    directory = make_models(names)
+    titles = ["Tessera", "PyTorch", "PyTorch compiled"]
+    print_row(["model", *(f"{title}, steps/s" for title in titles), "ratio to the best"])
+    print_row(["---"] * (len(titles) + 2))
+    for name in names:
+        able = first_losses(name, start_gpu_sides(runner, directory, name), CHECKED_STEPS[name])
+        able[0].close()  # TensorFlow, on the CPU
+        measure_row([name], titles, able[1:], options.seconds, options.rounds)
 
 
 def train_recorded(runner, options):
@@ -189,6 +228,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--recorded", action="store_true")
+    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     runner = os.environ.get("TESSERA_TRAIN_RUNNER")
     if runner is None:
@@ -196,6 +236,8 @@ def main():
         runner = ROOT / "bazel-bin/benchmarks/train_runner"
     if options.recorded:
         train_recorded(runner, options)
+    elif options.gpu:
+        train_on_gpu(runner, options)
     else:
         train_models(runner, options)
 

@@ -10,6 +10,7 @@ saved_model.pb. `run` answers each number of steps on its standard input with a 
 nanoseconds and the loss of each step.
 """
 import argparse
+import functools
 import os
 import pathlib
 import sys
@@ -54,23 +55,36 @@ def lenet_loss(v, x, labels):
     return cross_entropy(apply_dense(v, "dense2", x), labels)
 
 
-def resnet20_loss(v, x, labels):
-    def convolve(x, name, stride=1):
-        size = v[f"{name}/filter"].shape[0]
-        # PyTorch's padding: the same on both sides.
-        pad = [[0, 0], [size // 2] * 2, [size // 2] * 2, [0, 0]]
-        x = tf.nn.conv2d(x, v[f"{name}/filter"], stride, pad)
-        x, mean, variance = tf.compat.v1.nn.fused_batch_norm(
-            x, v[f"{name}/gamma"], v[f"{name}/beta"], epsilon=1e-5)
-        for moving, now in (("moving_mean", mean), ("moving_variance", variance)):
-            variable = v[f"{name}/{moving}"]
-            variable.assign_sub((variable - now) * 0.1)
-        return x
+def convolve(v, x, name, stride=1):
+    """A convolution with the batch norm that follows it."""
+    size = v[f"{name}/filter"].shape[0]
+    # PyTorch's padding: the same on both sides.
+    pad = [[0, 0], [size // 2] * 2, [size // 2] * 2, [0, 0]]
+    x = tf.nn.conv2d(x, v[f"{name}/filter"], stride, pad)
+    x, mean, variance = tf.compat.v1.nn.fused_batch_norm(
+        x, v[f"{name}/gamma"], v[f"{name}/beta"], epsilon=1e-5)
+    for moving, now in (("moving_mean", mean), ("moving_variance", variance)):
+        variable = v[f"{name}/{moving}"]
+        variable.assign_sub((variable - now) * 0.1)
+    return x
 
-    x = tf.nn.relu(convolve(x, "stem"))
+
+def resnet20_loss(v, x, labels):
+    x = tf.nn.relu(convolve(v, x, "stem"))
     for name, _, _, stride in tasks.resnet20_blocks():
-        y = convolve(tf.nn.relu(convolve(x, f"{name}a", stride)), f"{name}b")
-        x = tf.nn.relu(y + (convolve(x, f"{name}c", stride) if stride > 1 else x))
+        y = convolve(v, tf.nn.relu(convolve(v, x, f"{name}a", stride)), f"{name}b")
+        x = tf.nn.relu(y + (convolve(v, x, f"{name}c", stride) if stride > 1 else x))
+    return cross_entropy(apply_dense(v, "dense", tf.reduce_mean(x, (1, 2))), labels)
+
+
+def resnet50_loss(v, x, labels):
+    x = tf.nn.relu(convolve(v, x, "stem", 2))
+    # Nothing is negative here, so that zeros do for padding.
+    x = tf.nn.max_pool2d(tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]]), 3, 2, "VALID")
+    for name, inputs, inside, stride in tasks.resnet50_blocks():
+        y = tf.nn.relu(convolve(v, x, f"{name}a"))
+        y = convolve(v, tf.nn.relu(convolve(v, y, f"{name}b", stride)), f"{name}c")
+        x = tf.nn.relu(y + (convolve(v, x, f"{name}d", stride) if inputs != 4 * inside else x))
     return cross_entropy(apply_dense(v, "dense", tf.reduce_mean(x, (1, 2))), labels)
 
 
@@ -94,8 +108,8 @@ def lstm_loss(v, x, labels):
     return cross_entropy(apply_dense(v, "dense", h), labels)
 
 
-def bert_mini_loss(v, ids, labels):
-    width, heads = tasks.BERT_WIDTH, tasks.BERT_HEADS
+def bert_loss(bert, v, ids, labels):
+    width, heads = bert.width, bert.heads
 
     def normalise(x, name):
         mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
@@ -115,12 +129,16 @@ def bert_mini_loss(v, ids, labels):
 
     x = tf.gather(v["word"], ids) + v["position"]
     x = normalise(tf.reshape(x, (-1, width)), "norm")
-    for i in range(tasks.BERT_LAYERS):
+    for i in range(bert.layers):
         x = normalise(x + attend(x, f"layer{i}"), f"layer{i}/norm0")
         y = tf.nn.gelu(apply_dense(v, f"layer{i}/inner", x))
         x = normalise(x + apply_dense(v, f"layer{i}/outer", y), f"layer{i}/norm1")
     first = tf.reshape(x, (-1, tasks.BERT_TOKENS, width))[:, 0]
     return cross_entropy(apply_dense(v, "dense", tf.tanh(apply_dense(v, "pooler", first))), labels)
+
+
+bert_mini_loss = functools.partial(bert_loss, tasks.BERT_MINI)
+bert_base_loss = functools.partial(bert_loss, tasks.BERT_BASE)
 
 
 def recommender_loss(v, x, ids, labels):

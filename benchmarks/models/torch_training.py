@@ -1,13 +1,15 @@
 """PyTorch's side of `scripts/bench train`: the same models from the same initial values.
 
     "$(scripts/python_env torch)" benchmarks/models/torch_training.py NAME [--compile] [--threads=N]
+        [--device=cuda]
 
 Answers each number of steps on its standard input with a line: the nanoseconds and the loss of each
 step. Layers, attention and optimizers are PyTorch's own, with `fused=True` where it has that;
 images are in its `channels_last` order, which is the faster one. `--compile` compiles the loss with
-its gradients.
+its gradients. On a GPU, batches come from page-locked memory in each step.
 """
 import argparse
+import functools
 import sys
 import time
 
@@ -42,30 +44,41 @@ def lenet_loss(p, x, labels):
     return F.cross_entropy(linear(p, "dense2", x), labels)
 
 
-def resnet20_loss(p, x, labels):
-    def convolve(x, name, stride=1):
-        filter = p[f"{name}/filter"]
-        x = F.conv2d(x, filter, stride=stride, padding=filter.shape[2] // 2)
-        return F.batch_norm(x, p[f"{name}/moving_mean"], p[f"{name}/moving_variance"],
-                            p[f"{name}/gamma"], p[f"{name}/beta"], training=True)
+def convolve(p, x, name, stride=1):
+    """A convolution with the batch norm that follows it."""
+    filter = p[f"{name}/filter"]
+    x = F.conv2d(x, filter, stride=stride, padding=filter.shape[2] // 2)
+    return F.batch_norm(x, p[f"{name}/moving_mean"], p[f"{name}/moving_variance"],
+                        p[f"{name}/gamma"], p[f"{name}/beta"], training=True)
 
-    x = F.relu(convolve(x, "stem"))
+
+def resnet20_loss(p, x, labels):
+    x = F.relu(convolve(p, x, "stem"))
     for name, _, _, stride in tasks.resnet20_blocks():
-        y = convolve(F.relu(convolve(x, f"{name}a", stride)), f"{name}b")
-        x = F.relu(y + (convolve(x, f"{name}c", stride) if stride > 1 else x))
+        y = convolve(p, F.relu(convolve(p, x, f"{name}a", stride)), f"{name}b")
+        x = F.relu(y + (convolve(p, x, f"{name}c", stride) if stride > 1 else x))
+    return F.cross_entropy(linear(p, "dense", x.mean((2, 3))), labels)
+
+
+def resnet50_loss(p, x, labels):
+    x = F.max_pool2d(F.relu(convolve(p, x, "stem", 2)), 3, 2, padding=1)
+    for name, inputs, inside, stride in tasks.resnet50_blocks():
+        y = F.relu(convolve(p, x, f"{name}a"))
+        y = convolve(p, F.relu(convolve(p, y, f"{name}b", stride)), f"{name}c")
+        x = F.relu(y + (convolve(p, x, f"{name}d", stride) if inputs != 4 * inside else x))
     return F.cross_entropy(linear(p, "dense", x.mean((2, 3))), labels)
 
 
 def lstm_loss(p, x, labels):
-    state = torch.zeros(1, x.shape[0], tasks.LSTM_UNITS)
+    state = x.new_zeros(1, x.shape[0], tasks.LSTM_UNITS)
     weights = [p["lstm/kernel"], p["lstm/recurrent"], p["lstm/bias"],
-               torch.zeros(4 * tasks.LSTM_UNITS)]
+               x.new_zeros(4 * tasks.LSTM_UNITS)]
     _, h, _ = torch.lstm(x, (state, state), weights, True, 1, 0.0, True, False, True)
     return F.cross_entropy(linear(p, "dense", h[0]), labels)
 
 
-def bert_mini_loss(p, ids, labels):
-    width, heads = tasks.BERT_WIDTH, tasks.BERT_HEADS
+def bert_loss(bert, p, ids, labels):
+    width, heads = bert.width, bert.heads
 
     def normalise(x, name):
         return F.layer_norm(x, (width,), p[f"{name}/gamma"], p[f"{name}/beta"], 1e-12)
@@ -81,12 +94,16 @@ def bert_mini_loss(p, ids, labels):
 
     x = F.embedding(ids, p["word"]) + p["position"]
     x = normalise(x.view(-1, width), "norm")
-    for i in range(tasks.BERT_LAYERS):
+    for i in range(bert.layers):
         x = normalise(x + attend(x, f"layer{i}"), f"layer{i}/norm0")
         y = F.gelu(linear(p, f"layer{i}/inner", x))
         x = normalise(x + linear(p, f"layer{i}/outer", y), f"layer{i}/norm1")
     first = x.view(-1, tasks.BERT_TOKENS, width)[:, 0]
     return F.cross_entropy(linear(p, "dense", torch.tanh(linear(p, "pooler", first))), labels)
+
+
+bert_mini_loss = functools.partial(bert_loss, tasks.BERT_MINI)
+bert_base_loss = functools.partial(bert_loss, tasks.BERT_BASE)
 
 
 def recommender_loss(p, x, ids, labels):
@@ -98,9 +115,9 @@ def recommender_loss(p, x, ids, labels):
     return F.binary_cross_entropy_with_logits(linear(p, "dense2", x).view(-1), labels)
 
 
-def parameter(name, key, value):
+def parameter(key, value, device):
     """A variable in PyTorch's layout: kernels transposed, filters with the outputs first."""
-    value = torch.tensor(value)
+    value = torch.tensor(value, device=device)
     if key.endswith("/kernel") or key.endswith("/recurrent"):
         value = value.T.contiguous()
     elif key.endswith("/filter"):
@@ -108,13 +125,14 @@ def parameter(name, key, value):
     return value.requires_grad_("/moving_" not in key)
 
 
-def feed(batch):
+def feed(batch, device):
     found = {}
     for key, value in batch.items():
         value = torch.tensor(value)
         if value.dim() == 4:
             value = value.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last)
-        found[key] = value.long() if value.dtype == torch.int32 else value
+        value = value.long() if value.dtype == torch.int32 else value
+        found[key] = value if device == "cpu" else value.pin_memory()
     return found
 
 
@@ -140,11 +158,13 @@ def main():
     parser.add_argument("name")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cuda: float32 stays as exact as on the CPU")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     task = tasks.make_task(options.name)
-    parameters = {key: parameter(options.name, key, value) for key, value in task.values.items()}
-    batches = [feed(batch) for batch in task.batches]
+    parameters = {key: parameter(key, value, options.device) for key, value in task.values.items()}
+    batches = [feed(batch, options.device) for batch in task.batches]
     optimizers = make_optimizers(task, parameters)
     loss_of = globals()[f"{options.name}_loss"]
     if options.compile:
@@ -156,6 +176,7 @@ def main():
             batch = batches[done % len(batches)]
             done += 1
             start = time.perf_counter_ns()
+            batch = {key: x.to(options.device, non_blocking=True) for key, x in batch.items()}
             loss = loss_of(parameters, **batch)
             loss.backward()
             for optimizer in optimizers:

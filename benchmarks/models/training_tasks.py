@@ -10,7 +10,20 @@ import numpy as np
 BATCHES = 4  # that take turns
 RECOMMENDER_TABLES, RECOMMENDER_ROWS, RECOMMENDER_WIDTH = 26, 10_000, 16
 LSTM_UNITS, LSTM_STEPS, LSTM_FEATURES = 128, 50, 64
-BERT_LAYERS, BERT_WIDTH, BERT_HEADS, BERT_INNER, BERT_TOKENS, BERT_WORDS = 4, 256, 4, 1024, 128, 30522
+BERT_TOKENS, BERT_WORDS = 128, 30522
+
+
+@dataclasses.dataclass
+class Bert:
+    layers: int
+    width: int
+    heads: int
+    inner: int
+    batch: int
+
+
+BERT_MINI = Bert(layers=4, width=256, heads=4, inner=1024, batch=16)
+BERT_BASE = Bert(layers=12, width=768, heads=12, inner=3072, batch=32)
 
 
 @dataclasses.dataclass
@@ -83,12 +96,13 @@ def resnet20_blocks():
             channels = outputs
 
 
-def resnet20_task(random):
-    def norm(name, channels):
-        zeros, ones = np.zeros(channels, np.float32), np.ones(channels, np.float32)
-        return {f"{name}/gamma": ones, f"{name}/beta": zeros,
-                f"{name}/moving_mean": zeros, f"{name}/moving_variance": ones}
+def norm(name, channels):
+    zeros, ones = np.zeros(channels, np.float32), np.ones(channels, np.float32)
+    return {f"{name}/gamma": ones, f"{name}/beta": zeros,
+            f"{name}/moving_mean": zeros, f"{name}/moving_variance": ones}
 
+
+def resnet20_task(random):
     values = filters(random, "stem", 3, 3, 16) | norm("stem", 16)
     for name, inputs, outputs, stride in resnet20_blocks():
         values |= filters(random, f"{name}a", 3, inputs, outputs) | norm(f"{name}a", outputs)
@@ -97,6 +111,29 @@ def resnet20_task(random):
             values |= filters(random, f"{name}c", 1, inputs, outputs) | norm(f"{name}c", outputs)
     values |= dense(random, "dense", 64, 10)
     return Task(values, classified(random, 64, 10, 32, 32, 3), "momentum", 0.01)
+
+
+def resnet50_blocks():
+    """Name, channels that come in, channels inside, and stride of each block. Four times as many
+    channels as are inside go out; the first block of a stage has a shortcut with weights."""
+    channels = 64
+    for stage, (inside, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
+        for block in range(blocks):
+            yield f"block{stage}{block}", channels, inside, 2 if stage and not block else 1
+            channels = 4 * inside
+
+
+def resnet50_task(random):
+    values = filters(random, "stem", 7, 3, 64) | norm("stem", 64)
+    for name, inputs, inside, _ in resnet50_blocks():
+        outputs = 4 * inside
+        values |= filters(random, f"{name}a", 1, inputs, inside) | norm(f"{name}a", inside)
+        values |= filters(random, f"{name}b", 3, inside, inside) | norm(f"{name}b", inside)
+        values |= filters(random, f"{name}c", 1, inside, outputs) | norm(f"{name}c", outputs)
+        if inputs != outputs:
+            values |= filters(random, f"{name}d", 1, inputs, outputs) | norm(f"{name}d", outputs)
+    values |= dense(random, "dense", 2048, 1000)
+    return Task(values, classified(random, 64, 1000, 224, 224, 3), "momentum", 0.01)
 
 
 def lstm_task(random):
@@ -108,27 +145,36 @@ def lstm_task(random):
     return Task(values, classified(random, 32, 10, LSTM_STEPS, LSTM_FEATURES), "adam", 1e-3)
 
 
-def bert_mini_task(random):
-    def norm(name):
-        return {f"{name}/gamma": np.ones(BERT_WIDTH, np.float32),
-                f"{name}/beta": np.zeros(BERT_WIDTH, np.float32)}
+def bert_task(random, bert):
+    def layer_norm(name):
+        return {f"{name}/gamma": np.ones(bert.width, np.float32),
+                f"{name}/beta": np.zeros(bert.width, np.float32)}
 
     def small(name, rows, columns):
         return {f"{name}/kernel": normal(random, rows, columns, scale=0.02),
                 f"{name}/bias": np.zeros(columns, np.float32)}
 
-    values = {"word": normal(random, BERT_WORDS, BERT_WIDTH, scale=0.02),
-              "position": normal(random, BERT_TOKENS, BERT_WIDTH, scale=0.02)} | norm("norm")
-    for i in range(BERT_LAYERS):
+    values = {"word": normal(random, BERT_WORDS, bert.width, scale=0.02),
+              "position": normal(random, BERT_TOKENS, bert.width, scale=0.02)} | layer_norm("norm")
+    for i in range(bert.layers):
         for part in ("query", "key", "value", "out"):
-            values |= small(f"layer{i}/{part}", BERT_WIDTH, BERT_WIDTH)
-        values |= norm(f"layer{i}/norm0")
-        values |= small(f"layer{i}/inner", BERT_WIDTH, BERT_INNER)
-        values |= small(f"layer{i}/outer", BERT_INNER, BERT_WIDTH) | norm(f"layer{i}/norm1")
-    values |= small("pooler", BERT_WIDTH, BERT_WIDTH) | small("dense", BERT_WIDTH, 2)
-    batches = [{"ids": random.integers(BERT_WORDS, size=(16, BERT_TOKENS), dtype=np.int32),
-                "labels": random.integers(2, size=16, dtype=np.int32)} for _ in range(BATCHES)]
+            values |= small(f"layer{i}/{part}", bert.width, bert.width)
+        values |= layer_norm(f"layer{i}/norm0")
+        values |= small(f"layer{i}/inner", bert.width, bert.inner)
+        values |= small(f"layer{i}/outer", bert.inner, bert.width) | layer_norm(f"layer{i}/norm1")
+    values |= small("pooler", bert.width, bert.width) | small("dense", bert.width, 2)
+    batches = [{"ids": random.integers(BERT_WORDS, size=(bert.batch, BERT_TOKENS), dtype=np.int32),
+                "labels": random.integers(2, size=bert.batch, dtype=np.int32)}
+               for _ in range(BATCHES)]
     return Task(values, batches, "adam", 1e-4)
+
+
+def bert_mini_task(random):
+    return bert_task(random, BERT_MINI)
+
+
+def bert_base_task(random):
+    return bert_task(random, BERT_BASE)
 
 
 def recommender_task(random):
