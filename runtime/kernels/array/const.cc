@@ -1,6 +1,6 @@
 // Sources of a graph: Const and its relatives, placeholders.
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/device_constant.h"
+#include "runtime/kernels/primitives/device_constant.h"
 
 namespace tessera {
 namespace {

@@ -2,8 +2,8 @@
 #include "runtime/kernels/primitives/fill.h"
 
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/device_constant.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/device_constant.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/one_hot.h"
 #include "runtime/kernels/variant_arithmetic.h"

@@ -1,7 +1,7 @@
 // Diagonals of (batches of) matrices: MatrixDiag*, MatrixDiagPart*, MatrixSetDiag*, MatrixBandPart.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/band_part.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/strided_copy.h"
 #include "runtime/kernels/variable_update.h"
@@ -255,7 +255,7 @@ REGISTER_KERNEL("MatrixSetDiagV3", DevicesOf<StridedCopy>, MatrixSetDiagKernel).
 // numbers stand for all.
 class MatrixBandPartKernel : public OpKernel {
  public:
-  explicit MatrixBandPartKernel(const KernelBuild&) {}
+  explicit MatrixBandPartKernel(const KernelBuild& build) : keep_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckMatrices(ctx.input(0)));
     const Shape& shape = ctx.input(0).shape();
@@ -271,25 +271,21 @@ class MatrixBandPartKernel : public OpKernel {
     if (upper < 0) upper = columns;
     Tensor output = ctx.TakeInput(0);
     RETURN_IF_ERROR(MakeWritable(ctx, &output));
-    const int64_t width = static_cast<int64_t>(DTypeSize(output.dtype()));
-    const int64_t all_rows = columns == 0 ? 0 : output.num_elements() / columns;
-    ctx.ParallelFor(all_rows, 0.1 * static_cast<double>(columns * width),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t r = begin; r < end; ++r) {
-                        const int64_t i = r % rows;
-                        const int64_t first = std::clamp<int64_t>(i - lower, 0, columns);
-                        const int64_t last = std::clamp<int64_t>(i + upper + 1, first, columns);
-                        char* row = output.mutable_raw() + r * columns * width;
-                        ZeroElements(output.dtype(), row, first);
-                        ZeroElements(output.dtype(), row + last * width, columns - last);
-                      }
-                    });
+    RETURN_IF_ERROR(
+        keep_(ctx, {.rows = rows, .columns = columns, .lower = lower, .upper = upper}, &output));
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<BandPart> keep_;
 };
-REGISTER_KERNEL("BatchMatrixBandPart", kCpu, MatrixBandPartKernel);
-REGISTER_KERNEL("MatrixBandPart", kCpu, MatrixBandPartKernel);
+REGISTER_KERNEL("BatchMatrixBandPart", DevicesOf<BandPart>, MatrixBandPartKernel)
+    .HostMemory("num_lower")
+    .HostMemory("num_upper");
+REGISTER_KERNEL("MatrixBandPart", DevicesOf<BandPart>, MatrixBandPartKernel)
+    .HostMemory("num_lower")
+    .HostMemory("num_upper");
 
 // A tensor of twice the rank whose diagonal is the input (Diag), and back (DiagPart).
 class DiagKernel : public OpKernel {

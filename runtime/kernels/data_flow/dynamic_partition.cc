@@ -1,7 +1,15 @@
 // Sorting slices into tensors and back: DynamicPartition, DynamicStitch, ParallelDynamicStitch.
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/device_constant.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/primitives/scatter.h"
 
 namespace tessera {
 namespace {
@@ -55,7 +63,10 @@ REGISTER_KERNEL("DynamicPartition", kCpu, DynamicPartitionKernel);
 class DynamicStitchKernel : public OpKernel {
  public:
   explicit DynamicStitchKernel(const KernelBuild& build)
-      : indices_(build.inputs("indices")), data_(build.inputs("data")) {}
+      : fill_(build),
+        scatter_(build),
+        indices_(build.inputs("indices")),
+        data_(build.inputs("data")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& first = ctx.input(data_.begin);
     if (first.rank() < ctx.input(indices_.begin).rank()) return Mismatch(ctx, 0);
@@ -81,15 +92,15 @@ class DynamicStitchKernel : public OpKernel {
     dims.insert(dims.begin(), size);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
+    RETURN_IF_ERROR(fill_(ctx, nullptr, output));
     const int64_t slice = Shape(rest).num_elements();
-    const int64_t bytes = slice * static_cast<int64_t>(DTypeSize(output->dtype()));
-    for (int k = 0; k < indices_.size() && slice > 0; ++k) {
-      const char* from = ctx.input(data_.begin + k).raw();
-      for (int32_t index : ctx.input(indices_.begin + k).flat<int32_t>()) {
-        CopyElements(output->dtype(), from, output->mutable_raw() + index * bytes, slice);
-        from += bytes;
-      }
+    if (output->num_elements() == 0) return absl::OkStatus();
+    const LastPlaces last(*this, ctx);
+    for (int k = 0; k < indices_.size(); ++k) {
+      ASSIGN_OR_RETURN(Tensor places, last.Of(ctx, k));
+      RETURN_IF_ERROR(MoveToDevice(ctx.device(), &places));
+      RETURN_IF_ERROR(scatter_(ctx, ScatterOp::kUpdate, {.size = size, .slice = slice}, places,
+                               BadIndices::kSkip, ctx.input(data_.begin + k), output));
     }
     return absl::OkStatus();
   }
@@ -103,10 +114,46 @@ class DynamicStitchKernel : public OpKernel {
                      ", followed by one that is the same for all inputs"));
   }
 
+  // Of several slices for one place, a device that works on several at once keeps any: it gets the
+  // last one alone.
+  class LastPlaces {
+   public:
+    LastPlaces(const DynamicStitchKernel& kernel, const KernelContext& ctx)
+        : first_input_(kernel.indices_.begin),
+          is_needed_(ctx.device() != nullptr && ctx.device()->type() != kCpu) {
+      for (int k = 0; is_needed_ && k < kernel.indices_.size(); ++k) {
+        const auto indices = ctx.input(first_input_ + k).flat<int32_t>();
+        for (size_t i = 0; i < indices.size(); ++i) last_[indices[i]] = {k, i};
+      }
+    }
+    // The indices of input k, and -1 for slices that others replace.
+    absl::StatusOr<Tensor> Of(KernelContext& ctx, int k) const {
+      const Tensor& given = ctx.input(first_input_ + k);
+      if (!is_needed_) return given;
+      ASSIGN_OR_RETURN(Tensor places,
+                       ctx.AllocateTemp(DType::kInt32, given.shape(), MemoryKind::kHost));
+      const auto indices = given.flat<int32_t>();
+      for (size_t i = 0; i < indices.size(); ++i) {
+        const bool is_last = last_.at(indices[i]) == std::pair(k, i);
+        places.data<int32_t>()[i] = is_last ? indices[i] : -1;
+      }
+      return places;
+    }
+
+   private:
+    const int first_input_;
+    const bool is_needed_;
+    absl::flat_hash_map<int32_t, std::pair<int, size_t>> last_;
+  };
+
+  const Primitive<Fill> fill_;
+  const Primitive<Scatter> scatter_;
   const ArgRange indices_, data_;
 };
-REGISTER_KERNEL("DynamicStitch", kCpu, DynamicStitchKernel).HostMemory("indices");
-REGISTER_KERNEL("ParallelDynamicStitch", kCpu, DynamicStitchKernel).HostMemory("indices");
+REGISTER_KERNEL("DynamicStitch", (DevicesOf<Fill, Scatter>), DynamicStitchKernel)
+    .HostMemory("indices");
+REGISTER_KERNEL("ParallelDynamicStitch", (DevicesOf<Fill, Scatter>), DynamicStitchKernel)
+    .HostMemory("indices");
 
 }  // namespace
 }  // namespace tessera

@@ -1,143 +1,67 @@
 // The best of boxes that overlap: NonMaxSuppression and its versions, of which the fifth may lower
 // scores instead of dropping boxes (Bodla et al., arXiv:1704.04503).
-#include <cmath>
+#include "runtime/kernels/primitives/non_max_suppression.h"
+
+#include <algorithm>
+#include <cstring>
 #include <limits>
-#include <queue>
+#include <utility>
 #include <vector>
 
 #include "Eigen/Core"
-#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
-#include "runtime/kernels/image/box_overlap.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/box_selection.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
 
-template <typename T>
-struct Candidate {
-  int32_t box;
-  T score;
-  int32_t first_unseen = 0;  // the selected boxes before it have had their effect
-};
-// The best on top; of equal ones the first.
-template <typename T>
-struct IsWorse {
-  bool operator()(const Candidate<T>& a, const Candidate<T>& b) const {
-    return a.score == b.score ? a.box > b.box : a.score < b.score;
-  }
-};
-
-template <typename T>
-struct Thresholds {
-  T overlap, score;
-  T soft_sigma = T(0);
-};
-
-template <typename T>
-struct Selection {
-  std::vector<int32_t> boxes;
-  std::vector<T> scores;
-};
-
-template <typename T>
-Selection<T> Select(absl::Span<const T> scores, int64_t max_selected, const Thresholds<T>& t,
-                    absl::FunctionRef<T(int32_t, int32_t)> overlap_of) {
-  std::priority_queue<Candidate<T>, std::vector<Candidate<T>>, IsWorse<T>> queue;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] > t.score) queue.push({static_cast<int32_t>(i), scores[i]});
-  }
-  const bool soft = t.soft_sigma > T(0);
-  const T scale = soft ? static_cast<T>(-0.5) / t.soft_sigma : T(0);
-  Selection<T> selection;
-  while (static_cast<int64_t>(selection.boxes.size()) < max_selected && !queue.empty()) {
-    Candidate<T> next = queue.top();
-    queue.pop();
-    const T original = next.score;
-    bool dropped = false;
-    const auto count = static_cast<int32_t>(selection.boxes.size());
-    for (int32_t j = count - 1; j >= next.first_unseen; --j) {
-      const T overlap = overlap_of(next.box, selection.boxes[j]);
-      if (!soft && overlap > t.overlap) {
-        dropped = true;
-        break;
-      }
-      const T weight = static_cast<T>(std::exp(static_cast<float>(scale * overlap * overlap)));
-      next.score = next.score * (soft || overlap <= t.overlap ? weight : T(0));
-      if (next.score <= t.score) break;
-    }
-    next.first_unseen = count;
-    if (dropped) continue;
-    if (next.score == original) {
-      selection.boxes.push_back(next.box);
-      selection.scores.push_back(next.score);
-    } else if (next.score > t.score) {
-      queue.push(next);  // others may be better by now
-    }
-  }
-  return selection;
-}
-
 // Errors: INVALID_ARGUMENT unless there is one number.
-template <typename T>
-absl::StatusOr<T> ReadScalar(const Tensor& input, absl::string_view name) {
+absl::StatusOr<float> ReadScalar(const Tensor& input, absl::string_view name) {
   if (!input.shape().IsScalar()) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' must be a scalar, has shape ", input.shape().ToString()));
   }
-  if (input.dtype() == DType::kHalf) return static_cast<T>(input.scalar<Eigen::half>());
-  return static_cast<T>(input.scalar<float>());
+  if (input.dtype() == DType::kHalf) return static_cast<float>(input.scalar<Eigen::half>());
+  return input.scalar<float>();
+}
+
+absl::Status CheckOverlapThreshold(float threshold) {
+  if (threshold >= 0 && threshold <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'iou_threshold' must lie in [0, 1], is ", threshold));
+}
+
+// The first `count` elements of a vector as output `i`.
+absl::Status OutputPrefix(KernelContext& ctx, int i, const Tensor& vector, int64_t count) {
+  ASSIGN_OR_RETURN(Tensor * output, ctx.AllocateOutput(i, Shape{count}));
+  if (count == 0) return absl::OkStatus();
+  const Tensor prefix = vector.Slice(0, count);
+  if (ctx.stream() != nullptr) {
+    ctx.stream()->Copy(prefix, output);
+  } else {
+    std::memcpy(output->mutable_raw(), prefix.raw(), prefix.size_bytes());
+  }
+  return absl::OkStatus();
 }
 
 // Inputs boxes [n, 4] or overlaps [n, n], scores [n], the number of boxes to select at most, and as
 // the version has them thresholds and sigma; outputs indices, scores for version 5, and for 4 and 5
-// how many of them count. Errors: INVALID_ARGUMENT for other shapes, or a threshold beyond [0, 1].
+// how many of them count. Waits for the device unless outputs are padded, since their shapes depend
+// on the selection. Errors: INVALID_ARGUMENT for other shapes, or a threshold beyond [0, 1].
 class NonMaxSuppressionKernel : public OpKernel {
  public:
   explicit NonMaxSuppressionKernel(const KernelBuild& build)
-      : from_overlaps_(build.op().name == "NonMaxSuppressionWithOverlaps"),
+      : select_(build),
+        from_overlaps_(build.op().name == "NonMaxSuppressionWithOverlaps"),
         pad_(build.has_attr("pad_to_max_output_size") &&
              build.attr<bool>("pad_to_max_output_size")),
         overlap_threshold_(build.has_attr("iou_threshold") ? build.attr<float>("iou_threshold")
                                                            : 0) {}
 
   absl::Status Compute(KernelContext& ctx) override {
-    if (ctx.input(0).dtype() == DType::kHalf) return Run<Eigen::half>(ctx);
-    return Run<float>(ctx);
-  }
-
- private:
-  template <typename T>
-  absl::StatusOr<Thresholds<T>> ReadThresholds(KernelContext& ctx) const {
-    Thresholds<T> t{static_cast<T>(overlap_threshold_), std::numeric_limits<T>::lowest()};
-    if (ctx.num_inputs() > 3) {
-      ASSIGN_OR_RETURN(t.overlap, ReadScalar<T>(ctx.input(3), "iou_threshold"));
-    }
-    if (ctx.num_inputs() > 4) {
-      ASSIGN_OR_RETURN(t.score, ReadScalar<T>(ctx.input(4), "score_threshold"));
-    }
-    if (ctx.num_inputs() > 5) {
-      ASSIGN_OR_RETURN(t.soft_sigma, ReadScalar<T>(ctx.input(5), "soft_nms_sigma"));
-      if (t.soft_sigma < T(0)) {
-        return absl::InvalidArgumentError("'soft_nms_sigma' must not be negative");
-      }
-    }
-    if (!from_overlaps_ && !(t.overlap >= T(0) && t.overlap <= T(1))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'iou_threshold' must lie in [0, 1], is ", static_cast<float>(t.overlap)));
-    }
-    return t;
-  }
-
-  // Zeros follow the values.
-  template <typename T>
-  static void CopyPadded(const std::vector<T>& values, Tensor* to) {
-    T* const end = std::copy(values.begin(), values.end(), to->data<T>());
-    std::fill(end, to->data<T>() + to->num_elements(), T(0));
-  }
-
-  template <typename T>
-  absl::Status Run(KernelContext& ctx) const {
     const Tensor& boxes = ctx.input(0);
     const Tensor& scores = ctx.input(1);
     const int64_t columns = from_overlaps_ && boxes.rank() > 0 ? boxes.dim(0) : 4;
@@ -157,35 +81,99 @@ class NonMaxSuppressionKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("'max_output_size' must not be negative, is ", wanted));
     }
-    ASSIGN_OR_RETURN(const Thresholds<T> thresholds, ReadThresholds<T>(ctx));
-    const T* const data = boxes.data<T>();
-    const Selection<T> chosen =
-        Select<T>(scores.flat<T>(), wanted, thresholds, [&](int32_t a, int32_t b) {
-          return from_overlaps_ ? data[a * columns + b]
-                                : IntersectionOverUnion(data + a * 4, data + b * 4);
-        });
-    const auto valid = static_cast<int32_t>(chosen.boxes.size());
-    const Shape shape{pad_ ? wanted : valid};
-    ASSIGN_OR_RETURN(Tensor * indices, ctx.AllocateOutput(0, shape));
-    CopyPadded(chosen.boxes, indices);
-    int output = 1;
-    if (ctx.num_outputs() == 3) {
-      ASSIGN_OR_RETURN(Tensor * out_scores, ctx.AllocateOutput(output++, shape));
-      CopyPadded(chosen.scores, out_scores);
+    ASSIGN_OR_RETURN(const NonMaxSuppression::Options options, ReadOptions(ctx));
+    return pad_ ? SelectPadded(ctx, options, wanted)
+                : SelectAll(ctx, options, std::min(wanted, boxes.dim(0)));
+  }
+
+ private:
+  absl::StatusOr<NonMaxSuppression::Options> ReadOptions(KernelContext& ctx) const {
+    NonMaxSuppression::Options options;
+    options.from_overlaps = from_overlaps_;
+    options.overlap_threshold = overlap_threshold_;
+    options.score_threshold = ctx.input(1).dtype() == DType::kHalf
+                                  ? static_cast<float>(std::numeric_limits<Eigen::half>::lowest())
+                                  : std::numeric_limits<float>::lowest();
+    if (ctx.num_inputs() > 3) {
+      ASSIGN_OR_RETURN(options.overlap_threshold, ReadScalar(ctx.input(3), "iou_threshold"));
     }
-    if (ctx.num_outputs() > 1) ctx.set_output(output, Tensor::Scalar<int32_t>(valid));
+    if (ctx.num_inputs() > 4) {
+      ASSIGN_OR_RETURN(options.score_threshold, ReadScalar(ctx.input(4), "score_threshold"));
+    }
+    if (ctx.num_inputs() > 5) {
+      ASSIGN_OR_RETURN(options.soft_sigma, ReadScalar(ctx.input(5), "soft_nms_sigma"));
+      if (options.soft_sigma < 0) {
+        return absl::InvalidArgumentError("'soft_nms_sigma' must not be negative");
+      }
+    }
+    if (!from_overlaps_) RETURN_IF_ERROR(CheckOverlapThreshold(options.overlap_threshold));
+    return options;
+  }
+
+  bool has_scores(const KernelContext& ctx) const { return ctx.num_outputs() == 3; }
+
+  absl::Status SelectPadded(KernelContext& ctx, const NonMaxSuppression::Options& options,
+                            int64_t size) const {
+    ASSIGN_OR_RETURN(Tensor * indices, ctx.AllocateOutput(0, Shape{size}));
+    Tensor* scores = nullptr;
+    if (has_scores(ctx)) {
+      ASSIGN_OR_RETURN(scores, ctx.AllocateOutput(1, Shape{size}));
+    }
+    ASSIGN_OR_RETURN(Tensor * count, ctx.AllocateOutput(ctx.num_outputs() - 1, Shape{}));
+    return select_(ctx, options, ctx.input(0), ctx.input(1), indices, scores, count);
+  }
+
+  absl::Status SelectAll(KernelContext& ctx, const NonMaxSuppression::Options& options,
+                         int64_t limit) const {
+    ASSIGN_OR_RETURN(Tensor indices, ctx.AllocateTemp(DType::kInt32, Shape{limit}));
+    Tensor scores;
+    if (has_scores(ctx)) {
+      ASSIGN_OR_RETURN(scores, ctx.AllocateTemp(ctx.input(1).dtype(), Shape{limit}));
+    }
+    ASSIGN_OR_RETURN(Tensor count, ctx.AllocateTemp(DType::kInt32, Shape{}));
+    RETURN_IF_ERROR(select_(ctx, options, ctx.input(0), ctx.input(1), &indices,
+                            has_scores(ctx) ? &scores : nullptr, &count));
+    Tensor host_count = count;
+    if (ctx.stream() != nullptr) {
+      ASSIGN_OR_RETURN(host_count, ctx.AllocateTemp(DType::kInt32, Shape{}, MemoryKind::kPinned));
+      ctx.stream()->Copy(count, &host_count);
+      RETURN_IF_ERROR(ctx.stream()->Synchronize());
+    }
+    const int64_t selected = host_count.scalar<int32_t>();
+    RETURN_IF_ERROR(OutputPrefix(ctx, 0, indices, selected));
+    if (has_scores(ctx)) RETURN_IF_ERROR(OutputPrefix(ctx, 1, scores, selected));
+    if (ctx.num_outputs() > 1) ctx.set_output(ctx.num_outputs() - 1, std::move(count));
     return absl::OkStatus();
   }
 
+  const Primitive<NonMaxSuppression> select_;
   const bool from_overlaps_, pad_;
   const float overlap_threshold_;
 };
-REGISTER_KERNEL("NonMaxSuppression", kCpu, NonMaxSuppressionKernel);
-REGISTER_KERNEL("NonMaxSuppressionV2", kCpu, NonMaxSuppressionKernel);
-REGISTER_KERNEL("NonMaxSuppressionV3", kCpu, NonMaxSuppressionKernel);
-REGISTER_KERNEL("NonMaxSuppressionV4", kCpu, NonMaxSuppressionKernel);
-REGISTER_KERNEL("NonMaxSuppressionV5", kCpu, NonMaxSuppressionKernel);
-REGISTER_KERNEL("NonMaxSuppressionWithOverlaps", kCpu, NonMaxSuppressionKernel);
+
+REGISTER_KERNEL("NonMaxSuppression", DevicesOf<NonMaxSuppression>, NonMaxSuppressionKernel)
+    .HostMemory("max_output_size");
+REGISTER_KERNEL("NonMaxSuppressionV2", DevicesOf<NonMaxSuppression>, NonMaxSuppressionKernel)
+    .HostMemory("max_output_size")
+    .HostMemory("iou_threshold");
+REGISTER_KERNEL("NonMaxSuppressionV3", DevicesOf<NonMaxSuppression>, NonMaxSuppressionKernel)
+    .HostMemory("max_output_size")
+    .HostMemory("iou_threshold")
+    .HostMemory("score_threshold");
+REGISTER_KERNEL("NonMaxSuppressionV4", DevicesOf<NonMaxSuppression>, NonMaxSuppressionKernel)
+    .HostMemory("max_output_size")
+    .HostMemory("iou_threshold")
+    .HostMemory("score_threshold");
+REGISTER_KERNEL("NonMaxSuppressionV5", DevicesOf<NonMaxSuppression>, NonMaxSuppressionKernel)
+    .HostMemory("max_output_size")
+    .HostMemory("iou_threshold")
+    .HostMemory("score_threshold")
+    .HostMemory("soft_nms_sigma");
+REGISTER_KERNEL("NonMaxSuppressionWithOverlaps", DevicesOf<NonMaxSuppression>,
+                NonMaxSuppressionKernel)
+    .HostMemory("max_output_size")
+    .HostMemory("overlap_threshold")
+    .HostMemory("score_threshold");
 
 // One box of one class.
 struct Detection {
@@ -215,13 +203,10 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const int64_t per_class, ReadCount(ctx.input(2), "max_output_size_per_class"));
     ASSIGN_OR_RETURN(int64_t total, ReadCount(ctx.input(3), "max_total_size"));
-    Thresholds<float> t;
-    ASSIGN_OR_RETURN(t.overlap, ReadScalar<float>(ctx.input(4), "iou_threshold"));
-    ASSIGN_OR_RETURN(t.score, ReadScalar<float>(ctx.input(5), "score_threshold"));
-    if (!(t.overlap >= 0 && t.overlap <= 1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'iou_threshold' must lie in [0, 1], is ", t.overlap));
-    }
+    BoxThresholds<float> t;
+    ASSIGN_OR_RETURN(t.overlap, ReadScalar(ctx.input(4), "iou_threshold"));
+    ASSIGN_OR_RETURN(t.score, ReadScalar(ctx.input(5), "score_threshold"));
+    RETURN_IF_ERROR(CheckOverlapThreshold(t.overlap));
     const int64_t batch = boxes.dim(0), classes = scores.dim(2);
     if (pad_per_class_) total = std::min(total, per_class * classes);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make({batch, total}));
@@ -272,7 +257,7 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
 
   static std::vector<Detection> Best(const Tensor& boxes, const Tensor& scores, int64_t image,
                                      int64_t per_class, int64_t total,
-                                     const Thresholds<float>& thresholds) {
+                                     const BoxThresholds<float>& thresholds) {
     if (scores.num_elements() == 0) return {};
     const int64_t count = boxes.dim(1), classes = scores.dim(2);
     std::vector<Detection> all;
@@ -281,8 +266,8 @@ class CombinedNonMaxSuppressionKernel : public OpKernel {
       for (int64_t i = 0; i < count; ++i) {
         of_class[i] = scores.data<float>()[(image * count + i) * classes + c];
       }
-      const Selection<float> chosen =
-          Select<float>(of_class, per_class, thresholds, [&](int32_t a, int32_t b) {
+      const BoxSelection<float> chosen =
+          SelectBoxes<float>(of_class, per_class, thresholds, [&](int32_t a, int32_t b) {
             return IntersectionOverUnion(BoxOf(boxes, image, a, c), BoxOf(boxes, image, b, c));
           });
       for (int32_t box : chosen.boxes) all.push_back({of_class[box], box, c});

@@ -3,21 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/kernels/primitives/resample.h"
 
 namespace tessera {
-
-// Output i is the sum over t < span of weight[i * span + t] times input index[i * span + t].
-// All indices are valid; taps that are not needed have weight 0.
-struct ResampleTaps {
-  int span = 0;
-  std::vector<int32_t> index;
-  std::vector<float> weight;
-
-  int64_t size() const { return span == 0 ? 0 : static_cast<int64_t>(index.size()) / span; }
-};
 
 // How outputs lie over inputs.
 struct ResampleGrid {

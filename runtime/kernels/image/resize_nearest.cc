@@ -5,8 +5,8 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/image/resize_arguments.h"
-#include "runtime/kernels/primitives/element_type.h"
-#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/nearest_pixels.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -25,7 +25,7 @@ std::vector<int64_t> Nearest(const ResampleGrid& grid) {
 
 class ResizeNearestKernel : public OpKernel {
  public:
-  explicit ResizeNearestKernel(const KernelBuild& build) : attrs_(build) {}
+  explicit ResizeNearestKernel(const KernelBuild& build) : attrs_(build), take_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& images = ctx.input(0);
@@ -37,31 +37,21 @@ class ResizeNearestKernel : public OpKernel {
     if (out->num_elements() == 0) return absl::OkStatus();
     const std::vector<int64_t> rows = Nearest(attrs_.Grid(height, size[0])),
                                columns = Nearest(attrs_.Grid(width, size[1]));
-    const int64_t pixel = channels * static_cast<int64_t>(DTypeSize(images.dtype()));
-    ctx.ParallelFor(images.dim(0) * size[0], 2.0 * size[1], [&](int64_t begin, int64_t end) {
-      for (int64_t y = begin; y < end; ++y) {
-        const char* const row =
-            images.raw() + (y / size[0] * height + rows[y % size[0]]) * width * pixel;
-        char* to = out->mutable_raw() + y * size[1] * pixel;
-        for (const int64_t x : columns) {
-          CopyElements(images.dtype(), row + x * pixel, to, channels);
-          to += pixel;
-        }
-      }
-    });
-    return absl::OkStatus();
+    return take_(ctx, rows, columns, images, out);
   }
 
  private:
   const ResizeAttrs attrs_;
+  const Primitive<NearestPixels> take_;
 };
-REGISTER_KERNEL("ResizeNearestNeighbor", kCpu, ResizeNearestKernel).HostMemory("size");
+REGISTER_KERNEL("ResizeNearestNeighbor", DevicesOf<NearestPixels>, ResizeNearestKernel)
+    .HostMemory("size");
 
 // Each gradient goes to the pixel that was taken; `size` is that of the original images.
 class ResizeNearestGradKernel : public OpKernel {
  public:
   explicit ResizeNearestGradKernel(const KernelBuild& build)
-      : attrs_(build, /*may_combine=*/true) {}
+      : attrs_(build, /*may_combine=*/true), add_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradients = ctx.input(0);
@@ -71,27 +61,19 @@ class ResizeNearestGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({gradients.dim(0), size[0], size[1], channels}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    ZeroElements(out->dtype(), out->mutable_raw(), out->num_elements());
-    if (gradients.num_elements() == 0) return absl::OkStatus();
+    if (out->num_elements() == 0) return absl::OkStatus();
     const std::vector<int64_t> rows = Nearest(attrs_.Grid(size[0], height)),
                                columns = Nearest(attrs_.Grid(size[1], width));
-    return VisitRealType(out->dtype(), [&]<typename T>() {
-      const T* g = gradients.data<T>();
-      for (int64_t y = 0; y < gradients.dim(0) * height; ++y) {
-        T* const row =
-            out->data<T>() + (y / height * size[0] + rows[y % height]) * size[1] * channels;
-        for (const int64_t x : columns) {
-          for (int64_t c = 0; c < channels; ++c) row[x * channels + c] += *g++;
-        }
-      }
-      return absl::OkStatus();
-    });
+    return add_(ctx, rows, columns, gradients, out);
   }
 
  private:
   const ResizeAttrs attrs_;
+  const Primitive<NearestPixelsGradient> add_;
 };
-REGISTER_KERNEL("ResizeNearestNeighborGrad", kCpu, ResizeNearestGradKernel).HostMemory("size");
+REGISTER_KERNEL("ResizeNearestNeighborGrad", DevicesOf<NearestPixelsGradient>,
+                ResizeNearestGradKernel)
+    .HostMemory("size");
 
 }  // namespace
 }  // namespace tessera

@@ -1,7 +1,16 @@
-// Boxes given by two opposite corners, [y1, x1, y2, x2] in either order.
+// Choosing among boxes by score and overlap, on the host.
+//
+// Boxes are given by two opposite corners, [y1, x1, y2, x2] in either order.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 
 namespace tessera {
 
@@ -19,6 +28,73 @@ T IntersectionOverUnion(const T* a, const T* b) {
   const T width = std::max<T>(std::min<T>(right_a, right_b) - std::max<T>(left_a, left_b), T(0));
   const T shared = height * width;
   return shared / (area_a + area_b - shared);
+}
+
+template <typename T>
+struct BoxCandidate {
+  int32_t box;
+  T score;
+  int32_t first_unseen = 0;  // the selected boxes before it have had their effect
+};
+// The best on top; of equal ones the first.
+template <typename T>
+struct IsWorseCandidate {
+  bool operator()(const BoxCandidate<T>& a, const BoxCandidate<T>& b) const {
+    return a.score == b.score ? a.box > b.box : a.score < b.score;
+  }
+};
+
+template <typename T>
+struct BoxThresholds {
+  T overlap, score;
+  T soft_sigma = T(0);
+};
+
+template <typename T>
+struct BoxSelection {
+  std::vector<int32_t> boxes;
+  std::vector<T> scores;
+};
+
+// Selects at most `max_selected` boxes, as runtime/kernels/primitives/non_max_suppression.h says.
+// `overlap_of` gives that of two boxes by index.
+template <typename T>
+BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
+                            const BoxThresholds<T>& t,
+                            absl::FunctionRef<T(int32_t, int32_t)> overlap_of) {
+  std::priority_queue<BoxCandidate<T>, std::vector<BoxCandidate<T>>, IsWorseCandidate<T>> queue;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] > t.score) queue.push({static_cast<int32_t>(i), scores[i]});
+  }
+  const bool soft = t.soft_sigma > T(0);
+  const T scale = soft ? static_cast<T>(-0.5) / t.soft_sigma : T(0);
+  BoxSelection<T> selection;
+  while (static_cast<int64_t>(selection.boxes.size()) < max_selected && !queue.empty()) {
+    BoxCandidate<T> next = queue.top();
+    queue.pop();
+    const T original = next.score;
+    bool dropped = false;
+    const auto count = static_cast<int32_t>(selection.boxes.size());
+    for (int32_t j = count - 1; j >= next.first_unseen; --j) {
+      const T overlap = overlap_of(next.box, selection.boxes[j]);
+      if (!soft && overlap > t.overlap) {
+        dropped = true;
+        break;
+      }
+      const T weight = static_cast<T>(std::exp(static_cast<float>(scale * overlap * overlap)));
+      next.score = next.score * (soft || overlap <= t.overlap ? weight : T(0));
+      if (next.score <= t.score) break;
+    }
+    next.first_unseen = count;
+    if (dropped) continue;
+    if (next.score == original) {
+      selection.boxes.push_back(next.box);
+      selection.scores.push_back(next.score);
+    } else if (next.score > t.score) {
+      queue.push(next);  // others may be better by now
+    }
+  }
+  return selection;
 }
 
 }  // namespace tessera

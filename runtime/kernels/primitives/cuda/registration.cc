@@ -4,6 +4,7 @@
 #include "runtime/kernels/primitives/add_n.h"
 #include "runtime/kernels/primitives/arg_max.h"
 #include "runtime/kernels/primitives/attention.h"
+#include "runtime/kernels/primitives/band_part.h"
 #include "runtime/kernels/primitives/batch_norm.h"
 #include "runtime/kernels/primitives/bincount.h"
 #include "runtime/kernels/primitives/cast.h"
@@ -22,12 +23,16 @@
 #include "runtime/kernels/primitives/local_response.h"
 #include "runtime/kernels/primitives/matmul.h"
 #include "runtime/kernels/primitives/multinomial.h"
+#include "runtime/kernels/primitives/nearest_pixels.h"
+#include "runtime/kernels/primitives/non_max_suppression.h"
+#include "runtime/kernels/primitives/non_zero.h"
 #include "runtime/kernels/primitives/one_hot.h"
 #include "runtime/kernels/primitives/optimizer_update.h"
 #include "runtime/kernels/primitives/pooling.h"
 #include "runtime/kernels/primitives/random_fill.h"
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/reduce.h"
+#include "runtime/kernels/primitives/resample.h"
 #include "runtime/kernels/primitives/scaled_weights.h"
 #include "runtime/kernels/primitives/scan.h"
 #include "runtime/kernels/primitives/scatter.h"
@@ -51,6 +56,7 @@ template struct CudaPrimitiveRegistration<ArgmaxPoolGradient>;
 template struct CudaPrimitiveRegistration<Attention>;
 template struct CudaPrimitiveRegistration<AveragePool>;
 template struct CudaPrimitiveRegistration<AveragePoolGradient>;
+template struct CudaPrimitiveRegistration<BandPart>;
 template struct CudaPrimitiveRegistration<BatchNorm>;
 template struct CudaPrimitiveRegistration<BatchNormGradient>;
 template struct CudaPrimitiveRegistration<Bincount>;
@@ -79,12 +85,18 @@ template struct CudaPrimitiveRegistration<MaxPoolGradient>;
 template struct CudaPrimitiveRegistration<MaxPoolSecondGradient>;
 template struct CudaPrimitiveRegistration<MaxPoolWithArgmax>;
 template struct CudaPrimitiveRegistration<Multinomial>;
+template struct CudaPrimitiveRegistration<NearestPixels>;
+template struct CudaPrimitiveRegistration<NearestPixelsGradient>;
+template struct CudaPrimitiveRegistration<NonMaxSuppression>;
+template struct CudaPrimitiveRegistration<NonZero>;
 template struct CudaPrimitiveRegistration<NthElement>;
 template struct CudaPrimitiveRegistration<OneHot>;
 template struct CudaPrimitiveRegistration<OptimizerUpdate>;
 template struct CudaPrimitiveRegistration<RandomFill>;
 template struct CudaPrimitiveRegistration<RavelMultiIndex>;
 template struct CudaPrimitiveRegistration<Reduce>;
+template struct CudaPrimitiveRegistration<Resample>;
+template struct CudaPrimitiveRegistration<ResampleGradient>;
 template struct CudaPrimitiveRegistration<ScaleWeights>;
 template struct CudaPrimitiveRegistration<Scan>;
 template struct CudaPrimitiveRegistration<Scatter>;

@@ -1,4 +1,4 @@
-#include "runtime/kernels/device_constant.h"
+#include "runtime/kernels/primitives/device_constant.h"
 
 #include <utility>
 

@@ -1,0 +1,31 @@
+#include "runtime/kernels/primitives/band_part.h"
+
+#include <algorithm>
+
+#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+absl::Status RunBandPart(KernelContext& ctx, const BandPart::Geometry& g, Tensor* matrices) {
+  const int64_t columns = g.columns;
+  const int64_t width = static_cast<int64_t>(DTypeSize(matrices->dtype()));
+  const int64_t all_rows = columns == 0 ? 0 : matrices->num_elements() / columns;
+  ctx.ParallelFor(all_rows, 0.1 * static_cast<double>(columns * width),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t r = begin; r < end; ++r) {
+                      const int64_t i = r % g.rows;
+                      const int64_t first = std::clamp<int64_t>(i - g.lower, 0, columns);
+                      const int64_t last = std::clamp<int64_t>(i + g.upper + 1, first, columns);
+                      char* const row = matrices->mutable_raw() + r * columns * width;
+                      ZeroElements(matrices->dtype(), row, first);
+                      ZeroElements(matrices->dtype(), row + last * width, columns - last);
+                    }
+                  });
+  return absl::OkStatus();
+}
+REGISTER_PRIMITIVE(BandPart, kCpu, RunBandPart);
+
+}  // namespace
+}  // namespace tessera

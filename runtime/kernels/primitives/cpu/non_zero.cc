@@ -1,0 +1,52 @@
+#include "runtime/kernels/primitives/non_zero.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+template <typename T>
+absl::StatusOr<Tensor> Find(KernelContext& ctx, const Tensor& input) {
+  const auto values = input.flat<T>();
+  int64_t count = 0;
+  for (const T& value : values) count += value != T(0);
+  const int rank = input.rank();
+  ASSIGN_OR_RETURN(Tensor found, ctx.AllocateTemp(DType::kInt64, {count, rank}));
+  if (count == 0) return found;
+  int64_t* out = found.data<int64_t>();
+  // The coordinates but the last one are those of a row.
+  const int64_t columns = input.dim(rank - 1);
+  const int64_t rows = input.num_elements() / columns;
+  absl::InlinedVector<int64_t, 6> position(rank - 1, 0);
+  for (int64_t row = 0; row < rows; ++row) {
+    const T* const of_row = values.data() + row * columns;
+    for (int64_t c = 0; c < columns; ++c) {
+      if (of_row[c] == T(0)) continue;
+      out = std::copy(position.begin(), position.end(), out);
+      *out++ = c;
+    }
+    for (int d = rank - 2; d >= 0; --d) {
+      if (++position[d] < input.dim(d)) break;
+      position[d] = 0;
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<Tensor> RunNonZero(KernelContext& ctx, const Tensor& input) {
+  if (input.dtype() == DType::kBool) return Find<bool>(ctx, input);
+  Tensor found;
+  RETURN_IF_ERROR(VisitNumericType(input.dtype(), [&]<typename T>() -> absl::Status {
+    ASSIGN_OR_RETURN(found, Find<T>(ctx, input));
+    return absl::OkStatus();
+  }));
+  return found;
+}
+REGISTER_PRIMITIVE(NonZero, kCpu, RunNonZero);
+
+}  // namespace
+}  // namespace tessera

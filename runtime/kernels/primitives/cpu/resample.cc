@@ -1,0 +1,249 @@
+#include "runtime/kernels/primitives/resample.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+// The weighted sum of what the taps of output `i` name; two taps as TensorFlow interpolates, so
+// that results agree to the last bit. `at(index)` gives an input.
+template <typename At>
+inline float Sum(const ResampleTaps& taps, int64_t i, At at) {
+  const int32_t* const index = &taps.index[i * taps.span];
+  const float* const weight = &taps.weight[i * taps.span];
+  if (taps.span == 2) {
+    const float first = at(index[0]);
+    return first + (at(index[1]) - first) * weight[1];
+  }
+  float sum = 0;
+  for (int t = 0; t < taps.span; ++t) sum += weight[t] * at(index[t]);
+  return sum;
+}
+
+using FourFloats = float __attribute__((vector_size(16)));
+
+inline FourFloats LoadFour(const float* from) {
+  FourFloats four;
+  std::memcpy(&four, from, sizeof(four));
+  return four;
+}
+
+// Interpolates a row of pixels. Both rows have room for one float behind their end.
+void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channels, float* to) {
+  const int32_t* index = columns.index.data();
+  const float* weight = columns.weight.data();
+  const int64_t count = columns.size();
+  if (channels == 3) {
+    // The fourth float is that of the next pixel, which overwrites it.
+    for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
+      const FourFloats first = LoadFour(row + index[0] * 3);
+      const FourFloats blend = first + (LoadFour(row + index[1] * 3) - first) * weight[1];
+      std::memcpy(to + x * 3, &blend, sizeof(blend));
+    }
+    return;
+  }
+  for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
+    for (int64_t c = 0; c < channels; ++c) {
+      const float first = row[index[0] * channels + c];
+      to[x * channels + c] = first + (row[index[1] * channels + c] - first) * weight[1];
+    }
+  }
+}
+
+// Sum() of three channels at once for a row of pixels. As BlendColumns().
+void SumColumnsOf3(const ResampleTaps& columns, const float* row, float* to) {
+  for (int64_t x = 0; x < columns.size(); ++x) {
+    FourFloats sum{};
+    for (int t = 0; t < columns.span; ++t) {
+      const int64_t tap = x * columns.span + t;
+      sum += columns.weight[tap] * LoadFour(row + columns.index[tap] * 3);
+    }
+    std::memcpy(to + x * 3, &sum, sizeof(sum));
+  }
+}
+
+// Sum() for all elements of output row `y`, of rows that have `size` each.
+void SumRows(const ResampleTaps& taps, int64_t y, const float* rows, int64_t size, float* to) {
+  if (taps.span == 2) {
+    for (int64_t i = 0; i < size; ++i) {
+      to[i] = Sum(taps, y, [&](int64_t index) { return rows[index * size + i]; });
+    }
+    return;
+  }
+  std::fill_n(to, size, 0.0f);
+  for (int t = 0; t < taps.span; ++t) {
+    const float weight = taps.weight[y * taps.span + t];
+    const float* const row = rows + taps.index[y * taps.span + t] * size;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < size; ++i) to[i] += weight * row[i];
+  }
+}
+
+// ResampleImages() with two taps in both directions. The rows between which an output row lies stay
+// in the cache for the next one.
+template <typename T>
+class RowBlender {
+ public:
+  RowBlender(const T* image, int64_t width, int64_t channels, const ResampleTaps& columns)
+      : image_(image),
+        row_size_(width * channels),
+        channels_(channels),
+        columns_(columns),
+        row_(row_size_ + 1),
+        above_(columns.size() * channels + 1),
+        below_(above_.size()) {}
+
+  // Writes output row `y`. Fastest for rows in order.
+  void Blend(const ResampleTaps& rows, int64_t y, float* out) {
+    const int32_t above = rows.index[2 * y], below = rows.index[2 * y + 1];
+    const float weight = rows.weight[2 * y + 1];
+    if (above != above_index_ && above == below_index_) {
+      std::swap(above_, below_);
+      std::swap(above_index_, below_index_);
+    }
+    Narrow(above, &above_index_, &above_);
+    Narrow(below, &below_index_, &below_);
+    const float* const first = above_.data();
+    const float* const second = below_.data();
+    const auto size = static_cast<int64_t>(above_.size()) - 1;
+    for (int64_t i = 0; i < size; ++i) out[i] = first[i] + (second[i] - first[i]) * weight;
+  }
+
+ private:
+  void Narrow(int32_t y, int32_t* index, std::vector<float>* to) {
+    if (std::exchange(*index, y) == y) return;
+    const T* const from = image_ + y * row_size_;
+    for (int64_t i = 0; i < row_size_; ++i) row_[i] = static_cast<float>(from[i]);
+    BlendColumns(columns_, row_.data(), channels_, to->data());
+  }
+
+  const T* const image_;
+  const int64_t row_size_, channels_;
+  const ResampleTaps& columns_;
+  std::vector<float> row_, above_, below_;
+  int32_t above_index_ = -1, below_index_ = -1;
+};
+
+template <typename T>
+void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
+                       const ResampleTaps& columns, float* out) {
+  const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
+  const int64_t out_width = columns.size() * channels;
+  const int64_t image_size = height * width * channels;
+  const int64_t total = images.dim(0) * rows.size();
+  ctx.ParallelFor(total, 1.0 * out_width, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t b = begin / rows.size();
+      RowBlender<T> blender(images.data<T>() + b * image_size, width, channels, columns);
+      for (const int64_t stop = std::min(end, (b + 1) * rows.size()); begin < stop; ++begin) {
+        blender.Blend(rows, begin - b * rows.size(), out + begin * out_width);
+      }
+    }
+  });
+}
+
+// Along the width first, only the rows that the height needs.
+template <typename T>
+void ResampleImages(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
+                    const ResampleTaps& columns, float* out) {
+  if (rows.span == 2 && columns.span == 2) {
+    ResampleByTwoTaps<T>(ctx, images, rows, columns, out);
+    return;
+  }
+  const int64_t height = images.dim(1), width = images.dim(2), channels = images.dim(3);
+  const int64_t out_width = columns.size() * channels;
+  std::vector<bool> needed(height);
+  for (int32_t row : rows.index) needed[row] = true;
+  std::vector<float> narrow(height * out_width);
+  for (int64_t b = 0; b < images.dim(0); ++b) {
+    const T* const image = images.data<T>() + b * height * width * channels;
+    ctx.ParallelFor(height, 1.0 * columns.span * out_width, [&](int64_t begin, int64_t end) {
+      std::vector<float> row(width * channels + 1), line(out_width + 1);
+      for (int64_t y = begin; y < end; ++y) {
+        if (!needed[y]) continue;
+        const T* const from = image + y * width * channels;
+        for (int64_t i = 0; i < width * channels; ++i) row[i] = static_cast<float>(from[i]);
+        if (channels == 3 && columns.span > 2) {
+          SumColumnsOf3(columns, row.data(), line.data());
+          std::copy_n(line.data(), out_width, &narrow[y * out_width]);
+          continue;
+        }
+        float* const to = &narrow[y * out_width];
+        for (int64_t x = 0; x < columns.size(); ++x) {
+          for (int64_t c = 0; c < channels; ++c) {
+            to[x * channels + c] =
+                Sum(columns, x, [&](int64_t index) { return row[index * channels + c]; });
+          }
+        }
+      }
+    });
+    float* const result = out + b * rows.size() * out_width;
+    ctx.ParallelFor(rows.size(), 1.0 * rows.span * out_width, [&](int64_t begin, int64_t end) {
+      for (int64_t y = begin; y < end; ++y) {
+        SumRows(rows, y, narrow.data(), out_width, result + y * out_width);
+      }
+    });
+  }
+}
+
+template <typename T>
+void Spread(const Tensor& gradients, const ResampleTaps& rows, const ResampleTaps& columns,
+            Tensor* out) {
+  using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const int64_t channels = gradients.dim(3), out_width = out->dim(2);
+  const int64_t image_size = out->dim(1) * out_width * channels;
+  const bool is_bilinear = rows.span == 2 && columns.span == 2;
+  std::vector<Sum> sums(image_size);
+  const float* g = gradients.data<float>();
+  for (int64_t b = 0; b < gradients.dim(0); ++b) {
+    std::fill(sums.begin(), sums.end(), Sum(0));
+    for (int64_t y = 0; y < rows.size(); ++y) {
+      for (int64_t x = 0; x < columns.size(); ++x, g += channels) {
+        for (int ty = 0; ty < rows.span; ++ty) {
+          const float wy = rows.weight[y * rows.span + ty];
+          const int64_t row = rows.index[y * rows.span + ty];
+          for (int tx = 0; tx < columns.span; ++tx) {
+            const float wx = columns.weight[x * columns.span + tx];
+            const int64_t column = columns.index[x * columns.span + tx];
+            Sum* const to = &sums[(row * out_width + column) * channels];
+            const Sum weight = Sum(wy) * wx;
+            for (int64_t c = 0; c < channels; ++c) {
+              to[c] += is_bilinear ? Sum(g[c] * wy * wx) : g[c] * weight;
+            }
+          }
+        }
+      }
+    }
+    T* const result = out->data<T>() + b * image_size;
+    for (int64_t i = 0; i < image_size; ++i) result[i] = static_cast<T>(sums[i]);
+  }
+}
+
+absl::Status RunResample(KernelContext& ctx, const ResampleTaps& rows, const ResampleTaps& columns,
+                         const Tensor& images, Tensor* output) {
+  return VisitRealType(images.dtype(), [&]<typename T>() {
+    ResampleImages<T>(ctx, images, rows, columns, output->data<float>());
+    return absl::OkStatus();
+  });
+}
+REGISTER_PRIMITIVE(Resample, kCpu, RunResample);
+
+absl::Status RunResampleGradient(KernelContext& /*ctx*/, const ResampleTaps& rows,
+                                 const ResampleTaps& columns, const Tensor& gradients,
+                                 Tensor* output) {
+  return VisitRealType(output->dtype(), [&]<typename T>() {
+    Spread<T>(gradients, rows, columns, output);
+    return absl::OkStatus();
+  });
+}
+REGISTER_PRIMITIVE(ResampleGradient, kCpu, RunResampleGradient);
+
+}  // namespace
+}  // namespace tessera
