@@ -22,6 +22,11 @@ class ConvolutionKernel : public OpKernel {
   explicit ConvolutionKernel(const KernelBuild& build)
       : ConvolutionKernel(build, FusedOpNames(build)) {}
 
+  absl::Status Prepare(const PrepareContext& context) override {
+    if (scale_input_ >= 0) return absl::OkStatus();
+    return convolution_->Prepare(context, /*out_dims=*/kIsGrouped ? 1 : 2);
+  }
+
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const Tensor* const scale = scale_input_ < 0 ? nullptr : &ctx.input(scale_input_);

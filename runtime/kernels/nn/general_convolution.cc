@@ -34,6 +34,10 @@ class ConvKernel : public OpKernel {
     }
   }
 
+  absl::Status Prepare(const PrepareContext& context) override {
+    return convolution_->Prepare(context, /*out_dims=*/1);
+  }
+
   absl::Status Compute(KernelContext& ctx) override {
     const int spatial_rank = window_.spatial_rank();
     const Tensor& given = ctx.input(0);

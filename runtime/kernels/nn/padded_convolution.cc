@@ -71,6 +71,10 @@ class PaddedConvolutionKernel : public OpKernel {
         align_corners_(kResize && build.attr<bool>("resize_align_corners")),
         convolution_(Primitive<Convolution>(build)(build, kFilterInput)) {}
 
+  absl::Status Prepare(const PrepareContext& context) override {
+    return convolution_->Prepare(context, /*out_dims=*/1);
+  }
+
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& images = ctx.input(0);
     if (images.rank() != 4) {

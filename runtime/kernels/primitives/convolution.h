@@ -26,6 +26,12 @@ class Convolution {
   using Function = std::unique_ptr<Convolution>(const KernelBuild& build, int filter_input);
   virtual ~Convolution() = default;
 
+  // Uploads what derives from a constant filter, whose last `out_dims` dimensions are the output
+  // channels. For OpKernel::Prepare().
+  virtual absl::Status Prepare(const PrepareContext& /*context*/, int /*out_dims*/) {
+    return absl::OkStatus();
+  }
+
   // output = activation(convolution(input, filter) + bias + addend). All tensors have the dtype of
   // `input`, which is a real number, and float if the filter is scaled. The filter's values are
   // the kernel's input. `output` is allocated, and overlaps neither operand. Sums of nothing are 0.

@@ -1,5 +1,8 @@
 // Convolutions and their gradients: by cuDNN what that takes, all else by plain kernels, which read
-// each operand where it lies. What follows a convolution is one kernel of its own.
+// each operand where it lies. What follows a convolution is part of cuDNN's call if that takes it,
+// or else one kernel of its own.
+#include <optional>
+
 #include "runtime/kernels/primitives/convolution.h"
 #include "runtime/kernels/primitives/convolution_gradient.h"
 #include "runtime/kernels/primitives/cuda/convolve.h"
@@ -8,6 +11,7 @@
 #include "runtime/kernels/primitives/cuda/product_library.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/strided_box.h"
+#include "runtime/kernels/primitives/device_constant.h"
 
 namespace tessera::cuda {
 namespace {
@@ -210,37 +214,61 @@ absl::Status FinishByKernel(KernelContext& ctx, const ConvolutionShape& shape,
   });
 }
 
-// False if cuDNN does not take the convolution. The addend is in the output already.
+// False if cuDNN does not take the convolution.
 absl::StatusOr<bool> ForwardByLibrary(KernelContext& ctx, const ConvolutionShape& shape,
                                       const PostOps& post_ops, const Tensor& input,
-                                      const Tensor& filter, const Tensor* bias, Tensor* output) {
+                                      const LibraryFilter& filter, const PostOpInputs& inputs,
+                                      Tensor* output) {
+  const bool adds_output =
+      inputs.addend != nullptr && inputs.addend->address() == output->address();
+  if (!adds_output) {
+    ASSIGN_OR_RETURN(const bool made, ConvolveByLibrary(ctx, ConvolutionDirection::kForward, shape,
+                                                        input, filter, *output, post_ops, inputs));
+    if (made || post_ops == PostOps()) return made;
+  }
   Tensor sums = *output;
   if (post_ops.add) {
     ASSIGN_OR_RETURN(sums, ctx.AllocateTemp(output->dtype(), output->shape()));
   }
   ASSIGN_OR_RETURN(const bool made, ConvolveByLibrary(ctx, ConvolutionDirection::kForward, shape,
                                                       input, filter, sums));
-  const bool is_finished =
-      bias == nullptr && !post_ops.add && post_ops.activation == Activation::kNone;
-  if (!made || is_finished) return made;
-  RETURN_IF_ERROR(FinishByKernel(ctx, shape, post_ops, sums, bias, output));
+  if (!made) return false;
+  RETURN_IF_ERROR(CopyAddend(ctx, inputs, output));
+  RETURN_IF_ERROR(FinishByKernel(ctx, shape, post_ops, sums, inputs.bias, output));
   return true;
 }
 
 class CudaConvolution final : public Convolution {
  public:
+  // `filter` is null unless it is constant; it lies in host memory.
+  explicit CudaConvolution(const Tensor* filter) {
+    if (filter != nullptr && filter->num_elements() > 0) constant_filter_ = *filter;
+  }
+
+  absl::Status Prepare(const PrepareContext& context, int out_dims) override {
+    if (!constant_filter_.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(arranged_, ArrangeFilter(constant_filter_, out_dims));
+    constant_filter_ = Tensor();
+    if (!arranged_.has_value()) return absl::OkStatus();
+    return MoveToDevice(context.device, &*arranged_);
+  }
+
   absl::Status Run(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                    const Tensor& input, const ScaledWeights& filter, const PostOpInputs& inputs,
                    Tensor* output) override {
-    return Convolve(ctx, shape, post_ops, input, filter, inputs, output);
+    return Convolve(ctx, shape, post_ops, input, filter, inputs, output,
+                    arranged_.has_value() ? &*arranged_ : nullptr);
   }
+
+ private:
+  Tensor constant_filter_;          // until Prepare()
+  std::optional<Tensor> arranged_;  // for LibraryFilter, in the memory of the device
 };
 
-REGISTER_CUDA_PRIMITIVE(Convolution,
-                        [](const KernelBuild& /*build*/,
-                           int /*filter_input*/) -> std::unique_ptr<Convolution> {
-                          return std::make_unique<CudaConvolution>();
-                        });
+REGISTER_CUDA_PRIMITIVE(
+    Convolution, [](const KernelBuild& build, int filter_input) -> std::unique_ptr<Convolution> {
+      return std::make_unique<CudaConvolution>(build.constant_input(filter_input));
+    });
 
 absl::Status RunInputGradient(KernelContext& ctx, const ConvolutionShape& shape,
                               const Tensor& gradient, const Tensor& filter, Tensor* output) {
@@ -293,15 +321,17 @@ REGISTER_CUDA_PRIMITIVE(ScaleWeights, RunScaleWeights);
 
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const PostOpInputs& inputs,
-                      Tensor* output) {
+                      Tensor* output, const Tensor* arranged_filter) {
   const int64_t count = output->num_elements();
   if (count == 0) return absl::OkStatus();
-  RETURN_IF_ERROR(CopyAddend(ctx, inputs, output));
   if (input.num_elements() > 0 && filter.values.num_elements() > 0 && filter.scale == nullptr) {
-    ASSIGN_OR_RETURN(const bool made, ForwardByLibrary(ctx, shape, post_ops, input, filter.values,
-                                                       inputs.bias, output));
+    ASSIGN_OR_RETURN(
+        const bool made,
+        ForwardByLibrary(ctx, shape, post_ops, input, LibraryFilter(filter.values, arranged_filter),
+                         inputs, output));
     if (made) return absl::OkStatus();
   }
+  RETURN_IF_ERROR(CopyAddend(ctx, inputs, output));
   return VisitComputeType<kReal>(input.dtype(), [&]<typename A>() {
     return LaunchItems(ctx, count, ConvolveForward<A>, count, WorkOf(shape), Input<A>(input),
                        Input<A>(filter.values), ScaleOf(filter),

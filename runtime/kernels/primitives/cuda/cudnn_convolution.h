@@ -5,6 +5,7 @@
 #include <cudnn.h>
 
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "runtime/device/cuda/cuda_libraries.h"
 #include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cuda/product_library.h"
+#include "runtime/kernels/primitives/post_ops.h"
 
 namespace tessera::cuda {
 
@@ -85,8 +87,8 @@ class Descriptor {
   cudnnBackendDescriptor_t handle_ = nullptr;
 };
 
-// Names of the tensors within a graph.
-enum TensorId : int64_t { kX = 1, kFilter = 2, kY = 3 };
+// Names of the tensors within a graph. Those from kFirstVirtual on stay inside of it.
+enum TensorId : int64_t { kX = 1, kFilter, kY, kBias, kAddend, kFirstVirtual };
 constexpr int64_t kAlignment = 16;
 
 // A convolution of tensors of one dtype: what plans are made for.
@@ -94,6 +96,7 @@ struct Problem {
   ConvolutionDirection direction;
   ConvolutionShape shape;
   DType dtype;
+  PostOps post_ops = PostOps();  // of a forward convolution
 
   friend bool operator==(const Problem&, const Problem&) = default;
   template <typename H>
@@ -101,17 +104,20 @@ struct Problem {
     const ConvolutionShape& s = p.shape;
     return H::combine(std::move(h), static_cast<int>(p.direction), p.dtype, s.batch, s.in_channels,
                       s.out_channels, s.groups, s.input, s.filter, s.output, s.strides, s.dilations,
-                      s.pad_before, s.pad_after, s.channels_first);
+                      s.pad_before, s.pad_after, s.channels_first, p.post_ops.bias, p.post_ops.add,
+                      static_cast<int>(p.post_ops.activation), p.post_ops.alpha);
   }
 };
 
-// The descriptors of a problem that need no GPU: tensors, geometry and operation.
-struct Operation {
-  Descriptor x, filter, y, geometry, operation;
+// The descriptors of a problem that need no GPU: the operations of a graph, and what they refer to.
+struct Operations {
+  std::vector<cudnnBackendDescriptor_t> handles;
+  std::vector<Descriptor> descriptors;
 };
 
-// Errors: INTERNAL for what cuDNN cannot describe.
-absl::StatusOr<Operation> MakeOperation(const Cudnn& cudnn, const Problem& problem,
-                                        cudnnDataType_t type);
+// The convolution, then the addend, the bias and the activation. Errors: INTERNAL for what cuDNN
+// cannot describe.
+absl::StatusOr<Operations> MakeOperations(const Cudnn& cudnn, const Problem& problem,
+                                          cudnnDataType_t type);
 
 }  // namespace tessera::cuda

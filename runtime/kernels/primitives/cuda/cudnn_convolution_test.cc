@@ -22,7 +22,7 @@ class CudnnConvolutionTest : public ::testing::Test {
   }
 
   absl::Status Describe(ConvolutionDirection direction, cudnnDataType_t type) {
-    return MakeOperation(*cudnn_, {direction, shape_, DType::kFloat}, type).status();
+    return MakeOperations(*cudnn_, {direction, shape_, DType::kFloat}, type).status();
   }
 
   const Cudnn* cudnn_ = nullptr;
@@ -44,6 +44,24 @@ TEST_F(CudnnConvolutionTest, DescribesGroupsAndChannelsFirst) {
   for (const auto direction : kDirections) {
     const absl::Status status = Describe(direction, CUDNN_DATA_FLOAT);
     EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST_F(CudnnConvolutionTest, DescribesEachActivationWithBiasAndAddend) {
+  for (const Activation activation :
+       {Activation::kNone, Activation::kRelu, Activation::kRelu6, Activation::kElu,
+        Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kGeluErf,
+        Activation::kGeluTanh}) {
+    for (const bool bias : {false, true}) {
+      for (const bool add : {false, true}) {
+        const PostOps post_ops{.bias = bias, .add = add, .activation = activation, .alpha = 0.25f};
+        const auto operations = MakeOperations(
+            *cudnn_, {ConvolutionDirection::kForward, shape_, DType::kHalf, post_ops},
+            CUDNN_DATA_HALF);
+        ASSERT_TRUE(operations.ok()) << static_cast<int>(activation) << operations.status();
+        EXPECT_EQ(operations->handles.size(), 1u + bias + add + (activation != Activation::kNone));
+      }
+    }
   }
 }
 

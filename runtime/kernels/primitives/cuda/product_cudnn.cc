@@ -50,12 +50,13 @@ absl::StatusOr<bool> UsesTensorCores(const Cudnn& cudnn, const Descriptor& confi
 // The first execution plan that cuDNN's heuristics propose and that fits the workspace; none if
 // there is none.
 absl::StatusOr<std::optional<Descriptor>> ChoosePlan(const Cudnn& cudnn, cudnnHandle_t handle,
-                                                     const Operation& operation, bool exact,
+                                                     const Operations& operations, bool exact,
                                                      size_t workspace_size) {
   ASSIGN_OR_RETURN(Descriptor graph,
                    Descriptor::Make(cudnn, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
   RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle));
-  RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation.operation));
+  RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                            absl::MakeConstSpan(operations.handles)));
   if (graph.TryFinalize() != CUDNN_STATUS_SUCCESS) return std::nullopt;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     ASSIGN_OR_RETURN(Descriptor heuristics,
@@ -95,16 +96,24 @@ absl::StatusOr<std::optional<Descriptor>> ChoosePlan(const Cudnn& cudnn, cudnnHa
   return std::nullopt;
 }
 
+// The tensors of a graph: their names and where they lie.
+struct Bindings {
+  std::vector<int64_t> ids;
+  std::vector<const void*> data;
+
+  void Add(TensorId id, const void* address) {
+    ids.push_back(id);
+    data.push_back(address);
+  }
+};
+
 absl::Status Execute(const Cudnn& cudnn, cudnnHandle_t handle, const Descriptor& plan,
-                     CudaStream::Workspace workspace, const void* x, const void* filter,
-                     const void* y) {
+                     CudaStream::Workspace workspace, const Bindings& bindings) {
   ASSIGN_OR_RETURN(Descriptor pack, Descriptor::Make(cudnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
-  const void* const data[] = {x, filter, y};
-  const int64_t ids[] = {kX, kFilter, kY};
   RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-                           absl::MakeConstSpan(data)));
-  RETURN_IF_ERROR(
-      pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, absl::MakeConstSpan(ids)));
+                           absl::MakeConstSpan(bindings.data)));
+  RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
+                           absl::MakeConstSpan(bindings.ids)));
   RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace.data));
   RETURN_IF_ERROR(pack.Finalize("the operands of a convolution"));
   return CudnnStatus(cudnn, cudnn.cudnnBackendExecute(handle, plan.handle(), pack.handle()),
@@ -148,21 +157,54 @@ absl::Status TransposeFilter(KernelContext& ctx, int64_t rows, int64_t columns, 
   return RunStridedCopy(ctx, {columns, rows}, from, {{1, columns}}, to, {{rows, 1}});
 }
 
+// The same on the host.
+template <typename T>
+void TransposeOnHost(int64_t rows, int64_t columns, const Tensor& from, Tensor* to) {
+  const T* const source = reinterpret_cast<const T*>(from.raw());
+  T* const target = reinterpret_cast<T*>(to->mutable_raw());
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) target[c * rows + r] = source[r * columns + c];
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<std::optional<Tensor>> ArrangeFilter(const Tensor& filter, int out_dims) {
+  if (!DataTypeOf(filter.dtype()).has_value() || !LoadCudnn().ok()) return std::optional<Tensor>();
+  int64_t columns = 1;
+  for (int d = filter.rank() - out_dims; d < filter.rank(); ++d) columns *= filter.dim(d);
+  const int64_t rows = filter.num_elements() / columns;
+  ASSIGN_OR_RETURN(Tensor arranged, Tensor::Allocate(filter.dtype(), Shape{columns, rows}));
+  if (filter.dtype() == DType::kFloat) {
+    TransposeOnHost<float>(rows, columns, filter, &arranged);
+  } else {
+    TransposeOnHost<uint16_t>(rows, columns, filter, &arranged);
+  }
+  return std::optional<Tensor>(std::move(arranged));
+}
 
 absl::StatusOr<bool> ConvolveByLibrary(KernelContext& ctx, ConvolutionDirection direction,
                                        const ConvolutionShape& given, const Tensor& x,
-                                       const Tensor& filter, const Tensor& y) {
+                                       const LibraryFilter& filter, const Tensor& y,
+                                       const PostOps& post_ops, const PostOpInputs& inputs) {
   const std::optional<cudnnDataType_t> type = DataTypeOf(x.dtype());
   if (!type.has_value()) return false;
-  for (const Tensor* tensor : {&x, &y}) {
-    if (reinterpret_cast<uintptr_t>(tensor->address()) % kAlignment != 0) return false;
+  for (const Tensor* tensor : {&x, &y, inputs.bias, inputs.addend}) {
+    if (tensor != nullptr && reinterpret_cast<uintptr_t>(tensor->address()) % kAlignment != 0) {
+      return false;
+    }
   }
-  const Problem problem{direction, AtLeastTwoDimensional(given), x.dtype()};
-  const int64_t columns = given.out_channels, rows = filter.num_elements() / columns;
-  ASSIGN_OR_RETURN(Tensor arranged, ctx.AllocateTemp(filter.dtype(), filter.shape()));
+  const Problem problem{direction, AtLeastTwoDimensional(given), x.dtype(), post_ops};
+  const Tensor& values = filter.values;
+  const int64_t columns = given.out_channels, rows = values.num_elements() / columns;
   const bool reads_filter = direction != ConvolutionDirection::kFilterGradient;
-  if (reads_filter) RETURN_IF_ERROR(TransposeFilter(ctx, rows, columns, filter, &arranged));
+  const bool is_arranged = reads_filter && filter.arranged != nullptr;
+  Tensor arranged;
+  if (is_arranged) {
+    arranged = *filter.arranged;
+  } else {
+    ASSIGN_OR_RETURN(arranged, ctx.AllocateTemp(values.dtype(), values.shape()));
+  }
 
   ASSIGN_OR_RETURN(const Cudnn* cudnn, LoadCudnn());
   CudaStream& stream = CudaStream::Of(ctx);
@@ -174,18 +216,26 @@ absl::StatusOr<bool> ConvolveByLibrary(KernelContext& ctx, ConvolutionDirection 
     auto it = plans->by_problem.find(problem);
     if (it == plans->by_problem.end()) {
       if (plans->by_problem.size() >= Plans::kMaxPlans) plans->by_problem.clear();
-      ASSIGN_OR_RETURN(const Operation operation, MakeOperation(*cudnn, problem, *type));
+      ASSIGN_OR_RETURN(const Operations operations, MakeOperations(*cudnn, problem, *type));
       const bool exact = x.dtype() == DType::kFloat && !AllowsTf32();
       ASSIGN_OR_RETURN(std::optional<Descriptor> plan,
-                       ChoosePlan(*cudnn, handle, operation, exact, workspace.size));
+                       ChoosePlan(*cudnn, handle, operations, exact, workspace.size));
       it = plans->by_problem.emplace(problem, std::move(plan)).first;
     }
     if (!it->second.has_value()) return false;
-    RETURN_IF_ERROR(Execute(*cudnn, handle, *it->second, workspace, x.address(), arranged.address(),
-                            y.address()));
+    if (reads_filter && !is_arranged) {
+      RETURN_IF_ERROR(TransposeFilter(ctx, rows, columns, values, &arranged));
+    }
+    Bindings bindings;
+    bindings.Add(kX, x.address());
+    bindings.Add(kFilter, arranged.address());
+    bindings.Add(kY, y.address());
+    if (post_ops.bias) bindings.Add(kBias, inputs.bias->address());
+    if (post_ops.add) bindings.Add(kAddend, inputs.addend->address());
+    RETURN_IF_ERROR(Execute(*cudnn, handle, *it->second, workspace, bindings));
   }
   if (!reads_filter) {
-    Tensor result = filter;
+    Tensor result = values;
     RETURN_IF_ERROR(TransposeFilter(ctx, columns, rows, arranged, &result));
   }
   return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
@@ -36,11 +37,27 @@ class LibraryMatMul {
 
 enum class ConvolutionDirection { kForward, kInputGradient, kFilterGradient };
 
+// A filter [positions, in_channels / groups, out_channels], as TensorFlow has it.
+struct LibraryFilter {
+  LibraryFilter(const Tensor& values, const Tensor* arranged = nullptr)  // NOLINT
+      : values(values), arranged(arranged) {}
+  const Tensor& values;
+  // The same with output channels first, as ArrangeFilter() makes it; null: not known beforehand.
+  const Tensor* arranged;
+};
+
 // A convolution of `x` and `filter` to `y`, or one of its gradients, by cuDNN: the tensor that the
-// direction names is written, the others are read. Filters are [positions, in_channels / groups,
-// out_channels], as TensorFlow has them. No operand is empty. False if cuDNN does not take it.
+// direction names is written, the others are read. Only a forward convolution may have post-ops,
+// whose addend does not lie where `y` does. No operand is empty. False if cuDNN does not take it,
+// with its post-ops in the same call.
 absl::StatusOr<bool> ConvolveByLibrary(KernelContext& ctx, ConvolutionDirection direction,
                                        const ConvolutionShape& shape, const Tensor& x,
-                                       const Tensor& filter, const Tensor& y);
+                                       const LibraryFilter& filter, const Tensor& y,
+                                       const PostOps& post_ops = PostOps(),
+                                       const PostOpInputs& inputs = PostOpInputs());
+
+// Returns `filter`, which lies in host memory and is not empty, with its last `out_dims` dimensions
+// first: a copy for LibraryFilter. None if no library reads filters of its dtype.
+absl::StatusOr<std::optional<Tensor>> ArrangeFilter(const Tensor& filter, int out_dims);
 
 }  // namespace tessera::cuda

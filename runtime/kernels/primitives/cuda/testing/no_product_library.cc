@@ -13,9 +13,13 @@ absl::StatusOr<Made> LibraryMatMul::Run(KernelContext&, const MatMulShape&, cons
 }
 
 absl::StatusOr<bool> ConvolveByLibrary(KernelContext&, ConvolutionDirection,
-                                       const ConvolutionShape&, const Tensor&, const Tensor&,
-                                       const Tensor&) {
+                                       const ConvolutionShape&, const Tensor&, const LibraryFilter&,
+                                       const Tensor&, const PostOps&, const PostOpInputs&) {
   return false;
+}
+
+absl::StatusOr<std::optional<Tensor>> ArrangeFilter(const Tensor&, int) {
+  return std::optional<Tensor>();
 }
 
 }  // namespace tessera::cuda
