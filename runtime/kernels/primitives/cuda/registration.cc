@@ -17,6 +17,7 @@
 #include "runtime/kernels/primitives/elementwise.h"
 #include "runtime/kernels/primitives/embedding_sum.h"
 #include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/fused_elementwise.h"
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/histogram.h"
 #include "runtime/kernels/primitives/layer_norm.h"
@@ -73,6 +74,7 @@ template struct CudaPrimitiveRegistration<DilationGradient>;
 template struct CudaPrimitiveRegistration<Elementwise>;
 template struct CudaPrimitiveRegistration<EmbeddingSum>;
 template struct CudaPrimitiveRegistration<Fill>;
+template struct CudaPrimitiveRegistration<FusedElementwise>;
 template struct CudaPrimitiveRegistration<Gather>;
 template struct CudaPrimitiveRegistration<Histogram>;
 template struct CudaPrimitiveRegistration<InTopK>;
