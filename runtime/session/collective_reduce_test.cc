@@ -119,6 +119,28 @@ TEST_F(CollectiveReduceTest, MembersOnSeveralDevicesMeet) {
   ExpectAll(-6, -60);
 }
 
+TEST_F(CollectiveReduceTest, MembersThatAllLieOnAcceleratorsMeet) {
+  Make({{.device = "/device:ACCEL:0", .group_size = 2},
+        {.device = "/device:ACCEL:1", .group_size = 2}});
+  ExpectAll(-3, -30);
+}
+
+TEST_F(CollectiveReduceTest, MembersOnSeveralGpusMeet) {
+  Make({});
+  int gpus = 0;
+  for (const Device* device : session_->ListDevices()) gpus += device->type() == "GPU" ? 1 : 0;
+  if (gpus < 2) GTEST_SKIP() << "needs two GPUs";
+  for (const char* const merge : {"Add", "Max"}) {
+    Make({{.device = "/device:GPU:0", .merge_op = merge, .group_size = 2},
+          {.device = "/device:GPU:1", .merge_op = merge, .group_size = 2}});
+    ExpectAll(*merge == 'A' ? -3 : -1, *merge == 'A' ? -30 : -10);
+  }
+  // Both of one GPU, which NCCL does not take.
+  Make(
+      {{.device = "/device:GPU:0", .group_size = 2}, {.device = "/device:GPU:0", .group_size = 2}});
+  ExpectAll(-3, -30);
+}
+
 TEST_F(CollectiveReduceTest, AGroupMayHaveOneMemberAndNoElements) {
   Make({{.group_size = 1}});
   ExpectAll(-1, -10);
@@ -138,6 +160,18 @@ TEST_F(CollectiveReduceTest, InstancesAreApart) {
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_THAT((*outputs)[0].flat<float>(), ElementsAre(-4, -40));
   EXPECT_THAT((*outputs)[1].flat<float>(), ElementsAre(-6, -60));
+}
+
+TEST_F(CollectiveReduceTest, RunThatEndsBeforeAllHaveComeLeavesNothingBehind) {
+  Make({{}, {.device = "/device:ACCEL:0"}, {}});
+  RunOptions options;
+  options.timeout = absl::Milliseconds(20);
+  std::vector<Tensor> outputs;
+  const absl::Status status = session_->Run(
+      options, {{"x0:0", Tensor::Vector<float>({1})}, {"x1:0", Tensor::Vector<float>({1})}},
+      {"y0:0", "y1:0"}, {}, &outputs, nullptr);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  ExpectAll(-6, -60);
 }
 
 TEST_F(CollectiveReduceTest, MembersThatDoNotFitFailTogether) {

@@ -1,6 +1,6 @@
 // CollectiveReduce: every member of a group gives a tensor, and gets the sum of all, or their
-// product, least or greatest. The members are nodes of one run, on any of its devices; they meet on
-// the host.
+// product, least or greatest. The members are nodes of one run, on any of its devices, which reduce
+// among each other if they can, and by way of the host otherwise.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -13,34 +13,67 @@
 #include "runtime/kernels/data_flow/blocking_resource.h"
 #include "runtime/kernels/data_flow/collective_group.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/all_reduce.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
 
-enum class Merge : uint8_t { kAdd, kMul, kMin, kMax };
-
-absl::StatusOr<Merge> ParseMerge(const std::string& name) {
-  if (name == "Add") return Merge::kAdd;
-  if (name == "Mul") return Merge::kMul;
-  if (name == "Min") return Merge::kMin;
-  if (name == "Max") return Merge::kMax;
+absl::StatusOr<AllReduce::Merge> ParseMerge(const std::string& name) {
+  if (name == "Add") return AllReduce::Merge::kAdd;
+  if (name == "Mul") return AllReduce::Merge::kMul;
+  if (name == "Min") return AllReduce::Merge::kMin;
+  if (name == "Max") return AllReduce::Merge::kMax;
   return absl::InvalidArgumentError(absl::StrCat("merge_op is '", name, "'"));
 }
 
-template <typename T>
-void MergeInto(Merge merge, const T* from, T* to, int64_t count) {
-  const auto apply = [&](auto function) { std::transform(to, to + count, from, to, function); };
-  switch (merge) {
-    case Merge::kAdd:
-      return apply([](T a, T b) { return static_cast<T>(a + b); });
-    case Merge::kMul:
-      return apply([](T a, T b) { return static_cast<T>(a * b); });
-    case Merge::kMin:
-      return apply([](T a, T b) { return b < a ? b : a; });
-    case Merge::kMax:
-      return apply([](T a, T b) { return a < b ? b : a; });
+absl::string_view DeviceTypeOf(const KernelContext& ctx) {
+  return ctx.device() == nullptr ? absl::string_view(kCpu) : ctx.device()->type();
+}
+
+// Reduces on the host what lies on any devices.
+absl::Status ReduceOnHost(const AllReduce::Options& options,
+                          absl::Span<const AllReduce::Member> members,
+                          std::vector<Tensor>* results) {
+  std::vector<AllReduce::Member> on_host(members.begin(), members.end());
+  for (AllReduce::Member& member : on_host) {
+    if (IsHostAccessible(member.input.memory_kind())) continue;
+    const Tensor on_device = member.input;
+    ASSIGN_OR_RETURN(member.input, member.ctx->AllocateTemp(on_device.dtype(), on_device.shape(),
+                                                            MemoryKind::kPinned));
+    member.ctx->stream()->Copy(on_device, &member.input);
   }
+  for (const AllReduce::Member& member : on_host) {
+    if (member.ctx->stream() != nullptr) RETURN_IF_ERROR(member.ctx->stream()->Synchronize());
+  }
+  std::vector<Tensor> reduced;
+  RETURN_IF_ERROR(PrimitiveImplementations<AllReduce>::Find(kCpu)(options, on_host, &reduced));
+  for (size_t i = 0; i < members.size(); ++i) {
+    KernelContext& ctx = *members[i].ctx;
+    if (IsHostAccessible(members[i].input.memory_kind())) {
+      results->push_back(std::move(reduced[i]));
+      continue;
+    }
+    ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(reduced[i].dtype(), reduced[i].shape()));
+    ctx.stream()->Copy(reduced[i], &result);
+    results->push_back(std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+// By the devices among each other, if they can.
+absl::Status ReduceAll(const AllReduce::Options& options,
+                       absl::Span<const AllReduce::Member> members, std::vector<Tensor>* results) {
+  const absl::string_view type = DeviceTypeOf(*members[0].ctx);
+  const bool is_one_type = std::all_of(
+      members.begin(), members.end(),
+      [&](const AllReduce::Member& member) { return DeviceTypeOf(*member.ctx) == type; });
+  auto* const reduce = PrimitiveImplementations<AllReduce>::Find(type);
+  if (is_one_type && reduce != nullptr) {
+    const absl::Status status = reduce(options, members, results);
+    if (!absl::IsUnimplemented(status) || type == kCpu) return status;
+  }
+  return ReduceOnHost(options, members, results);
 }
 
 // One reduction: the place where its members meet.
@@ -49,8 +82,7 @@ class Reduction final : public BlockingResource {
   static constexpr char kTypeName[] = "collective_reduction";
   struct Options {
     int64_t size = 0;
-    Merge merge = Merge::kAdd;
-    bool divide = false;  // by the number of members
+    AllReduce::Options reduce;
     friend bool operator==(const Options&, const Options&) = default;
   };
 
@@ -64,21 +96,25 @@ class Reduction final : public BlockingResource {
   // sum do not depend on who comes first.
   // Errors: INVALID_ARGUMENT, for all members, if they do not fit together.
   void Join(const Options& options, std::string name, KernelContext& ctx, Done done) {
-    auto attempt = [this, options, name = std::move(name), &ctx, output = &ctx.output(0),
+    auto attempt = [this, options, name, &ctx,
                     has_joined = false]() mutable -> std::optional<absl::Status> {
-      if (!std::exchange(has_joined, true)) Add(options, std::move(name), ctx);
+      if (!std::exchange(has_joined, true)) Add(options, name, ctx);
       if (!status_.ok()) return status_;
-      if (!result_.has_value()) return std::nullopt;
-      *output = result_;
+      if (results_.empty()) return std::nullopt;
+      for (size_t i = 0; i < members_.size(); ++i) {
+        if (members_[i].member.ctx == &ctx) ctx.output(0) = results_[i];
+      }
       return absl::OkStatus();
     };
-    Run(/*lane=*/0, ctx.step().cancellation, std::move(attempt), std::move(done));
+    // The context of a member that is cancelled is gone when the others come.
+    auto leave = [this] { status_.Update(absl::CancelledError("a member is cancelled")); };
+    Run(/*lane=*/0, ctx.step().cancellation, std::move(attempt), std::move(done), std::move(leave));
   }
 
  private:
-  struct Member {
+  struct NamedMember {
     std::string name;
-    Tensor input;
+    AllReduce::Member member;
   };
 
   void Add(const Options& options, std::string name, KernelContext& ctx) {
@@ -90,48 +126,32 @@ class Reduction final : public BlockingResource {
     } else if (static_cast<int64_t>(members_.size()) == options_.size) {
       status_.Update(absl::InvalidArgumentError(
           absl::StrCat("a collective reduction has more than ", options_.size, " members")));
-    } else if (!members_.empty() && (input.dtype() != members_[0].input.dtype() ||
-                                     !(input.shape() == members_[0].input.shape()))) {
-      status_.Update(absl::InvalidArgumentError(
-          absl::StrCat("members of a collective reduction give ", DTypeName(input.dtype()),
-                       input.shape().ToString(), " and ", DTypeName(members_[0].input.dtype()),
-                       members_[0].input.shape().ToString())));
+    } else if (!members_.empty()) {
+      const Tensor& first = members_[0].member.input;
+      if (input.dtype() != first.dtype() || !(input.shape() == first.shape())) {
+        status_.Update(absl::InvalidArgumentError(
+            absl::StrCat("members of a collective reduction give ", DTypeName(input.dtype()),
+                         input.shape().ToString(), " and ", DTypeName(first.dtype()),
+                         first.shape().ToString())));
+      }
     }
-    members_.push_back({std::move(name), input});
+    members_.push_back({std::move(name), {&ctx, input}});
     if (status_.ok() && static_cast<int64_t>(members_.size()) == options_.size) {
-      status_ = Reduce(ctx);
+      std::sort(members_.begin(), members_.end(),
+                [](const NamedMember& a, const NamedMember& b) { return a.name < b.name; });
+      std::vector<AllReduce::Member> members;
+      for (const NamedMember& named : members_) members.push_back(named.member);
+      status_ = ReduceAll(options_.reduce, members, &results_);
     }
-    if (!status_.ok() || result_.has_value()) {
+    if (!status_.ok() || !results_.empty()) {
       if (on_complete_ != nullptr) std::exchange(on_complete_, nullptr)();
     }
   }
 
-  absl::Status Reduce(KernelContext& ctx) {
-    std::sort(members_.begin(), members_.end(),
-              [](const Member& a, const Member& b) { return a.name < b.name; });
-    const Tensor& first = members_[0].input;
-    ASSIGN_OR_RETURN(Tensor result, ctx.AllocateTemp(first.dtype(), first.shape()));
-    RETURN_IF_ERROR(VisitRealType(result.dtype(), [&]<typename T>() -> absl::Status {
-      const int64_t count = result.num_elements();
-      T* const to = result.data<T>();
-      std::copy_n(first.data<T>(), count, to);
-      for (size_t i = 1; i < members_.size(); ++i) {
-        MergeInto(options_.merge, members_[i].input.data<T>(), to, count);
-      }
-      if (options_.divide) {
-        const T size = static_cast<T>(options_.size);
-        std::transform(to, to + count, to, [size](T sum) { return static_cast<T>(sum / size); });
-      }
-      return absl::OkStatus();
-    }));
-    result_ = std::move(result);
-    return absl::OkStatus();
-  }
-
   const Options options_;
   std::function<void()> on_complete_;
-  std::vector<Member> members_;
-  Tensor result_;
+  std::vector<NamedMember> members_;
+  std::vector<Tensor> results_;  // by member, once all have come
   absl::Status status_;
 };
 
@@ -145,10 +165,10 @@ class CollectiveReduceKernel final : public AsyncOpKernel {
       build.Fail(CheckGroupSizeIsPositive(options_.size));
       key_ = Key(build.attr<int64_t>("group_key"), build.attr<int64_t>("instance_key"));
     }
-    options_.divide = build.attr<std::string>("final_op") == "Div";
-    absl::StatusOr<Merge> merge = ParseMerge(build.attr<std::string>("merge_op"));
+    options_.reduce.divide = build.attr<std::string>("final_op") == "Div";
+    const absl::StatusOr<AllReduce::Merge> merge = ParseMerge(build.attr<std::string>("merge_op"));
     if (merge.ok()) {
-      options_.merge = *merge;
+      options_.reduce.merge = *merge;
     } else {
       build.Fail(merge.status());
     }
@@ -199,8 +219,11 @@ class CollectiveReduceKernel final : public AsyncOpKernel {
   Reduction::Options options_;
   std::string key_;
 };
-REGISTER_KERNEL("CollectiveReduce", kCpu, CollectiveReduceKernel);
-REGISTER_KERNEL("CollectiveReduceV2", kCpu, CollectiveReduceKernel);
+REGISTER_KERNEL("CollectiveReduce", kAnyDevice, CollectiveReduceKernel);
+REGISTER_KERNEL("CollectiveReduceV2", kAnyDevice, CollectiveReduceKernel)
+    .HostMemory("group_size")
+    .HostMemory("group_key")
+    .HostMemory("instance_key");
 
 }  // namespace
 }  // namespace tessera
