@@ -31,8 +31,8 @@ when it is not current. `tessera inspect --ops DIR` tells which of them a model 
 
 Dtypes are those that kernels are registered for, beside the name of the op's attribute; an op
 without any takes all that its declaration allows. A kernel on *every device* touches no bytes of
-its tensors; one *by primitives* runs on each type of device that implements what it computes with
-([adding-an-op.md](adding-an-op.md)). Other kernels are the CPU's.
+its tensors by itself; one *by primitives* runs on each type of device that implements what it
+computes with ([adding-an-op.md](adding-an-op.md)). Other kernels are the CPU's.
 
 Ops of the package tensorflow-text have kernels, too, among them those of its tokenizers for BERT
 (`WordpieceTokenizeWithOffsets`, `FastWordpieceTokenizeWithOffsets`, `FastBertNormalize`) and for
