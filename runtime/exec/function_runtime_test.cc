@@ -327,7 +327,8 @@ TEST(MissingKernelsTest, CallsOfPythonAreToldApartFromCustomOps) {
   missing.Add("EagerPyFunc", "f", "");
   missing.Add("Custom", "g", "");
   const std::string message(missing.ToStatus().message());
-  EXPECT_THAT(message, HasSubstr("Custom (node 'g'), EagerPyFunc (node 'f': a call of Python code"));
+  EXPECT_THAT(message,
+              HasSubstr("Custom (node 'g'), EagerPyFunc (node 'f': a call of Python code"));
 }
 
 TEST_F(FunctionRuntimeTest, WhileCallsItsBodyAsLongAsItsConditionHolds) {
