@@ -261,16 +261,18 @@ TEST_F(BatchSourceTest, RefusesWhatIsWrongWithARemedy) {
 
 TEST_F(BatchSourceTest, ReadsColumnsOfCsvByTheirNames) {
   Write("a.csv", "name,x,y\nfoo,1,2.5\nbar,,4\n");
-  Write("b.csv", "name,x,y\nbaz,3,-1\n");
+  Write("b.csv", "name,x,y\n,3,-1\n");
   auto source = Make(
       "files: '*.csv' format: 'csv' csv_header: true keep_remainder: true "
       "fields { name: 'y' dtype: 'float32' scale: 2 offset: 1 } "
-      "fields { name: 'x' dtype: 'int64' missing_value: '-7' }",
+      "fields { name: 'x' dtype: 'int64' missing_value: '-7' } "
+      "fields { name: 'name' dtype: 'string' missing_value: '' }",
       4);
   std::vector<Tensor> batch;
   ASSERT_TRUE(source->Next(nullptr, &batch).value());
   EXPECT_EQ(batch[0].ToString(), "float[3] [6 9 -1]");
   EXPECT_EQ(batch[1].ToString(), "int64[3] [1 -7 3]");
+  EXPECT_THAT(batch[2].flat<std::string>(), ElementsAre("foo", "bar", ""));
 }
 
 TEST_F(BatchSourceTest, ReadsLinesOfText) {
