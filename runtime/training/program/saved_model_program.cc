@@ -18,6 +18,7 @@
 #include "runtime/training/program/program_sources.h"
 #include "runtime/training/program/program_state.h"
 #include "runtime/training/program/random_seeds.h"
+#include "runtime/training/program/training_variables.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 
@@ -211,7 +212,8 @@ class ModelVariables {
       std::string resource = copy->resource;
       if (resources.contains(original.resource)) {
         resource = original.resource;
-      } else if (auto same = by_full_name_.find(original.name); same != by_full_name_.end()) {
+      } else if (auto same = by_full_name_.find(original.name);
+                 same != by_full_name_.end() && AreAlike(same->second, copy->resource)) {
         resource = same->second;
       }
       RETURN_IF_ERROR(AddKey(resource, copy->key));
@@ -257,6 +259,14 @@ class ModelVariables {
     return resources;
   }
 
+  // Whether a variable can have the values of another one. False for an empty resource.
+  bool AreAlike(const std::string& resource, const std::string& other) const {
+    const auto a = handles_.find(resource), b = handles_.find(other);
+    if (a == handles_.end() || b == handles_.end()) return false;
+    return VariableDType(*a->second) == VariableDType(*b->second) &&
+           VariableShape(*a->second) == VariableShape(*b->second);
+  }
+
   // Gives a variable a key, the first of which is its own.
   absl::Status AddKey(const std::string& resource, const std::string& key) {
     auto handle = handles_.find(resource);
@@ -267,7 +277,11 @@ class ModelVariables {
       state.key = key;
       variables_->push_back(std::move(state));
       auto name = tracked_.full_names.find(key);
-      if (name != tracked_.full_names.end()) by_full_name_.emplace(name->second, resource);
+      if (name != tracked_.full_names.end()) {
+        // A name that several variables have, as those of Adafactor do, tells none of them.
+        const auto [same, is_first] = by_full_name_.emplace(name->second, resource);
+        if (!is_first) same->second.clear();
+      }
     } else {
       (*variables_)[index->second].copies.push_back(key);
     }
@@ -282,7 +296,7 @@ class ModelVariables {
   absl::flat_hash_map<std::string, Node*> handles_;               // by resource
   absl::flat_hash_map<std::string, RestoredVariable> originals_;  // by the resource of the copy
   absl::flat_hash_map<std::string, size_t> indices_;              // in the variables, by resource
-  absl::flat_hash_map<std::string, std::string> by_full_name_;    // resources
+  absl::flat_hash_map<std::string, std::string> by_full_name_;    // resources; empty: several
 };
 
 // Finds the optimizer's step counter and learning rate by the names that Keras gives them.
