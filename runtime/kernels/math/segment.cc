@@ -1,6 +1,5 @@
 // Reductions of rows that belong together by number: SegmentSum and its kin, whose numbers are
 // sorted, and UnsortedSegmentSum and its kin.
-#include <algorithm>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -36,20 +35,30 @@ class SortedSegmentKernel : public OpKernel {
           absl::StrCat("'segment_ids' must have one number a row of 'data'; shapes are ",
                        segment_ids.shape().ToString(), " and ", data.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const IndexVector ids, ReadIndexVector(segment_ids, "segment_ids"));
-    if (!std::is_sorted(ids.begin(), ids.end()) || (!ids.empty() && ids.front() < 0)) {
-      return absl::InvalidArgumentError("'segment_ids' must be sorted and not negative");
-    }
     Shape shape = data.shape();
     shape.SetDim(0, 0);
-    if (!ids.empty()) {
-      ASSIGN_OR_RETURN(shape, WithRows(shape, ids.back()));
+    if (segment_ids.num_elements() > 0) {
+      const int64_t last = segment_ids.dtype() == DType::kInt32
+                               ? LastIfSorted(segment_ids.flat<int32_t>())
+                               : LastIfSorted(segment_ids.flat<int64_t>());
+      if (last < 0) {
+        return absl::InvalidArgumentError("'segment_ids' must be sorted and not negative");
+      }
+      ASSIGN_OR_RETURN(shape, WithRows(shape, last));
     }
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     return reduce_->Run(ctx, data, segment_ids, out);
   }
 
  private:
+  // Returns the last of some numbers, or -1 if they are not sorted or negative.
+  template <typename Id>
+  static int64_t LastIfSorted(absl::Span<const Id> ids) {
+    bool falls = ids.front() < 0;
+    for (size_t i = 1; i < ids.size(); ++i) falls |= ids[i] < ids[i - 1];
+    return falls ? -1 : static_cast<int64_t>(ids.back());
+  }
+
   // Checked, for the last number comes from outside.
   static absl::StatusOr<Shape> WithRows(const Shape& shape, int64_t last) {
     absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(), shape.dims().end());
