@@ -119,8 +119,7 @@ absl::StatusOr<ElementwiseProgram::Step> ElementwiseProgram::MakeStep(const std:
 
 absl::Status ElementwiseProgram::CheckOperands(const Step& step) const {
   const bool takes_float =
-      step.function == kSelect ||
-      Contains(FindElementwiseOp(step.function)->dtypes, DType::kFloat);
+      step.function == kSelect || Contains(FindElementwiseOp(step.function)->dtypes, DType::kFloat);
   for (int k = 0; k < step.arity; ++k) {
     const bool is_condition = k == 0 && step.function == kSelect;
     const DType wanted = takes_float && !is_condition ? DType::kFloat : DType::kBool;
@@ -331,9 +330,8 @@ class ElementwiseProgram::Planner {
       // Later results may take the slots of what is read for the last time here.
       for (int k = 1; k <= call.arity; ++k) {
         const ValuePlace& place = values_[step(i).operands[k - 1]];
-        const bool is_again =
-            std::find(call.operands.begin() + 1, call.operands.begin() + k, call.operands[k]) !=
-            call.operands.begin() + k;
+        const bool is_again = std::find(call.operands.begin() + 1, call.operands.begin() + k,
+                                        call.operands[k]) != call.operands.begin() + k;
         if (place.base < 0 && place.last_reader == i && !is_again) {
           free_slots.push_back(sweep.operands[call.operands[k]].slot);
         }

@@ -82,10 +82,12 @@ bool IsCondition(const Node& node) {
 }
 
 bool IsFusible(const OptimizationItem& item, const Node& node) {
-  const bool is_known = IsCondition(node) || ((IsFusibleOp(node.op_name()) || node.IsOp("SelectV2")) &&
-                                              node.output_type(0) == DType::kFloat);
+  const bool is_known =
+      IsCondition(node) || ((IsFusibleOp(node.op_name()) || node.IsOp("SelectV2")) &&
+                            node.output_type(0) == DType::kFloat);
   return is_known && !(node.IsOp("AddN") && node.num_inputs() < 2) &&
-         node.control_inputs().empty() && node.control_outputs().empty() && !item.IsPreserved(&node);
+         node.control_inputs().empty() && node.control_outputs().empty() &&
+         !item.IsPreserved(&node);
 }
 
 // The axis that a Split or a ConcatV2 names as a constant in input `i`.

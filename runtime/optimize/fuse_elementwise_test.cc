@@ -95,7 +95,8 @@ TEST(FuseElementwiseTest, ChoicesAndWhatDecidesThem) {
   const Endpoint is_small = g.Op("Less", {g.Op("Abs", {x}), one});
   const Endpoint is_positive = g.Op("Greater", {x, y});
   const Endpoint both = g.Op("LogicalAnd", {is_small, g.Op("LogicalNot", {is_positive})});
-  const Endpoint chosen = g.Op("SelectV2", {is_small, g.Op("Square", {x}), one}, {{"T", DType::kFloat}});
+  const Endpoint chosen =
+      g.Op("SelectV2", {is_small, g.Op("Square", {x}), one}, {{"T", DType::kFloat}});
   g.Result(g.Op("SelectV2", {both, chosen, g.Op("Neg", {y})}, {{"T", DType::kFloat}}));
   EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({37, 301}, 0.001f), Ramp({301}, 0.02f)}));
   EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
@@ -116,8 +117,8 @@ TEST(FuseElementwiseTest, ABoolThatOthersReadStaysANode) {
   const Endpoint masked = g.Op("SelectV2", {mask, chosen, x}, {{"T", DType::kFloat}});
   g.Result(is_small);
   g.Result(g.Op("Exp", {g.Op("Tanh", {g.Op("Sqrt", {masked})})}));
-  EXPECT_TRUE(g.ExpectSameResults(
-      kFuse, {Ramp({5, 3}, 0.2f), Tensor::Of<bool>({3}, {true, false, true})}));
+  EXPECT_TRUE(
+      g.ExpectSameResults(kFuse, {Ramp({5, 3}, 0.2f), Tensor::Of<bool>({3}, {true, false, true})}));
   EXPECT_EQ(g.CountOf("Less"), 1);
   EXPECT_EQ(g.CountOf("SelectV2"), 2);
   EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);

@@ -259,8 +259,8 @@ class LuKernel : public OpKernel {
 };
 REGISTER_KERNEL("Lu", kCpu, LuKernel);
 
-// Only the lower triangles are read. The factor of a matrix that is not positive definite is a lower
-// triangle of NaN. Errors: INVALID_ARGUMENT for matrices that are not square.
+// Only the lower triangles are read. The factor of a matrix that is not positive definite is a
+// lower triangle of NaN. Errors: INVALID_ARGUMENT for matrices that are not square.
 class CholeskyKernel : public OpKernel {
  public:
   explicit CholeskyKernel(const KernelBuild&) {}

@@ -7,8 +7,8 @@
 namespace tessera {
 
 // A depth x columns matrix of bytes in the order in which Multiply() reads it. Left-hand matrices
-// hold unsigned bytes and this one signed bytes; numbers of the other kind are shifted by 128, which
-// shifts their zero points, too:
+// hold unsigned bytes and this one signed bytes; numbers of the other kind are shifted by 128,
+// which shifts their zero points, too:
 //
 //   std::vector<int8_t> room(ByteMatrix::PackedSize(depth, columns));
 //   const ByteMatrix b = ByteMatrix::Pack(weights, depth, columns, columns, 1, room.data());
@@ -22,8 +22,8 @@ class ByteMatrix {
 
   static size_t PackedSize(int64_t depth, int64_t columns);
 
-  // Packs elements b[i * row_step + j * column_step] into `packed`, of PackedSize() bytes. T is int8_t
-  // or uint8_t.
+  // Packs elements b[i * row_step + j * column_step] into `packed`, of PackedSize() bytes. T is
+  // int8_t or uint8_t.
   template <typename T>
   static ByteMatrix Pack(const T* b, int64_t depth, int64_t columns, int64_t row_step,
                          int64_t column_step, int8_t* packed);

@@ -80,7 +80,8 @@ std::vector<int32_t> Sums(const Tensor& tensor) {
 
 Tensor Number(float x) { return Tensor::Scalar<float>(x); }
 
-// The number of T that stands for 0 where the lowest one stands for `min` and the highest for `max`.
+// The number of T that stands for 0 where the lowest one stands for `min` and the highest for
+// `max`.
 template <typename T>
 int64_t ZeroOf(double min, double max) {
   return std::numeric_limits<T>::lowest() - std::lround(min * 255 / (max - min));
@@ -98,12 +99,15 @@ void ExpectMatMul(DType a_dtype, DType b_dtype, bool transpose_a, bool transpose
   const std::vector<Tensor> inputs = {
       Quantized(a_dtype, transpose_a ? Shape{k, m} : Shape{m, k}, given_a),
       Quantized(b_dtype, transpose_b ? Shape{n, k} : Shape{k, n}, given_b),
-      Number(-1.5), Number(3.6), Number(0.255), Number(0.51)};
-  KernelRunner runner = KernelRunner::Create("QuantizedMatMul", inputs,
-                                             {{"transpose_a", transpose_a},
-                                              {"transpose_b", transpose_b},
-                                              {"Toutput", DType::kQint32}})
-                            .value();
+      Number(-1.5),
+      Number(3.6),
+      Number(0.255),
+      Number(0.51)};
+  KernelRunner runner =
+      KernelRunner::Create(
+          "QuantizedMatMul", inputs,
+          {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"Toutput", DType::kQint32}})
+          .value();
   EXPECT_EQ(Sums(runner.Run(inputs).value()[0]),
             Expected(a, b, m, k, n, ZeroOf<A>(-1.5, 3.6), ZeroOf<B>(0.255, 0.51)));
 }
@@ -127,7 +131,10 @@ void ExpectConvolution(DType b_dtype, int64_t stride, float min, float max) {
   const auto filter = RandomBytes<B>(3 * 3 * in * out, 6);
   const std::vector<Tensor> inputs = {Quantized(DType::kQuint8, {2, rows, columns, in}, images),
                                       Quantized(b_dtype, {3, 3, in, out}, filter),
-                                      Number(min), Number(max), Number(-1), Number(1.55)};
+                                      Number(min),
+                                      Number(max),
+                                      Number(-1),
+                                      Number(1.55)};
   KernelRunner runner =
       KernelRunner::Create("QuantizedConv2D", inputs,
                            {{"strides", std::vector<int64_t>{1, stride, stride, 1}},
@@ -175,15 +182,17 @@ void ExpectFusedConvolution(DType a_dtype) {
   const std::vector<Tensor> inputs = {Quantized(a_dtype, {2, rows, columns, in}, images),
                                       Quantized(DType::kQint8, {3, 3, in, out}, filter),
                                       Quantized(DType::kQint32, {out}, std::vector<int32_t>(out)),
-                                      Number(-1), Number(1), Number(-1), Number(1)};
-  KernelRunner runner =
-      KernelRunner::Create("QuantizedConv2DWithBias", inputs,
-                           {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
-                            {"dilations", std::vector<int64_t>{1, 2, 2, 1}},
-                            {"padding", "SAME"},
-                            {"Tbias", DType::kQint32},
-                            {"out_type", DType::kQint32}})
-          .value();
+                                      Number(-1),
+                                      Number(1),
+                                      Number(-1),
+                                      Number(1)};
+  KernelRunner runner = KernelRunner::Create("QuantizedConv2DWithBias", inputs,
+                                             {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
+                                              {"dilations", std::vector<int64_t>{1, 2, 2, 1}},
+                                              {"padding", "SAME"},
+                                              {"Tbias", DType::kQint32},
+                                              {"out_type", DType::kQint32}})
+                            .value();
   std::vector<int32_t> expected;
   for (int64_t i = 0; i < 2 * rows * columns * out; ++i) {
     const int64_t o = i % out, column = i / out % columns, row = i / out / columns % rows;
@@ -210,7 +219,10 @@ TEST(QuantizedConvolutionTest, TakesNoImagesAndNoChannels) {
     const std::vector<Tensor> inputs = {
         Quantized<uint8_t>(DType::kQuint8, shape, {}),
         Quantized<uint8_t>(DType::kQuint8, {3, 3, in, 4}, std::vector<uint8_t>(9 * in * 4, 7)),
-        Number(0), Number(1), Number(0), Number(1)};
+        Number(0),
+        Number(1),
+        Number(0),
+        Number(1)};
     auto runner = KernelRunner::Create("QuantizedConv2D", inputs,
                                        {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
                                         {"padding", "SAME"},

@@ -21,8 +21,9 @@ class BytePatches {
   // The bytes of a patch.
   int64_t size() const { return positions() * shape_.in_channels; }
 
-  // Copies the patch of output pixel `i` as unsigned bytes, which are 0 where it lies outside of the
-  // image. Returns the sum of the bytes. Calls outside(position) for the filter's positions there.
+  // Copies the patch of output pixel `i` as unsigned bytes, which are 0 where it lies outside of
+  // the image. Returns the sum of the bytes. Calls outside(position) for the filter's positions
+  // there.
   template <typename Outside>
   uint32_t Copy(int64_t i, uint8_t* to, const Outside& outside) const {
     const ConvolutionShape& s = shape_;

@@ -158,8 +158,8 @@ class FusedConvolutionKernel final : public OpKernel {
     const size_t packed_size = ByteMatrix::PackedSize(depth, out);
     ASSIGN_OR_RETURN(Tensor packed,
                      ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
-    const ByteMatrix filter = ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), depth, out, out, 1,
-                                               packed.data<int8_t>());
+    const ByteMatrix filter =
+        ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), depth, out, out, 1, packed.data<int8_t>());
     const int64_t pixels = y->num_elements() / out;
     ctx.ParallelFor(pixels, FlopsOf(shape) / 200 / static_cast<double>(pixels),
                     [&](int64_t begin, int64_t end) {

@@ -135,9 +135,8 @@ class FusedMatMulKernel final : public OpKernel {
     const size_t packed_size = ByteMatrix::PackedSize(k, n);
     ASSIGN_OR_RETURN(Tensor packed,
                      ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
-    const ByteMatrix b =
-        ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), k, n, transpose_b_ ? 1 : n,
-                         transpose_b_ ? k : 1, packed.data<int8_t>());
+    const ByteMatrix b = ByteMatrix::Pack(Stored<int8_t>(ctx.input(1)), k, n, transpose_b_ ? 1 : n,
+                                          transpose_b_ ? k : 1, packed.data<int8_t>());
     T* const out = MutableStored<T>(y);
     const double cost = static_cast<double>(k * n) / 100;
     ctx.ParallelFor(y->dim(0), cost, [&](int64_t begin, int64_t end) {

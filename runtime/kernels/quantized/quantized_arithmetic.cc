@@ -53,9 +53,8 @@ class QuantizedMatMulKernel : public OpKernel {
     const size_t packed_size = ByteMatrix::PackedSize(k, n);
     ASSIGN_OR_RETURN(Tensor packed,
                      ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(packed_size)}));
-    const ByteMatrix right =
-        ByteMatrix::Pack(Stored<B>(b), k, n, transpose_b_ ? 1 : n, transpose_b_ ? k : 1,
-                         packed.data<int8_t>());
+    const ByteMatrix right = ByteMatrix::Pack(Stored<B>(b), k, n, transpose_b_ ? 1 : n,
+                                              transpose_b_ ? k : 1, packed.data<int8_t>());
     ASSIGN_OR_RETURN(Tensor column_sums, ctx.AllocateTemp(DType::kInt32, {n}));
     const int64_t row_size = right.row_size();
     std::vector<uint8_t> ones(row_size);

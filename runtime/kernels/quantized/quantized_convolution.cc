@@ -58,17 +58,16 @@ class QuantizedConv2DKernel : public OpKernel {
 
     const BytePatches<uint8_t> patches(shape, Stored<uint8_t>(ctx.input(0)));
     const int64_t depth = patches.size(), out = shape.out_channels;
-    ASSIGN_OR_RETURN(Tensor packed,
-                     ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(
-                                                        ByteMatrix::PackedSize(depth, out))}));
-    const ByteMatrix filter = ByteMatrix::Pack(Stored<B>(ctx.input(1)), depth, out, out, 1,
-                                               packed.data<int8_t>());
+    ASSIGN_OR_RETURN(
+        Tensor packed,
+        ctx.AllocateTemp(DType::kInt8, {static_cast<int64_t>(ByteMatrix::PackedSize(depth, out))}));
+    const ByteMatrix filter =
+        ByteMatrix::Pack(Stored<B>(ctx.input(1)), depth, out, out, 1, packed.data<int8_t>());
     ASSIGN_OR_RETURN(Tensor filter_sums,
                      ctx.AllocateTemp(DType::kInt32, {patches.positions() + 1, out}));
     SumFilter(filter, patches.positions(), shape.in_channels, filter_sums.data<int32_t>(), out);
-    const Zeros zeros{
-        static_cast<uint32_t>(image_range.Unclamped(0)) + kUnsignedShift<uint8_t>,
-        static_cast<uint32_t>(filter_range.Unclamped(0)) + kSignedShift<B>};
+    const Zeros zeros{static_cast<uint32_t>(image_range.Unclamped(0)) + kUnsignedShift<uint8_t>,
+                      static_cast<uint32_t>(filter_range.Unclamped(0)) + kSignedShift<B>};
     const int64_t pixels = shape.batch * shape.output[0] * shape.output[1];
     ctx.ParallelFor(pixels, FlopsOf(shape) / 200 / static_cast<double>(pixels),
                     [&](int64_t begin, int64_t end) {
@@ -98,8 +97,8 @@ class QuantizedConv2DKernel : public OpKernel {
     filter.Multiply(ones.data(), 1, sums + positions * out, out);
   }
 
-  // Computes output pixels [begin, end). A sum of (image - zero) * (filter - zero) over the positions
-  // within the image is made of the products of the bytes and the sums of each side's.
+  // Computes output pixels [begin, end). A sum of (image - zero) * (filter - zero) over the
+  // positions within the image is made of the products of the bytes and the sums of each side's.
   static void MultiplyPatches(const BytePatches<uint8_t>& patches, const ConvolutionShape& shape,
                               int64_t begin, int64_t end, const ByteMatrix& filter,
                               const int32_t* filter_sums, const Zeros& zeros, int32_t* y) {
@@ -107,8 +106,8 @@ class QuantizedConv2DKernel : public OpKernel {
     const int64_t some = PatchesAtOnce(row_size);
     std::vector<uint8_t> rows(some * row_size);
     struct Pixel {
-      uint32_t sum;               // of its patch's bytes
-      int64_t first, past_last;   // those of `outside` that belong to it
+      uint32_t sum;              // of its patch's bytes
+      int64_t first, past_last;  // those of `outside` that belong to it
     };
     std::vector<Pixel> pixels(some);
     std::vector<int64_t> outside;  // positions of the filter
@@ -127,8 +126,8 @@ class QuantizedConv2DKernel : public OpKernel {
         int32_t* const to = y + (begin + i) * out;
         const int64_t inside = patches.positions() - (pixel.past_last - pixel.first);
         const uint32_t constant =
-            zeros.filter * (zeros.image * static_cast<uint32_t>(inside * shape.in_channels) -
-                            pixel.sum);
+            zeros.filter *
+            (zeros.image * static_cast<uint32_t>(inside * shape.in_channels) - pixel.sum);
         AddScaled(constant, 0u - zeros.image, filter_sums + patches.positions() * out, out, to);
         for (int64_t at = pixel.first; at < pixel.past_last; ++at) {
           AddScaled(0, zeros.image, filter_sums + outside[at] * out, out, to);

@@ -90,7 +90,8 @@ void AddStrip(const Strip& s) {
     }
     for (; column < s.count; ++column) {
       float& sum = s.sums[i * s.n + column];
-      for (int64_t row = 0; row < s.rows; ++row) sum += s.a[i * s.k + row] * s.b[row * s.n + column];
+      for (int64_t row = 0; row < s.rows; ++row)
+        sum += s.a[i * s.k + row] * s.b[row * s.n + column];
     }
   }
 }

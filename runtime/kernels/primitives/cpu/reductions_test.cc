@@ -1,4 +1,5 @@
 // What the recorded calls of ops leave out of Reduce, SegmentReduce, ArgMax and Scan.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -64,6 +65,42 @@ TEST_F(ReductionsTest, TheMeanOfNoIntegersIsZero) {
   Tensor y = Tensor::Scalar<int32_t>(5);
   ASSERT_TRUE(Make<Reduce>(ReduceKind::kMean, DType::kInt32)->Run(ctx_, x, {true}, &y).ok());
   EXPECT_EQ(y.scalar<int32_t>(), 0);
+}
+
+TEST_F(ReductionsTest, RowsOfAnyNumberOfColumnsAreAdded) {
+  for (const int64_t rows : {1, 7, 8, 9, 41, 600}) {
+    for (const int64_t columns : {1, 2, 3, 7, 8, 15, 16, 31, 64, 65, 100, 129, 200}) {
+      Tensor x = Tensor::Allocate(DType::kFloat, {rows, columns}).value();
+      Tensor n = Tensor::Allocate(DType::kInt32, {rows, columns}).value();
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        n.data<int32_t>()[i] = static_cast<int32_t>(i * 7919 % 1009 - 500);
+        x.data<float>()[i] = static_cast<float>(n.data<int32_t>()[i]);
+      }
+      // A NaN in the last row of the first column, and an infinity in the first row of the last.
+      x.data<float>()[columns - 1] = kInf;
+      x.data<float>()[(rows - 1) * columns] = kNaN;
+      Tensor max = Tensor::Allocate(DType::kFloat, {columns}).value();
+      Tensor sum = Tensor::Allocate(DType::kInt32, {columns}).value();
+      ASSERT_TRUE(
+          Make<Reduce>(ReduceKind::kMax, DType::kFloat)->Run(ctx_, x, {true, false}, &max).ok());
+      ASSERT_TRUE(
+          Make<Reduce>(ReduceKind::kSum, DType::kInt32)->Run(ctx_, n, {true, false}, &sum).ok());
+      for (int64_t c = 0; c < columns; ++c) {
+        int32_t expected_sum = 0;
+        float expected_max = -kInf;
+        for (int64_t r = 0; r < rows; ++r) {
+          expected_sum += n.data<int32_t>()[r * columns + c];
+          expected_max = std::max(expected_max, x.data<float>()[r * columns + c]);
+        }
+        EXPECT_EQ(sum.data<int32_t>()[c], expected_sum) << rows << " x " << columns;
+        if (c == 0) {
+          EXPECT_TRUE(std::isnan(max.data<float>()[c])) << rows << " x " << columns;
+        } else {
+          EXPECT_EQ(max.data<float>()[c], expected_max) << rows << " x " << columns;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(ReductionsTest, SegmentsWithoutRowsHoldWhatTheCallerWants) {

@@ -91,8 +91,8 @@ struct TypedReduction {
     *Typed(acc) = result;
   }
 
-  // Adds the rows to kVectors vectors of columns, which stay in registers. Every kChains-th row goes
-  // to the same accumulators, so that additions need not wait for each other.
+  // Adds the rows to kVectors vectors of columns, which stay in registers. Every kChains-th row
+  // goes to the same accumulators, so that additions need not wait for each other.
   template <int kVectors, int kChains, int kBytes>
   static void AddToVectors(T* acc, const char* in, int64_t row_stride, int64_t rows) {
     const R r{};

@@ -78,8 +78,8 @@ namespace internal {
       4.37115268e-05f, -7.28024906e-06f, 2.2435338e-06f, -9.67842425e-06f, 4.87630041e-06f);
   const float near = (t + 1.0f) * t * quotient - (a < 1.0f ? log : 0.0f);
   const float inverse = 1.0f / a;
-  const float series = inverse * math::Polynomial(inverse * inverse, 0.0833333333f,
-                                                  -0.00277777778f, 0.000793650794f);
+  const float series = inverse * math::Polynomial(inverse * inverse, 0.0833333333f, -0.00277777778f,
+                                                  0.000793650794f);
   const float far = (a - 0.5f) * (log - 1.0f) + (0.418938533f + series);
   const float positive = a >= 3.0f ? far : near;
   const float sine = internal::SinOfPi(x - std::rint(x));
