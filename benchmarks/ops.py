@@ -172,10 +172,15 @@ class Ours:
         self._process.wait()
 
 
+def plain_integers(value):
+    """The numbers of a quantised tensor, which TensorFlow gives as structures of one field."""
+    return value.view(value.dtype[0]) if value.dtype.names else value
+
+
 def difference(ours, theirs, tolerance):
     """What is wrong with our answers; empty if nothing is."""
     for mine, other in zip(ours, theirs, strict=True):
-        other = np.asarray(other)
+        mine, other = (plain_integers(np.asarray(value)) for value in (mine, other))
         if mine.dtype != other.dtype:
             return f"dtype {mine.dtype}, not {other.dtype}"
         if math.isinf(tolerance):
