@@ -313,7 +313,7 @@ def banded_triangular_solve():
         ((2, 4), (3, 4, 2)),
         ((2, 2, 4), (4, 2)),
         ((1, 3, 1, 4), (2, 1, 4, 5)),
-        ((0, 2, 4), (1, 4, 2)),
+        ((2, 5, 4), (2, 4, 2)),
     ):
         for lower in (True, False):
             for adjoint in (True, False):
@@ -321,7 +321,7 @@ def banded_triangular_solve():
     add((3, 2, 4), (2, 3, 4, 2), np.complex64, lower=False, adjoint=True)
     add((2, 2, 4), (3, 4, 2))
     add((2, 2, 4), (2, 3, 2))
-    add((2, 5, 4), (2, 4, 2))
+    add((2, 0, 4), (2, 4, 2))
     return file
 
 

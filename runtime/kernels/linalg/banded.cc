@@ -153,7 +153,7 @@ REGISTER_KERNEL("TridiagonalSolve", kCpu, TridiagonalSolveKernel);
 // Inputs: the diagonals of triangular matrices, [..., bands, m], and right sides [..., m, n]. Row k
 // of a lower matrix holds the k-th diagonal below the main one, aligned at its end; the last row of
 // an upper one is the main diagonal, and those above it are aligned at their begin. The batches
-// broadcast together.
+// broadcast together. Bands outside of the matrix are not looked at.
 // Errors: INVALID_ARGUMENT for a zero on the main diagonal.
 class BandedTriangularSolveKernel : public OpKernel {
  public:
@@ -163,10 +163,9 @@ class BandedTriangularSolveKernel : public OpKernel {
     const Tensor& bands = ctx.input(0);
     const Tensor& right = ctx.input(1);
     ASSIGN_OR_RETURN(const MatrixBatch batch, MatrixBatch::Of(bands, "matrix"));
-    if (batch.rows < 1 || batch.rows > std::max<int64_t>(batch.columns, 1)) {
+    if (batch.rows < 1) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "'matrix' must have at least one band and at most as many as columns, has shape ",
-          bands.shape().ToString()));
+          "'matrix' must have at least one band, has shape ", bands.shape().ToString()));
     }
     ASSIGN_OR_RETURN(const MatrixBatch sides, MatrixBatch::Of(right, "rhs"));
     if (sides.rows != batch.columns) {
