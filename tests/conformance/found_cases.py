@@ -438,6 +438,51 @@ def boxes_suppressed_softly():
     return file
 
 
+def halves_as_factors():
+    # The factors have any sign: a matrix that is triangular already has one of its own.
+    file = OpFile("Qr")
+    file.add([np.zeros((2, 0, 3), np.float16)], T=tf.half, full_matrices=False)
+    file.add([np.zeros((3, 0), np.float16)], T=tf.half, full_matrices=True)
+    return file
+
+
+def means_that_are_equal():
+    file = OpFile("IsotonicRegression")
+    for dtype, out in ((np.int16, tf.float32), (np.int32, tf.float64), (np.float16, tf.half)):
+        for row in ([0, -1, 0, 1], [1, 1], [2, 1, 2, 1, 2], [3, 1, 2, 3, 3], [5, 1, 4, 0, 9]):
+            file.add([np.array([row], dtype)], T=dtype, output_dtype=out)
+    for value in (5.0, [2.0, 3.0, 1.0], np.zeros((2, 0)), [[[1.0, 2.0]], [[2.0, 1.0]]]):
+        file.add([np.array(value, np.float32)], T=tf.float32, output_dtype=tf.float32)
+    return file
+
+
+def sums_below_the_range():
+    file = OpFile("UniformQuantizedAdd")
+    sides = [np.array([v], np.int32).astype(tf.qint32.as_numpy_dtype) for v in (19, -313)]
+    ranges = [np.float32(1), np.int32(0), np.float32(1), np.int32(5), np.float32(1), np.int32(1)]
+    attrs = {}
+    for side, low in (("lhs", -(2**31)), ("rhs", -(2**31)), ("output", 3)):
+        attrs[f"{side}_quantization_min_val"] = low
+        attrs[f"{side}_quantization_max_val"] = 2**31 - 1
+    file.add([*sides, *ranges], T=tf.qint32, **attrs)
+    return file
+
+
+def start_that_is_a_scalar():
+    file = OpFile("XlaDynamicUpdateSlice", compiled=True)
+    file.add([_floats(1, 2), _floats(5), np.int32(1)], T=tf.float32, Tindices=tf.int32)
+    file.add([_floats(1, 2), _floats(5), _ints(1)], T=tf.float32, Tindices=tf.int32)
+    return file
+
+
+def gradients_of_no_pixels():
+    file = OpFile("ScaleAndTranslateGrad")
+    image, scale = np.ones((1, 2, 2, 1), np.float32), _floats(1, 1)
+    file.add([image[:, :, :0], image, scale, scale], T=tf.float32)
+    file.add([image[:, :0], image, scale, scale], T=tf.float32, antialias=False)
+    return file
+
+
 _FILES = (
     short_segment_numbers,
     reversed_scalar,
@@ -489,6 +534,11 @@ _FILES = (
     doubles_seen_through_a_projection,
     gradients_of_resized_doubles,
     boxes_suppressed_softly,
+    halves_as_factors,
+    means_that_are_equal,
+    sums_below_the_range,
+    start_that_is_a_scalar,
+    gradients_of_no_pixels,
 )
 
 

@@ -53,7 +53,8 @@ absl::StatusOr<int64_t> BoxOffset(const Shape& shape, absl::Span<const int64_t> 
                                   const Tensor& starts) {
   ASSIGN_OR_RETURN(const IndexVector begin, ReadIndexVector(starts, "start indices"));
   const int rank = shape.rank();
-  bool fits = static_cast<int>(begin.size()) == rank && static_cast<int>(size.size()) == rank;
+  bool fits = starts.rank() == 1 && static_cast<int>(begin.size()) == rank &&
+              static_cast<int>(size.size()) == rank;
   for (int d = 0; fits && d < rank; ++d) fits = size[d] >= 0 && size[d] <= shape.dim(d);
   if (!fits) {
     return absl::InvalidArgumentError(

@@ -145,7 +145,8 @@ class ScaleAndTranslateGradKernel : public ScaleAndTranslateBase {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradients = ctx.input(0);
     const Tensor& original = ctx.input(1);
-    RETURN_IF_ERROR(CheckImages(gradients, "grads"));
+    const bool has_pixels = gradients.rank() != 4 || gradients.num_elements() > 0;
+    if (has_pixels) RETURN_IF_ERROR(CheckImages(gradients, "grads"));
     RETURN_IF_ERROR(CheckImages(original, "original_image"));
     if (gradients.dim(0) != original.dim(0) || gradients.dim(3) != original.dim(3)) {
       return absl::InvalidArgumentError(
@@ -153,7 +154,8 @@ class ScaleAndTranslateGradKernel : public ScaleAndTranslateBase {
                        " do not belong to images of shape ", original.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, original.shape()));
-    if (out->num_elements() == 0) return absl::OkStatus();
+    if (!has_pixels) std::fill_n(out->data<float>(), out->num_elements(), 0.0f);
+    if (!has_pixels || out->num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const TapPair taps,
                      MakeTaps(ctx, original, gradients.dim(1), gradients.dim(2)));
     return spread_(ctx, taps.rows, taps.columns, gradients, out);

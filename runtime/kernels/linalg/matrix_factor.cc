@@ -24,7 +24,7 @@ class QrKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * q, ctx.AllocateOutput(0, q_shape));
     ASSIGN_OR_RETURN(Tensor * r, ctx.AllocateOutput(1, r_shape));
     if (q->num_elements() == 0) return absl::OkStatus();
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+    const auto factor = [&]<typename T, typename C>() {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           if (columns == 0) {
@@ -38,7 +38,9 @@ class QrKernel : public OpKernel {
         }
       });
       return absl::OkStatus();
-    });
+    };
+    if (x.dtype() == DType::kHalf) return factor.template operator()<Eigen::half, double>();
+    return VisitLinearType(x.dtype(), factor);
   }
 
  private:

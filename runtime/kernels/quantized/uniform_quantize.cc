@@ -151,7 +151,10 @@ class UniformAddKernel : public OpKernel {
         const int64_t at = BroadcastSource(i, x.shape(), shape);
         const FixedPointMultiplier scale(static_cast<double>(q.scale(at) / out.scale(i)));
         const int64_t distance = int64_t{Stored<int32_t>(x)[at]} - q.zero_point(at);
-        return int64_t{out.Clamp(scale(distance) + out.zero_point(i))};
+        // What lies outside of the output's range may come back into it by the other side.
+        constexpr int64_t kLowest = std::numeric_limits<int32_t>::min();
+        constexpr int64_t kHighest = std::numeric_limits<int32_t>::max();
+        return std::clamp<int64_t>(scale(distance) + out.zero_point(i), kLowest, kHighest);
       };
       Stored<int32_t>(y)[i] = out.Clamp(steps(a, qa) + steps(b, qb) - out.zero_point(i));
     }
