@@ -33,6 +33,7 @@ namespace tessera::serving {
 struct TensorInfo {
   DType dtype = DType::kInvalid;
   PartialShape shape;
+  bool has_default = false;  // an input that requests may leave out
 };
 
 // A signature: a named way to call the model.

@@ -125,6 +125,9 @@ class InputReader {
 
   absl::string_view name() const { return type_.name; }
   int64_t num_rows() const { return num_rows_; }
+  bool has_default() const { return type_.has_default; }
+  // Whether the body has the input.
+  bool was_read() const { return storage_.has_value(); }
 
   // Reads the whole tensor.
   absl::Status Read(const JsonValue& value) {
@@ -252,7 +255,6 @@ absl::Status ReadNamedRow(const JsonValue& row, rapidjson::SizeType i, int64_t c
                                                    row.IsArray() ? "list" : "value", " at item ", i,
                                                    " of input list"));
   }
-  size_t num_read = 0;
   for (const auto& member : row.GetObject()) {
     const absl::string_view name = TextOf(member.name);
     InputReader* reader = FindReader(readers, name);
@@ -263,9 +265,11 @@ absl::Status ReadNamedRow(const JsonValue& row, rapidjson::SizeType i, int64_t c
     }
     if (reader->num_rows() > i) continue;  // given twice; the first counts
     RETURN_IF_ERROR(InRow(i, name, reader->ReadRow(member.value, count)));
-    ++num_read;
   }
-  if (num_read == readers.size()) return absl::OkStatus();
+  const bool is_complete = std::all_of(readers.begin(), readers.end(), [i](const auto& reader) {
+    return reader.num_rows() == i + 1 || (reader.has_default() && !reader.was_read());
+  });
+  if (is_complete) return absl::OkStatus();
   const auto append_name = [](std::string* out, const InputReader& reader) {
     out->append(reader.name().data(), reader.name().size());
   };
@@ -301,6 +305,7 @@ absl::Status ReadColumns(const JsonValue& inputs, InputReaders& readers) {
   }
   for (InputReader& reader : readers) {
     const JsonValue* value = FindMember(inputs, reader.name());
+    if (value == nullptr && reader.has_default()) continue;
     if (value == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("Missing named input: ", reader.name(), " in 'inputs' object."));
@@ -341,6 +346,7 @@ absl::Status DecodePredictBodyByDocument(absl::string_view json, FindInputTypes 
   RETURN_IF_ERROR(inputs == nullptr ? ReadRows(*instances, readers)
                                     : ReadColumns(*inputs, readers));
   for (InputReader& reader : readers) {
+    if (!reader.was_read()) continue;
     ASSIGN_OR_RETURN(Tensor tensor, inputs == nullptr ? reader.TakeRows() : reader.Take());
     body->inputs.emplace_back(reader.name(), std::move(tensor));
   }

@@ -21,12 +21,15 @@ enum class PredictLayout { kRow, kColumnar };
 struct InputType {
   absl::string_view name;
   DType dtype = DType::kInvalid;
+  // Whether bodies may leave the input out: in rows, out of all or of none.
+  bool has_default = false;
 };
 
 struct PredictBody {
   PredictLayout layout = PredictLayout::kRow;
   std::string signature_name;  // "" if the body has none
-  // In the order of the input types. The names are views of those in the input types.
+  // In the order of the input types, without those that were left out. The names are views of those
+  // in the input types.
   std::vector<std::pair<absl::string_view, Tensor>> inputs;
 };
 

@@ -103,6 +103,31 @@ TEST(JsonPredictRequestTest, RowsNamesMustBeTheSignatures) {
               HasSubstr("Expecting object but got list at item 1"));
 }
 
+TEST(JsonPredictRequestTest, InputsWithADefaultMayBeLeftOut) {
+  const Types types = {{"i", DType::kInt32}, {"s", DType::kString, /*has_default=*/true}};
+  for (const char* json : {R"({"inputs": {"i": 1}})", R"({"instances": [{"i": 1}, {"i": 2}]})"}) {
+    const absl::StatusOr<PredictBody> body = Decode(json, types);
+    ASSERT_TRUE(body.ok()) << body.status();
+    ASSERT_EQ(body->inputs.size(), 1) << json;
+    EXPECT_EQ(body->inputs[0].first, "i");
+  }
+  const absl::StatusOr<PredictBody> both = Decode(R"({"inputs": {"i": 1, "s": "a"}})", types);
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->inputs.size(), 2);
+  EXPECT_THAT(std::string(Decode(R"({"inputs": {"s": "a"}})", types).status().message()),
+              HasSubstr("Missing named input: i"));
+}
+
+TEST(JsonPredictRequestTest, RowsHaveAnInputWithADefaultAllOrNone) {
+  const Types types = {{"i", DType::kInt32}, {"s", DType::kString, /*has_default=*/true}};
+  for (const char* json : {R"({"instances": [{"i": 1, "s": "a"}, {"i": 2}]})",
+                           R"({"instances": [{"i": 1}, {"i": 2, "s": "a"}]})"}) {
+    EXPECT_THAT(std::string(Decode(json, types).status().message()),
+                HasSubstr("element: 1 of 'instances' list"))
+        << json;
+  }
+}
+
 TEST(JsonPredictRequestTest, FirstOfEqualKeysCounts) {
   EXPECT_EQ(DecodeOne(R"({"instances": [{"x": 1, "x": 2}]})", DType::kInt32), "int32[1] [1]");
   EXPECT_EQ(DecodeOne(R"({"instances": [1], "instances": [2]})", DType::kInt32), "int32[1] [1]");

@@ -75,8 +75,12 @@ absl::Status PlanInputs(const InferRequest& request, const ModelInfo& model,
     plan->names.push_back(input.name);
     plan->types.emplace_back(wanted->dtype, std::move(shape));
   }
-  // All names differ and are known, so that a difference means that some are missing.
-  if (request.inputs.size() != signature.inputs.size()) {
+  const bool is_complete =
+      std::all_of(signature.inputs.begin(), signature.inputs.end(), [plan](const auto& input) {
+        return input.second.has_default ||
+               std::find(plan->names.begin(), plan->names.end(), input.first) != plan->names.end();
+      });
+  if (!is_complete) {
     return absl::InvalidArgumentError(absl::StrCat("model '", model.id.name, "' takes the inputs ",
                                                    Names(signature.inputs), "; there are ",
                                                    request.inputs.size()));

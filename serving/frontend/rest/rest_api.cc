@@ -242,7 +242,7 @@ absl::Status RestApi::DecodePredict(Call& call) const {
     }
     call.input_types.clear();
     for (const auto& [alias, tensor] : signature->inputs) {
-      call.input_types.push_back({alias, tensor.dtype});
+      call.input_types.push_back({alias, tensor.dtype, tensor.has_default});
     }
     return call.input_types;
   };

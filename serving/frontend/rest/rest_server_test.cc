@@ -151,6 +151,18 @@ TEST_F(RestServerTest, Predicts) {
             200);
 }
 
+TEST_F(RestServerTest, DefaultsFillInputsThatBodiesLeaveOut) {
+  Configure();
+  Start();
+  for (const char* rest : {R"("inputs": {})", R"("instances": [{}])"}) {
+    const auto reply = Ask("POST", "/v1/models/m:predict",
+                           absl::StrCat(R"({"signature_name": "with_default", )", rest, "}"));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_THAT(reply.body, HasSubstr("5.0")) << "6 / 2 + 2";
+  }
+  EXPECT_EQ(Ask("POST", "/v1/models/m:predict", R"({"inputs": {}})").status, 400);
+}
+
 TEST_F(RestServerTest, ClassifiesAndRegresses) {
   Configure();
   Start();

@@ -150,6 +150,12 @@ std::map<std::string, TensorInfo> InfoOf(const std::map<std::string, SignatureTe
   return infos;
 }
 
+std::map<std::string, TensorInfo> InputInfoOf(const Signature& signature) {
+  std::map<std::string, TensorInfo> infos = InfoOf(signature.inputs);
+  for (auto& [alias, info] : infos) info.has_default = signature.defaults.contains(alias);
+  return infos;
+}
+
 // Returns the names that a signature feeds and fetches. Empty if they are not known.
 std::string ComputationOf(const Signature& signature) {
   std::string computation;
@@ -166,7 +172,7 @@ std::string ComputationOf(const Signature& signature) {
 ModelInfo InfoOf(const SavedModelBundle& bundle, const ServableId& id) {
   ModelInfo info{.id = id, .platform = kTensorFlowPlatform};
   for (const auto& [name, signature] : bundle.signatures) {
-    info.signatures[name] = {.inputs = InfoOf(signature.inputs),
+    info.signatures[name] = {.inputs = InputInfoOf(signature),
                              .outputs = InfoOf(signature.outputs),
                              .method_name = signature.method_name,
                              .is_pure = signature.is_pure,
