@@ -38,7 +38,7 @@ absl::StatusOr<Tensor> ReadPart(const CheckpointReader& checkpoint, const StateV
 }
 
 // Returns the checkpoint's keys of the program's variables but those that are parts there, in the
-// order of the variables.
+// order of the variables; an empty key for a variable that keeps its value.
 absl::StatusOr<std::vector<std::string>> KeysIn(const CheckpointReader& checkpoint,
                                                 const TrainingProgram& program) {
   std::vector<std::string> keys;
@@ -53,23 +53,29 @@ absl::StatusOr<std::vector<std::string>> KeysIn(const CheckpointReader& checkpoi
   };
   auto matched = MatchCheckpoint(keys, program.object_graph, checkpoint, misfit);
   if (!matched.ok()) {
-    // A checkpoint that the model's own signature wrote has other keys. Once it has one of them,
-    // what is missing is told by them, too.
+    // A checkpoint that the model's own signature wrote has other keys. Variables that its
+    // signature "restore" leaves as they are stay so here, too.
     std::vector<std::string> others;
     bool has_others = false;
     for (const std::string& key : keys) {
       const auto other = program.other_keys.find(key);
-      others.push_back(other == program.other_keys.end() ? key : other->second);
-      by_key[others.back()] = by_key.at(key);
-      has_others = has_others || (others.back() != key && checkpoint.Contains(others.back()));
+      if (other == program.other_keys.end()) continue;
+      others.push_back(other->second);
+      by_key[other->second] = by_key.at(key);
+      has_others = has_others || checkpoint.Contains(other->second);
     }
     if (has_others) {
-      keys = std::move(others);
-      matched = MatchCheckpoint(keys, "", checkpoint, misfit);
+      matched = MatchCheckpoint(others, "", checkpoint, misfit);
+      for (std::string& key : keys) {
+        const auto other = program.other_keys.find(key);
+        key = other == program.other_keys.end() ? "" : other->second;
+      }
     }
   }
   RETURN_IF_ERROR(matched.status());
-  for (std::string& key : keys) key = matched->at(key);
+  for (std::string& key : keys) {
+    if (!key.empty()) key = matched->at(key);
+  }
   return keys;
 }
 
@@ -136,8 +142,10 @@ absl::Status RestoreState(const TrainingProgram& program, const std::string& pre
   auto key = keys->begin();
   for (const StateVariable& variable : program.variables) {
     const bool is_part = IsPartIn(*checkpoint, variable);
+    const std::string from = is_part ? variable.whole_key : *key++;
+    if (from.empty()) continue;
     ASSIGN_OR_RETURN(Tensor value,
-                     is_part ? ReadPart(*checkpoint, variable) : checkpoint->Read(*key++));
+                     is_part ? ReadPart(*checkpoint, variable) : checkpoint->Read(from));
     feeds.emplace_back(variable.value, std::move(value));
     targets.push_back(variable.assign);
   }
