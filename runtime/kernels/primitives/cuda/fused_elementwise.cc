@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/choose.h"
 #include "runtime/kernels/primitives/cuda/compiled_kernel.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/sweep_source.h"
@@ -57,7 +58,6 @@ class CudaFusedElementwise final : public FusedElementwise {
     dims.push_back(sweep.rows);
     dims.push_back(sweep.columns);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
-    const ByteStrides scratch_strides = RowMajorByteStrides(shape, sizeof(float));
     std::vector<Tensor> slots(sweep.num_slots);
     for (Tensor& slot : slots) {
       ASSIGN_OR_RETURN(slot, ctx.AllocateTemp(DType::kFloat, shape));
@@ -67,7 +67,8 @@ class CudaFusedElementwise final : public FusedElementwise {
       for (int k = 0; k <= call.arity; ++k) {
         const ElementwiseSweep::Operand& operand = sweep.operands[call.operands[k]];
         if (operand.base < 0) {
-          operands.Add(slots[operand.slot].address(), scratch_strides);
+          operands.Add(slots[operand.slot].address(),
+                       RowMajorByteStrides(shape, operand.column_stride));
           continue;
         }
         ByteStrides strides(operand.outer_strides.begin(), operand.outer_strides.end());
@@ -75,12 +76,15 @@ class CudaFusedElementwise final : public FusedElementwise {
         strides.push_back(operand.column_stride);
         operands.Add(bases[operand.base] + operand.offset, strides);
       }
-      RETURN_IF_ERROR(functions_[call.function]->Run(ctx, operands));
+      const Elementwise* const function = functions_[call.function].get();
+      RETURN_IF_ERROR(function != nullptr ? function->Run(ctx, operands)
+                                          : choose_(ctx, DType::kFloat, operands));
     }
     return absl::OkStatus();
   }
 
-  const std::vector<std::unique_ptr<Elementwise>> functions_;
+  const std::vector<std::unique_ptr<Elementwise>> functions_;  // null: SelectV2
+  Choose::Function* const choose_ = PrimitiveImplementations<Choose>::Find(kDeviceType);
   const std::vector<absl::string_view> functors_;  // by function
   mutable absl::Mutex mu_;
   mutable absl::flat_hash_map<std::string, std::shared_ptr<const CompiledKernel>> kernels_
@@ -92,14 +96,15 @@ std::unique_ptr<FusedElementwise> MakeFusedElementwise(const KernelBuild& build,
   std::vector<std::unique_ptr<Elementwise>> made;
   std::vector<absl::string_view> functors;
   auto* const make = PrimitiveImplementations<Elementwise>::Find(kDeviceType);
-  for (const std::string& function : functions) {
-    functors.push_back(FunctorOf(function));
-    made.push_back(make(build, {function, DType::kFloat}));
-    if (made.back() == nullptr || functors.back().empty()) {
+  for (const std::string& name : functions) {
+    const SweepFunction function = FindSweepFunction(name);
+    if (function.functor.empty()) {
       build.Fail(absl::InvalidArgumentError(
-          absl::StrCat("no elementwise function '", function, "' of float")));
+          absl::StrCat("no elementwise function '", name, "' of float or bool")));
       return nullptr;
     }
+    functors.push_back(function.functor);
+    made.push_back(name == "SelectV2" ? nullptr : make(build, {name, function.operands}));
   }
   return std::make_unique<CudaFusedElementwise>(std::move(made), std::move(functors));
 }

@@ -38,11 +38,22 @@ TEST_F(NvrtcCompilerTest, CompilesSweepsForEachComputeCapability) {
     std::vector<absl::string_view> functors;
     for (const char* const name : {"Erf", "Softplus", "Rsqrt", "Sign", "Tanh", "Elu"}) {
       sweep.calls.push_back({static_cast<int>(functors.size()), 1, {2, 0}});
-      functors.push_back(FunctorOf(name));
+      functors.push_back(FindSweepFunction(name).functor);
     }
     for (const char* const name : {"Mul", "RsqrtGrad", "DivNoNan", "SquaredDifference"}) {
       sweep.calls.push_back({static_cast<int>(functors.size()), 2, {2, 0, 1}});
-      functors.push_back(FunctorOf(name));
+      functors.push_back(FindSweepFunction(name).functor);
+    }
+    // Comparisons and choices, whose bools stay in registers.
+    ElementwiseSweep::Operand is_less;
+    is_less.base = -1;
+    sweep.operands.push_back(is_less);
+    for (const char* const name : {"Less", "LogicalNot", "SelectV2"}) {
+      const int function = static_cast<int>(functors.size());
+      functors.push_back(FindSweepFunction(name).functor);
+      if (absl::string_view(name) == "Less") sweep.calls.push_back({function, 2, {3, 0, 1}});
+      if (absl::string_view(name) == "LogicalNot") sweep.calls.push_back({function, 1, {3, 3}});
+      if (absl::string_view(name) == "SelectV2") sweep.calls.push_back({function, 3, {2, 3, 0, 1}});
     }
     const std::string source = SweepKernel(sweep, bases).Source(functors);
     for (const int compute_capability : {80, 90, 100, 120}) {

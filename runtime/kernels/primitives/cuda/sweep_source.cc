@@ -8,6 +8,8 @@
 #include "runtime/kernels/primitives/cuda/embedded_headers.h"
 #include "runtime/kernels/primitives/elementwise/activation.h"
 #include "runtime/kernels/primitives/elementwise/arithmetic.h"
+#include "runtime/kernels/primitives/elementwise/choose.h"
+#include "runtime/kernels/primitives/elementwise/comparison.h"
 #include "runtime/kernels/primitives/elementwise/transcendental.h"
 #include "runtime/kernels/primitives/elementwise/unary.h"
 
@@ -26,12 +28,16 @@ absl::string_view TypeName() {
   return function.substr(begin, function.find_first_of(";]", begin) - begin);
 }
 
-using Functors = absl::flat_hash_map<absl::string_view, absl::string_view>;
+using SweepFunctions = absl::flat_hash_map<absl::string_view, SweepFunction>;
 
 template <typename Declarations>
-void AddFunctors(const Declarations& declarations, Functors* functors) {
+void AddFunctions(const Declarations& declarations, SweepFunctions* functions) {
   const auto add = [&]<typename D>(const D& declaration) {
-    functors->emplace(declaration.name, TypeName<typename D::Functor>());
+    const bool takes_floats = Contains(declaration.dtypes, DType::kFloat);
+    if (!takes_floats && !Contains(declaration.dtypes, DType::kBool)) return;
+    functions->emplace(declaration.name,
+                       SweepFunction{TypeName<typename D::Functor>(),
+                                     takes_floats ? DType::kFloat : DType::kBool});
   };
   std::apply([&](const auto&... declaration) { (add(declaration), ...); }, declarations);
 }
@@ -39,6 +45,8 @@ void AddFunctors(const Declarations& declarations, Functors* functors) {
 constexpr absl::string_view kIncludes = R"(
 #include "runtime/kernels/primitives/elementwise/activation.h"
 #include "runtime/kernels/primitives/elementwise/arithmetic.h"
+#include "runtime/kernels/primitives/elementwise/choose.h"
+#include "runtime/kernels/primitives/elementwise/comparison.h"
 #include "runtime/kernels/primitives/elementwise/transcendental.h"
 #include "runtime/kernels/primitives/elementwise/unary.h"
 
@@ -46,17 +54,19 @@ constexpr absl::string_view kIncludes = R"(
 
 }  // namespace
 
-absl::string_view FunctorOf(absl::string_view op) {
-  static const auto* const functors = [] {
-    auto* const all = new Functors;
-    AddFunctors(functors::kActivationOps, all);
-    AddFunctors(functors::kArithmeticOps, all);
-    AddFunctors(functors::kTranscendentalOps, all);
-    AddFunctors(functors::kUnaryOps, all);
+SweepFunction FindSweepFunction(absl::string_view op) {
+  static const auto* const functions = [] {
+    auto* const all = new SweepFunctions;
+    AddFunctions(functors::kActivationOps, all);
+    AddFunctions(functors::kArithmeticOps, all);
+    AddFunctions(functors::kComparisonOps, all);
+    AddFunctions(functors::kTranscendentalOps, all);
+    AddFunctions(functors::kUnaryOps, all);
+    all->emplace("SelectV2", SweepFunction{TypeName<functors::Choose>(), DType::kFloat});
     return all;
   }();
-  const auto it = functors->find(op);
-  return it == functors->end() ? absl::string_view() : it->second;
+  const auto it = functions->find(op);
+  return it == functions->end() ? SweepFunction() : it->second;
 }
 
 SweepKernel::SweepKernel(const ElementwiseSweep& sweep, absl::Span<char* const> bases)
@@ -169,6 +179,7 @@ std::string SweepKernel::Source(absl::Span<const absl::string_view> functors) co
     if (!is_last) absl::StrAppend(&source, "    rest /= (Index)sweep.size", d, ";\n");
   }
   // A value is loaded once, and a result is read where it was computed, even if it is stored too.
+  // Bools are floats of 0 or 1 there: functors that take bools convert them, and none is stored.
   std::vector<bool> is_known(sweep_.operands.size(), false);
   std::string loads, stores;
   for (const ElementwiseSweep::Call& call : sweep_.calls) {

@@ -10,12 +10,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "runtime/kernels/primitives/fused_elementwise.h"
+#include "runtime/tensor/dtype.h"
 
 namespace tessera::cuda {
 
-// The C++ type of the functor of a declared elementwise op, such as "tessera::functors::Add" of
-// "AddV2". Empty if the op is not among those that sweeps consist of.
-absl::string_view FunctorOf(absl::string_view op);
+// An elementwise op as sweeps call it.
+struct SweepFunction {
+  absl::string_view functor;         // the C++ type, such as "tessera::functors::Add" of "AddV2"
+  DType operands = DType::kInvalid;  // kFloat or kBool; of SelectV2 those that it chooses from
+};
+// Returns a function without functor if the op is not among those that sweeps consist of.
+SweepFunction FindSweepFunction(absl::string_view op);
 
 // A sweep split into what is compiled into a kernel and what the kernel gets as parameters, so that
 // one kernel serves all shapes that are laid out alike.

@@ -8,7 +8,7 @@ namespace tessera {
 
 using DTypeSet = unsigned long long;
 inline constexpr DTypeSet kFloating = 0, kComplex = 0, kSigned = 0, kReal = 0, kNumeric = 0,
-                          kNarrowFloat = 0, kString = 0, kBool = 0;
+                          kNarrowFloat = 0, kString = 0, kBool = 0, kQuantized = 0;
 enum class DType { kFloat };
 template <typename... D>
 constexpr DTypeSet DTypes(D...) {
@@ -23,6 +23,7 @@ struct IgnoredDeclaration {
   constexpr IgnoredDeclaration Cost(double) const { return {}; }
   constexpr IgnoredDeclaration SameShapes() const { return {}; }
   constexpr IgnoredDeclaration SameSizes() const { return {}; }
+  constexpr IgnoredDeclaration IfIncompatible(bool) const { return {}; }
 };
 template <typename F, DTypeSet kTypes>
 constexpr IgnoredDeclaration Unary(const char*) {

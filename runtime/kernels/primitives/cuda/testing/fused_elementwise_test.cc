@@ -45,10 +45,11 @@ ElementwiseSweep::Operand InMemory(int base, int64_t column_stride, int64_t row_
   operand.outer_strides = outer;
   return operand;
 }
-ElementwiseSweep::Operand Scratch(int slot, size_t outer = 0) {
+ElementwiseSweep::Operand Scratch(int slot, size_t outer = 0, int64_t size = sizeof(float)) {
   ElementwiseSweep::Operand operand;
   operand.base = -1;
   operand.slot = slot;
+  operand.column_stride = size;
   operand.outer_strides.resize(outer, 0);
   return operand;
 }
@@ -128,7 +129,7 @@ TEST_P(FusedElementwiseTest, EveryFunction) {
   sweep.columns = kCount;
   sweep.operands = {InMemory(0, 4), InMemory(1, 4)};
   for (size_t f = 0; f < functions.size(); ++f) {
-    EXPECT_FALSE(cuda::FunctorOf(functions[f]).empty()) << functions[f];
+    EXPECT_FALSE(cuda::FindSweepFunction(functions[f]).functor.empty()) << functions[f];
     const int result = static_cast<int>(sweep.operands.size());
     sweep.operands.push_back(InMemory(result, 4));
     bases.emplace_back(kCount);
@@ -174,6 +175,27 @@ TEST_P(FusedElementwiseTest, ResultThatIsAnOutputAndAnOperand) {
   sweep.operands = {InMemory(0, 4, 48), InMemory(1, 0, 4), InMemory(2, 4, 48), InMemory(3, 4, 48)};
   sweep.calls = {{0, 2, {2, 0, 1}}, {1, 1, {3, 2}}};
   Check({"Sub", "Exp"}, sweep, {Floats(36), Floats(3), Floats(36), Floats(36)});
+}
+
+// y = (x > limit and not x == z) ? x : z, where NaN compares false. Bools are in scratch memory.
+TEST_P(FusedElementwiseTest, ChoicesByComparisons) {
+  for (const int64_t count : {int64_t{3}, int64_t{1024}}) {
+    std::vector<float> x = Floats(count), z = x;
+    x[0] = std::nanf("");
+    z[1] = 5;
+    ElementwiseSweep sweep;
+    sweep.columns = count;
+    sweep.operands = {InMemory(0, 4),   InMemory(1, 4),   InMemory(2, 0),   Scratch(0, 0, 1),
+                      Scratch(1, 0, 1), Scratch(2, 0, 1), Scratch(0, 0, 1), InMemory(3, 4)};
+    sweep.num_slots = 3;
+    sweep.calls = {{0, 2, {3, 0, 2}},
+                   {1, 2, {4, 0, 1}},
+                   {2, 1, {5, 4}},
+                   {3, 2, {6, 3, 5}},
+                   {4, 3, {7, 6, 0, 1}}};
+    Check({"Greater", "Equal", "LogicalNot", "LogicalAnd", "SelectV2"}, sweep,
+          {x, z, {-0.5f}, Floats(count)});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(OneKernelACall, FusedElementwiseTest, ::testing::Values(false));
