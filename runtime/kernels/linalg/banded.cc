@@ -173,9 +173,10 @@ class BandedTriangularSolveKernel : public OpKernel {
           absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
                        " do not fit bands of shape ", bands.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const BatchPairs pairs, BatchPairs::Of(bands, right));
-    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, pairs.shape));
+    ASSIGN_OR_RETURN(const Shape shape, BatchPairs::OutputShape(bands, right));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
+    const BatchPairs pairs(bands, right, shape);
     return VisitLinearType(right.dtype(), [&]<typename T, typename C>() -> absl::Status {
       for (size_t i = 0; i < pairs.matrix.size(); ++i) {
         Matrix<C> x = sides.Read<T, C>(right, pairs.side[i]);

@@ -22,25 +22,29 @@ int64_t BatchDim(const Tensor& t, int d, int rank) {
 
 }  // namespace
 
-absl::StatusOr<BatchPairs> BatchPairs::Of(const Tensor& matrices, const Tensor& sides) {
+absl::StatusOr<Shape> BatchPairs::OutputShape(const Tensor& matrices, const Tensor& sides) {
   ASSIGN_OR_RETURN(const Shape matrix_batch, BatchShape(matrices));
   ASSIGN_OR_RETURN(const Shape side_batch, BatchShape(sides));
-  ASSIGN_OR_RETURN(const Shape batch, BroadcastShape(matrix_batch, side_batch));
-  BatchPairs pairs = {.matrix = {0}, .side = {0}, .shape = batch};
-  for (int d = 0; d < batch.rank(); ++d) {
-    const int64_t a = BatchDim(matrices, d, batch.rank()), b = BatchDim(sides, d, batch.rank());
-    std::vector<int64_t> matrix, side;
-    for (size_t i = 0; i < pairs.matrix.size(); ++i) {
-      for (int64_t k = 0; k < batch.dim(d); ++k) {
-        matrix.push_back(pairs.matrix[i] * a + (a == 1 ? 0 : k));
-        side.push_back(pairs.side[i] * b + (b == 1 ? 0 : k));
+  ASSIGN_OR_RETURN(Shape shape, BroadcastShape(matrix_batch, side_batch));
+  for (const int d : {2, 1}) shape.AddDim(sides.dim(sides.rank() - d));
+  return shape;
+}
+
+BatchPairs::BatchPairs(const Tensor& matrices, const Tensor& sides, const Shape& output)
+    : matrix{0}, side{0} {
+  const int rank = output.rank() - 2;
+  for (int d = 0; d < rank; ++d) {
+    const int64_t a = BatchDim(matrices, d, rank), b = BatchDim(sides, d, rank);
+    std::vector<int64_t> next_matrix, next_side;
+    for (size_t i = 0; i < matrix.size(); ++i) {
+      for (int64_t k = 0; k < output.dim(d); ++k) {
+        next_matrix.push_back(matrix[i] * a + (a == 1 ? 0 : k));
+        next_side.push_back(side[i] * b + (b == 1 ? 0 : k));
       }
     }
-    pairs.matrix = std::move(matrix);
-    pairs.side = std::move(side);
+    matrix = std::move(next_matrix);
+    side = std::move(next_side);
   }
-  for (const int d : {2, 1}) pairs.shape.AddDim(sides.dim(sides.rank() - d));
-  return pairs;
 }
 
 }  // namespace tessera

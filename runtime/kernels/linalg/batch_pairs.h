@@ -12,11 +12,13 @@ namespace tessera {
 // Which matrix and which right-hand side make each output of a solver, in order.
 struct BatchPairs {
   std::vector<int64_t> matrix, side;
-  Shape shape;  // of the output: the batch, and a right-hand side
 
-  // Both tensors have at least two dimensions. Errors: INVALID_ARGUMENT if the batches do not
-  // broadcast.
-  static absl::StatusOr<BatchPairs> Of(const Tensor& matrices, const Tensor& sides);
+  // Returns the shape of the output: the batch, and a right-hand side. Both tensors have at least
+  // two dimensions. Errors: INVALID_ARGUMENT if the batches do not broadcast.
+  static absl::StatusOr<Shape> OutputShape(const Tensor& matrices, const Tensor& sides);
+  // Takes memory for each matrix of the batch, even if the matrices are empty. Requires an output
+  // of this shape.
+  BatchPairs(const Tensor& matrices, const Tensor& sides, const Shape& output);
 };
 
 }  // namespace tessera

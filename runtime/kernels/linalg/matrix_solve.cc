@@ -141,9 +141,10 @@ class TriangularSolveKernel : public OpKernel {
           absl::StrCat("right-hand sides of shape ", right.shape().ToString(),
                        " do not fit matrices of shape ", x.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const BatchPairs pairs, BatchPairs::Of(x, right));
-    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, pairs.shape));
+    ASSIGN_OR_RETURN(const Shape shape, BatchPairs::OutputShape(x, right));
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
     if (y->num_elements() == 0) return absl::OkStatus();
+    const BatchPairs pairs(x, right, shape);
     FirstError error;
     // In the precision of the matrices, and where they lie: a triangle needs no pivots.
     RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
