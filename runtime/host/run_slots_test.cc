@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "runtime/base/thread_share.h"
@@ -76,13 +77,37 @@ TEST(RunSlotsTest, WhoGivesUpLeavesTheQueue) {
   EXPECT_TRUE(next.Await(kLength, absl::InfiniteFuture(), nullptr).ok());
 }
 
+// A turn on a thread of its own, so that turns may end in any order.
+class HeldTurn {
+ public:
+  HeldTurn(RunSlots& slots, const Share* share)
+      : thread_([this, &slots, share] {
+          RunSlots::Turn turn(slots, share);
+          has_slot_ = turn.Await(kLength, absl::InfinitePast(), nullptr).ok();
+          tried_.Notify();
+          if (has_slot_) end_.WaitForNotification();
+        }) {
+    tried_.WaitForNotification();
+  }
+  ~HeldTurn() {
+    end_.Notify();
+    thread_.join();
+  }
+
+  bool has_slot() const { return has_slot_; }
+
+ private:
+  bool has_slot_ = false;
+  absl::Notification tried_, end_;
+  std::thread thread_;
+};
+
 TEST(RunSlotsTest, TheOnlyRunOfAShareDoesNotWaitForOthers) {
   RunSlots slots(2);
   Share flood, polite, third, fourth;
   const auto try_slot = [&](const Share* share) {
-    auto turn = std::make_unique<RunSlots::Turn>(slots, share);
-    const bool has_slot = turn->Await(kLength, absl::InfinitePast(), nullptr).ok();
-    return has_slot ? std::move(turn) : nullptr;
+    auto turn = std::make_unique<HeldTurn>(slots, share);
+    return turn->has_slot() ? std::move(turn) : nullptr;
   };
   auto first = try_slot(&flood), second = try_slot(&flood);
   EXPECT_EQ(try_slot(&flood), nullptr);
