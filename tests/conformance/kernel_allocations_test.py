@@ -6,7 +6,9 @@ import re
 
 KERNELS = pathlib.Path(__file__).resolve().parents[2] / "runtime" / "kernels"
 # What runs kernels in tests, and what tests compare them with.
-NOT_KERNELS = re.compile(r"_(test|benchmark)\.cc$|/(kernel_runner|reference_product)\.(cc|h)$")
+NOT_KERNELS = re.compile(
+    r"_(test|benchmark)\.cc$|/(both_devices|kernel_runner|reference_product)\.(cc|h)$"
+)
 CALL = re.compile(r"\b(?:Tensor::(?:Allocate|Zeros)|HeapAllocator)\(|(?:\.|->)DeepCopy\(")
 
 

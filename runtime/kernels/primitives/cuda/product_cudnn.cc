@@ -174,7 +174,8 @@ absl::StatusOr<std::optional<Tensor>> ArrangeFilter(const Tensor& filter, int ou
   int64_t columns = 1;
   for (int d = filter.rank() - out_dims; d < filter.rank(); ++d) columns *= filter.dim(d);
   const int64_t rows = filter.num_elements() / columns;
-  ASSIGN_OR_RETURN(Tensor arranged, Tensor::Allocate(filter.dtype(), Shape{columns, rows}));
+  ASSIGN_OR_RETURN(Tensor arranged, Tensor::Allocate(filter.dtype(), Shape{columns, rows},
+                                                     WeightsAllocator()));
   if (filter.dtype() == DType::kFloat) {
     TransposeOnHost<float>(rows, columns, filter, &arranged);
   } else {
