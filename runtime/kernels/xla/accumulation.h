@@ -41,6 +41,16 @@ absl::Status VisitSumType(DType dtype, Visitor&& visit) {
   }
 }
 
+// Returns `value` as a Sum; a real number becomes a complex one without an imaginary part.
+template <typename Sum, typename T>
+Sum AsSum(const T& value) {
+  if constexpr (kIsComplex<Sum> && !kIsComplex<T>) {
+    return Sum(static_cast<typename Sum::value_type>(value));
+  } else {
+    return static_cast<Sum>(value);
+  }
+}
+
 // Returns the elements of `tensor` at the positions `order` as a vector of Sum.
 // Errors: INVALID_ARGUMENT if Sum does not hold the elements: complex numbers as real ones, and
 // fractions as integers.
@@ -58,13 +68,7 @@ absl::StatusOr<Tensor> Widened(KernelContext& ctx, const Tensor& tensor,
                                                      DTypeName(ctx.output_type(0))));
     } else {
       const T* const from = tensor.data<T>();
-      for (size_t i = 0; i < order.size(); ++i) {
-        if constexpr (kIsComplex<Sum> && !kIsComplex<T>) {
-          to[i] = Sum(static_cast<typename Sum::value_type>(from[order[i]]));
-        } else {
-          to[i] = static_cast<Sum>(from[order[i]]);
-        }
-      }
+      for (size_t i = 0; i < order.size(); ++i) to[i] = AsSum<Sum>(from[order[i]]);
       return absl::OkStatus();
     }
   }));
