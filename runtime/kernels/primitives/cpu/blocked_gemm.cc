@@ -255,12 +255,29 @@ absl::Status BlockedMatMul(KernelContext& whole, const MicroKernel& kernel, cons
 absl::Status StrassenMatMul(KernelContext& whole, const GemmArguments& g, ComputeItems fallback) {
   ASSIGN_OR_RETURN(const Tensor matrix, PackMatrix(whole, gemm::FmaMicroKernel(), g));
   if (matrix.num_elements() == 0) return fallback(whole, 0, g.m);
+  const float* const panels = reinterpret_cast<const float*>(matrix.raw());
+  ASSIGN_OR_RETURN(
+      const Tensor balanced,
+      g.packed->GetDerived(g.b, {.kind = PackedFormat::Kind::kBalancedPanels},
+                           [&] { return BalancedPanels(g.n, g.k, panels); }));
   const auto multiply = [&](KernelContext& ctx, int64_t first, int64_t count) {
-    return StrassenGemm(ctx, count, g.n, g.k, g.a + first * g.k,
-                        reinterpret_cast<const float*>(matrix.raw()),
-                        FullEpilogue(g.post_ops, g.bias), g.output + first * g.n);
+    const StrassenProduct product{.m = count,
+                                  .n = g.n,
+                                  .k = g.k,
+                                  .a = g.a + first * g.k,
+                                  .panels = panels,
+                                  .balanced = balanced.data<int8_t>(),
+                                  .epilogue = FullEpilogue(g.post_ops, g.bias),
+                                  .out = g.output + first * g.n};
+    // With too few rows for all threads each of them takes all rows, and a share of the columns.
+    return ParallelItems(
+        ctx, StrassenPairs(g.n), 1,
+        [&](KernelContext& alone, int64_t first_pair, int64_t pairs) {
+          return StrassenGemm(alone, product, first_pair, first_pair + pairs);
+        },
+        kMinStrassenPairs);
   };
-  return ParallelItems(whole, g.m, 1, multiply, kMinStrassenRows);
+  return ParallelItems(whole, g.m, 1, multiply, MinStrassenRows(SpeedsForCpu()));
 }
 
 }  // namespace tessera

@@ -26,12 +26,25 @@ static inline int64_t ConflictFreeStride(int64_t depth) {
   return depth % kConflictingStride == 0 ? depth + 16 : depth;
 }
 
-// A range of the depth: rows that lie `step` floats apart, and the matching part of one panel.
-struct DepthSlice {
+// Rows that lie `step` floats apart, in a range of the depth.
+struct RowSlice {
   const float* rows;
   int64_t step;
-  const float* weights;
   int64_t depth;
+};
+
+// The part of one panel that matches a RowSlice, as AccumulateSlice() reads it.
+class PanelSlice {
+ public:
+  explicit PanelSlice(const float* weights) : weights_(weights) {}
+
+  // Returns the 16 weights at `offset` floats.
+  __m512 Load(int64_t offset) const { return _mm512_loadu_ps(weights_ + offset); }
+  // Adds to the offsets of all further loads.
+  void Advance(int64_t floats) { weights_ += floats; }
+
+ private:
+  const float* weights_;
 };
 
 // Both are volatile so that the compiler keeps their order and registers. It would otherwise load
@@ -92,23 +105,23 @@ class Prefetcher {
   const char *at_ = nullptr, *end_ = nullptr;  // the rest of the current row
 };
 
-// Adds the products of a slice to the sums of kCount rows and kVectors * 16 columns.
-template <int kCount, int kVectors>
-static inline void AccumulateSlice(const DepthSlice& s, Prefetcher* prefetch,
+// Adds the products of rows and weights to the sums of kCount rows and kVectors * 16 columns. Each
+// weight is loaded once, in the order of the depth. WeightSlice is PanelSlice or has its functions.
+template <int kCount, int kVectors, typename WeightSlice>
+static inline void AccumulateSlice(const RowSlice& s, WeightSlice weights, Prefetcher* prefetch,
                                    __m512 (&sums)[kCount][kVectors]) {
   // One pointer addresses three rows through the index register.
   constexpr int kGroups = (kCount + 2) / 3;
   const float* groups[kGroups];
 #pragma GCC unroll 5
   for (int g = 0; g < kGroups; ++g) groups[g] = s.rows + 3 * g * s.step;
-  const float* weights = s.weights;
   const int64_t step = s.step;
   // Pointers advance only once for several terms, because scalar additions compete with
   // multiplications for the execution ports.
   const auto add_term = [&](int term) __attribute__((always_inline)) {
     __m512 w[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_ps(weights + term * kBlock + 16 * v);
+    for (int v = 0; v < kVectors; ++v) w[v] = weights.Load(term * kBlock + 16 * v);
 #pragma GCC unroll 14
     for (int i = 0; i < kCount; ++i) {
       const __m512 x = Broadcast(groups[i / 3] + i % 3 * step + term);
@@ -117,7 +130,7 @@ static inline void AccumulateSlice(const DepthSlice& s, Prefetcher* prefetch,
     }
   };
   const auto move = [&](int64_t depth) __attribute__((always_inline)) {
-    weights += depth * kBlock;
+    weights.Advance(depth * kBlock);
 #pragma GCC unroll 5
     for (int g = 0; g < kGroups; ++g) groups[g] += depth;
   };

@@ -51,7 +51,7 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
       }
       const int64_t depth = end - from < kDepthBlock ? end - from : kDepthBlock;
       AccumulateSlice<kCount, kVectors>(
-          {.rows = rows + from, .step = step, .weights = matrix + from * kBlock, .depth = depth},
+          {.rows = rows + from, .step = step, .depth = depth}, PanelSlice(matrix + from * kBlock),
           &prefetch, s);
       in_registers += depth;
     }

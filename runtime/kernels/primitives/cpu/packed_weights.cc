@@ -57,6 +57,11 @@ void PackedWeights::Hold(const ScaledWeights& weights) {
   scale_ = scale;
 }
 
+const Tensor* PackedWeights::Find(const PackedFormat& format) const {
+  const auto found = std::ranges::find(entries_, format, &Entry::format);
+  return found == entries_.end() ? nullptr : &found->packed;
+}
+
 void PackedWeights::Insert(Entry entry) {
   const auto is_onednn = [](const Entry& e) { return e.format.kind == Kind::kOneDnn; };
   if (entry.format.kind != Kind::kOneDnn) {
@@ -73,9 +78,7 @@ absl::StatusOr<Tensor> PackedWeights::Get(
     absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> pack) {
   absl::MutexLock lock(&mu_);
   Hold(weights);
-  for (const Entry& entry : entries_) {
-    if (entry.format == format) return entry.packed;
-  }
+  if (const Tensor* const packed = Find(format)) return *packed;
   ASSIGN_OR_RETURN(const Tensor values, ApplyScale(ctx, weights, ctx.host_allocator()));
   ASSIGN_OR_RETURN(const Tensor packed, pack(values.data<float>()));
   Insert({format, packed});
@@ -85,6 +88,17 @@ absl::StatusOr<Tensor> PackedWeights::Get(
     }
     PageOut(weights.values);
   }
+  return packed;
+}
+
+absl::StatusOr<Tensor> PackedWeights::GetDerived(
+    const ScaledWeights& weights, const PackedFormat& format,
+    absl::FunctionRef<absl::StatusOr<Tensor>()> derive) {
+  absl::MutexLock lock(&mu_);
+  Hold(weights);
+  if (const Tensor* const packed = Find(format)) return *packed;
+  ASSIGN_OR_RETURN(const Tensor packed, derive());
+  Insert({format, packed});
   return packed;
 }
 

@@ -13,7 +13,7 @@ namespace tessera {
 
 // A format in which weights are packed.
 struct PackedFormat {
-  enum class Kind { kOneDnn, kPanels, kSeparable, kWinograd2, kWinograd4 };
+  enum class Kind { kOneDnn, kPanels, kBalancedPanels, kSeparable, kWinograd2, kWinograd4 };
 
   Kind kind = Kind::kOneDnn;
   std::string layout;  // distinguishes the layouts of kOneDnn
@@ -65,6 +65,10 @@ class PackedWeights {
                              const PackedFormat& format,
                              absl::FunctionRef<absl::StatusOr<Tensor>(const float* values)> pack);
 
+  // Likewise for a format that is made from another one, and not from the values.
+  absl::StatusOr<Tensor> GetDerived(const ScaledWeights& weights, const PackedFormat& format,
+                                    absl::FunctionRef<absl::StatusOr<Tensor>()> derive);
+
   // True if there are packed panels of these weights, so that using them takes no more memory.
   bool HasPanels(const Tensor& weights) const {
     return panels_from_.load(std::memory_order_relaxed) == weights.raw();
@@ -78,6 +82,8 @@ class PackedWeights {
 
   // Drops all formats and takes a share of `weights`, unless it is held already.
   void Hold(const ScaledWeights& weights) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns the packed tensor of a format, or null.
+  const Tensor* Find(const PackedFormat& format) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Insert(Entry entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const int input_ = 0;

@@ -42,11 +42,14 @@ bool HasEnoughRows(Algorithm algorithm, int64_t m, int64_t n, int64_t k, int64_t
   return m >= min_rows && m * n * k * positions >= min_products;
 }
 
-// Strassen's sums pay with enough rows for each thread, and with large weights.
-bool StrassenPays(int64_t rows_per_thread, int64_t n, int64_t k) {
+// Strassen's sums pay with large weights and with enough rows for each thread, or enough columns if
+// the threads share the rows.
+bool StrassenPays(int64_t rows, int64_t n, int64_t k, const PlannerContext& context) {
   constexpr int64_t kMinDepth = 256, kMinColumns = 128;
-  return rows_per_thread >= kMinStrassenRows && k >= kMinDepth && n >= kMinColumns &&
-         StrassenSupports(n, k);
+  if (k < kMinDepth || n < kMinColumns || !StrassenSupports(n, k)) return false;
+  const int64_t min_rows = MinStrassenRows(context.speeds);
+  return rows >= context.threads * min_rows ||
+         (rows >= min_rows && StrassenPairs(n) >= context.threads * kMinStrassenPairs);
 }
 
 // Larger filters take memory and time to load. A megabyte of them must save 15 us of each run.
@@ -91,7 +94,7 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
     const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
     if (packed != Algorithm::kOneDnn && (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1))) {
       const bool strassen =
-          packed == Algorithm::kFmaGemm && StrassenPays(p.m / context.threads, p.n, p.k);
+          packed == Algorithm::kFmaGemm && StrassenPays(p.m, p.n, p.k, context);
       return strassen ? Algorithm::kStrassen : packed;
     }
   }
@@ -120,7 +123,7 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
   if (packed == Algorithm::kAmxGemm) return packed;
   if (packed == Algorithm::kFmaGemm && IsPointwise(s)) {
     const int64_t points = s.batch * s.output[0] * s.output[1];
-    return StrassenPays(points / context.threads, s.out_channels, s.in_channels)
+    return StrassenPays(points, s.out_channels, s.in_channels, context)
                ? Algorithm::kStrassen
                : packed;
   }

@@ -79,16 +79,21 @@ TEST(ProductPlannerTest, SmallProductsAndOtherTypesUseLoops) {
 TEST(ProductPlannerTest, ATextOfBertUsesTheBestMicroKernel) {
   EXPECT_EQ(Planner("intel-amx").MatMul(128, 768, 3072), Algorithm::kAmxGemm);
   for (const char* const machine : kAvx512WithoutAmx) {
-    EXPECT_EQ(Planner(machine).MatMul(128, 768, 3072), Algorithm::kFmaGemm) << machine;
+    EXPECT_EQ(Planner(machine).MatMul(100, 768, 3072), Algorithm::kFmaGemm) << machine;
   }
+  EXPECT_EQ(Planner("zen4").MatMul(128, 768, 3072), Algorithm::kStrassen)
+      << "products take long there, compared with sums";
+  EXPECT_EQ(Planner("zen5").MatMul(128, 768, 3072), Algorithm::kFmaGemm);
   EXPECT_EQ(Planner("avx2").MatMul(128, 768, 3072), Algorithm::kOneDnn);
 }
 
-TEST(ProductPlannerTest, StrassenNeedsRowsForEachThread) {
+TEST(ProductPlannerTest, StrassenNeedsRowsOrColumnsForEachThread) {
   for (const char* const machine : kAvx512WithoutAmx) {
     EXPECT_EQ(Planner(machine, 1).MatMul(1024, 3072, 768), Algorithm::kStrassen) << machine;
-    EXPECT_EQ(Planner(machine, 4).MatMul(1024, 3072, 768), Algorithm::kStrassen) << machine;
-    EXPECT_EQ(Planner(machine, 8).MatMul(1024, 3072, 768), Algorithm::kFmaGemm) << machine;
+    EXPECT_EQ(Planner(machine, 5).MatMul(1024, 128, 768), Algorithm::kStrassen) << machine;
+    EXPECT_EQ(Planner(machine, 16).MatMul(1024, 128, 768), Algorithm::kFmaGemm) << machine;
+    EXPECT_EQ(Planner(machine, 3).MatMul(256, 768, 768), Algorithm::kStrassen) << machine;
+    EXPECT_EQ(Planner(machine, 4).MatMul(256, 768, 768), Algorithm::kFmaGemm) << machine;
     EXPECT_EQ(Planner(machine, 1).MatMul(1024, 3072, 776), Algorithm::kFmaGemm)
         << "half of the depth is no whole number of vectors";
   }
@@ -128,7 +133,7 @@ TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
 TEST(ProductPlannerTest, APointwiseConvolutionIsAMatrixProduct) {
   for (const char* const machine : kAvx512WithoutAmx) {
     EXPECT_EQ(Planner(machine).Convolution(Square(8, 14, 1, 1024, 256)), Algorithm::kStrassen);
-    EXPECT_EQ(Planner(machine, 8).Convolution(Square(8, 14, 1, 1024, 256)), Algorithm::kFmaGemm);
+    EXPECT_EQ(Planner(machine, 16).Convolution(Square(8, 14, 1, 1024, 256)), Algorithm::kFmaGemm);
     EXPECT_EQ(Planner(machine).Convolution(Square(1, 7, 1, 512, 2048)), Algorithm::kFmaGemm);
   }
   EXPECT_EQ(Planner("zen5", 1, Numerics::kStrict).Convolution(Square(8, 14, 1, 1024, 256)),

@@ -49,9 +49,44 @@ struct Sums {
   const gemm::Destination* last = nullptr;  // replaces `to` if not null
 };
 
+// Sums of weights that are computed when they are loaded, and stored for the row pairs that follow.
+// They stand for a gemm::PanelSlice.
+
+// T1 and T2. T2 is the one that is multiplied.
+struct MakeT1AndT2 {
+  __m512 Load(int64_t at) const {
+    const __m512 first = _mm512_sub_ps(_mm512_loadu_ps(b12 + at), _mm512_loadu_ps(b11 + at));
+    _mm512_storeu_ps(t1 + at, first);
+    const __m512 second = _mm512_sub_ps(_mm512_loadu_ps(b22 + at), first);
+    _mm512_storeu_ps(t2 + at, second);
+    return second;
+  }
+  void Advance(int64_t floats) {
+    b11 += floats, b12 += floats, b22 += floats;
+    t1 += floats, t2 += floats;
+  }
+
+  const float *b11, *b12, *b22;
+  float *t1, *t2;
+};
+
+// T3 or -T4, which are differences.
+struct MakeDifference {
+  __m512 Load(int64_t at) const {
+    const __m512 x = _mm512_sub_ps(_mm512_loadu_ps(minuend + at), _mm512_loadu_ps(subtrahend + at));
+    _mm512_storeu_ps(to + at, x);
+    return x;
+  }
+  void Advance(int64_t floats) { minuend += floats, subtrahend += floats, to += floats; }
+
+  const float *minuend, *subtrahend;
+  float* to;
+};
+
 // Adds the products of rows and weights.
-template <int kCount>
-void Add(const gemm::DepthSlice& slice, gemm::Prefetcher* prefetch, const Sums& s) {
+template <int kCount, typename WeightSlice>
+void Add(const gemm::RowSlice& rows, const WeightSlice& weights, gemm::Prefetcher* prefetch,
+         const Sums& s) {
   __m512 sums[kCount][2];
   const auto for_each = [&](auto&& apply) __attribute__((always_inline)) {
 #pragma GCC unroll 14
@@ -65,7 +100,7 @@ void Add(const gemm::DepthSlice& slice, gemm::Prefetcher* prefetch, const Sums& 
   } else {
     for_each([&](__m512& x, int64_t at) { x = _mm512_load_ps(s.from + at); });
   }
-  gemm::AccumulateSlice<kCount, 2>(slice, prefetch, sums);
+  gemm::AccumulateSlice<kCount, 2>(rows, weights, prefetch, sums);
   if (s.also != nullptr) {
     for_each([&](__m512& x, int64_t at) {
       _mm512_store_ps(s.also + at, _mm512_add_ps(_mm512_load_ps(s.also + at), x));
@@ -79,7 +114,8 @@ void Add(const gemm::DepthSlice& slice, gemm::Prefetcher* prefetch, const Sums& 
   }
 }
 
-using AddFunction = void (*)(const gemm::DepthSlice&, gemm::Prefetcher*, const Sums&);
+using AddFunction = void (*)(const gemm::RowSlice&, const gemm::PanelSlice&, gemm::Prefetcher*,
+                             const Sums&);
 constexpr AddFunction kAdd[kMaxRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5>,
                                         Add<6>,  Add<7>,  Add<8>,  Add<9>, Add<10>,
                                         Add<11>, Add<12>, Add<13>, Add<14>};
@@ -87,8 +123,8 @@ constexpr AddFunction kAdd[kMaxRows] = {Add<1>,  Add<2>,  Add<3>,  Add<4>, Add<5
 // The multiplication of one row pair and one panel pair.
 class Multiplication {
  public:
-  Multiplication(const RowPair& rows, const PanelPair& panels,
-                 std::span<const gemm::PrefetchRange> next, const Outputs& outputs)
+  Multiplication(const RowPair& rows, PanelPair* panels, std::span<const gemm::PrefetchRange> next,
+                 const Outputs& outputs)
       : rows_(rows),
         panels_(panels),
         outputs_(outputs),
@@ -101,14 +137,13 @@ class Multiplication {
   }
 
   void Fast() {
-    alignas(64) float u2[kSums], u3[kSums];
-    Add(Quarter(0, 0), Panel(0, 0), {.to = u2});
-    AddLast(Quarter(0, 1), Panel(0, 1), {.from = u2}, 0, 0);
-    Add(Sum(kS2), Sum(kT2), {.from = u2, .to = u2});
-    Add(Sum(kS3), Sum(kT3), {.from = u2, .to = u3});
-    AddLast(Quarter(1, 1), Sum(kMinusT4), {.from = u3}, 1, 0);
-    AddLast(Sum(kS1), Sum(kT1), {.from = u3, .also = u2}, 1, 1);
-    AddLast(Sum(kS4), Panel(1, 1), {.from = u2}, 0, 1);
+    if (!panels_->has_sums && rows_.count < kMaxRows) MakePanelSums();
+    if (panels_->has_sums) {
+      Fast(Sum(kT2), Sum(kT3), Sum(kMinusT4));
+    } else {
+      Fast(MakeT2(), MakeT3(), MakeMinusT4());
+    }
+    panels_->has_sums = true;
   }
 
   void Plain() {
@@ -124,25 +159,60 @@ class Multiplication {
  private:
   static constexpr int64_t kSums = kMaxRows * kBlock;
 
+  // Each of these is the sum's floats, if they are made, or what makes them.
+  template <typename T2, typename T3, typename MinusT4>
+  void Fast(const T2& t2, const T3& t3, const MinusT4& minus_t4) {
+    alignas(64) float u2[kSums], u3[kSums];
+    Add(Quarter(0, 0), Panel(0, 0), {.to = u2});
+    AddLast(Quarter(0, 1), Panel(0, 1), {.from = u2}, 0, 0);
+    Add(Sum(kS2), t2, {.from = u2, .to = u2});
+    Add(Sum(kS3), t3, {.from = u2, .to = u3});
+    AddLast(Quarter(1, 1), minus_t4, {.from = u3}, 1, 0);
+    AddLast(Sum(kS1), Sum(kT1), {.from = u3, .also = u2}, 1, 1);
+    AddLast(Sum(kS4), Panel(1, 1), {.from = u2}, 0, 1);
+  }
+
   const Rows& Quarter(int block, int half) const { return rows_.quarters[block][half]; }
   Rows Sum(RowSum sum) const {
     const int64_t step = ConflictFreeStride(rows_.half);
     return {rows_.workspace + sum * rows_.count * step, step};
   }
   const float* Panel(int panel, int half) const {
-    return panels_.panels[panel] + half * panels_.half * kBlock;
+    return panels_->panels[panel] + half * panels_->half * kBlock;
   }
-  const float* Sum(WeightSum sum) const {
-    return panels_.workspace + sum * WeightStride(panels_.half);
+  float* WorkspaceOf(WeightSum sum) const {
+    return panels_->workspace + sum * WeightStride(panels_->half);
+  }
+  const float* Sum(WeightSum sum) const { return WorkspaceOf(sum); }
+
+  MakeT1AndT2 MakeT2() const {
+    return {Panel(0, 0), Panel(1, 0), Panel(1, 1), WorkspaceOf(kT1), WorkspaceOf(kT2)};
+  }
+  MakeDifference MakeT3() const { return {Panel(1, 1), Panel(1, 0), WorkspaceOf(kT3)}; }
+  MakeDifference MakeMinusT4() const { return {Panel(0, 1), Sum(kT2), WorkspaceOf(kMinusT4)}; }
+
+  void MakePanelSums() {
+    for (int64_t at = 0; at < panels_->half * kBlock; at += 16) {
+      MakeT2().Load(at);
+      MakeT3().Load(at);
+      MakeMinusT4().Load(at);
+    }
+    panels_->has_sums = true;
   }
 
   void Add(const Rows& rows, const float* weights, const Sums& sums) {
-    const gemm::DepthSlice slice{rows.data, rows.step, weights, rows_.half};
-    kAdd[rows_.count - 1](slice, &prefetcher_, sums);
+    kAdd[rows_.count - 1](SliceOf(rows), gemm::PanelSlice(weights), &prefetcher_, sums);
   }
+  // Requires blocks of kMaxRows rows.
+  template <typename Maker>
+  void Add(const Rows& rows, const Maker& weights, const Sums& sums) {
+    strassen::Add<kMaxRows>(SliceOf(rows), weights, &prefetcher_, sums);
+  }
+  gemm::RowSlice SliceOf(const Rows& rows) const { return {rows.data, rows.step, rows_.half}; }
 
   // Adds the last product of one block of rows and one panel to `sums` and stores the result.
-  void AddLast(const Rows& rows, const float* weights, Sums sums, int block, int panel) {
+  template <typename Weights>
+  void AddLast(const Rows& rows, const Weights& weights, Sums sums, int block, int panel) {
     if (outputs_.epilogue.activate != nullptr) {
       alignas(64) float to[kSums];
       sums.to = to;
@@ -161,7 +231,7 @@ class Multiplication {
   }
 
   const RowPair& rows_;
-  const PanelPair& panels_;
+  PanelPair* const panels_;
   const Outputs& outputs_;
   gemm::Prefetcher prefetcher_;
   int64_t row_offsets_[2][kMaxRows];
@@ -227,40 +297,27 @@ void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair) {
 
 int64_t PanelPairFloats(int64_t half) { return kWeightSums * WeightStride(half); }
 
-void MakePanelPair(int64_t columns, PanelPair* pair) {
-  const int64_t half = pair->half * kBlock, step = WeightStride(pair->half);
-  const float* const* const panels = pair->panels;
+bool PanelsAreBalanced(int64_t columns, int64_t half, const float* const panels[2]) {
   __m512i largest[2][2] = {{_mm512_setzero_si512(), _mm512_setzero_si512()},
                            {_mm512_setzero_si512(), _mm512_setzero_si512()}};
-  for (int64_t t = 0; t < half; t += kBlock) {
-    for (int v = 0; v < 2; ++v) {
-      const int64_t at = t + 16 * v;
-      const __m512 b11 = _mm512_loadu_ps(panels[0] + at);
-      const __m512 b21 = _mm512_loadu_ps(panels[0] + half + at);
-      const __m512 b12 = _mm512_loadu_ps(panels[1] + at);
-      const __m512 b22 = _mm512_loadu_ps(panels[1] + half + at);
-      largest[0][v] = Largest(Largest(largest[0][v], b11), b21);
-      largest[1][v] = Largest(Largest(largest[1][v], b12), b22);
-      const __m512 t1 = _mm512_sub_ps(b12, b11);
-      const __m512 t2 = _mm512_sub_ps(b22, t1);
-      float* const to = pair->workspace + at;
-      _mm512_storeu_ps(to + kT1 * step, t1);
-      _mm512_storeu_ps(to + kT2 * step, t2);
-      _mm512_storeu_ps(to + kT3 * step, _mm512_sub_ps(b22, b12));
-      _mm512_storeu_ps(to + kMinusT4 * step, _mm512_sub_ps(b21, t2));
+  for (int64_t at = 0; at < 2 * half * kBlock; at += kBlock) {
+    for (int panel = 0; panel < 2; ++panel) {
+      for (int v = 0; v < 2; ++v) {
+        largest[panel][v] = Largest(largest[panel][v], _mm512_loadu_ps(panels[panel] + at + 16 * v));
+      }
     }
   }
-  pair->is_balanced = true;
   for (int v = 0; v < 2; ++v) {
     const __mmask16 counting = gemm::First(columns - 16 * v);
-    if (counting & ~AreBalanced(largest[0][v], largest[1][v])) pair->is_balanced = false;
+    if (counting & ~AreBalanced(largest[0][v], largest[1][v])) return false;
   }
+  return true;
 }
 
-void Multiply(const RowPair& rows, const PanelPair& panels,
-              std::span<const gemm::PrefetchRange> next, const Outputs& outputs) {
+void Multiply(const RowPair& rows, PanelPair* panels, std::span<const gemm::PrefetchRange> next,
+              const Outputs& outputs) {
   Multiplication multiplication(rows, panels, next, outputs);
-  rows.is_balanced&& panels.is_balanced ? multiplication.Fast() : multiplication.Plain();
+  rows.is_balanced && panels->is_balanced ? multiplication.Fast() : multiplication.Plain();
 }
 
 }  // namespace tessera::strassen

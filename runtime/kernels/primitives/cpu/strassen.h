@@ -47,19 +47,19 @@ int64_t RowPairFloats(int64_t count, int64_t half, int64_t row_stride);
 // blocks share one row.
 void MakeRowPair(const Rows& rows, int64_t available, RowPair* pair);
 
-// Two panels, each with a depth of 2 * half, and their prepared sums.
+// Returns true if the columns of two packed panels, each with a depth of 2 * half, may be added to
+// their partners. Only the first `columns` columns of the second panel are considered.
+bool PanelsAreBalanced(int64_t columns, int64_t half, const float* const panels[2]);
+
+// Two panels, each with a depth of 2 * half, and the sums of their columns.
 struct PanelPair {
   int64_t half = 0;
-  float* workspace = nullptr;   // the caller's, of PanelPairFloats()
-  const float* panels[2] = {};  // packed
-  bool is_balanced = false;
+  float* workspace = nullptr;   // the caller's buffer of PanelPairFloats()
+  const float* panels[2] = {};  // packed; read for as long as the pair is used
+  bool is_balanced = false;     // from PanelsAreBalanced()
+  bool has_sums = false;        // set by Multiply()
 };
 int64_t PanelPairFloats(int64_t half);
-
-// Prepares the pair, whose `half`, `workspace` and `panels` are set. The pair reads the panels for
-// as long as it is used. Only the first `columns` columns of the second panel are considered for
-// the balance.
-void MakePanelPair(int64_t columns, PanelPair* pair);
 
 // The output: rows of `columns` elements, which is the number of columns of the whole product.
 struct Outputs {
@@ -69,8 +69,10 @@ struct Outputs {
   float* out = nullptr;  // of the pair's first row
 };
 
-// Multiplies the pairs and prefetches `next` meanwhile.
-void Multiply(const RowPair& rows, const PanelPair& panels,
-              std::span<const gemm::PrefetchRange> next, const Outputs& outputs);
+// Multiplies the pairs and prefetches `next` meanwhile. The first call for a pair of panels whose
+// sums are needed computes them: while it multiplies if the row blocks have kMaxRows rows, so that
+// the panels are read from memory in the shadow of the products.
+void Multiply(const RowPair& rows, PanelPair* panels, std::span<const gemm::PrefetchRange> next,
+              const Outputs& outputs);
 
 }  // namespace tessera::strassen

@@ -2,24 +2,44 @@
 // of floats.
 #pragma once
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/primitives/cpu/epilogue.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
 
-// The number of rows from which on the sums of weights pay for themselves.
-inline constexpr int64_t kMinStrassenRows = 256;
+// Returns the number of rows from which on Strassen's algorithm is faster than plain products. For
+// fewer rows, summing the weights takes as long as the eighth of the products that it saves.
+int64_t MinStrassenRows(const MachineSpeeds& speeds);
+// The number of panel pairs of a thread from which on it pays that each thread sums all rows.
+inline constexpr int64_t kMinStrassenPairs = 4;
 
 // Returns true if Strassen's algorithm can multiply by k x n weights: the depth and the number of
 // panels must be even, and the halves of the depth whole vectors.
 bool StrassenSupports(int64_t n, int64_t k);
 
-// out = epilogue(a * weights) for at least kMinStrassenRows rows and weights that
-// StrassenSupports(), on this thread alone. Requires AVX-512.
-// `panels` are the weights as packed by FmaMicroKernel(). Errors: RESOURCE_EXHAUSTED for about 7
-// MiB of scratch memory.
-absl::Status StrassenGemm(KernelContext& ctx, int64_t m, int64_t n, int64_t k, const float* a,
-                          const float* panels, const Epilogue& epilogue, float* out);
+// Returns a tensor of bytes that tells which pairs of the panels are balanced (strassen.h), for
+// each part of the depth. `panels` are k x n weights that StrassenSupports(), as packed by
+// FmaMicroKernel(). Requires AVX-512. Errors: RESOURCE_EXHAUSTED.
+absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels);
+
+// out = epilogue(a * weights) for m x k rows.
+struct StrassenProduct {
+  int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  const float* panels = nullptr;
+  const int8_t* balanced = nullptr;  // the bytes of BalancedPanels()
+  Epilogue epilogue;
+  float* out = nullptr;
+};
+
+// The number of pairs of panels.
+int64_t StrassenPairs(int64_t n);
+
+// Computes the columns of the panel pairs [first, end) on this thread alone. Requires AVX-512.
+// Errors: RESOURCE_EXHAUSTED for about 7 MiB of scratch memory.
+absl::Status StrassenGemm(KernelContext& ctx, const StrassenProduct& product, int64_t first,
+                          int64_t end);
 
 }  // namespace tessera

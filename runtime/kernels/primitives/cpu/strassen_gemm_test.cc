@@ -118,6 +118,25 @@ TEST_F(StrassenGemmTest, EndsInBiasAdditionAndActivation) {
   }
 }
 
+TEST_F(StrassenGemmTest, SharesColumnsOutAmongThreadsWithFewRows) {
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  step_.intra_op_pool = &pool;
+  ExpectExact(128, 1000, 800, {.bias = true, .add = true, .activation = Activation::kGeluErf});
+}
+
+TEST_F(StrassenGemmTest, SumsOfWeightsAreMadeByAnyRows) {
+  // The first rows are multiplied directly, so that later ones make the sums: whole blocks, or the
+  // last ones, which are not whole.
+  for (const int64_t m : {112, 40}) {
+    Make(m, 192, 320);
+    for (int64_t i = 0; i < strassen::kMaxRows; ++i) {
+      for (int64_t t = 0; t < k(); ++t) a(i, t) *= 1e6f;
+    }
+    Multiply();
+    ExpectNear(Exact(), kUlps);
+  }
+}
+
 TEST_F(StrassenGemmTest, SharesRowsOutAmongThreads) {
   ThreadPool pool({.name = "test", .num_threads = 3});
   step_.intra_op_pool = &pool;
