@@ -12,10 +12,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
 #include "runtime/tensor/shape.h"
 
 namespace tessera {
@@ -36,6 +39,24 @@ struct ConvolutionAttrs {
   std::vector<int64_t> pad_before, pad_after;
   int64_t feature_groups = 1, batch_groups = 1;
 };
+
+// Reads the layouts from the attribute `dimension_numbers`, a serialised message of the type
+// Numbers. Fails the build if it cannot be parsed.
+template <typename Numbers>
+void ReadDimensionNumbers(const KernelBuild& build, ConvolutionAttrs* attrs) {
+  Numbers numbers;
+  if (!numbers.ParseFromString(build.attr<std::string>("dimension_numbers"))) {
+    build.Fail(absl::InvalidArgumentError("dimension_numbers cannot be parsed"));
+  }
+  const auto copy = [](const auto& dims) { return std::vector<int64_t>(dims.begin(), dims.end()); };
+  attrs->input = {numbers.input_batch_dimension(), numbers.input_feature_dimension(),
+                  copy(numbers.input_spatial_dimensions())};
+  attrs->filter = {numbers.kernel_output_feature_dimension(),
+                   numbers.kernel_input_feature_dimension(),
+                   copy(numbers.kernel_spatial_dimensions())};
+  attrs->output = {numbers.output_batch_dimension(), numbers.output_feature_dimension(),
+                   copy(numbers.output_spatial_dimensions())};
+}
 
 // The extent of `size` elements that lie `dilation` apart.
 inline int64_t DilatedSize(int64_t size, int64_t dilation) {

@@ -1,5 +1,6 @@
 // RangeDataset: numbers at a fixed distance.
 #include "runtime/kernels/data/dataset_kernel.h"
+#include "runtime/kernels/data/elements_dataset.h"
 
 namespace tessera {
 namespace {
@@ -42,59 +43,22 @@ absl::StatusOr<Tensor> NumberAs(DType dtype, int64_t value) {
   }
 }
 
-class RangeDataset final : public Dataset {
+class RangeDataset final : public IndexedDataset {
  public:
+  // Requires a dtype that NumberAs() takes.
   RangeDataset(int64_t start, int64_t stop, int64_t step, ElementSpec spec)
-      : Dataset(std::move(spec), CountOf(start, stop, step)), start_(start), step_(step) {}
+      : IndexedDataset(std::move(spec), CountOf(start, stop, step)), start_(start), step_(step) {}
 
-  std::unique_ptr<Iterator> MakeIterator() const override;
-  absl::Status CheckRandomAccess() const override { return absl::OkStatus(); }
-  absl::StatusOr<Element> ElementAt(StepContext&, int64_t index) const override {
-    ASSIGN_OR_RETURN(Tensor value, At(index));
-    return Element{std::move(value)};
-  }
-
-  absl::StatusOr<Tensor> At(int64_t i) const {
+  Element At(int64_t i) const override {
     // In unsigned numbers, which may wrap on the way.
     const uint64_t value =
         static_cast<uint64_t>(start_) + static_cast<uint64_t>(step_) * static_cast<uint64_t>(i);
-    return NumberAs(spec().dtypes[0], static_cast<int64_t>(value));
+    return {NumberAs(spec().dtypes[0], static_cast<int64_t>(value)).value()};
   }
 
  private:
   const int64_t start_, step_;
 };
-
-class RangeIterator final : public Iterator {
- public:
-  explicit RangeIterator(std::shared_ptr<const RangeDataset> dataset)
-      : dataset_(std::move(dataset)) {}
-  absl::StatusOr<int64_t> Skip(StepContext&, int64_t count) override {
-    const int64_t left = std::max<int64_t>(0, dataset_->cardinality() - next_);
-    const int64_t skipped = std::min(count, left);
-    next_ += skipped;
-    return skipped;
-  }
-  absl::Status Transfer(IteratorArchive& archive) override {
-    return archive.Number("next", &next_);
-  }
-
- protected:
-  absl::StatusOr<bool> Produce(StepContext&, Element* element) override {
-    if (next_ >= dataset_->cardinality()) return false;
-    ASSIGN_OR_RETURN(Tensor value, dataset_->At(next_++));
-    element->assign(1, std::move(value));
-    return true;
-  }
-
- private:
-  const std::shared_ptr<const RangeDataset> dataset_;
-  int64_t next_ = 0;
-};
-
-std::unique_ptr<Iterator> RangeDataset::MakeIterator() const {
-  return std::make_unique<RangeIterator>(Share<RangeDataset>());
-}
 
 // Errors: INVALID_ARGUMENT for a step of zero.
 class RangeKernel final : public DatasetKernel {

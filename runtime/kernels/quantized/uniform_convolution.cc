@@ -32,20 +32,8 @@ class UniformConvolutionAttrs {
       build.Fail(absl::InvalidArgumentError(
           absl::StrCat("explicit_padding must be empty for the padding ", padding_)));
     }
-    tensorflow::UniformQuantizedConvolutionDimensionNumbersAttr numbers;
-    if (!numbers.ParseFromString(build.attr<std::string>("dimension_numbers"))) {
-      build.Fail(absl::InvalidArgumentError("dimension_numbers cannot be parsed"));
-    }
-    const auto copy = [](const auto& dims) {
-      return std::vector<int64_t>(dims.begin(), dims.end());
-    };
-    attrs_.input = {numbers.input_batch_dimension(), numbers.input_feature_dimension(),
-                    copy(numbers.input_spatial_dimensions())};
-    attrs_.filter = {numbers.kernel_output_feature_dimension(),
-                     numbers.kernel_input_feature_dimension(),
-                     copy(numbers.kernel_spatial_dimensions())};
-    attrs_.output = {numbers.output_batch_dimension(), numbers.output_feature_dimension(),
-                     copy(numbers.output_spatial_dimensions())};
+    ReadDimensionNumbers<tensorflow::UniformQuantizedConvolutionDimensionNumbersAttr>(build,
+                                                                                      &attrs_);
   }
 
   // Fills in what depends on the rank and the sizes.

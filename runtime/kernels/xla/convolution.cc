@@ -18,20 +18,7 @@ namespace {
 class ConvolutionKernel final : public OpKernel {
  public:
   explicit ConvolutionKernel(const KernelBuild& build) {
-    xla::ConvolutionDimensionNumbers numbers;
-    if (!numbers.ParseFromString(build.attr<std::string>("dimension_numbers"))) {
-      build.Fail(absl::InvalidArgumentError("dimension_numbers cannot be parsed"));
-    }
-    const auto copy = [](const auto& dims) {
-      return std::vector<int64_t>(dims.begin(), dims.end());
-    };
-    attrs_.input = {numbers.input_batch_dimension(), numbers.input_feature_dimension(),
-                    copy(numbers.input_spatial_dimensions())};
-    attrs_.filter = {numbers.kernel_output_feature_dimension(),
-                     numbers.kernel_input_feature_dimension(),
-                     copy(numbers.kernel_spatial_dimensions())};
-    attrs_.output = {numbers.output_batch_dimension(), numbers.output_feature_dimension(),
-                     copy(numbers.output_spatial_dimensions())};
+    ReadDimensionNumbers<xla::ConvolutionDimensionNumbers>(build, &attrs_);
     if (build.has_attr("batch_group_count")) {
       attrs_.batch_groups = build.attr<int64_t>("batch_group_count");
     }
