@@ -108,6 +108,15 @@ TEST(TensorTest, ZerosAreZero) {
 TEST(TensorTest, FactoriesFillRowMajor) {
   EXPECT_EQ(Tensor::Scalar(2.5f).ToString(), "float[] 2.5");
   EXPECT_EQ(Tensor::Scalar("a\nb").ToString(), "string[] \"a\\nb\"");
+  EXPECT_EQ(Tensor::Scalar("Gr\u00fc\u00dfe \u4f60 \U0001f600\n").ToString(),
+            "string[] \"Gr\u00fc\u00dfe \u4f60 \U0001f600\\n\"");
+  EXPECT_EQ(Tensor::Scalar("\xff\xd8").ToString(), "string[] \"\\377\\330\"");
+  EXPECT_EQ(Tensor::Scalar("\xc0\xaf").ToString(), "string[] \"\\300\\257\"") << "a longer form";
+  EXPECT_EQ(Tensor::Scalar("\xed\xa0\x80").ToString(), "string[] \"\\355\\240\\200\"")
+      << "a surrogate";
+  EXPECT_EQ(Tensor::Scalar("\xf4\x90\x80\x80").ToString(), "string[] \"\\364\\220\\200\\200\"")
+      << "beyond U+10FFFF";
+  EXPECT_EQ(Tensor::Scalar("a\xe4\xbd").ToString(), "string[] \"a\\344\\275\"") << "cut";
   EXPECT_EQ((Tensor::Of<int32_t>({2, 2}, {1, 2, 3, 4})).ToString(), "int32[2,2] [[1 2] [3 4]]");
   EXPECT_EQ((Tensor::Vector<bool>({true, false})).ToString(), "bool[2] [true false]");
   EXPECT_EQ(Tensor::Scalar(std::complex<double>(1, -2)).ToString(), "complex128[] (1,-2)");

@@ -30,6 +30,41 @@ std::string ByteText(const Tensor& tensor, int64_t i) {
   return absl::StrCat("0x", absl::Hex(static_cast<uint8_t>(tensor.raw()[i]), absl::kZeroPad2));
 }
 
+// Returns the size of the UTF-8 character (RFC 3629) that `text` begins with; 0 if it begins with
+// none.
+size_t CharacterSize(absl::string_view text) {
+  const auto byte = [&](size_t i) -> uint8_t { return i < text.size() ? text[i] : 0; };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // The ranges of the second byte exclude longer forms of a character, surrogates, and what lies
+  // beyond U+10FFFF.
+  const uint8_t second = byte(1);
+  const bool is_excluded = first < 0xc2 || first > 0xf4 || (first == 0xe0 && second < 0xa0) ||
+                           (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+                           (first == 0xf4 && second > 0x8f);
+  return is_excluded ? 0 : size;
+}
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t size = CharacterSize(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+// Returns the text in quotes, with escapes. Letters of any language stay as they are; the bytes of
+// what is no text become octal numbers.
+std::string StringText(const std::string& value) {
+  return absl::StrCat("\"", IsUtf8(value) ? absl::Utf8SafeCEscape(value) : absl::CEscape(value),
+                      "\"");
+}
+
 void AppendRows(const Tensor& tensor, int dim, int64_t begin, int64_t limit, std::string* out) {
   if (dim == tensor.rank()) {
     absl::StrAppend(out, ElementToString(tensor, begin));
@@ -97,7 +132,7 @@ std::string ElementToString(const Tensor& tensor, int64_t i) {
     case DType::kComplex128:
       return ComplexText(tensor.data<std::complex<double>>()[i]);
     case DType::kString:
-      return absl::StrCat("\"", absl::CEscape(tensor.data<std::string>()[i]), "\"");
+      return StringText(tensor.data<std::string>()[i]);
     case DType::kResource: {
       const ResourceHandle& handle = tensor.data<ResourceHandle>()[i];
       return absl::StrCat("<", handle.type_name, " '", handle.container, "/", handle.name, "'>");

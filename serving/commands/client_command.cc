@@ -16,6 +16,7 @@
 #include "serving/commands/client/model_client.h"
 #include "serving/commands/output_text.h"
 #include "serving/commands/signature_inputs.h"
+#include "serving/commands/text_column.h"
 #include "serving/frontend/json/json_writer.h"
 
 namespace tessera::serving {
@@ -136,10 +137,10 @@ absl::Status FollowStatus(const ModelClient& client) {
 void AppendTensors(absl::string_view kind, const std::map<std::string, TensorInfo>& tensors,
                    std::string* text) {
   size_t width = 0;
-  for (const auto& [name, info] : tensors) width = std::max(width, name.size());
+  for (const auto& [name, info] : tensors) width = std::max(width, WidthOf(name));
   for (const auto& [name, info] : tensors) {
-    absl::StrAppendFormat(text, "    %-6s  %-*s  %s %s\n", kind, width, name, DTypeName(info.dtype),
-                          info.shape.ToString());
+    absl::StrAppendFormat(text, "    %-6s  %s  %s %s\n", kind, Padded(name, width),
+                          DTypeName(info.dtype), info.shape.ToString());
   }
 }
 

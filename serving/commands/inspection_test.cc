@@ -45,6 +45,14 @@ TEST(InspectionTest, Text) {
             "    w  string []\n");
 }
 
+TEST(InspectionTest, NamesOfAnyLanguageStandInColumns) {
+  Inspection inspection = Model();
+  inspection.meta_graphs[0].signatures[0].inputs[0].alias = "\u00fc\u00df";
+  EXPECT_THAT(InspectionText(inspection, /*list_ops=*/false),
+              ::testing::HasSubstr("      input  \u00fc\u00df  float [?,3]  a:0\n"
+                                   "      input  bb  string <unknown>  b:0  (has a default)\n"));
+}
+
 TEST(InspectionTest, OpsThatStayOnTheCpuBesideAGpu) {
   Inspection inspection = Model();
   inspection.meta_graphs[0].census.ops["NoOp"].without_gpu_kernel = {"n"};

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "serving/commands/text_column.h"
 
 namespace tessera::serving {
 namespace {
@@ -25,11 +26,11 @@ std::string Count(size_t n, absl::string_view what) {
 void AppendTensors(absl::string_view what, const std::vector<InspectedTensor>& tensors,
                    std::string* out) {
   size_t width = 0;
-  for (const InspectedTensor& tensor : tensors) width = std::max(width, tensor.alias.size());
+  for (const InspectedTensor& tensor : tensors) width = std::max(width, WidthOf(tensor.alias));
   for (const InspectedTensor& tensor : tensors) {
-    absl::StrAppendFormat(out, "      %-6s %-*s  %s %s  %s%s\n", what, static_cast<int>(width),
-                          tensor.alias, DTypeName(tensor.dtype), tensor.shape.ToString(),
-                          tensor.place, tensor.has_default ? "  (has a default)" : "");
+    absl::StrAppendFormat(out, "      %-6s %s  %s %s  %s%s\n", what, Padded(tensor.alias, width),
+                          DTypeName(tensor.dtype), tensor.shape.ToString(), tensor.place,
+                          tensor.has_default ? "  (has a default)" : "");
   }
 }
 
@@ -116,9 +117,9 @@ void AppendCheckpoint(const InspectedCheckpoint& checkpoint, std::string* out) {
   absl::StrAppend(out, "  ", Count(checkpoint.variables.size(), "variable"), ", ",
                   BytesText(checkpoint.bytes), "\n");
   size_t width = 0;
-  for (const auto& variable : checkpoint.variables) width = std::max(width, variable.name.size());
+  for (const auto& variable : checkpoint.variables) width = std::max(width, WidthOf(variable.name));
   for (const InspectedVariable& variable : checkpoint.variables) {
-    absl::StrAppendFormat(out, "    %-*s  %s %s%s%s\n", static_cast<int>(width), variable.name,
+    absl::StrAppendFormat(out, "    %s  %s %s%s%s\n", Padded(variable.name, width),
                           DTypeName(variable.dtype), variable.shape.ToString(),
                           variable.bytes ? absl::StrCat("  ", BytesText(*variable.bytes)) : "",
                           variable.in_slices ? "  (in slices)" : "");

@@ -186,6 +186,11 @@ absl::Status WarmUp::ReplayFile(const std::string& directory, const std::string&
       return of_request;
     }
     for (int i = 0; i < iterations_ && of_request.ok(); ++i) of_request = Replay(log, servable);
+    if (!of_request.ok()) {
+      of_request = absl::Status(of_request.code(),
+                                absl::StrCat(of_request.message(), " (warmup record number ",
+                                             num_records, " from ", path, ")"));
+    }
     return of_request;
   });
   RETURN_IF_ERROR(of_request);

@@ -243,16 +243,20 @@ TEST_F(WarmUpTest, ErrorOfARequestIsTheErrorOfTheLoad) {
       Run(Record(Predict(1).SerializeAsString()) + Record(Predict(1, "w").SerializeAsString()));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("Signature input alias: x"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("(warmup record number 2 from " + path_ + ")"));
 }
 
 TEST_F(WarmUpTest, StreamedPredictionsAndSessionRunsAreNotSupported) {
   PredictionLog streamed, session;
   streamed.mutable_predict_streamed_log();
   session.mutable_session_run_log();
-  EXPECT_EQ(Run(Record(streamed.SerializeAsString())),
-            absl::UnimplementedError("Unsupported log_type for warmup: 7"));
-  EXPECT_EQ(Run(Record(session.SerializeAsString())),
-            absl::UnimplementedError("Unsupported log_type for warmup: 5"));
+  for (const auto& [log, text] : {std::pair(streamed, "7"), std::pair(session, "5")}) {
+    const absl::Status status = Run(Record(log.SerializeAsString()));
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(std::string("Unsupported log_type for warmup: ") + text));
+  }
 }
 
 TEST_F(WarmUpTest, AThousandRecordsAndNoMore) {
