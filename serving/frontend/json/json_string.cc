@@ -43,6 +43,13 @@ size_t CharacterSize(absl::string_view text) {
   return rapidjson::UTF8<>::Validate(stream, ignored) ? stream.Tell() : 0;
 }
 
+// Returns the number of bytes before the first one that has an escape or is not ASCII.
+size_t SizeWithoutEscapes(absl::string_view text) {
+  size_t i = 0;
+  while (i < text.size() && kEscapes[static_cast<uint8_t>(text[i])] == 0) ++i;
+  return i;
+}
+
 }  // namespace
 
 bool IsUtf8(absl::string_view text) {
@@ -55,9 +62,15 @@ bool IsUtf8(absl::string_view text) {
 }
 
 void AppendJsonString(absl::string_view text, std::string* out) {
+  size_t copied = 0, i = SizeWithoutEscapes(text);
+  if (i == text.size()) {
+    const size_t at = out->size();
+    out->resize(at + text.size() + 2, '"');
+    text.copy(out->data() + at + 1, text.size());
+    return;
+  }
   out->push_back('"');
-  size_t copied = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (; i < text.size(); ++i) {
     const uint8_t byte = static_cast<uint8_t>(text[i]);
     const char escape = kEscapes[byte];
     if (escape == 0) [[likely]]

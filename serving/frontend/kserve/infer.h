@@ -36,7 +36,7 @@ struct InferOutput {
 struct InferRequest {
   std::string id;
   InferParameters parameters;
-  absl::InlinedVector<InferInput, 2> inputs;
+  absl::InlinedVector<InferInput, 1> inputs;
   absl::InlinedVector<InferOutput, 2> outputs;  // the wanted ones; empty: all
 };
 

@@ -126,6 +126,9 @@ void KServeRest::Cancel() {
 }
 
 void KServeRest::HandleInfer(HttpRequest request, KServePath path, HttpResponder respond) {
+  // With its counts a call is one of mimalloc's small objects. A larger one, of which there is most
+  // often one at a time, costs over a thousand instructions more.
+  static_assert(sizeof(InferCall) + 2 * sizeof(void*) <= 1024);
   auto call = std::make_shared<InferCall>();
   call->times.arrived = absl::Now();
   call->request = std::move(request);
