@@ -256,10 +256,9 @@ absl::Status StrassenMatMul(KernelContext& whole, const GemmArguments& g, Comput
   ASSIGN_OR_RETURN(const Tensor matrix, PackMatrix(whole, gemm::FmaMicroKernel(), g));
   if (matrix.num_elements() == 0) return fallback(whole, 0, g.m);
   const float* const panels = reinterpret_cast<const float*>(matrix.raw());
-  ASSIGN_OR_RETURN(
-      const Tensor balanced,
-      g.packed->GetDerived(g.b, {.kind = PackedFormat::Kind::kBalancedPanels},
-                           [&] { return BalancedPanels(g.n, g.k, panels); }));
+  ASSIGN_OR_RETURN(const Tensor balanced,
+                   g.packed->GetDerived(g.b, {.kind = PackedFormat::Kind::kBalancedPanels},
+                                        [&] { return BalancedPanels(g.n, g.k, panels); }));
   const auto multiply = [&](KernelContext& ctx, int64_t first, int64_t count) {
     const StrassenProduct product{.m = count,
                                   .n = g.n,

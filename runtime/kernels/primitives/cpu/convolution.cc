@@ -14,10 +14,10 @@
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
-#include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {

@@ -50,9 +50,8 @@ void Sum(const Product& p, int64_t first, const float* weights, const Destinatio
         in_memory = true;
       }
       const int64_t depth = end - from < kDepthBlock ? end - from : kDepthBlock;
-      AccumulateSlice<kCount, kVectors>(
-          {.rows = rows + from, .step = step, .depth = depth}, PanelSlice(matrix + from * kBlock),
-          &prefetch, s);
+      AccumulateSlice<kCount, kVectors>({.rows = rows + from, .step = step, .depth = depth},
+                                        PanelSlice(matrix + from * kBlock), &prefetch, s);
       in_registers += depth;
     }
   }

@@ -93,8 +93,7 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
   if (p.is_single && p.has_constant_weights) {
     const Algorithm packed = PlanWeights(p.n, p.k, 1, kUsualRows, context.speeds);
     if (packed != Algorithm::kOneDnn && (p.has_panels || HasEnoughRows(packed, p.m, p.n, p.k, 1))) {
-      const bool strassen =
-          packed == Algorithm::kFmaGemm && StrassenPays(p.m, p.n, p.k, context);
+      const bool strassen = packed == Algorithm::kFmaGemm && StrassenPays(p.m, p.n, p.k, context);
       return strassen ? Algorithm::kStrassen : packed;
     }
   }
@@ -123,9 +122,8 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
   if (packed == Algorithm::kAmxGemm) return packed;
   if (packed == Algorithm::kFmaGemm && IsPointwise(s)) {
     const int64_t points = s.batch * s.output[0] * s.output[1];
-    return StrassenPays(points, s.out_channels, s.in_channels, context)
-               ? Algorithm::kStrassen
-               : packed;
+    return StrassenPays(points, s.out_channels, s.in_channels, context) ? Algorithm::kStrassen
+                                                                        : packed;
   }
   const Algorithm winograd = PlanWinograd(s, p.activation, context.speeds);
   return winograd != Algorithm::kOneDnn ? winograd : packed;

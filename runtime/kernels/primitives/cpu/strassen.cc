@@ -303,7 +303,8 @@ bool PanelsAreBalanced(int64_t columns, int64_t half, const float* const panels[
   for (int64_t at = 0; at < 2 * half * kBlock; at += kBlock) {
     for (int panel = 0; panel < 2; ++panel) {
       for (int v = 0; v < 2; ++v) {
-        largest[panel][v] = Largest(largest[panel][v], _mm512_loadu_ps(panels[panel] + at + 16 * v));
+        largest[panel][v] =
+            Largest(largest[panel][v], _mm512_loadu_ps(panels[panel] + at + 16 * v));
       }
     }
   }

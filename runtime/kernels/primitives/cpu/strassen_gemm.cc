@@ -226,8 +226,8 @@ int64_t StrassenPairs(int64_t n) { return gemm::Blocks(n) / 2; }
 absl::StatusOr<Tensor> BalancedPanels(int64_t n, int64_t k, const float* panels) {
   const std::vector<DepthSlice> slices = SlicesOf(k);
   const int64_t pairs = StrassenPairs(n);
-  ASSIGN_OR_RETURN(Tensor balanced,
-                   Tensor::Allocate(DType::kInt8, {std::ssize(slices) * pairs}, WeightsAllocator()));
+  ASSIGN_OR_RETURN(Tensor balanced, Tensor::Allocate(DType::kInt8, {std::ssize(slices) * pairs},
+                                                     WeightsAllocator()));
   int8_t* to = balanced.data<int8_t>();
   for (const DepthSlice& slice : slices) {
     for (int64_t pair = 0; pair < pairs; ++pair) {
@@ -249,9 +249,8 @@ absl::Status StrassenGemm(KernelContext& ctx, const StrassenProduct& product, in
   const int64_t times = Parts(all_pairs, kRowFloats / pair_floats);
   ASSIGN_OR_RETURN(Tensor row_workspace,
                    ctx.AllocateTemp(DType::kFloat, {Parts(all_pairs, times) * pair_floats}));
-  ASSIGN_OR_RETURN(
-      Tensor panel_workspace,
-      ctx.AllocateTemp(DType::kFloat, {group * strassen::PanelPairFloats(half)}));
+  ASSIGN_OR_RETURN(Tensor panel_workspace,
+                   ctx.AllocateTemp(DType::kFloat, {group * strassen::PanelPairFloats(half)}));
   const std::vector<Pass> passes = PassesOf(product, first_pair, end_pair, group);
   for (int64_t time = 0; time < times; ++time) {
     const auto [first, end] = Part(time, times, product.m, kPairRows);
