@@ -143,12 +143,14 @@ absl::StatusOr<StridedSliceSpec> StridedSliceSpec::Make(const PartialShape& inpu
   return spec;
 }
 
-bool StridedSliceSpec::IsRowRange(const Shape& input) const {
+bool StridedSliceSpec::IsContiguous(const Shape& input) const {
+  bool takes_several = false;  // elements of a dimension further out: those within must be whole
   for (int d = 0; d < input.rank(); ++d) {
     if (strides[d] != 1 && sizes[d] > 1) return false;
-    if (d > 0 && sizes[d] != input.dim(d)) return false;
+    if (takes_several && sizes[d] != input.dim(d)) return false;
+    takes_several = takes_several || sizes[d] != 1;
   }
-  return input.rank() > 0;
+  return true;
 }
 
 int64_t StridedSliceSpec::Offset(const Shape& input) const {

@@ -36,9 +36,9 @@ struct StridedSliceSpec {
                                                absl::Span<const int64_t> strides,
                                                const StridedSliceMasks& masks);
 
-  // Returns true if the slice is the contiguous rows [begin[0], begin[0] + sizes[0]) of the first
-  // dimension.
-  bool IsRowRange(const Shape& input) const;
+  // Returns true if the elements of the slice lie one after the other in a row-major tensor of shape
+  // `input`, from Offset() on.
+  bool IsContiguous(const Shape& input) const;
   // Return the slice as an offset and strides, both counted in elements of a row-major tensor of shape
   // `input`.
   int64_t Offset(const Shape& input) const;

@@ -9,13 +9,16 @@
 namespace tessera {
 namespace {
 
-// Rows [begin, begin + count) under `shape`, sharing the memory; false if the rows would not be
-// aligned, and a copy must be made.
-bool SetSharedRows(KernelContext& ctx, const Tensor& input, int64_t begin, int64_t count,
-                   const Shape& shape) {
-  const Tensor rows = input.Slice(begin, begin + count);
-  if (!rows.IsAligned() && IsTriviallyCopyable(input.dtype())) return false;
-  absl::StatusOr<Tensor> output = rows.Reshaped(shape);
+// Sets the output to the elements of the input from `offset` on under `shape`, sharing the memory.
+// Returns false if there are none, or if they would not be aligned, so that a copy must be made.
+bool SetSharedElements(KernelContext& ctx, const Tensor& input, int64_t offset,
+                       const Shape& shape) {
+  if (shape.num_elements() == 0) return false;
+  const absl::StatusOr<Tensor> all = input.Reshaped({input.num_elements()});
+  if (!all.ok()) return false;
+  const Tensor elements = all->Slice(offset, offset + shape.num_elements());
+  if (!elements.IsAligned() && IsTriviallyCopyable(input.dtype())) return false;
+  absl::StatusOr<Tensor> output = elements.Reshaped(shape);
   if (!output.ok()) return false;
   ctx.set_output(0, *std::move(output));
   return true;
@@ -36,8 +39,8 @@ class SliceKernel : public OpKernel {
           absl::StrCat("begin and size must be vectors of ", rank, " elements, have shapes ",
                        ctx.input(1).shape().ToString(), " and ", ctx.input(2).shape().ToString()));
     }
-    bool all = true;   // nothing is cut off
-    bool rows = true;  // at most dimension 0 is cut
+    bool all = true;                                   // nothing is cut off
+    bool is_contiguous = true, takes_several = false;  // see StridedSliceSpec::IsContiguous()
     int64_t offset = 0;
     const auto strides = RowMajorStrides(input.shape().dims());
     for (int d = 0; d < rank; ++d) {
@@ -54,14 +57,15 @@ class SliceKernel : public OpKernel {
       }
       offset += begin[d] * strides[d];
       all = all && size[d] == dim;
-      rows = rows && (d == 0 || size[d] == dim);
+      is_contiguous = is_contiguous && (!takes_several || size[d] == dim);
+      takes_several = takes_several || size[d] != 1;
     }
     if (all) {
       ctx.set_output(0, ctx.TakeInput(0));
       return absl::OkStatus();
     }
     const Shape shape((absl::Span<const int64_t>(size)));
-    if (rows && SetSharedRows(ctx, input, begin[0], size[0], shape)) return absl::OkStatus();
+    if (is_contiguous && SetSharedElements(ctx, input, offset, shape)) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     return copy_(ctx, size, input, {strides, offset}, output, {RowMajorStrides(size)});
   }
@@ -129,8 +133,8 @@ class StridedSliceKernel : public SlicingKernel {
       ctx.set_output(0, std::move(output));
       return absl::OkStatus();
     }
-    if (slice.IsRowRange(input.shape()) && slice.sizes[0] > 0 &&
-        SetSharedRows(ctx, input, slice.begin[0], slice.sizes[0], slice.full_shape)) {
+    if (slice.IsContiguous(input.shape()) &&
+        SetSharedElements(ctx, input, slice.Offset(input.shape()), slice.full_shape)) {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, slice.full_shape));
