@@ -6,6 +6,8 @@
 
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/cpu_features.h"
+#include "runtime/kernels/primitives/cpu/gemv_rows.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
 
 namespace tessera {
@@ -13,88 +15,6 @@ namespace {
 
 // Columns whose sums stay in the first-level cache.
 constexpr int64_t kColumns = 4096;
-// Rows that are added to the sums at a time.
-constexpr int64_t kStrip = 4;
-// Columns whose sums stay in registers while a strip is added.
-constexpr int64_t kLane = 8, kBlock = 8 * kLane;
-
-// Prefetches the strip after one, line by line in the order of memory: the hardware's prefetcher
-// stops at the end of each page, and a strip is read block by block.
-class StripPrefetch {
- public:
-  // `next` is the strip, of rows of `count` columns; null: there is none.
-  StripPrefetch(const float* next, int64_t count, int64_t stride)
-      : at_(next), count_(count / kBlock), gap_(stride - count / kBlock * kBlock) {}
-
-  // To be called for each row of each whole block of columns.
-  void Step() {
-    if (at_ == nullptr) return;
-    constexpr int64_t kLine = 16;  // floats
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < kBlock; i += kLine) __builtin_prefetch(at_ + i);
-    at_ += kBlock;
-    if (++block_ == count_) {
-      at_ += gap_;
-      block_ = 0;
-    }
-  }
-
- private:
-  const float* at_;
-  const int64_t count_, gap_;
-  int64_t block_ = 0;
-};
-
-// sums[j] += the sum of a[i] * b[i * b_stride + j] over the rows, for kVectors vectors of columns.
-template <int kVectors>
-void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows,
-              StripPrefetch* prefetch, float* sums) {
-  __m256 total[kVectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) total[v] = _mm256_loadu_ps(sums + v * kLane);
-  for (int64_t i = 0; i < rows; ++i) {
-    if (prefetch != nullptr) prefetch->Step();
-    const __m256 x = _mm256_broadcast_ss(a + i);
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      total[v] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + i * b_stride + v * kLane), total[v]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(sums + v * kLane, total[v]);
-}
-
-// A product of `m` rows, k apart, by up to kStrip rows and `count` columns of `b`, which is added
-// to m rows of `sums`, n apart.
-struct Strip {
-  int64_t m, k, n, rows, count;
-  const float* a;
-  const float* b;
-  bool is_last;
-  float* sums;
-};
-
-void AddStrip(const Strip& s) {
-  StripPrefetch prefetch(s.is_last ? nullptr : s.b + kStrip * s.n, s.count, s.n);
-  int64_t j = 0;
-  for (; j + kBlock <= s.count; j += kBlock) {
-    for (int64_t i = 0; i < s.m; ++i) {
-      AddBlock<kBlock / kLane>(s.a + i * s.k, s.b + j, s.n, s.rows, i == 0 ? &prefetch : nullptr,
-                               s.sums + i * s.n + j);
-    }
-  }
-  for (int64_t i = 0; i < s.m; ++i) {
-    int64_t column = j;
-    for (; column + kLane <= s.count; column += kLane) {
-      AddBlock<1>(s.a + i * s.k, s.b + column, s.n, s.rows, nullptr, s.sums + i * s.n + column);
-    }
-    for (; column < s.count; ++column) {
-      float& sum = s.sums[i * s.n + column];
-      for (int64_t row = 0; row < s.rows; ++row)
-        sum += s.a[i * s.k + row] * s.b[row * s.n + column];
-    }
-  }
-}
 
 // The sum of each vector: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
 __m128 SumEach(__m256 a, __m256 b, __m256 c, __m256 d) {
@@ -162,17 +82,14 @@ absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool tran
     std::fill_n(part, m * n, 0.0f);
     for (int64_t first = 0; first < n; first += kColumns) {
       const int64_t count = std::min(kColumns, n - first);
-      for (int64_t p = begin; p < end; p += kStrip) {
-        AddStrip({.m = m,
-                  .k = k,
-                  .n = n,
-                  .rows = std::min(kStrip, end - p),
-                  .count = count,
-                  .a = a + p,
-                  .b = b + p * n + first,
-                  .is_last = p + kStrip >= end,
-                  .sums = part + first});
-      }
+      (HasAvx512() ? avx512::AddProduct : avx2::AddProduct)({.m = m,
+                                                             .rows = end - begin,
+                                                             .columns = count,
+                                                             .k = k,
+                                                             .n = n,
+                                                             .a = a + begin,
+                                                             .b = b + begin * n + first,
+                                                             .sums = part + first});
     }
     return absl::OkStatus();
   }));

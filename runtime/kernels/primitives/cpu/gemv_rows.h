@@ -1,0 +1,28 @@
+// Sums of rows of a matrix, the inner loop of a skinny GEMM.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera {
+
+// A product of `m` rows of `a`, k apart, by `rows` rows of `b` and `columns` of its columns.
+struct GemvRows {
+  int64_t m = 0, rows = 0, columns = 0;
+  int64_t k = 0;  // elements from one row of `a` to the next
+  int64_t n = 0;  // elements from one row of `b`, or of `sums`, to the next
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* sums = nullptr;
+};
+
+// Adds the product to m rows of `sums`. The matrix is read once, in the order of memory up to a few
+// rows, which keep each core's memory requests in few pages.
+// Compiled for AVX-512 (F, BW, DQ and VL), and for what every processor here has.
+namespace avx512 {
+void AddProduct(const GemvRows& rows);
+}
+namespace avx2 {
+void AddProduct(const GemvRows& rows);
+}
+
+}  // namespace tessera
