@@ -22,7 +22,7 @@ __m128 SumEach(__m256 a, __m256 b, __m256 c, __m256 d) {
   return _mm_add_ps(_mm256_castps256_ps128(quarters), _mm256_extractf128_ps(quarters, 1));
 }
 
-// sums[i] = the product of `x` and row i of kRows rows of `y`, both of `count` elements. The order
+// sums[i] += the product of `x` and row i of kRows rows of `y`, both of `count` elements. The order
 // of additions does not depend on kRows.
 template <int kRows>
 void Dot(const float* x, const float* y, int64_t y_stride, int64_t count, float* sums) {
@@ -48,7 +48,31 @@ void Dot(const float* x, const float* y, int64_t y_stride, int64_t count, float*
   for (int i = 0; i < kRows; ++i) {
     float rest = 0;
     for (int64_t j = k; j < count; ++j) rest += x[j] * y[i * y_stride + j];
-    sums[i] = totals[i] + rest;
+    sums[i] += totals[i] + rest;
+  }
+}
+
+// What the product is added to: the bias, and the output if `add`.
+void StartRow(bool add, const float* bias, int64_t count, float* output) {
+  if (!add) std::fill_n(output, count, 0.0f);
+  if (bias == nullptr) return;
+  for (int64_t j = 0; j < count; ++j) output[j] += bias[j];
+}
+
+// Applies an activation in place.
+void Activate(const PostOps& post_ops, int64_t count, float* values) {
+  const bool is_clamp =
+      post_ops.activation == Activation::kRelu || post_ops.activation == Activation::kRelu6;
+  if (post_ops.activation == Activation::kNone) return;
+  if (!is_clamp) {
+    const PostOps activation{.activation = post_ops.activation, .alpha = post_ops.alpha};
+    return ApplyPostOps(activation, values, nullptr, count, values);
+  }
+  const Epilogue clamp = ClampEpilogue(post_ops, nullptr);
+  const float high = clamp.high;
+  for (int64_t j = 0; j < count; ++j) {
+    const float x = values[j] < 0 ? 0 : values[j];  // NaN passes through
+    values[j] = x > high ? high : x;
   }
 }
 
@@ -59,44 +83,49 @@ absl::Status Gemv(KernelContext& ctx, int64_t m, int64_t n, int64_t k, bool tran
                   float* output) {
   const double cost = sizeof(float) * static_cast<double>(n) * k / SpeedsForCpu().gemv_bytes;
   // Each chunk is a range of rows of b in memory. Unless these are the columns of the product, each
-  // chunk makes partial sums, which are added at the end.
+  // chunk makes partial sums: the first one in the output, to which the others are added at the
+  // end.
   const int64_t rows = transpose_b ? n : k;
   const int64_t chunks = NumChunks(ctx, rows, cost);
   const int64_t size = (rows + chunks - 1) / chunks;
   const int64_t parts = transpose_b ? 1 : chunks;
-  ASSIGN_OR_RETURN(Tensor workspace, ctx.AllocateTemp(DType::kFloat, {parts, m, n}));
-  float* const sums = workspace.data<float>();
+  Tensor workspace;
+  if (parts > 1) {
+    ASSIGN_OR_RETURN(workspace, ctx.AllocateTemp(DType::kFloat, {parts - 1, m, n}));
+    std::fill_n(workspace.data<float>(), workspace.num_elements(), 0.0f);
+  }
+  for (int64_t i = 0; i < m; ++i) StartRow(post_ops.add, bias, n, output + i * n);
   RETURN_IF_ERROR(ForEachChunk(ctx, chunks, cost / chunks, [&](int64_t chunk) {
     const int64_t begin = std::min(chunk * size, rows), end = std::min(begin + size, rows);
     if (transpose_b) {
       int64_t j = begin;
       for (; j + 4 <= end; j += 4) {
-        for (int64_t i = 0; i < m; ++i) Dot<4>(a + i * k, b + j * k, k, k, sums + i * n + j);
+        for (int64_t i = 0; i < m; ++i) Dot<4>(a + i * k, b + j * k, k, k, output + i * n + j);
       }
       for (; j < end; ++j) {
-        for (int64_t i = 0; i < m; ++i) Dot<1>(a + i * k, b + j * k, k, k, sums + i * n + j);
+        for (int64_t i = 0; i < m; ++i) Dot<1>(a + i * k, b + j * k, k, k, output + i * n + j);
       }
       return absl::OkStatus();
     }
-    float* const part = sums + chunk * m * n;
-    std::fill_n(part, m * n, 0.0f);
+    float* const sums = chunk == 0 ? output : workspace.data<float>() + (chunk - 1) * m * n;
     for (int64_t first = 0; first < n; first += kColumns) {
-      const int64_t count = std::min(kColumns, n - first);
-      (HasAvx512() ? avx512::AddProduct : avx2::AddProduct)({.m = m,
-                                                             .rows = end - begin,
-                                                             .columns = count,
-                                                             .k = k,
-                                                             .n = n,
-                                                             .a = a + begin,
-                                                             .b = b + begin * n + first,
-                                                             .sums = part + first});
+      (HasAvx512() ? avx512::AddProduct
+                   : avx2::AddProduct)({.m = m,
+                                        .rows = end - begin,
+                                        .columns = std::min(kColumns, n - first),
+                                        .k = k,
+                                        .n = n,
+                                        .a = a + begin,
+                                        .b = b + begin * n + first,
+                                        .sums = sums + first});
     }
     return absl::OkStatus();
   }));
   for (int64_t part = 1; part < parts; ++part) {
-    for (int64_t i = 0; i < m * n; ++i) sums[i] += sums[part * m * n + i];
+    const float* const sums = workspace.data<float>() + (part - 1) * m * n;
+    for (int64_t i = 0; i < m * n; ++i) output[i] += sums[i];
   }
-  for (int64_t i = 0; i < m; ++i) ApplyPostOps(post_ops, sums + i * n, bias, n, output + i * n);
+  Activate(post_ops, m * n, output);
   return absl::OkStatus();
 }
 
