@@ -101,7 +101,9 @@ std::optional<int64_t> ConstantAxis(const Node& node, int i) {
 
 // Finds the groups. Nodes belong together if an edge or a ConcatV2 connects them and both have the
 // same depth: the number of times that a path to the node goes from elementwise nodes to others or
-// back, at most. A path that leaves a group thus comes back deeper, if at all.
+// back, at most. A path that leaves a group thus comes back deeper, if at all. A function of one
+// value that only deeper elementwise nodes use is as deep as the first of them: what a gradient
+// needs is then made where it is used, and not stored in between.
 class Groups {
  public:
   // Nodes of `left_out` are in no group.
@@ -116,6 +118,9 @@ class Groups {
       fusible_[node->id()] = IsFusible(item, *node) && !left_out.contains(node);
       for (const Endpoint& from : node->inputs()) Deepen(*node, *from.node);
       for (const Node* from : node->control_inputs()) Deepen(*node, *from);
+    }
+    for (auto node = order.rbegin(); node != order.rend(); ++node) SinkToUses(**node);
+    for (const Node* node : order) {
       if (fusible_[node->id()]) {
         for (const Endpoint& from : node->inputs()) Join(*from.node, *node);
       } else if (node->IsOp("ConcatV2")) {
@@ -166,6 +171,21 @@ class Groups {
     int& depth = depth_[node.id()];
     const bool crosses = fusible_[node.id()] != fusible_[from.id()];
     depth = std::max(depth, depth_[from.id()] + (crosses ? 1 : 0));
+  }
+
+  // Keeps the depth from decreasing along any edge, and increasing where an edge leaves or enters
+  // the elementwise nodes: all uses of the node are elementwise ones.
+  void SinkToUses(const Node& node) {
+    if (!fusible_[node.id()] || node.uses(0).empty()) return;
+    const auto is_constant = [](const Endpoint& from) { return ConstantValue(from) != nullptr; };
+    const auto& inputs = node.inputs();
+    if (std::count_if(inputs.begin(), inputs.end(), is_constant) + 1 < node.num_inputs()) return;
+    int first = depth_[node.uses(0)[0].node->id()];
+    for (const Use& use : node.uses(0)) {
+      if (!fusible_[use.node->id()] || use.node->device() != node.device()) return;
+      first = std::min(first, depth_[use.node->id()]);
+    }
+    depth_[node.id()] = first;
   }
 
   void Join(const Node& a, const Node& b) {

@@ -77,6 +77,30 @@ TEST(FuseElementwiseTest, WhatOneConcatJoinsIsOneGroup) {
   EXPECT_FALSE(g.Run({Ramp({2, 3, 4}, 1), Ramp({5, 2, 4}, 1)}).ok());
 }
 
+// The sums of |x| along the rows: what uses them cannot be in a group with what they are made of.
+Endpoint SumOfAbs(PassTestGraph& g, const Endpoint& x) {
+  return g.Op("Sum", {g.Op("Abs", {x}), Int(g, 1)}, {{"T", DType::kFloat}, {"keep_dims", true}});
+}
+
+TEST(FuseElementwiseTest, FunctionsOfOneValueAreMadeWhereTheyAreUsed) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  const Endpoint scaled = g.Op("Mul", {x, g.Const(Tensor::Scalar(0.5f))});
+  const Endpoint derivative = g.Op("Exp", {g.Op("Neg", {g.Op("Square", {scaled})})});
+  g.Result(g.Op("Sub", {g.Op("Mul", {derivative, SumOfAbs(g, x)}), scaled}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({9, 11}, 0.03f)}));
+  EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  EXPECT_EQ(g.CountOf("Mul") + g.CountOf("Exp"), 0);
+}
+
+TEST(FuseElementwiseTest, SumsOfTwoValuesStayWhereTheyAre) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+  g.Result(g.Op("Neg", {g.Op("Exp", {g.Op("Mul", {g.Op("AddV2", {x, y}), SumOfAbs(g, x)})})}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({9, 11}, 0.03f), Ramp({9, 11}, 0.02f)}));
+  EXPECT_EQ(g.CountOf("AddV2"), 1);
+}
+
 TEST(FuseElementwiseTest, WhatDependsOnAReductionOfTheGroupIsAnotherGroup) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat);

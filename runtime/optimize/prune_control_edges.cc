@@ -1,11 +1,58 @@
 #include "runtime/optimize/prune_control_edges.h"
 
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/side_effects.h"
 #include "runtime/optimize/control_flow.h"
 
 namespace tessera {
+namespace {
+
+// Nodes that are looked at for one edge: what a derivative consists of is close by.
+constexpr size_t kMaxNodes = 64;
+
+// Calls visit(node) for `start` and for what depends on it, in breadth-first order and without the
+// control edge from -> to. Where visit() returns false, the search does not go on. Stops early at
+// kMaxNodes nodes. Returns the nodes that it has visited.
+absl::flat_hash_set<Node*> VisitDependents(Node* start, const Node* from, const Node* to,
+                                           absl::FunctionRef<bool(Node*)> visit) {
+  absl::flat_hash_set<Node*> seen{start};
+  std::vector<Node*> queue{start};
+  const auto add = [&](const Node* node, Node* next) {
+    if (node == from && next == to) return;
+    if (seen.size() < kMaxNodes && seen.insert(next).second) queue.push_back(next);
+  };
+  for (size_t i = 0; i < queue.size(); ++i) {
+    Node* const node = queue[i];
+    if (!visit(node)) continue;
+    for (int output = 0; output < node->num_outputs(); ++output) {
+      for (const Use& use : node->uses(output)) add(node, use.node);
+    }
+    for (Node* next : node->control_outputs()) add(node, next);
+  }
+  return seen;
+}
+
+// Returns true if the control edge orders nothing that is not in this order without it.
+bool IsRedundant(const OptimizationItem& item, const FunctionLibrary* library, Node* from,
+                 Node* to) {
+  const auto dependents = VisitDependents(from, from, to, [](Node*) { return true; });
+  bool meets = true;
+  const auto reached = VisitDependents(to, from, to, [&](Node* node) {
+    if (dependents.contains(node)) return false;
+    meets = meets && !HasSideEffect(*node, library) && !DependsOnState(*node) &&
+            !item.IsPreserved(node);
+    return meets;
+  });
+  return meets && reached.size() < kMaxNodes;
+}
+
+}  // namespace
+
 absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) const {
   Graph& graph = *item.graph;
   if (HasControlFlow(graph)) return absl::OkStatus();
@@ -41,10 +88,10 @@ absl::Status PruneControlEdgesPass::Run(OptimizationItem& item, bool* changed) c
   for (Node* from : order) {
     const std::vector<Node*> outputs = from->control_outputs();
     for (Node* to : outputs) {
-      if (effect_before[from->id()] || (read_before[from->id()] && effect_after[to->id()]) ||
-          item.IsPreserved(to)) {
-        continue;
-      }
+      if (item.IsPreserved(to)) continue;
+      const bool is_needed =
+          effect_before[from->id()] || (read_before[from->id()] && effect_after[to->id()]);
+      if (is_needed && !IsRedundant(item, library, from, to)) continue;
       graph.RemoveControlEdge(from, to);
       *changed = true;
     }

@@ -50,6 +50,24 @@ TEST_F(PruneControlEdgesTest, AReadStaysBeforeAWriteFurtherDown) {
   EXPECT_FALSE(Survives(pure_, after_));
 }
 
+TEST_F(PruneControlEdgesTest, WhatDataOrdersNeedsNoEdge) {
+  // A derivative that waits for the gradient that it is multiplied by, before a write.
+  Node* const derivative = g_.Op("Square", {x_}).node;
+  const Endpoint product =
+      g_.Op("Mul", {g_.Op("Neg", {{read_, 0}}), g_.Op("Exp", {{derivative, 0}})});
+  g_.Keep(g_.OpNode("AssignVariableOp", {handle_, product}, {{"dtype", DType::kFloat}}));
+  EXPECT_FALSE(Survives(read_, derivative));
+  // The same derivative in a place that the read does not come before.
+  g_.Keep(g_.OpNode("AssignVariableOp", {handle_, {derivative, 0}}, {{"dtype", DType::kFloat}}));
+  EXPECT_TRUE(Survives(read_, derivative));
+}
+
+TEST_F(PruneControlEdgesTest, AReadIsOrderedByItsEdgeAlone) {
+  Node* const late = g_.Op("ReadVariableOp", {handle_}, {{"dtype", DType::kFloat}}).node;
+  g_.Result(g_.Op("Mul", {{late, 0}, x_}));
+  EXPECT_TRUE(Survives(write_, late));
+}
+
 TEST_F(PruneControlEdgesTest, EdgesIntoPreservedNodesStay) {
   Node* target = g_.OpNode("NoOp", {});
   g_.Keep(target);
