@@ -90,6 +90,9 @@ Tolerance ToleranceOf(const tensorflow::NodeDef& node) {
 
 // Adds input `node` of a call, a constant, as a placeholder that is fed its value.
 absl::Status AddInput(const tensorflow::NodeDef& node, GoldenCase* golden) {
+  for (const tensorflow::NodeDef& other : golden->graph.node()) {
+    if (other.name() == node.name()) return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(Tensor value, ConstValue(node));
   tensorflow::NodeDef* const placeholder = golden->graph.add_node();
   placeholder->set_name(node.name());
@@ -132,6 +135,7 @@ int CountOutputs(const tensorflow::GraphDef& graph, const std::string& name) {
 absl::StatusOr<std::vector<GoldenCase>> ReadOpCases(const std::string& path) {
   ASSIGN_OR_RETURN(const tensorflow::GraphDef file, ReadGraphDef(path));
   std::map<int, GoldenCase> cases;
+  std::map<std::string, const tensorflow::NodeDef*> inputs;
   std::map<int, std::map<int, const tensorflow::NodeDef*>> outputs;
   for (const tensorflow::NodeDef& node : file.node()) {
     const std::vector<std::string> parts = absl::StrSplit(node.name(), '/');
@@ -145,7 +149,7 @@ absl::StatusOr<std::vector<GoldenCase>> ReadOpCases(const std::string& path) {
       *golden.graph.add_node() = node;
       golden.error = StringAttr(node, "_error");
     } else if (absl::StartsWith(parts[1], "in")) {
-      RETURN_IF_ERROR(AddInput(node, &golden));
+      inputs[node.name()] = &node;
     } else if (absl::StartsWith(parts[1], "out")) {
       int index;
       if (!absl::SimpleAtoi(parts[1].substr(3), &index)) {
@@ -168,6 +172,15 @@ absl::StatusOr<std::vector<GoldenCase>> ReadOpCases(const std::string& path) {
     if (op_node == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": there is no node '", op, "'"));
     }
+    const tensorflow::NodeDef call = *op_node;  // adding nodes moves the one in the graph
+    for (const std::string& input : call.input()) {
+      const auto it = inputs.find(input.substr(0, input.find(':')));
+      if (it == inputs.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": there is no input '", input, "' for '", op, "'"));
+      }
+      RETURN_IF_ERROR(AddInput(*it->second, &golden));
+    }
     const int num_outputs = CountOutputs(golden.graph, op);
     if (num_outputs >= 0 && !outputs[number].empty() &&
         outputs[number].rbegin()->first >= num_outputs) {
@@ -177,7 +190,7 @@ absl::StatusOr<std::vector<GoldenCase>> ReadOpCases(const std::string& path) {
     for (int i = 0; i < num_outputs; ++i) {
       Expectation expectation;
       expectation.tensor = absl::StrCat(op, ":", i);
-      expectation.tolerance = ToleranceOf(*op_node);
+      expectation.tolerance = ToleranceOf(call);
       auto it = outputs[number].find(i);
       if (it != outputs[number].end()) {
         ASSIGN_OR_RETURN(expectation.want, ConstValue(*it->second));

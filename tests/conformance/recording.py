@@ -84,6 +84,28 @@ def _set_attr(attr, kind, value):
         setattr(attr, _FIELDS[kind], plain(value))
 
 
+def share_inputs(graph):
+    """Removes each input of a call that an earlier call of the file has as well: the node of the later
+    call names the constant of the earlier one. The inputs of one call stay apart from each other."""
+    nodes = {node.name: node for node in graph.node}
+    earlier = {}
+    removed = set()
+    for number in range(sum(name.endswith("/op") for name in nodes)):
+        call = nodes[f"{number}/op"]
+        own = {name: nodes[name].attr["value"].tensor.SerializeToString(deterministic=True)
+               for name in call.input}
+        for i, name in enumerate(call.input):
+            shared = earlier.get(own[name])
+            if shared is not None and shared not in call.input:
+                call.input[i] = shared
+                removed.add(name)
+        for name, value in own.items():
+            earlier.setdefault(value, name)
+    kept = [node for node in graph.node if node.name not in removed]
+    del graph.node[:]
+    graph.node.extend(kept)
+
+
 class OpFile:
     """The recorded calls of one op; `compiled` ones by XLA, for ops that have no other kernel."""
 
@@ -120,6 +142,7 @@ class OpFile:
         """Writes DIRECTORY/OP.pb."""
         path = pathlib.Path(directory) / f"{self._op}.pb"
         path.parent.mkdir(parents=True, exist_ok=True)
+        share_inputs(self._graph)
         path.write_bytes(self._graph.SerializeToString(deterministic=True))
         return path
 
