@@ -67,12 +67,21 @@ WindowExtent SlideWindow(Padding padding, int64_t input, int64_t reach, int64_t 
   return extent;
 }
 
-std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view attr) {
-  std::vector<int64_t> list = build.attr<std::vector<int64_t>>(attr);
-  if (list.size() != 4 || list[0] != 1 || list[3] != 1 || list[1] <= 0 || list[2] <= 0) {
-    build.Fail(absl::InvalidArgumentError(
-        absl::StrCat(attr, " must be [1, height, width, 1] and positive")));
-    list.assign(4, 1);
+std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view attr,
+                                    int spatial_rank, absl::StatusCode not_positive) {
+  const std::vector<int64_t> list = build.attr<std::vector<int64_t>>(attr);
+  const auto fail = [&](absl::StatusCode code, absl::string_view what) {
+    build.Fail(absl::Status(code, absl::StrCat(attr, what, absl::StrJoin(list, ", "), "]")));
+    return std::vector<int64_t>(spatial_rank + 2, 1);
+  };
+  if (list.size() != static_cast<size_t>(spatial_rank) + 2) {
+    return fail(absl::StatusCode::kInvalidArgument, " has another number of dimensions: [");
+  }
+  if (list.front() != 1 || list.back() != 1) {
+    return fail(absl::StatusCode::kUnimplemented, " over batch or channels is not supported: [");
+  }
+  if (*std::min_element(list.begin(), list.end()) <= 0) {
+    return fail(not_positive, " must be positive: [");
   }
   return list;
 }

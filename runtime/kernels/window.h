@@ -24,9 +24,11 @@ enum class Padding { kValid, kSame, kExplicit };
 // is 0 or less if the window does not fit.
 WindowExtent SlideWindow(Padding padding, int64_t input, int64_t reach, int64_t stride);
 
-// `ksizes`, `strides` or the like of an op without data_format, [1, height, width, 1]; makes
-// creation fail unless the list is such and positive.
-std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view attr);
+// `ksizes`, `strides` or the like of an op without data_format: 1, a number for each spatial
+// dimension, 1. Makes creation fail with INVALID_ARGUMENT for another length, with UNIMPLEMENTED
+// for other numbers at the ends, with `not_positive` for numbers below 1.
+std::vector<int64_t> ReadWindowList(const KernelBuild& build, absl::string_view attr,
+                                    int spatial_rank, absl::StatusCode not_positive);
 
 // Attributes `strides`, `dilations` (if the op has it), `padding`, `explicit_paddings` (if the op
 // has it) and `data_format` of a node, checked. Built in a kernel's constructor, whose `build` gets

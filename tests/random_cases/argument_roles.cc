@@ -19,7 +19,10 @@ enum class Role {
   kSegments,  // ascending numbers of segments, one for each row
   kPaddings,  // two sizes for each dimension
   kPermutation,
-  kSeed,  // two numbers
+  kSeed,      // two numbers
+  kFactor,    // the right side of a matrix product
+  kFilter,    // of a convolution
+  kChannels,  // a number for each channel
 };
 
 Role RoleOf(const std::string& name, DType dtype) {
@@ -51,7 +54,13 @@ Role RoleOf(const std::string& name, DType dtype) {
                                                  {"clip_value_min", Role::kScalar},
                                                  {"clip_value_max", Role::kScalar},
                                                  {"constant_values", Role::kScalar},
-                                                 {"size", Role::kScalar}};
+                                                 {"size", Role::kScalar},
+                                                 {"b", Role::kFactor},
+                                                 {"filter", Role::kFilter},
+                                                 {"bias", Role::kChannels},
+                                                 {"offset", Role::kChannels},
+                                                 {"mean", Role::kChannels},
+                                                 {"variance", Role::kChannels}};
   static const auto* const of_integers =
       new absl::flat_hash_map<std::string, Role>{{"axis", Role::kAxis},
                                                  {"axes", Role::kAxes},
@@ -153,6 +162,32 @@ Tensor InRole(Random& random, Role role, DType dtype, const Shape& base, Element
       choice.low = 0;
       choice.high = 1000;
       return RandomTensor(random, dtype, {2}, choice);
+    case Role::kFactor: {
+      Shape shape = RelatedShape(random, base);
+      if (rank >= 2 && random.Chance(0.7)) {
+        shape = base;
+        shape.SetDim(static_cast<int>(rank) - 2, base.dim(static_cast<int>(rank) - 1));
+        shape.SetDim(static_cast<int>(rank) - 1, RandomDim(random));
+      }
+      return RandomTensor(random, dtype, shape, choice);
+    }
+    case Role::kFilter: {
+      if (rank < 3 || random.Chance(0.2)) {
+        return RandomTensor(random, dtype, RelatedShape(random, base), choice);
+      }
+      Shape shape;
+      for (int i = 0; i < rank - 2; ++i) shape.AddDim(random.Between(1, 3));
+      shape.AddDim(base.dim(static_cast<int>(rank) - 1));
+      shape.AddDim(random.Between(1, 5));
+      return RandomTensor(random, dtype, shape, choice);
+    }
+    case Role::kChannels: {
+      if (rank == 0 || random.Chance(0.3)) {
+        return RandomTensor(random, dtype, RelatedShape(random, base), choice);
+      }
+      const int channels = random.Chance(0.8) ? static_cast<int>(rank) - 1 : rank > 1;
+      return RandomTensor(random, dtype, {base.dim(channels)}, choice);
+    }
   }
   return Tensor();
 }

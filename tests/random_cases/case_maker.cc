@@ -71,16 +71,18 @@ std::vector<std::string> FunctionNames() {
 
 CaseMaker::CaseMaker(Options options)
     : options_(std::move(options)),
+      everyday_(EverydayOps(options_.ops)),
       recorded_(options_.recorded),
       calls_(&recorded_, {options_.hostile, FunctionNames()}) {}
 
 tensorflow::GraphDef CaseMaker::Make(uint64_t seed, uint64_t number) const {
   Random random(seed * 1000003 + number);
-  RandomGraph graph(random, calls_);
   const bool is_graph = random.Chance(options_.share_of_graphs);
+  RandomGraph graph(random, calls_, is_graph);
   const int wanted = is_graph ? static_cast<int>(random.Between(2, 8)) : 1;
   for (int attempt = 0; attempt < kMaxAttempts && graph.num_calls() < wanted; ++attempt) {
-    graph.Add(OpFor(options_.ops, random.Bits()), is_graph);
+    const bool is_everyday = is_graph && !everyday_.empty() && random.Chance(0.6);
+    graph.Add(OpFor(is_everyday ? everyday_ : options_.ops, random.Bits()));
   }
   tensorflow::GraphDef made = graph.Finish();
   for (const FunctionSpec& spec : Functions()) AddFunction(spec, made.mutable_library());

@@ -19,7 +19,7 @@ class CaseMaker {
     std::vector<const OpDef*> ops;  // of which cases are made
     std::string recorded;           // a directory of recorded calls; empty: none
     bool hostile = false;           // see CallOptions
-    double share_of_graphs = 0.4;   // of cases with several ops
+    double share_of_graphs = 0.5;   // of cases with several ops
   };
   explicit CaseMaker(Options options);
 
@@ -27,6 +27,7 @@ class CaseMaker {
 
  private:
   const Options options_;
+  const std::vector<const OpDef*> everyday_;  // among the ops
   const RecordedCalls recorded_;
   const CallMaker calls_;
 };

@@ -30,9 +30,9 @@ class KnownDifferences:
                 self._rows.append((op, kind, "" if part == "any" else part, reason))
 
     def reason(self, op, verdict):
-        """Why a case of the op differs so; None if that is not known."""
+        """Why a case of the ops, joined by "+", differs so; None if that is not known."""
         for known_op, kind, part, reason in self._rows:
-            if known_op in (op, "any") and kind == verdict.kind and part in verdict.text:
+            if known_op in (*op.split("+"), "any") and kind == verdict.kind and part in verdict.text:
                 return reason
         return None
 

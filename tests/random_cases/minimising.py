@@ -69,6 +69,77 @@ def first_differing_call(comparison, case):
     return None
 
 
+def _pruned(case, fetches):
+    """The case with these fetches alone, and the nodes that they need."""
+    nodes = {node.name: node for node in case.node}
+    needed = {"plan"}
+    open_ends = [name.partition(":")[0] for name in fetches]
+    while open_ends:
+        name = open_ends.pop()
+        if name not in needed and name in nodes:
+            needed.add(name)
+            open_ends += [name.lstrip("^").partition(":")[0] for name in nodes[name].input]
+    smaller = graph_pb2.GraphDef(versions=case.versions, library=case.library)
+    smaller.node.extend(node for node in case.node if node.name in needed)
+    plan = next(node for node in smaller.node if node.name == "plan")
+    plan.attr["_fetch"].list.s[:] = [name.encode() for name in fetches]
+    plan.attr["_target"].list.s[:] = [
+        node.name.encode() for node in comparing.calls(smaller)]
+    return smaller
+
+
+def _values_of_calls(comparison, case):
+    """What TensorFlow gives for each output of the calls: {name: TensorProto}."""
+    names = [f"{node.name}:{i}" for node in comparing.calls(case) for i in _fetchable_outputs(node)]
+    comparison.judge(_pruned(case, names))
+    result = comparison.tensorflow_result
+    return {} if result is None else dict(zip(names, result.tensors))
+
+
+def _smaller_graphs(case, values):
+    """Cases with fewer fetches, or with the value of a call in place of it."""
+    fetches = comparing.fetches(case)
+    if len(fetches) > 1:
+        for name in fetches:
+            yield _pruned(case, [name])
+    for call in comparing.calls(case):
+        if any(name.partition(":")[0] == call.name for name in fetches):
+            continue
+        smaller = graph_pb2.GraphDef()
+        smaller.CopyFrom(case)
+        known = True
+        for node in smaller.node:
+            for i, name in enumerate(node.input):
+                if name == "^" + call.name:
+                    node.input[i] = ""
+                elif name.partition(":")[0] == call.name:
+                    value = values.get(_tensor_name(name))
+                    known = known and value is not None
+                    node.input[i] = "in_" + _tensor_name(name).replace(":", "_")
+            node.input[:] = [name for name in node.input if name]
+        if not known:
+            continue
+        for i in _fetchable_outputs(call):
+            value = values[f"{call.name}:{i}"]
+            constant = smaller.node.add(name=f"in_{call.name}_{i}", op="Const")
+            constant.attr["dtype"].type = value.dtype
+            constant.attr["value"].tensor.CopyFrom(value)
+        yield _pruned(smaller, fetches)
+
+
+def _smallest_graph(comparison, case, verdict):
+    """A case of fewer calls that differs in the same way, and the verdict on it."""
+    progress = True
+    while progress:
+        progress = False
+        for smaller in _smaller_graphs(case, _values_of_calls(comparison, case)):
+            found = comparison.judge(smaller)
+            if found.kind == verdict.kind:
+                case, verdict, progress = smaller, found, True
+                break
+    return case, verdict
+
+
 def _variants(case):
     """Smaller cases: with another size in place of each size of the inputs, with plainer numbers."""
     # Only processes that have switched oneDNN off may import it; comparing needs no such process.
@@ -111,6 +182,8 @@ def smallest(comparison, case, verdict):
             return case, comparing.Verdict("skipped", "several calls fail, another one first")
         elif verdict.kind == "value" and verdict.both_ways:
             return case, comparing.Verdict("skipped", "rounding errors of several calls add up")
+        else:
+            case, verdict = _smallest_graph(comparison, case, verdict)
     progress = len(comparing.calls(case)) == 1
     steps = 0
     while progress and steps < 40:

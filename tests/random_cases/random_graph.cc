@@ -1,13 +1,17 @@
 #include "tests/random_cases/random_graph.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "runtime/base/logging.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/shape_inference.h"
 #include "runtime/graph/attr_value_proto.h"
+#include "tests/random_cases/outlining.h"
 #include "tests/random_cases/random_tensor.h"
 
 namespace tessera {
@@ -59,13 +63,27 @@ void SetStrings(tensorflow::NodeDef* node, const char* attr,
 
 }  // namespace
 
-bool RandomGraph::Add(const OpDef& op, bool may_connect) {
+RandomGraph::RandomGraph(Random& random, const CallMaker& calls, bool of_several)
+    : random_(random), calls_(calls), of_several_(of_several) {
+  if (!of_several) return;
+  share_of_constants_ = random.Pick(std::vector<double>{0.2, 0.2, 0.6, 1});
+  share_of_controls_ = random.Pick(std::vector<double>{0, 0, 0.3});
+  share_of_fetches_ = random.Pick(std::vector<double>{0, 0.15});
+}
+
+// Chains are what passes look for: the newest value is chosen more often than another.
+RandomGraph::Value* RandomGraph::EarlierValue() {
+  const auto count = static_cast<int64_t>(values_.size());
+  return &values_[random_.Chance(0.5) ? count - 1 : random_.Below(count)];
+}
+
+bool RandomGraph::Add(const OpDef& op) {
   Value* first = nullptr;
   std::optional<GivenInput> given;
   const bool takes_first =
       !op.inputs.empty() && op.inputs[0].type_list_attr.empty() && !op.inputs[0].is_ref;
-  if (may_connect && takes_first && !values_.empty() && random_.Chance(0.85)) {
-    first = &values_[random_.Below(static_cast<int64_t>(values_.size()))];
+  if (of_several_ && takes_first && !values_.empty() && random_.Chance(0.85)) {
+    first = EarlierValue();
     given = GivenInput{first->dtype, first->shape};
   }
   std::optional<Call> call = calls_.Make(random_, op, given);
@@ -80,7 +98,7 @@ bool RandomGraph::Add(const OpDef& op, bool may_connect) {
 
 std::string RandomGraph::AddConstant(const Tensor& value) {
   // Optimizer passes look at constants, and kernels alone at what is fed.
-  const bool stays = random_.Chance(0.2);
+  const bool stays = random_.Chance(share_of_constants_);
   tensorflow::NodeDef* const node = graph_.add_node();
   node->set_name(absl::StrCat(stays ? "const" : "in", num_nodes_++));
   node->set_op("Const");
@@ -111,6 +129,9 @@ std::string RandomGraph::AddCall(const Call& call, const Value* first, int depth
     }
     if (same != nullptr) same->is_used = true;
     inputs.push_back(same != nullptr ? same->name : AddConstant(call.inputs[i]));
+  }
+  if (!targets_.empty() && random_.Chance(share_of_controls_)) {
+    controls.push_back(random_.Pick(targets_));
   }
   tensorflow::NodeDef* const node = graph_.add_node();
   node->set_name(absl::StrCat("op", num_nodes_++));
@@ -206,14 +227,20 @@ void RandomGraph::KeepOutputs(const Call& call, const std::string& node) {
 
 tensorflow::GraphDef RandomGraph::Finish() {
   graph_.mutable_versions()->set_producer(kProducer);
+  std::map<std::string, Shape> shapes;
   for (const Value& value : values_) {
-    if (!value.is_used) fetches_.push_back(value.name);
+    shapes[value.name] = value.shape;
+    if (!value.is_used || random_.Chance(share_of_fetches_)) fetches_.push_back(value.name);
   }
   tensorflow::NodeDef* const plan = graph_.add_node();
   plan->set_name("plan");
   plan->set_op("NoOp");
   SetStrings(plan, "_fetch", fetches_);
   SetStrings(plan, "_target", targets_);
+  // A second function often has a call of the first in it.
+  for (int number = 0; of_several_ && number < 3 && random_.Chance(0.4); ++number) {
+    OutlineSomeCalls(random_, number, shapes, &graph_);
+  }
   return std::move(graph_);
 }
 
@@ -254,6 +281,24 @@ std::vector<const OpDef*> ReproducibleOps() {
     ops.push_back(op);
   }
   return ops;
+}
+
+std::vector<const OpDef*> EverydayOps(const std::vector<const OpDef*>& ops) {
+  static const auto* const names = new std::set<std::string>(absl::StrSplit(
+      "Abs Add AddN AddV2 All Any ArgMax AvgPool BatchMatMulV2 BiasAdd BroadcastTo Cast "
+      "ClipByValue ConcatV2 Conv2D Cumsum DepthwiseConv2dNative DivNoNan Einsum Elu EnsureShape "
+      "Equal Erf Exp ExpandDims Fill Floor FloorMod FusedBatchNormV3 GatherNd GatherV2 Greater "
+      "Identity IdentityN L2Loss LeakyRelu Less Log1p LogSoftmax LogicalAnd LogicalNot MatMul Max "
+      "MaxPool Maximum Mean Min Minimum Mul Neg NotEqual OneHot OnesLike Pack Pad PadV2 Pow Prod "
+      "Range Rank RealDiv Reciprocal Relu Relu6 Reshape ReverseV2 Round Rsqrt Select SelectV2 Selu "
+      "Shape Sigmoid Sign Size Slice Softmax Softplus Split SplitV Sqrt Square SquaredDifference "
+      "Squeeze StopGradient StridedSlice Sub Sum Tanh Tile TopKV2 Transpose Unpack ZerosLike",
+      ' '));
+  std::vector<const OpDef*> everyday;
+  for (const OpDef* op : ops) {
+    if (names->contains(op->name)) everyday.push_back(op);
+  }
+  return everyday;
 }
 
 }  // namespace tessera

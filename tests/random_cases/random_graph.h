@@ -19,12 +19,12 @@ namespace tessera {
 // Builds one case. Used by one thread.
 class RandomGraph {
  public:
-  // The arguments must outlive this object.
-  RandomGraph(Random& random, const CallMaker& calls) : random_(random), calls_(calls) {}
+  // A graph `of_several` calls connects them, by tensors and by control dependencies, and may have
+  // functions. The arguments must outlive this object.
+  RandomGraph(Random& random, const CallMaker& calls, bool of_several);
 
-  // Adds a call of the op. Some of its inputs come from earlier calls, if `may_connect`. Returns
-  // false if no call of the op could be made.
-  bool Add(const OpDef& op, bool may_connect);
+  // Adds a call of the op. Returns false if no call of the op could be made.
+  bool Add(const OpDef& op);
 
   int num_calls() const { return num_calls_; }
   // Adds the plan, and returns the graph. The object has no use afterwards.
@@ -41,6 +41,7 @@ class RandomGraph {
 
   std::string AddCall(const Call& call, const Value* first, int depth);
   std::string AddConstant(const Tensor& value);
+  Value* EarlierValue();
   // Adds an op that makes what no feed can give, and returns the name of its output.
   std::string AddMaker(const Call& call, DType dtype, int depth,
                        std::vector<std::string>* controls);
@@ -49,6 +50,10 @@ class RandomGraph {
 
   Random& random_;
   const CallMaker& calls_;
+  const bool of_several_;
+  double share_of_constants_ = 0.2;  // among the inputs that are not outputs of calls
+  double share_of_controls_ = 0;     // of calls that wait for another
+  double share_of_fetches_ = 0;      // of outputs that are fetched although a call uses them
   tensorflow::GraphDef graph_;
   std::vector<Value> values_;
   std::vector<std::string> fetches_;
@@ -62,5 +67,7 @@ std::vector<const OpDef*> OpsWithKernel();
 // Of these, the ops whose outputs another implementation must give alike: they depend on nothing
 // but inputs, attributes and variables.
 std::vector<const OpDef*> ReproducibleOps();
+// The ops among these that most models are made of, and that passes look for.
+std::vector<const OpDef*> EverydayOps(const std::vector<const OpDef*>& ops);
 
 }  // namespace tessera

@@ -226,7 +226,8 @@ Tensor ConvertedTensor(Random& random, const Tensor& tensor, DType dtype) {
 }
 
 int64_t RandomDim(Random& random) {
-  static const std::vector<int64_t> dims = {1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 7, 8, 9, 17};
+  static const std::vector<int64_t> dims = {1, 1, 1, 2, 2, 2, 2, 3, 3,  3,  3,
+                                            4, 4, 4, 5, 6, 7, 8, 9, 17, 33, 70};
   return random.Chance(0.03) ? 0 : random.Pick(dims);
 }
 

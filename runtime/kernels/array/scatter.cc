@@ -44,6 +44,10 @@ class CoordinateScatter {
           absl::StrCat("there are indices or updates for an empty output of shape ",
                        target->shape().ToString()));
     }
+    if (indices.num_elements() == 0 && updates.num_elements() > 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there are updates of shape ", updates.shape().ToString(), ", but no indices for them"));
+    }
     ASSIGN_OR_RETURN(const SliceIndex index,
                      SliceIndex::Make(ctx, ravel_, target->shape(), indices, bad_indices_));
     RETURN_IF_ERROR(CheckUpdates(index, indices, updates, target->shape()));

@@ -111,6 +111,12 @@ class AssignGroupKernel final : public OpKernel {
       return absl::InvalidArgumentError("Using the reserved group_key = 0 is not allowed.");
     }
     const auto members = groups.flat<int32_t>();
+    for (const int32_t member : members) {
+      if (member < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("group_assignment has the negative device ", member));
+      }
+    }
     const auto found = std::find(members.begin(), members.end(), device);
     if (found == members.end()) {
       return absl::InvalidArgumentError(

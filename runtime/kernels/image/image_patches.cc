@@ -14,9 +14,9 @@ namespace {
 class ExtractPatchesKernel : public OpKernel {
  public:
   explicit ExtractPatchesKernel(const KernelBuild& build)
-      : sizes_(ReadWindowList(build, "ksizes")),
-        strides_(ReadWindowList(build, "strides")),
-        rates_(ReadWindowList(build, "rates")),
+      : sizes_(ReadWindowList(build, "ksizes", 2, absl::StatusCode::kOutOfRange)),
+        strides_(ReadWindowList(build, "strides", 2, absl::StatusCode::kOutOfRange)),
+        rates_(ReadWindowList(build, "rates", 2, absl::StatusCode::kOutOfRange)),
         padding_(build.attr<std::string>("padding") == "SAME" ? Padding::kSame : Padding::kValid) {}
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -72,15 +72,9 @@ class ExtractPatchesKernel : public OpKernel {
 };
 REGISTER_KERNEL("ExtractImagePatches", kCpu, ExtractPatchesKernel);
 
-// [1, planes, rows, columns, 1], checked as ReadWindowList() does.
 std::array<int64_t, 3> ReadVolumeList(const KernelBuild& build, absl::string_view attr) {
-  const std::vector<int64_t> list = build.attr<std::vector<int64_t>>(attr);
-  const bool is_valid =
-      list.size() == 5 && list[0] == 1 && list[4] == 1 && list[1] > 0 && list[2] > 0 && list[3] > 0;
-  if (is_valid) return {list[1], list[2], list[3]};
-  build.Fail(absl::InvalidArgumentError(
-      absl::StrCat(attr, " must be [1, planes, rows, columns, 1] and positive")));
-  return {1, 1, 1};
+  const std::vector<int64_t> list = ReadWindowList(build, attr, 3, absl::StatusCode::kOutOfRange);
+  return {list[1], list[2], list[3]};
 }
 
 // Output [batch, planes, rows, columns, patch size * channels]; what lies outside is 0.

@@ -7,18 +7,25 @@
 
 namespace tessera {
 
-absl::Status CheckImages(const Tensor& images, absl::string_view name) {
+absl::Status CheckPixels(const Tensor& images, absl::string_view name) {
   if (images.rank() != 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' must be [batch, height, width, channels], has shape ",
                      images.shape().ToString()));
   }
-  if (images.dim(1) <= 0 || images.dim(2) <= 0 || images.dim(3) <= 0 || images.dim(1) > INT32_MAX ||
+  if (images.dim(1) <= 0 || images.dim(2) <= 0 || images.dim(1) > INT32_MAX ||
       images.dim(2) > INT32_MAX) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' has no pixels: its shape is ", images.shape().ToString()));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckImages(const Tensor& images, absl::string_view name) {
+  RETURN_IF_ERROR(CheckPixels(images, name));
+  if (images.dim(3) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' has no channels: its shape is ", images.shape().ToString()));
 }
 
 absl::StatusOr<IndexVector> ReadImageSize(const Tensor& input) {

@@ -8,7 +8,9 @@
 namespace tessera {
 
 // Errors: INVALID_ARGUMENT, naming `name`, unless the tensor is [batch, height, width, channels],
-// the last three not 0.
+// height and width not 0.
+absl::Status CheckPixels(const Tensor& images, absl::string_view name);
+// The same, and unless there are channels.
 absl::Status CheckImages(const Tensor& images, absl::string_view name);
 
 // Height and width. Errors: INVALID_ARGUMENT unless there are two numbers, both positive.

@@ -50,21 +50,28 @@ class ResizeGradientKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradients = ctx.input(0);
     const Tensor& original = ctx.input(1);
-    RETURN_IF_ERROR(CheckImages(gradients, "grads"));
-    RETURN_IF_ERROR(CheckImages(original, "original_image"));
+    RETURN_IF_ERROR(CheckPixels(gradients, "grads"));
+    RETURN_IF_ERROR(CheckPixels(original, "original_image"));
     if (gradients.dim(0) != original.dim(0) || gradients.dim(3) != original.dim(3)) {
       return absl::InvalidArgumentError(
           absl::StrCat("gradients of shape ", gradients.shape().ToString(),
                        " do not belong to images of shape ", original.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, original.shape()));
-    const ResampleTaps rows = kTaps(attrs_.Grid(original.dim(1), gradients.dim(1)));
-    const ResampleTaps columns = kTaps(attrs_.Grid(original.dim(2), gradients.dim(2)));
+    const ResampleTaps rows = kTaps(Grid(original.dim(1), gradients.dim(1)));
+    const ResampleTaps columns = kTaps(Grid(original.dim(2), gradients.dim(2)));
     if (out->num_elements() == 0) return absl::OkStatus();
     return spread_(ctx, rows, columns, gradients, out);
   }
 
  private:
+  // The corners of a single pixel cannot be aligned.
+  ResampleGrid Grid(int64_t in_size, int64_t out_size) const {
+    ResampleGrid grid = attrs_.Grid(in_size, out_size);
+    grid.align_corners = grid.align_corners && in_size > 1;
+    return grid;
+  }
+
   const ResizeAttrs attrs_;
   const Primitive<ResampleGradient> spread_;
 };

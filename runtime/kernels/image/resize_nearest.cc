@@ -5,6 +5,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/image/resize_arguments.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/nearest_pixels.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -51,17 +52,20 @@ REGISTER_KERNEL("ResizeNearestNeighbor", DevicesOf<NearestPixels>, ResizeNearest
 class ResizeNearestGradKernel : public OpKernel {
  public:
   explicit ResizeNearestGradKernel(const KernelBuild& build)
-      : attrs_(build, /*may_combine=*/true), add_(build) {}
+      : attrs_(build, /*may_combine=*/true), fill_(build), add_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& gradients = ctx.input(0);
-    RETURN_IF_ERROR(CheckImages(gradients, "grads"));
+    if (gradients.rank() != 4 || gradients.num_elements() > 0) {
+      RETURN_IF_ERROR(CheckImages(gradients, "grads"));
+    }
     ASSIGN_OR_RETURN(const IndexVector size, ReadImageSize(ctx.input(1)));
     const int64_t height = gradients.dim(1), width = gradients.dim(2), channels = gradients.dim(3);
     ASSIGN_OR_RETURN(const Shape shape,
                      Shape::Make({gradients.dim(0), size[0], size[1], channels}));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (out->num_elements() == 0) return absl::OkStatus();
+    if (gradients.num_elements() == 0) return fill_(ctx, nullptr, out);
     const std::vector<int64_t> rows = Nearest(attrs_.Grid(size[0], height)),
                                columns = Nearest(attrs_.Grid(size[1], width));
     return add_(ctx, rows, columns, gradients, out);
@@ -69,9 +73,10 @@ class ResizeNearestGradKernel : public OpKernel {
 
  private:
   const ResizeAttrs attrs_;
+  const Primitive<Fill> fill_;
   const Primitive<NearestPixelsGradient> add_;
 };
-REGISTER_KERNEL("ResizeNearestNeighborGrad", DevicesOf<NearestPixelsGradient>,
+REGISTER_KERNEL("ResizeNearestNeighborGrad", (DevicesOf<Fill, NearestPixelsGradient>),
                 ResizeNearestGradKernel)
     .HostMemory("size");
 

@@ -17,8 +17,9 @@ WindowAttrs ReadConvolutionWindow(const KernelBuild& build, int spatial_rank, Fi
   const auto stays = [&](const std::vector<int64_t>& values) {
     return values[0] == 1 && values[window.channel_dim()] == 1;
   };
-  const absl::StatusCode code = depthwise || spatial_rank == 3 ? absl::StatusCode::kInvalidArgument
-                                                               : absl::StatusCode::kUnimplemented;
+  const bool is_invalid = depthwise || spatial_rank == 3 || build.op().name == "Conv";
+  const absl::StatusCode code =
+      is_invalid ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kUnimplemented;
   if (!stays(window.strides())) refuse(code, "strides over batch or channels", window.strides());
   if (depthwise) {
     if (window.stride(0) != window.stride(1)) {
@@ -69,8 +70,10 @@ absl::StatusOr<ConvolutionShape> ConvolutionGeometry(const WindowAttrs& window, 
   }
   for (int i = 0; i < spatial_rank; ++i) {
     const int64_t size = input.dim(window.spatial_dim(i)), taps = filter.dim(i);
-    // Sums of nothing are zeros, which TensorFlow gives for depthwise filters only.
-    if (taps < 1 && kind != FilterKind::kDepthwise) {
+    // Sums of nothing are zeros, which TensorFlow gives for depthwise filters only. A filter for no
+    // output channels may be of any size in two dimensions.
+    const bool has_no_outputs = filter_out == 0 && spatial_rank == 2;
+    if (taps < 1 && kind != FilterKind::kDepthwise && !has_no_outputs) {
       return absl::InvalidArgumentError(
           absl::StrCat("the filter is empty: shape ", filter.ToString()));
     }

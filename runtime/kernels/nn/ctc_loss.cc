@@ -156,6 +156,14 @@ class CtcLossKernel : public OpKernel {
         return absl::InvalidArgumentError(
             absl::StrCat("labels_indices[", i, "] names sequence ", b, " of ", batch));
       }
+      const int64_t column = indices[2 * i + 1];
+      const bool is_ordered = i == 0 || b > indices[2 * i - 2] ||
+                              (b == indices[2 * i - 2] && column > indices[2 * i - 1]);
+      if (column < 0 || !is_ordered) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("labels_indices[", i, "] = [", b, ",", column,
+                         "] is negative, or not behind the one before it"));
+      }
       labels[b].push_back(values[i]);
     }
     return labels;

@@ -12,8 +12,8 @@ namespace {
 class DilationBase : public OpKernel {
  public:
   explicit DilationBase(const KernelBuild& build)
-      : strides_(ReadWindowList(build, "strides")),
-        rates_(ReadWindowList(build, "rates")),
+      : strides_(ReadWindowList(build, "strides", 2, absl::StatusCode::kInvalidArgument)),
+        rates_(ReadWindowList(build, "rates", 2, absl::StatusCode::kInvalidArgument)),
         padding_(build.attr<std::string>("padding") == "SAME" ? Padding::kSame : Padding::kValid) {}
 
  protected:

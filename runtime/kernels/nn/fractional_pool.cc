@@ -208,7 +208,10 @@ class FractionalPoolGradKernel : public OpKernel {
                                                      gradient.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
-    return VisitRealType(gradient.dtype(), [&]<typename T>() {
+    return VisitRealType(gradient.dtype(), [&]<typename T>() -> absl::Status {
+      if (kMax && !AreMaxima<T>(ctx.input(0), ctx.input(1), regions)) {
+        return absl::InvalidArgumentError("orig_output is not what orig_input is pooled to");
+      }
       Scatter<T>(ctx.input(0), gradient, regions, y);
       return absl::OkStatus();
     });
@@ -233,6 +236,26 @@ class FractionalPoolGradKernel : public OpKernel {
     return sequence;
   }
 
+  // Returns whether `output` has the maximum of each region of `input`.
+  template <typename T>
+  static bool AreMaxima(const Tensor& input, const Tensor& output, const Regions& regions) {
+    bool equal = true;
+    regions.ForEach(input.shape(), [&](int64_t at, const std::vector<int64_t>& points) {
+      for (int64_t c = 0; c < input.dim(3); ++c) {
+        equal = equal && output.data<T>()[at + c] == input.data<T>()[Best<T>(input, points, c) + c];
+      }
+    });
+    return equal;
+  }
+
+  // Returns the point whose channel `c` is the largest.
+  template <typename T>
+  static int64_t Best(const Tensor& input, const std::vector<int64_t>& points, int64_t c) {
+    const T* const from = input.data<T>() + c;
+    return *std::max_element(points.begin(), points.end(),
+                             [&](int64_t a, int64_t b) { return from[a] < from[b]; });
+  }
+
   template <typename T>
   static void Scatter(const Tensor& input, const Tensor& gradient, const Regions& regions,
                       Tensor* y) {
@@ -244,10 +267,7 @@ class FractionalPoolGradKernel : public OpKernel {
       for (int64_t c = 0; c < channels; ++c) {
         const T value = gradient.data<T>()[output + c];
         if constexpr (kMax) {
-          const T* const from = input.data<T>() + c;
-          const int64_t best =
-              *std::max_element(points.begin(), points.end(),
-                                [&](int64_t a, int64_t b) { return from[a] < from[b]; });
+          const int64_t best = Best<T>(input, points, c);
           sums[best + c] = static_cast<T>(sums[best + c] + value);
         } else {
           const double share = static_cast<double>(value) / static_cast<double>(points.size());

@@ -53,8 +53,10 @@ std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs&
     build.Fail(absl::UnimplementedError("pooling over the batch is not supported"));
   }
   const int channel_dim = attrs.channel_dim();
-  if (channels == ChannelWindow::kRefused &&
-      (ksize[channel_dim] != 1 || attrs.strides()[channel_dim] != 1)) {
+  const bool has_channel_window = ksize[channel_dim] != 1;
+  const bool has_channel_stride = attrs.strides()[channel_dim] != 1;
+  if ((has_channel_window && channels != ChannelWindow::kAllowed) ||
+      (has_channel_stride && channels == ChannelWindow::kRefused)) {
     build.Fail(absl::UnimplementedError(
         "pooling over channels is not supported: ksize and strides there must be 1"));
   }

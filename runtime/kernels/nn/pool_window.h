@@ -15,8 +15,9 @@ namespace tessera {
 absl::StatusOr<PoolShape> PoolGeometry(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
                                        const Shape& input);
 
-// Whether a pool's window may reach over channels.
-enum class ChannelWindow { kRefused, kAllowed };
+// Whether a pool's window may reach over channels. TensorFlow's pools ignore the stride over
+// channels of a window that does not; its gradients of maxima refuse it.
+enum class ChannelWindow { kRefused, kStrideIgnored, kAllowed };
 
 // Attribute `ksize`; makes creation fail unless it is positive, and 1 for the batch. Where channel
 // windows are refused, ksize and strides must be 1 for channels, too.

@@ -22,7 +22,9 @@ template <typename Pool, int kSpatialRank>
 class PoolKernel : public OpKernel {
  public:
   explicit PoolKernel(const KernelBuild& build)
-      : attrs_(build, kSpatialRank), ksize_(ReadPoolWindow(build, attrs_)), pool_(build) {}
+      : attrs_(build, kSpatialRank),
+        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kStrideIgnored)),
+        pool_(build) {}
   absl::Status Compute(KernelContext& ctx) override { return RunPool(ctx, pool_, attrs_, ksize_); }
 
  private:
@@ -118,7 +120,7 @@ class MaxPoolWithArgmaxKernel : public OpKernel {
  public:
   explicit MaxPoolWithArgmaxKernel(const KernelBuild& build)
       : attrs_(build, 2),
-        ksize_(ReadPoolWindow(build, attrs_)),
+        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kStrideIgnored)),
         scope_(build.attr<bool>("include_batch_in_index") ? ArgmaxScope::kBatch
                                                           : ArgmaxScope::kImage),
         pool_(build) {}

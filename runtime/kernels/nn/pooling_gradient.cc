@@ -124,7 +124,9 @@ template <int kSpatialRank>
 class AvgPoolGradKernel : public OpKernel {
  public:
   explicit AvgPoolGradKernel(const KernelBuild& build)
-      : attrs_(build, kSpatialRank), ksize_(ReadPoolWindow(build, attrs_)), gradient_(build) {}
+      : attrs_(build, kSpatialRank),
+        ksize_(ReadPoolWindow(build, attrs_, ChannelWindow::kStrideIgnored)),
+        gradient_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape input, ReadShape(ctx.input(0), "orig_input_shape"));

@@ -104,7 +104,8 @@ class QuantizeKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
     ASSIGN_OR_RETURN(const Slices slices, ReadSlices(x, ctx.input(1), ctx.input(2), axis_));
-    const Shape range_shape = axis_ == -1 ? Shape() : ctx.input(1).shape();
+    // A single slice has a range of scalars, as the whole tensor has.
+    const Shape range_shape = slices.count == 1 ? Shape() : ctx.input(1).shape();
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
     ASSIGN_OR_RETURN(Tensor * out_min, ctx.AllocateOutput(1, range_shape));
     ASSIGN_OR_RETURN(Tensor * out_max, ctx.AllocateOutput(2, range_shape));

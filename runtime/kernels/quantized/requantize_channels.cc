@@ -49,6 +49,10 @@ class RequantizePerChannelKernel : public OpKernel {
     const float min = ctx.input(3).scalar<float>(), max = ctx.input(4).scalar<float>();
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
     const bool is_signed = y->dtype() == DType::kQint8;
+    if (is_signed && !(min < 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("requested_output_min must be negative for qint8, is ", min));
+    }
     const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
     for (float& factor : factors) factor *= high / std::max(std::abs(min), std::abs(max));
     const auto channels = static_cast<int64_t>(factors.size());

@@ -101,7 +101,6 @@ double BinomialByInversion(double count, double p, DoubleStream& random) {
 
 // G. Marsaglia, W. Tsang, A simple method for generating gamma variables, 2000.
 double DrawGamma(double alpha, const Philox& generator) {
-  if (!(alpha > 0)) return kNaN;
   DoubleStream random(generator);
   if (alpha == 1) return -std::log1p(-random.Uniform());
   const bool boosted = alpha < 1;
@@ -118,7 +117,7 @@ double DrawGamma(double alpha, const Philox& generator) {
       const double result = d * v;
       return boosted ? result * std::pow(random.Uniform(), 1 / alpha) : result;
     }
-    if (std::isnan(v)) return kNaN;  // of an infinite alpha
+    if (std::isnan(v)) return kNaN;  // for an alpha that is NaN, or far below zero
   }
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 // Sets output `o`, which has a value for each row of `indices`, to the gradients at the same
 // indices, less `start` if there is one; to zero where there is none. Both lists of indices are in
-// row-major order. Returns how many of the gradients were used.
+// row-major order; of equal indices, the first one gets the gradient. Returns how many of the
+// gradients were used.
 absl::StatusOr<int64_t> GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
                                        const Tensor& gradient_indices, const Tensor& indices,
                                        const int64_t* start) {
@@ -36,8 +37,7 @@ absl::StatusOr<int64_t> GatherGradient(KernelContext& ctx, int o, const Tensor& 
     if (order == 0) {
       ++used;
       CopyElements(output->dtype(), gradient.raw() + g * size, output->mutable_raw() + i * size, 1);
-      // Of equal indices, only the first one was taken into a slice.
-      if (start != nullptr) ++g;
+      ++g;
     }
   }
   return used;

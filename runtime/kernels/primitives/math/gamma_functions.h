@@ -235,9 +235,8 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 
 // Derivative by alpha of a sample x of the gamma distribution, its quantile being kept.
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double RandomGammaGrad(double alpha, double x) {
-  if (!internal::InDomain(alpha, x)) return kNaN;
   if (x == 0) return 0;
-  if (alpha == 0) return kNaN;
+  if (!internal::InDomain(alpha, x) || alpha == 0) return kNaN;
   if (std::isinf(alpha)) return std::isinf(x) ? kNaN : 0;
   if (std::isinf(x)) return 0;
   if (alpha > internal::kLargeShape) return 1 + (x - alpha) / (2 * alpha);
