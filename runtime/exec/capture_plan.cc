@@ -42,6 +42,7 @@ absl::StatusOr<CapturePlan::Upload> PlanUpload(const Node& node, uint32_t number
 }
 
 absl::StatusOr<CapturePlan::Download> PlanDownload(const Node& node, uint32_t number) {
+  if (node.output_type(0) == DType::kVariant) return Refuse(node, "holds tensors of the device");
   CapturePlan::Download download{number, {}};
   for (const Use& use : node.uses(0)) {
     if (RoleOf(*use.node) != NodeRole::kRetval) {

@@ -29,7 +29,10 @@ class CopyInserter {
         if (from.node == nullptr || IsRef(node->input_type(i))) continue;
         const MemoryKind given = memory_.at(from.node).outputs[from.index];
         const MemoryKind wanted = memory_.at(node).inputs[i];
-        if (IsHostAccessible(given) == IsHostAccessible(wanted)) continue;
+        if (IsHostAccessible(given) == IsHostAccessible(wanted) &&
+            !LeavesWithTensors(from, *node)) {
+          continue;
+        }
         ASSIGN_OR_RETURN(const Endpoint copy, Copied(from, wanted));
         RETURN_IF_ERROR(graph_.Connect(copy, node, i));
       }
@@ -43,25 +46,31 @@ class CopyInserter {
   }
 
  private:
+  // A variant is always in host memory, but the tensors that it holds need not be.
+  bool LeavesWithTensors(const Endpoint& from, const Node& to) const {
+    if (RemoveRef(from.node->output_type(from.index)) != DType::kVariant) return false;
+    if (to.IsOp("_Send") || to.IsOp("_HostSend") || to.IsOp("Send")) return true;
+    return boundary_.results_on_host && (to.IsOp("_Retval") || to.IsOp("_DeviceRetval"));
+  }
+
   // The value in the other kind of memory.
   absl::StatusOr<Endpoint> Copied(const Endpoint& from, MemoryKind wanted) {
     auto [it, is_new] = copies_.emplace(from, Endpoint());
     if (!is_new) return it->second;
     Node* copy = nullptr;
     if (from.node->IsOp("Const")) {
-      ASSIGN_OR_RETURN(copy, graph_.AddNode(graph_.UniqueName(from.node->name() + "/on_host"),
-                                            "HostConst", from.node->attrs(), {},
-                                            from.node->device()));
+      ASSIGN_OR_RETURN(
+          copy, graph_.AddNode(graph_.UniqueName(from.node->name() + "/on_host"), "HostConst",
+                               from.node->attrs(), {}, from.node->device()));
       for (Node* control : from.node->control_inputs()) graph_.AddControlEdge(control, copy);
     } else {
       const bool to_host = IsHostAccessible(wanted);
       const DType type = RemoveRef(from.node->output_type(from.index));
       ASSIGN_OR_RETURN(
-          copy,
-          graph_.AddNode(graph_.UniqueName(absl::StrCat(from.node->name(), "_", from.index,
-                                                        to_host ? "/to_host" : "/to_device")),
-                         to_host ? "_CopyToHost" : "_CopyToDevice", {{"T", type}}, {from},
-                         from.node->device()));
+          copy, graph_.AddNode(graph_.UniqueName(absl::StrCat(from.node->name(), "_", from.index,
+                                                              to_host ? "/to_host" : "/to_device")),
+                               to_host ? "_CopyToHost" : "_CopyToDevice", {{"T", type}}, {from},
+                               from.node->device()));
     }
     return copies_[from] = {copy, 0};
   }

@@ -1,8 +1,9 @@
 #include "runtime/kernels/tensor_list.h"
 
+#include <utility>
+
 #include "runtime/base/status.h"
-#include "runtime/kernels/primitives/element_type.h"
-#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/tensor_list_encoding.h"
 
 namespace tessera {
@@ -19,6 +20,15 @@ std::string TensorList::DebugString() const {
 }
 
 std::shared_ptr<const EncodedVariant> TensorList::Encode() const { return EncodeTensorList(*this); }
+
+absl::StatusOr<std::shared_ptr<VariantValue>> TensorList::Moved(Move move) const {
+  auto moved = std::make_shared<TensorList>(*this);
+  for (Tensor& element : moved->elements) {
+    if (!element.has_value()) continue;
+    ASSIGN_OR_RETURN(element, move(element));
+  }
+  return moved;
+}
 
 absl::Status TensorList::Resize(int64_t size) {
   if (size < 0) {
@@ -97,7 +107,7 @@ void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> 
   ctx.set_output(i, Tensor::Scalar(Variant(std::move(list))));
 }
 
-absl::StatusOr<Variant> ZerosLikeTensorList(const TensorList& list, Allocator* allocator) {
+absl::StatusOr<Variant> ZerosLikeTensorList(KernelContext& ctx, const TensorList& list) {
   auto zeros = std::make_shared<TensorList>(list);
   for (Tensor& element : zeros->elements) {
     if (!element.has_value()) continue;
@@ -105,12 +115,13 @@ absl::StatusOr<Variant> ZerosLikeTensorList(const TensorList& list, Allocator* a
       element = Tensor();
       continue;
     }
-    ASSIGN_OR_RETURN(element, Tensor::Zeros(element.dtype(), element.shape(), allocator));
+    ASSIGN_OR_RETURN(element, ZerosOf(ctx, element.dtype(), element.shape()));
   }
   return Variant(std::move(zeros));
 }
 
-absl::Status AddToTensorList(const TensorList& addend, Allocator* allocator, TensorList* sum) {
+absl::Status AddToTensorList(KernelContext& ctx, AddN::Function* add_n, const TensorList& addend,
+                             TensorList* sum) {
   if (sum->size() != addend.size() || sum->element_dtype != addend.element_dtype) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot add a ", sum->DebugString(), " and a ", addend.DebugString()));
@@ -129,17 +140,7 @@ absl::Status AddToTensorList(const TensorList& addend, Allocator* allocator, Ten
           absl::StrCat("cannot add elements ", i, " of two lists: their shapes are ",
                        to.shape().ToString(), " and ", from.shape().ToString()));
     }
-    const Tensor before = to.CanWriteInPlace() ? Tensor() : to;
-    if (before.has_value()) {
-      ASSIGN_OR_RETURN(to, Tensor::Allocate(before.dtype(), before.shape(), allocator));
-    }
-    RETURN_IF_ERROR(VisitNumericType(to.dtype(), [&]<typename T>() {
-      T* const total = to.data<T>();
-      const T* const old = before.has_value() ? before.data<T>() : total;
-      const T* const more = from.data<T>();
-      for (int64_t j = 0; j < to.num_elements(); ++j) total[j] = static_cast<T>(old[j] + more[j]);
-      return absl::OkStatus();
-    }));
+    ASSIGN_OR_RETURN(to, AddElements(ctx, add_n, std::exchange(to, Tensor()), from));
   }
   return absl::OkStatus();
 }

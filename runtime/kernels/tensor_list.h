@@ -5,6 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/add_n.h"
+#include "runtime/tensor/tensor_holder.h"
 #include "runtime/tensor/variant.h"
 
 namespace tessera {
@@ -12,7 +14,11 @@ namespace tessera {
 // A list of tensors of one dtype, some of which may have no value yet. All fit `element_shape`.
 // Held by a Variant: whoever changes a list that others hold copies it first (the tensors stay
 // shared).
-class TensorList : public VariantValue {
+//
+// The elements of a list on a device lie in the memory of the device, or in that of the host if
+// they were put in there; OnDevice() (element_memory.h) tells them apart. On the host all elements
+// lie in host memory: a list that leaves its device is copied by a `_CopyToHost` node.
+class TensorList : public VariantValue, public TensorHolder {
  public:
   TensorList(DType dtype, PartialShape shape)
       : element_dtype(dtype), element_shape(std::move(shape)) {}
@@ -20,6 +26,7 @@ class TensorList : public VariantValue {
   std::string TypeName() const override { return "tensorflow::TensorList"; }
   std::string DebugString() const override;
   std::shared_ptr<const EncodedVariant> Encode() const override;
+  absl::StatusOr<std::shared_ptr<VariantValue>> Moved(Move move) const override;
 
   int64_t size() const { return static_cast<int64_t>(elements.size()); }
   // Grows with elements without a value, or shrinks.
@@ -52,12 +59,13 @@ absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorListInput(KernelContext& c
 absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorList(Variant variant);
 void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> list);
 
-// A list of zeros of the same shapes. Elements have no value, which stands for zeros, where the
-// list knows their shape.
-absl::StatusOr<Variant> ZerosLikeTensorList(const TensorList& list, Allocator* allocator);
+// A list of zeros of the same shapes, in memory of the kernel's device. Elements have no value,
+// which stands for zeros, where the list knows their shape.
+absl::StatusOr<Variant> ZerosLikeTensorList(KernelContext& ctx, const TensorList& list);
 // Adds a list to another one element by element; an element without a value counts as zeros.
 // Elements of *sum that nobody else holds are added to in place.
 // Errors: INVALID_ARGUMENT for different lengths, dtypes or shapes; *sum is unspecified then.
-absl::Status AddToTensorList(const TensorList& addend, Allocator* allocator, TensorList* sum);
+absl::Status AddToTensorList(KernelContext& ctx, AddN::Function* add_n, const TensorList& addend,
+                             TensorList* sum);
 
 }  // namespace tessera

@@ -38,23 +38,24 @@ absl::StatusOr<Variant> AddRagged(const RaggedVariant& a, const RaggedVariant& b
 
 }  // namespace
 
-absl::StatusOr<Variant> ZerosLikeVariant(const Variant& variant, Allocator* allocator) {
+absl::StatusOr<Variant> ZerosLikeVariant(KernelContext& ctx, const Variant& variant) {
   if (const auto ragged = GetRaggedVariant(variant)) {
-    ASSIGN_OR_RETURN(Tensor zeros,
-                     Tensor::Zeros(ragged->values.dtype(), ragged->values.shape(), allocator));
+    ASSIGN_OR_RETURN(Tensor zeros, Tensor::Zeros(ragged->values.dtype(), ragged->values.shape(),
+                                                 ctx.host_allocator()));
     return Variant(std::make_shared<RaggedVariant>(ragged->splits, std::move(zeros)));
   }
   ASSIGN_OR_RETURN(const auto list, GetTensorList(variant));
-  return ZerosLikeTensorList(*list, allocator);
+  return ZerosLikeTensorList(ctx, *list);
 }
 
-absl::StatusOr<Variant> AddVariants(Variant a, const Variant& b, Allocator* allocator) {
+absl::StatusOr<Variant> AddVariants(KernelContext& ctx, AddN::Function* add_n, Variant a,
+                                    const Variant& b) {
   const auto ragged_a = GetRaggedVariant(a);
   const auto ragged_b = GetRaggedVariant(b);
-  if (ragged_a && ragged_b) return AddRagged(*ragged_a, *ragged_b, allocator);
+  if (ragged_a && ragged_b) return AddRagged(*ragged_a, *ragged_b, ctx.host_allocator());
   ASSIGN_OR_RETURN(std::shared_ptr<TensorList> sum, TakeTensorList(std::move(a)));
   ASSIGN_OR_RETURN(const auto addend, GetTensorList(b));
-  RETURN_IF_ERROR(AddToTensorList(*addend, allocator, sum.get()));
+  RETURN_IF_ERROR(AddToTensorList(ctx, add_n, *addend, sum.get()));
   return Variant(std::move(sum));
 }
 

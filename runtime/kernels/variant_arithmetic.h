@@ -2,18 +2,22 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "runtime/tensor/tensor.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/add_n.h"
 #include "runtime/tensor/variant.h"
 
 namespace tessera {
 
-// Returns a tensor list or a ragged tensor of the same shapes whose numbers are zero.
+// Returns a tensor list, in memory of the kernel's device, or a ragged tensor, on the host, of the
+// same shapes whose numbers are zero.
 // Errors: INVALID_ARGUMENT for another value.
-absl::StatusOr<Variant> ZerosLikeVariant(const Variant& variant, Allocator* allocator);
+absl::StatusOr<Variant> ZerosLikeVariant(KernelContext& ctx, const Variant& variant);
 
 // Returns the sum of two tensor lists or of two ragged tensors, element by element. Works in the
-// list of `a` if nobody else holds it. Errors: INVALID_ARGUMENT for other values, and for different
-// lengths, dtypes, splits or shapes.
-absl::StatusOr<Variant> AddVariants(Variant a, const Variant& b, Allocator* allocator);
+// list of `a` if nobody else holds it. Elements of lists are added by `add_n` of the kernel's
+// device, ragged tensors on the host, where they lie. Errors: INVALID_ARGUMENT for other values,
+// and for different lengths, dtypes, splits or shapes.
+absl::StatusOr<Variant> AddVariants(KernelContext& ctx, AddN::Function* add_n, Variant a,
+                                    const Variant& b);
 
 }  // namespace tessera

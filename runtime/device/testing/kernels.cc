@@ -76,7 +76,6 @@ REGISTER_DEFERRED("SquaredDifference").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Sub").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Select").TypeConstraint("T", kAll);
 REGISTER_DEFERRED("SelectV2").TypeConstraint("T", kAll);
-REGISTER_DEFERRED("AddN").TypeConstraint("T", kNumbers);
 
 // Products, convolutions and what goes with them.
 REGISTER_DEFERRED("MatMul").TypeConstraint("T", kFloats);

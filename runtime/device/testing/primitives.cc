@@ -1,5 +1,11 @@
 // Which primitives the accelerator for tests has. Op classes that are made of these run on it.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/testing/accelerator_memory.h"
 #include "runtime/device/testing/deferred_primitive.h"
+#include "runtime/kernels/primitives/add_n.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/one_hot.h"
@@ -12,6 +18,25 @@ namespace tessera {
 namespace {
 
 #define REGISTER_DEFERRED(P) REGISTER_PRIMITIVE(P, kTestAccelerator, DeferredPrimitive<P>::Run)
+
+// AddN, which is given addresses in place of tensors.
+absl::Status RunAddN(KernelContext& ctx, DType dtype, int64_t count,
+                     absl::Span<const char* const> addends, char* sum) {
+  if (count == 0) return absl::OkStatus();
+  std::vector<const char*> from;
+  for (const char* addend : addends) from.push_back(AcceleratorMemory::Find(addend).alias);
+  char* const to = AcceleratorMemory::Find(sum).alias;
+  if (to == nullptr || std::find(from.begin(), from.end(), nullptr) != from.end()) {
+    return absl::InternalError("AddN is given memory that is not the accelerator's");
+  }
+  StreamOf(ctx).Enqueue([dtype, count, from = std::move(from), to] {
+    StepContext step;
+    KernelContext host(step, /*device=*/nullptr);
+    return PrimitiveImplementations<AddN>::Find(kCpu)(host, dtype, count, from, to);
+  });
+  return absl::OkStatus();
+}
+REGISTER_PRIMITIVE(AddN, kTestAccelerator, RunAddN);
 
 REGISTER_DEFERRED(Fill);
 REGISTER_DEFERRED(Gather);

@@ -30,31 +30,37 @@ class FillKernel : public OpKernel {
 };
 REGISTER_KERNEL("Fill", DevicesOf<Fill>, FillKernel).HostMemory("dims");
 
-// Zeros of the input's shape; for tensor lists and ragged tensors, those of zeros.
+// Zeros of the input's shape.
 class ZerosLikeKernel : public OpKernel {
  public:
   explicit ZerosLikeKernel(const KernelBuild& build) : fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
-    if (ctx.input(0).dtype() == DType::kVariant) return SetZeroVariants(ctx);
     ASSIGN_OR_RETURN(Tensor* const output,
                      ctx.ForwardOrAllocateOutput({0}, 0, ctx.input(0).shape()));
     return fill_(ctx, nullptr, output);
   }
 
  private:
-  static absl::Status SetZeroVariants(KernelContext& ctx) {
-    const auto variants = ctx.input(0).flat<Variant>();
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
-    for (size_t i = 0; i < variants.size(); ++i) {
-      ASSIGN_OR_RETURN(output->flat<Variant>()[i],
-                       ZerosLikeVariant(variants[i], ctx.host_allocator()));
-    }
-    return absl::OkStatus();
-  }
-
   const Primitive<Fill> fill_;
 };
 REGISTER_KERNEL("ZerosLike", DevicesOf<Fill>, ZerosLikeKernel);
+
+// Tensor lists and ragged tensors, whose handles are the host's on every device.
+class ZerosLikeVariantsKernel : public OpKernel {
+ public:
+  explicit ZerosLikeVariantsKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    const auto variants = ctx.input(0).flat<Variant>();
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
+    for (size_t i = 0; i < variants.size(); ++i) {
+      ASSIGN_OR_RETURN(output->flat<Variant>()[i], ZerosLikeVariant(ctx, variants[i]));
+    }
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("ZerosLike", kAnyDevice, ZerosLikeVariantsKernel)
+    .TypeConstraint<Variant>("T")
+    .Priority(1);  // on the CPU, Fill would make empty variants
 
 class OnesLikeKernel : public OpKernel {
  public:

@@ -1,6 +1,7 @@
 // Kernels of TensorList ops that handle elements one by one. See list_stack.cc for the others.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/list_shape.h"
+#include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/tensor_list.h"
 
@@ -33,10 +34,10 @@ class MakeListKernel : public OpKernel {
   const DType dtype_;
   const bool reserve_;
 };
-REGISTER_KERNEL("EmptyTensorList", kCpu, MakeListKernel)
+REGISTER_KERNEL("EmptyTensorList", kDevicesOfElements, MakeListKernel)
     .HostMemory("element_shape")
     .HostMemory("max_num_elements");
-REGISTER_KERNEL("TensorListReserve", kCpu, MakeListKernel)
+REGISTER_KERNEL("TensorListReserve", kDevicesOfElements, MakeListKernel)
     .HostMemory("element_shape")
     .HostMemory("num_elements");
 
@@ -50,7 +51,7 @@ class ListLengthKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("TensorListLength", kCpu, ListLengthKernel).HostMemory("length");
+REGISTER_KERNEL("TensorListLength", kDevicesOfElements, ListLengthKernel).HostMemory("length");
 
 // The element shape as a vector with -1 for what is unknown; -1 as a scalar for an unknown rank.
 class ListElementShapeKernel : public OpKernel {
@@ -72,7 +73,8 @@ class ListElementShapeKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("TensorListElementShape", kCpu, ListElementShapeKernel).HostMemory("element_shape");
+REGISTER_KERNEL("TensorListElementShape", kDevicesOfElements, ListElementShapeKernel)
+    .HostMemory("element_shape");
 
 class ListResizeKernel : public OpKernel {
  public:
@@ -86,7 +88,7 @@ class ListResizeKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("TensorListResize", kCpu, ListResizeKernel).HostMemory("size");
+REGISTER_KERNEL("TensorListResize", kDevicesOfElements, ListResizeKernel).HostMemory("size");
 
 // The element, which shares its memory; zeros if it has no value.
 class ListGetItemKernel : public OpKernel {
@@ -101,12 +103,13 @@ class ListGetItemKernel : public OpKernel {
     RETURN_IF_ERROR(list->CheckIndex(index));
     const Tensor& element = list->elements[index];
     if (element.has_value()) {
-      ctx.set_output(0, element);
+      ASSIGN_OR_RETURN(Tensor here, OnDevice(ctx, element));
+      ctx.set_output(0, std::move(here));
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const PartialShape hint, ReadElementShape(ctx.input(2)));
     ASSIGN_OR_RETURN(const Shape shape, FullElementShape(*list, hint));
-    ASSIGN_OR_RETURN(Tensor zeros, ctx.AllocateZeros(dtype_, shape));
+    ASSIGN_OR_RETURN(Tensor zeros, ZerosOf(ctx, dtype_, shape));
     ctx.set_output(0, std::move(zeros));
     return absl::OkStatus();
   }
@@ -114,7 +117,7 @@ class ListGetItemKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListGetItem", kCpu, ListGetItemKernel)
+REGISTER_KERNEL("TensorListGetItem", kDevicesOfElements, ListGetItemKernel)
     .HostMemory("index")
     .HostMemory("element_shape");
 
@@ -140,7 +143,7 @@ class ListSetItemKernel : public OpKernel {
   const DType dtype_;
   const bool resize_;
 };
-REGISTER_KERNEL("TensorListSetItem", kCpu, ListSetItemKernel).HostMemory("index");
+REGISTER_KERNEL("TensorListSetItem", kDevicesOfElements, ListSetItemKernel).HostMemory("index");
 
 absl::Status CheckRoom(const TensorList& list) {
   if (list.max_elements == -1 || list.size() < list.max_elements) return absl::OkStatus();
@@ -161,7 +164,7 @@ class ListPushBackKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("TensorListPushBack", kCpu, ListPushBackKernel);
+REGISTER_KERNEL("TensorListPushBack", kDevicesOfElements, ListPushBackKernel);
 
 // Outputs: the list without its last element, and the element.
 class ListPopBackKernel : public OpKernel {
@@ -177,9 +180,11 @@ class ListPopBackKernel : public OpKernel {
       return absl::InvalidArgumentError("cannot pop from an empty list");
     }
     Tensor element = list->elements.back();
-    if (!element.has_value()) {
+    if (element.has_value()) {
+      ASSIGN_OR_RETURN(element, OnDevice(ctx, element));
+    } else {
       ASSIGN_OR_RETURN(const Shape shape, FullElementShape(*list, hint));
-      ASSIGN_OR_RETURN(element, ctx.AllocateZeros(dtype_, shape));
+      ASSIGN_OR_RETURN(element, ZerosOf(ctx, dtype_, shape));
     }
     list->elements.pop_back();
     SetTensorListOutput(ctx, 0, std::move(list));
@@ -190,7 +195,8 @@ class ListPopBackKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListPopBack", kCpu, ListPopBackKernel).HostMemory("element_shape");
+REGISTER_KERNEL("TensorListPopBack", kDevicesOfElements, ListPopBackKernel)
+    .HostMemory("element_shape");
 
 // A vector of lists, each with a row of the tensor pushed back.
 class ListPushBackBatchKernel : public OpKernel {
@@ -217,7 +223,7 @@ class ListPushBackBatchKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("TensorListPushBackBatch", kCpu, ListPushBackBatchKernel);
+REGISTER_KERNEL("TensorListPushBackBatch", kDevicesOfElements, ListPushBackBatchKernel);
 
 // Pairs of lists joined, for tensors of lists of one shape.
 class ListConcatListsKernel : public OpKernel {
@@ -249,7 +255,7 @@ class ListConcatListsKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListConcatLists", kCpu, ListConcatListsKernel);
+REGISTER_KERNEL("TensorListConcatLists", kDevicesOfElements, ListConcatListsKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -2,8 +2,8 @@
 // inverses.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/list_shape.h"
+#include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/tensor_list.h"
 
 namespace tessera {
@@ -36,20 +36,24 @@ absl::Status SetStacked(KernelContext& ctx, const TensorList& list,
     }
   }
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-  const int64_t size = element_shape.num_elements();
-  const int64_t bytes = size * static_cast<int64_t>(DTypeSize(list.element_dtype));
-  ctx.ParallelFor(static_cast<int64_t>(indices.size()), 10 + 0.2 * static_cast<double>(bytes),
-                  [&](int64_t begin, int64_t end) {
-                    for (int64_t i = begin; i < end; ++i) {
-                      const Tensor& element = list.elements[indices[i]];
-                      char* to = output->mutable_raw() + i * bytes;
-                      if (element.has_value()) {
-                        CopyElements(list.element_dtype, element.raw(), to, size);
-                      } else {
-                        ZeroElements(list.element_dtype, to, size);
-                      }
-                    }
-                  });
+  const auto copy_rows = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Tensor& element = list.elements[indices[i]];
+      if (element.has_value()) {
+        CopyToRows(ctx, element, i, output);
+      } else {
+        ZeroRows(ctx, i, 1, output);
+      }
+    }
+  };
+  const int64_t count = static_cast<int64_t>(indices.size());
+  if (ctx.stream() != nullptr) {
+    copy_rows(0, count);  // enqueued, in order
+    return absl::OkStatus();
+  }
+  const double bytes = static_cast<double>(element_shape.num_elements()) *
+                       static_cast<double>(DTypeSize(list.element_dtype));
+  ctx.ParallelFor(count, 10 + 0.2 * bytes, copy_rows);
   return absl::OkStatus();
 }
 
@@ -83,8 +87,8 @@ class ListStackKernel : public OpKernel {
   const bool gather_;
   const int64_t count_;
 };
-REGISTER_KERNEL("TensorListStack", kCpu, ListStackKernel).HostMemory("element_shape");
-REGISTER_KERNEL("TensorListGather", kCpu, ListStackKernel)
+REGISTER_KERNEL("TensorListStack", kDevicesOfElements, ListStackKernel).HostMemory("element_shape");
+REGISTER_KERNEL("TensorListGather", kDevicesOfElements, ListStackKernel)
     .HostMemory("indices")
     .HostMemory("element_shape");
 
@@ -151,17 +155,15 @@ class ListConcatKernel : public OpKernel {
     dims.insert(dims.begin(), total);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    const int64_t row_size = DimProduct(shape, 1, shape.rank());
-    const int64_t width = static_cast<int64_t>(DTypeSize(dtype_));
-    char* to = output->mutable_raw();
-    for (int64_t i = 0; i < list.size() && shape.num_elements() > 0; ++i) {
-      const int64_t count = lengths.flat<int64_t>()[i] * row_size;
+    int64_t at = 0;
+    for (int64_t i = 0; i < list.size(); ++i) {
+      const int64_t length = lengths.flat<int64_t>()[i];
       if (list.elements[i].has_value()) {
-        CopyElements(dtype_, list.elements[i].raw(), to, count);
+        CopyToRows(ctx, list.elements[i], at, output);
       } else {
-        ZeroElements(dtype_, to, count);
+        ZeroRows(ctx, at, length, output);
       }
-      to += count * width;
+      at += length;
     }
     ctx.set_output(1, std::move(lengths));
     return absl::OkStatus();
@@ -171,8 +173,8 @@ class ListConcatKernel : public OpKernel {
   const bool v2_;
   PartialShape shape_;
 };
-REGISTER_KERNEL("TensorListConcat", kCpu, ListConcatKernel).HostMemory("lengths");
-REGISTER_KERNEL("TensorListConcatV2", kCpu, ListConcatKernel)
+REGISTER_KERNEL("TensorListConcat", kDevicesOfElements, ListConcatKernel).HostMemory("lengths");
+REGISTER_KERNEL("TensorListConcatV2", kDevicesOfElements, ListConcatKernel)
     .HostMemory("element_shape")
     .HostMemory("leading_dims")
     .HostMemory("lengths");
@@ -203,7 +205,8 @@ class ListFromTensorKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListFromTensor", kCpu, ListFromTensorKernel).HostMemory("element_shape");
+REGISTER_KERNEL("TensorListFromTensor", kDevicesOfElements, ListFromTensorKernel)
+    .HostMemory("element_shape");
 
 // Sets rows of `tensor` at `indices`; the list has grown to hold them.
 absl::Status ScatterRows(KernelContext& ctx, const Tensor& tensor, const IndexVector& indices,
@@ -264,10 +267,10 @@ class ListScatterKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListScatter", kCpu, ListScatterKernel)
+REGISTER_KERNEL("TensorListScatter", kDevicesOfElements, ListScatterKernel)
     .HostMemory("indices")
     .HostMemory("element_shape");
-REGISTER_KERNEL("TensorListScatterV2", kCpu, ListScatterKernel)
+REGISTER_KERNEL("TensorListScatterV2", kDevicesOfElements, ListScatterKernel)
     .HostMemory("indices")
     .HostMemory("element_shape")
     .HostMemory("num_elements");
@@ -293,7 +296,7 @@ class ListScatterIntoKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListScatterIntoExistingList", kCpu, ListScatterIntoKernel)
+REGISTER_KERNEL("TensorListScatterIntoExistingList", kDevicesOfElements, ListScatterIntoKernel)
     .HostMemory("indices");
 
 // A tensor cut into a list of pieces of given lengths.
@@ -330,7 +333,7 @@ class ListSplitKernel : public OpKernel {
  private:
   const DType dtype_;
 };
-REGISTER_KERNEL("TensorListSplit", kCpu, ListSplitKernel)
+REGISTER_KERNEL("TensorListSplit", kDevicesOfElements, ListSplitKernel)
     .HostMemory("element_shape")
     .HostMemory("lengths");
 

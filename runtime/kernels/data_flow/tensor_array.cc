@@ -1,7 +1,9 @@
 #include "runtime/kernels/data_flow/tensor_array.h"
 
+#include <utility>
+
 #include "runtime/base/status.h"
-#include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/element_memory.h"
 
 namespace tessera {
 namespace {
@@ -55,24 +57,8 @@ PartialShape TensorArray::element_shape() const {
   return options_.element_shape;
 }
 
-absl::Status TensorArray::Accumulate(const Tensor& value, Allocator* allocator, Tensor* sum) const {
-  if (!(sum->shape() == value.shape())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gradients of one element have different shapes: ", sum->shape().ToString(),
-                     " and ", value.shape().ToString()));
-  }
-  if (!sum->CanWriteInPlace()) {
-    ASSIGN_OR_RETURN(*sum, sum->DeepCopy(allocator));
-  }
-  return VisitNumericType(value.dtype(), [&]<typename T>() {
-    const auto from = value.flat<T>();
-    auto to = sum->flat<T>();
-    for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(to[i] + from[i]);
-    return absl::OkStatus();
-  });
-}
-
-absl::Status TensorArray::Write(int64_t index, Tensor value, Allocator* allocator) {
+absl::Status TensorArray::Write(KernelContext& ctx, AddN::Function* add_n, int64_t index,
+                                Tensor value) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckOpen());
   const int64_t size = static_cast<int64_t>(elements_.size());
@@ -106,14 +92,21 @@ absl::Status TensorArray::Write(int64_t index, Tensor value, Allocator* allocato
   }
   element.shape = PartialShape(value.shape());
   if (element.written && element.value.has_value()) {
-    return Accumulate(value, allocator, &element.value);
+    Tensor& sum = element.value;
+    if (!(sum.shape() == value.shape())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("gradients of one element have different shapes: ", sum.shape().ToString(),
+                       " and ", value.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(sum, AddElements(ctx, add_n, std::exchange(sum, Tensor()), value));
+    return absl::OkStatus();
   }
   element.value = std::move(value);
   element.written = true;
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> TensorArray::Read(int64_t index, Allocator* allocator) {
+absl::StatusOr<Tensor> TensorArray::Read(KernelContext& ctx, int64_t index) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(CheckOpen());
   const int64_t size = static_cast<int64_t>(elements_.size());
@@ -138,7 +131,7 @@ absl::StatusOr<Tensor> TensorArray::Read(int64_t index, Allocator* allocator) {
                        shape.ToString()));
     }
     ASSIGN_OR_RETURN(const Shape full, shape.AsShape());
-    ASSIGN_OR_RETURN(element.value, Tensor::Zeros(dtype_, full, allocator));
+    ASSIGN_OR_RETURN(element.value, ZerosOf(ctx, dtype_, full));
   }
   element.read = true;
   if (!options_.clear_after_read) return element.value;

@@ -7,13 +7,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/add_n.h"
 #include "runtime/tensor/resource_handle.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {
 
 // A list of tensors that a loop writes and reads by index. An element is written once, and may be
-// dropped when it is read. An array of gradients instead adds what is written to one index.
+// dropped when it is read. An array of gradients instead adds what is written to one index. The
+// elements lie in the memory of the device of the kernels that work on the array.
 // Thread-safe. Lives as long as its handles.
 class TensorArray : public Resource {
  public:
@@ -35,10 +38,10 @@ class TensorArray : public Resource {
   PartialShape element_shape() const;
 
   // Errors of all below: INVALID_ARGUMENT for an index out of range, a value that does not fit, a
-  // second write, a read after clearing, and once the array is closed.
-  absl::Status Write(int64_t index, Tensor value, Allocator* allocator);
+  // second write, a read after clearing, and once the array is closed. `add_n` adds up gradients.
+  absl::Status Write(KernelContext& ctx, AddN::Function* add_n, int64_t index, Tensor value);
   // Zeros of the element shape, if that is known, for an element that was never written.
-  absl::StatusOr<Tensor> Read(int64_t index, Allocator* allocator);
+  absl::StatusOr<Tensor> Read(KernelContext& ctx, int64_t index);
   // The array of gradients of this one for `source`, made the first time: of the same size, which
   // is fixed from then on. The shape of its elements has the dimensions `outer` before those here.
   absl::StatusOr<IntrusivePtr<TensorArray>> Gradient(const std::string& source,
@@ -59,7 +62,6 @@ class TensorArray : public Resource {
 
   explicit TensorArray(const Options& options) : dtype_(options.dtype), options_(options) {}
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Accumulate(const Tensor& value, Allocator* allocator, Tensor* sum) const;
 
   const DType dtype_;
   mutable absl::Mutex mu_;

@@ -1,14 +1,19 @@
 // Kernels of TensorArray ops. In version 3 an array belongs to its handle. In versions 1 and 2 the
 // handle is a pair of strings, or a reference to one, that names an array of the step. The float
 // `flow` only orders reads after writes.
+//
+// An array of version 3 is on one device with all that works on it, since resource edges stay on
+// one. Others are on the CPU.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/data_flow/tensor_array.h"
+#include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/add_n.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -42,7 +47,10 @@ absl::StatusOr<IntrusivePtr<TensorArray>> ArrayInput(const KernelContext& ctx) {
 // handle is a string is kept by the step under `name`, which is its own.
 absl::Status GiveHandle(KernelContext& ctx, IntrusivePtr<TensorArray> array,
                         const std::string& name) {
-  if (ctx.num_outputs() > 1) ctx.set_output(1, Tensor::Scalar(0.0f));
+  if (ctx.num_outputs() > 1) {
+    ASSIGN_OR_RETURN(Tensor flow, ctx.AllocateZeros(DType::kFloat, Shape(), ctx.output_kind(1)));
+    ctx.set_output(1, std::move(flow));
+  }
   if (ctx.output_type(0) == DType::kResource) {
     ResourceHandle handle;
     handle.name = name;
@@ -98,7 +106,9 @@ class TensorArrayKernel : public OpKernel {
 };
 REGISTER_KERNEL("TensorArray", kCpu, TensorArrayKernel).HostMemory("size");
 REGISTER_KERNEL("TensorArrayV2", kCpu, TensorArrayKernel).HostMemory("size");
-REGISTER_KERNEL("TensorArrayV3", kCpu, TensorArrayKernel).HostMemory("size").HostMemory("handle");
+REGISTER_KERNEL("TensorArrayV3", kDevicesOfElements, TensorArrayKernel)
+    .HostMemory("size")
+    .HostMemory("handle");
 
 class TensorArrayGradKernel : public OpKernel {
  public:
@@ -126,29 +136,32 @@ class TensorArrayGradKernel : public OpKernel {
 };
 REGISTER_KERNEL("TensorArrayGrad", kCpu, TensorArrayGradKernel);
 REGISTER_KERNEL("TensorArrayGradV2", kCpu, TensorArrayGradKernel);
-REGISTER_KERNEL("TensorArrayGradV3", kCpu, TensorArrayGradKernel)
+REGISTER_KERNEL("TensorArrayGradV3", kDevicesOfElements, TensorArrayGradKernel)
     .HostMemory("handle")
     .HostMemory("grad_handle");
-REGISTER_KERNEL("TensorArrayGradWithShape", kCpu, TensorArrayGradKernel)
+REGISTER_KERNEL("TensorArrayGradWithShape", kDevicesOfElements, TensorArrayGradKernel)
     .HostMemory("handle")
     .HostMemory("shape_to_prepend")
     .HostMemory("grad_handle");
 
 class TensorArrayWriteKernel : public OpKernel {
  public:
-  explicit TensorArrayWriteKernel(const KernelBuild&) {}
+  explicit TensorArrayWriteKernel(const KernelBuild& build) : add_n_(build) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
-    RETURN_IF_ERROR(array->Write(index, ctx.TakeInput(2), ctx.host_allocator()));
+    RETURN_IF_ERROR(array->Write(ctx, add_n_, index, ctx.TakeInput(2)));
     ctx.set_output(0, ctx.TakeInput(3));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<AddN> add_n_;
 };
 REGISTER_KERNEL("TensorArrayWrite", kCpu, TensorArrayWriteKernel).HostMemory("index");
 REGISTER_KERNEL("TensorArrayWriteV2", kCpu, TensorArrayWriteKernel).HostMemory("index");
-REGISTER_KERNEL("TensorArrayWriteV3", kCpu, TensorArrayWriteKernel)
+REGISTER_KERNEL("TensorArrayWriteV3", kDevicesOfElements, TensorArrayWriteKernel)
     .HostMemory("handle")
     .HostMemory("index");
 
@@ -166,14 +179,14 @@ class TensorArrayReadKernel : public OpKernel {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     RETURN_IF_ERROR(CheckReadType(*array, ctx.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t index, ReadIndexScalar(ctx.input(1), "index"));
-    ASSIGN_OR_RETURN(Tensor value, array->Read(index, ctx.host_allocator()));
+    ASSIGN_OR_RETURN(Tensor value, array->Read(ctx, index));
     ctx.set_output(0, std::move(value));
     return absl::OkStatus();
   }
 };
 REGISTER_KERNEL("TensorArrayRead", kCpu, TensorArrayReadKernel).HostMemory("index");
 REGISTER_KERNEL("TensorArrayReadV2", kCpu, TensorArrayReadKernel).HostMemory("index");
-REGISTER_KERNEL("TensorArrayReadV3", kCpu, TensorArrayReadKernel)
+REGISTER_KERNEL("TensorArrayReadV3", kDevicesOfElements, TensorArrayReadKernel)
     .HostMemory("handle")
     .HostMemory("index");
 
@@ -197,7 +210,7 @@ class TensorArrayGatherKernel : public OpKernel {
     ASSIGN_OR_RETURN(PartialShape known, shape_.MergeWith(array->element_shape()));
     std::vector<Tensor> elements;
     for (int64_t index : indices) {
-      ASSIGN_OR_RETURN(Tensor element, array->Read(index, ctx.host_allocator()));
+      ASSIGN_OR_RETURN(Tensor element, array->Read(ctx, index));
       ASSIGN_OR_RETURN(known, known.MergeWith(PartialShape(element.shape())));
       elements.push_back(std::move(element));
     }
@@ -209,10 +222,8 @@ class TensorArrayGatherKernel : public OpKernel {
     dims.insert(dims.begin(), static_cast<int64_t>(indices.size()));
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    char* to = output->mutable_raw();
-    for (const Tensor& element : elements) {
-      CopyElements(element.dtype(), element.raw(), to, element.num_elements());
-      to += element.size_bytes();
+    for (size_t i = 0; i < elements.size(); ++i) {
+      CopyToRows(ctx, elements[i], static_cast<int64_t>(i), output);
     }
     return absl::OkStatus();
   }
@@ -223,7 +234,7 @@ class TensorArrayGatherKernel : public OpKernel {
 };
 REGISTER_KERNEL("TensorArrayGather", kCpu, TensorArrayGatherKernel).HostMemory("indices");
 REGISTER_KERNEL("TensorArrayGatherV2", kCpu, TensorArrayGatherKernel).HostMemory("indices");
-REGISTER_KERNEL("TensorArrayGatherV3", kCpu, TensorArrayGatherKernel)
+REGISTER_KERNEL("TensorArrayGatherV3", kDevicesOfElements, TensorArrayGatherKernel)
     .HostMemory("handle")
     .HostMemory("indices");
 REGISTER_KERNEL("TensorArrayPack", kCpu, TensorArrayGatherKernel);
@@ -242,7 +253,7 @@ class TensorArrayConcatKernel : public OpKernel {
     std::vector<Tensor> elements;
     int64_t total = 0;
     for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(Tensor element, array->Read(i, ctx.host_allocator()));
+      ASSIGN_OR_RETURN(Tensor element, array->Read(ctx, i));
       if (element.rank() < 1) {
         return absl::InvalidArgumentError("scalars cannot be concatenated; gather them");
       }
@@ -259,10 +270,10 @@ class TensorArrayConcatKernel : public OpKernel {
     dims.insert(dims.begin(), total);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    char* to = output->mutable_raw();
+    int64_t at = 0;
     for (const Tensor& element : elements) {
-      CopyElements(element.dtype(), element.raw(), to, element.num_elements());
-      to += element.size_bytes();
+      CopyToRows(ctx, element, at, output);
+      at += element.dim(0);
     }
     return absl::OkStatus();
   }
@@ -272,7 +283,7 @@ class TensorArrayConcatKernel : public OpKernel {
 };
 REGISTER_KERNEL("TensorArrayConcat", kCpu, TensorArrayConcatKernel).HostMemory("lengths");
 REGISTER_KERNEL("TensorArrayConcatV2", kCpu, TensorArrayConcatKernel).HostMemory("lengths");
-REGISTER_KERNEL("TensorArrayConcatV3", kCpu, TensorArrayConcatKernel)
+REGISTER_KERNEL("TensorArrayConcatV3", kDevicesOfElements, TensorArrayConcatKernel)
     .HostMemory("handle")
     .HostMemory("lengths");
 
@@ -285,7 +296,8 @@ absl::StatusOr<Tensor> TakeRows(KernelContext& ctx, const Tensor& rows) {
 // Writes row i of a tensor to the i-th of given indices, or to index i of as many (Unpack).
 class TensorArrayScatterKernel : public OpKernel {
  public:
-  explicit TensorArrayScatterKernel(const KernelBuild& build) : all_(build.num_inputs() == 3) {}
+  explicit TensorArrayScatterKernel(const KernelBuild& build)
+      : add_n_(build), all_(build.num_inputs() == 3) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     const Tensor& value = ctx.input(all_ ? 1 : 2);
@@ -306,18 +318,19 @@ class TensorArrayScatterKernel : public OpKernel {
     }
     for (size_t i = 0; i < indices.size(); ++i) {
       ASSIGN_OR_RETURN(Tensor row, TakeRows(ctx, value.SubSlice(static_cast<int64_t>(i))));
-      RETURN_IF_ERROR(array->Write(indices[i], std::move(row), ctx.host_allocator()));
+      RETURN_IF_ERROR(array->Write(ctx, add_n_, indices[i], std::move(row)));
     }
     ctx.set_output(0, ctx.TakeInput(all_ ? 2 : 3));
     return absl::OkStatus();
   }
 
  private:
+  const Primitive<AddN> add_n_;
   const bool all_;
 };
 REGISTER_KERNEL("TensorArrayScatter", kCpu, TensorArrayScatterKernel).HostMemory("indices");
 REGISTER_KERNEL("TensorArrayScatterV2", kCpu, TensorArrayScatterKernel).HostMemory("indices");
-REGISTER_KERNEL("TensorArrayScatterV3", kCpu, TensorArrayScatterKernel)
+REGISTER_KERNEL("TensorArrayScatterV3", kDevicesOfElements, TensorArrayScatterKernel)
     .HostMemory("handle")
     .HostMemory("indices");
 REGISTER_KERNEL("TensorArrayUnpack", kCpu, TensorArrayScatterKernel);
@@ -325,7 +338,7 @@ REGISTER_KERNEL("TensorArrayUnpack", kCpu, TensorArrayScatterKernel);
 // Writes pieces of given lengths of a tensor to indices 0, 1, ...
 class TensorArraySplitKernel : public OpKernel {
  public:
-  explicit TensorArraySplitKernel(const KernelBuild&) {}
+  explicit TensorArraySplitKernel(const KernelBuild& build) : add_n_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const auto array, ArrayInput(ctx));
     const Tensor& value = ctx.input(1);
@@ -339,7 +352,7 @@ class TensorArraySplitKernel : public OpKernel {
                                                        value.dim(0) - begin, " rows left"));
       }
       ASSIGN_OR_RETURN(Tensor rows, TakeRows(ctx, value.Slice(begin, begin + lengths[i])));
-      RETURN_IF_ERROR(array->Write(static_cast<int64_t>(i), std::move(rows), ctx.host_allocator()));
+      RETURN_IF_ERROR(array->Write(ctx, add_n_, static_cast<int64_t>(i), std::move(rows)));
       begin += lengths[i];
     }
     if (begin != value.dim(0)) {
@@ -349,10 +362,13 @@ class TensorArraySplitKernel : public OpKernel {
     ctx.set_output(0, ctx.TakeInput(3));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<AddN> add_n_;
 };
 REGISTER_KERNEL("TensorArraySplit", kCpu, TensorArraySplitKernel).HostMemory("lengths");
 REGISTER_KERNEL("TensorArraySplitV2", kCpu, TensorArraySplitKernel).HostMemory("lengths");
-REGISTER_KERNEL("TensorArraySplitV3", kCpu, TensorArraySplitKernel)
+REGISTER_KERNEL("TensorArraySplitV3", kDevicesOfElements, TensorArraySplitKernel)
     .HostMemory("handle")
     .HostMemory("lengths");
 
@@ -369,7 +385,7 @@ class TensorArraySizeKernel : public OpKernel {
 };
 REGISTER_KERNEL("TensorArraySize", kCpu, TensorArraySizeKernel).HostMemory("size");
 REGISTER_KERNEL("TensorArraySizeV2", kCpu, TensorArraySizeKernel).HostMemory("size");
-REGISTER_KERNEL("TensorArraySizeV3", kCpu, TensorArraySizeKernel)
+REGISTER_KERNEL("TensorArraySizeV3", kDevicesOfElements, TensorArraySizeKernel)
     .HostMemory("handle")
     .HostMemory("size");
 
@@ -385,7 +401,8 @@ class TensorArrayCloseKernel : public OpKernel {
 };
 REGISTER_KERNEL("TensorArrayClose", kCpu, TensorArrayCloseKernel);
 REGISTER_KERNEL("TensorArrayCloseV2", kCpu, TensorArrayCloseKernel);
-REGISTER_KERNEL("TensorArrayCloseV3", kCpu, TensorArrayCloseKernel).HostMemory("handle");
+REGISTER_KERNEL("TensorArrayCloseV3", kDevicesOfElements, TensorArrayCloseKernel)
+    .HostMemory("handle");
 
 }  // namespace
 }  // namespace tessera

@@ -42,7 +42,7 @@ REGISTER_KERNEL("AccumulateNV2", DevicesOf<AddN>, AddNKernel)
 // The sum of tensor lists or ragged tensors, element by element: what gradients of loops add up.
 class AddNVariantsKernel : public OpKernel {
  public:
-  explicit AddNVariantsKernel(const KernelBuild&) {}
+  explicit AddNVariantsKernel(const KernelBuild& build) : add_n_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     for (int i = 0; i < ctx.num_inputs(); ++i) {
       if (ctx.input(i).rank() != 0) {
@@ -57,13 +57,17 @@ class AddNVariantsKernel : public OpKernel {
                                           : Variant(std::as_const(first).scalar<Variant>());
     for (int i = 1; i < ctx.num_inputs(); ++i) {
       const Variant& next = ctx.input(i).scalar<Variant>();
-      ASSIGN_OR_RETURN(sum, AddVariants(std::move(sum), next, ctx.host_allocator()));
+      ASSIGN_OR_RETURN(sum, AddVariants(ctx, add_n_, std::move(sum), next));
     }
     ctx.set_output(0, Tensor::Scalar(std::move(sum)));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<AddN> add_n_;
 };
-REGISTER_KERNEL("AddN", kCpu, AddNVariantsKernel).TypeConstraint<Variant>("T");
+// The handles are the host's on every device; what they hold need not be.
+REGISTER_KERNEL("AddN", kAnyDevice, AddNVariantsKernel).TypeConstraint<Variant>("T");
 
 }  // namespace
 }  // namespace tessera
