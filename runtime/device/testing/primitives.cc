@@ -11,7 +11,9 @@
 #include "runtime/kernels/primitives/one_hot.h"
 #include "runtime/kernels/primitives/optimizer_update.h"
 #include "runtime/kernels/primitives/ravel_multi_index.h"
+#include "runtime/kernels/primitives/reshape_indices.h"
 #include "runtime/kernels/primitives/scatter.h"
+#include "runtime/kernels/primitives/segment_lookup.h"
 #include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
@@ -43,7 +45,10 @@ REGISTER_DEFERRED(Gather);
 REGISTER_DEFERRED(OneHot);
 REGISTER_DEFERRED(OptimizerUpdate);
 REGISTER_DEFERRED(RavelMultiIndex);
+REGISTER_DEFERRED(ReshapeIndices);
 REGISTER_DEFERRED(Scatter);
+REGISTER_DEFERRED(SegmentLookup);
+REGISTER_DEFERRED(SegmentLookupGradient);
 REGISTER_DEFERRED(StridedCopy);
 
 }  // namespace

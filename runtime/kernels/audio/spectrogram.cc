@@ -73,13 +73,11 @@ class AudioSpectrogramKernel : public OpKernel {
  private:
   absl::Status Transform(KernelContext& ctx, int64_t length, int64_t bins, int64_t count,
                          const Tensor& windowed, Tensor* spectra) {
-    const auto from_offset = [=](int64_t line) { return line * length; };
-    const auto to_offset = [=](int64_t line) { return line * bins; };
     return transform_->Run(ctx, FourierLines<double>{.kind = FourierKind::kRealToComplex,
                                                      .length = length,
                                                      .count = count,
-                                                     .from_offset = from_offset,
-                                                     .to_offset = to_offset,
+                                                     .from_offset = LineOffsets::Every(length),
+                                                     .to_offset = LineOffsets::Every(bins),
                                                      .from = windowed.data<double>(),
                                                      .to = reinterpret_cast<double*>(
                                                          spectra->data<std::complex<double>>())});

@@ -1,14 +1,14 @@
 // Discrete Fourier transforms of the inner one to three dimensions: FFT, IFFT, RFFT, IRFFT and
 // their 2D and 3D kin.
-#include <algorithm>
 #include <complex>
-#include <cstring>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/fourier.h"
+#include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
 namespace {
@@ -23,23 +23,17 @@ int64_t Product(const Sizes& sizes) {
 
 // Where lines begin in row-major blocks of `sizes`: lines along the last dimension, of which each
 // block has as many as the product of `rows`, whose dimensions are those before it.
-class LineOffsets {
- public:
-  LineOffsets(const Sizes& sizes, const Sizes& rows) : sizes_(sizes), rows_(rows) {}
-
-  int64_t operator()(int64_t line) const {
-    int64_t offset = 0, stride = sizes_.back();
-    for (size_t d = sizes_.size() - 1; d-- > 0;) {
-      offset += line % rows_[d] * stride;
-      line /= rows_[d];
-      stride *= sizes_[d];
-    }
-    return offset + line * stride;
+LineOffsets RowOffsets(const Sizes& sizes, const Sizes& rows) {
+  LineOffsets offsets;
+  int64_t stride = sizes.back();
+  for (size_t d = sizes.size() - 1, i = 0; d-- > 0; ++i) {
+    offsets.extents[i] = rows[d];
+    offsets.strides[i] = stride;
+    stride *= sizes[d];
   }
-
- private:
-  const Sizes sizes_, rows_;
-};
+  offsets.outer = stride;
+  return offsets;
+}
 
 // One op. Real transforms take the lengths of the inner dimensions, to which their input is cut, as
 // second input; of the last dimension's spectrum they hold the first half. Errors: INVALID_ARGUMENT
@@ -53,6 +47,8 @@ class FftKernel : public OpKernel {
                                                              : 1),
         inverse_(absl::StartsWith(build.op().name, "I")),
         real_(absl::StrContains(build.op().name, "RFFT")),
+        copy_(build),
+        fill_(build),
         transform_(Primitive<FourierTransform>(build)()) {}
 
   absl::Status Compute(KernelContext& ctx) override {
@@ -83,10 +79,7 @@ class FftKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Shape checked, Shape::Make(shape.dims()));
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, checked));
     if (y->num_elements() == 0) return absl::OkStatus();
-    if (x.num_elements() == 0) {
-      std::memset(y->mutable_raw(), 0, y->size_bytes());
-      return absl::OkStatus();
-    }
+    if (x.num_elements() == 0) return fill_(ctx, nullptr, y);
     const bool narrow = DTypeSize(x.dtype()) == (real_ && !inverse_ ? 4 : 8);
     return narrow ? Run<float>(ctx, t, x, y) : Run<double>(ctx, t, x, y);
   }
@@ -128,19 +121,26 @@ class FftKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor spectrum,
                      ctx.AllocateTemp(x.dtype(), Shape{batch, Product(t.spectrum)}));
-    CopyCommon(t, x.data<std::complex<T>>(), batch, spectrum.data<std::complex<T>>());
+    RETURN_IF_ERROR(CopyCommon(ctx, t, x, batch, &spectrum));
     RETURN_IF_ERROR(TransformColumns<T>(ctx, t.spectrum, batch, &spectrum));
     return TransformRows<T>(ctx, t.spectrum, spectrum, t.lengths, batch, y, t.out_sizes);
   }
 
   // Copies the part of each block of the input that the transform reads.
-  template <typename Element>
-  static void CopyCommon(const Transform& t, const Element* from, int64_t batch, Element* to) {
-    const LineOffsets from_offset(t.in_sizes, t.spectrum);
-    const int64_t length = t.spectrum.back(), lines = batch * Product(t.spectrum) / length;
-    for (int64_t line = 0; line < lines; ++line) {
-      std::copy_n(from + from_offset(line), length, to + line * length);
+  absl::Status CopyCommon(KernelContext& ctx, const Transform& t, const Tensor& x, int64_t batch,
+                          Tensor* to) const {
+    absl::InlinedVector<int64_t, 4> dims{batch};
+    dims.insert(dims.end(), t.spectrum.begin(), t.spectrum.end());
+    absl::InlinedVector<int64_t, 4> from_strides(dims.size()), to_strides(dims.size());
+    int64_t from_stride = 1, to_stride = 1;
+    for (size_t d = dims.size(); d-- > 0;) {
+      from_strides[d] = from_stride;
+      to_strides[d] = to_stride;
+      if (d == 0) break;
+      from_stride *= t.in_sizes[d - 1];
+      to_stride *= t.spectrum[d - 1];
     }
+    return copy_(ctx, dims, x, {from_strides}, to, {to_strides});
   }
 
   // Transforms along the last dimension, from blocks of `from_sizes` to blocks of `to_sizes`.
@@ -148,7 +148,6 @@ class FftKernel : public OpKernel {
   absl::Status TransformRows(KernelContext& ctx, const Sizes& from_sizes, const Tensor& from,
                              const Sizes& lengths, int64_t batch, Tensor* to,
                              const Sizes& to_sizes) {
-    const LineOffsets from_offset(from_sizes, to_sizes), to_offset(to_sizes, to_sizes);
     return transform_->Run(ctx,
                            FourierLines<T>{.kind = !real_     ? FourierKind::kComplex
                                                    : inverse_ ? FourierKind::kComplexToReal
@@ -156,10 +155,10 @@ class FftKernel : public OpKernel {
                                            .inverse = inverse_,
                                            .length = lengths.back(),
                                            .count = batch * Product(to_sizes) / to_sizes.back(),
-                                           .from_offset = from_offset,
-                                           .to_offset = to_offset,
-                                           .from = reinterpret_cast<const T*>(from.raw()),
-                                           .to = reinterpret_cast<T*>(to->mutable_raw())});
+                                           .from_offset = RowOffsets(from_sizes, to_sizes),
+                                           .to_offset = RowOffsets(to_sizes, to_sizes),
+                                           .from = reinterpret_cast<const T*>(from.address()),
+                                           .to = reinterpret_cast<T*>(to->address())});
   }
 
   // Transforms blocks of complex numbers in place along all dimensions but the last.
@@ -169,9 +168,7 @@ class FftKernel : public OpKernel {
     int64_t stride = sizes.back();
     for (size_t d = sizes.size() - 1; d-- > 0; stride *= sizes[d]) {
       const int64_t length = sizes[d];
-      const auto offset = [&](int64_t line) {
-        return line / stride * stride * length + line % stride;
-      };
+      const LineOffsets offset{.extents = {stride, 1}, .strides = {1, 0}, .outer = stride * length};
       RETURN_IF_ERROR(
           transform_->Run(ctx, FourierLines<T>{.inverse = inverse_,
                                                .length = length,
@@ -180,29 +177,32 @@ class FftKernel : public OpKernel {
                                                .to_offset = offset,
                                                .adjacent = stride,
                                                .stride = stride,
-                                               .from = reinterpret_cast<const T*>(block->raw()),
-                                               .to = reinterpret_cast<T*>(block->mutable_raw())}));
+                                               .from = reinterpret_cast<const T*>(block->address()),
+                                               .to = reinterpret_cast<T*>(block->address())}));
     }
     return absl::OkStatus();
   }
 
   const int num_dims_;
   const bool inverse_, real_;
+  const Primitive<StridedCopy> copy_;
+  const Primitive<Fill> fill_;
   const std::unique_ptr<FourierTransform> transform_;
 };
-REGISTER_KERNEL("FFT", kCpu, FftKernel);
-REGISTER_KERNEL("FFT2D", kCpu, FftKernel);
-REGISTER_KERNEL("FFT3D", kCpu, FftKernel);
-REGISTER_KERNEL("IFFT", kCpu, FftKernel);
-REGISTER_KERNEL("IFFT2D", kCpu, FftKernel);
-REGISTER_KERNEL("IFFT3D", kCpu, FftKernel);
+constexpr KernelDevices::Predicate kFourierDevices = DevicesOf<FourierTransform, StridedCopy, Fill>;
+REGISTER_KERNEL("FFT", kFourierDevices, FftKernel);
+REGISTER_KERNEL("FFT2D", kFourierDevices, FftKernel);
+REGISTER_KERNEL("FFT3D", kFourierDevices, FftKernel);
+REGISTER_KERNEL("IFFT", kFourierDevices, FftKernel);
+REGISTER_KERNEL("IFFT2D", kFourierDevices, FftKernel);
+REGISTER_KERNEL("IFFT3D", kFourierDevices, FftKernel);
 // Both types in the same precision.
 #define REGISTER_REAL_FFT(name)                         \
-  REGISTER_KERNEL(name, kCpu, FftKernel)                \
+  REGISTER_KERNEL(name, kFourierDevices, FftKernel)     \
       .TypeConstraint<float>("Treal")                   \
       .TypeConstraint<std::complex<float>>("Tcomplex")  \
       .HostMemory("fft_length");                        \
-  REGISTER_KERNEL(name, kCpu, FftKernel)                \
+  REGISTER_KERNEL(name, kFourierDevices, FftKernel)     \
       .TypeConstraint<double>("Treal")                  \
       .TypeConstraint<std::complex<double>>("Tcomplex") \
       .HostMemory("fft_length")

@@ -4,6 +4,7 @@
 
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/arithmetic_sequence.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 
@@ -47,42 +48,58 @@ absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
 
 class RangeKernel : public OpKernel {
  public:
-  explicit RangeKernel(const KernelBuild&) {}
+  explicit RangeKernel(const KernelBuild& build) : sequence_(build) {}
   bool IsExpensive() const override { return false; }
+  absl::Status Compute(KernelContext& ctx) override { return Run(ctx, sequence_); }
 
-  absl::Status Compute(KernelContext& ctx) override {
+ protected:
+  static absl::Status Run(KernelContext& ctx, ArithmeticSequence::Function* sequence) {
     RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
     RETURN_IF_ERROR(CheckScalar(ctx.input(1), "limit"));
     RETURN_IF_ERROR(CheckScalar(ctx.input(2), "delta"));
-    return VisitRealType(ctx.input(0).dtype(), [&]<typename T>() -> absl::Status {
+    ASSIGN_OR_RETURN(const int64_t count, Count(ctx));
+    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
+    return sequence(ctx, ctx.input(0), ctx.input(2), y);
+  }
+
+ private:
+  static absl::StatusOr<int64_t> Count(const KernelContext& ctx) {
+    int64_t count = 0;
+    RETURN_IF_ERROR(VisitRealType(ctx.input(0).dtype(), [&]<typename T>() -> absl::Status {
       // Narrow floats count in float.
       using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
-      const C start = static_cast<C>(ctx.input(0).scalar<T>());
-      const C limit = static_cast<C>(ctx.input(1).scalar<T>());
-      const C delta = static_cast<C>(ctx.input(2).scalar<T>());
-      ASSIGN_OR_RETURN(const int64_t count, CountSteps(start, limit, delta));
-      ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
-      T* const out = y->data<T>();
-      int64_t done = 0;
-      if constexpr (sizeof(C) == 4) {
-        // Numbers of steps that fit in 32 bits are converted by vectors.
-        done = std::min<int64_t>(count, INT32_MAX);
-        for (int32_t i = 0; i < static_cast<int32_t>(done); ++i) {
-          out[i] = static_cast<T>(start + static_cast<C>(i) * delta);
-        }
-      }
-      for (int64_t i = done; i < count; ++i) {
-        out[i] = static_cast<T>(start + static_cast<C>(i) * delta);
-      }
+      ASSIGN_OR_RETURN(count, CountSteps(static_cast<C>(ctx.input(0).scalar<T>()),
+                                         static_cast<C>(ctx.input(1).scalar<T>()),
+                                         static_cast<C>(ctx.input(2).scalar<T>())));
       return absl::OkStatus();
-    });
+    }));
+    return count;
   }
+
+  const Primitive<ArithmeticSequence> sequence_;
 };
-REGISTER_KERNEL("Range", kCpu, RangeKernel)
+REGISTER_KERNEL("Range", DevicesOf<ArithmeticSequence>, RangeKernel)
     .TypeConstraint("Tidx", DTypeList(kReal))
     .HostMemory("start")
     .HostMemory("limit")
     .HostMemory("delta");
+
+// int32 ranges are axes and shapes more often than not, so that they are the host's on every
+// device, as TensorFlow has them.
+class HostRangeKernel : public RangeKernel {
+ public:
+  using RangeKernel::RangeKernel;
+  absl::Status Compute(KernelContext& ctx) override {
+    return Run(ctx, PrimitiveImplementations<ArithmeticSequence>::Find(kCpu));
+  }
+};
+REGISTER_KERNEL("Range", DevicesOf<ArithmeticSequence>, HostRangeKernel)
+    .TypeConstraint<int32_t>("Tidx")
+    .HostMemory("start")
+    .HostMemory("limit")
+    .HostMemory("delta")
+    .HostMemory("output")
+    .Priority(1);
 
 // Errors: INVALID_ARGUMENT unless num > 0.
 class LinSpaceKernel : public OpKernel {

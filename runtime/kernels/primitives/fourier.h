@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/functional/function_ref.h"
+#include "runtime/kernels/primitives/device_function.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
@@ -17,6 +17,23 @@ enum class FourierKind {
   kComplexToReal,  // the first length / 2 + 1 numbers of a spectrum to `length` real numbers
 };
 
+// Where lines begin in an array, by their number, which counts along up to three dimensions:
+// number ((c * extents[1]) + b) * extents[0] + a begins at a * strides[0] + b * strides[1] +
+// c * outer.
+struct LineOffsets {
+  int64_t extents[2] = {1, 1};
+  int64_t strides[2] = {0, 0};
+  int64_t outer = 0;
+
+  // Lines that follow each other, `distance` apart.
+  static LineOffsets Every(int64_t distance) { return {.outer = distance}; }
+
+  TESSERA_DEVICE_FUNCTION int64_t operator()(int64_t line) const {
+    const int64_t a = line % extents[0], rest = line / extents[0];
+    return a * strides[0] + rest % extents[1] * strides[1] + rest / extents[1] * outer;
+  }
+};
+
 // Lines of T and std::complex<T>, T being float or double. Offsets and strides are in elements of
 // the type that is read or written: real or complex numbers.
 template <typename T>
@@ -25,16 +42,16 @@ struct FourierLines {
   bool inverse = false;  // conjugated roots, and a result divided by `length`
   int64_t length = 0;    // positive
   int64_t count = 0;     // of lines
-  // Where a line begins, by its number.
-  absl::FunctionRef<int64_t(int64_t)> from_offset, to_offset;
+  LineOffsets from_offset, to_offset;
   // Lines come in runs of `adjacent`, which begin side by side; then both sides are complex, and
   // the elements of a line are `stride` elements apart. 1: each line is contiguous.
   int64_t adjacent = 1, stride = 1;
+  // In the memory of the device. They may be one array if both offsets are alike.
   const T* from = nullptr;
-  T* to = nullptr;  // may be `from` if both offsets are alike
+  T* to = nullptr;
 };
 
-// Transforms lines, and keeps the roots of unity for the lengths it has seen. Thread-safe.
+// Transforms lines, and may keep the roots of unity for the lengths it has seen. Thread-safe.
 //
 // Computes in T, with roots that are rounded once. A line's result does not depend on the lines
 // beside it.

@@ -2,6 +2,9 @@
 // SparseSlice.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/gather.h"
+#include "runtime/kernels/primitives/ravel_multi_index.h"
+#include "runtime/kernels/primitives/sort.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {
@@ -31,6 +34,41 @@ class SparseReorderKernel : public OpKernel {
   }
 };
 REGISTER_KERNEL("SparseReorder", kCpu, SparseReorderKernel);
+
+// The same on other devices: what is sorted is the place of each value in the dense tensor, which
+// must therefore have fewer than 2^63 elements. An index outside of the dense shape, which nobody
+// on the host sees, comes first.
+class DeviceSparseReorderKernel : public OpKernel {
+ public:
+  explicit DeviceSparseReorderKernel(const KernelBuild& build)
+      : ravel_(build), top_k_(build), gather_(build) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    ASSIGN_OR_RETURN(const SparseTensor input, SparseTensor::Input(ctx, 0));
+    ASSIGN_OR_RETURN(const Shape dense, Shape::Make(input.shape));
+    ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, input.indices.shape()));
+    ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, input.values.shape()));
+    const int64_t count = input.count();
+    if (count == 0) return absl::OkStatus();
+    const Shape vector{count};
+    ASSIGN_OR_RETURN(Tensor places, ctx.AllocateTemp(DType::kInt64, vector));
+    RETURN_IF_ERROR(ravel_(ctx, dense, input.indices, BadIndices::kSkip, &places));
+    ASSIGN_OR_RETURN(Tensor sorted, ctx.AllocateTemp(DType::kInt64, vector));
+    ASSIGN_OR_RETURN(Tensor order, ctx.AllocateTemp(DType::kInt64, vector));
+    RETURN_IF_ERROR(top_k_(ctx, {.k = count, .is_greatest = false}, places, &sorted, &order));
+    const Gather::Geometry rows{.size = count, .picks = count, .slice = input.rank()};
+    RETURN_IF_ERROR(gather_(ctx, rows, input.indices, order, BadIndices::kSkip, indices));
+    const Gather::Geometry elements{.size = count, .picks = count};
+    return gather_(ctx, elements, input.values, order, BadIndices::kSkip, values);
+  }
+
+ private:
+  const Primitive<RavelMultiIndex> ravel_;
+  const Primitive<TopK> top_k_;
+  const Primitive<Gather> gather_;
+};
+constexpr KernelDevices::Predicate kReorderDevices = DevicesOf<RavelMultiIndex, TopK, Gather>;
+REGISTER_KERNEL("SparseReorder", kReorderDevices, DeviceSparseReorderKernel)
+    .HostMemory("input_shape");
 
 // Along dimension `concat_dim`; the others must agree.
 class SparseConcatKernel : public OpKernel {

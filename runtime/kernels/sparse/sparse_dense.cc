@@ -4,6 +4,8 @@
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/ravel_multi_index.h"
+#include "runtime/kernels/primitives/scatter.h"
 #include "runtime/kernels/primitives/strides.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
@@ -24,7 +26,10 @@ absl::StatusOr<Tensor> Int64Indices(KernelContext& ctx, const Tensor& indices) {
 class SparseToDenseKernel : public OpKernel {
  public:
   explicit SparseToDenseKernel(const KernelBuild& build)
-      : fill_(build), validate_(build.attr<bool>("validate_indices")) {}
+      : fill_(build),
+        ravel_(build),
+        scatter_(build),
+        validate_(build.attr<bool>("validate_indices")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& indices = ctx.input(0);
     const Tensor& values = ctx.input(2);
@@ -40,39 +45,45 @@ class SparseToDenseKernel : public OpKernel {
           values.shape().ToString(), ", a dense shape ", shape.ToString(),
           " and a default of shape ", fallback.shape().ToString(), " do not fit together"));
     }
+    ASSIGN_OR_RETURN(const Tensor coordinates, indices.Reshaped(Shape{count, depth}));
+    // The values of a device with memory of its own are not seen.
+    if (IsHostAccessible(coordinates.memory_kind())) {
+      RETURN_IF_ERROR(CheckCoordinates(ctx, coordinates, shape));
+    }
+    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(fill_(ctx, &fallback, output));
+    if (count == 0 || output->num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Tensor places, ctx.AllocateTemp(DType::kInt64, Shape{count}));
+    RETURN_IF_ERROR(ravel_(ctx, shape, coordinates, BadIndices::kError, &places));
+    return scatter_(ctx, ScatterOp::kUpdate, {.size = output->num_elements()}, places,
+                    BadIndices::kSkip, values, output);
+  }
+
+ private:
+  // Checks that coordinates are in bounds and, if asked to, that they ascend.
+  absl::Status CheckCoordinates(KernelContext& ctx, const Tensor& coordinates,
+                                const Shape& shape) const {
     SparseTensor sparse;
-    ASSIGN_OR_RETURN(sparse.indices, Int64Indices(ctx, indices));
-    ASSIGN_OR_RETURN(sparse.indices, sparse.indices.Reshaped(Shape{count, depth}));
+    ASSIGN_OR_RETURN(sparse.indices, Int64Indices(ctx, coordinates));
     sparse.shape.assign(shape.dims().begin(), shape.dims().end());
     RETURN_IF_ERROR(sparse.CheckInBounds());
-    for (int64_t i = 1; validate_ && i < count; ++i) {
+    for (int64_t i = 1; validate_ && i < sparse.count(); ++i) {
       const int order = CompareIndices(sparse.index(i - 1), sparse.index(i), sparse.rank());
       if (order >= 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("indices[", i, "] ", order == 0 ? "is repeated" : "is out of order"));
       }
     }
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(fill_(ctx, &fallback, output));
-    const auto strides = RowMajorStrides(shape.dims());
-    const int64_t step = values.rank() == 1 ? 1 : 0;
-    VisitStorageType(output->dtype(), [&]<typename T>() {
-      const T* const from = reinterpret_cast<const T*>(values.raw());
-      T* const to = reinterpret_cast<T*>(output->mutable_raw());
-      for (int64_t i = 0; i < count; ++i) {
-        int64_t at = 0;
-        for (int d = 0; d < sparse.rank(); ++d) at += sparse.index(i)[d] * strides[d];
-        to[at] = from[i * step];
-      }
-    });
     return absl::OkStatus();
   }
 
- private:
   const Primitive<Fill> fill_;
+  const Primitive<RavelMultiIndex> ravel_;
+  const Primitive<Scatter> scatter_;
   const bool validate_;
 };
-REGISTER_KERNEL("SparseToDense", kCpu, SparseToDenseKernel).HostMemory("output_shape");
+constexpr KernelDevices::Predicate kToDenseDevices = DevicesOf<Fill, RavelMultiIndex, Scatter>;
+REGISTER_KERNEL("SparseToDense", kToDenseDevices, SparseToDenseKernel).HostMemory("output_shape");
 
 template <typename T>
 T Conjugate(const T& value) {

@@ -1,10 +1,11 @@
 // Rows of sparse tensors: filling empty ones, and another shape for the whole.
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
-#include "runtime/kernels/primitives/element_type.h"
+#include "runtime/kernels/primitives/fill_empty_rows.h"
+#include "runtime/kernels/primitives/reshape_indices.h"
 
 namespace tessera {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 template <bool kRagged>
 class FillEmptyRowsKernel : public OpKernel {
  public:
-  explicit FillEmptyRowsKernel(const KernelBuild&) {}
+  explicit FillEmptyRowsKernel(const KernelBuild& build) : fill_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& indices = ctx.input(0);
     const Tensor& values = ctx.input(1);
@@ -41,58 +42,31 @@ class FillEmptyRowsKernel : public OpKernel {
     if (rows == 0 && count > 0) {
       return absl::InvalidArgumentError(absl::StrCat("there are no rows, but ", count, " values"));
     }
-    const int64_t* in = indices.data<int64_t>();
-    ASSIGN_OR_RETURN(Tensor* const empty, ctx.AllocateOutput(2, {rows}));
-    // First the size of each row, then where its next goes.
-    ASSIGN_OR_RETURN(Tensor sizes, ctx.AllocateTemp(DType::kInt64, {rows}));
-    bool* const is_empty = empty->data<bool>();
-    int64_t* const next = sizes.data<int64_t>();
-    std::fill(is_empty, is_empty + rows, true);
-    std::fill(next, next + rows, 0);
-    for (int64_t n = 0; n < count; ++n) {
-      const int64_t row = in[n * rank];
-      if (row < 0 || row >= rows) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("indices[", n, "] names row ", row, " of ", rows));
-      }
-      is_empty[row] = false;
-      ++next[row];
-    }
-    int64_t total = 0;
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t size = std::max<int64_t>(next[row], 1);
-      next[row] = total;
-      total += size;
-    }
-    ASSIGN_OR_RETURN(Tensor* const out_indices,
-                     ctx.AllocateOutput(0, kRagged ? Shape{total} : Shape{total, rank}));
-    ASSIGN_OR_RETURN(Tensor* const out_values, ctx.AllocateOutput(1, {total}));
+    ASSIGN_OR_RETURN(Tensor* const is_empty, ctx.AllocateOutput(2, {rows}));
     ASSIGN_OR_RETURN(Tensor* const positions, ctx.AllocateOutput(3, {count}));
-    int64_t* const out = out_indices->data<int64_t>();
-    const DType dtype = values.dtype();
-    const size_t size = DTypeSize(dtype);
-    for (int64_t row = 0; row < rows; ++row) {
-      if (!is_empty[row]) continue;
-      std::fill_n(out + next[row] * rank, rank, 0);
-      out[next[row] * rank] = row;
-      CopyElements(dtype, default_value.raw(), out_values->mutable_raw() + next[row] * size, 1);
+    ASSIGN_OR_RETURN(const Tensor coordinates, indices.Reshaped(Shape{count, rank}));
+    ASSIGN_OR_RETURN(FillEmptyRows::Filled filled,
+                     fill_(ctx, coordinates, values, default_value, is_empty, positions));
+    if (kRagged) {
+      ASSIGN_OR_RETURN(filled.indices, filled.indices.Reshaped(filled.values.shape()));
     }
-    for (int64_t n = 0; n < count; ++n) {
-      const int64_t to = next[in[n * rank]]++;
-      std::copy_n(in + n * rank, rank, out + to * rank);
-      CopyElements(dtype, values.raw() + n * size, out_values->mutable_raw() + to * size, 1);
-      positions->data<int64_t>()[n] = to;
-    }
+    ctx.set_output(0, std::move(filled.indices));
+    ctx.set_output(1, std::move(filled.values));
     return absl::OkStatus();
   }
+
+ private:
+  const Primitive<FillEmptyRows> fill_;
 };
-REGISTER_KERNEL("SparseFillEmptyRows", kCpu, FillEmptyRowsKernel<false>);
-REGISTER_KERNEL("RaggedFillEmptyRows", kCpu, FillEmptyRowsKernel<true>);
+REGISTER_KERNEL("SparseFillEmptyRows", DevicesOf<FillEmptyRows>, FillEmptyRowsKernel<false>)
+    .HostMemory("dense_shape");
+REGISTER_KERNEL("RaggedFillEmptyRows", DevicesOf<FillEmptyRows>, FillEmptyRowsKernel<true>)
+    .HostMemory("nrows");
 
 // The same values under another dense shape, one dimension of which may be -1.
 class SparseReshapeKernel : public OpKernel {
  public:
-  explicit SparseReshapeKernel(const KernelBuild&) {}
+  explicit SparseReshapeKernel(const KernelBuild& build) : reshape_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& indices = ctx.input(0);
     ASSIGN_OR_RETURN(const IndexVector from, ReadIndexVector(ctx.input(1), "input_shape"));
@@ -112,18 +86,9 @@ class SparseReshapeKernel : public OpKernel {
                                                      from_shape.ToString(), " cannot have shape ",
                                                      to_shape.ToString()));
     }
-    const int64_t count = indices.dim(0), from_rank = indices.dim(1);
-    const int64_t to_rank = static_cast<int64_t>(to.size());
-    ASSIGN_OR_RETURN(Tensor* const out, ctx.AllocateOutput(0, {count, to_rank}));
-    const int64_t* in = indices.data<int64_t>();
-    for (int64_t n = 0; n < count; ++n) {
-      int64_t flat = 0;
-      for (int64_t d = 0; d < from_rank; ++d) flat = flat * from[d] + in[n * from_rank + d];
-      for (int64_t d = to_rank; d-- > 0;) {
-        out->data<int64_t>()[n * to_rank + d] = to[d] == 0 ? 0 : flat % to[d];
-        if (to[d] != 0) flat /= to[d];
-      }
-    }
+    ASSIGN_OR_RETURN(Tensor* const out,
+                     ctx.AllocateOutput(0, {indices.dim(0), static_cast<int64_t>(to.size())}));
+    RETURN_IF_ERROR(reshape_(ctx, from, indices, to, out));
     ctx.set_output(1, Tensor::Vector<int64_t>(absl::MakeConstSpan(to)));
     return absl::OkStatus();
   }
@@ -150,8 +115,13 @@ class SparseReshapeKernel : public OpKernel {
     (*to)[unknown] = elements / known;
     return absl::OkStatus();
   }
+
+  const Primitive<ReshapeIndices> reshape_;
 };
-REGISTER_KERNEL("SparseReshape", kCpu, SparseReshapeKernel);
+REGISTER_KERNEL("SparseReshape", DevicesOf<ReshapeIndices>, SparseReshapeKernel)
+    .HostMemory("input_shape")
+    .HostMemory("new_shape")
+    .HostMemory("output_shape");
 
 }  // namespace
 }  // namespace tessera

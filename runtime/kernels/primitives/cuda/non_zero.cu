@@ -5,6 +5,7 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
+#include "runtime/kernels/primitives/cuda/non_zero.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/strided_box.h"
 #include "runtime/kernels/primitives/non_zero.h"
@@ -89,7 +90,9 @@ absl::StatusOr<int64_t> SumOnHost(KernelContext& ctx, Tensor* counts) {
   return sum;
 }
 
-absl::StatusOr<Tensor> RunNonZero(KernelContext& ctx, const Tensor& input) {
+}  // namespace
+
+absl::StatusOr<Tensor> FindNonZero(KernelContext& ctx, const Tensor& input) {
   if (input.rank() > kMaxBoxRank) {
     return absl::UnimplementedError(
         absl::StrCat("at most ", kMaxBoxRank, " dimensions are supported on a GPU"));
@@ -110,7 +113,6 @@ absl::StatusOr<Tensor> RunNonZero(KernelContext& ctx, const Tensor& input) {
   }));
   return found;
 }
-REGISTER_CUDA_PRIMITIVE(NonZero, RunNonZero);
+REGISTER_CUDA_PRIMITIVE(NonZero, FindNonZero);
 
-}  // namespace
 }  // namespace tessera::cuda

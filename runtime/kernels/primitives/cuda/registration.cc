@@ -4,6 +4,7 @@
 #include "runtime/kernels/primitives/add_n.h"
 #include "runtime/kernels/primitives/all_reduce.h"
 #include "runtime/kernels/primitives/arg_max.h"
+#include "runtime/kernels/primitives/arithmetic_sequence.h"
 #include "runtime/kernels/primitives/attention.h"
 #include "runtime/kernels/primitives/band_part.h"
 #include "runtime/kernels/primitives/batch_norm.h"
@@ -18,6 +19,9 @@
 #include "runtime/kernels/primitives/elementwise.h"
 #include "runtime/kernels/primitives/embedding_sum.h"
 #include "runtime/kernels/primitives/fill.h"
+#include "runtime/kernels/primitives/fill_empty_rows.h"
+#include "runtime/kernels/primitives/find_unique.h"
+#include "runtime/kernels/primitives/fourier.h"
 #include "runtime/kernels/primitives/fused_elementwise.h"
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/histogram.h"
@@ -35,9 +39,11 @@
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/reduce.h"
 #include "runtime/kernels/primitives/resample.h"
+#include "runtime/kernels/primitives/reshape_indices.h"
 #include "runtime/kernels/primitives/scaled_weights.h"
 #include "runtime/kernels/primitives/scan.h"
 #include "runtime/kernels/primitives/scatter.h"
+#include "runtime/kernels/primitives/segment_lookup.h"
 #include "runtime/kernels/primitives/segment_reduce.h"
 #include "runtime/kernels/primitives/separable_block.h"
 #include "runtime/kernels/primitives/softmax.h"
@@ -56,6 +62,7 @@ template struct CudaPrimitiveRegistration<AddN>;
 template struct CudaPrimitiveRegistration<AllReduce>;
 template struct CudaPrimitiveRegistration<ArgMax>;
 template struct CudaPrimitiveRegistration<ArgmaxPoolGradient>;
+template struct CudaPrimitiveRegistration<ArithmeticSequence>;
 template struct CudaPrimitiveRegistration<Attention>;
 template struct CudaPrimitiveRegistration<AveragePool>;
 template struct CudaPrimitiveRegistration<AveragePoolGradient>;
@@ -76,6 +83,9 @@ template struct CudaPrimitiveRegistration<DilationGradient>;
 template struct CudaPrimitiveRegistration<Elementwise>;
 template struct CudaPrimitiveRegistration<EmbeddingSum>;
 template struct CudaPrimitiveRegistration<Fill>;
+template struct CudaPrimitiveRegistration<FillEmptyRows>;
+template struct CudaPrimitiveRegistration<FindUnique>;
+template struct CudaPrimitiveRegistration<FourierTransform>;
 template struct CudaPrimitiveRegistration<FusedElementwise>;
 template struct CudaPrimitiveRegistration<Gather>;
 template struct CudaPrimitiveRegistration<Histogram>;
@@ -101,9 +111,12 @@ template struct CudaPrimitiveRegistration<RavelMultiIndex>;
 template struct CudaPrimitiveRegistration<Reduce>;
 template struct CudaPrimitiveRegistration<Resample>;
 template struct CudaPrimitiveRegistration<ResampleGradient>;
+template struct CudaPrimitiveRegistration<ReshapeIndices>;
 template struct CudaPrimitiveRegistration<ScaleWeights>;
 template struct CudaPrimitiveRegistration<Scan>;
 template struct CudaPrimitiveRegistration<Scatter>;
+template struct CudaPrimitiveRegistration<SegmentLookup>;
+template struct CudaPrimitiveRegistration<SegmentLookupGradient>;
 template struct CudaPrimitiveRegistration<SegmentReduce>;
 template struct CudaPrimitiveRegistration<SeparableBlock>;
 template struct CudaPrimitiveRegistration<Softmax>;

@@ -1,29 +1,13 @@
 // TopK, NthElement and InTopK.
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
+#include "runtime/kernels/primitives/cuda/order_key.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/sorted_pairs.h"
 #include "runtime/kernels/primitives/sort.h"
 
 namespace tessera::cuda {
 namespace {
-
-// A number whose order among unsigned integers is that of `x`; NaN comes last either way.
-template <typename A>
-TESSERA_DEVICE_FUNCTION uint64_t KeyOf(A x, bool greatest_first) {
-  uint64_t key;
-  if constexpr (std::is_floating_point_v<A>) {
-    if (x != x) return kLastKey;
-    const double wide = x == A{0} ? 0.0 : static_cast<double>(x);  // -0 equals 0
-    const uint64_t bits = device_std::bit_cast<uint64_t>(wide);
-    key = (bits >> 63) != 0 ? ~bits : bits | uint64_t{1} << 63;
-  } else if constexpr (std::is_signed_v<A>) {
-    key = static_cast<uint64_t>(x) ^ uint64_t { 1 } << 63;
-  } else {
-    key = x;
-  }
-  return greatest_first ? ~key : key;
-}
 
 // Rows of `count` elements, `inner` apart.
 template <typename A>
@@ -33,7 +17,7 @@ __global__ void MakeRowPairs(int64_t total, int64_t padded, int64_t count, int64
     const int64_t row = i / padded, at = i % padded;
     uint64_t key = kLastKey;  // padding, whose index comes after those of all elements
     if (at < count) {
-      key = KeyOf(x[row / inner * count * inner + at * inner + row % inner], greatest_first);
+      key = OrderKey(x[row / inner * count * inner + at * inner + row % inner], greatest_first);
     }
     pairs[i] = {key, at};
   }

@@ -1,0 +1,51 @@
+// Elements as keys of hash tables. Equality is that of numbers and texts: 0 equals -0, and NaN
+// nothing.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "runtime/kernels/primitives/numeric_type.h"
+
+namespace tessera {
+
+// What elements of type T are compared as.
+template <typename T>
+struct KeyType {
+  using type = T;
+};
+template <>
+struct KeyType<Eigen::half> {
+  using type = float;
+};
+template <>
+struct KeyType<Eigen::bfloat16> {
+  using type = float;
+};
+template <typename T>
+using Key = typename KeyType<T>::type;
+
+// Calls visit.template operator()<T>() -> absl::Status with the type of the elements of `dtype`.
+// Errors: UNIMPLEMENTED for other dtypes than real numbers, bool and string.
+template <typename Visitor>
+absl::Status VisitComparableType(DType dtype, Visitor&& visit) {
+  if (dtype == DType::kString) return visit.template operator()<std::string>();
+  if (dtype == DType::kBool) return visit.template operator()<bool>();
+  return VisitRealType(dtype, std::forward<Visitor>(visit));
+}
+
+template <typename T>
+absl::string_view AsKey(const T& value) requires std::is_same_v<T, std::string> {
+  return value;
+}
+template <typename T>
+Key<T> AsKey(const T& value) requires(!std::is_same_v<T, std::string>) {
+  return static_cast<Key<T>>(value);
+}
+template <typename T>
+using MapKey = decltype(AsKey(std::declval<const T&>()));
+
+}  // namespace tessera
