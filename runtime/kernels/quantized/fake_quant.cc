@@ -13,19 +13,20 @@ namespace {
 // The range moved so that 0 is one of the quantised numbers.
 struct NudgedRange {
   NudgedRange(float min, float max, float lowest, float highest)
-      : scale((max - min) / (highest - lowest)) {
+      : scale((max - min) / (highest - lowest)), inverse((highest - lowest) / (max - min)) {
     const float zero = lowest - min / scale;
     const float nudged = zero < lowest ? lowest : zero > highest ? highest : std::round(zero);
     this->min = (lowest - nudged) * scale;
     this->max = (highest - nudged) * scale;
   }
-  // Rounded after the product and after the sum: which of two numbers one in their middle becomes
-  // hangs on it.
-  float Quantize(float x) const {
-    const float inverse = 1 / scale;
-    const float zero = std::floor(-min * inverse + 0.5f);
-    const float clamped = std::max(std::min(x, max), min);
-    return std::floor((clamped - min) * inverse - zero + 0.5f) * scale;
+  // The number of steps from the lowest number to `x`, and to 0, is a product with the reciprocal
+  // of a step, or a quotient. Both are rounded, and then the sum is: a number in the middle of two
+  // steps goes up or down by these roundings, so TensorFlow's order is kept.
+  float QuantizeByProduct(float x) const {
+    return Quantized((Clamped(x) - min) * inverse, std::floor(-min * inverse + 0.5f));
+  }
+  float QuantizeByQuotient(float x) const {
+    return Quantized((Clamped(x) - min) / scale, std::floor(-min / scale + 0.5f));
   }
   // Shares of a gradient: for `x` itself, and for the ends of the range. They are factors and no
   // choice, so that a gradient that is infinite or no number leaves a NaN wherever it does not go.
@@ -33,8 +34,12 @@ struct NudgedRange {
   float IsBelow(float x) const { return x < min ? 1.0f : 0.0f; }
   float IsAbove(float x) const { return x > max ? 1.0f : 0.0f; }
 
-  const float scale;
+  const float scale, inverse;
   float min, max;
+
+ private:
+  float Clamped(float x) const { return std::max(std::min(x, max), min); }
+  float Quantized(float steps, float zero) const { return std::floor(steps - zero + 0.5f) * scale; }
 };
 
 // The attributes that all have: how many quantised numbers there are.
@@ -52,11 +57,13 @@ struct Levels {
   float highest = 1;
 };
 
-void Quantize(KernelContext& ctx, const Tensor& x, const NudgedRange& range, Tensor* y) {
+// Stores quantize(x) for each element of `x`.
+template <typename Quantize>
+void QuantizeAll(KernelContext& ctx, const Tensor& x, Quantize quantize, Tensor* y) {
   const float* const from = x.data<float>();
   float* const to = y->data<float>();
-  ctx.ParallelFor(x.num_elements(), 0.5, [range, from, to](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = range.Quantize(from[i]);
+  ctx.ParallelFor(x.num_elements(), 0.5, [quantize, from, to](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = quantize(from[i]);
   });
 }
 
@@ -75,7 +82,8 @@ class FakeQuantArgsKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
     if (!is_gradient_) {
-      Quantize(ctx, x, range_, y);
+      QuantizeAll(
+          ctx, x, [range = range_](float value) { return range.QuantizeByProduct(value); }, y);
       return absl::OkStatus();
     }
     for (int64_t i = 0; i < x.num_elements(); ++i) {
@@ -140,12 +148,13 @@ class FakeQuantVarsKernel : public OpKernel {
         continue;
       }
       const NudgedRange range(low, high, levels_.lowest, levels_.highest);
-      if (channels == 1) {
-        Quantize(ctx, x, range, y);
+      if (!per_channel_) {
+        QuantizeAll(
+            ctx, x, [range](float value) { return range.QuantizeByQuotient(value); }, y);
         continue;
       }
       for (int64_t i = c; i < x.num_elements(); i += channels) {
-        y->data<float>()[i] = range.Quantize(x.data<float>()[i]);
+        y->data<float>()[i] = range.QuantizeByProduct(x.data<float>()[i]);
       }
     }
     return absl::OkStatus();
