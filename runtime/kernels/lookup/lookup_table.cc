@@ -223,8 +223,7 @@ class HashedTable : public LookupTable {
   }
 
   absl::Status Import(const Tensor& keys, const Tensor& values) override {
-    RETURN_IF_ERROR(CheckValues(keys, values));
-    ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
+    ASSIGN_OR_RETURN(const int64_t count, CountImportedKeys(keys, values));
     auto fresh = std::make_unique<Contents>();
     for (int64_t i = 0; i < count; ++i) {
       const typename Keys::View key = Keys::Get(keys, i, key_bytes_);
@@ -405,6 +404,21 @@ absl::StatusOr<Shape> LookupTable::ValuesShape(const Tensor& keys) const {
   absl::InlinedVector<int64_t, 8> dims(batch.begin(), batch.end());
   dims.insert(dims.end(), options_.value_shape.dims().begin(), options_.value_shape.dims().end());
   return Shape::Make(dims);
+}
+
+absl::StatusOr<int64_t> LookupTable::CountImportedKeys(const Tensor& keys,
+                                                       const Tensor& values) const {
+  const auto is_exported = [](const Tensor& buckets, DType dtype, const Shape& shape) {
+    return buckets.dtype() == dtype && buckets.rank() == 2 &&
+           buckets.dim(1) == shape.num_elements();
+  };
+  if (options_.empty_key && is_exported(keys, options_.key_dtype, options_.key_shape) &&
+      is_exported(values, options_.value_dtype, options_.value_shape) &&
+      keys.dim(0) == values.dim(0)) {
+    return keys.dim(0);
+  }
+  RETURN_IF_ERROR(CheckValues(keys, values));
+  return CountKeys(keys);
 }
 
 absl::Status LookupTable::CheckValues(const Tensor& keys, const Tensor& values) const {

@@ -54,7 +54,9 @@ class LookupTable : public Resource {
   virtual absl::Status Insert(const Tensor& keys, const Tensor& values) = 0;
   // Missing keys are fine. Errors as for Insert().
   virtual absl::Status Remove(const Tensor& keys) = 0;
-  // Replaces all contents. A write-once table can be given what it holds already once more.
+  // Replaces all contents. A write-once table can be given what it holds already once more. A dense
+  // table also takes what TensorFlow exports of one: a matrix of keys and one of values, which have
+  // a row for each bucket, whatever the shapes of one key and one value.
   // Errors: FAILED_PRECONDITION for other contents of a filled write-once table, or two values for
   // one of its keys; INVALID_ARGUMENT as above.
   virtual absl::Status Import(const Tensor& keys, const Tensor& values) = 0;
@@ -71,6 +73,8 @@ class LookupTable : public Resource {
   absl::StatusOr<int64_t> CountKeys(const Tensor& keys) const;
   // Errors: INVALID_ARGUMENT unless there is a value for each key.
   absl::Status CheckValues(const Tensor& keys, const Tensor& values) const;
+  // How many keys Import() is given. Errors: those of CheckValues().
+  absl::StatusOr<int64_t> CountImportedKeys(const Tensor& keys, const Tensor& values) const;
   // Errors: INVALID_ARGUMENT if it overflows.
   absl::StatusOr<Shape> ValuesShape(const Tensor& keys) const;
 
