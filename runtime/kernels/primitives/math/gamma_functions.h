@@ -137,7 +137,7 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
   for (int i = 0; i < 10; ++i, q += 1) {
     const double term = std::pow(q, -x);
     sum += term;
-    if (term < kEpsilon * 1e-3 * sum) return sum;
+    if (term <= kEpsilon * 1e-3 * sum) return sum;  // also where all terms are 0, as for q = inf
   }
   const double power = std::pow(q, -x);
   sum += power * q / (x - 1) + power / 2;

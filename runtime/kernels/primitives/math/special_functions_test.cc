@@ -95,6 +95,11 @@ TEST(SpecialFunctionsTest, ZetaSumsInversePowers) {
   EXPECT_EQ(Zeta(1, 2), kInf);
   EXPECT_EQ(Zeta(2, -3), kInf);
   EXPECT_TRUE(std::isnan(Zeta(2.5, -1.5)));
+  EXPECT_EQ(Zeta(kInf, 1), 1);
+  EXPECT_EQ(Zeta(kInf, 1.5), 0);
+  EXPECT_EQ(Zeta(kInf, 0.5), kInf);
+  EXPECT_EQ(Zeta(2, kInf), 0);
+  EXPECT_EQ(Polygamma(1, kInf), 0);
   ExpectClose(Polygamma(1, 1), kPi * kPi / 6);
 }
 
