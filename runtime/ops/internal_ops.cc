@@ -79,6 +79,11 @@ REGISTER_OP("_FusedMatMul")
     .Attr("T: {bfloat16, half, float}").Attr("num_args: int >= 0")
     .Attr("fused_ops: list(string) = []").Attr("epsilon: float = 0.0001")
     .Attr("leakyrelu_alpha: float = 0.2");
+REGISTER_OP("_FusedBatchMatMulV2")
+    .Input("x: T").Input("y: T").Input("args: num_args * T").Output("output: T")
+    .Attr("adj_x: bool = false").Attr("adj_y: bool = false")
+    .Attr("T: {bfloat16, half, float}").Attr("num_args: int >= 0")
+    .Attr("fused_ops: list(string) = []").Attr("leakyrelu_alpha: float = 0.2");
 REGISTER_OP("_FusedConv2D")
     .Input("input: T").Input("filter: T").Input("args: TArgs")
     .Input("host_args: num_host_args * float").Input("scale: num_scales * double")

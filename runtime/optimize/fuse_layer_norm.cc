@@ -49,28 +49,37 @@ struct Match {
   Endpoint x, gamma, beta, mean;
   double epsilon = 0;
   int64_t axis = 0;
-  VectorShape vector;
+  const Node* centred = nullptr;  // x - mean, in the form that has it
 };
+
+// Reads `root` as rsqrt(variance of x + epsilon).
+bool MatchDeviation(const Node& root, const Endpoint& x, Match* match) {
+  if (!root.IsOp("Rsqrt")) return false;
+  const auto variance = PlusConstant(root.input(0), &match->epsilon);
+  if (!variance.has_value()) return false;
+  const auto axis = MeanAxis(*variance->node);
+  if (!axis.has_value()) return false;
+  const Node* const square = variance->node->input(0).node;
+  std::optional<Endpoint> mean;
+  if (square->IsOp("SquaredDifference")) {
+    mean = Other(*square, x);
+  } else if (square->IsOp("Square") && square->input(0).node == match->centred) {
+    mean = match->centred->input(1);
+  }
+  if (!mean.has_value() || MeanAxis(*mean->node) != axis || !(mean->node->input(0) == x)) {
+    return false;
+  }
+  match->x = x;
+  match->mean = *mean;
+  match->axis = *axis;
+  return true;
+}
 
 // Reads `scale` as rsqrt(variance of x + epsilon) * gamma.
 bool MatchScale(const Endpoint& scale, const Endpoint& x, Match* match) {
   if (!scale.node->IsOp("Mul")) return false;
   for (int side : {0, 1}) {
-    const Node* root = scale.node->input(side).node;
-    if (!root->IsOp("Rsqrt")) continue;
-    const auto variance = PlusConstant(root->input(0), &match->epsilon);
-    if (!variance.has_value()) continue;
-    const auto axis = MeanAxis(*variance->node);
-    if (!axis.has_value()) continue;
-    const Node* difference = variance->node->input(0).node;
-    if (!difference->IsOp("SquaredDifference")) continue;
-    const auto mean = Other(*difference, x);
-    if (!mean.has_value() || MeanAxis(*mean->node) != axis || !(mean->node->input(0) == x)) {
-      continue;
-    }
-    match->x = x;
-    match->mean = *mean;
-    match->axis = *axis;
+    if (!MatchDeviation(*scale.node->input(side).node, x, match)) continue;
     match->gamma = scale.node->input(1 - side);
     return true;
   }
@@ -102,8 +111,39 @@ bool MatchShift(const Endpoint& shift, const Endpoint& scale, Match* match) {
   return false;
 }
 
+// Reads `product` as (x - mean) * rsqrt(variance of x + epsilon) * gamma, in any order.
+bool MatchCentred(const Endpoint& product, Match* match) {
+  const Factors factors = FactorsOf(product);
+  if (factors.factors.size() != 3 || factors.scale != 1) return false;
+  for (int i = 0; i < 3; ++i) {
+    const Node* const centred = factors.factors[i].node;
+    if (!centred->IsOp("Sub")) continue;
+    match->centred = centred;
+    for (int j = 0; j < 3; ++j) {
+      if (j == i || !MatchDeviation(*factors.factors[j].node, centred->input(0), match)) continue;
+      match->gamma = factors.factors[3 - i - j];
+      return match->mean == centred->input(1);
+    }
+  }
+  return false;
+}
+
+// Gamma and beta are vectors along the last axis, which is that of the means.
+bool HasVectors(Match* match) {
+  const auto gamma = AsVector(match->gamma), beta = AsVector(match->beta);
+  // An axis from the front is the last one if the parameters were reshaped to x's rank. A plain
+  // vector tells nothing of that.
+  if (!gamma.has_value() || gamma != beta ||
+      (match->axis != -1 && (gamma->rank == 1 || match->axis != gamma->rank - 1))) {
+    return false;
+  }
+  return true;
+}
+
 std::optional<Match> Find(const Node& root) {
   for (int side : {0, 1}) {
+    Match centred{.beta = root.input(1 - side)};
+    if (MatchCentred(root.input(side), &centred) && HasVectors(&centred)) return centred;
     const Node* scaled = root.input(side).node;
     if (!scaled->IsOp("Mul")) continue;
     for (int i : {0, 1}) {
@@ -112,15 +152,7 @@ std::optional<Match> Find(const Node& root) {
       if (!MatchScale(scale, x, &match) || !MatchShift(root.input(1 - side), scale, &match)) {
         continue;
       }
-      const auto gamma = AsVector(match.gamma), beta = AsVector(match.beta);
-      // An axis from the front is the last one if the parameters were reshaped to x's rank. A plain
-      // vector tells nothing of that.
-      if (!gamma.has_value() || gamma != beta ||
-          (match.axis != -1 && (gamma->rank == 1 || match.axis != gamma->rank - 1))) {
-        continue;
-      }
-      match.vector = *gamma;
-      return match;
+      if (HasVectors(&match)) return match;
     }
   }
   return std::nullopt;
@@ -132,6 +164,7 @@ const Node* OwnSum(const OptimizationItem& item, const Match& match, const Node&
   if (!IsAdd(sum) || item.IsPreserved(sum) || sum->device() != root.device()) return nullptr;
   std::vector<const Node*> users = {match.mean.node};
   for (const Endpoint& operand : root.inputs()) users.push_back(operand.node);
+  if (match.centred != nullptr) users.push_back(match.centred);
   for (const Use& use : sum->uses(0)) {
     if (use.node->IsOp("SquaredDifference") && Other(*use.node, match.mean).has_value()) {
       users.push_back(use.node);
@@ -163,7 +196,8 @@ absl::Status FuseLayerNormPass::Run(OptimizationItem& item, bool* changed) const
                      {"num_addends", static_cast<int64_t>(inputs.size() - 3)},
                      {"epsilon", static_cast<float>(match->epsilon)},
                      {"axis", match->axis}};
-    RETURN_IF_ERROR(ReplacePattern(item.graph, root, "_LayerNorm", std::move(attrs), inputs).status());
+    RETURN_IF_ERROR(
+        ReplacePattern(item.graph, root, "_LayerNorm", std::move(attrs), inputs).status());
     *changed = true;
   }
   return absl::OkStatus();

@@ -9,6 +9,7 @@ namespace tessera {
 // SquaredDifference) are taken over the last dimension of x, and s = rsqrt(variance + e) * gamma:
 //   x * s + (beta - mean * s)
 //   x * s + (-mean * s + beta)
+//   (x - mean) * s + beta, its factors in any order, the variance perhaps a Mean of Square
 // gamma and beta must be vectors whose length is known before the run. If x is a sum without other
 // users, the _LayerNorm computes the sum as well.
 // Source: Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450.

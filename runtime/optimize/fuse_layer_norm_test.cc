@@ -30,6 +30,22 @@ Endpoint LayerNorm(PassTestGraph& g, const Endpoint& x, const Options& options =
   return g.Op("AddV2", {g.Op("Mul", {x, scale}), shift});
 }
 
+// (x - mean) * rsqrt(variance + epsilon) * gamma + beta.
+Endpoint CentredLayerNorm(PassTestGraph& g, const Endpoint& x, bool squares_difference,
+                          bool scales_first) {
+  const AttrMap mean_attrs = {{"keep_dims", true}, {"Tidx", DType::kInt32}};
+  const Endpoint axis = g.Const(Tensor::Vector<int32_t>({-1}));
+  const Endpoint gamma = g.Const(Ramp({40}, 0.1f)), beta = g.Const(Ramp({40}, -0.2f));
+  const Endpoint mean = g.Op("Mean", {x, axis}, mean_attrs), centred = g.Op("Sub", {x, mean});
+  const Endpoint squares =
+      squares_difference ? g.Op("SquaredDifference", {mean, x}) : g.Op("Square", {centred});
+  const Endpoint variance = g.Op("Mean", {squares, axis}, mean_attrs);
+  const Endpoint root = g.Op("Rsqrt", {g.Op("AddV2", {variance, g.Const(Tensor::Scalar(0.001f))})});
+  const Endpoint product = scales_first ? g.Op("Mul", {centred, g.Op("Mul", {gamma, root})})
+                                        : g.Op("Mul", {g.Op("Mul", {centred, root}), gamma});
+  return g.Op("AddV2", {beta, product});
+}
+
 // Numbers without order, so that every row differs.
 Tensor Scattered(const Shape& shape) {
   Tensor tensor = Ramp(shape, 1);
@@ -46,6 +62,34 @@ TEST(FuseLayerNormTest, BothFormsBecomeOneNode) {
     EXPECT_EQ(g.CountOf("_LayerNorm"), 1);
     EXPECT_EQ(g.CountOf("Mean"), 0);
   }
+}
+
+TEST(FuseLayerNormTest, TheMeanMayBeTakenOffFirst) {
+  for (const bool squares_difference : {false, true}) {
+    for (const bool scales_first : {false, true}) {
+      PassTestGraph g;
+      const Endpoint a = g.Arg(DType::kFloat), b = g.Arg(DType::kFloat);
+      g.Result(CentredLayerNorm(g, g.Op("AddV2", {a, b}), squares_difference, scales_first));
+      EXPECT_TRUE(
+          g.ExpectSameResults(kFuse, {Scattered({2, 3, 40}), Ramp({2, 3, 40}, 0.1f)}, kTolerance));
+      EXPECT_EQ(g.Only("_LayerNorm")->num_inputs(), 4);
+      EXPECT_EQ(g.CountOf("Mean") + g.CountOf("Sub") + g.CountOf("AddV2"), 0);
+    }
+  }
+}
+
+TEST(FuseLayerNormTest, AnotherMeanThanThatOfTheVarianceStays) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat), other = g.Arg(DType::kFloat);
+  const AttrMap mean_attrs = {{"keep_dims", true}, {"Tidx", DType::kInt32}};
+  const Endpoint axis = g.Const(Tensor::Vector<int32_t>({-1}));
+  const Endpoint mean = g.Op("Mean", {x, axis}, mean_attrs);
+  const Endpoint variance = g.Op("Mean", {g.Op("SquaredDifference", {x, mean}), axis}, mean_attrs);
+  const Endpoint root = g.Op("Rsqrt", {g.Op("AddV2", {variance, g.Const(Tensor::Scalar(0.001f))})});
+  const Endpoint product =
+      g.Op("Mul", {g.Op("Mul", {g.Op("Sub", {x, other}), root}), g.Const(Ramp({40}, 0.1f))});
+  g.Result(g.Op("AddV2", {product, g.Const(Ramp({40}, 1))}));
+  EXPECT_FALSE(g.ExpectSameResults(kFuse, {Scattered({2, 3, 40}), Ramp({2, 3, 1}, 0.1f)}));
 }
 
 TEST(FuseLayerNormTest, ASumBeforeItIsTakenIn) {

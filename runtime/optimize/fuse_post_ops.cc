@@ -26,6 +26,24 @@ struct Chain {
   }
 };
 
+// Recognises the addition of a vector to the product of a tensor of any rank and a matrix.
+std::optional<ChannelBias> AsBatchBias(const Node& add) {
+  if (!add.IsOp("Add") && !add.IsOp("AddV2")) return std::nullopt;
+  for (int side : {0, 1}) {
+    Node* const product = add.input(side).node;
+    if (!IsBatchLinear(*product)) continue;
+    const auto transposes = product->attr<bool>("adj_y");
+    if (!transposes.ok()) continue;
+    const int64_t columns = KnownShape(product->input(1)).dim(*transposes ? 0 : 1);
+    const Endpoint bias = add.input(1 - side);
+    const PartialShape shape = KnownShape(bias);
+    if (shape.rank() == 1 && columns >= 0 && shape.dim(0) == columns) {
+      return ChannelBias{{.node = product, .channels = columns}, nullptr, bias};
+    }
+  }
+  return std::nullopt;
+}
+
 AttrMap FusedAttrs(const Chain& chain, const OpDef& fused) {
   AttrMap attrs = AttrsFor(fused, *chain.linear);
   std::vector<std::string> ops = {"BiasAdd"};
@@ -68,7 +86,8 @@ class Fuser {
   }
 
   std::optional<Chain> Match(Node* bias_add) const {
-    const auto bias = AsChannelBias(bias_add);
+    auto bias = AsChannelBias(bias_add);
+    if (!bias.has_value()) bias = AsBatchBias(*bias_add);
     if (!bias.has_value()) return std::nullopt;
     Node* linear = bias->linear.node;
     if (!HasOneUse(*linear) || !MayGo(*linear, *linear) || !MayGo(*bias_add, *linear) ||

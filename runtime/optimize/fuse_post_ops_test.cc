@@ -33,6 +33,31 @@ TEST(FusePostOpsTest, MatMulBiasAndActivation) {
   }
 }
 
+TEST(FusePostOpsTest, ProductsOfAnyRankByOneMatrix) {
+  for (const bool transposes : {false, true}) {
+    PassTestGraph g;
+    const Endpoint weights = g.Const(Ramp(transposes ? Shape{4, 3} : Shape{3, 4}, 0.25f));
+    const Endpoint product =
+        g.Op("BatchMatMulV2", {g.Arg(DType::kFloat), weights}, {{"adj_y", transposes}});
+    const Endpoint bias = g.Const(Tensor::Vector<float>({-1, -2, -8, 4}));
+    g.Result(g.Op("Relu", {g.Op("AddV2", {bias, product})}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 5, 3}, 0.5f)}, kTolerance));
+    EXPECT_THAT(FusedOps(g.Only("_FusedBatchMatMulV2")), ElementsAre("BiasAdd", "Relu"));
+    // No row at all, and a tensor of another rank.
+    EXPECT_EQ(g.Run({Ramp({2, 0, 3}, 0.5f)}).value()[0].shape(), Shape({2, 0, 4}));
+    EXPECT_EQ(g.Run({Ramp({5, 3}, 0.5f)}).value()[0].shape(), Shape({5, 4}));
+    EXPECT_FALSE(g.Run({Ramp({5, 2}, 0.5f)}).ok());
+  }
+}
+
+TEST(FusePostOpsTest, ABatchOfMatricesTakesNoBias) {
+  PassTestGraph g;
+  const Endpoint product =
+      g.Op("BatchMatMulV2", {g.Arg(DType::kFloat), g.Const(Ramp({2, 3, 4}, 0.25f))});
+  g.Result(g.Op("AddV2", {product, g.Const(Ramp({4}, 1))}));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
 TEST(FusePostOpsTest, ConvolutionsWithEitherAddition) {
   const struct {
     const char* op;

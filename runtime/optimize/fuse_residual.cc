@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
 #include "runtime/optimize/fused_activation.h"
@@ -16,7 +18,10 @@ using Ops = std::vector<std::string>;
 
 // A product to which nothing but a bias is added yet.
 bool IsBiasedProduct(const Node& node) {
-  if (!node.IsOp("_FusedConv2D") && !node.IsOp("_FusedMatMul")) return false;
+  if (!node.IsOp("_FusedConv2D") && !node.IsOp("_FusedMatMul") &&
+      !node.IsOp("_FusedBatchMatMulV2")) {
+    return false;
+  }
   const auto ops = node.attr<Ops>("fused_ops");
   return ops.ok() && *ops == Ops{"BiasAdd"} && node.num_inputs() == (HasScale(node) ? 4 : 3) &&
          node.output_type(0) == DType::kFloat;
@@ -24,8 +29,8 @@ bool IsBiasedProduct(const Node& node) {
 
 // A product of matrices to which nothing is added yet.
 bool IsPlainProduct(const OptimizationItem& item, const Node& node) {
-  return node.IsOp("MatMul") && node.output_type(0) == DType::kFloat &&
-         item.HasKernel("_FusedMatMul", node);
+  return (node.IsOp("MatMul") || IsBatchLinear(node)) && node.output_type(0) == DType::kFloat &&
+         item.HasKernel(absl::StrCat("_Fused", node.op_name()), node);
 }
 
 bool IsSumOfTwo(const Node& node) {
@@ -65,8 +70,8 @@ std::optional<Match> Find(const OptimizationItem& item, Node* add) {
 }
 
 absl::Status Fuse(const Match& match, Graph* graph) {
-  const bool is_plain = match.product->IsOp("MatMul");
-  const std::string op = is_plain ? "_FusedMatMul" : match.product->op_name();
+  const bool is_plain = !absl::StartsWith(match.product->op_name(), "_Fused");
+  const std::string op = absl::StrCat(is_plain ? "_Fused" : "", match.product->op_name());
   AttrMap attrs = AttrsFor(*graph->FindOp(op), *match.product);
   Ops ops = {"BiasAdd", match.add->IsOp("AddN") ? "AddN" : "Add"};
   if (is_plain) ops.erase(ops.begin());

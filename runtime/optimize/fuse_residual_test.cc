@@ -114,6 +114,20 @@ TEST(FuseResidualTest, AProductWithoutABiasIsAddedToASum) {
   }
 }
 
+TEST(FuseResidualTest, ABranchIsAddedToAProductOfAnyRankByOneMatrix) {
+  PassTestGraph g;
+  const Endpoint x = g.Arg(DType::kFloat);
+  const Endpoint product = g.Op("BatchMatMulV2", {x, g.Const(Ramp({3, 3}, 1))});
+  g.Result(g.Op("AddV2", {x, product}));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 5, 3}, 1)}, kTolerance));
+  EXPECT_THAT(FusedOps(g.Only("_FusedBatchMatMulV2")), ElementsAre("Add"));
+  PassTestGraph batch;
+  const Endpoint products =
+      batch.Op("BatchMatMulV2", {batch.Arg(DType::kFloat), batch.Arg(DType::kFloat)});
+  batch.Result(batch.Op("AddV2", {products, batch.Arg(DType::kFloat)}));
+  EXPECT_FALSE(batch.Apply(kFuse));
+}
+
 TEST(FuseResidualTest, WhatOthersUseIsNotTakenAway) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat);

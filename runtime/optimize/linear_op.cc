@@ -69,6 +69,11 @@ PartialShape InferredShape(const Endpoint& endpoint) {
   return infer(infer, endpoint, 0);
 }
 
+bool IsBatchLinear(const Node& node) {
+  return node.IsOp("BatchMatMulV2") && AttrIs(node, "adj_x", false) &&
+         KnownShape(node.input(1)).rank() == 2;
+}
+
 std::optional<LinearOp> AsLinearOp(Node* node) {
   if (node == nullptr) return std::nullopt;
   LinearOp linear{.node = node};

@@ -24,6 +24,10 @@ struct ChannelBias {
   Node* node = nullptr;  // BiasAdd, Add or AddV2
   Endpoint bias;
 };
+// True if the node multiplies the last dimension of its input, which may have any rank, by a
+// constant matrix or by that of a variable.
+bool IsBatchLinear(const Node& node);
+
 // Recognises a BiasAdd, and an Add whose other operand is known to have one element for each
 // channel.
 std::optional<ChannelBias> AsChannelBias(Node* node);

@@ -1,4 +1,4 @@
-// MatMul, its fused form, and the batched products.
+// MatMul, the batched products, and their fused forms.
 #include "runtime/kernels/primitives/matmul.h"
 
 #include <algorithm>
@@ -61,7 +61,8 @@ class MatMulKernel : public OpKernel {
 REGISTER_KERNEL("MatMul", FusedDevicesOf<MatMul>, MatMulKernel);
 REGISTER_KERNEL("_FusedMatMul", FusedDevicesOf<MatMul>, MatMulKernel);
 
-// Matrices in the last two dimensions; the others are batch dimensions, which broadcast.
+// Matrices in the last two dimensions; the others are batch dimensions, which broadcast. The fused
+// form has post-ops.
 class BatchMatMulKernel : public OpKernel {
  public:
   explicit BatchMatMulKernel(const KernelBuild& build)
@@ -69,6 +70,7 @@ class BatchMatMulKernel : public OpKernel {
         adjoint_y_(build.attr<bool>("adj_y")),
         broadcasts_(build.op().name != "BatchMatMul"),
         cast_(build),
+        fused_(build, FusedOpNames(build)),
         product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {
     const DType output = build.output_types()[0];
     for (const DType input : build.input_types()) {
@@ -111,8 +113,10 @@ class BatchMatMulKernel : public OpKernel {
     }
     out_shape.AddDim(shape.m);
     out_shape.AddDim(shape.n);
-    ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, out_shape));
-    return product_->Run(ctx, shape, PostOps(), x, y, {}, output);
+    return fused_.Run(ctx, out_shape, shape.n,
+                      [&](const PostOps& post_ops, const PostOpInputs& inputs, Tensor* output) {
+                        return product_->Run(ctx, shape, post_ops, x, y, inputs, output);
+                      });
   }
 
  private:
@@ -131,12 +135,14 @@ class BatchMatMulKernel : public OpKernel {
 
   const bool adjoint_x_, adjoint_y_, broadcasts_;
   const Primitive<Cast> cast_;
+  const FusedOps fused_;
   const std::unique_ptr<MatMul> product_;
 };
-constexpr auto kBatchDevices = DevicesOf<MatMul, Cast>;
+constexpr auto kBatchDevices = FusedDevicesOf<MatMul, Cast>;
 REGISTER_KERNEL("BatchMatMul", kBatchDevices, BatchMatMulKernel);
 REGISTER_KERNEL("BatchMatMulV2", kBatchDevices, BatchMatMulKernel);
 REGISTER_KERNEL("BatchMatMulV3", kBatchDevices, BatchMatMulKernel);
+REGISTER_KERNEL("_FusedBatchMatMulV2", kBatchDevices, BatchMatMulKernel);
 
 }  // namespace
 }  // namespace tessera
