@@ -6,6 +6,17 @@
 
 namespace tessera {
 
+REGISTER_OP("AudioMicrofrontend")
+    .Input("audio: int16").Output("filterbanks: out_type").Attr("sample_rate: int = 16000")
+    .Attr("window_size: int = 25").Attr("window_step: int = 10").Attr("num_channels: int = 32")
+    .Attr("upper_band_limit: float = 7500").Attr("lower_band_limit: float = 125")
+    .Attr("smoothing_bits: int = 10").Attr("even_smoothing: float = 0.025")
+    .Attr("odd_smoothing: float = 0.06").Attr("min_signal_remaining: float = 0.05")
+    .Attr("enable_pcan: bool = false").Attr("pcan_strength: float = 0.95")
+    .Attr("pcan_offset: float = 80").Attr("gain_bits: int = 21").Attr("enable_log: bool = true")
+    .Attr("scale_shift: int = 6").Attr("left_context: int = 0").Attr("right_context: int = 0")
+    .Attr("frame_stride: int = 1").Attr("zero_padding: bool = false").Attr("out_scale: int = 1")
+    .Attr("out_type: {uint16, float} = DT_UINT16").ShapeFn(shape::Spec<"[?] -> [?, ?]">);
 REGISTER_OP("AudioSpectrogram")
     .Input("input: float").Output("spectrogram: float").Attr("window_size: int")
     .Attr("stride: int").Attr("magnitude_squared: bool = false").ShapeFn(shape::AudioSpectrogram);

@@ -8,6 +8,23 @@
 #include "runtime/ops/window_shapes.h"
 
 namespace tessera {
+namespace {
+
+// A tensor of the input's shape, and its range: that of the range that is given, but scalars for a
+// single slice.
+absl::Status Quantized(ShapeContext& c) {
+  const PartialShape& range = c.input(1);
+  const bool is_vector = range.known_rank() && range.rank() == 1;
+  const bool is_unknown = !range.known_rank() || (is_vector && range.dim(0) < 0);
+  const bool is_single = is_vector && range.dim(0) == 1;
+  c.set_output(0, c.input(0));
+  for (int i = 1; i < 3; ++i) {
+    c.set_output(i, is_unknown ? PartialShape() : is_single ? PartialShape(Shape()) : range);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 REGISTER_OP("Dequantize")
     .Input("input: T").Input("min_range: float").Input("max_range: float").Output("output: dtype")
@@ -81,7 +98,7 @@ REGISTER_OP("QuantizeV2")
     .Attr("round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO'")
     .Attr("narrow_range: bool = false").Attr("axis: int = -1")
     .Attr("ensure_minimum_range: float = 0.00999999978")
-    .ShapeFn(shape::Spec<"[*s], [*r], [*r] -> [*s], [*r], [*r]">);
+    .ShapeFn(Quantized);
 REGISTER_OP("QuantizedAdd")
     .Input("x: T1").Input("y: T2").Input("min_x: float").Input("max_x: float")
     .Input("min_y: float").Input("max_y: float").Output("z: Toutput").Output("min_z: float")

@@ -92,14 +92,14 @@ absl::StatusOr<StridedSliceSpec> StridedSliceSpec::Make(const PartialShape& inpu
         "begin, end and strides must have one length below 32, have ", begin.size(), ", ",
         end.size(), " and ", strides.size()));
   }
+  if ((masks.ellipsis & (masks.ellipsis - 1)) != 0) {
+    return absl::InvalidArgumentError("a slice can hold one ellipsis only");
+  }
   auto bit = [](int64_t mask, int i) { return (mask >> i & 1) != 0; };
   int ellipsis = entries;  // none stands for one at the end
   int taken = 0;           // entries that each speak of one input dimension
   for (int i = 0; i < entries; ++i) {
     if (bit(masks.ellipsis, i)) {
-      if (ellipsis != entries) {
-        return absl::InvalidArgumentError("a slice can hold one ellipsis only");
-      }
       ellipsis = i;
     } else if (!bit(masks.new_axis, i)) {
       ++taken;

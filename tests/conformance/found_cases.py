@@ -152,6 +152,8 @@ def nearest_gradient_of_both_alignments():
         for centers in (False, True):
             alignment = dict(align_corners=True, half_pixel_centers=centers)
             file.add([gradient, size], T=tf.float32, **alignment)
+    for shape in ((4, 1, 1, 0), (1, 0, 1, 2), (0, 1, 1, 2), (1, 1, 1)):
+        file.add([np.zeros(shape, np.float32), _ints(2, 1)], T=tf.float32)
     return file
 
 
@@ -377,6 +379,8 @@ def segments_below_zero():
     words = np.array([b"a", b"b", b"c"], object)
     for ids in ([0, 1, 0], [0, -1, 0], [0, 2, 0]):
         file.add([words, np.array(ids, np.int32), np.int32(2)], separator="/", **types)
+    words = np.array([b"", b"a", b"", b"b"], object)
+    file.add([words, np.zeros(4, np.int32), np.int32(2)], separator="/", **types)
     return file
 
 

@@ -3,9 +3,9 @@
 import pathlib
 import sys
 
-from conformance import edge_cases, found_cases, gradient_cases, graph_cases, large_cases
-from conformance import op_cases, pipeline_cases, quantized_cases, rare_cases
-from conformance import reader_cases, training_cases, xla_cases
+from conformance import boundary_cases, edge_cases, found_cases, gradient_cases, graph_cases
+from conformance import large_cases, micro_frontend_cases, op_cases, pipeline_cases
+from conformance import quantized_cases, rare_cases, reader_cases, training_cases, xla_cases
 
 
 def main(directory):
@@ -17,6 +17,8 @@ def main(directory):
     paths += quantized_cases.record(directory / "ops")
     paths += xla_cases.record(directory / "ops")
     paths += found_cases.record(directory / "ops")
+    paths += boundary_cases.record(directory / "ops")
+    paths += micro_frontend_cases.record(directory / "ops")
     paths += graph_cases.record(directory / "graphs", graph_cases.cases())
     paths += reader_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")

@@ -1,5 +1,8 @@
 #include "tests/random_cases/case_maker.h"
 
+#include <set>
+#include <string>
+
 #include "gtest/gtest.h"
 #include "runtime/framework/op.h"
 
@@ -37,6 +40,18 @@ TEST(CaseMakerTest, AnotherOpChangesNoCaseOfTheOthers) {
     if (Calls(graph, "Sum")) continue;
     EXPECT_EQ(graph.DebugString(), fewer.Make(1, number).DebugString());
   }
+}
+
+TEST(CaseMakerTest, GraphsHaveFunctions) {
+  const CaseMaker maker = MakerOf(ReproducibleOps(), false);
+  std::set<std::string> callers;
+  for (uint64_t number = 0; number < 300; ++number) {
+    const tensorflow::GraphDef graph = maker.Make(3, number);
+    for (const char* op : {"PartitionedCall", "StatelessIf", "StatelessCase", "While"}) {
+      if (Calls(graph, op)) callers.insert(op);
+    }
+  }
+  EXPECT_EQ(callers.size(), 4);
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ def main():
     print(f"seed {seed}", flush=True)
 
     maker = messages.Worker([args.runner, "make", _RECORDED])
-    runtime = messages.Worker([args.runner, "run"])
+    # It runs a case twice, and is given twice the time.
+    runtime = messages.Worker([args.runner, "run"], timeout=240)
     oracle = messages.Worker(
         [sys.executable, "-m", "random_cases.tensorflow_worker"],
         {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPP_MIN_LOG_LEVEL": "3"},

@@ -21,13 +21,9 @@ _OF_SHAPE_FUNCTION = "with input shapes: "
 _RUNTIME_LACKS = "no kernel"
 
 
-# Outputs that are not compared: reserved ones, and vectors of any length and sign, which TensorFlow
-# leaves unset where they are not asked for.
-_RESERVED = (3, 4, 5)
+# Outputs that are not compared: vectors of any length and sign, which TensorFlow leaves unset where
+# they are not asked for.
 _NOT_COMPARED = {
-    "FusedBatchNorm": _RESERVED,
-    "FusedBatchNormV2": _RESERVED,
-    "FusedBatchNormV3": _RESERVED,
     "Eig": (1,),
     "SelfAdjointEigV2": (1,),
     "Svd": (1, 2),
@@ -154,7 +150,8 @@ class Comparison:
             if difference and op_of[node] in _FACTORS:
                 difference = first_difference_of_products(mine, other, took_part)
             if difference:
-                return Verdict("value", f"{name}: {difference}")
+                dtype = types_pb2.DataType.Name(other.dtype).removeprefix("DT_").lower()
+                return Verdict("value", f"{name} of {dtype}: {difference}")
         return Verdict()
 
 

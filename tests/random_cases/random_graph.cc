@@ -213,6 +213,11 @@ void RandomGraph::KeepOutputs(const Call& call, const std::string& node) {
   targets_.push_back(node);
   for (size_t i = 0; i < types->size(); ++i) {
     if (!CanFeed((*types)[i])) continue;
+    // What a gradient reads may be in any form.
+    const auto is_reserved = [](const ArgDef& arg) {
+      return arg.name.starts_with("reserve_space");
+    };
+    if (i < call.op->outputs.size() && is_reserved(call.op->outputs[i])) continue;
     const std::string name = absl::StrCat(node, ":", i);
     const PartialShape& shape = context.outputs()[i];
     const absl::StatusOr<Shape> known =

@@ -91,6 +91,9 @@ class UnravelIndexKernel : public OpKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "indices must be a scalar or a vector, have shape ", indices.shape().ToString()));
     }
+    if (indices.num_elements() == 0) {
+      return absl::InvalidArgumentError("indices must not be empty");
+    }
     int64_t total = 1;
     for (int64_t dim : dims) {
       if (dim <= 0) {

@@ -12,7 +12,8 @@ absl::Status SetReshaped(KernelContext& ctx, const Shape& shape) {
   return absl::OkStatus();
 }
 
-// The new shape may hold one -1, which stands for what is left.
+// The new shape, a vector or the scalar of one dimension, may hold one -1, which stands for what is
+// left.
 // Errors: INVALID_ARGUMENT for two of them, other negative sizes, or another number of elements.
 class ReshapeKernel : public OpKernel {
  public:
@@ -21,9 +22,6 @@ class ReshapeKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(IndexVector dims, ReadIndexVector(ctx.input(1), "shape"));
-    if (ctx.input(1).rank() == 0) {
-      return absl::InvalidArgumentError("shape must be a vector, is a scalar");
-    }
     int unknown = -1;
     int64_t known = 1;
     for (size_t i = 0; i < dims.size(); ++i) {

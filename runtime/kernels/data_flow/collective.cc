@@ -111,13 +111,15 @@ class AssignGroupKernel final : public OpKernel {
       return absl::InvalidArgumentError("Using the reserved group_key = 0 is not allowed.");
     }
     const auto members = groups.flat<int32_t>();
-    for (const int32_t member : members) {
-      if (member < 0) {
+    const auto found = std::find(members.begin(), members.end(), device);
+    // TensorFlow looks no further than it must.
+    for (auto member = members.begin(); member != found; ++member) {
+      if (*member < 0 || *member >= static_cast<int64_t>(members.size())) {
         return absl::InvalidArgumentError(
-            absl::StrCat("group_assignment has the negative device ", member));
+            absl::StrCat("group_assignment has ", *member, " before device_index ", device,
+                         ", which is no number of one of ", members.size(), " devices"));
       }
     }
-    const auto found = std::find(members.begin(), members.end(), device);
     if (found == members.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("device_index ", device, " is not found in group_assignment"));

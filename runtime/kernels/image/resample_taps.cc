@@ -171,6 +171,8 @@ absl::StatusOr<ResampleTaps> KernelTaps(int64_t in_size, int64_t out_size, float
   ResampleTaps taps;
   taps.span =
       static_cast<int>(std::min<float>(2 * std::ceil(radius) + 1, static_cast<float>(in_size)));
+  // Two taps are interpolated between, by weights whose sum is 1; there may be no weight here.
+  if (taps.span == 2) taps.span = 3;
   taps.index.assign(out_size * taps.span, 0);
   taps.weight.assign(out_size * taps.span, 0);
   for (int64_t i = 0; i < out_size; ++i) {

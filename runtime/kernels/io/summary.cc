@@ -38,8 +38,7 @@ class ScalarSummaryKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& tags = ctx.input(0);
     const Tensor& values = ctx.input(1);
-    if (!(tags.shape() == values.shape()) &&
-        (tags.num_elements() != 1 || values.num_elements() != 1)) {
+    if (!(tags.shape() == values.shape())) {
       return absl::InvalidArgumentError(absl::StrCat("tags and values must have one shape, have ",
                                                      tags.shape().ToString(), " and ",
                                                      values.shape().ToString()));

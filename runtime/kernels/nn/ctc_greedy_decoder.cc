@@ -24,6 +24,9 @@ class CtcGreedyDecoderKernel : public OpKernel {
     const Tensor& logits = ctx.input(0);
     const Tensor& lengths = ctx.input(1);
     RETURN_IF_ERROR(CheckCtcInputs(ctx));
+    if (logits.num_elements() == 0) {
+      return absl::InvalidArgumentError("inputs must not be empty");
+    }
     const int64_t batch = logits.dim(1), classes = logits.dim(2);
     const int64_t blank = blank_ < 0 ? blank_ + classes : blank_;
     if (blank < 0 || blank >= classes) {

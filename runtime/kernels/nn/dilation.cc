@@ -34,7 +34,7 @@ class DilationBase : public OpKernel {
         SlideWindow(padding_, x.dim(1), (filter.dim(0) - 1) * rates_[1] + 1, strides_[1]);
     const WindowExtent columns =
         SlideWindow(padding_, x.dim(2), (filter.dim(1) - 1) * rates_[2] + 1, strides_[2]);
-    if (rows.output <= 0 || columns.output <= 0 || filter.num_elements() == 0) {
+    if (rows.output < 0 || columns.output < 0 || filter.num_elements() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("a filter of shape ", filter.shape().ToString(),
                        " does not fit into images of shape ", x.shape().ToString()));

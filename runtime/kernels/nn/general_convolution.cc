@@ -29,8 +29,10 @@ class ConvKernel : public OpKernel {
     if (batch_dims_ < 0) {
       build.Fail(absl::InvalidArgumentError("batch_dims must be non-negative"));
     }
-    if (build.attr<int64_t>("groups") <= 0) {
-      build.Fail(absl::InvalidArgumentError("groups must be positive"));
+    const auto groups = build.attr<int64_t>("groups");
+    if (groups <= 0) build.Fail(absl::InvalidArgumentError("groups must be positive"));
+    if (groups > 1) {
+      build.Fail(absl::UnimplementedError(absl::StrCat(groups, " groups are not supported")));
     }
   }
 

@@ -240,8 +240,9 @@ class SparseDenseCwiseKernel : public OpKernel {
           result = static_cast<T>(value + other);
         } else if (op_ == 'l') {
           result = static_cast<T>(value * other);
+        } else if (other == T(0)) {
+          return absl::InvalidArgumentError("division by a zero of the dense tensor");
         } else if constexpr (std::is_integral_v<T>) {
-          if (other == 0) return absl::InvalidArgumentError("integer division by zero");
           // The most negative number by -1 overflows; it wraps, as in two's complement.
           result = std::is_signed_v<T> && other == static_cast<T>(-1)
                        ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(value))

@@ -212,6 +212,7 @@ class SparseAddKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseTensor a, SparseTensor::Input(ctx, 0));
     ASSIGN_OR_RETURN(const SparseTensor b, SparseTensor::Input(ctx, 3));
     RETURN_IF_ERROR(CheckSameShape(a, b));
+    if (a.rank() == 0) return absl::InvalidArgumentError("the tensors must have dimensions");
     const Tensor& threshold = ctx.input(6);
     if (threshold.rank() != 0) return absl::InvalidArgumentError("thresh must be a scalar");
     double least = 0;

@@ -149,7 +149,6 @@ class SegmentJoinKernel : public OpKernel {
     const int64_t slice = DimProduct(input.shape(), ids.rank(), input.rank());
     const auto from = input.flat<std::string>();
     auto to = output->flat<std::string>();
-    std::vector<bool> begun(slice > 0 ? segments : 0, false);
     return VisitIndexType(ids.dtype(), [&]<typename Index>() -> absl::Status {
       const auto id = ids.flat<Index>();
       for (size_t i = 0; i < id.size(); ++i) {
@@ -160,10 +159,9 @@ class SegmentJoinKernel : public OpKernel {
         }
         for (int64_t j = 0; j < slice; ++j) {
           std::string& joined = to[segment * slice + j];
-          if (begun[segment]) joined += separator_;
+          if (!joined.empty()) joined += separator_;
           joined += from[static_cast<int64_t>(i) * slice + j];
         }
-        if (slice > 0) begun[segment] = true;
       }
       return absl::OkStatus();
     });

@@ -18,7 +18,7 @@ class PadKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int rank = input.rank();
-    if (ctx.input(1).num_elements() != 1) {
+    if (ctx.input(1).rank() != 0) {
       return absl::InvalidArgumentError("padding_value must be a scalar");
     }
     ASSIGN_OR_RETURN(const auto low, ReadInts(ctx.input(2), rank, "padding_low"));

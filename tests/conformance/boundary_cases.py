@@ -1,0 +1,222 @@
+"""Calls at the boundary of what an op takes: empty tensors, single elements, zeros, wrong orders.
+scripts/check_random found that the runtime differed from TensorFlow in them.
+
+Each function returns the recorded calls of one op. Bad calls are recorded with TensorFlow's code.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from conformance.recording import OpFile
+
+_FLOAT = dict(T=tf.float32)
+
+
+def _zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+def _ints(*values):
+    return np.array(values, np.int32)
+
+
+def scalar_for_a_shape():
+    file = OpFile("Reshape")
+    for size in (6, -1, 5):
+        file.add([_zeros(2, 3), np.int32(size)], T=tf.float32, Tshape=tf.int32)
+    return file
+
+
+def two_ellipses_without_dimensions():
+    file = OpFile("StridedSlice")
+    none = np.zeros(0, np.int32)
+    file.add([np.float32(1), none, none, none], T=tf.float32, Index=tf.int32, ellipsis_mask=3)
+    file.add([np.float32(1), none, none, none], T=tf.float32, Index=tf.int32, ellipsis_mask=4)
+    return file
+
+
+def no_indices():
+    file = OpFile("UnravelIndex")
+    file.add([np.zeros(0, np.int32), _ints(3)], Tidx=tf.int32)
+    return file
+
+
+def updates_without_indices(op):
+    file = OpFile(op)
+    for indices, updates in (((0,), (2,)), ((0, 1), (0,)), ((2, 0), (2, 2)), ((0, 1), (2,))):
+        file.add([_zeros(2), np.zeros(indices, np.int32), _zeros(*updates)],
+                 T=tf.float32, Tindices=tf.int32)
+    return file
+
+
+def gradients_of_empty_images(op):
+    file = OpFile(op)
+    for gradient, image in (((4, 1, 1, 0), (4, 1, 1, 0)), ((0, 1, 1, 2), (0, 1, 1, 2)),
+                            ((1, 0, 1, 2), (1, 1, 1, 2)), ((1, 1, 1, 2), (1, 0, 1, 2))):
+        file.add([_zeros(*gradient), _zeros(*image)], **_FLOAT)
+    # The corners of a single pixel cannot be aligned.
+    gradient = np.linspace(-1, 2, 17, dtype=np.float32).reshape(1, 17, 1, 1)
+    for rows in (1, 2, 3):
+        file.add([gradient, np.zeros((1, rows, 1, 1))], T=tf.float64, align_corners=True)
+    return file
+
+
+def images_of_two_pixels():
+    file = OpFile("ScaleAndTranslate")
+    image = np.array([[1, 2], [3, 4]], np.uint8).reshape(1, 2, 2, 1)
+    for kernel in ("lanczos3", "triangle", "box"):
+        file.add([image, _ints(4, 5), np.float32([1, 1]), np.float32([1, 2])],
+                 T=tf.uint8, kernel_type=kernel)
+    return file
+
+
+def strides_over_channels(op):
+    file = OpFile(op)
+    images = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2)
+    for size, strides in (([1, 2, 2, 1], [1, 2, 2, 2]), ([1, 2, 2, 2], [1, 2, 2, 1]),
+                          ([1, 2, 2, 1], [2, 2, 2, 1])):
+        file.add([images], T=tf.float32, ksize=size, strides=strides, padding="VALID")
+    return file
+
+
+def filters_for_no_channels():
+    file = OpFile("Conv2D")
+    for shape in ((0, 1, 1, 0), (1, 0, 1, 0), (0, 1, 1, 1), (1, 1, 0, 1)):
+        file.add([_zeros(1, 3, 3, 1), _zeros(*shape)],
+                 T=tf.float32, strides=[1, 1, 1, 1], padding="VALID")
+    return file
+
+
+def windows_over_channels():
+    file = OpFile("Conv")
+    for strides in ([1, 1, 1, 2], [2, 1, 1, 1]):
+        file.add([_zeros(1, 2, 2, 1), _zeros(1, 1, 1, 1)],
+                 T=tf.float32, strides=strides, padding="SAME")
+    file.add([_zeros(1, 2, 2, 2), _zeros(1, 1, 1, 2)],
+             T=tf.float32, strides=[1, 1, 1, 1], padding="SAME", groups=2)
+    return file
+
+
+def patches_of_bad_sizes():
+    file = OpFile("ExtractImagePatches")
+    for size in ([2, 1, 1, 1], [1, 1, 1, 2], [1, 0, 1, 1], [1, 2, 1, 1]):
+        file.add([_zeros(1, 2, 2, 1)], T=tf.float32, ksizes=size, strides=[1, 1, 1, 1],
+                 rates=[1, 1, 1, 1], padding="SAME")
+    return file
+
+
+def dilations_of_small_images():
+    file = OpFile("Dilation2D")
+    for image, strides in (((1, 0, 0, 1), [1, 1, 1, 1]), ((1, 1, 1, 1), [1, 1, 1, 1]),
+                           ((1, 1, 1, 1), [1, 1, 1, 2]), ((1, 1, 1, 1), [1, 0, 1, 1])):
+        for size in (1, 2, 3):
+            file.add([_zeros(*image), _zeros(size, size, 1)], T=tf.float32, strides=strides,
+                     rates=[1, 1, 1, 1], padding="VALID")
+    return file
+
+
+def pooled_values_that_are_not():
+    file = OpFile("FractionalMaxPoolGrad")
+    image = np.arange(6, dtype=np.float32).reshape(1, 2, 3, 1)
+    pooled = np.array([4, 5], np.float32).reshape(1, 1, 2, 1)
+    sequences = [np.array([0, 2], np.int64), np.array([0, 2, 3], np.int64)]
+    for wrong in (0, 1):
+        file.add([image, pooled + wrong, pooled, *sequences], **_FLOAT)
+    return file
+
+
+def ranges_above_zero():
+    file = OpFile("RequantizePerChannel")
+    numbers = np.zeros((1, 1, 1, 1), np.int32).astype(tf.qint32.as_numpy_dtype)
+    for out_type in (tf.qint8, tf.quint8):
+        for low in (-1, 0, 1):
+            file.add([numbers, np.float32([-1]), np.float32([1]), np.float32(low), np.float32(2)],
+                     T=tf.qint32, out_type=out_type)
+    return file
+
+
+def gradients_of_equal_indices():
+    file = OpFile("SparseAddGrad")
+    a = np.array([[0], [1], [1], [3]], np.int64)
+    b = np.array([[1], [1], [2]], np.int64)
+    file.add([np.float32([1, 2, 3, 4]), a, b, np.array([[0], [1], [2], [3]], np.int64)], **_FLOAT)
+    return file
+
+
+def sums_of_scalars():
+    file = OpFile("SparseAdd")
+    scalar = [np.zeros((1, 0), np.int64), np.float32([2]), np.zeros(0, np.int64)]
+    file.add([*scalar, *scalar, np.float32(0)], T=tf.float32, Treal=tf.float32)
+    return file
+
+
+def quotients_by_zero():
+    file = OpFile("SparseDenseCwiseDiv")
+    indices = np.array([[0], [2]], np.int64)
+    for dense in ([1, 0, 2], [0, 1, 1]):
+        file.add([indices, np.float32([1, 2]), np.array([3], np.int64), np.float32(dense)], **_FLOAT)
+    return file
+
+
+def paths_of_nothing():
+    file = OpFile("CTCGreedyDecoder")
+    file.add([_zeros(3, 0, 3), np.zeros(0, np.int32)], **_FLOAT)
+    return file
+
+
+def shapes_below_zero(op, **types):
+    file = OpFile(op)
+    shapes = np.array([0.5, -0.5, 0.0, -0.0, np.inf, np.nan])
+    file.add([np.array([3], np.int64), shapes], **types)
+    return file
+
+
+def slopes_outside_the_domain():
+    file = OpFile("RandomGammaGrad")
+    shapes = np.array([-1, -1, 0, 0, np.nan, 2, np.inf])
+    file.add([shapes, np.array([0, 1, 0, 1, 0, 0, 1], np.float64)], T=tf.float64)
+    return file
+
+
+def summaries_of_other_shapes():
+    file = OpFile("ScalarSummary")
+    file.add([np.array(["a"], object), np.float32(1)], **_FLOAT)
+    file.add([np.array(["a"], object), np.float32([1])], **_FLOAT)
+    return file
+
+
+def groups_of_missing_devices():
+    file = OpFile("CollectiveAssignGroupV2")
+    for group in ([[0, -1]], [[-1, 0]], [[0, 3]], [[2, 0]]):
+        file.add([np.array(group, np.int32), np.int32(0), np.int32(4)])
+    return file
+
+
+_FILES = (
+    scalar_for_a_shape,
+    two_ellipses_without_dimensions,
+    no_indices,
+    lambda: updates_without_indices("TensorScatterMax"),
+    lambda: gradients_of_empty_images("ResizeBicubicGrad"),
+    images_of_two_pixels,
+    lambda: strides_over_channels("AvgPool"),
+    filters_for_no_channels,
+    windows_over_channels,
+    patches_of_bad_sizes,
+    dilations_of_small_images,
+    pooled_values_that_are_not,
+    ranges_above_zero,
+    gradients_of_equal_indices,
+    sums_of_scalars,
+    quotients_by_zero,
+    paths_of_nothing,
+    lambda: shapes_below_zero("RandomGamma", S=tf.int64, T=tf.float64, seed=1, seed2=2),
+    slopes_outside_the_domain,
+    summaries_of_other_shapes,
+    groups_of_missing_devices,
+)
+
+
+def record(directory):
+    """Writes DIRECTORY/OP.pb for each op, and returns the paths."""
+    return [make().write(directory) for make in _FILES]
