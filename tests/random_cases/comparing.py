@@ -112,7 +112,7 @@ class Comparison:
             return Verdict()
         verdict = verdicts[differing[0]]
         verdict.both_ways = len(differing) == len(WAYS)
-        if verdict.both_ways and verdict.kind == "value" and len(calls(case)) > 1:
+        if verdict.both_ways and verdict.kind == "value" and len(ops(case)) > 1:
             # Rounding errors add up in both ways alike.
             optimized, dataflow = (messages.result_of(answer, way) for way in WAYS)
             between = self._compare(case, optimized, dataflow)

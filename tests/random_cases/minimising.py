@@ -178,12 +178,13 @@ def smallest(comparison, case, verdict):
         first = first_differing_call(comparison, case)
         if first is not None:
             case, verdict = first
-        elif verdict.kind == "other error":
+    if len(comparing.ops(case)) > 1:
+        if verdict.kind == "other error":
             return case, comparing.Verdict("skipped", "several calls fail, another one first")
-        elif verdict.kind == "value" and verdict.both_ways:
+        if verdict.kind == "value" and verdict.both_ways:
             return case, comparing.Verdict("skipped", "rounding errors of several calls add up")
-        else:
-            case, verdict = _smallest_graph(comparison, case, verdict)
+    if len(comparing.calls(case)) > 1:
+        case, verdict = _smallest_graph(comparison, case, verdict)
     progress = len(comparing.calls(case)) == 1
     steps = 0
     while progress and steps < 40:

@@ -55,6 +55,18 @@ DType VariableType(const Call& call) {
   return DType::kFloat;
 }
 
+// Whether output `i` of a call may be anything: what a gradient reads, and vectors that are not
+// asked for.
+bool IsOpen(const Call& call, size_t i) {
+  const std::vector<ArgDef>& outputs = call.op->outputs;
+  if (i < outputs.size() && outputs[i].name.starts_with("reserve_space")) return true;
+  for (const char* attr : {"compute_v", "compute_uv"}) {
+    const absl::StatusOr<bool> asked = GetAttr<bool>(call.attrs, attr);
+    if (i > 0 && asked.ok() && !*asked) return true;
+  }
+  return false;
+}
+
 void SetStrings(tensorflow::NodeDef* node, const char* attr,
                 const std::vector<std::string>& values) {
   auto* const list = (*node->mutable_attr())[attr].mutable_list();
@@ -213,11 +225,7 @@ void RandomGraph::KeepOutputs(const Call& call, const std::string& node) {
   targets_.push_back(node);
   for (size_t i = 0; i < types->size(); ++i) {
     if (!CanFeed((*types)[i])) continue;
-    // What a gradient reads may be in any form.
-    const auto is_reserved = [](const ArgDef& arg) {
-      return arg.name.starts_with("reserve_space");
-    };
-    if (i < call.op->outputs.size() && is_reserved(call.op->outputs[i])) continue;
+    if (IsOpen(call, i)) continue;
     const std::string name = absl::StrCat(node, ":", i);
     const PartialShape& shape = context.outputs()[i];
     const absl::StatusOr<Shape> known =
