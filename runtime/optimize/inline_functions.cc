@@ -170,6 +170,12 @@ class CallSite {
       if (node.num_inputs() > 0 || !node.control_inputs().empty()) awaited.push_back(input.node);
     }
     for (const Node* node : flat_.effects) awaited.push_back(copies_[node->id()]);
+    if (call_->control_outputs().empty()) return awaited;
+    // Who waits for the call may write what its body reads.
+    for (const Node* node : flat_.body.graph->nodes()) {
+      Node* const copy = copies_[node->id()];
+      if (copy != nullptr && node->op().Has(OpTrait::kReadsResource)) awaited.push_back(copy);
+    }
     return awaited;
   }
 

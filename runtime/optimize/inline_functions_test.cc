@@ -277,6 +277,22 @@ TEST_F(InlineFunctionsTest, WhoWaitsForACallWaitsForWhatItWaitedFor) {
   EXPECT_EQ(g_.CountOf("AssignVariableOp"), 1);
 }
 
+// Parts of a graph on different devices run in any order that the edges leave open.
+TEST_F(InlineFunctionsTest, WhoWaitsForACallWaitsForWhatItReads) {
+  const Endpoint v = AddVariable();
+  Node* call = Call("peek", {v}, DType::kFloat);
+  Node* assign =
+      g_.OpNode("AssignVariableOp", {v, g_.Arg(DType::kFloat)}, {{"dtype", DType::kFloat}});
+  g_.graph.AddControlEdge(call, assign);
+  g_.Keep(assign);
+  g_.Result({call, 0});
+  EXPECT_TRUE(g_.Apply(kInline));
+  Node* const done = g_.graph.FindNode("call_peek");
+  ASSERT_NE(done, nullptr);
+  EXPECT_THAT(done->control_inputs(), ElementsAre(g_.graph.FindNode("call_peek/read")));
+  EXPECT_THAT(assign->control_inputs(), ElementsAre(done));
+}
+
 TEST_F(InlineFunctionsTest, SomeCallsStay) {
   const Endpoint x = g_.Arg(DType::kFloat);
   g_.Result({Call("apart", {x}, DType::kFloat), 0});
