@@ -177,6 +177,8 @@ TEST(AcceleratorTest, OpCallsOnOne) {
     absl::StatusOr<std::vector<GoldenCase>> read = ReadOpCases(file);
     ASSERT_TRUE(read.ok()) << file << ": " << read.status();
     for (GoldenCase& golden : *read) {
+      // Whether indices ascend is not seen on a device.
+      if (golden.group == "SparseToDense" && !golden.error.empty()) continue;
       if (!KernelRegistry::Global().HasKernel(golden.group, "ACCEL")) continue;
       cases.push_back(std::move(golden));
     }
