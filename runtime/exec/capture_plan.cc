@@ -1,5 +1,6 @@
 #include "runtime/exec/capture_plan.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -20,13 +21,38 @@ bool IsPure(const OpDef& op) {
   return op.is_stateful ? op.traits == OpTraits(OpTrait::kComputesOnly) : op.traits.empty();
 }
 
-absl::Status CheckArg(const Node& arg) {
-  for (const Use& use : arg.uses(0)) {
-    if (!use.node->IsOp("_CopyToDevice")) {
-      return Refuse(arg, absl::StrCat("is read on the host, by '", use.node->name(), "'"));
+// True if the op does nothing but compute its outputs, give handles, and read and write what the
+// handles name that it is given.
+bool UsesHandlesAlone(const OpDef& op) {
+  OpTraits others;
+  for (int trait = 0; trait <= static_cast<int>(OpTrait::kUndeclared); ++trait) {
+    const OpTrait one = static_cast<OpTrait>(trait);
+    if (one != OpTrait::kComputesOnly && one != OpTrait::kMakesHandle &&
+        one != OpTrait::kReadsResource && one != OpTrait::kWritesResource) {
+      others.Add(one);
     }
   }
-  return absl::OkStatus();
+  return !op.traits.empty() && !op.traits.HasAnyOf(others);
+}
+
+bool IsHandOver(const Node& node) { return node.IsOp("Identity"); }
+
+// The node that gives the handle at input i.
+const Node& OriginOf(const Node& node, int i) {
+  const Node* from = node.input(i).node;
+  while (IsHandOver(*from)) from = from->input(0).node;
+  return *from;
+}
+
+bool IsWritten(const Node& node, int output) {
+  for (const Use& use : node.uses(output)) {
+    if (use.index < 0 || RoleOf(*use.node) == NodeRole::kRetval) continue;
+    const bool is_written = IsHandOver(*use.node) ? IsWritten(*use.node, 0)
+                                                  : InputUse(use.node->op(), use.node->attrs(),
+                                                             use.index) != ArgUse::kRead;
+    if (is_written) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<int> IndexOf(const Node& node) {
@@ -34,68 +60,131 @@ absl::StatusOr<int> IndexOf(const Node& node) {
   return static_cast<int>(index);
 }
 
-absl::StatusOr<CapturePlan::Upload> PlanUpload(const Node& node, uint32_t number) {
-  const Node& from = *node.input(0).node;
-  if (RoleOf(from) != NodeRole::kArg) return CapturePlan::Upload{number, -1};
-  ASSIGN_OR_RETURN(const int arg, IndexOf(from));
-  return CapturePlan::Upload{number, arg};
-}
+class CapturePlanner {
+ public:
+  explicit CapturePlanner(const BoundaryMemory& boundary) { plan_.boundary = boundary; }
 
-absl::StatusOr<CapturePlan::Download> PlanDownload(const Node& node, uint32_t number) {
-  if (node.output_type(0) == DType::kVariant) return Refuse(node, "holds tensors of the device");
-  CapturePlan::Download download{number, {}};
-  for (const Use& use : node.uses(0)) {
-    if (RoleOf(*use.node) != NodeRole::kRetval) {
-      return Refuse(*use.node, "reads on the host what the device computes");
+  absl::StatusOr<CapturePlan> Run(const CompiledGraph& graph) {
+    uint32_t number = 0;
+    for (const CompiledNode& compiled : graph.nodes) {
+      const Node& node = *compiled.node;
+      switch (compiled.role) {
+        case NodeRole::kArg:
+          RETURN_IF_ERROR(AddArg(node));
+          break;
+        case NodeRole::kRetval:
+          RETURN_IF_ERROR(CheckResult(node));
+          break;
+        case NodeRole::kConst:
+        case NodeRole::kNoOp:
+          break;
+        case NodeRole::kKernel:
+          RETURN_IF_ERROR(AddKernel(node, number));
+          ++number;
+          break;
+        default:
+          return Refuse(node, "is no part of a straight-through program");
+      }
     }
-    ASSIGN_OR_RETURN(const int result, IndexOf(*use.node));
-    download.results.push_back(result);
+    return std::move(plan_);
   }
-  return download;
-}
 
-// A result that no _CopyToHost gives must be a value of the host that depends on shapes alone.
-absl::Status CheckResult(const Node& retval) {
-  const Node& from = *retval.input(0).node;
-  if (RoleOf(from) == NodeRole::kArg) return Refuse(retval, "gives an argument");
-  return absl::OkStatus();
-}
+ private:
+  absl::Status AddArg(const Node& arg) {
+    const DType type = arg.output_type(0);
+    if (type == DType::kResource) {
+      ASSIGN_OR_RETURN(const int index, IndexOf(arg));
+      return AddHandle(arg, {.arg = index, .node = 0, .output = 0});
+    }
+    if (!plan_.boundary.args_on_host && IsTriviallyCopyable(type)) return absl::OkStatus();
+    if (arg.IsOp("_DeviceArg")) return Refuse(arg, "is given on the device");
+    for (const Use& use : arg.uses(0)) {
+      if (!use.node->IsOp("_CopyToDevice")) {
+        return Refuse(arg, absl::StrCat("is read on the host, by '", use.node->name(), "'"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A variable that a function writes may be written by its caller at the same time.
+  absl::Status AddHandle(const Node& node, CapturePlan::Handle handle) {
+    handle.is_written = IsWritten(node, handle.output);
+    if (handle.is_written && !plan_.boundary.args_on_host) {
+      return Refuse(node, "gives a variable that a function writes");
+    }
+    plan_.handles.push_back(handle);
+    return absl::OkStatus();
+  }
+
+  // A result that no _CopyToHost gives must lie on the device, or be a value of the host that
+  // depends on shapes alone, or the handle of a variable.
+  absl::Status CheckResult(const Node& retval) const {
+    const Node& from = *retval.input(0).node;
+    const DType type = RemoveRef(from.output_type(retval.input(0).index));
+    if (type == DType::kVariant) return Refuse(retval, "may hold tensors of the device");
+    const bool is_on_device = !plan_.boundary.results_on_host && IsTriviallyCopyable(type);
+    if (RoleOf(from) == NodeRole::kArg && !is_on_device && type != DType::kResource) {
+      return Refuse(retval, "gives an argument");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddKernel(const Node& node, uint32_t number) {
+    if (node.IsOp("_CopyToDevice")) return AddUpload(node, number);
+    if (node.IsOp("_CopyToHost")) return AddDownload(node, number);
+    if (IsPure(node.op())) return absl::OkStatus();
+    if (!UsesHandlesAlone(node.op())) return Refuse(node, "does more than compute its outputs");
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      if (IsRef(node.input_type(i))) return Refuse(node, "takes a reference");
+      if (node.input_type(i) != DType::kResource) continue;
+      const Node& origin = OriginOf(node, i);
+      if (RoleOf(origin) != NodeRole::kArg && !origin.op().Has(OpTrait::kMakesHandle)) {
+        return Refuse(node, absl::StrCat("uses what '", origin.name(), "' makes"));
+      }
+    }
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      if (IsRef(node.output_type(i))) return Refuse(node, "gives a reference");
+      if (!node.op().Has(OpTrait::kMakesHandle) || node.output_type(i) != DType::kResource) {
+        continue;
+      }
+      RETURN_IF_ERROR(AddHandle(node, {.arg = -1, .node = number, .output = i}));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddUpload(const Node& node, uint32_t number) {
+    const Node& from = *node.input(0).node;
+    CapturePlan::Upload upload{number, -1};
+    if (RoleOf(from) == NodeRole::kArg) {
+      ASSIGN_OR_RETURN(upload.arg, IndexOf(from));
+    }
+    plan_.uploads.push_back(upload);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddDownload(const Node& node, uint32_t number) {
+    if (node.output_type(0) == DType::kVariant)
+      return Refuse(node, "may hold tensors of the device");
+    CapturePlan::Download download{number, {}};
+    for (const Use& use : node.uses(0)) {
+      if (RoleOf(*use.node) != NodeRole::kRetval) {
+        return Refuse(*use.node, "reads on the host what the device computes");
+      }
+      ASSIGN_OR_RETURN(const int result, IndexOf(*use.node));
+      download.results.push_back(result);
+    }
+    plan_.downloads.push_back(std::move(download));
+    return absl::OkStatus();
+  }
+
+  CapturePlan plan_;
+};
 
 }  // namespace
 
-absl::StatusOr<CapturePlan> PlanCapture(const CompiledGraph& graph) {
-  CapturePlan plan;
-  uint32_t number = 0;
-  for (const CompiledNode& compiled : graph.nodes) {
-    const Node& node = *compiled.node;
-    switch (compiled.role) {
-      case NodeRole::kArg:
-        if (node.IsOp("_DeviceArg")) return Refuse(node, "is given on the device");
-        RETURN_IF_ERROR(CheckArg(node));
-        break;
-      case NodeRole::kRetval:
-        RETURN_IF_ERROR(CheckResult(node));
-        break;
-      case NodeRole::kConst:
-      case NodeRole::kNoOp:
-        break;
-      case NodeRole::kKernel:
-        if (node.IsOp("_CopyToDevice")) {
-          ASSIGN_OR_RETURN(const CapturePlan::Upload upload, PlanUpload(node, number));
-          plan.uploads.push_back(upload);
-        } else if (node.IsOp("_CopyToHost")) {
-          ASSIGN_OR_RETURN(CapturePlan::Download download, PlanDownload(node, number));
-          plan.downloads.push_back(std::move(download));
-        } else if (!IsPure(node.op())) {
-          return Refuse(node, "does more than compute its outputs");
-        }
-        ++number;
-        break;
-      default:
-        return Refuse(node, "is no part of a straight-through program");
-    }
-  }
-  return plan;
+absl::StatusOr<CapturePlan> PlanCapture(const CompiledGraph& graph,
+                                        const BoundaryMemory& boundary) {
+  return CapturePlanner(boundary).Run(graph);
 }
 
 }  // namespace tessera

@@ -1,5 +1,7 @@
 #include "runtime/exec/captured_run.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/device/memory/allocation_label.h"
@@ -14,19 +16,25 @@ std::vector<Shape> ShapesOf(absl::Span<const Tensor> args) {
   return shapes;
 }
 
+absl::StatusOr<IntrusivePtr<Variable>> VariableOf(const Tensor& handle, const StepContext& step) {
+  if (handle.num_elements() != 1) return absl::InvalidArgumentError("the argument is no handle");
+  return LookupResource<Variable>(*step.resources, handle.scalar<ResourceHandle>());
+}
+
 }  // namespace
 
-CapturedRun::CapturedRun(Device& device, absl::Span<const Tensor> args)
-    : device_(device), shapes_(ShapesOf(args)) {}
+CapturedRun::CapturedRun(Device& device, const StepContext& step, absl::Span<const Tensor> args)
+    : device_(device), resources_(step.resources), shapes_(ShapesOf(args)) {}
 
 std::shared_ptr<CapturedRun> CapturedRun::Make(const StraightProgram& program,
                                                const CapturePlan& plan, Device& device,
                                                StepContext& step, absl::Span<const Tensor> args) {
-  std::shared_ptr<CapturedRun> run(new CapturedRun(device, args));
+  std::shared_ptr<CapturedRun> run(new CapturedRun(device, step, args));
   run->status_ = run->Capture(program, plan, step, args);
   if (run->status_.ok()) return run;
+  if (absl::IsUnavailable(run->status_)) return nullptr;
   // The failed one keeps no memory.
-  std::shared_ptr<CapturedRun> failed(new CapturedRun(device, args));
+  std::shared_ptr<CapturedRun> failed(new CapturedRun(device, step, args));
   failed->status_ = absl::FailedPreconditionError(
       absl::StrCat("the work cannot be captured: ", run->status_.message()));
   return failed;
@@ -34,13 +42,49 @@ std::shared_ptr<CapturedRun> CapturedRun::Make(const StraightProgram& program,
 
 absl::Status CapturedRun::Capture(const StraightProgram& program, const CapturePlan& plan,
                                   StepContext& step, absl::Span<const Tensor> args) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<WorkCapture> capture,
-                   dynamic_cast<CapturingDevice&>(device_).BeginCapture());
-  capture_device_ = std::make_unique<CaptureDevice>(device_, capture->stream());
-  const absl::Status status = RunNodes(program, plan, step, args);
+  waits_ = plan.boundary.results_on_host;
+  RETURN_IF_ERROR(FindVariables(program, plan, step, args));
+  RETURN_IF_ERROR(state_.Begin(device_));
+  // Whatever happens from here on, End() follows.
+  absl::Status status;
+  std::unique_ptr<WorkCapture> capture;
+  if (auto begun = dynamic_cast<CapturingDevice&>(device_).BeginCapture(); begun.ok()) {
+    capture = *std::move(begun);
+    capture_device_ = std::make_unique<CaptureDevice>(device_, capture->stream());
+    status = RunNodes(program, plan, step, args);
+  } else {
+    status = begun.status();
+  }
+  KernelContext context(step, capture_device_ != nullptr ? capture_device_.get() : &device_);
+  if (status.ok()) {
+    status = state_.End(context);
+  } else {
+    state_.Abandon();
+  }
+  if (capture == nullptr) return status;
   absl::StatusOr<std::unique_ptr<CapturedWork>> work = capture->End();
   RETURN_IF_ERROR(status);
   ASSIGN_OR_RETURN(work_, std::move(work));
+  return CheckCopies(program);
+}
+
+absl::Status CapturedRun::FindVariables(const StraightProgram& program, const CapturePlan& plan,
+                                        StepContext& step, absl::Span<const Tensor> args) {
+  for (const CapturePlan::Handle& handle : plan.handles) {
+    if (handle.arg >= 0) {
+      RETURN_IF_ERROR(state_.Add(args[handle.arg], *step.resources, handle.is_written));
+      handle_args_.emplace_back(handle.arg, *VariableOf(args[handle.arg], step));
+      continue;
+    }
+    // The node has no inputs, and may run once more.
+    const StraightProgram::Node& node = program.nodes[handle.node];
+    std::vector<Value> outputs(node.num_outputs);
+    KernelContext context(step, &device_);
+    context.Bind(nullptr, {}, outputs.data(), {node.output_types, node.num_outputs},
+                 node.first_place, node.output_kinds);
+    RETURN_IF_ERROR(AtNode(program.labels[handle.node].name, node.kernel->Compute(context)));
+    RETURN_IF_ERROR(state_.Add(outputs[handle.output].tensor, *step.resources, handle.is_written));
+  }
   return absl::OkStatus();
 }
 
@@ -52,13 +96,26 @@ absl::StatusOr<Tensor> CapturedRun::Upload(const Tensor& value) {
   return on_device;
 }
 
+absl::Status CapturedRun::AddOutput(KernelContext& context, const Tensor& value,
+                                    std::vector<int> results, MemoryKind kind) {
+  ASSIGN_OR_RETURN(Tensor on_device, state_.Snapshot(context, value));
+  outputs_.push_back({std::move(results), std::move(on_device), kind});
+  return absl::OkStatus();
+}
+
 absl::Status CapturedRun::RunNodes(const StraightProgram& program, const CapturePlan& plan,
                                    StepContext& step, absl::Span<const Tensor> args) {
   std::vector<Value> values(program.num_slots);
   for (const StraightProgram::Constant& constant : program.constants) {
     values[constant.slot].tensor = constant.value;
   }
-  for (const StraightProgram::Arg& arg : program.args) values[arg.slot].tensor = args[arg.index];
+  for (const StraightProgram::Arg& arg : program.args) {
+    Tensor& value = values[arg.slot].tensor;
+    value = args[arg.index];
+    if (plan.boundary.args_on_host || !IsTriviallyCopyable(value.dtype())) continue;
+    ASSIGN_OR_RETURN(value, Upload(value));
+    inputs_.push_back({arg.index, value});
+  }
   KernelContext context(step, capture_device_.get());
   auto upload = plan.uploads.begin();
   auto download = plan.downloads.begin();
@@ -75,7 +132,8 @@ absl::Status CapturedRun::RunNodes(const StraightProgram& program, const Capture
       }
       ++upload;
     } else if (download != plan.downloads.end() && download->node == i) {
-      outputs_.push_back({download->results, values[input].tensor});
+      RETURN_IF_ERROR(
+          AddOutput(context, values[input].tensor, download->results, MemoryKind::kPinned));
       ++download;
     } else {
       context.Bind(values.data(), {program.inputs.data() + node.first_input, node.num_inputs},
@@ -91,40 +149,76 @@ absl::Status CapturedRun::RunNodes(const StraightProgram& program, const Capture
   for (const StraightProgram::Result& result : program.results) {
     const Tensor& value = values[result.slot].tensor;
     // Empty where a download gives the result.
-    if (value.has_value()) fixed_results_.push_back({result.index, value});
+    if (!value.has_value()) continue;
+    if (!plan.boundary.results_on_host && IsTriviallyCopyable(value.dtype())) {
+      RETURN_IF_ERROR(AddOutput(context, value, {result.index}, MemoryKind::kDevice));
+    } else {
+      fixed_results_.push_back({result.index, value});
+    }
   }
   return absl::OkStatus();
 }
 
+absl::Status CapturedRun::CheckCopies(const StraightProgram& program) const {
+  // About what a GPU copies while it launches a kernel.
+  constexpr size_t kBytesOfNode = size_t{4} << 20;
+  if (waits_) return absl::OkStatus();  // what comes from the host and goes there is copied anyway
+  size_t copied = 0;
+  for (const Input& input : inputs_) copied += input.on_device.size_bytes();
+  for (const Output& output : outputs_) copied += output.on_device.size_bytes();
+  if (copied <= program.nodes.size() * kBytesOfNode) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(copied, " bytes of arguments and results would be copied"));
+}
+
+bool CapturedRun::HasVariablesOf(const StepContext& step, absl::Span<const Tensor> args) const {
+  if (state_.empty()) return true;
+  return step.resources == resources_ &&
+         std::all_of(handle_args_.begin(), handle_args_.end(), [&](const auto& handle) {
+           const auto variable = VariableOf(args[handle.first], step);
+           return variable.ok() && *variable == handle.second;
+         });
+}
+
 absl::Status CapturedRun::EnqueueAll(absl::Span<const Tensor> args, std::vector<Tensor>* outputs) {
-  absl::MutexLock lock(&mu_);
   Stream& stream = *device_.stream();
   for (Input& input : inputs_) {
     if (input.on_device.num_elements() > 0) stream.Copy(args[input.arg], &input.on_device);
   }
   RETURN_IF_ERROR(work_->Enqueue());
   for (const Output& output : outputs_) {
-    ASSIGN_OR_RETURN(Tensor on_host,
+    ASSIGN_OR_RETURN(Tensor result,
                      Tensor::Allocate(output.on_device.dtype(), output.on_device.shape(),
-                                      device_.allocator(MemoryKind::kPinned)));
-    if (on_host.num_elements() > 0) stream.Copy(output.on_device, &on_host);
-    outputs->push_back(std::move(on_host));
+                                      device_.allocator(output.kind)));
+    if (result.num_elements() > 0) stream.Copy(output.on_device, &result);
+    outputs->push_back(std::move(result));
   }
   return absl::OkStatus();
 }
 
-absl::Status CapturedRun::Run(absl::Span<const Tensor> args, std::vector<Tensor>* results) {
+absl::StatusOr<CapturedRun::Outcome> CapturedRun::Run(const StepContext& step,
+                                                      absl::Span<const Tensor> args,
+                                                      std::vector<Tensor>* results) {
   if (!status_.ok()) return status_;
+  if (!HasVariablesOf(step, args)) return Outcome::kOutdated;
   std::vector<Tensor> outputs;
-  const absl::Status enqueued = EnqueueAll(args, &outputs);
+  absl::StatusOr<CapturedState::Change> change;
+  {
+    absl::MutexLock lock(&mu_);
+    change = state_.IfUnchanged(
+        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return EnqueueAll(args, &outputs); });
+  }
+  if (change.ok() && *change != CapturedState::Change::kNone) {
+    return *change == CapturedState::Change::kShared ? Outcome::kNotNow : Outcome::kOutdated;
+  }
   // Also after an error: copies may be under way.
-  RETURN_IF_ERROR(device_.stream()->Synchronize());
-  RETURN_IF_ERROR(enqueued);
+  if (waits_ || !change.ok()) RETURN_IF_ERROR(device_.stream()->Synchronize());
+  RETURN_IF_ERROR(change.status());
   for (size_t i = 0; i < outputs.size(); ++i) {
     for (const int result : outputs_[i].results) (*results)[result] = outputs[i];
   }
   for (const FixedResult& fixed : fixed_results_) (*results)[fixed.result] = fixed.value;
-  return absl::OkStatus();
+  return Outcome::kDone;
 }
 
 }  // namespace tessera

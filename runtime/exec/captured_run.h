@@ -12,20 +12,29 @@
 #include "runtime/device/capture/capture_device.h"
 #include "runtime/device/capture/work_capture.h"
 #include "runtime/exec/capture_plan.h"
+#include "runtime/exec/captured_state.h"
 #include "runtime/exec/straight_program.h"
 
 namespace tessera {
 
 // For arguments of one combination of shapes. A run copies the arguments to where the work reads
-// them, enqueues the work at once instead of kernel by kernel, and copies the results back.
+// them, enqueues the work at once instead of kernel by kernel, and copies the results out.
+// Variables stay where they are.
 //
 // Holds the memory that the work uses. Thread-safe: runs that come at once are enqueued one after
 // the other.
 class CapturedRun {
  public:
+  enum class Outcome {
+    kDone,
+    kNotNow,    // nothing was done: a variable's value is shared by somebody else for now
+    kOutdated,  // nothing was done, nor ever will be: a variable's value lies elsewhere
+  };
+
   // Runs the kernels of the program on a capture. `device`, which must be a CapturingDevice, and
   // `program` outlive the run. If the work cannot be captured, such as that of a kernel which waits
-  // for the device, Run() fails with FAILED_PRECONDITION, and is_possible() is false.
+  // for the device, Run() fails with FAILED_PRECONDITION, and is_possible() is false. Returns null
+  // if it cannot be captured now, but perhaps later: see CapturedState.
   static std::shared_ptr<CapturedRun> Make(const StraightProgram& program, const CapturePlan& plan,
                                            Device& device, StepContext& step,
                                            absl::Span<const Tensor> args);
@@ -35,8 +44,9 @@ class CapturedRun {
   bool is_possible() const { return status_.ok(); }
   const std::vector<Shape>& shapes() const { return shapes_; }
 
-  // Waits for the results. Requires arguments of shapes(). Errors: those of the device.
-  absl::Status Run(absl::Span<const Tensor> args, std::vector<Tensor>* results);
+  // Waits for results in host memory. Requires arguments of shapes(). Errors: those of the device.
+  absl::StatusOr<Outcome> Run(const StepContext& step, absl::Span<const Tensor> args,
+                              std::vector<Tensor>* results);
 
  private:
   struct Input {
@@ -46,23 +56,33 @@ class CapturedRun {
   struct Output {
     std::vector<int> results;
     Tensor on_device;
+    MemoryKind kind;  // of the results
   };
-  // A result that depends on shapes alone.
+  // A result that depends on shapes alone, or a handle.
   struct FixedResult {
     int result;
     Tensor value;
   };
 
-  CapturedRun(Device& device, absl::Span<const Tensor> args);
+  CapturedRun(Device& device, const StepContext& step, absl::Span<const Tensor> args);
   absl::Status Capture(const StraightProgram& program, const CapturePlan& plan, StepContext& step,
                        absl::Span<const Tensor> args);
+  // Finds the variables of the handles that arguments and nodes give.
+  absl::Status FindVariables(const StraightProgram& program, const CapturePlan& plan,
+                             StepContext& step, absl::Span<const Tensor> args);
   absl::Status RunNodes(const StraightProgram& program, const CapturePlan& plan, StepContext& step,
                         absl::Span<const Tensor> args);
+  absl::Status AddOutput(KernelContext& context, const Tensor& value, std::vector<int> results,
+                         MemoryKind kind);
   absl::StatusOr<Tensor> Upload(const Tensor& value);
+  // Copying much more than the kernels compute costs more than the launches that are saved.
+  absl::Status CheckCopies(const StraightProgram& program) const;
+  bool HasVariablesOf(const StepContext& step, absl::Span<const Tensor> args) const;
   absl::Status EnqueueAll(absl::Span<const Tensor> args, std::vector<Tensor>* outputs)
-      ABSL_LOCKS_EXCLUDED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Device& device_;
+  const ResourceManager* const resources_;
   const std::vector<Shape> shapes_;
   absl::Status status_;
 
@@ -73,6 +93,10 @@ class CapturedRun {
   std::vector<Tensor> uploads_;  // that depend on shapes alone
   std::vector<Output> outputs_;
   std::vector<FixedResult> fixed_results_;
+  // Arguments that are handles, and the variables that they named.
+  std::vector<std::pair<int, IntrusivePtr<Variable>>> handle_args_;
+  CapturedState state_;
+  bool waits_ = true;  // for the results
   std::unique_ptr<CapturedWork> work_;
 };
 

@@ -24,7 +24,8 @@ absl::StatusOr<std::unique_ptr<Executor>> Compile(const Graph& graph,
   if (straight) {
     std::optional<CapturePlan> capture;
     if (dynamic_cast<const CapturingDevice*>(options.device) != nullptr) {
-      if (auto plan = PlanCapture(compiled); plan.ok()) capture = *std::move(plan);
+      if (auto plan = PlanCapture(compiled, options.boundary); plan.ok())
+        capture = *std::move(plan);
     }
     ASSIGN_OR_RETURN(StraightProgram program, LayOutStraight(std::move(compiled)));
     return MakeStraightExecutor(std::move(program), options.device, std::move(capture));

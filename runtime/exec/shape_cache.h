@@ -59,6 +59,14 @@ class ShapeCache {
     if (kept_.size() > kMaxKept) kept_.pop_back();
   }
 
+  // Drops an object that is of no use any more. The shapes then count as never seen.
+  void Remove(const T* object) {
+    absl::MutexLock lock(&mu_);
+    kept_.erase(std::remove_if(kept_.begin(), kept_.end(),
+                               [&](const auto& other) { return other.get() == object; }),
+                kept_.end());
+  }
+
  private:
   // Models are called with a few batch sizes.
   static constexpr size_t kMaxKept = 8;

@@ -1,6 +1,7 @@
 #include "runtime/exec/straight_executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -44,12 +45,20 @@ class StraightExecutor final : public Executor {
     absl::Status status = CheckArgs(run);
     if (status.ok()) status = CheckGoingOn(step);
     Device* const device = StreamDevice(step, device_);
-    if (const auto captured = status.ok() ? FindCaptured(step, device, run) : nullptr) {
+    bool is_done = !status.ok();
+    if (const auto captured = is_done ? nullptr : FindCaptured(step, device, run)) {
       if (num_results() > 0) {
         run.results->resize(std::max<size_t>(run.results->size(), num_results()));
       }
-      status = captured->Run(Args(run), run.results);
-    } else if (status.ok()) {
+      const absl::StatusOr<CapturedRun::Outcome> outcome =
+          captured->Run(step, Args(run), run.results);
+      status = outcome.status();
+      is_done = !outcome.ok() || *outcome == CapturedRun::Outcome::kDone;
+      if (outcome.ok() && *outcome == CapturedRun::Outcome::kOutdated) {
+        Forget(device, captured.get());
+      }
+    }
+    if (!is_done) {
       std::unique_ptr<Slots> slots = TakeSlots();
       if (program_.num_places < kMinPlaces) {
         status = RunIn(step, device, run, nullptr, slots->values.get());
@@ -76,7 +85,10 @@ class StraightExecutor final : public Executor {
   struct CapturedRuns {
     Device* device = nullptr;
     ShapeCache<CapturedRun> by_shape;
+    std::atomic<int> num_outdated{0};
   };
+  // A program whose variables keep moving is not captured any more.
+  static constexpr int kMaxOutdated = 16;
   // A plan is not worth while for programs with fewer outputs.
   static constexpr uint32_t kMinPlaces = 8;
 
@@ -97,15 +109,26 @@ class StraightExecutor final : public Executor {
     // Statistics are of kernels.
     if (!capture_plan_.has_value() || run.stats != nullptr) return nullptr;
     const absl::Span<const Tensor> args = Args(run).first(program_.num_args);
-    const auto is_of_device = [device](const auto& runs) { return runs->device == device; };
-    auto& captured = (*std::find_if(captured_.begin(), captured_.end(), is_of_device))->by_shape;
-    ShapeCache<CapturedRun>::Choice choice = captured.Choose(args);
+    CapturedRuns& captured = CapturedOn(device);
+    if (captured.num_outdated >= kMaxOutdated) return nullptr;
+    ShapeCache<CapturedRun>::Choice choice = captured.by_shape.Choose(args);
     if (choice.make) {
       choice.found = CapturedRun::Make(program_, *capture_plan_, *device, step, args);
-      captured.Add(choice.found);
+      if (choice.found != nullptr) captured.by_shape.Add(choice.found);
     }
     const bool is_possible = choice.found != nullptr && choice.found->is_possible();
     return is_possible ? std::move(choice.found) : nullptr;
+  }
+
+  CapturedRuns& CapturedOn(Device* device) const {
+    const auto is_of_device = [device](const auto& runs) { return runs->device == device; };
+    return **std::find_if(captured_.begin(), captured_.end(), is_of_device);
+  }
+
+  void Forget(Device* device, const CapturedRun* captured) const {
+    CapturedRuns& runs = CapturedOn(device);
+    runs.by_shape.Remove(captured);
+    ++runs.num_outdated;
   }
 
   std::unique_ptr<Slots> TakeSlots() const {

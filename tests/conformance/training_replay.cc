@@ -49,12 +49,15 @@ absl::StatusOr<rapidjson::Document> ReadJson(const std::string& path) {
   return document;
 }
 
-SessionOptions TrainingSession() {
-  SessionOptions options;
-  options.intra_op_threads = 1;
-  options.inter_op_threads = 1;
-  options.default_timeout = absl::Minutes(2);
-  return options;
+SessionOptions& TrainingSession() {
+  static SessionOptions* const options = [] {
+    auto* const made = new SessionOptions;
+    made->intra_op_threads = 1;
+    made->inter_op_threads = 1;
+    made->default_timeout = absl::Minutes(2);
+    return made;
+  }();
+  return *options;
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const std::string& directory, int64_t k) {

@@ -13,8 +13,9 @@ namespace tessera {
 // Errors: DATA_LOSS if the file does not parse.
 absl::StatusOr<rapidjson::Document> ReadJson(const std::string& path);
 
-// How all graphs are run: on one thread each, as they were recorded.
-SessionOptions TrainingSession();
+// How all graphs are run: on one thread each, as they were recorded. A test may change it before it
+// replays anything.
+SessionOptions& TrainingSession();
 
 // The tensors of feed_K.pb, by name.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const std::string& directory, int64_t k);

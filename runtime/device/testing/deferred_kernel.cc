@@ -35,7 +35,9 @@ class DeferredKernel::HostKernel {
     StepContext step;
     step.resources = step.step_resources = &resources;
     std::vector<KernelContext::InputSlot> slots;
-    for (uint32_t i = 0; i < inputs.size(); ++i) slots.push_back({i, 0});
+    // A view of the accelerator's memory is another one in each run, also if it lies where an
+    // earlier one lay: no kernel may keep what it made of an input, such as packed weights.
+    for (uint32_t i = 0; i < inputs.size(); ++i) slots.push_back({i, /*last_use=*/1});
     std::vector<Value> outputs(output_types_.size());
     KernelContext ctx(step, /*device=*/nullptr);
     ctx.Bind(inputs.data(), slots, outputs.data(), output_types_);

@@ -6,6 +6,7 @@
 #include "runtime/device/testing/accelerator_memory.h"
 #include "runtime/device/testing/deferred_primitive.h"
 #include "runtime/kernels/primitives/add_n.h"
+#include "runtime/kernels/primitives/complex_value.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/one_hot.h"
@@ -17,6 +18,35 @@
 #include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
+
+// The scalars of a step are read when the stream's thread comes to it.
+template <>
+class DeferredArgument<const OptimizerStep&> {
+ public:
+  static absl::Status Check(const OptimizerStep& step) {
+    absl::Status checked;
+    for (const Tensor* scalar : step.on_device) {
+      checked.Update(DeferredArgument<const Tensor*>::Check(scalar));
+    }
+    return checked;
+  }
+  DeferredArgument(const LateStream& stream, const OptimizerStep& step) : step_(step) {
+    for (const Tensor* scalar : step.on_device) scalars_.emplace_back(stream, scalar);
+    step_.on_device = {};
+  }
+  const OptimizerStep& Get() {
+    for (size_t i = 0; i < scalars_.size(); ++i) {
+      const Tensor* const scalar = scalars_[i].Get();
+      if (scalar != nullptr) step_.scalars[i] = ComplexValueOf(*scalar).value();
+    }
+    return step_;
+  }
+
+ private:
+  OptimizerStep step_;
+  std::vector<DeferredArgument<const Tensor*>> scalars_;
+};
+
 namespace {
 
 #define REGISTER_DEFERRED(P) REGISTER_PRIMITIVE(P, kTestAccelerator, DeferredPrimitive<P>::Run)

@@ -26,6 +26,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> MakeAccelerators(const Devi
   return devices;
 }
 
+std::atomic<int64_t> captured_enqueued_anywhere{0};
+
 class LateWork final : public CapturedWork {
  public:
   LateWork(std::vector<LateStream::Work> work, LateStream* stream, std::atomic<int64_t>* count)
@@ -34,6 +36,7 @@ class LateWork final : public CapturedWork {
         count_(count) {}
   absl::Status Enqueue() override {
     ++*count_;
+    ++captured_enqueued_anywhere;
     stream_->Enqueue([work = work_] {
       for (const LateStream::Work& piece : *work) RETURN_IF_ERROR(piece());
       return absl::OkStatus();
@@ -93,6 +96,8 @@ TestAccelerator::TestAccelerator(DeviceName name, int priority, const LateStream
     further_streams_.push_back(std::make_unique<FurtherStream>(this, further));
   }
 }
+
+int64_t TestAccelerator::num_captured_enqueued_anywhere() { return captured_enqueued_anywhere; }
 
 TestAccelerator::~TestAccelerator() {
   // Work of one stream may hold the last share in a buffer of another.

@@ -51,8 +51,9 @@ class TestAccelerator final : public Device,
   // See LateStream::Lose().
   absl::Status Health() const override { return stream_.Health(); }
   absl::StatusOr<std::unique_ptr<WorkCapture>> BeginCapture() override;
-  // How often captured work was enqueued.
+  // How often captured work was enqueued, here and on all accelerators of the process.
   int64_t num_captured_enqueued() const { return num_captured_enqueued_; }
+  static int64_t num_captured_enqueued_anywhere();
   std::string description() const override { return "a test accelerator on a thread of the host"; }
 
  private:

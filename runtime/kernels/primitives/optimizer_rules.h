@@ -1,8 +1,8 @@
 // What each optimizer does to one element of a variable and its slots. Papers are named where a
 // rule has one; rules agree with TensorFlow's kernels in what they compute, not in each rounding.
 //
-// A rule is made on the host from the scalars of a step, as OptimizerRule lists them, and called
-// with the gradient, the variable, and the slots on the device.
+// A rule is made from the scalars of a step, as OptimizerRule lists them, and called with the
+// gradient, the variable, and the slots.
 #pragma once
 
 #include <cmath>
@@ -50,14 +50,14 @@ TESSERA_DEVICE_FUNCTION T Threshold(T l1) {
 
 template <typename T>
 struct GradientDescent {
-  explicit GradientDescent(const T* s) : lr(s[0]) {}
+  TESSERA_DEVICE_FUNCTION explicit GradientDescent(const T* s) : lr(s[0]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var) const { var -= lr * g; }
   T lr;
 };
 
 template <typename T, bool kNesterov>
 struct Momentum {
-  explicit Momentum(const T* s) : lr(s[0]), momentum(s[1]) {}
+  TESSERA_DEVICE_FUNCTION explicit Momentum(const T* s) : lr(s[0]), momentum(s[1]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum = accum * momentum + g;
     if constexpr (kNesterov) {
@@ -71,7 +71,7 @@ struct Momentum {
 
 template <typename T, bool kNesterov>
 struct KerasMomentum {
-  explicit KerasMomentum(const T* s) : lr(s[0]), momentum(s[1]) {}
+  TESSERA_DEVICE_FUNCTION explicit KerasMomentum(const T* s) : lr(s[0]), momentum(s[1]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum = accum * momentum - g * lr;
     if constexpr (kNesterov) {
@@ -86,7 +86,7 @@ struct KerasMomentum {
 // Duchi, Hazan, Singer: Adaptive Subgradient Methods (2011).
 template <typename T, bool kUpdateSlots>
 struct Adagrad {
-  explicit Adagrad(const T* s) : lr(s[0]), epsilon(s[1]) {}
+  TESSERA_DEVICE_FUNCTION explicit Adagrad(const T* s) : lr(s[0]), epsilon(s[1]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     if constexpr (kUpdateSlots) accum += g * g;
     var -= lr * g / (Sqrt(accum) + epsilon);
@@ -97,7 +97,7 @@ struct Adagrad {
 // The same paper's dual averaging.
 template <typename T>
 struct AdagradDa {
-  explicit AdagradDa(const T* s)
+  TESSERA_DEVICE_FUNCTION explicit AdagradDa(const T* s)
       : lr(s[0]), threshold(Threshold(s[1]) * s[3]), shift(s[2] * s[3] * s[0]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& sum, T& sum_of_squares) const {
     sum += g;
@@ -110,7 +110,7 @@ struct AdagradDa {
 // Zeiler: ADADELTA (2012).
 template <typename T>
 struct Adadelta {
-  explicit Adadelta(const T* s) : lr(s[0]), rho(s[1]), epsilon(s[2]) {}
+  TESSERA_DEVICE_FUNCTION explicit Adadelta(const T* s) : lr(s[0]), rho(s[1]), epsilon(s[2]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum, T& accum_update) const {
     accum = accum * rho + g * g * (T(1) - rho);
     const T update = Sqrt(accum_update + epsilon) / Sqrt(accum + epsilon) * g;
@@ -123,7 +123,7 @@ struct Adadelta {
 // Kingma, Ba: Adam (2014), in the form of its section 2 with epsilon outside of the root.
 template <typename T, bool kNesterov>
 struct Adam {
-  explicit Adam(const T* s)
+  TESSERA_DEVICE_FUNCTION explicit Adam(const T* s)
       : alpha(s[0] * Sqrt(T(1) - s[5]) / (T(1) - s[4])),
         beta1(s[1]),
         rest1(T(1) - s[1]),
@@ -144,7 +144,7 @@ struct Adam {
 // Reddi, Kale, Kumar: On the Convergence of Adam and Beyond (2018).
 template <typename T>
 struct AdamWithAmsgrad {
-  explicit AdamWithAmsgrad(const T* s) : adam(s) {}
+  TESSERA_DEVICE_FUNCTION explicit AdamWithAmsgrad(const T* s) : adam(s) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m, T& v, T& largest) const {
     m += (g - m) * adam.rest1;
     v += (g * g - v) * adam.rest2;
@@ -157,7 +157,7 @@ struct AdamWithAmsgrad {
 // Adam's section 7.1.
 template <typename T>
 struct AdaMax {
-  explicit AdaMax(const T* s)
+  TESSERA_DEVICE_FUNCTION explicit AdaMax(const T* s)
       : step(s[0] / (T(1) - s[4])), rest1(T(1) - s[1]), beta2(s[2]), epsilon(s[3]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m, T& norm) const {
     m += (g - m) * rest1;
@@ -171,7 +171,8 @@ struct AdaMax {
 
 template <typename T>
 struct RmsProp {
-  explicit RmsProp(const T* s) : lr(s[0]), rest(T(1) - s[1]), momentum(s[2]), epsilon(s[3]) {}
+  TESSERA_DEVICE_FUNCTION explicit RmsProp(const T* s)
+      : lr(s[0]), rest(T(1) - s[1]), momentum(s[2]), epsilon(s[3]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& mean_square, T& mom) const {
     mean_square += (g * g - mean_square) * rest;
     mom = mom * momentum + g * lr / Sqrt(mean_square + epsilon);
@@ -182,7 +183,7 @@ struct RmsProp {
 
 template <typename T>
 struct CenteredRmsProp {
-  explicit CenteredRmsProp(const T* s) : base(s) {}
+  TESSERA_DEVICE_FUNCTION explicit CenteredRmsProp(const T* s) : base(s) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& mean, T& mean_square, T& mom) const {
     mean_square += (g * g - mean_square) * base.rest;
     mean += (g - mean) * base.rest;
@@ -195,7 +196,8 @@ struct CenteredRmsProp {
 // McMahan and others: Ad Click Prediction (2013). `kSqrt`: the power of the learning rate is -1/2.
 template <typename T, bool kScaleByLr, bool kSqrt>
 struct Ftrl {
-  explicit Ftrl(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]), power(-s[3]), shrinkage(T(2) * s[4]) {}
+  TESSERA_DEVICE_FUNCTION explicit Ftrl(const T* s)
+      : lr(s[0]), l1(s[1]), l2(s[2]), power(-s[3]), shrinkage(T(2) * s[4]) {}
   TESSERA_DEVICE_FUNCTION T Root(T x) const {
     if constexpr (kSqrt) {
       return Sqrt(x);
@@ -234,7 +236,8 @@ TESSERA_DEVICE_FUNCTION T ProximalStep(T var, T step, T lr, T l1, T l2) {
 
 template <typename T>
 struct ProximalGradientDescent {
-  explicit ProximalGradientDescent(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
+  TESSERA_DEVICE_FUNCTION explicit ProximalGradientDescent(const T* s)
+      : lr(s[0]), l1(s[1]), l2(s[2]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var) const {
     var = ProximalStep(var, g * lr, lr, l1, l2);
   }
@@ -243,7 +246,7 @@ struct ProximalGradientDescent {
 
 template <typename T>
 struct ProximalAdagrad {
-  explicit ProximalAdagrad(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
+  TESSERA_DEVICE_FUNCTION explicit ProximalAdagrad(const T* s) : lr(s[0]), l1(s[1]), l2(s[2]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& accum) const {
     accum += g * g;
     const T rate = lr / Sqrt(accum);
@@ -256,7 +259,8 @@ struct ProximalAdagrad {
 // of its mean.
 template <typename T>
 struct AddSign {
-  explicit AddSign(const T* s) : lr(s[0]), alpha(s[1]), decay(s[2]), beta(s[3]) {}
+  TESSERA_DEVICE_FUNCTION explicit AddSign(const T* s)
+      : lr(s[0]), alpha(s[1]), decay(s[2]), beta(s[3]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m) const {
     m = m * beta + g * (T(1) - beta);
     var -= lr * (alpha + decay * SignOfProduct(g, m)) * g;
@@ -268,8 +272,11 @@ struct AddSign {
 
 template <typename T>
 struct PowerSign {
-  explicit PowerSign(const T* s)
-      : lr(s[0]), grown(std::exp(s[1] * s[2])), shrunk(std::exp(-s[1] * s[2])), beta(s[3]) {}
+  TESSERA_DEVICE_FUNCTION explicit PowerSign(const T* s)
+      : lr(s[0]),
+        grown(device_std::exp(s[1] * s[2])),
+        shrunk(device_std::exp(-s[1] * s[2])),
+        beta(s[3]) {}
   TESSERA_DEVICE_FUNCTION void operator()(T g, T& var, T& m) const {
     m = m * beta + g * (T(1) - beta);
     const T sign = AddSign<T>::SignOfProduct(g, m);

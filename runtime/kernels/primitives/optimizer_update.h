@@ -55,6 +55,10 @@ struct OptimizerStep {
   OptimizerRule rule = OptimizerRule::kGradientDescent;
   bool variant = false;
   std::array<std::complex<double>, kMaxOptimizerScalars> scalars{};
+  // Where the scalars lie on a device with memory of its own, which reads them when it takes the
+  // step; null where `scalars` has them. Each is a number of the dtype of the variable, or an
+  // integer.
+  std::array<const Tensor*, kMaxOptimizerScalars> on_device{};
 };
 
 struct OptimizerUpdate {

@@ -5,8 +5,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/complex_value.h"
 #include "runtime/kernels/primitives/dtype_set.h"
-#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/optimizer_update.h"
 #include "runtime/kernels/training/optimizer_table.h"
 #include "runtime/kernels/variable_update.h"
@@ -14,22 +14,15 @@
 namespace tessera {
 namespace {
 
+absl::Status CheckScalar(const Tensor& tensor, absl::string_view name) {
+  if (tensor.rank() == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is not a scalar: it has shape ", tensor.shape().ToString()));
+}
+
 absl::StatusOr<std::complex<double>> ReadScalar(const Tensor& tensor, absl::string_view name) {
-  if (tensor.rank() != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is not a scalar: it has shape ", tensor.shape().ToString()));
-  }
-  std::complex<double> value;
-  RETURN_IF_ERROR(VisitNumericType(tensor.dtype(), [&]<typename T>() -> absl::Status {
-    if constexpr (std::is_same_v<T, std::complex<float>> ||
-                  std::is_same_v<T, std::complex<double>>) {
-      value = std::complex<double>(tensor.scalar<T>());
-    } else {
-      value = static_cast<double>(tensor.scalar<T>());
-    }
-    return absl::OkStatus();
-  }));
-  return value;
+  RETURN_IF_ERROR(CheckScalar(tensor, name));
+  return ComplexValueOf(tensor);
 }
 
 absl::Status CheckLimit(ScalarLimit limit, double value, absl::string_view name) {
@@ -95,7 +88,13 @@ class OptimizerKernel : public OpKernel {
     step.variant = variant_;
     for (size_t i = 0; i < scalars_.size(); ++i) {
       const OptimizerScalar& scalar = optimizer_.scalars[i];
-      ASSIGN_OR_RETURN(step.scalars[i], ReadScalar(ctx.input(scalars_[i]), scalar.name));
+      const Tensor& input = ctx.input(scalars_[i]);
+      if (input.num_elements() > 0 && !IsHostAccessible(input.memory_kind())) {
+        RETURN_IF_ERROR(CheckScalar(input, scalar.name));
+        step.on_device[i] = &input;  // whose value nobody on the host sees
+        continue;
+      }
+      ASSIGN_OR_RETURN(step.scalars[i], ReadScalar(input, scalar.name));
       if (optimizer_.limits_sparse_only && !is_sparse()) continue;
       // A linear term that is scaled by the learning rate is not divided by it.
       const bool may_be_zero = optimizer_.rule == OptimizerRule::kFtrl && variant_;
@@ -176,9 +175,6 @@ struct OptimizerRegistration {
       return std::unique_ptr<OpKernel>(std::make_unique<OptimizerKernel>(build));
     });
     builder.TypeConstraint("T", DTypeList(types));
-    for (const OptimizerScalar& scalar : FindOptimizer(op)->scalars) {
-      builder.HostMemory(scalar.name);
-    }
     KernelRegistration registration(builder);
   }
 };

@@ -8,6 +8,22 @@
 namespace tessera::cuda {
 namespace {
 
+// Scalars of a step: those of the host, or where the device has them.
+template <typename A>
+struct Scalars {
+  A values[kMaxOptimizerScalars];
+  const void* on_device[kMaxOptimizerScalars];
+  DType dtypes[kMaxOptimizerScalars];
+
+  __device__ A Load(int i) const {
+    if (on_device[i] == nullptr) return values[i];
+    if (dtypes[i] == DType::kInt64 || dtypes[i] == DType::kInt32) {
+      return A(static_cast<double>(LoadElement<int64_t>(on_device[i], dtypes[i], 0)));
+    }
+    return LoadElement<A>(on_device[i], dtypes[i], 0);
+  }
+};
+
 // The tensors of a step, all of one dtype. `state` is the variable and its slots.
 struct UpdateWork {
   DType dtype;
@@ -41,7 +57,10 @@ __device__ void UpdateElement(const Rule& rule, const UpdateWork& work, int64_t 
 }
 
 template <typename Rule, typename A>
-__global__ void UpdateElements(Rule rule, UpdateWork work) {
+__global__ void UpdateElements(Scalars<A> scalars, UpdateWork work) {
+  A loaded[kMaxOptimizerScalars];
+  for (int i = 0; i < kMaxOptimizerScalars; ++i) loaded[i] = scalars.Load(i);
+  const Rule rule(loaded);
   for (int64_t i = FirstItem(); i < work.count; i += ItemStep()) {
     if (work.runs.pairs == nullptr) {
       UpdateElement<Rule, A>(rule, work, i, i);
@@ -63,18 +82,21 @@ class Update {
       : ctx_(ctx), variant_(step.variant), work_(work) {
     for (int i = 0; i < kMaxOptimizerScalars; ++i) {
       if constexpr (std::is_floating_point_v<A>) {
-        scalars_[i] = static_cast<A>(step.scalars[i].real());
+        scalars_.values[i] = static_cast<A>(step.scalars[i].real());
       } else {
         using Part = typename A::value_type;
-        scalars_[i] =
+        scalars_.values[i] =
             A(static_cast<Part>(step.scalars[i].real()), static_cast<Part>(step.scalars[i].imag()));
       }
+      const Tensor* const tensor = step.on_device[i];
+      scalars_.on_device[i] = tensor == nullptr ? nullptr : tensor->address();
+      scalars_.dtypes[i] = tensor == nullptr ? DType::kInvalid : tensor->dtype();
     }
   }
 
   template <typename Rule>
   absl::Status Run() const {
-    return LaunchItems(ctx_, work_.count, UpdateElements<Rule, A>, Rule(scalars_), work_);
+    return LaunchItems(ctx_, work_.count, UpdateElements<Rule, A>, scalars_, work_);
   }
   template <template <typename, bool> typename Rule>
   absl::Status RunVariant() const {
@@ -134,14 +156,16 @@ class Update {
   template <bool kScaleByLr>
   absl::Status RunFtrl() const {
     using optimizers::Ftrl;
-    return scalars_[3] == A(-0.5) ? Run<Ftrl<A, kScaleByLr, true>>()
-                                  : Run<Ftrl<A, kScaleByLr, false>>();
+    // A power that the host does not see is taken as it comes.
+    return scalars_.on_device[3] == nullptr && scalars_.values[3] == A(-0.5)
+               ? Run<Ftrl<A, kScaleByLr, true>>()
+               : Run<Ftrl<A, kScaleByLr, false>>();
   }
 
   KernelContext& ctx_;
   const bool variant_;
   const UpdateWork work_;
-  A scalars_[kMaxOptimizerScalars];
+  Scalars<A> scalars_;
 };
 
 absl::Status RunOptimizerUpdate(KernelContext& ctx, const OptimizerStep& step,

@@ -294,6 +294,23 @@ TEST_F(PrimitivesTest, SparseAdamUpdatesRepeatedRowsInOrder) {
   ExpectNear(v[0], v[1]);
 }
 
+TEST_F(PrimitivesTest, ScalarsOfAnOptimizerMayLieOnTheDevice) {
+  OptimizerStep step{OptimizerRule::kAdagradDa, false, {0.1, 0.01, 0.02, 7}};
+  const Tensor scalars[] = {Tensor::Scalar(0.1f), Tensor::Scalar(0.01f), Tensor::Scalar(0.02f),
+                            Tensor::Scalar(int64_t{7})};
+  const Tensor variable = Floats({300}), sums = Floats({300}, 1, 2), gradient = Floats({300});
+  Tensor var[2] = {Copy(variable), Copy(variable)}, a[2] = {Copy(sums), Copy(sums)},
+         b[2] = {Copy(sums), Copy(sums)};
+  OnBoth<OptimizerUpdate>([&](auto* run, int d) {
+    if (d == 1) {
+      step.scalars = {};
+      for (size_t i = 0; i < 4; ++i) step.on_device[i] = &scalars[i];
+    }
+    return run(ctx_, step, gradient, nullptr, &var[d], &a[d], &b[d], nullptr);
+  });
+  ExpectNear(var[0], var[1]);
+}
+
 TEST_F(PrimitivesTest, AttentionOverManyKeysWithMasks) {
   const int64_t batch = 2, heads = 2, queries = 3, keys = 600, features = 5, width = 7;
   const Tensor query = Floats({batch, heads, queries, features});
