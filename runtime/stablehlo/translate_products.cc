@@ -243,11 +243,12 @@ void Convolution(Translator& t, const Operation& op) {
     attrs["padding"] = "EXPLICIT";
     attrs["explicit_paddings"] = paddings;
   }
-  const bool is_depthwise = groups > 1 && hwio[2] == 1 && hwio[3] % groups == 0;
+  // DepthwiseConv2dNative has one stride for both directions and no dilation. Conv2D, which takes
+  // its groups from the number of the kernel's input channels, has both.
+  const bool is_depthwise = groups > 1 && hwio[2] == 1 && hwio[3] % groups == 0 &&
+                            strides[0] == strides[1] && dilation == Dims{1, 1};
   if (is_depthwise) {
     kernel = Reshape(kernel, t.Ints({hwio[0], hwio[1], groups, hwio[3] / groups}));
-    // A depthwise convolution has one stride for both directions.
-    if (strides[0] != strides[1]) return t.Fail("its strides differ");
   }
   Expr result = Call(is_depthwise ? "DepthwiseConv2dNative" : "Conv2D", {input, kernel}, attrs);
   if (spatial == 1) {

@@ -21,7 +21,7 @@ const absl::flat_hash_map<absl::string_view, Handler>& Handlers() {
     auto* all = new absl::flat_hash_map<absl::string_view, Handler>;
     for (absl::Span<const NamedHandler> family :
          {ElementwiseHandlers(), ShapeHandlers(), IndexingHandlers(), ProductHandlers(),
-          ReductionHandlers(), ControlFlowHandlers()}) {
+          ReductionHandlers(), FourierHandlers(), ControlFlowHandlers()}) {
       for (const NamedHandler& entry : family) all->emplace(entry.op, entry.handler);
     }
     return all;

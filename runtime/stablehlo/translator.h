@@ -128,6 +128,7 @@ absl::Span<const NamedHandler> ShapeHandlers();
 absl::Span<const NamedHandler> IndexingHandlers();
 absl::Span<const NamedHandler> ProductHandlers();
 absl::Span<const NamedHandler> ReductionHandlers();
+absl::Span<const NamedHandler> FourierHandlers();
 absl::Span<const NamedHandler> ControlFlowHandlers();
 
 // Names the reduction that a region computes with its two arguments: "add", "maximum", ...; empty

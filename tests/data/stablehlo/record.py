@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Exports Keras models from its JAX backend, with JAX's answers: MODEL/1 and MODEL.json beside it.
+"""Exports Keras models from its JAX backend, and a program of JAX itself, with JAX's answers: MODEL/1
+and MODEL.json beside it.
 
     "$(scripts/python_env jax)" tests/data/stablehlo/record.py
 
@@ -15,9 +16,12 @@ os.environ["KERAS_BACKEND"] = "jax"
 os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # no paths of this machine in the models
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
+import jax
+import jax.numpy as jnp
 import keras
 import numpy as np
 import tensorflow as tf
+from jax.experimental import jax2tf
 from keras import layers
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -62,6 +66,28 @@ def lstm():
     )
 
 
+def signal(x):
+    """Fourier transforms, and depthwise filters with dilations or with strides of one direction."""
+    smooth = jnp.fft.irfft(jnp.fft.rfft(x) * jnp.linspace(1, 0.2, 9))
+    squares = jnp.reshape(x, (-1, 4, 4)) + 1j * jnp.reshape(smooth, (-1, 4, 4))
+    back = jnp.fft.ifft2(jnp.fft.fft2(squares) * 1j)
+    parts = [jnp.real(back), jnp.imag(back)]
+    kernel = jnp.sin(jnp.arange(12.0)).reshape(3, 1, 4)
+    for strides, dilation in (((2,), (1,)), ((1,), (2,))):
+        parts.append(
+            jax.lax.conv_general_dilated(
+                jnp.reshape(smooth, (-1, 8, 2)),
+                kernel,
+                strides,
+                "SAME",
+                rhs_dilation=dilation,
+                feature_group_count=2,
+                dimension_numbers=("NWC", "WIO", "NWC"),
+            )
+        )
+    return jnp.concatenate([jnp.reshape(part, (x.shape[0], -1)) for part in parts], axis=1)
+
+
 def strip(path):
     """Takes out what only debuggers read, half of the file."""
     model = saved_model_pb2.SavedModel()
@@ -78,7 +104,29 @@ def strip(path):
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 
+def save_program(name, program, x):
+    """Saves a function of one array, for batches of any size, as the node alone."""
+    path = FOLDER / name / "1"
+    shutil.rmtree(path, ignore_errors=True)
+    convert = jax2tf.convert(
+        program, polymorphic_shapes=["b, ..."], with_gradient=False, native_serialization=True
+    )
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        placeholder = tf.compat.v1.placeholder(tf.float32, (None, *x.shape[1:]), name="x")
+        outputs = {"y": convert(placeholder)}
+        tf.compat.v1.saved_model.simple_save(session, str(path), {"x": placeholder}, outputs)
+    shutil.rmtree(path / "variables", ignore_errors=True)
+    strip(path / "saved_model.pb")
+    write_answers(name, x, np.asarray(program(x)))
+
+
+def write_answers(name, x, y):
+    text = json.dumps({"instances": x.tolist(), "predictions": y.tolist()})
+    (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
 def main():
+    save_program("signal", signal, np.cos(np.arange(32, dtype=np.float32) ** 2).reshape(2, 16))
     for make in (mlp, cnn, lstm):
         keras.utils.set_random_seed(7)
         random = np.random.default_rng(7)
@@ -100,9 +148,7 @@ def main():
             x = random.integers(0, 20, shape)
         else:
             x = random.normal(size=shape).astype(np.float32)
-        y = np.asarray(model(x))
-        text = json.dumps({"instances": x.tolist(), "predictions": y.tolist()})
-        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        write_answers(name, x, np.asarray(model(x)))
 
 
 if __name__ == "__main__":
