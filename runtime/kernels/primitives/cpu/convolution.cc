@@ -13,6 +13,7 @@
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
 #include "runtime/kernels/primitives/cpu/winograd.h"
@@ -213,27 +214,36 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> Bfloat16ProductFor(
                        [&] { return MakeProduct(shape, post_ops, OfBfloat16); });
 }
 
-// Sums are of float, and rounded once. The filter is brought into oneDNN's layout each time.
-absl::Status ConvolveBfloat16(KernelContext& ctx, const ConvolutionShape& shape,
-                              const PostOps& post_ops, const Tensor& input, const Tensor& filter,
-                              const Tensor* bias, Tensor* output) {
+// The products of one type of elements, by oneDNN.
+struct ElementProducts {
+  memory::desc (*of_type)(memory::desc);
+  absl::StatusOr<std::shared_ptr<const onednn::Product>> (*product_for)(const ConvolutionShape&,
+                                                                        const PostOps&);
+};
+
+// A convolution whose filter is brought into oneDNN's layout each time. Elements have type T.
+template <typename T>
+absl::Status ConvolveAndReorder(KernelContext& ctx, const ConvolutionShape& shape,
+                                const PostOps& post_ops, const ElementProducts& products,
+                                const Tensor& input, const Tensor& filter, const Tensor* bias,
+                                Tensor* output) {
   const double nanoseconds = FlopsOf(shape) / SpeedsForCpu().fma_flops;
   const int64_t count =
       NumChunks(NumPoolThreads(ctx), std::numeric_limits<int64_t>::max(), nanoseconds);
   const std::vector<ConvolutionChunk> chunks = SplitConvolution(shape, count);
-  const memory::desc plain = OfBfloat16(FilterLayout(shape));
+  const memory::desc plain = products.of_type(FilterLayout(shape));
   return ForEachChunk(
       ctx, chunks.size(), nanoseconds / chunks.size(), [&](int64_t i) -> absl::Status {
         const ConvolutionChunk& chunk = chunks[i];
-        ASSIGN_OR_RETURN(const auto product, Bfloat16ProductFor(chunk.shape, post_ops));
+        ASSIGN_OR_RETURN(const auto product, products.product_for(chunk.shape, post_ops));
         const memory::desc& wanted = product->weights.wanted();
         ASSIGN_OR_RETURN(
             const Tensor weights,
             ctx.AllocateTemp(DType::kUint8, {static_cast<int64_t>(wanted.get_size())}));
         RETURN_IF_ERROR(onednn::Reorder(plain, filter.raw(), wanted, weights.raw()));
-        return onednn::RunProduct(ctx, *product, input.data<Eigen::bfloat16>() + chunk.input_offset,
+        return onednn::RunProduct(ctx, *product, input.data<T>() + chunk.input_offset,
                                   weights.raw(), bias == nullptr ? nullptr : bias->raw(),
-                                  output->data<Eigen::bfloat16>() + chunk.output_offset);
+                                  output->data<T>() + chunk.output_offset);
       });
 }
 
@@ -284,18 +294,40 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
   });
 }
 
+// half and bfloat16. Sums are of float, and rounded once.
+absl::Status ConvolveNarrow(KernelContext& ctx, const ConvolutionShape& shape,
+                            const PostOps& post_ops, const Tensor& input, const Tensor& filter,
+                            const Tensor* bias, Tensor* output) {
+  if (input.dtype() == DType::kBfloat16 && HasAvx512()) {
+    return ConvolveAndReorder<Eigen::bfloat16>(
+        ctx, shape, post_ops, {OfBfloat16, Bfloat16ProductFor}, input, filter, bias, output);
+  }
+  Allocator* const allocator = ctx.host_allocator();
+  ASSIGN_OR_RETURN(const Tensor wide_input, WidenToFloat(input, allocator));
+  ASSIGN_OR_RETURN(const Tensor wide_filter, WidenToFloat(filter, allocator));
+  ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // what it adds to
+  Tensor wide_bias;
+  if (bias != nullptr) {
+    ASSIGN_OR_RETURN(wide_bias, WidenToFloat(*bias, allocator));
+  }
+  RETURN_IF_ERROR(ConvolveAndReorder<float>(ctx, shape, post_ops, {OfFloat, ProductFor}, wide_input,
+                                            wide_filter, bias == nullptr ? nullptr : &wide_bias,
+                                            &wide_output));
+  NarrowFromFloat(wide_output, output);
+  return absl::OkStatus();
+}
+
 // Convolve(), with plans that are kept unless `plans` is null.
 absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                       const Tensor& input, const ScaledWeights& filter, const Tensor* bias,
                       PackedWeights* packed, Tensor* output, Numerics numerics,
                       PlanCache<ConvolutionPlan>* plans) {
   if (output->num_elements() == 0) return absl::OkStatus();
-  if (input.dtype() == DType::kBfloat16 && HasAvx512() && numerics == Numerics::kFast &&
-      input.num_elements() > 0 && filter.values.num_elements() > 0) {
-    return ConvolveBfloat16(ctx, shape, post_ops, input, filter.values, bias, output);
+  const bool is_empty = input.num_elements() == 0 || filter.values.num_elements() == 0;
+  if (IsNarrowFloat(input.dtype()) && numerics == Numerics::kFast && !is_empty) {
+    return ConvolveNarrow(ctx, shape, post_ops, input, filter.values, bias, output);
   }
-  if (input.dtype() != DType::kFloat || input.num_elements() == 0 ||
-      filter.values.num_elements() == 0) {
+  if (input.dtype() != DType::kFloat || is_empty) {
     return VisitRealType(input.dtype(), [&]<typename T>() {
       ConvolvePlain<T>(ctx, shape, post_ops, input.data<T>(), filter.values.data<T>(),
                        bias ? bias->data<T>() : nullptr, output->data<T>());

@@ -26,6 +26,7 @@ std::vector<double> ReferenceConvolution(const ConvolutionShape& s, const PostOp
                                          const Tensor& input, const Tensor& filter,
                                          const Tensor& bias, const Tensor& before) {
   const float* const in = input.data<float>();
+  const int64_t group_in = s.in_channels / s.groups, group_out = s.out_channels / s.groups;
   std::vector<double> result;
   for (int64_t point = 0; point < s.batch * s.output[0] * s.output[1]; ++point) {
     const int64_t image = point / (s.output[0] * s.output[1]);
@@ -40,8 +41,9 @@ std::vector<double> ReferenceConvolution(const ConvolutionShape& s, const PostOp
       for (int64_t c = 0; c < s.in_channels; ++c) {
         const double value = in[((image * s.input[0] + y) * s.input[1] + x) * s.in_channels + c];
         const float* const weights =
-            filter.data<float>() + (position * s.in_channels + c) * s.out_channels;
-        for (int64_t o = 0; o < s.out_channels; ++o) sums[o] += value * weights[o];
+            filter.data<float>() + (position * group_in + c % group_in) * s.out_channels;
+        const int64_t first = c / group_in * group_out;
+        for (int64_t o = first; o < first + group_out; ++o) sums[o] += value * weights[o];
       }
     }
     for (int64_t o = 0; o < s.out_channels; ++o) {
