@@ -37,7 +37,16 @@ computes with ([adding-an-op.md](adding-an-op.md)). Other kernels are the CPU's.
 Ops of the package tensorflow-text have kernels, too, among them those of its tokenizers for BERT
 (`WordpieceTokenizeWithOffsets`, `FastWordpieceTokenizeWithOffsets`, `FastBertNormalize`) and for
 SentencePiece (`SentencepieceOp` and its kin; unigram and BPE models, without sampling): saved models
-that contain them load without that package's library.
+that contain them load without that package's library. Of its other ops these have none:
+`ConstrainedSequence`, `FindSourceOffsets`, `MaxSpanningTree`, `NormalizeUTF8WithOffsetsMap`,
+`PhraseTokenize`, `RougeL`, `SentenceFragments`, `SentenceFragmentsV2`,
+`SplitMergeTokenizeWithOffsets`, `TokenizerFromLogits`, and, each after `TFText>`,
+`BoiseTagsToOffsets`, `OffsetsToBoiseTags`, `FastSentencepieceTokenize`,
+`FastSentencepieceDetokenize`, `NgramsStringJoin`, `PhraseDetokenize` and `Utf8Binarize`.
+
+So do all ops of TensorFlow Decision Forests and of ydf's exports (`SimpleMLInferenceOpWithHandle`
+and its kin): random forests and gradient boosted trees for classes, numbers, rankings and uplift.
+Isolation forests are refused, as they are there; so are questions on sequences of vectors.
 
 )";
 

@@ -202,6 +202,51 @@ def input_pipelines():
             yield bytes([op, 0] + [number] * 8 + [1, op + 1, 1] + [number] * 8 + [0, 5])
 
 
+def decision_forests():
+    """Boosted and bagged trees that ask for a number, a category, a set and a weighted sum."""
+
+    def message(*fields):
+        encoded = b""
+        for number, value in fields:
+            if isinstance(value, float):
+                encoded += bytes([number << 3 | 5]) + struct.pack("<f", value)
+            elif isinstance(value, int):
+                encoded += bytes([number << 3, value])
+            else:
+                encoded += bytes([number << 3 | 2, len(value)]) + value
+        return encoded
+
+    columns = b"".join(
+        message((1, message((1, kind), (2, b"c"), (6, message((2, 3))))))
+        for kind in (1, 4, 5, 7)
+    )
+    weights = struct.pack("<2f", 1, -1)
+    conditions = (
+        (0, message((2, message((1, 0.25))))),
+        (1, message((4, message((1, b"\1\2"))))),
+        (2, message((5, message((1, b"\5"))))),
+        (0, message((7, message((1, b"\0\3"), (2, weights), (3, 0.5), (4, weights))))),
+        (3, message((3, b""))),
+        (1, message((1, b""))),
+    )
+    for kind, leaf, header in (
+        (b"GRADIENT_BOOSTED_TREES", (2, message((1, 0.5))), ((4, 0.5), (7, b"BLOB_SEQUENCE"))),
+        (b"RANDOM_FOREST", (1, message((1, 1))), ((3, 1), (7, b"BLOB_SEQUENCE"))),
+    ):
+        task = 2 if kind[0] == ord("G") else 1
+        parts = (
+            message((1, kind), (2, task), (3, 1), *((5, i) for i in range(4))),
+            columns,
+            message((1, 1), (2, len(conditions)), *header),
+        )
+        nodes = b"BS\1\0\0\0\0\0"
+        for attribute, condition in conditions:
+            node = message((3, message((1, 1), (2, attribute), (3, condition))))
+            for record in (node, message(leaf), message(leaf)):
+                nodes += struct.pack("<I", len(record)) + record
+        yield b"".join(struct.pack("<H", len(part)) + part for part in parts) + nodes
+
+
 def traceparents():
     """A header as of today, and one of a version to come."""
     ids = b"-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -216,6 +261,7 @@ SEEDS = {
     "checkpoint_fuzzer": checkpoints,
     "checkpoint_v1_fuzzer": version_1_checkpoints,
     "checkpoint_state_fuzzer": checkpoint_states,
+    "decision_forest_fuzzer": decision_forests,
     "record_file_fuzzer": record_files,
     "graph_import_fuzzer": graphs,
     "input_pipeline_fuzzer": input_pipelines,
