@@ -58,6 +58,8 @@ def _cuda_library(ctx):
     shared.add_all(context.quote_includes, format_each = "-I%s")
     shared.add_all(context.system_includes, before_each = "-isystem")
 
+    # A change of one .cu file compiles that file alone.
+    headers = [file for file in ctx.files.srcs + ctx.files.hdrs if file.extension != "cu"]
     objects = []
     for source in ctx.files.srcs:
         if source.extension != "cu":
@@ -66,7 +68,7 @@ def _cuda_library(ctx):
         ctx.actions.run(
             executable = NVCC,
             arguments = [shared, "-c", source.path, "-o", object.path],
-            inputs = depset(ctx.files.srcs + ctx.files.hdrs, transitive = [context.headers]),
+            inputs = depset([source] + headers, transitive = [context.headers]),
             outputs = [object],
             env = {"NVCC_VERSION": NVCC_VERSION},
             use_default_shell_env = True,
@@ -105,11 +107,11 @@ def _cuda_library(ctx):
             ),
         ]),
     )
-    headers = cc_common.create_compilation_context(headers = depset(ctx.files.hdrs))
+    own = cc_common.create_compilation_context(headers = depset(ctx.files.hdrs))
     return [
         DefaultInfo(files = depset([archive])),
         cc_common.merge_cc_infos(cc_infos = [
-            CcInfo(compilation_context = headers, linking_context = linking),
+            CcInfo(compilation_context = own, linking_context = linking),
             compiled,
         ]),
     ]
