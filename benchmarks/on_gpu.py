@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""ResNet-50, BERT-base and a decoder of a billion parameters on a GPU, beside its roofline.
+"""ResNet-50, BERT-base and a decoder of a billion parameters on a GPU, beside PyTorch or its roofline.
 
     scripts/gpu/bench [--models NAME,...] [--seconds S]
     scripts/bench on_gpu --program FILE --small     # tries the script with small models, without a GPU
 
 For each model, in float, in float with products of TF32, and in bfloat16: latency at batch 1, and
-examples a second at batch 128. The share of the roofline is, at batch 1, that of the memory's
-bandwidth, as all weights are read once; at batch 128, that of the peak of dense products in this
-precision. Both are known for A100, H100 and H200 with SXM.
+examples a second at batch 128. Where PyTorch finds the GPU (or --torch_device names a device), it runs
+the same models with the same weights and input in the same run, eager and compiled; the table says how
+far its answer is from ours, of the largest value, and a difference above a thousandth in float is an
+error. The share of the roofline is, at batch 1, that of the memory's bandwidth, as all weights are
+read once; at batch 128, that of the peak of dense products in this precision. Both are known for
+A100, H100 and H200 with SXM.
 """
 import argparse
 import json
@@ -17,12 +20,12 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "models"))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 NAMES = ("resnet50", "bert_base", "decoder_1b")
-BATCHES = {"latency": 1, "throughput": 128}
 # precision -> (Keras's dtype policy, the environment of the program, bytes of a weight)
 PRECISIONS = {
     "float": ("float32", {}, 4),
@@ -38,28 +41,89 @@ ROOFLINES = {
 
 
 def save(name, policy, small, folder):
-    """Writes the model. Returns the operations of an example, and the number of weights that it reads."""
+    """Writes the model, and its weights and an input beside it. Returns the operations of an example,
+    and the number of weights that it reads."""
     import keras
+    import numpy as np
 
     import gpu_models
 
     keras.config.set_dtype_policy(policy)
     model, flops = gpu_models.make(name, small)
-    model.export(str(folder), verbose=False)
+    model.export(str(folder / "model"), verbose=False)
+    np.savez(folder / "weights.npz", **{weight.path: np.asarray(weight, np.float32)
+                                        for weight in model.weights})
+    shape = (1, *model.inputs[0].shape[1:])
+    rng = np.random.default_rng(1)
+    if name == "resnet50":
+        value = rng.standard_normal(shape, np.float32)
+    else:
+        value = rng.integers(0, gpu_models.shape_of(name, small)["words"], shape, np.int32)
+    np.save(folder / "input.npy", value)
     # Of an embedding, few rows are read.
     read = [layer for layer in model.layers if not isinstance(layer, keras.layers.Embedding)]
     return flops, sum(layer.count_params() for layer in read)
 
 
-def measure(program, folder, batch, seconds, environment):
-    command = [program, "bench", str(folder), "--json", f"--seconds={seconds}",
-               f"--batch_size={batch}", "--warmup=2"]
+def ask(command, environment):
+    """The JSON that a program on the GPU prints."""
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "CUDA_VISIBLE_DEVICES": gpus(), **environment})
     if done.returncode != 0:
-        sys.exit(f"gpu: {' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    result = json.loads(done.stdout)
+        sys.exit(f"gpu: {' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def measure(program, folder, batch, seconds, environment):
+    result = ask([program, "bench", folder / "model", "--json", f"--seconds={seconds}",
+                  f"--batch_size={batch}", "--warmup=2"], environment)
     return result["latency_us"]["p50"] * 1e-6, result["rows_per_second"]
+
+
+def answer(program, folder, environment):
+    """Our output for the input that lies beside the model."""
+    import numpy as np
+    import tensorflow as tf
+
+    signature = tf.saved_model.load(str(folder / "model")).signatures["serving_default"]
+    name = next(iter(signature.structured_input_signature[1]))
+    value = folder / "input.json"
+    value.write_text(json.dumps(np.load(folder / "input.npy").tolist()))
+    outputs = ask([program, "run", folder / "model", f"--input={name}=@{value}", "--json"],
+                  environment)["outputs"]
+    return np.asarray(next(iter(outputs.values())) if isinstance(outputs, dict) else outputs)[0]
+
+
+def torch_device(wanted):
+    """The device on which PyTorch runs; None: it does not."""
+    if wanted:
+        return wanted
+    found = subprocess.run([python_of_torch(), "-c", "import torch; torch.zeros(1).cuda()"],
+                           capture_output=True, check=False,
+                           env={**os.environ, "CUDA_VISIBLE_DEVICES": gpus()})
+    return "cuda" if found.returncode == 0 else None
+
+
+def python_of_torch():
+    return subprocess.run([ROOT / "scripts/python_env", "torch"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+def run_torch(name, precision, folder, device, compiled, args):
+    import gpu_models
+
+    shape = gpu_models.shape_of(name, args.small)
+    return ask([python_of_torch(), ROOT / "benchmarks/models/torch_serving.py", name,
+                folder / "weights.npz", folder / "input.npy", f"--precision={precision}",
+                f"--heads={shape['heads'] if shape else 1}", f"--device={device}",
+                f"--seconds={args.seconds}", f"--rows={args.rows}",
+                *(["--compile"] if compiled else [])], {})
+
+
+def difference(ours, theirs):
+    import numpy as np
+
+    return float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
 
 
 def gpus():
@@ -81,32 +145,59 @@ def share(done, peak):
     return f"{100 * done / peak:.0f} %" if peak else ""
 
 
+def print_row(cells):
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def compare(name, precision, peaks, device, args):
+    """Measures a model in a precision, and prints a row for each side."""
+    policy, environment, weight_bytes = PRECISIONS[precision]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        flops, weights = save(name, policy, args.small, folder)
+        latency, _ = measure(args.program, folder, 1, args.seconds, environment)
+        _, rows = measure(args.program, folder, args.rows, args.seconds, environment)
+        sides = [("Tessera", latency, rows, "")]
+        if device is not None:
+            ours = answer(args.program, folder, environment)
+            for title, compiled in (("PyTorch", False), ("PyTorch compiled", True)):
+                theirs = run_torch(name, precision, folder, device, compiled, args)
+                apart = difference(ours, theirs["output"])
+                if precision == "float" and not apart <= 1e-3:
+                    sys.exit(f"gpu: {name}: the answer of {title} differs by {apart:.2g}")
+                sides.append((title, theirs["latency"], theirs["rows_per_second"], f"{apart:.1e}"))
+    for title, seconds, rate, apart in sides:
+        bandwidth = share(weights * weight_bytes / seconds, peaks and peaks[1])
+        peak = share(rate * flops, peaks and peaks[0][precision])
+        print_row([name, precision, title, f"{seconds * 1e3:.3f} ms", bandwidth, f"{rate:.0f}", peak,
+                   apart])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="a build with --config=cuda")
     parser.add_argument("--models", default=",".join(NAMES))
+    parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--rows", type=int, default=128, help="of the batches of the throughput")
     parser.add_argument("--small", action="store_true", help="two narrow layers instead of a model")
+    parser.add_argument("--torch_device", help="the device of PyTorch; default: the GPU, if it finds it")
     args = parser.parse_args()
     hardware, peaks = roofline()
-    print(f"{hardware}; latency at batch {BATCHES['latency']}, examples a second at batch "
-          f"{BATCHES['throughput']}\n")
-    print("| model | precision | latency | of the bandwidth | examples/s | of the peak |")
-    print("|---|---|---|---|---|---|")
+    device = torch_device(args.torch_device)
+    beside = f"beside PyTorch on {device}" if device else "PyTorch finds no GPU"
+    print(f"{hardware}; {beside}; latency at batch 1, examples a second at batch {args.rows}\n")
+    print_row(["model", "precision", "side", "latency", "of the bandwidth", "examples/s",
+               "of the peak", "difference"])
+    print_row(["---"] * 8)
     for name in args.models.split(","):
         if name not in NAMES:
             sys.exit(f"gpu: there is no model {name!r}; there are: {', '.join(NAMES)}")
-        for precision, (policy, environment, weight_bytes) in PRECISIONS.items():
-            with tempfile.TemporaryDirectory() as folder:
-                flops, weights = save(name, policy, args.small, folder)
-                latency, _ = measure(args.program, folder, BATCHES["latency"], args.seconds,
-                                     environment)
-                _, rows = measure(args.program, folder, BATCHES["throughput"], args.seconds,
-                                  environment)
-            bandwidth = share(weights * weight_bytes / latency, peaks and peaks[1])
-            peak = share(rows * flops, peaks and peaks[0][precision])
-            print(f"| {name} | {precision} | {latency * 1e3:.3f} ms | {bandwidth} | {rows:.0f} | "
-                  f"{peak} |", flush=True)
+        for precision in args.precisions.split(","):
+            if precision not in PRECISIONS:
+                sys.exit(f"gpu: there is no precision {precision!r}; there are: "
+                         f"{', '.join(PRECISIONS)}")
+            compare(name, precision, peaks, device, args)
 
 
 if __name__ == "__main__":

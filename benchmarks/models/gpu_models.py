@@ -75,14 +75,24 @@ def transformer_flops(shape, gated):
     return shape["layers"] * TOKENS * 2 * (weights + 2 * TOKENS * width)
 
 
-def make(name, small):
-    """Returns the model in Keras's dtype policy, and the floating-point operations of an example."""
-    keras.utils.set_random_seed(1)
+def shape_of(name, small):
+    """The sizes of a transformer; None for other models."""
     if name == "resnet50":
-        return keras.applications.ResNet50(weights=None), 2 * 3.86e9
+        return None
     shape = dict(BERT if name == "bert_base" else DECODER)
     if small:
         shape.update(layers=2, width=64, heads=4, inner=128, words=100)
+    return shape
+
+
+def make(name, small):
+    """Returns the model in Keras's dtype policy, and the floating-point operations of an example."""
+    # Layers are numbered from the beginning, as torch_serving.py expects.
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(1)
+    shape = shape_of(name, small)
+    if shape is None:
+        return keras.applications.ResNet50(weights=None), 2 * 3.86e9
     if name == "bert_base":
         return bert(shape), transformer_flops(shape, gated=False)
     return decoder(shape), transformer_flops(shape, gated=True) + 2 * shape["width"] * shape["words"]
