@@ -132,8 +132,9 @@ REGISTER_OP("_LayerNorm")
 // queries, keys], masks and `keep` broadcast to each other as in AddV2, but a vector `keep` names
 // images if `keeps_images`; so do, if `broadcasts`, batch and heads of query, key and value.
 REGISTER_OP("_Attention")
-    .Input("query: T").Input("key: T").Input("value: T").Input("mask: num_masks * T")
-    .Input("keep: num_keeps * bool").Output("output: T").Attr("T: {float}")
+    .Input("query: T").Input("key: T").Input("value: T").Input("mask: num_masks * Tmask")
+    .Input("keep: num_keeps * bool").Output("output: T").Attr("T: {half, bfloat16, float}")
+    .Attr("Tmask: {half, bfloat16, float} = DT_FLOAT")
     .Attr("num_masks: int >= 0 = 0").Attr("num_keeps: int >= 0 = 0").Attr("scale: float = 1.0")
     .Attr("masked: float = 0.0").Attr("keeps_images: bool = false")
     .Attr("broadcasts: bool = false").Attr("heads_first: list(bool)");

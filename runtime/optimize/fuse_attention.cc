@@ -1,13 +1,14 @@
 #include "runtime/optimize/fuse_attention.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "Eigen/Core"
 #include "absl/strings/str_split.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
-#include "runtime/optimize/factors.h"
 #include "runtime/optimize/linear_op.h"
 #include "runtime/optimize/replace_node.h"
 
@@ -16,6 +17,24 @@ namespace {
 
 // Scores have batch, heads, queries and keys. Constants of fewer dimensions leave that so.
 constexpr int kScoresRank = 4;
+
+// The value of a scalar constant: of float, half or bfloat16, and of at most the rank of scores.
+std::optional<double> ScalarOf(const Endpoint& value) {
+  const Tensor* constant = value.node == nullptr ? nullptr : ConstantValue(value);
+  if (constant == nullptr || constant->num_elements() != 1 || constant->rank() > kScoresRank) {
+    return std::nullopt;
+  }
+  switch (constant->dtype()) {
+    case DType::kFloat:
+      return constant->flat<float>()[0];
+    case DType::kHalf:
+      return static_cast<double>(constant->flat<Eigen::half>()[0]);
+    case DType::kBfloat16:
+      return static_cast<double>(constant->flat<Eigen::bfloat16>()[0]);
+    default:
+      return std::nullopt;
+  }
+}
 
 // A tensor of rank 4 in the order batch, heads, tokens, features, or with tokens before heads.
 struct Operand {
@@ -74,7 +93,10 @@ struct Match {
   std::optional<Endpoint> keep;  // true where scores count; where not, they are `masked`
   double masked = 0;
   bool keeps_images = false;  // a vector `keep` is about images, as it is in Select
+  bool drops = false;         // `keep` is true where scores do not count
 };
+
+bool IsNarrow(DType dtype) { return dtype == DType::kHalf || dtype == DType::kBfloat16; }
 
 // scores[b, n, t, s] = sum over h of query[b, n, t, h] * key[b, n, s, h]
 bool MatchScores(const Node& node, Match* match) {
@@ -120,16 +142,37 @@ Node* Inner(const OptimizationItem& item, const Endpoint& value, const Node& use
              : nullptr;
 }
 
+// What a Cast from half or bfloat16 to float reads, if it is its only user; else the node itself.
+Node* BeforeWidening(const OptimizationItem& item, Node* node) {
+  if (!node->IsOp("Cast") || node->output_type(0) != DType::kFloat ||
+      !IsNarrow(node->input_type(0))) {
+    return node;
+  }
+  Node* narrow = Inner(item, node->input(0), *node);
+  return narrow == nullptr ? node : narrow;
+}
+
+// The Softmax that `weights` comes from, maybe by way of a Cast to half or bfloat16; null if it is
+// another node.
+Node* SoftmaxOf(const Endpoint& weights) {
+  Node* node = weights.node;
+  if (node->IsOp("Cast") && IsNarrow(node->output_type(0)) && HasOneUse(*node)) {
+    node = node->input(0).node;
+  }
+  return node->IsOp("Softmax") ? node : nullptr;
+}
+
 // Reads `node` as scale * scores + masks.
 bool MatchLogits(const OptimizationItem& item, Node* node, int num_masks, Match* match) {
   constexpr int kMaxMasks = 3;
+  node = BeforeWidening(item, node);
   if (MatchScores(*node, match)) return true;
   if (node->IsOp("Mul") || node->IsOp("RealDiv")) {
     for (int side : {0, 1}) {
-      const auto constant = ScalarConstant(node->input(side), kScoresRank);
+      const auto constant = ScalarOf(node->input(side));
       if (!constant.has_value() || (node->IsOp("RealDiv") && side == 0)) continue;
       Node* scores = Inner(item, node->input(1 - side), *node);
-      if (scores == nullptr || !MatchScores(*scores, match)) continue;
+      if (scores == nullptr || !MatchScores(*BeforeWidening(item, scores), match)) continue;
       match->scale = node->IsOp("Mul") ? *constant : 1 / *constant;
       return true;
     }
@@ -163,19 +206,18 @@ struct Uniform {
 // Reads `value` as a scalar constant c, Fill(Shape(x), c), or the product of both kinds.
 std::optional<Uniform> AsUniform(const OptimizationItem& item, const Endpoint& value,
                                  const Endpoint& x, const Node& user) {
-  if (const auto scalar = ScalarConstant(value, kScoresRank); scalar.has_value())
-    return Uniform{*scalar};
+  if (const auto scalar = ScalarOf(value); scalar.has_value()) return Uniform{*scalar};
   if (Node* shape = ShapeFilled(item, value, x, user); shape != nullptr) {
-    const auto scalar = ScalarConstant(value.node->input(1), kScoresRank);
+    const auto scalar = ScalarOf(value.node->input(1));
     return scalar.has_value() ? std::optional<Uniform>({*scalar, shape}) : std::nullopt;
   }
   Node* product = value.node->IsOp("Mul") ? Inner(item, value, user) : nullptr;
   if (product == nullptr) return std::nullopt;
   for (int side : {0, 1}) {
-    const auto factor = ScalarConstant(product->input(side), kScoresRank);
+    const auto factor = ScalarOf(product->input(side));
     Node* shape = ShapeFilled(item, product->input(1 - side), x, *product);
     if (!factor.has_value() || shape == nullptr) continue;
-    const auto scalar = ScalarConstant(product->input(1 - side).node->input(1), kScoresRank);
+    const auto scalar = ScalarOf(product->input(1 - side).node->input(1));
     if (scalar.has_value()) return Uniform{*factor * *scalar, shape};
   }
   return std::nullopt;
@@ -198,16 +240,18 @@ Node* DropEverywhere(const OptimizationItem& item, const Endpoint& x, const Node
   return nullptr;
 }
 
-// Reads `select` as scores where a mask is true, and a number elsewhere. Returns the scores, which
-// only `select`, and what makes masks of their shape for it, may use; null if it is another.
-Node* MatchSelect(const OptimizationItem& item, const Node& select, Match* match) {
+// Reads `select` as scores where a mask is true, or where it is false if `drops`, and a number
+// elsewhere. Returns the scores, which only `select`, and what makes masks of their shape for it,
+// may use; null if it is another.
+Node* MatchSelectOf(const OptimizationItem& item, const Node& select, bool drops, Match* match) {
   const bool is_v1 = select.IsOp("Select");
   if (!is_v1 && !select.IsOp("SelectV2")) return nullptr;
-  const Endpoint scores = select.input(1);
-  const auto masked = AsUniform(item, select.input(2), scores, select);
+  const Endpoint scores = select.input(drops ? 2 : 1);
+  const auto masked = AsUniform(item, select.input(drops ? 1 : 2), scores, select);
   // Select wants a value of the scores' own shape.
   if (!masked.has_value() || (is_v1 && masked->shape == nullptr)) return nullptr;
   Endpoint keep = select.input(0);
+  // LogicalAnd leaves true what everywhere is true.
   const Node* everywhere = DropEverywhere(item, scores, select, &keep);
   const std::vector<const Node*> users = {&select, masked->shape, everywhere};
   if (item.IsPreserved(scores.node) || scores.node->num_outputs() != 1 ||
@@ -217,7 +261,13 @@ Node* MatchSelect(const OptimizationItem& item, const Node& select, Match* match
   match->keep = keep;
   match->masked = masked->value;
   match->keeps_images = is_v1 && everywhere == nullptr;
+  match->drops = drops;
   return scores.node;
+}
+
+Node* MatchSelect(const OptimizationItem& item, const Node& select, Match* match) {
+  Node* scores = MatchSelectOf(item, select, /*drops=*/false, match);
+  return scores != nullptr ? scores : MatchSelectOf(item, select, /*drops=*/true, match);
 }
 
 // Reads `softmax` as softmax(scale * scores + masks), or that of a Select between them and a
@@ -239,7 +289,7 @@ bool MatchOutput(const OptimizationItem& item, Node** node, Match* match, Node**
     const std::vector<std::string> labels = Labels(*product);
     bool found = false;
     for (int side : {0, 1}) {
-      if (labels.empty() || found || !product->input(side).node->IsOp("Softmax")) continue;
+      if (labels.empty() || found || SoftmaxOf(product->input(side)) == nullptr) continue;
       const std::string &w = labels[side], &v = labels[1 - side];
       const char b = w[0], n = w[1], t = w[2], s = w[3], h = v[3];
       const auto value_order = HeadsFirst(v, b, n, s, h);
@@ -269,8 +319,17 @@ bool MatchOutput(const OptimizationItem& item, Node** node, Match* match, Node**
   } else {
     return false;
   }
-  *softmax = Inner(item, product->input(weights), *product);
-  return *softmax != nullptr;
+  if (Inner(item, product->input(weights), *product) == nullptr) return false;
+  *softmax = SoftmaxOf(product->input(weights));
+  return *softmax != nullptr && !item.IsPreserved(*softmax) && HasOneUse(**softmax) &&
+         (*softmax)->device() == product->device();
+}
+
+DType TypeOf(const Endpoint& value) { return value.node->output_type(value.index); }
+
+bool HaveType(const std::vector<Endpoint>& values, DType dtype) {
+  return std::all_of(values.begin(), values.end(),
+                     [dtype](const Endpoint& value) { return TypeOf(value) == dtype; });
 }
 
 }  // namespace
@@ -279,9 +338,11 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
   for (int id = 0, end = item.graph->id_bound(); id < end; ++id) {
     Node* last = item.graph->node(id);
     if (last == nullptr || item.IsPreserved(last) || last->num_outputs() != 1 ||
-        last->output_type(0) != DType::kFloat || !item.HasKernel("_Attention", *last)) {
+        (last->output_type(0) != DType::kFloat && !IsNarrow(last->output_type(0))) ||
+        !item.HasKernel("_Attention", *last)) {
       continue;
     }
+    const DType dtype = last->output_type(0);
     const bool is_einsum = last->IsOp("Einsum");
     Match match;
     Node* softmax = nullptr;
@@ -289,11 +350,14 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
         is_einsum == match.broadcasts) {
       continue;
     }
-    std::vector<Endpoint> inputs = {match.query.value, match.key.value, match.value.value};
-    inputs.insert(inputs.end(), match.masks.begin(), match.masks.end());
-    if (match.keep.has_value()) inputs.push_back(*match.keep);
+    const DType mask_dtype = match.masks.empty() ? DType::kFloat : TypeOf(match.masks[0]);
+    if (!HaveType({match.query.value, match.key.value, match.value.value}, dtype) ||
+        !HaveType(match.masks, mask_dtype)) {
+      continue;
+    }
     AttrMap attrs = {
-        {"T", DType::kFloat},
+        {"T", dtype},
+        {"Tmask", mask_dtype},
         {"num_masks", static_cast<int64_t>(match.masks.size())},
         {"num_keeps", static_cast<int64_t>(match.keep.has_value())},
         {"scale", static_cast<float>(match.scale)},
@@ -302,6 +366,16 @@ absl::Status FuseAttentionPass::Run(OptimizationItem& item, bool* changed) const
         {"broadcasts", match.broadcasts},
         {"heads_first", std::vector<bool>{match.query.heads_first, match.key.heads_first,
                                           match.value.heads_first, match.output_heads_first}}};
+    if (!item.HasKernel("_Attention", *last, attrs)) continue;
+    std::vector<Endpoint> inputs = {match.query.value, match.key.value, match.value.value};
+    inputs.insert(inputs.end(), match.masks.begin(), match.masks.end());
+    if (match.drops) {
+      ASSIGN_OR_RETURN(Node * keep,
+                       item.graph->AddNode(item.graph->UniqueName(last->name() + "/keep"),
+                                           "LogicalNot", {}, {*match.keep}, last->device()));
+      match.keep = Endpoint{keep, 0};
+    }
+    if (match.keep.has_value()) inputs.push_back(*match.keep);
     RETURN_IF_ERROR(
         ReplacePattern(item.graph, last, "_Attention", std::move(attrs), inputs).status());
     *changed = true;

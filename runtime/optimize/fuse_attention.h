@@ -5,11 +5,15 @@
 
 namespace tessera {
 
-// Replaces softmax(scale * query * key^T + mask) * value, in float with rank 4, by _Attention,
-// which keeps the scores of a few queries in the cache instead of writing all scores to memory.
+// Replaces softmax(scale * query * key^T + mask) * value, with rank 4, by _Attention, which keeps
+// the scores of a few queries in the cache instead of writing all scores to memory.
+// - Numbers are floats; or half or bfloat16, on devices whose _Attention takes them. Scores of
+// these
+//   may be cast to float before the softmax or the scale, and the weights back.
 // - The scale is optional.
 // - Any number of masks may be added to the scores. One more may select, by SelectV2 or Select, the
-//   scores that are replaced by a constant; Keras writes it as LogicalAnd(OnesLike(scores), mask).
+//   scores that are replaced by a constant, where the mask is false or where it is true; Keras
+//   writes it as LogicalAnd(OnesLike(scores), mask).
 // - The products are Einsum nodes with equations such as BTNH,BSNH->BNTS, or batched matrix
 //   products whose operands a Transpose brings into the order batch, heads, tokens. The Transpose
 //   nodes are removed.

@@ -2,7 +2,9 @@
 
 #include <limits>
 
+#include "Eigen/Core"
 #include "gtest/gtest.h"
+#include "runtime/framework/kernel_registry.h"
 #include "runtime/optimize/testing/pass_test_graph.h"
 
 namespace tessera {
@@ -286,6 +288,75 @@ TEST(FuseAttentionTest, OtherEquationsStay) {
   const Endpoint weights = g.Op("Softmax", {scores});
   g.Result(
       g.Op("Einsum", {weights, g.Arg(DType::kFloat)}, {{"equation", "BNTS,BSNH->BNHT"}, {"N", 2}}));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
+TEST(FuseAttentionTest, SelectThatDropsScores) {
+  for (const Shape& drop : kKeeps) {
+    SCOPED_TRACE(drop.ToString());
+    PassTestGraph g;
+    const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                   value = g.Arg(DType::kFloat), mask = g.Arg(DType::kBool);
+    const Endpoint scores = Scaled(g, Scores(g, query, key));
+    g.Result(Mix(g, SelectV2(g, mask, g.Const(Tensor::Scalar(-1e9f)), scores), value));
+    std::vector<Tensor> args = Args();
+    args.push_back(Kept(drop));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, args, kTolerance));
+    EXPECT_EQ(g.CountOf("_Attention"), 1);
+    EXPECT_EQ(g.CountOf("SelectV2"), 0);
+  }
+}
+
+// Stands in for the kernel of a device that takes half.
+class NoAttention : public OpKernel {
+ public:
+  explicit NoAttention(const KernelBuild&) {}
+  absl::Status Compute(KernelContext&) override { return absl::UnimplementedError("a stand-in"); }
+};
+REGISTER_KERNEL("_Attention", kCpu, NoAttention).TypeConstraint<Eigen::half>("T");
+
+Endpoint Cast(PassTestGraph& g, const Endpoint& x, DType from, DType to) {
+  return g.Op("Cast", {x}, {{"SrcT", from}, {"DstT", to}, {"Truncate", false}});
+}
+
+TEST(FuseAttentionTest, ScoresOfHalfAreCastToFloat) {
+  for (const bool cast_before_scale : {false, true}) {
+    PassTestGraph g;
+    const DType half = DType::kHalf;
+    const Endpoint query = g.Arg(half), key = g.Arg(half), value = g.Arg(half);
+    Endpoint logits = Scores(g, query, key);
+    if (cast_before_scale) logits = Cast(g, logits, half, DType::kFloat);
+    const Endpoint scale = cast_before_scale ? g.Const(Tensor::Scalar(0.5f))
+                                             : g.Const(Tensor::Scalar(Eigen::half(0.5f)));
+    logits = g.Op("Mul", {logits, scale});
+    if (!cast_before_scale) logits = Cast(g, logits, half, DType::kFloat);
+    logits = g.Op("AddV2", {logits, g.Arg(DType::kFloat)});
+    const Endpoint weights = Cast(g, g.Op("Softmax", {logits}), DType::kFloat, half);
+    g.Result(g.Op("Einsum", {weights, value}, {{"equation", "BNTS,BSNH->BTNH"}, {"N", 2}}));
+    ASSERT_TRUE(g.Apply(kFuse));
+    const Node* attention = g.Only("_Attention");
+    EXPECT_EQ(*attention->attr<DType>("T"), half);
+    EXPECT_EQ(*attention->attr<DType>("Tmask"), DType::kFloat);
+    EXPECT_EQ(*attention->attr<float>("scale"), 0.5f);
+    EXPECT_EQ(g.CountOf("Cast"), 0);
+  }
+}
+
+TEST(FuseAttentionTest, BfloatWithoutAKernelStays) {
+  PassTestGraph g;
+  const Endpoint query = g.Arg(DType::kBfloat16), key = g.Arg(DType::kBfloat16),
+                 value = g.Arg(DType::kBfloat16);
+  g.Result(Mix(g, Scores(g, query, key), value));
+  EXPECT_FALSE(g.Apply(kFuse));
+}
+
+TEST(FuseAttentionTest, FloatsWithWeightsOfHalfStay) {
+  PassTestGraph g;
+  const Endpoint query = g.Arg(DType::kFloat), key = g.Arg(DType::kFloat),
+                 value = g.Arg(DType::kHalf);
+  const Endpoint weights =
+      Cast(g, g.Op("Softmax", {Scores(g, query, key)}), DType::kFloat, DType::kHalf);
+  g.Result(g.Op("Einsum", {weights, value}, {{"equation", "BNTS,BSNH->BTNH"}, {"N", 2}}));
   EXPECT_FALSE(g.Apply(kFuse));
 }
 

@@ -13,7 +13,9 @@ bool Widen(int64_t* dim, int64_t other) {
   return *dim == other || other == 1;
 }
 
-// Errors: INVALID_ARGUMENT for ranks and sizes that do not fit.
+// `P` is Attention or NarrowAttention. Errors: INVALID_ARGUMENT for ranks and sizes that do not
+// fit.
+template <typename P>
 class AttentionKernel : public OpKernel {
  public:
   explicit AttentionKernel(const KernelBuild& build)
@@ -103,9 +105,13 @@ class AttentionKernel : public OpKernel {
   const int num_masks_;
   const bool keeps_images_, broadcasts_;
   AttentionInputs attributes_;  // scale, masked and orders; the rest is of each run
-  const Primitive<Attention> attention_;
+  const Primitive<P> attention_;
 };
-REGISTER_KERNEL("_Attention", DevicesOf<Attention>, AttentionKernel);
+REGISTER_KERNEL("_Attention", DevicesOf<Attention>, AttentionKernel<Attention>)
+    .TypeConstraint<float>("T")
+    .TypeConstraint<float>("Tmask");
+REGISTER_KERNEL("_Attention", DevicesOf<NarrowAttention>, AttentionKernel<NarrowAttention>)
+    .TypeConstraint("T", {DType::kHalf, DType::kBfloat16});
 
 }  // namespace
 }  // namespace tessera

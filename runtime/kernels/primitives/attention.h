@@ -63,19 +63,25 @@ class AttentionMask {
 
 // What attention is computed from.
 struct AttentionInputs {
-  const Tensor *query = nullptr, *key = nullptr, *value = nullptr;  // float, of rank 4
+  const Tensor *query = nullptr, *key = nullptr, *value = nullptr;  // of one dtype and rank 4
   AttentionOrder query_order, key_order, value_order, output_order;
   int64_t batch = 0, heads = 0, queries = 0, keys = 0;  // what the inputs broadcast to
   float scale = 1;                                      // of the products of queries and keys
-  absl::InlinedVector<AttentionMask, 2> masks;          // float, added to the scores in their order
+  absl::InlinedVector<AttentionMask, 2> masks;          // added to the scores in their order
   std::optional<AttentionMask> keep;                    // bool: false replaces a score by `masked`
   float masked = 0;
 };
 
 // output = softmax(scale * query * key^T, masked) * value for each head of each image. `output` is
-// allocated, has output_order, and overlaps no input. Without keys it is 0.
+// allocated, has output_order, and overlaps no input. Without keys it is 0. All numbers are floats.
 // Errors: RESOURCE_EXHAUSTED for scratch memory.
 struct Attention {
+  using Function = absl::Status(KernelContext& ctx, const AttentionInputs& inputs, Tensor* output);
+};
+
+// The same of half or bfloat16, with scores that are floats. Masks are of the dtype of the queries,
+// or of float. For devices on which it is faster than the products and the softmax by themselves.
+struct NarrowAttention {
   using Function = absl::Status(KernelContext& ctx, const AttentionInputs& inputs, Tensor* output);
 };
 

@@ -1,10 +1,16 @@
-// Attention. A block takes a query: it goes through the keys chunk by chunk, and rescales what it
-// has added up whenever a greater score turns up, so that no score leaves the chip (Milakov and
-// Gimelshein, arXiv:1805.02867; Dao and others, arXiv:2205.14135).
+// Attention: of half and bfloat16 by cuDNN where that takes it, else by a kernel. A block takes a
+// query: it goes through the keys chunk by chunk, and rescales what it has added up whenever a
+// greater score turns up, so that no score leaves the chip (Milakov and Gimelshein,
+// arXiv:1805.02867; Dao and others, arXiv:2205.14135).
+#include <algorithm>
+
+#include "absl/status/statusor.h"
 #include "runtime/kernels/primitives/attention.h"
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
+#include "runtime/kernels/primitives/cuda/neural_library.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
+#include "runtime/kernels/primitives/cuda/strided_box.h"
 #include "runtime/kernels/primitives/math/elementary_functions.h"
 #include "runtime/kernels/primitives/reducers.h"
 
@@ -14,42 +20,61 @@ namespace {
 // A tensor of tokens: distances from one image, head and token to the next, 0 where it is
 // broadcast.
 struct Tokens {
-  float* data;
+  char* data;
+  DType dtype;
   int64_t image, head, token, features;
 
-  __device__ float* At(int64_t i, int64_t h, int64_t t) const {
-    return data + i * image + h * head + t * token;
+  __device__ int64_t Begin(int64_t i, int64_t h, int64_t t) const {
+    return i * image + h * head + t * token;
+  }
+  __device__ float At(int64_t begin, int64_t feature) const {
+    return LoadElement<float>(data, dtype, begin + feature);
   }
 };
 
-template <typename T>
 struct Mask {
-  const T* data;
+  const char* data;  // null if there is none
+  DType dtype;
   int64_t steps[4];  // images, heads, queries, keys
 
-  __device__ T At(int64_t i, int64_t h, int64_t q, int64_t k) const {
-    return data[i * steps[0] + h * steps[1] + q * steps[2] + k * steps[3]];
+  __device__ int64_t IndexOf(int64_t i, int64_t h, int64_t q, int64_t k) const {
+    return i * steps[0] + h * steps[1] + q * steps[2] + k * steps[3];
+  }
+  __device__ float At(int64_t i, int64_t h, int64_t q, int64_t k) const {
+    return LoadElement<float>(data, dtype, IndexOf(i, h, q, k));
+  }
+  __device__ bool IsTrue(int64_t i, int64_t h, int64_t q, int64_t k) const {
+    return data[IndexOf(i, h, q, k)] != 0;
   }
 };
 
 constexpr int kMaxMasks = 4;
 
-struct AttentionWork {
-  Tokens query, key, value, output;
-  int64_t heads, queries, keys;
-  float scale;
-  int num_masks;
-  Mask<float> masks[kMaxMasks];
-  Mask<bool> keep;  // its data is null if there is none
+// What is done to scores.
+struct ScoreMasks {
+  int count;
+  Mask added[kMaxMasks];
+  Mask keep;  // bool
   float masked;
 
-  __device__ float Score(int64_t i, int64_t h, int64_t q, int64_t k, const float* from) const {
-    const float* const to = key.At(i, h, k);
+  __device__ float Apply(float score, int64_t i, int64_t h, int64_t q, int64_t k) const {
+    for (int m = 0; m < count; ++m) score += added[m].At(i, h, q, k);
+    return keep.data == nullptr || keep.IsTrue(i, h, q, k) ? score : masked;
+  }
+};
+
+struct AttentionWork {
+  Tokens query, key, value, output;
+  float* sums;  // [rows, features]; null: the output is of float, and holds them
+  int64_t heads, queries, keys;
+  float scale;
+  ScoreMasks masks;
+
+  __device__ float Score(int64_t i, int64_t h, int64_t q, int64_t k) const {
+    const int64_t from = query.Begin(i, h, q), to = key.Begin(i, h, k);
     float score = 0;
-    for (int64_t f = 0; f < query.features; ++f) score += from[f] * to[f];
-    score *= scale;
-    for (int m = 0; m < num_masks; ++m) score += masks[m].At(i, h, q, k);
-    return keep.data == nullptr || keep.At(i, h, q, k) ? score : masked;
+    for (int64_t f = 0; f < query.features; ++f) score += query.At(from, f) * key.At(to, f);
+    return masks.Apply(score * scale, i, h, q, k);
   }
 };
 
@@ -61,13 +86,14 @@ __global__ void Attend(Rows rows, AttentionWork w) {
   for (int64_t row = rows.First(); row < rows.count; row += rows.Step()) {
     const int64_t q = row % w.queries, h = row / w.queries % w.heads;
     const int64_t i = row / w.queries / w.heads;
-    const float* const from = w.query.At(i, h, q);
-    float* const to = w.output.At(i, h, q);
+    const int64_t place = w.output.Begin(i, h, q);
+    float* const to = w.sums != nullptr ? w.sums + row * w.output.features
+                                        : reinterpret_cast<float*>(w.output.data) + place;
     for (int64_t f = rows.Lane(); f < w.output.features; f += rows.threads) to[f] = 0;
     float greatest = -math::kInf, total = 0;
     for (int64_t first = 0; first < w.keys; first += rows.threads) {
       const int64_t k = first + rows.Lane();
-      const float score = k < w.keys ? w.Score(i, h, q, k, from) : -math::kInf;
+      const float score = k < w.keys ? w.Score(i, h, q, k) : -math::kInf;
       const float next = max(greatest, rows.Reduce(score, max));
       // While all scores are minus infinity there is nothing to rescale.
       const bool nothing = next == -math::kInf;
@@ -81,27 +107,99 @@ __global__ void Attend(Rows rows, AttentionWork w) {
       const int64_t count = w.keys - first < rows.threads ? w.keys - first : rows.threads;
       for (int64_t f = rows.Lane(); f < w.output.features; f += rows.threads) {
         float sum = to[f] * factor;
-        for (int64_t c = 0; c < count; ++c) sum += weights[c] * w.value.At(i, h, first + c)[f];
+        for (int64_t c = 0; c < count; ++c) {
+          sum += weights[c] * w.value.At(w.value.Begin(i, h, first + c), f);
+        }
         to[f] = sum;
       }
       __syncthreads();
     }
-    if (w.keys == 0) continue;
-    // Of minus infinities only, the softmax is NaN.
-    for (int64_t f = rows.Lane(); f < w.output.features; f += rows.threads) to[f] /= total;
+    // Of minus infinities only, the softmax is NaN. Without keys the result is 0.
+    for (int64_t f = rows.Lane(); f < w.output.features; f += rows.threads) {
+      StoreElement<float>(w.output.data, w.output.dtype, place + f,
+                          w.keys == 0 ? 0.0f : to[f] / total);
+    }
+  }
+}
+
+struct ScoreSizes {
+  int64_t dims[4];  // images, heads, queries, keys
+};
+
+// The sum of the masks; -1e30, which no score changes, where `keep` is false.
+__global__ void SumMasks(int64_t count, ScoreSizes shape, ScoreMasks masks, float* sums) {
+  for (int64_t item = FirstItem(); item < count; item += ItemStep()) {
+    const Quotient row = DivideIndex(item, shape.dims[3]);
+    const Quotient matrix = DivideIndex(row.quotient, shape.dims[2]);
+    const Quotient image = DivideIndex(matrix.quotient, shape.dims[1]);
+    sums[item] = masks.Apply(0, image.quotient, image.remainder, matrix.remainder, row.remainder);
   }
 }
 
 Tokens TokensOf(const Tensor& t, const AttentionOrder& order) {
   const int64_t tokens = order.tokens(t), heads = order.heads(t), features = t.dim(3);
-  return {DataOf<float>(t), t.dim(0) == 1 ? 0 : tokens * heads * features,
-          heads == 1 ? 0 : (order.heads_first ? tokens : 1) * features, order.token_stride(t),
+  return {t.address(),
+          t.dtype(),
+          t.dim(0) == 1 ? 0 : tokens * heads * features,
+          heads == 1 ? 0 : (order.heads_first ? tokens : 1) * features,
+          order.token_stride(t),
           features};
 }
 
-template <typename T>
-Mask<T> MaskOf(const AttentionMask& mask) {
-  return {DataOf<const T>(mask.tensor()), {mask.step(0), mask.step(1), mask.step(2), mask.step(3)}};
+Mask MaskOf(const AttentionMask& mask) {
+  return {mask.tensor().address(),
+          mask.tensor().dtype(),
+          {mask.step(0), mask.step(1), mask.step(2), mask.step(3)}};
+}
+
+ScoreMasks MasksOf(const AttentionInputs& inputs) {
+  ScoreMasks masks{static_cast<int>(inputs.masks.size()), {}, {}, inputs.masked};
+  for (int m = 0; m < masks.count; ++m) masks.added[m] = MaskOf(inputs.masks[m]);
+  if (inputs.keep.has_value()) masks.keep = MaskOf(*inputs.keep);
+  return masks;
+}
+
+// The dimensions of a mask, those that it lacks being 1.
+Shape ScoreShapeOf(const AttentionMask& mask) {
+  Shape shape = {1, 1, 1, 1};
+  const int rank = mask.shape().rank();
+  for (int d = 0; d < rank; ++d) shape.SetDim(4 - rank + d, mask.shape().dim(d));
+  return shape;
+}
+
+// Attention by a library, which adds one tensor to the scores; false if that does not take it.
+absl::StatusOr<bool> AttendWithBias(KernelContext& ctx, const AttentionInputs& inputs,
+                                    const Tensor& output) {
+  if (inputs.query->dtype() == DType::kFloat || inputs.keys == 0) return false;
+  if (inputs.masks.empty() && !inputs.keep.has_value()) {
+    return AttendByLibrary(ctx, inputs, /*bias=*/nullptr, output);
+  }
+  if (inputs.masks.size() == 1 && !inputs.keep.has_value()) {
+    const AttentionBias bias{inputs.masks[0].tensor(), ScoreShapeOf(inputs.masks[0])};
+    return AttendByLibrary(ctx, inputs, &bias, output);
+  }
+  // Scores that are replaced by a number that small have no weight beside others, and equal weights
+  // among themselves, as have those to which -1e30 is added. Minus infinity would give NaN.
+  constexpr float kNegligible = -1e4f;
+  if (inputs.keep.has_value() &&
+      (!(inputs.masked <= kNegligible) || inputs.masked == -math::kInf)) {
+    return false;
+  }
+  ScoreMasks masks = MasksOf(inputs);
+  masks.masked = -1e30f;
+  Shape shape = {1, 1, 1, 1};
+  const auto widen = [&](const AttentionMask& mask) {
+    const Shape other = ScoreShapeOf(mask);
+    for (int d = 0; d < 4; ++d) shape.SetDim(d, std::max(shape.dim(d), other.dim(d)));
+  };
+  for (const AttentionMask& mask : inputs.masks) widen(mask);
+  if (inputs.keep.has_value()) widen(*inputs.keep);
+  ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, shape));
+  const ScoreSizes sizes{{shape.dim(0), shape.dim(1), shape.dim(2), shape.dim(3)}};
+  RETURN_IF_ERROR(LaunchItems(ctx, sums.num_elements(), SumMasks, sums.num_elements(), sizes, masks,
+                              DataOf<float>(sums)));
+  const AttentionBias bias{sums, shape};
+  return AttendByLibrary(ctx, inputs, &bias, output);
 }
 
 absl::Status RunAttention(KernelContext& ctx, const AttentionInputs& inputs, Tensor* output) {
@@ -110,25 +208,28 @@ absl::Status RunAttention(KernelContext& ctx, const AttentionInputs& inputs, Ten
     return absl::UnimplementedError(absl::StrCat("attention with ", inputs.masks.size(),
                                                  " masks; a GPU adds at most ", kMaxMasks));
   }
-  AttentionWork work{TokensOf(*inputs.query, inputs.query_order),
-                     TokensOf(*inputs.key, inputs.key_order),
-                     TokensOf(*inputs.value, inputs.value_order),
-                     TokensOf(*output, inputs.output_order),
-                     inputs.heads,
-                     inputs.queries,
-                     inputs.keys,
-                     inputs.scale,
-                     static_cast<int>(inputs.masks.size()),
-                     {},
-                     {},
-                     inputs.masked};
-  for (int m = 0; m < work.num_masks; ++m) work.masks[m] = MaskOf<float>(inputs.masks[m]);
-  if (inputs.keep.has_value()) work.keep = MaskOf<bool>(*inputs.keep);
-  // A block a query, whatever the number of keys.
+  ASSIGN_OR_RETURN(const bool done, AttendWithBias(ctx, inputs, *output));
+  if (done) return absl::OkStatus();
   const int64_t rows = inputs.batch * inputs.heads * inputs.queries;
+  Tensor sums;
+  if (output->dtype() != DType::kFloat) {
+    ASSIGN_OR_RETURN(sums, ctx.AllocateTemp(DType::kFloat, Shape{rows, output->dim(3)}));
+  }
+  const AttentionWork work{TokensOf(*inputs.query, inputs.query_order),
+                           TokensOf(*inputs.key, inputs.key_order),
+                           TokensOf(*inputs.value, inputs.value_order),
+                           TokensOf(*output, inputs.output_order),
+                           output->dtype() == DType::kFloat ? nullptr : DataOf<float>(sums),
+                           inputs.heads,
+                           inputs.queries,
+                           inputs.keys,
+                           inputs.scale,
+                           MasksOf(inputs)};
+  // A block a query, whatever the number of keys.
   return LaunchBlocks(ctx, rows, Attend, Rows{rows, kBlockThreads}, work);
 }
 REGISTER_CUDA_PRIMITIVE(Attention, RunAttention);
+REGISTER_CUDA_PRIMITIVE(NarrowAttention, RunAttention);
 
 }  // namespace
 }  // namespace tessera::cuda

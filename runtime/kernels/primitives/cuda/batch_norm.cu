@@ -1,9 +1,11 @@
-// Normalisations by channel: BatchNorm, its gradient, and ChannelNorm.
+// Normalisations by channel: BatchNorm and its gradient, in training by cuDNN where that takes
+// them, and ChannelNorm.
 #include "runtime/kernels/primitives/batch_norm.h"
 #include "runtime/kernels/primitives/channel_norm.h"
 #include "runtime/kernels/primitives/cuda/activation_functions.h"
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
+#include "runtime/kernels/primitives/cuda/neural_library.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/strided_box.h"
 
@@ -81,6 +83,26 @@ struct Statistics {
   Output<float> average_mean, average_variance, saved_mean, saved_variance;
 };
 
+// Writes what a batch norm returns of channel `c`, whose `count` points have these moments.
+__device__ void StoreStatistics(const Statistics& s, int64_t count, int64_t c, float mean,
+                                float variance) {
+  // There are no statistics of nothing.
+  float average_mean = count == 0 ? math::kNaN : mean;
+  float average_variance = count == 0 ? math::kNaN : variance;
+  if (s.is_training && count > 1) {
+    average_variance *= static_cast<float>(count) / static_cast<float>(count - 1);
+  }
+  if (s.is_training && s.average_factor != 1.0f) {
+    const float rest = 1 - s.average_factor;
+    average_mean = rest * s.old_mean[c] + s.average_factor * average_mean;
+    average_variance = rest * s.old_variance[c] + s.average_factor * average_variance;
+  }
+  s.saved_mean.Set(c, mean);
+  s.saved_variance.Set(c, variance);
+  s.average_mean.Set(c, average_mean);
+  s.average_variance.Set(c, average_variance);
+}
+
 // Writes the statistics, and for each channel the factor and the shift of y = x * factor + shift.
 // `means` and `squares`, of ChannelSums, are read in training only.
 __global__ void FinishStatistics(ChannelSums sums, Statistics s, const double* means,
@@ -98,21 +120,7 @@ __global__ void FinishStatistics(ChannelSums sums, Statistics s, const double* m
     }
     factors[c] = s.scale[c] / std::sqrt(variance + s.epsilon);
     shifts[c] = s.offset[c] - mean * factors[c];
-    // There are no statistics of nothing.
-    float average_mean = count == 0 ? math::kNaN : mean;
-    float average_variance = count == 0 ? math::kNaN : variance;
-    if (s.is_training && count > 1) {
-      average_variance *= static_cast<float>(count) / static_cast<float>(count - 1);
-    }
-    if (s.is_training && s.average_factor != 1.0f) {
-      const float rest = 1 - s.average_factor;
-      average_mean = rest * s.old_mean[c] + s.average_factor * average_mean;
-      average_variance = rest * s.old_variance[c] + s.average_factor * average_variance;
-    }
-    s.saved_mean.Set(c, mean);
-    s.saved_variance.Set(c, variance);
-    s.average_mean.Set(c, average_mean);
-    s.average_variance.Set(c, average_variance);
+    StoreStatistics(s, count, c, mean, variance);
   }
 }
 
@@ -124,7 +132,63 @@ __global__ void ScaleChannels(ChannelShape shape, int64_t count, Input<float> x,
   }
 }
 
+// Writes the statistics from the moments that a library has found.
+__global__ void StoreLibraryStatistics(int64_t count, int64_t channels, Statistics s,
+                                       const float* means, const float* unbiased_variances) {
+  for (int64_t c = FirstItem(); c < channels; c += ItemStep()) {
+    const float biased = static_cast<float>(count - 1) / static_cast<float>(count);
+    StoreStatistics(s, count, c, means[c], unbiased_variances[c] * biased);
+  }
+}
+
+__global__ void FillWithZeros(int64_t count, float* values) {
+  for (int64_t i = FirstItem(); i < count; i += ItemStep()) values[i] = 0;
+}
+
+Statistics StatisticsOf(const BatchNorm::Operands& operands) {
+  return {operands.is_training, operands.epsilon,       operands.average_factor,
+          operands.scale,       operands.offset,        operands.mean,
+          operands.variance,    operands.average_mean,  operands.average_variance,
+          operands.saved_mean,  operands.saved_variance};
+}
+
+// Training by a library; false if that does not take it. It normalises with a share of 1 in the
+// moving averages, which then are the moments of the batch: nothing is lost as in a variance that
+// is computed from a deviation with epsilon in it.
+absl::StatusOr<bool> NormaliseByLibrary(KernelContext& ctx, const BatchNorm::Operands& operands) {
+  const int64_t channels = operands.shape.channels;
+  const int64_t points = operands.shape.outer * operands.shape.inner;
+  if (!operands.is_training || points < 2 || channels == 0 ||
+      operands.scale.dtype() != DType::kFloat || operands.offset.dtype() != DType::kFloat) {
+    return false;
+  }
+  Tensor zeros, mean, inverse_deviation, moving_mean, unbiased_variance;
+  for (Tensor* vector : {&zeros, &mean, &inverse_deviation, &moving_mean, &unbiased_variance}) {
+    ASSIGN_OR_RETURN(*vector, ctx.AllocateTemp(DType::kFloat, Shape{channels}));
+  }
+  RETURN_IF_ERROR(LaunchItems(ctx, channels, FillWithZeros, channels, DataOf<float>(zeros)));
+  ASSIGN_OR_RETURN(const bool done,
+                   BatchNormByLibrary(ctx, {.shape = operands.shape,
+                                            .epsilon = operands.epsilon,
+                                            .x = operands.x,
+                                            .scale = operands.scale,
+                                            .offset = operands.offset,
+                                            .zeros = zeros,
+                                            .y = *operands.y,
+                                            .mean = mean,
+                                            .inverse_deviation = inverse_deviation,
+                                            .moving_mean = moving_mean,
+                                            .unbiased_variance = unbiased_variance}));
+  if (!done) return false;
+  RETURN_IF_ERROR(LaunchItems(ctx, channels, StoreLibraryStatistics, points, channels,
+                              StatisticsOf(operands), DataOf<const float>(mean),
+                              DataOf<const float>(unbiased_variance)));
+  return true;
+}
+
 absl::Status RunBatchNorm(KernelContext& ctx, const BatchNorm::Operands& operands) {
+  ASSIGN_OR_RETURN(const bool done, NormaliseByLibrary(ctx, operands));
+  if (done) return absl::OkStatus();
   const ChannelSums sums = MakeChannelSums(operands.shape);
   const int64_t channels = operands.shape.channels;
   ASSIGN_OR_RETURN(Tensor means_memory, ctx.AllocateTemp(DType::kDouble, Shape{channels}));
@@ -139,13 +203,8 @@ absl::Status RunBatchNorm(KernelContext& ctx, const BatchNorm::Operands& operand
     RETURN_IF_ERROR(LaunchItems(ctx, channels, FinishMeans, sums, partial, means));
     RETURN_IF_ERROR(LaunchItems(ctx, sums.items(), SumMoments<float>, sums, x, means, partial));
   }
-  const Statistics statistics{
-      operands.is_training, operands.epsilon,       operands.average_factor,
-      operands.scale,       operands.offset,        operands.mean,
-      operands.variance,    operands.average_mean,  operands.average_variance,
-      operands.saved_mean,  operands.saved_variance};
-  RETURN_IF_ERROR(LaunchItems(ctx, channels, FinishStatistics, sums, statistics, means, partial,
-                              factors, factors + channels));
+  RETURN_IF_ERROR(LaunchItems(ctx, channels, FinishStatistics, sums, StatisticsOf(operands), means,
+                              partial, factors, factors + channels));
   return LaunchItems(ctx, CountOf(operands.shape), ScaleChannels, operands.shape,
                      CountOf(operands.shape), x, factors, factors + channels,
                      Output<float>(operands.y));
@@ -200,7 +259,35 @@ __global__ void ScaleGradients(ChannelShape shape, int64_t count, Input<float> d
   }
 }
 
+__global__ void InvertDeviations(int64_t channels, float epsilon, const float* variance,
+                                 float* inverse) {
+  for (int64_t c = FirstItem(); c < channels; c += ItemStep()) {
+    inverse[c] = static_cast<float>(1 / std::sqrt(static_cast<double>(variance[c]) + epsilon));
+  }
+}
+
+// The gradient of training by a library; false if that does not take it.
+absl::StatusOr<bool> DifferentiateByLibrary(KernelContext& ctx,
+                                            const BatchNormGradient::Operands& operands) {
+  const int64_t channels = operands.shape.channels;
+  if (!operands.is_training || CountOf(operands.shape) == 0) return false;
+  ASSIGN_OR_RETURN(Tensor inverse, ctx.AllocateTemp(DType::kFloat, Shape{channels}));
+  RETURN_IF_ERROR(LaunchItems(ctx, channels, InvertDeviations, channels, operands.epsilon,
+                              DataOf<const float>(operands.variance), DataOf<float>(inverse)));
+  return BatchNormGradientByLibrary(ctx, {.shape = operands.shape,
+                                          .dy = operands.dy,
+                                          .x = operands.x,
+                                          .scale = operands.scale,
+                                          .mean = operands.mean,
+                                          .inverse_deviation = inverse,
+                                          .dx = *operands.dx,
+                                          .dscale = *operands.dscale,
+                                          .doffset = *operands.doffset});
+}
+
 absl::Status RunBatchNormGradient(KernelContext& ctx, const BatchNormGradient::Operands& operands) {
+  ASSIGN_OR_RETURN(const bool done, DifferentiateByLibrary(ctx, operands));
+  if (done) return absl::OkStatus();
   const ChannelSums sums = MakeChannelSums(operands.shape);
   const int64_t channels = operands.shape.channels, items = sums.items();
   ASSIGN_OR_RETURN(Tensor partial_memory, ctx.AllocateTemp(DType::kDouble, Shape{2, items}));

@@ -22,7 +22,7 @@ class CudnnConvolutionTest : public ::testing::Test {
   }
 
   absl::Status Describe(ConvolutionDirection direction, cudnnDataType_t type) {
-    return MakeOperations(*cudnn_, {direction, shape_, DType::kFloat}, type).status();
+    return DescribeConvolution(*cudnn_, {direction, shape_, DType::kFloat}, type).status();
   }
 
   const Cudnn* cudnn_ = nullptr;
@@ -55,11 +55,12 @@ TEST_F(CudnnConvolutionTest, DescribesEachActivationWithBiasAndAddend) {
     for (const bool bias : {false, true}) {
       for (const bool add : {false, true}) {
         const PostOps post_ops{.bias = bias, .add = add, .activation = activation, .alpha = 0.25f};
-        const auto operations = MakeOperations(
+        const auto operations = DescribeConvolution(
             *cudnn_, {ConvolutionDirection::kForward, shape_, DType::kHalf, post_ops},
             CUDNN_DATA_HALF);
         ASSERT_TRUE(operations.ok()) << static_cast<int>(activation) << operations.status();
-        EXPECT_EQ(operations->handles.size(), 1u + bias + add + (activation != Activation::kNone));
+        EXPECT_EQ(operations->operations().size(),
+                  1u + bias + add + (activation != Activation::kNone));
       }
     }
   }

@@ -34,6 +34,7 @@ def emulated_kernels(name, srcs, cc_srcs, hdrs, deps):
         deps = deps + [
             "//runtime/kernels/primitives/cuda/testing:emulation",
             "//runtime/kernels/primitives/cuda/testing:host_compiler",
+            "//runtime/kernels/primitives/cuda/testing:library_stand_in",
             "//runtime/kernels/primitives/cuda/testing:no_product_library",
         ],
     )

@@ -1,7 +1,10 @@
-// Pools and their gradients. Gradients are gathered: a thread looks at all windows that its element
-// lies in, so that sums are made in one order and nothing is written twice.
+// Pools and their gradients, by cuDNN where that takes them. Gradients are gathered: a thread looks
+// at all windows that its element lies in, so that sums are made in one order and nothing is
+// written twice. Gradients of max pools are made here alone: which of equal maxima gets one is part
+// of the contract, and cuDNN does not promise it.
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
+#include "runtime/kernels/primitives/cuda/neural_library.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/sorted_pairs.h"
 #include "runtime/kernels/primitives/cuda/strided_box.h"
@@ -118,8 +121,18 @@ __global__ void MaxPoolElements(int64_t count, PoolShape s, Input<A> input, Outp
   }
 }
 
+// Returns true if a library has done it, or if there is nothing to do.
+absl::StatusOr<bool> IsDoneByLibrary(KernelContext& ctx, PoolMode mode, const PoolShape& shape,
+                                     const Tensor& from, Tensor* to) {
+  if (to->num_elements() == 0) return true;
+  if (from.num_elements() == 0) return false;
+  return PoolByLibrary(ctx, mode, shape, from, *to);
+}
+
 absl::Status RunMaxPool(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
                         Tensor* output) {
+  ASSIGN_OR_RETURN(const bool done, IsDoneByLibrary(ctx, PoolMode::kMax, shape, input, output));
+  if (done) return absl::OkStatus();
   return VisitComputeType<kReal>(input.dtype(), [&]<typename A>() {
     return LaunchItems(ctx, output->num_elements(), MaxPoolElements<A>, output->num_elements(),
                        shape, Input<A>(input), Output<A>(output));
@@ -141,6 +154,8 @@ __global__ void AveragePoolElements(int64_t count, PoolShape s, Input<A> input, 
 
 absl::Status RunAveragePool(KernelContext& ctx, const PoolShape& shape, const Tensor& input,
                             Tensor* output) {
+  ASSIGN_OR_RETURN(const bool done, IsDoneByLibrary(ctx, PoolMode::kAverage, shape, input, output));
+  if (done) return absl::OkStatus();
   return VisitComputeType<kReal>(input.dtype(), [&]<typename A>() {
     return LaunchItems(ctx, output->num_elements(), AveragePoolElements<A>, output->num_elements(),
                        shape, Input<A>(input), Output<A>(output));
@@ -275,6 +290,9 @@ __global__ void AveragePoolGradients(int64_t count, PoolShape s, Input<A> gradie
 
 absl::Status RunAveragePoolGradient(KernelContext& ctx, const PoolShape& shape,
                                     const Tensor& gradient, Tensor* output) {
+  ASSIGN_OR_RETURN(const bool done,
+                   IsDoneByLibrary(ctx, PoolMode::kAverageGradient, shape, gradient, output));
+  if (done) return absl::OkStatus();
   return VisitComputeType<kReal>(output->dtype(), [&]<typename A>() {
     return LaunchItems(ctx, output->num_elements(), AveragePoolGradients<A>, output->num_elements(),
                        shape, Input<A>(gradient), Output<A>(output));

@@ -99,6 +99,7 @@ template struct CudaPrimitiveRegistration<MaxPoolGradient>;
 template struct CudaPrimitiveRegistration<MaxPoolSecondGradient>;
 template struct CudaPrimitiveRegistration<MaxPoolWithArgmax>;
 template struct CudaPrimitiveRegistration<Multinomial>;
+template struct CudaPrimitiveRegistration<NarrowAttention>;
 template struct CudaPrimitiveRegistration<NearestPixels>;
 template struct CudaPrimitiveRegistration<NearestPixelsGradient>;
 template struct CudaPrimitiveRegistration<NonMaxSuppression>;
