@@ -5,11 +5,22 @@
 
 namespace tessera::cuda {
 
+namespace {
+
+bool IsSwitchedOn(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+}  // namespace
+
 bool AllowsTf32() {
-  static const bool allows = [] {
-    const char* const value = std::getenv("TESSERA_ALLOW_TF32");
-    return value != nullptr && std::string_view(value) == "1";
-  }();
+  static const bool allows = IsSwitchedOn("TESSERA_ALLOW_TF32");
+  return allows;
+}
+
+bool AllowsFp8() {
+  static const bool allows = IsSwitchedOn("TESSERA_ALLOW_FP8");
   return allows;
 }
 

@@ -7,4 +7,8 @@ namespace tessera::cuda {
 // has a mantissa of 10 bits. Off unless the environment has TESSERA_ALLOW_TF32=1.
 bool AllowsTf32();
 
+// True if products by constant weights may round both operands to numbers of 8 bits (fp8.h), which
+// have a mantissa of 3 bits. Off unless the environment has TESSERA_ALLOW_FP8=1.
+bool AllowsFp8();
+
 }  // namespace tessera::cuda

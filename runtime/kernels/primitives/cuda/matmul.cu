@@ -1,9 +1,14 @@
-// MatMul, by cuBLASLt where that has the dtype, else by a tiled kernel.
+// MatMul, by cuBLASLt where that has the dtype, else by a tiled kernel. Where it is allowed,
+// products by constant weights are made of numbers of 8 bits.
+#include <optional>
+
 #include "runtime/kernels/primitives/cuda/activate.h"
 #include "runtime/kernels/primitives/cuda/epilogue.h"
+#include "runtime/kernels/primitives/cuda/fp8.h"
 #include "runtime/kernels/primitives/cuda/product_library.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
 #include "runtime/kernels/primitives/cuda/strided_box.h"
+#include "runtime/kernels/primitives/device_constant.h"
 #include "runtime/kernels/primitives/matmul.h"
 
 namespace tessera::cuda {
@@ -101,10 +106,39 @@ absl::Status MultiplyByTiles(KernelContext& ctx, const MatMulShape& shape, const
   });
 }
 
+// Applies the bias and the activation to products of `columns` columns.
+__global__ void FinishElements(int64_t count, int64_t columns, Epilogue<float> epilogue,
+                               Output<float> output) {
+  // The epilogue adds what is there.
+  for (int64_t i = FirstItem(); i < count; i += ItemStep()) {
+    epilogue.Store(0, i % columns, i, output);
+  }
+}
+
+absl::Status FinishProducts(KernelContext& ctx, const PostOps& post_ops, const Tensor* bias,
+                            int64_t columns, Tensor* output) {
+  if (bias == nullptr && post_ops.activation == Activation::kNone) return absl::OkStatus();
+  PostOps rest = post_ops;
+  rest.add = true;
+  return LaunchItems(ctx, output->num_elements(), FinishElements, output->num_elements(), columns,
+                     Epilogue<float>(rest, bias, output->dtype()), Output<float>(output));
+}
+
 class CudaMatMul final : public MatMul {
  public:
-  absl::Status Prepare(const PrepareContext& /*context*/, bool /*transpose_b*/) override {
-    return absl::OkStatus();
+  // `weights` is the right-hand side if it is constant, else null.
+  CudaMatMul(Device* device, const Tensor* weights) {
+    if (weights != nullptr && MultipliesE4m3(device)) weights_ = *weights;
+  }
+
+  absl::Status Prepare(const PrepareContext& context, bool transpose_b) override {
+    if (!weights_.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(narrow_, QuantiseWeights(*weights_, transpose_b));
+    weights_.reset();
+    transpose_b_ = transpose_b;
+    if (!narrow_.has_value()) return absl::OkStatus();
+    RETURN_IF_ERROR(MoveToDevice(context.device, &narrow_->values));
+    return MoveToDevice(context.device, &narrow_->scale);
   }
 
   absl::Status Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
@@ -114,11 +148,16 @@ class CudaMatMul final : public MatMul {
     RETURN_IF_ERROR(CopyAddend(ctx, inputs, output));
     Made made = Made::kNothing;
     if (a.num_elements() > 0 && b.num_elements() > 0) {
-      ASSIGN_OR_RETURN(made, library_.Run(ctx, shape, post_ops, a, b, inputs.bias, output));
+      ASSIGN_OR_RETURN(made, RunNarrow(ctx, shape, post_ops, a, inputs.bias, output));
+      if (made == Made::kNothing) {
+        ASSIGN_OR_RETURN(made, library_.Run(ctx, shape, post_ops, a, b, inputs.bias, output));
+      }
     }
     switch (made) {
       case Made::kNothing:
         return MultiplyByTiles(ctx, shape, post_ops, a, b, inputs.bias, output);
+      case Made::kWithoutBias:
+        return FinishProducts(ctx, post_ops, inputs.bias, shape.n, output);
       case Made::kWithoutActivation:
         return RunActivate(ctx, post_ops.activation, post_ops.alpha, output);
       case Made::kAll:
@@ -128,12 +167,36 @@ class CudaMatMul final : public MatMul {
   }
 
  private:
+  // The product by weights of 8 bits, if there are any and the library takes it.
+  absl::StatusOr<Made> RunNarrow(KernelContext& ctx, const MatMulShape& shape,
+                                 const PostOps& post_ops, const Tensor& a, const Tensor* bias,
+                                 Tensor* output) {
+    const int64_t rows = shape.m * shape.batch_size();
+    if (!narrow_.has_value() || shape.transpose_a || shape.transpose_b != transpose_b_ ||
+        narrow_->values.dim(0) != shape.n || narrow_->values.dim(1) != shape.k ||
+        a.num_elements() != rows * shape.k || a.dtype() != output->dtype()) {
+      return Made::kNothing;
+    }
+    MatMulShape matrix;
+    matrix.m = rows, matrix.n = shape.n, matrix.k = shape.k;
+    E4m3Matrix rounded;
+    ASSIGN_OR_RETURN(rounded.values, ctx.AllocateTemp(DType::kUint8, Shape{rows, shape.k}));
+    ASSIGN_OR_RETURN(rounded.scale, ctx.AllocateTemp(DType::kFloat, Shape{1}));
+    return library_.RunE4m3(ctx, matrix, post_ops, rounded, *narrow_, bias, output,
+                            [&] { return RunQuantise(ctx, a, &rounded); });
+  }
+
   LibraryMatMul library_;
+  std::optional<Tensor> weights_;  // until Prepare()
+  std::optional<E4m3Matrix> narrow_;
+  bool transpose_b_ = false;
 };
 
 REGISTER_CUDA_PRIMITIVE(MatMul,
-                        [](const KernelBuild& /*build*/, int /*b_input*/)
-                            -> std::unique_ptr<MatMul> { return std::make_unique<CudaMatMul>(); });
+                        [](const KernelBuild& build, int b_input) -> std::unique_ptr<MatMul> {
+                          return std::make_unique<CudaMatMul>(build.device(),
+                                                              build.constant_input(b_input));
+                        });
 
 }  // namespace
 }  // namespace tessera::cuda

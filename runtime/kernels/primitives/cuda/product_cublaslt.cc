@@ -27,6 +27,7 @@ absl::Status CublasStatus(const CublasLt& lt, cublasStatus_t status, absl::strin
 struct Types {
   cudaDataType_t element, scale;
   cublasComputeType_t compute;
+  cudaDataType_t output = element;
 };
 std::optional<Types> TypesOf(DType dtype) {
   switch (dtype) {
@@ -48,6 +49,11 @@ std::optional<Types> TypesOf(DType dtype) {
   }
 }
 
+// The scales of operands of 8 bits: where they lie in device memory. Null for others.
+struct Scales {
+  const void *a = nullptr, *b = nullptr;
+};
+
 // One call: what an algorithm is chosen for. Matrices are row-major.
 struct Product {
   DType dtype;
@@ -56,13 +62,14 @@ struct Product {
   int64_t batch, a_stride, b_stride;  // strides in matrices
   bool bias, add;
   cublasLtEpilogue_t epilogue;
-  uint32_t alignment;  // of all operands, in bytes
+  uint32_t alignment;    // of all operands, in bytes
+  bool is_e4m3 = false;  // a and b are; dtype is the output's
 
   template <typename H>
   friend H AbslHashValue(H h, const Product& p) {
     return H::combine(std::move(h), p.dtype, p.m, p.n, p.k, p.transpose_a, p.transpose_b,
                       p.conjugate_a, p.conjugate_b, p.batch, p.a_stride, p.b_stride, p.bias, p.add,
-                      static_cast<int>(p.epilogue), p.alignment);
+                      static_cast<int>(p.epilogue), p.alignment, p.is_e4m3);
   }
   friend bool operator==(const Product&, const Product&) = default;
 };
@@ -98,26 +105,28 @@ class Plan {
   }
 
   // False if the library has no algorithm.
-  absl::StatusOr<bool> Init(const Product& p, const Types& types, cublasLtHandle_t handle,
-                            size_t workspace_size) {
+  absl::StatusOr<bool> Init(const Product& p, const Types& types, const Scales& scales,
+                            cublasLtHandle_t handle, size_t workspace_size) {
     RETURN_IF_CUBLAS_ERROR(lt_, cublasLtMatmulDescCreate(&operation_, types.compute, types.scale));
     RETURN_IF_ERROR(SetOperation(CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b, p.conjugate_b));
     RETURN_IF_ERROR(SetOperation(CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a, p.conjugate_a));
     RETURN_IF_CUBLAS_ERROR(
         lt_, cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, &p.epilogue,
                                             sizeof(p.epilogue)));
-    RETURN_IF_ERROR(MakeLayout(types, p.transpose_b ? p.k : p.n, p.transpose_b ? p.n : p.k, p.batch,
-                               p.b_stride * p.n * p.k, &b_));
-    RETURN_IF_ERROR(MakeLayout(types, p.transpose_a ? p.m : p.k, p.transpose_a ? p.k : p.m, p.batch,
-                               p.a_stride * p.m * p.k, &a_));
-    RETURN_IF_ERROR(MakeLayout(types, p.n, p.m, p.batch, p.m * p.n, &output_));
+    RETURN_IF_ERROR(SetScales(scales));
+    RETURN_IF_ERROR(MakeLayout(types.element, p.transpose_b ? p.k : p.n, p.transpose_b ? p.n : p.k,
+                               p.batch, p.b_stride * p.n * p.k, &b_));
+    RETURN_IF_ERROR(MakeLayout(types.element, p.transpose_a ? p.m : p.k, p.transpose_a ? p.k : p.m,
+                               p.batch, p.a_stride * p.m * p.k, &a_));
+    RETURN_IF_ERROR(MakeLayout(types.output, p.n, p.m, p.batch, p.m * p.n, &output_));
     return ChooseAlgorithm(p, handle, workspace_size);
   }
 
   // The caller holds the stream's library_mu().
   absl::Status Run(const Product& p, cublasLtHandle_t handle, CudaStream::Workspace workspace,
-                   cudaStream_t stream, const char* a, const char* b, const void* bias,
-                   char* output) {
+                   cudaStream_t stream, const char* a, const char* b, const Scales& scales,
+                   const void* bias, char* output) {
+    RETURN_IF_ERROR(SetScales(scales));
     if (p.bias) {
       RETURN_IF_CUBLAS_ERROR(
           lt_, cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
@@ -148,12 +157,24 @@ class Plan {
         "transposition");
   }
 
-  // A column-major matrix without gaps.
-  absl::Status MakeLayout(const Types& types, int64_t rows, int64_t columns, int64_t batch,
-                          int64_t stride, cublasLtMatrixLayout_t* layout) {
+  // cuBLASLt's operands are ours in the other order.
+  absl::Status SetScales(const Scales& scales) {
+    if (scales.a == nullptr) return absl::OkStatus();
     RETURN_IF_CUBLAS_ERROR(
-        lt_, cublasLtMatrixLayoutCreate(layout, types.element, static_cast<uint64_t>(rows),
-                                        static_cast<uint64_t>(columns), rows));
+        lt_, cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                                            &scales.b, sizeof(scales.b)));
+    RETURN_IF_CUBLAS_ERROR(
+        lt_, cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                                            &scales.a, sizeof(scales.a)));
+    return absl::OkStatus();
+  }
+
+  // A column-major matrix without gaps.
+  absl::Status MakeLayout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t batch,
+                          int64_t stride, cublasLtMatrixLayout_t* layout) {
+    RETURN_IF_CUBLAS_ERROR(lt_,
+                           cublasLtMatrixLayoutCreate(layout, type, static_cast<uint64_t>(rows),
+                                                      static_cast<uint64_t>(columns), rows));
     const int32_t count = static_cast<int32_t>(batch);
     RETURN_IF_CUBLAS_ERROR(
         lt_, cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
@@ -247,6 +268,21 @@ struct LibraryMatMul::Plans {
   absl::flat_hash_map<Product, std::unique_ptr<Plan>> plans ABSL_GUARDED_BY(mu);
   // So many shapes are kept; a kernel that sees more starts anew.
   static constexpr size_t kMaxPlans = 256;
+
+  // Null if the library does not take the product. Valid until the next call.
+  absl::StatusOr<Plan*> Get(const CublasLt& lt, const Product& product, const Types& types,
+                            const Scales& scales, cublasLtHandle_t handle, size_t workspace_size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    auto it = plans.find(product);
+    if (it == plans.end()) {
+      if (plans.size() >= kMaxPlans) plans.clear();
+      auto plan = std::make_unique<Plan>(lt);
+      ASSIGN_OR_RETURN(const bool found,
+                       plan->Init(product, types, scales, handle, workspace_size));
+      it = plans.emplace(product, found ? std::move(plan) : nullptr).first;
+    }
+    return it->second.get();
+  }
 };
 
 LibraryMatMul::LibraryMatMul() : plans_(std::make_unique<Plans>()) {}
@@ -296,21 +332,70 @@ absl::StatusOr<Made> LibraryMatMul::Run(KernelContext& ctx, const MatMulShape& s
   absl::MutexLock plans_lock(&plans_->mu);
   ASSIGN_OR_RETURN(const cublasLtHandle_t handle, stream.cublaslt_handle());
   ASSIGN_OR_RETURN(const CudaStream::Workspace workspace, stream.workspace());
-  auto it = plans_->plans.find(product);
-  if (it == plans_->plans.end()) {
-    if (plans_->plans.size() >= Plans::kMaxPlans) plans_->plans.clear();
-    auto plan = std::make_unique<Plan>(*lt);
-    ASSIGN_OR_RETURN(const bool found, plan->Init(product, *types, handle, workspace.size));
-    it = plans_->plans.emplace(product, found ? std::move(plan) : nullptr).first;
-  }
-  if (it->second == nullptr) return Made::kNothing;
+  ASSIGN_OR_RETURN(Plan * plan,
+                   plans_->Get(*lt, product, *types, Scales(), handle, workspace.size));
+  if (plan == nullptr) return Made::kNothing;
   char* to = output->address();
   for (const auto& begin : split.begins) {
-    RETURN_IF_ERROR(it->second->Run(
-        product, handle, workspace, stream.cuda(), a.address() + begin[0] * a_bytes,
-        b.address() + begin[1] * b_bytes, bias == nullptr ? nullptr : bias->address(), to));
+    RETURN_IF_ERROR(plan->Run(product, handle, workspace, stream.cuda(),
+                              a.address() + begin[0] * a_bytes, b.address() + begin[1] * b_bytes,
+                              Scales(), bias == nullptr ? nullptr : bias->address(), to));
     to += split.inner * output_bytes;
   }
+  return has_activation ? Made::kAll : Made::kWithoutActivation;
+}
+
+bool MultipliesE4m3(Device* device) {
+  // Since compute capability 8.9.
+  constexpr int kMajor = 8, kMinor = 9;
+  if (device == nullptr || device->stream() == nullptr || !AllowsFp8() || !LoadCublasLt().ok()) {
+    return false;
+  }
+  const int gpu = static_cast<CudaStream*>(device->stream())->gpu();
+  int major = 0, minor = 0;
+  return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) == cudaSuccess &&
+         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) == cudaSuccess &&
+         (major > kMajor || (major == kMajor && minor >= kMinor));
+}
+
+absl::StatusOr<Made> LibraryMatMul::RunE4m3(KernelContext& ctx, const MatMulShape& shape,
+                                            const PostOps& post_ops, const E4m3Matrix& a,
+                                            const E4m3Matrix& b, const Tensor* bias, Tensor* output,
+                                            absl::FunctionRef<absl::Status()> before) {
+  std::optional<Types> types = TypesOf(output->dtype());
+  if (!types.has_value()) return Made::kNothing;
+  types->element = CUDA_R_8F_E4M3;
+  types->compute = CUBLAS_COMPUTE_32F;
+  ASSIGN_OR_RETURN(const CublasLt* lt, LoadCublasLt());
+  // A bias beside an output of float would have to be of bfloat16.
+  const bool has_epilogue = output->dtype() != DType::kFloat;
+  bool has_activation = false;
+  Product product{};
+  product.dtype = output->dtype();
+  product.m = shape.m, product.n = shape.n, product.k = shape.k;
+  product.transpose_b = true;
+  product.batch = 1;
+  product.bias = has_epilogue && bias != nullptr;
+  product.add = post_ops.add;
+  product.epilogue = has_epilogue ? EpilogueOf(post_ops, product.bias, &has_activation)
+                                  : CUBLASLT_EPILOGUE_DEFAULT;
+  product.alignment = AlignmentOf({a.values.address(), b.values.address(), output->address()},
+                                  static_cast<uint64_t>(shape.k));
+  product.is_e4m3 = true;
+  const Scales scales{a.scale.address(), b.scale.address()};
+
+  CudaStream& stream = CudaStream::Of(ctx);
+  absl::MutexLock lock(&stream.library_mu());
+  absl::MutexLock plans_lock(&plans_->mu);
+  ASSIGN_OR_RETURN(const cublasLtHandle_t handle, stream.cublaslt_handle());
+  ASSIGN_OR_RETURN(const CudaStream::Workspace workspace, stream.workspace());
+  ASSIGN_OR_RETURN(Plan * plan, plans_->Get(*lt, product, *types, scales, handle, workspace.size));
+  if (plan == nullptr) return Made::kNothing;
+  RETURN_IF_ERROR(before());
+  RETURN_IF_ERROR(plan->Run(product, handle, workspace, stream.cuda(), a.values.address(),
+                            b.values.address(), scales, product.bias ? bias->address() : nullptr,
+                            output->address()));
+  if (!has_epilogue) return Made::kWithoutBias;
   return has_activation ? Made::kAll : Made::kWithoutActivation;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/primitives/convolution_shape.h"
@@ -16,9 +17,19 @@ namespace tessera::cuda {
 // How much of a product a library has made.
 enum class Made {
   kNothing,
+  kWithoutBias,  // nor activation
   kWithoutActivation,
   kAll,
 };
+
+// A matrix of numbers of 8 bits (fp8.h): elements are values * scale.
+struct E4m3Matrix {
+  Tensor values;  // uint8
+  Tensor scale;   // one float
+};
+
+// True if matrices of 8 bits are multiplied on the device, which may be null.
+bool MultipliesE4m3(Device* device);
 
 // Products by cuBLASLt, with bias, addend and, where the library has it, the activation. It keeps
 // the algorithms that the library chose, by shape. Thread-safe.
@@ -29,6 +40,13 @@ class LibraryMatMul {
   // As MatMul::Run(), but the addend is in `output` already. No operand is empty.
   absl::StatusOr<Made> Run(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output);
+  // The same of `a` [m, k] and the transpose of `b` [n, k], to a matrix of float, half or bfloat16.
+  // Sums are floats. `before` enqueues what writes `a`; it is called if the library takes the
+  // product.
+  absl::StatusOr<Made> RunE4m3(KernelContext& ctx, const MatMulShape& shape,
+                               const PostOps& post_ops, const E4m3Matrix& a, const E4m3Matrix& b,
+                               const Tensor* bias, Tensor* output,
+                               absl::FunctionRef<absl::Status()> before);
 
  private:
   struct Plans;

@@ -4,7 +4,8 @@
 
 namespace tessera::cuda {
 
-// While one lives, the functions of neural_library.h and of fp8_library.h do on the host what the
+// While one lives, the functions of neural_library.h, and those of
+// product_library.h for numbers of 8 bits, do on the host what the
 // libraries are documented to do, in double and by plain loops. Else they take nothing. Not for
 // several threads.
 class LibraryStandIn {
@@ -14,5 +15,9 @@ class LibraryStandIn {
   // How many calls it has taken.
   int num_calls() const;
 };
+
+// Counts a call, and returns true, while there is a stand-in.
+bool StandInTakes();
+bool HasStandIn();
 
 }  // namespace tessera::cuda
