@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -28,48 +29,43 @@ inline bool IsAligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.address()) % kCudnnAlignment == 0;
 }
 
-// The plans of one device for problems of one kind. A device has one stream, whose library_mu()
-// guards its plans.
+// The plans of one GPU for problems of one kind, which all its streams share: making one may
+// compile a kernel, for about a second. Thread-safe.
 template <typename Problem>
 class PlanCache {
  public:
-  static std::shared_ptr<PlanCache> Of(const Device& device) {
-    // So many devices keep their plans. Those of more are made anew.
-    constexpr size_t kMaxDevices = 64;
+  // cuDNN does not promise that a plan can be run by two threads at once: whoever runs it holds its
+  // lock.
+  struct Entry {
+    absl::Mutex mu;
+    bool is_made ABSL_GUARDED_BY(mu) = false;
+    // None if cuDNN does not take the problem, or cannot describe it.
+    std::optional<Descriptor> plan ABSL_GUARDED_BY(mu);
+  };
+
+  // Lives as long as the program, as CUDA's numbers of GPUs do.
+  static PlanCache& Of(int gpu) {
     static absl::Mutex mu(absl::kConstInit);
-    static auto* const caches = new absl::flat_hash_map<uint64_t, std::shared_ptr<PlanCache>>;
+    static auto* const caches = new absl::flat_hash_map<int, std::unique_ptr<PlanCache>>;
     absl::MutexLock lock(&mu);
-    if (caches->size() > kMaxDevices) caches->clear();
-    std::shared_ptr<PlanCache>& entry = (*caches)[device.incarnation()];
-    if (entry == nullptr) entry = std::make_shared<PlanCache>();
+    std::unique_ptr<PlanCache>& cache = (*caches)[gpu];
+    if (cache == nullptr) cache = std::make_unique<PlanCache>();
+    return *cache;
+  }
+
+  // Returns the entry of a problem, whose plan may have to be made.
+  std::shared_ptr<Entry> Get(const Problem& problem) {
+    absl::MutexLock lock(&mu_);
+    if (entries_.size() >= kMaxPlans && !entries_.contains(problem)) entries_.clear();
+    std::shared_ptr<Entry>& entry = entries_[problem];
+    if (entry == nullptr) entry = std::make_shared<Entry>();
     return entry;
   }
 
-  using Describe = absl::FunctionRef<absl::StatusOr<CudnnGraph>(const Cudnn& cudnn)>;
-  // Returns the plan of a problem, which is chosen when it is first asked for; null if cuDNN does
-  // not take it, or cannot describe it. Valid until the next call.
-  absl::StatusOr<const Descriptor*> Get(const Problem& problem, const Cudnn& cudnn,
-                                        Describe describe, const PlanTarget& target,
-                                        const PlanLimits& limits) {
-    auto it = plans_.find(problem);
-    if (it == plans_.end()) {
-      if (plans_.size() >= kMaxPlans) plans_.clear();
-      std::optional<Descriptor> plan;
-      const absl::StatusOr<CudnnGraph> graph = describe(cudnn);
-      if (graph.ok()) {
-        ASSIGN_OR_RETURN(plan, ChoosePlan(*graph, target, limits));
-      } else {
-        LOG(INFO) << "a kernel of this program computes what cuDNN refuses: " << graph.status();
-      }
-      it = plans_.emplace(problem, std::move(plan)).first;
-    }
-    return it->second.has_value() ? &*it->second : nullptr;
-  }
-
  private:
-  static constexpr size_t kMaxPlans = 512;
-  // Without a descriptor: cuDNN does not take the problem.
-  absl::flat_hash_map<Problem, std::optional<Descriptor>> plans_;
+  static constexpr size_t kMaxPlans = 1024;
+  absl::Mutex mu_;
+  absl::flat_hash_map<Problem, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mu_);
 };
 
 // Enqueues the graph of a problem, after what `before` enqueues. Returns false, and calls nothing,
@@ -77,20 +73,29 @@ class PlanCache {
 template <typename Problem>
 absl::StatusOr<bool> RunGraph(
     KernelContext& ctx, const Problem& problem, bool exact,
-    typename PlanCache<Problem>::Describe describe, const Bindings& bindings,
+    absl::FunctionRef<absl::StatusOr<CudnnGraph>(const Cudnn& cudnn)> describe,
+    const Bindings& bindings,
     absl::FunctionRef<absl::Status()> before = [] { return absl::OkStatus(); }) {
   ASSIGN_OR_RETURN(const Cudnn* cudnn, LoadCudnn());
   CudaStream& stream = CudaStream::Of(ctx);
+  const auto entry = PlanCache<Problem>::Of(stream.gpu()).Get(problem);
   absl::MutexLock lock(&stream.library_mu());
+  absl::MutexLock entry_lock(&entry->mu);
   ASSIGN_OR_RETURN(const cudnnHandle_t handle, stream.cudnn_handle());
   ASSIGN_OR_RETURN(const CudaStream::Workspace workspace, stream.workspace());
-  const auto cache = PlanCache<Problem>::Of(*ctx.device());
-  ASSIGN_OR_RETURN(const Descriptor* plan,
-                   cache->Get(problem, *cudnn, describe, {.handle = handle},
-                              {.exact = exact, .workspace_size = workspace.size}));
-  if (plan == nullptr) return false;
+  if (!entry->is_made) {
+    const absl::StatusOr<CudnnGraph> graph = describe(*cudnn);
+    if (graph.ok()) {
+      ASSIGN_OR_RETURN(entry->plan, ChoosePlan(*graph, {.handle = handle},
+                                               {.exact = exact, .workspace_size = workspace.size}));
+    } else {
+      LOG(INFO) << "a kernel of this program computes what cuDNN refuses: " << graph.status();
+    }
+    entry->is_made = true;
+  }
+  if (!entry->plan.has_value()) return false;
   RETURN_IF_ERROR(before());
-  RETURN_IF_ERROR(ExecutePlan(*cudnn, handle, *plan, workspace.data, bindings));
+  RETURN_IF_ERROR(ExecutePlan(*cudnn, handle, *entry->plan, workspace.data, bindings));
   return true;
 }
 
