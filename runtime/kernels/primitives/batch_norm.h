@@ -43,7 +43,7 @@ struct BatchNorm {
 
   // Computes the outputs, none of which shares memory with an input. Moments are added up in an
   // order that depends on the shape only, exactly enough for means that are large beside the
-  // deviation: a CPU adds in double, in two passes.
+  // deviation: a CPU adds in double, in two passes. A GPU whose library does it adds floats.
   using Function = absl::Status(KernelContext& ctx, const Operands& operands);
 };
 
