@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/device/streams/stream_pool.h"
 #include "runtime/exec/partitioned_executor.h"
 #include "runtime/exec/planner.h"
 #include "runtime/exec/step_stats.h"
@@ -25,6 +27,50 @@ absl::Status CheckFeed(int index, const std::string& name, DType expected, const
                                                  DTypeName(given.dtype()), " is provided"));
 }
 
+namespace {
+
+// Puts the device of a part at the index of each argument that is copied to it, and has no other
+// use.
+void AddArgReaders(const Graph& part, Device* device, std::vector<Device*>* readers) {
+  for (const Node* node : part.nodes()) {
+    if (!node->IsOp("_Arg")) continue;
+    const absl::StatusOr<int64_t> index = node->attr<int64_t>("index");
+    if (!index.ok() || node->uses(0).empty()) continue;
+    const bool is_read_here =
+        std::all_of(node->uses(0).begin(), node->uses(0).end(),
+                    [](const Use& use) { return use.node->IsOp("_CopyToDevice"); });
+    if (readers->size() <= static_cast<size_t>(*index)) readers->resize(*index + 1, nullptr);
+    if (is_read_here) (*readers)[*index] = device;
+  }
+}
+
+// A stream of the device that is used while runs go on, beside those that they take.
+class CopyStream {
+ public:
+  explicit CopyStream(Device* device) : device_(device) {
+    if (auto* const streams = dynamic_cast<MultiStreamDevice*>(device)) {
+      pool_ = &streams->streams();
+      number_ = pool_->size() - 1;
+      pool_->Use(number_);
+      device_ = pool_->device(number_);
+    }
+  }
+  ~CopyStream() {
+    if (pool_ != nullptr) pool_->Give(number_);
+  }
+  CopyStream(const CopyStream&) = delete;
+  CopyStream& operator=(const CopyStream&) = delete;
+
+  Device* device() const { return device_; }
+
+ private:
+  Device* device_;
+  StreamPool* pool_ = nullptr;  // null: the device has one stream
+  int number_ = 0;
+};
+
+}  // namespace
+
 absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,
                                                ExecutorKind kind) {
   PlannedExecutor planned;
@@ -38,6 +84,12 @@ absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput in
     if (device->stream() != nullptr &&
         std::any_of(plan.parts.begin(), plan.parts.end(), is_there)) {
       planned.devices.push_back(device);
+    }
+  }
+  for (const Plan::Part& part : plan.parts) {
+    for (Device* device : planned.devices) {
+      if (part.device == device->full_name())
+        AddArgReaders(*part.graph, device, &planned.arg_readers);
     }
   }
   planned.shares_state = SharesState(plan, planning.devices);
@@ -67,6 +119,8 @@ absl::StatusOr<std::shared_ptr<const CompiledStep>> CompiledStep::Make(
                                                            step->state_->options.executor));
   step->executor_ = std::move(planned.executor);
   step->devices_ = std::move(planned.devices);
+  step->feed_readers_ = std::move(planned.arg_readers);
+  step->feed_readers_.resize(step->feed_types_.size(), nullptr);
   step->shares_state_ = planned.shares_state;
   return step;
 }
@@ -80,6 +134,32 @@ absl::Status CompiledStep::CheckFeeds(absl::Span<const Tensor> feeds) const {
     RETURN_IF_ERROR(CheckFeed(static_cast<int>(i), signature_.feeds[i], feed_types_[i], feeds[i]));
   }
   return absl::OkStatus();
+}
+
+bool CompiledStep::UploadsFeeds() const {
+  return std::any_of(feed_readers_.begin(), feed_readers_.end(),
+                     [](const Device* reader) { return reader != nullptr; });
+}
+
+absl::StatusOr<std::vector<Tensor>> CompiledStep::UploadFeeds(
+    absl::Span<const Tensor> feeds) const {
+  RETURN_IF_ERROR(CheckFeeds(feeds));
+  std::vector<Tensor> uploaded(feeds.begin(), feeds.end());
+  std::map<Device*, std::unique_ptr<CopyStream>> streams;
+  for (size_t i = 0; i < uploaded.size(); ++i) {
+    Device* const reader = feed_readers_[i];
+    if (reader == nullptr || feeds[i].num_elements() == 0) continue;
+    std::unique_ptr<CopyStream>& stream = streams[reader];
+    if (stream == nullptr) stream = std::make_unique<CopyStream>(reader);
+    Device& device = *stream->device();
+    ASSIGN_OR_RETURN(uploaded[i], Tensor::Allocate(feeds[i].dtype(), feeds[i].shape(),
+                                                   device.allocator(MemoryKind::kDevice)));
+    device.stream()->Copy(feeds[i], &uploaded[i]);
+  }
+  for (const auto& [reader, stream] : streams) {
+    RETURN_IF_ERROR(stream->device()->stream()->Synchronize());
+  }
+  return uploaded;
 }
 
 absl::Status CompiledStep::Run(const RunOptions& options, absl::Span<const Tensor> feeds,

@@ -10,13 +10,14 @@
 #include "runtime/exec/executor.h"
 #include "runtime/exec/step_streams.h"
 #include "runtime/graph/graph.h"
+#include "runtime/session/feed_upload.h"
 #include "runtime/session/session.h"
 #include "runtime/session/session_state.h"
 
 namespace tessera {
 
 // Immutable and thread-safe. It keeps the state of the session alive, but not the session.
-class CompiledStep final : public Callable {
+class CompiledStep final : public Callable, public FeedUploader {
  public:
   // Prunes, plans and compiles. Errors: those of Prune(), MakePlan() and CompilePlan().
   static absl::StatusOr<std::shared_ptr<const CompiledStep>> Make(
@@ -25,6 +26,8 @@ class CompiledStep final : public Callable {
   absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
                    std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override;
   const RunSignature& signature() const override { return signature_; }
+  bool UploadsFeeds() const override;
+  absl::StatusOr<std::vector<Tensor>> UploadFeeds(absl::Span<const Tensor> feeds) const override;
 
  private:
   explicit CompiledStep(std::shared_ptr<SessionState> state, RunSignature signature)
@@ -41,7 +44,9 @@ class CompiledStep final : public Callable {
   std::vector<DType> feed_types_;
   std::unique_ptr<Executor> executor_;
   std::vector<Device*> devices_;  // those with streams that take part
-  bool shares_state_ = false;     // SharesState()
+  // For each feed, the device that alone reads it; null: there is none.
+  std::vector<Device*> feed_readers_;
+  bool shares_state_ = false;  // SharesState()
   // The duration of the quickest recent run, roughly; 0 before the first run.
   mutable std::atomic<int64_t> usual_nanoseconds_{0};
 };
@@ -53,7 +58,9 @@ absl::Status CheckFeed(int index, const std::string& name, DType expected, const
 struct PlannedExecutor {
   std::unique_ptr<Executor> executor;
   std::vector<Device*> devices;  // those with streams that take part
-  bool shares_state = false;     // SharesState()
+  // By the index of an argument: the device to which it is copied before anybody reads it.
+  std::vector<Device*> arg_readers;
+  bool shares_state = false;  // SharesState()
 };
 absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,
                                                ExecutorKind kind);

@@ -22,19 +22,14 @@ namespace tessera {
 namespace {
 
 // A callable for a caller whose order is not the compiled one.
-class ReorderedCallable final : public Callable {
+class ReorderedCallable final : public Callable, public FeedUploader {
  public:
   ReorderedCallable(std::shared_ptr<const OrderedStep> ordered, RunSignature signature)
       : ordered_(std::move(ordered)), signature_(std::move(signature)) {}
 
   absl::Status Run(const RunOptions& options, absl::Span<const Tensor> feeds,
                    std::vector<Tensor>* fetches, tensorflow::RunMetadata* metadata) const override {
-    if (feeds.size() != ordered_->feeds.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the run takes ", ordered_->feeds.size(), " feeds, but ", feeds.size(), " are provided"));
-    }
-    absl::InlinedVector<Tensor, 8> sorted(feeds.size());
-    for (size_t i = 0; i < feeds.size(); ++i) sorted[ordered_->feeds[i]] = feeds[i];
+    ASSIGN_OR_RETURN(const Feeds sorted, Sorted(feeds));
     std::vector<Tensor> results;
     RETURN_IF_ERROR(ordered_->step->Run(options, sorted, &results, metadata));
     if (fetches == nullptr) return absl::OkStatus();
@@ -44,7 +39,29 @@ class ReorderedCallable final : public Callable {
   }
   const RunSignature& signature() const override { return signature_; }
 
+  bool UploadsFeeds() const override { return ordered_->step->UploadsFeeds(); }
+  absl::StatusOr<std::vector<Tensor>> UploadFeeds(absl::Span<const Tensor> feeds) const override {
+    ASSIGN_OR_RETURN(const auto sorted, Sorted(feeds));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> uploaded, ordered_->step->UploadFeeds(sorted));
+    std::vector<Tensor> given;
+    for (int position : ordered_->feeds) given.push_back(uploaded[position]);
+    return given;
+  }
+
  private:
+  using Feeds = absl::InlinedVector<Tensor, 8>;
+
+  // The feeds in the order in which the step takes them.
+  absl::StatusOr<Feeds> Sorted(absl::Span<const Tensor> feeds) const {
+    if (feeds.size() != ordered_->feeds.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the run takes ", ordered_->feeds.size(), " feeds, but ", feeds.size(), " are provided"));
+    }
+    Feeds sorted(feeds.size());
+    for (size_t i = 0; i < feeds.size(); ++i) sorted[ordered_->feeds[i]] = feeds[i];
+    return sorted;
+  }
+
   const std::shared_ptr<const OrderedStep> ordered_;
   const RunSignature signature_;
 };

@@ -45,11 +45,13 @@ class TrainingRun {
         step_timeout_(absl::Seconds(job_.hooks().stop().step_timeout_seconds() > 0
                                         ? job_.hooks().stop().step_timeout_seconds()
                                         : kDefaultStepTimeout)),
+        is_uploaded_(prepared_.source != nullptr && prepared_.step->UploadsBatches()),
         data_watchdog_(step_timeout_, [control] { control->data_waits.Cancel(); }) {}
 
   absl::Status Run() {
     const absl::Time start = absl::Now();
     RETURN_IF_ERROR(OpenFolder());
+    if (is_uploaded_) UploadAhead();
     RETURN_IF_ERROR(InitOrResume());
     RETURN_IF_ERROR(AddHooks());
     if (const absl::Status status = Steps(); !status.ok()) {
@@ -188,7 +190,11 @@ class TrainingRun {
   absl::Status Save(int64_t step) {
     RETURN_IF_ERROR(FinishSave(/*wait=*/true));
     position_.step = step;
-    ASSIGN_OR_RETURN(RunState::Snapshot snapshot, state_->TakeSnapshot(position_));
+    // The position of the data waits for the batch that is ahead.
+    if (is_uploaded_) data_watchdog_.Arm();
+    absl::StatusOr<RunState::Snapshot> taken = state_->TakeSnapshot(position_);
+    if (is_uploaded_ && data_watchdog_.Disarm()) return TimeoutError("no batch came");
+    ASSIGN_OR_RETURN(RunState::Snapshot snapshot, std::move(taken));
     if (!job_.hooks().checkpoint().async()) return LogSave({step, state_->Write(snapshot)});
     // Shared, since a std::function is copied with what it holds.
     auto shared = std::make_shared<const RunState::Snapshot>(std::move(snapshot));
@@ -225,6 +231,15 @@ class TrainingRun {
     return absl::OkStatus();
   }
 
+  // Has each batch brought to the devices that read it while the step before it runs.
+  void UploadAhead() {
+    prepared_.source->PrepareAhead(
+        [step = prepared_.step.get()](const std::vector<Tensor>& batch) {
+          return step->Upload(batch);
+        },
+        &control_->data_waits);
+  }
+
   // Returns false at the end of an epoch, and when the run is to stop.
   absl::StatusOr<bool> NextBatch(std::vector<Tensor>* batch) {
     data_watchdog_.Arm();
@@ -244,7 +259,9 @@ class TrainingRun {
   absl::Status Step(const std::vector<Tensor>& batch) {
     const int64_t step = position_.step + 1;
     for (const auto& hook : hooks_) RETURN_IF_ERROR(hook->BeforeStep(step));
-    const absl::StatusOr<double> loss = prepared_.step->Run(batch, step_timeout_);
+    const absl::StatusOr<double> loss =
+        is_uploaded_ ? prepared_.step->RunUploaded(prepared_.source->prepared(), step_timeout_)
+                     : prepared_.step->Run(batch, step_timeout_);
     if (absl::IsDeadlineExceeded(loss.status())) return TimeoutError("the step did not end");
     if (!loss.ok()) return StepError(loss.status(), step);
     position_.step = step;
@@ -315,6 +332,7 @@ class TrainingRun {
   RunObserver* const observer_;
   RunControl* const control_;
   const absl::Duration step_timeout_;
+  const bool is_uploaded_;  // batches come to devices ahead of their steps
   Watchdog data_watchdog_;
   std::unique_ptr<RunFolder> folder_;
   std::unique_ptr<RunLog> log_;

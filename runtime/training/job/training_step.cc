@@ -29,9 +29,11 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Make(
   if (program.update.has_value()) signature.fetches.push_back(program.update->num_added);
   ASSIGN_OR_RETURN(auto callable, program.session->MakeCallable(signature));
   ASSIGN_OR_RETURN(std::optional<Update> update, MakeUpdate(program));
-  return std::unique_ptr<TrainingStep>(
-      new TrainingStep(std::move(indices), program.constants,
-                       MakeTracedCallable("step", tracer, std::move(callable)), std::move(update)));
+  // The traced callable keeps this one alive.
+  const auto* const uploader = dynamic_cast<const FeedUploader*>(callable.get());
+  return std::unique_ptr<TrainingStep>(new TrainingStep(
+      std::move(indices), program.constants,
+      MakeTracedCallable("step", tracer, std::move(callable)), uploader, std::move(update)));
 }
 
 absl::StatusOr<std::optional<TrainingStep::Update>> TrainingStep::MakeUpdate(
@@ -49,8 +51,19 @@ absl::StatusOr<std::optional<TrainingStep::Update>> TrainingStep::MakeUpdate(
 
 absl::StatusOr<double> TrainingStep::Run(const std::vector<Tensor>& batch, absl::Duration timeout) {
   SelectFeeds(fields_, batch, constants_, &feeds_);
+  return RunUploaded(feeds_, timeout);
+}
+
+absl::StatusOr<std::vector<Tensor>> TrainingStep::Upload(const std::vector<Tensor>& batch) const {
+  std::vector<Tensor> feeds;
+  SelectFeeds(fields_, batch, constants_, &feeds);
+  return uploader_->UploadFeeds(feeds);
+}
+
+absl::StatusOr<double> TrainingStep::RunUploaded(const std::vector<Tensor>& feeds,
+                                                 absl::Duration timeout) {
   fetches_.clear();
-  RETURN_IF_ERROR(callable_->Run({.timeout = timeout}, feeds_, &fetches_));
+  RETURN_IF_ERROR(callable_->Run({.timeout = timeout}, feeds, &fetches_));
   was_skipped_ = false;
   ASSIGN_OR_RETURN(const double loss, LossValue(fetches_[0]));
   if (update_.has_value() && fetches_[1].scalar<int64_t>() >= update_->every) {

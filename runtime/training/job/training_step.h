@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/profile/tracer.h"
+#include "runtime/session/feed_upload.h"
 #include "runtime/training/pipeline/batch_source.h"
 #include "runtime/training/program/training_program.h"
 
@@ -28,6 +29,14 @@ class TrainingStep {
   // kernels; DEADLINE_EXCEEDED. The variables are unspecified after an error.
   absl::StatusOr<double> Run(const std::vector<Tensor>& batch, absl::Duration timeout);
 
+  // Returns whether a device reads fields of a batch, which Upload() then brings to it.
+  bool UploadsBatches() const { return uploader_ != nullptr && uploader_->UploadsFeeds(); }
+  // Returns the feeds of a later RunUploaded(). May be called by another thread while a step runs.
+  // Errors: those of the device.
+  absl::StatusOr<std::vector<Tensor>> Upload(const std::vector<Tensor>& batch) const;
+  // Does what Run() does, with what Upload() gave for the batch.
+  absl::StatusOr<double> RunUploaded(const std::vector<Tensor>& feeds, absl::Duration timeout);
+
   // Whether the last run skipped its update, because gradients were no finite numbers, and the loss
   // scale with which they were computed.
   bool was_skipped() const { return was_skipped_; }
@@ -42,10 +51,12 @@ class TrainingStep {
   };
 
   TrainingStep(std::vector<int> fields, std::vector<NamedTensor> constants,
-               std::shared_ptr<const Callable> callable, std::optional<Update> update)
+               std::shared_ptr<const Callable> callable, const FeedUploader* uploader,
+               std::optional<Update> update)
       : fields_(std::move(fields)),
         constants_(std::move(constants)),
         callable_(std::move(callable)),
+        uploader_(uploader),
         update_(std::move(update)) {}
   static absl::StatusOr<std::optional<Update>> MakeUpdate(const TrainingProgram& program);
   absl::Status RunUpdate(absl::Duration timeout);
@@ -53,6 +64,7 @@ class TrainingStep {
   const std::vector<int> fields_;  // that are fed
   const std::vector<NamedTensor> constants_;
   const std::shared_ptr<const Callable> callable_;
+  const FeedUploader* const uploader_;  // of the callable; null: it has none
   const std::optional<Update> update_;  // of its own run
   bool was_skipped_ = false;
   double loss_scale_ = 1;

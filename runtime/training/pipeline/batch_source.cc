@@ -1,5 +1,7 @@
 #include "runtime/training/pipeline/batch_source.h"
 
+#include <deque>
+#include <string>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -38,6 +40,57 @@ absl::Status NoBatch(const PipelinePlan& plan, int64_t batch_size) {
       plan.keep_remainder
           ? ""
           : absl::StrCat(", ", batch_size, "; set keep_remainder or a smaller batch")));
+}
+
+// A position with batches ahead begins with this and their number. For each follow the number of
+// its tensors, none for the end of an epoch, and the size and the bytes of each tensor. The
+// position of the pipeline behind them comes last.
+constexpr absl::string_view kAhead = "ahead\n";
+
+absl::StatusOr<Tensor> SaveWithBatches(absl::string_view pipeline,
+                                       const std::deque<BatchAhead::Result>& ahead) {
+  std::string bytes = absl::StrCat(kAhead, ahead.size(), "\n");
+  for (const BatchAhead::Result& result : ahead) {
+    absl::StrAppend(&bytes, result.batch.size(), "\n");
+    for (const Tensor& tensor : result.batch) {
+      tensorflow::TensorProto proto;
+      RETURN_IF_ERROR(TensorToProto(tensor, TensorProtoForm::kTensorContent, &proto));
+      const std::string text = proto.SerializeAsString();
+      absl::StrAppend(&bytes, text.size(), "\n", text);
+    }
+  }
+  absl::StrAppend(&bytes, pipeline);
+  return Tensor::Scalar(std::move(bytes));
+}
+
+bool TakeNumber(absl::string_view* bytes, uint64_t* number) {
+  const size_t end = bytes->find('\n');
+  if (end == absl::string_view::npos || !absl::SimpleAtoi(bytes->substr(0, end), number)) {
+    return false;
+  }
+  bytes->remove_prefix(end + 1);
+  return true;
+}
+
+// Takes one batch off a position. Errors: DATA_LOSS unless it is one of `num_fields` tensors, or
+// none.
+absl::StatusOr<std::vector<Tensor>> TakeBatch(size_t num_fields, absl::string_view* bytes) {
+  const auto damaged = absl::DataLossError("the saved position of the pipeline is damaged");
+  uint64_t count = 0;
+  if (!TakeNumber(bytes, &count) || (count != 0 && count != num_fields)) return damaged;
+  std::vector<Tensor> batch;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t size = 0;
+    tensorflow::TensorProto proto;
+    if (!TakeNumber(bytes, &size) || size > bytes->size() ||
+        !proto.ParseFromArray(bytes->data(), static_cast<int>(size))) {
+      return damaged;
+    }
+    bytes->remove_prefix(size);
+    ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(std::move(proto)));
+    batch.push_back(std::move(tensor));
+  }
+  return batch;
 }
 
 }  // namespace
@@ -84,8 +137,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Make(const training::P
 
 const std::vector<std::string>& BatchSource::files() const { return state_->plan.files; }
 
-absl::StatusOr<bool> BatchSource::Next(CancellationManager* cancellation,
-                                       std::vector<Tensor>* batch) {
+absl::StatusOr<bool> BatchSource::GetNext(CancellationManager* cancellation,
+                                          std::vector<Tensor>* batch) {
   const absl::Status status = state_->pipeline.Next(cancellation, batch);
   if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) return status;
   if (!status.ok()) {
@@ -100,12 +153,50 @@ absl::StatusOr<bool> BatchSource::Next(CancellationManager* cancellation,
   return NoBatch(state_->plan, state_->batch_size);
 }
 
+void BatchSource::PrepareAhead(Prepare prepare, CancellationManager* cancellation) {
+  prepare_ = std::move(prepare);
+  ahead_ = std::make_unique<BatchAhead>(
+      [this](CancellationManager* of_get) {
+        BatchAhead::Result result;
+        result.has_batch = GetNext(of_get, &result.batch);
+        if (!result.has_batch.ok() || !*result.has_batch) return result;
+        absl::StatusOr<std::vector<Tensor>> prepared = prepare_(result.batch);
+        if (prepared.ok()) {
+          result.prepared = *std::move(prepared);
+        } else {
+          result.has_batch = prepared.status();
+        }
+        return result;
+      },
+      cancellation);
+}
+
+absl::StatusOr<bool> BatchSource::Next(CancellationManager* cancellation,
+                                       std::vector<Tensor>* batch) {
+  if (ahead_ == nullptr) return GetNext(cancellation, batch);
+  BatchAhead::Result result = ahead_->Next(cancellation);
+  *batch = std::move(result.batch);
+  prepared_ = std::move(result.prepared);
+  return result.has_batch;
+}
+
 absl::StatusOr<Tensor> BatchSource::SavePosition() const {
-  ASSIGN_OR_RETURN(const Tensor position, state_->pipeline.Save());
-  tensorflow::TensorProto proto;
-  RETURN_IF_ERROR(TensorToProto(position, TensorProtoForm::kTensorContent, &proto));
-  return Tensor::Scalar(
-      absl::StrCat(state_->fingerprint, "\n", state_->batches, "\n", proto.SerializeAsString()));
+  if (ahead_ == nullptr) {
+    ASSIGN_OR_RETURN(std::string pipeline, SavePipeline());
+    return Tensor::Scalar(std::move(pipeline));
+  }
+  const std::deque<BatchAhead::Result>& ahead = ahead_->AwaitPending();
+  // A pipeline has its place within an epoch, not between two.
+  if (!ahead.empty() && ahead.back().has_batch.ok() && !*ahead.back().has_batch) {
+    ahead_->GetOneMore();
+  }
+  ASSIGN_OR_RETURN(std::string pipeline, SavePipeline());
+  for (const BatchAhead::Result& result : ahead) {
+    // What could not be had is tried again after a restore.
+    if (!result.has_batch.ok()) return Tensor::Scalar(std::move(pipeline));
+  }
+  if (ahead.empty()) return Tensor::Scalar(std::move(pipeline));
+  return SaveWithBatches(pipeline, ahead);
 }
 
 absl::Status BatchSource::RestorePosition(const Tensor& position) {
@@ -113,6 +204,39 @@ absl::Status BatchSource::RestorePosition(const Tensor& position) {
     return absl::InvalidArgumentError("the position of a pipeline must be a string scalar");
   }
   absl::string_view bytes = position.scalar<std::string>();
+  uint64_t count = 0;
+  if (absl::ConsumePrefix(&bytes, kAhead) && !TakeNumber(&bytes, &count)) {
+    return absl::DataLossError("the saved position of the pipeline is damaged");
+  }
+  std::deque<BatchAhead::Result> ahead;
+  for (uint64_t i = 0; i < count; ++i) {
+    BatchAhead::Result result;
+    ASSIGN_OR_RETURN(result.batch, TakeBatch(fields_.size(), &bytes));
+    result.has_batch = !result.batch.empty();
+    ahead.push_back(std::move(result));
+  }
+  if (ahead_ != nullptr) ahead_->SetPending({});
+  RETURN_IF_ERROR(RestorePipeline(bytes));
+  if (ahead.empty()) return absl::OkStatus();
+  if (ahead_ == nullptr) {
+    PrepareAhead([](const std::vector<Tensor>&) { return std::vector<Tensor>(); }, nullptr);
+  }
+  for (BatchAhead::Result& result : ahead) {
+    if (!*result.has_batch) continue;
+    ASSIGN_OR_RETURN(result.prepared, prepare_(result.batch));
+  }
+  ahead_->SetPending(std::move(ahead));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> BatchSource::SavePipeline() const {
+  ASSIGN_OR_RETURN(const Tensor position, state_->pipeline.Save());
+  tensorflow::TensorProto proto;
+  RETURN_IF_ERROR(TensorToProto(position, TensorProtoForm::kTensorContent, &proto));
+  return absl::StrCat(state_->fingerprint, "\n", state_->batches, "\n", proto.SerializeAsString());
+}
+
+absl::Status BatchSource::RestorePipeline(absl::string_view bytes) {
   if (!absl::ConsumePrefix(&bytes, absl::StrCat(state_->fingerprint, "\n"))) {
     return absl::FailedPreconditionError(
         "the position was saved by a pipeline of other files, fields, or another batch size");

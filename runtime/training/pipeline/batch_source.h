@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "runtime/base/cancellation.h"
 #include "runtime/session/session.h"
 #include "runtime/tensor/tensor.h"
+#include "runtime/training/pipeline/batch_ahead.h"
 
 namespace tessera {
 
@@ -70,9 +72,19 @@ class BatchSource {
   // the number of the record.
   absl::StatusOr<bool> Next(CancellationManager* cancellation, std::vector<Tensor>* batch);
 
+  // Makes something of a batch ahead of the step that takes it, such as copies on a device. Called
+  // on another thread. Its errors are those of the Next() that gives the batch.
+  using Prepare = std::function<absl::StatusOr<std::vector<Tensor>>(const std::vector<Tensor>&)>;
+  // From now on a thread gets and prepares each batch while the caller works on the one before. To
+  // be called before Next() and RestorePosition(). `cancellation` ends what the thread does at any
+  // time, as that of Next() does; it may be null, and must outlive the source.
+  void PrepareAhead(Prepare prepare, CancellationManager* cancellation);
+  // Returns what was made of the last batch; nothing without PrepareAhead().
+  const std::vector<Tensor>& prepared() const { return prepared_; }
+
   // Returns the position behind the last batch, a string scalar, from which a source of the same
   // specification, batch size and files goes on. It holds the examples that are in the shuffle
-  // buffer, in the cache, and prefetched.
+  // buffer, in the cache, and prefetched, and what is ahead.
   absl::StatusOr<Tensor> SavePosition() const;
   // Errors: FAILED_PRECONDITION for the position of another pipeline; DATA_LOSS.
   absl::Status RestorePosition(const Tensor& position);
@@ -81,8 +93,16 @@ class BatchSource {
   struct State;  // what the pipeline is made of
   explicit BatchSource(std::unique_ptr<State> state);
 
+  // What the public ones do without a thread.
+  absl::StatusOr<bool> GetNext(CancellationManager* cancellation, std::vector<Tensor>* batch);
+  absl::StatusOr<std::string> SavePipeline() const;
+  absl::Status RestorePipeline(absl::string_view bytes);
+
   const std::unique_ptr<State> state_;
   std::vector<BatchField> fields_;
+  std::vector<Tensor> prepared_;
+  Prepare prepare_;
+  std::unique_ptr<BatchAhead> ahead_;  // null without PrepareAhead()
 };
 
 }  // namespace tessera

@@ -179,6 +179,35 @@ TEST_F(BatchSourceTest, GoesOnFromASavedPosition) {
   }
 }
 
+TEST_F(BatchSourceTest, PositionsHoldTheBatchThatIsAhead) {
+  Write("a.tfrecord", Records(0, 50));
+  const std::string spec = absl::StrCat("files: 'a.tfrecord' shuffle: 20 ", kImageAndLabel);
+  const auto count_rows =
+      [](const std::vector<Tensor>& batch) -> absl::StatusOr<std::vector<Tensor>> {
+    return std::vector<Tensor>{Tensor::Scalar(batch[0].dim(0))};
+  };
+  for (int before : {0, 1, 12, 13, 17}) {  // 12 batches are an epoch
+    auto source = Make(spec, 4);
+    source->PrepareAhead(count_rows, nullptr);
+    for (int i = 0; i < before; ++i) NextOf(*source, 1);
+    const absl::StatusOr<Tensor> position = source->SavePosition();
+    ASSERT_TRUE(position.ok()) << position.status();
+    // With a thread that goes ahead and without one.
+    auto ahead = Make(spec, 4), plain = Make(spec, 4);
+    ahead->PrepareAhead(count_rows, nullptr);
+    ASSERT_TRUE(ahead->RestorePosition(*position).ok());
+    ASSERT_TRUE(plain->RestorePosition(*position).ok());
+    for (int i = 0; i < 30; ++i) {
+      const auto want = NextOf(*source, 1);
+      EXPECT_EQ(NextOf(*ahead, 1), want) << before << ", batch " << i;
+      EXPECT_EQ(NextOf(*plain, 1), want) << before << ", batch " << i;
+      if (!ahead->prepared().empty()) {
+        EXPECT_EQ(ahead->prepared()[0].scalar<int64_t>(), 4);
+      }
+    }
+  }
+}
+
 TEST_F(BatchSourceTest, RefusesThePositionOfAnotherPipeline) {
   Write("a.tfrecord", Records(0, 50));
   const std::string spec = absl::StrCat("files: 'a.tfrecord' ", kImageAndLabel);

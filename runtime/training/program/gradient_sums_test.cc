@@ -1,4 +1,5 @@
-// Updates from gradients of several steps, and with a loss scale, against TensorFlow 2.21.
+// Updates from gradients of several steps, and with a loss scale, against TensorFlow 2.21: on the
+// CPU, on the accelerator for tests, and by the GPU's kernels, which the host runs.
 #include "runtime/training/program/gradient_sums.h"
 
 #include <fstream>
@@ -51,11 +52,30 @@ const Batch kBoth = {Tensor::Of<float>({2, 2}, {1, 2, 3, -1}), Tensor::Of<float>
 const Batch kFirst = {Tensor::Of<float>({1, 2}, {1, 2}), Tensor::Of<float>({1}, {1})};
 const Batch kSecond = {Tensor::Of<float>({1, 2}, {3, -1}), Tensor::Of<float>({1}, {0})};
 
+// The type of device on which the tests run what they can.
+class GradientSumsTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { Device() = GetParam(); }
+
+ public:
+  static std::string& Device() {
+    static auto* const device = new std::string;
+    return *device;
+  }
+  static ProgramOptions On(ProgramOptions options) {
+    options.session.devices.count["ACCEL"] = Device() == "ACCEL" ? 1 : 0;
+    options.session.devices.count["EMULATED_GPU"] = Device() == "EMULATED_GPU" ? 1 : 0;
+    return options;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, GradientSumsTest, testing::Values("CPU", "ACCEL", "EMULATED_GPU"),
+                         [](const auto& info) { return info.param; });
+
 // A program that is stepped as TrainingProgram::Update says.
 class Stepper {
  public:
   Stepper(const training::GraphSpec& spec, const ProgramOptions& options)
-      : program_(*MakeTrainingProgram(spec, options)) {
+      : program_(*MakeTrainingProgram(spec, GradientSumsTest::On(options))) {
     EXPECT_TRUE(program_.session->Run({}, {}, program_.init, nullptr).ok());
   }
 
@@ -116,7 +136,7 @@ auto Near(float loss, float scale) { return Pair(FloatNear(loss, 2e-3f * loss), 
 // The curve of MixedPrecisionLossScaleOptimizer(DynamicLossScale(2 ** 17, increment_period=3)) in
 // tf.compat.v1.mixed_precision, with the product between casts to half. The first gradients are too
 // large for half until the scale has halved four times.
-TEST(GradientSumsTest, LossScaleMovesAsThatOfTensorFlow) {
+TEST_P(GradientSumsTest, LossScaleMovesAsThatOfTensorFlow) {
   const ProgramOptions options = {.precision = "float16",
                                   .scales_loss = true,
                                   .first_loss_scale = 131072,
@@ -146,7 +166,7 @@ TEST(GradientSumsTest, LossScaleMovesAsThatOfTensorFlow) {
   EXPECT_THAT(adam.w(), ElementsAre(FloatNear(-.01003049f, 2e-4f), FloatNear(.27100307f, 2e-4f)));
 }
 
-TEST(GradientSumsTest, AFixedScaleStays) {
+TEST_P(GradientSumsTest, AFixedScaleStays) {
   Stepper model(SpecFor("sgd"), {.precision = "float16",
                                  .scales_loss = true,
                                  .first_loss_scale = 131072,
@@ -155,7 +175,7 @@ TEST(GradientSumsTest, AFixedScaleStays) {
   EXPECT_THAT(model.w(), ElementsAre(.5f, -.3f)) << "no gradient was finite";
 }
 
-TEST(GradientSumsTest, ScaleNeverFallsBelowOne) {
+TEST_P(GradientSumsTest, ScaleNeverFallsBelowOne) {
   Stepper model(SpecFor("sgd"), {.scales_loss = true, .first_loss_scale = 4});
   const Batch bad = {Tensor::Of<float>({1, 2}, {1, std::numeric_limits<float>::infinity()}),
                      Tensor::Of<float>({1}, {1})};
@@ -164,7 +184,7 @@ TEST(GradientSumsTest, ScaleNeverFallsBelowOne) {
 }
 
 // Two steps of one row each update as one step of two rows does.
-TEST(GradientSumsTest, StepsThatAreAddedUpAreAsOneOfAllTheirRows) {
+TEST_P(GradientSumsTest, StepsThatAreAddedUpAreAsOneOfAllTheirRows) {
   for (const char* optimizer : {"sgd", "adam"}) {
     Stepper whole(SpecFor(optimizer), {.scales_loss = true});
     Stepper halves(SpecFor(optimizer), {.accumulate = 2});
@@ -182,7 +202,7 @@ TEST(GradientSumsTest, StepsThatAreAddedUpAreAsOneOfAllTheirRows) {
 }
 
 // A resumed run needs what was added so far, and the scale.
-TEST(GradientSumsTest, SumsAndScaleAreStateOfTheProgram) {
+TEST_P(GradientSumsTest, SumsAndScaleAreStateOfTheProgram) {
   Stepper model(SpecFor("sgd"), {.accumulate = 3, .scales_loss = true});
   EXPECT_THAT(model.Keys(),
               ElementsAre("global_step", "loss_scale/current_loss_scale", "loss_scale/good_steps",
@@ -196,7 +216,7 @@ TEST(GradientSumsTest, SumsAndScaleAreStateOfTheProgram) {
   EXPECT_EQ(model.Value("w/gradient_sum").flat<float>()[0], 0);
 }
 
-TEST(GradientSumsTest, WhatCannotBeIsRefused) {
+TEST_P(GradientSumsTest, WhatCannotBeIsRefused) {
   const auto refused = [](const ProgramOptions& options) {
     return std::string(MakeTrainingProgram(SpecFor("sgd"), options).status().message());
   };

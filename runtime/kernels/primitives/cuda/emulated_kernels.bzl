@@ -29,6 +29,7 @@ def emulated_kernels(name, srcs, cc_srcs, hdrs, deps):
         alwayslink = 1,
         visibility = [
             "//runtime/kernels/primitives/cuda/testing:__pkg__",
+            "//runtime/training/program:__pkg__",
             "//tests/conformance:__pkg__",
         ],
         deps = deps + [
