@@ -41,6 +41,10 @@ TEST(OpTraitsTest, TheSameOpsAreStatefulAsInTensorFlow) {
                    "SentencepieceStringToIdOp", "SentencepieceTokenizeOp",
                    "SentencepieceTokenizeWithOffsetsOp", "SentencepieceVocabSizeOp",
                    "WordpieceTokenizeWithOffsets"});
+  // And with these of TensorFlow Decision Forests.
+  stateful.insert({"SimpleMLCreateModelResource", "SimpleMLInferenceLeafIndexOpWithHandle",
+                   "SimpleMLInferenceOp", "SimpleMLInferenceOpWithHandle",
+                   "SimpleMLLoadModelFromPath", "SimpleMLLoadModelFromPathWithHandle"});
   for (const OpDef* op : OpRegistry::Global().All()) {
     EXPECT_EQ(op->is_stateful, stateful.contains(op->name)) << op->name;
   }

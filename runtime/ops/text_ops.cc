@@ -67,6 +67,11 @@ REGISTER_OP("TFText>ByteSplitWithOffsets")
 REGISTER_OP("TFText>FastWordpieceDetokenize")
     .Input("input_values: int32").Input("input_row_splits: int64").Input("wp_model: uint8")
     .Output("output_words: string").ShapeFn(shape::Spec<"[*v], [s], [m] -> [?]">);
+REGISTER_OP("TFText>NgramsStringJoin")
+    .Input("input_values: string").Input("input_row_splits: RAGGED_RANK * Tsplits")
+    .Output("output_values: string").Output("output_row_splits: RAGGED_RANK * Tsplits")
+    .Attr("width: int").Attr("axis: int").Attr("string_separator: string")
+    .Attr("RAGGED_RANK: int >= 0").Attr("Tsplits: {int64} = int64").ShapeFn(shape::Unknown);
 REGISTER_OP("TFText>RoundRobinGenerateMasks")
     .Input("max_sequence_length: int32").Input("input_values: N * T")
     .Input("input_row_splits: N * Tsplits").Output("masks: N * bool").Attr("N: int >= 1")

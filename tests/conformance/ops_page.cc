@@ -42,7 +42,7 @@ that contain them load without that package's library. Of its other ops these ha
 `PhraseTokenize`, `RougeL`, `SentenceFragments`, `SentenceFragmentsV2`,
 `SplitMergeTokenizeWithOffsets`, `TokenizerFromLogits`, and, each after `TFText>`,
 `BoiseTagsToOffsets`, `OffsetsToBoiseTags`, `FastSentencepieceTokenize`,
-`FastSentencepieceDetokenize`, `NgramsStringJoin`, `PhraseDetokenize` and `Utf8Binarize`.
+`FastSentencepieceDetokenize`, `PhraseDetokenize` and `Utf8Binarize`.
 
 So do all ops of TensorFlow Decision Forests and of ydf's exports (`SimpleMLInferenceOpWithHandle`
 and its kin): random forests and gradient boosted trees for classes, numbers, rankings and uplift.

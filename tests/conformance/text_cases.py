@@ -191,6 +191,22 @@ def round_robin(op):
     return file
 
 
+def _ngrams():
+    letters, expect = tf.constant(list("abcde")), []
+    for width in (1, 2, 4):
+        for splits in ([], [[0, 2, 2, 5]], [[0, 1, 3], [0, 2, 2, 5]]):
+            values, new_splits = op_def_library.apply_op(
+                "TFText>NgramsStringJoin",
+                input_values=letters,
+                input_row_splits=[tf.constant(of_dimension, tf.int64) for of_dimension in splits],
+                width=width,
+                axis=-1,
+                string_separator="|",
+            )
+            expect += [values, *new_splits]
+    return graph_cases.Plan([tf.no_op()], expect)
+
+
 def _wordpiece(words, vocabulary=None, **attrs):
     def build():
         table = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name="pieces")
@@ -222,6 +238,7 @@ def graphs():
     """Graphs of the op that looks pieces up in a table."""
     words = [*_words(60, seed=7), *_TEXTS]
     return {
+        "text_ngrams": _ngrams,
         "text_wordpiece": _wordpiece(words),
         "text_wordpiece_keeps_unknown": _wordpiece(words, use_unknown_token=False),
         "text_wordpiece_short_pieces": _wordpiece(words, max_chars_per_token=2),

@@ -29,6 +29,21 @@ absl::StatusOr<std::vector<Tensor>> Call(absl::string_view op, const std::vector
   return runner.Run(inputs);
 }
 
+TEST(NgramsStringJoinTest, RefusesWhatHasNoRows) {
+  const auto join = [](const Tensor& values, const std::vector<int64_t>& splits, int64_t width) {
+    const auto size = static_cast<int64_t>(splits.size());
+    return Call("TFText>NgramsStringJoin", {values, Tensor::Of<int64_t>(Shape{size}, splits)},
+                {{"width", width}, {"axis", int64_t{-1}}, {"string_separator", std::string(" ")}});
+  };
+  const Tensor letters = Strings({"a", "b", "c"});
+  EXPECT_TRUE(join(letters, {0, 3}, 2).ok());
+  EXPECT_THAT(join(letters, {0, 3}, 0).status().ToString(), HasSubstr("width is 0"));
+  EXPECT_THAT(join(letters, {0, 9}, 2).status().ToString(), HasSubstr("input_row_splits"));
+  EXPECT_THAT(join(letters, {0, 2, 1, 3}, 2).status().ToString(), HasSubstr("input_row_splits"));
+  EXPECT_THAT(join(Tensor::Scalar<std::string>("a"), {0, 1}, 2).status().ToString(),
+              HasSubstr("must be a vector"));
+}
+
 TEST(RegexSplitTest, RefusesPatternsThatMatchNothing) {
   const auto split = [](const std::string& pattern) {
     return Call("RegexSplitWithOffsets", {Strings({"a b"}), Tensor::Scalar<std::string>(pattern),
