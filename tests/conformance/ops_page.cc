@@ -44,8 +44,9 @@ that contain them load without that package's library. Of its other ops these ha
 `BoiseTagsToOffsets`, `OffsetsToBoiseTags`, `FastSentencepieceTokenize`,
 `FastSentencepieceDetokenize`, `PhraseDetokenize` and `Utf8Binarize`.
 
-So do all ops of TensorFlow Decision Forests and of ydf's exports (`SimpleMLInferenceOpWithHandle`
-and its kin): random forests and gradient boosted trees for classes, numbers, rankings and uplift.
+All ops of TensorFlow Decision Forests and of ydf's exports have kernels
+(`SimpleMLInferenceOpWithHandle` and its kin): random forests and gradient boosted trees for classes,
+numbers, rankings and uplift.
 Isolation forests are refused, as they are there; so are questions on sequences of vectors.
 
 )";
