@@ -162,7 +162,7 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
                      training::TrainingJob* job, ConfigReport* report) {
   YAML::Node node;
   try {
-    node = YAML::LoadFile(path);
+    node.reset(OnlyDocument(path, YAML::LoadAllFromFile(path), report));
   } catch (const YAML::BadFile&) {
     return report->Add({.file = path},
                        absl::NotFoundError(absl::StrCat("cannot read '", path, "'")));

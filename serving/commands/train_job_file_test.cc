@@ -53,6 +53,12 @@ TEST_F(TrainJobFileTest, FindsEverythingWithLineKeyAndNearestName) {
             "'every_steps'?\n");
 }
 
+TEST_F(TrainJobFileTest, RefusesAnotherDocument) {
+  const std::string marked = std::string("---\n") + kJob + "---\n";
+  EXPECT_EQ(Read(marked), "");
+  EXPECT_EQ(Read(marked + "steps: 7\n"), "13 : another document begins here; a file has one\n");
+}
+
 TEST_F(TrainJobFileTest, ChecksSettingsTogetherAndFindsTheirLines) {
   EXPECT_EQ(Read("graph: {saved_model: m}\nsteps: 5\nepochs: 2\ndata: {train: {}}\nbatch: 1\n"
                  "hooks:\n  profiler:\n    from_step: 1\n"),

@@ -46,7 +46,7 @@ class ConfigFileReader {
       : path_(path), options_(options), report_(report), flags_(options->Flags()) {}
 
   void Read(const std::string& text) {
-    const YAML::Node root = YAML::Load(text);
+    const YAML::Node root = OnlyDocument(path_, YAML::LoadAll(text), report_);
     if (root.IsNull()) return;
     if (!root.IsMap()) return Error(root, "", "the file must be a mapping of keys");
     std::set<std::string> seen;

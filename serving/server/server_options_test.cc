@@ -172,6 +172,8 @@ TEST(ServerOptionsTest, ValuesMustFit) {
   EXPECT_THAT(ErrorOf("models:\n- model_version_policy: {all: {}, latest: {}}\n"),
               HasSubstr("only one of the keys of 'policy_choice' may stand in"));
   EXPECT_THAT(ErrorOf("port: {unclosed\n"), HasSubstr(": no YAML: "));
+  EXPECT_EQ(ErrorOf("port: 1\n---\nrest_api_port: 2\n"),
+            "config.yaml:3: another document begins here; a file has one");
   EXPECT_THAT(ErrorOf("- a list\n"), HasSubstr("must be a mapping"));
 }
 

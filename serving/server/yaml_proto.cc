@@ -210,6 +210,16 @@ void AddYamlError(const std::string& file, const YAML::Node& node, std::string k
               absl::InvalidArgumentError(absl::StrCat(YamlPlace(file, node), ": ", message)));
 }
 
+YAML::Node OnlyDocument(const std::string& file, const std::vector<YAML::Node>& documents,
+                        ConfigReport* report) {
+  for (size_t i = 1; i < documents.size(); ++i) {
+    if (documents[i].IsNull()) continue;
+    AddYamlError(file, documents[i], "", "another document begins here; a file has one", report);
+    break;
+  }
+  return documents.empty() ? YAML::Node() : documents[0];
+}
+
 void AddUnknownYamlKey(const std::string& file, const YAML::Node& key, const std::string& context,
                        const std::vector<std::string>& known, ConfigReport* report) {
   const std::string name = key.Scalar();

@@ -19,6 +19,11 @@ std::string YamlPlace(const std::string& file, const YAML::Node& node);
 void AddYamlError(const std::string& file, const YAML::Node& node, std::string key,
                   absl::string_view message, ConfigReport* report);
 
+// Returns the first of the documents of a file, null if there is none. Adds an error if another one
+// follows, because nobody would read its settings.
+YAML::Node OnlyDocument(const std::string& file, const std::vector<YAML::Node>& documents,
+                        ConfigReport* report);
+
 // Adds the error for an unknown key: "FILE:LINE: unknown key 'K' in CONTEXT; did you mean 'N'?".
 void AddUnknownYamlKey(const std::string& file, const YAML::Node& key, const std::string& context,
                        const std::vector<std::string>& known, ConfigReport* report);
