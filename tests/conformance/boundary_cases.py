@@ -192,6 +192,20 @@ def groups_of_missing_devices():
     return file
 
 
+def lines_of_one_element():
+    file = OpFile("XlaSort", compiled=True)
+    file.add([np.array([[2], [1]], np.complex64)], T=tf.complex64)
+    return file
+
+
+def padding_in_a_vector():
+    file = OpFile("XlaPad", compiled=True)
+    one = _ints(1)
+    for value in (np.float32(7), np.float32([7])):
+        file.add([_zeros(2), value, one, one, one], T=tf.float32, Tindices=tf.int32)
+    return file
+
+
 _FILES = (
     scalar_for_a_shape,
     two_ellipses_without_dimensions,
@@ -214,6 +228,8 @@ _FILES = (
     slopes_outside_the_domain,
     summaries_of_other_shapes,
     groups_of_missing_devices,
+    lines_of_one_element,
+    padding_in_a_vector,
 )
 
 
