@@ -20,6 +20,12 @@ def _ints(*values):
     return np.array(values, np.int32)
 
 
+def diagonal_of_a_scalar():
+    file = OpFile("DiagPart")
+    file.add([np.float32(3)], **_FLOAT)
+    return file
+
+
 def scalar_for_a_shape():
     file = OpFile("Reshape")
     for size in (6, -1, 5):
@@ -207,6 +213,7 @@ def padding_in_a_vector():
 
 
 _FILES = (
+    diagonal_of_a_scalar,
     scalar_for_a_shape,
     two_ellipses_without_dimensions,
     no_indices,

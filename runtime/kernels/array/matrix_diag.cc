@@ -315,7 +315,7 @@ class DiagPartKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     const int half = input.rank() / 2;
-    bool fits = input.rank() > 0 && input.rank() % 2 == 0;
+    bool fits = input.rank() % 2 == 0;
     for (int d = 0; fits && d < half; ++d) fits = input.dim(d) == input.dim(half + d);
     if (!fits) {
       return absl::InvalidArgumentError(
