@@ -9,18 +9,53 @@ namespace tessera::avx2 {
 #endif
 namespace {
 
+// With vectors of 16, each row's part of a block is a kilobyte, and the hardware fetches ahead fast
+// enough. With vectors of 8 there are registers for a quarter of that, and the rows after those of
+// a block are prefetched.
+constexpr bool kPrefetches = kLanes < 16;
 // Rows that are added to the sums of a block at a time.
-constexpr int64_t kStrip = 8;
+constexpr int64_t kStrip = kPrefetches ? 4 : 8;
 // Vectors of a block of columns, whose sums stay in registers meanwhile: half of the registers.
 constexpr int kVectors = kLanes == 16 ? 16 : 8;
+constexpr int64_t kBlock = kVectors * kLanes;
+
+// Prefetches the strip after one, line by line in the order of memory: the hardware's prefetcher
+// stops at the end of each page, and a strip is read block by block.
+class StripPrefetch {
+ public:
+  // `next` is the strip, of rows of `count` columns; null: there is none.
+  StripPrefetch(const float* next, int64_t count, int64_t stride)
+      : at_(next), count_(count / kBlock), gap_(stride - count / kBlock * kBlock) {}
+
+  // To be called for each row of each whole block of columns.
+  void Step() {
+    if (at_ == nullptr) return;
+    constexpr int64_t kLine = 16;  // floats
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kBlock; i += kLine) __builtin_prefetch(at_ + i);
+    at_ += kBlock;
+    if (++block_ == count_) {
+      at_ += gap_;
+      block_ = 0;
+    }
+  }
+
+ private:
+  const float* at_;
+  const int64_t count_, gap_;
+  int64_t block_ = 0;
+};
 
 // sums[j] += the sum of a[i] * b[i * b_stride + j] over the rows, for kCount vectors of columns.
+// `prefetch` may be null.
 template <int kCount>
-void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows, float* sums) {
+void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows,
+              StripPrefetch* prefetch, float* sums) {
   Vector total[kCount];
 #pragma GCC unroll 16
   for (int v = 0; v < kCount; ++v) total[v] = Load(sums + v * kLanes);
   for (int64_t i = 0; i < rows; ++i) {
+    if (prefetch != nullptr) prefetch->Step();
 #pragma GCC unroll 16
     for (int v = 0; v < kCount; ++v) total[v] += a[i] * Load(b + i * b_stride + v * kLanes);
   }
@@ -31,11 +66,12 @@ void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows, fl
 // Adds the product of the rows [first, first + count) for as many blocks of kCount vectors as there
 // are from column `j` on. Returns the first column after them.
 template <int kCount>
-int64_t AddBlocks(const GemvRows& p, int64_t first, int64_t count, int64_t j) {
+int64_t AddBlocks(const GemvRows& p, int64_t first, int64_t count, int64_t j,
+                  StripPrefetch* prefetch) {
   for (; j + kCount * kLanes <= p.columns; j += kCount * kLanes) {
     for (int64_t i = 0; i < p.m; ++i) {
       AddBlock<kCount>(p.a + i * p.k + first, p.b + first * p.n + j, p.n, count,
-                       p.sums + i * p.n + j);
+                       i == 0 ? prefetch : nullptr, p.sums + i * p.n + j);
     }
   }
   return j;
@@ -43,9 +79,11 @@ int64_t AddBlocks(const GemvRows& p, int64_t first, int64_t count, int64_t j) {
 
 // Adds the product of the rows [first, first + count).
 void AddStrip(const GemvRows& p, int64_t first, int64_t count) {
-  int64_t j = AddBlocks<kVectors>(p, first, count, 0);
-  j = AddBlocks<4>(p, first, count, j);
-  j = AddBlocks<1>(p, first, count, j);
+  const bool has_next = kPrefetches && first + kStrip < p.rows;
+  StripPrefetch prefetch(has_next ? p.b + (first + kStrip) * p.n : nullptr, p.columns, p.n);
+  int64_t j = AddBlocks<kVectors>(p, first, count, 0, kPrefetches ? &prefetch : nullptr);
+  j = AddBlocks<4>(p, first, count, j, nullptr);
+  j = AddBlocks<1>(p, first, count, j, nullptr);
   for (; j < p.columns; ++j) {
     for (int64_t i = 0; i < p.m; ++i) {
       float& sum = p.sums[i * p.n + j];

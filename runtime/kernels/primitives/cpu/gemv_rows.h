@@ -15,8 +15,7 @@ struct GemvRows {
   float* sums = nullptr;
 };
 
-// Adds the product to m rows of `sums`. The matrix is read once, in the order of memory up to a few
-// rows, which keep each core's memory requests in few pages.
+// Adds the product to m rows of `sums`. The matrix is read once, a few rows side by side.
 // Compiled for AVX-512 (F, BW, DQ and VL), and for what every processor here has.
 namespace avx512 {
 void AddProduct(const GemvRows& rows);
