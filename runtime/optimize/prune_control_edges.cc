@@ -1,5 +1,6 @@
 #include "runtime/optimize/prune_control_edges.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -37,6 +38,14 @@ absl::flat_hash_set<Node*> VisitDependents(Node* start, const Node* from, const 
   return seen;
 }
 
+// Returns true if the node reads a variable through a reference, which is when it runs.
+bool ReadsReference(const Node& node) {
+  const auto& inputs = node.inputs();
+  return std::any_of(inputs.begin(), inputs.end(), [](const Endpoint& from) {
+    return IsRef(from.node->output_type(from.index));
+  });
+}
+
 // Returns true if the control edge orders nothing that is not in this order without it.
 bool IsRedundant(const OptimizationItem& item, const FunctionLibrary* library, Node* from,
                  Node* to) {
@@ -45,7 +54,7 @@ bool IsRedundant(const OptimizationItem& item, const FunctionLibrary* library, N
   const auto reached = VisitDependents(to, from, to, [&](Node* node) {
     if (dependents.contains(node)) return false;
     meets = meets && !HasSideEffect(*node, library) && !DependsOnState(*node) &&
-            !item.IsPreserved(node);
+            !ReadsReference(*node) && !item.IsPreserved(node);
     return meets;
   });
   return meets && reached.size() < kMaxNodes;

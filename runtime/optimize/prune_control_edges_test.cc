@@ -68,6 +68,15 @@ TEST_F(PruneControlEdgesTest, AReadIsOrderedByItsEdgeAlone) {
   EXPECT_TRUE(Survives(write_, late));
 }
 
+TEST_F(PruneControlEdgesTest, AReadThroughAReferenceIsOrderedByItsEdgeAlone) {
+  const Endpoint variable =
+      g_.Op("VariableV2", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape({})}});
+  const Endpoint written = g_.Op("Assign", {variable, x_}, {{"T", DType::kFloat}});
+  const Endpoint late = g_.Op("Neg", {variable}, {{"T", DType::kFloat}});
+  g_.Result(g_.Op("Mul", {late, written}, {{"T", DType::kFloat}}));
+  EXPECT_TRUE(Survives(written.node, late.node));
+}
+
 TEST_F(PruneControlEdgesTest, EdgesIntoPreservedNodesStay) {
   Node* target = g_.OpNode("NoOp", {});
   g_.Keep(target);
