@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "runtime/kernels/primitives/pooling.h"
 
 namespace tessera {
@@ -82,15 +84,38 @@ void ForRowsOf2x2(KernelContext& ctx, const PoolShape& s, Body&& body) {
   });
 }
 
-// Calls body(batch, point, position) for all output points, in parallel.
+// Adjacent output points of one row whose windows have the same form.
+struct PoolRun {
+  int64_t image;
+  int64_t point;  // the first one
+  int64_t count;
+  // Where the elements of the first window's points lie in the image, of the first channel; those
+  // of the next window lie `step` further.
+  absl::Span<const int64_t> offsets;
+  int64_t step;
+};
+
+// Calls body(run) for runs that cover all output points, in parallel.
 template <typename Body>
-void ForOutputPoints(KernelContext& ctx, const PoolShape& s, Body&& body) {
+void ForOutputRuns(KernelContext& ctx, const PoolShape& s, Body&& body) {
+  // The points of a row whose windows are not cut off at its ends.
+  const int64_t width = s.output[2], stride = s.stride[2];
+  const int64_t inside = std::min((s.pad[2] + stride - 1) / stride, width);
+  const int64_t room = s.input[2] - s.window[2] + s.pad[2];
+  const int64_t inside_end = room < 0 ? 0 : std::min(room / stride + 1, width);
   const int64_t points = s.output_points();
   const double cost = 0.5 * s.channels * s.window[0] * s.window[1] * s.window[2];
   ctx.ParallelFor(s.batch * points, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t point = item % points;
-      body(item / points, point, PointAt(s, point));
+    std::vector<int64_t> offsets;
+    while (begin < end) {
+      const int64_t point = begin % points;
+      const PoolPoint at = PointAt(s, point);
+      const bool is_inside = at[2] >= inside && at[2] < inside_end;
+      const int64_t count = is_inside ? std::min(inside_end - at[2], end - begin) : 1;
+      offsets.clear();
+      ForWindow(s, at, [&](int64_t source) { offsets.push_back(source * s.point_step()); });
+      body(PoolRun{begin / points, point, count, offsets, stride * s.point_step()});
+      begin += count;
     }
   });
 }

@@ -25,7 +25,7 @@ struct Greatest {
     return greatest < value ? value : greatest;
   }
   template <typename T, typename Count>
-  static T Result(T greatest, Count) {
+  static T Result(T greatest, Count, Count) {
     return greatest;
   }
 };
@@ -40,77 +40,82 @@ struct Average {
   static T Add(T sum, T value) {
     return sum + value;
   }
+  // sum / count, by the inverse of the count and a step of Newton's, which take less time.
   template <typename T, typename Count>
-  static T Result(T sum, Count count) {
-    return sum / count;
+  static T Result(T sum, Count count, Count inverse) {
+    const T mean = sum * inverse;
+    const T rest = sum - mean * count;
+    return rest == rest ? mean + rest * inverse : mean;  // infinity leaves no rest
   }
 };
 
-// Reduces the window of one output point in `channels` channels.
+// Reduces the window whose points lie at `offsets`, in `channels` channels.
 template <typename Pool, typename T>
-void PoolChannels(const PoolShape& s, const PoolBounds& bounds, int64_t channels, const T* in,
+void PoolChannels(absl::Span<const int64_t> offsets, int64_t channels, const T* in,
                   int64_t in_channel, T* out, int64_t out_channel) {
   using Sum = typename Pool::template Sum<T>;
-  const int64_t count = bounds.num_points();
+  const Sum count = static_cast<Sum>(offsets.size()), inverse = Sum{1} / count;
   for (int64_t c = 0; c < channels; ++c) {
     Sum sum = Pool::template Start<Sum>();
-    ForWindow(s, bounds, [&](int64_t source) {
-      sum = Pool::Add(sum, static_cast<Sum>(in[source * s.point_step() + c * in_channel]));
-    });
-    out[c * out_channel] = static_cast<T>(Pool::Result(sum, static_cast<Sum>(count)));
+    for (const int64_t offset : offsets) {
+      sum = Pool::Add(sum, static_cast<Sum>(in[offset + c * in_channel]));
+    }
+    out[c * out_channel] = static_cast<T>(Pool::Result(sum, count, inverse));
   }
 }
 
-// The same of adjacent channels, as many of them as fill vectors, four of which stay in registers.
-// Returns how many channels that were.
-template <typename Pool, int kVectorBytes, typename T>
-[[gnu::always_inline]] inline int64_t PoolVectorsOf(const PoolShape& s, const PoolBounds& bounds,
-                                                    const T* in, T* out) {
-  typedef T Vector __attribute__((vector_size(kVectorBytes)));
-  constexpr int64_t kLanes = sizeof(Vector) / sizeof(T);
-  const Vector start = Vector{} + Pool::template Start<T>();
-  const T count = static_cast<T>(bounds.num_points());
-  const auto load = [](const T* from) {
-    Vector vector;
-    std::memcpy(&vector, from, sizeof(vector));
-    return vector;
-  };
-  const auto store = [count](Vector vector, T* to) {
-    const Vector result = Pool::Result(vector, count);
-    std::memcpy(to, &result, sizeof(result));
-  };
-  int64_t c = 0;
-  for (; c + 4 * kLanes <= s.channels; c += 4 * kLanes) {
-    Vector v0 = start, v1 = start, v2 = start, v3 = start;
-    ForWindow(s, bounds, [&](int64_t source) {
-      const T* const values = in + source * s.channels + c;
-      v0 = Pool::Add(v0, load(values));
-      v1 = Pool::Add(v1, load(values + kLanes));
-      v2 = Pool::Add(v2, load(values + 2 * kLanes));
-      v3 = Pool::Add(v3, load(values + 3 * kLanes));
-    });
-    store(v0, out + c);
-    store(v1, out + c + kLanes);
-    store(v2, out + c + 2 * kLanes);
-    store(v3, out + c + 3 * kLanes);
+// The same of adjacent channels from `c` on, as many of them as fill kVectors vectors.
+template <typename Pool, int kVectors, int kBytes, typename T>
+[[gnu::always_inline]] inline void PoolVectorsOf(absl::Span<const int64_t> offsets,
+                                                 int64_t channels, const T* in, T* out,
+                                                 int64_t& c) {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  constexpr int64_t kLanes = kBytes / sizeof(T);
+  const T count = static_cast<T>(offsets.size()), inverse = T{1} / count;
+  for (; c + kVectors * kLanes <= channels; c += kVectors * kLanes) {
+    Vector results[kVectors];
+#pragma GCC unroll 4
+    for (Vector& result : results) result = Vector{} + Pool::template Start<T>();
+    for (const int64_t offset : offsets) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Vector values;
+        std::memcpy(&values, in + offset + c + v * kLanes, kBytes);
+        results[v] = Pool::Add(results[v], values);
+      }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const Vector result = Pool::Result(results[v], count, inverse);
+      std::memcpy(out + c + v * kLanes, &result, kBytes);
+    }
   }
-  for (; c + kLanes <= s.channels; c += kLanes) {
-    Vector v = start;
-    ForWindow(s, bounds,
-              [&](int64_t source) { v = Pool::Add(v, load(in + source * s.channels + c)); });
-    store(v, out + c);
+}
+
+// Reduces the windows of a run in as many of the adjacent channels as fill vectors. Returns how
+// many channels that were.
+template <typename Pool, int kBytes, typename T>
+[[gnu::always_inline]] inline int64_t PoolRunOf(const PoolRun& run, int64_t channels, const T* in,
+                                                T* out) {
+  int64_t c = 0;
+  for (int64_t i = 0; i < run.count; ++i) {
+    c = 0;
+    PoolVectorsOf<Pool, 4, kBytes>(run.offsets, channels, in, out, c);
+    PoolVectorsOf<Pool, 1, kBytes>(run.offsets, channels, in, out, c);
+    if constexpr (kBytes > 32) PoolVectorsOf<Pool, 1, 32>(run.offsets, channels, in, out, c);
+    PoolVectorsOf<Pool, 1, 16>(run.offsets, channels, in, out, c);
+    in += run.step;
+    out += channels;
   }
   return c;
 }
-
 template <typename Pool, typename T>
-int64_t PoolVectors(const PoolShape& s, const PoolBounds& bounds, const T* in, T* out) {
-  return PoolVectorsOf<Pool, 32>(s, bounds, in, out);
+int64_t PoolVectors(const PoolRun& run, int64_t channels, const T* in, T* out) {
+  return PoolRunOf<Pool, 32>(run, channels, in, out);
 }
 template <typename Pool, typename T>
-TESSERA_AVX512 int64_t PoolWideVectors(const PoolShape& s, const PoolBounds& bounds, const T* in,
-                                       T* out) {
-  return PoolVectorsOf<Pool, 64>(s, bounds, in, out);
+TESSERA_AVX512 int64_t PoolWideVectors(const PoolRun& run, int64_t channels, const T* in, T* out) {
+  return PoolRunOf<Pool, 64>(run, channels, in, out);
 }
 
 // One row of outputs of windows of 2x2 points that tile the image.
@@ -120,8 +125,10 @@ template <typename Pool, typename T>
   for (int64_t x = 0; x < points; ++x) {
 #pragma GCC ivdep
     for (int64_t c = 0; c < channels; ++c) {
-      const T above = Pool::Add(top[c], top[channels + c]);
-      out[c] = Pool::Result(Pool::Add(Pool::Add(above, bottom[c]), bottom[channels + c]), T{4});
+      const T first = Pool::Add(Pool::template Start<T>(), top[c]);
+      const T above = Pool::Add(first, top[channels + c]);
+      out[c] =
+          Pool::Result(Pool::Add(Pool::Add(above, bottom[c]), bottom[channels + c]), T{4}, T{0.25});
     }
     top += 2 * channels;
     bottom += 2 * channels;
@@ -153,35 +160,47 @@ void PoolOf(KernelContext& ctx, const PoolShape& s, const T* in, T* out) {
   }
   const int64_t in_channel = s.channel_step(s.input_points());
   const int64_t out_channel = s.channel_step(s.output_points());
-  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
-    const T* const from = in + image * s.input_points() * s.channels;
-    T* const to = out + image * s.output_points() * s.channels + point * s.point_step();
-    const PoolBounds bounds = BoundsAt(s, at);
+  ForOutputRuns(ctx, s, [&](const PoolRun& run) {
+    const T* const from = in + run.image * s.input_points() * s.channels;
+    T* const to = out + run.image * s.output_points() * s.channels + run.point * s.point_step();
     int64_t done = 0;
     if constexpr (kHasVectors) {
-      if (in_channel == 1 && out_channel == 1) {
-        done = (HasAvx512() ? PoolWideVectors<Pool, T> : PoolVectors<Pool, T>)(s, bounds, from, to);
+      if (!s.channels_first) {
+        const auto pool_run = HasAvx512() ? PoolWideVectors<Pool, T> : PoolVectors<Pool, T>;
+        done = pool_run(run, s.channels, from, to);
+        if (done == s.channels) return;
       }
     }
-    PoolChannels<Pool>(s, bounds, s.channels - done, from + done * in_channel, in_channel,
-                       to + done * out_channel, out_channel);
+    for (int64_t i = 0; i < run.count; ++i) {
+      PoolChannels<Pool>(run.offsets, s.channels - done, from + i * run.step + done * in_channel,
+                         in_channel, to + i * s.point_step() + done * out_channel, out_channel);
+    }
   });
 }
 
 template <typename T, typename Index>
 void MaxPoolWithArgmaxOf(KernelContext& ctx, const PoolShape& s, ArgmaxScope scope, const T* in,
                          T* out, Index* argmax) {
-  ForOutputPoints(ctx, s, [&](int64_t image, int64_t point, const PoolPoint& at) {
-    const int64_t image_start = image * s.input_points() * s.channels;
-    const int64_t to = (image * s.output_points() + point) * s.channels;
-    for (int64_t c = 0; c < s.channels; ++c) {
-      int64_t best = -1;
-      ForWindow(s, at, [&](int64_t source) {
-        const int64_t index = source * s.channels + c;
-        if (best < 0 || in[image_start + best] < in[image_start + index]) best = index;
-      });
-      out[to + c] = in[image_start + best];
-      argmax[to + c] = static_cast<Index>(best + (scope == ArgmaxScope::kBatch ? image_start : 0));
+  const int64_t channels = s.channels;
+  ForOutputRuns(ctx, s, [&](const PoolRun& run) {
+    const int64_t image = run.image * s.input_points() * channels;
+    const int64_t numbered_from = scope == ArgmaxScope::kBatch ? image : 0;
+    int64_t to = (run.image * s.output_points() + run.point) * channels;
+    for (int64_t i = 0; i < run.count; ++i, to += channels) {
+      T* const greatest = out + to;
+      Index* const places = argmax + to;
+      for (size_t k = 0; k < run.offsets.size(); ++k) {
+        const int64_t offset = run.offsets[k] + i * run.step;
+        const T* const values = in + image + offset;
+        const Index first_place = static_cast<Index>(numbered_from + offset);
+#pragma GCC ivdep
+        for (int64_t c = 0; c < channels; ++c) {
+          const Index place = static_cast<Index>(first_place + c);
+          const bool is_greater = k == 0 || greatest[c] < values[c];
+          greatest[c] = is_greater ? values[c] : greatest[c];
+          places[c] = is_greater ? place : places[c];
+        }
+      }
     }
   });
 }
