@@ -37,6 +37,33 @@ LoopFn FindLoop(DType from, DType to) {
   return kLoops[static_cast<int>(Widened(RealPart(from)))][static_cast<int>(Widened(RealPart(to)))];
 }
 
+// Converts contiguous floats to a narrow type or back. Returns false if the block is none of that.
+bool ConvertNarrow(DType from_type, DType to_type, const LoopBlock& block) {
+  const bool widens = IsNarrowFloat(from_type) && to_type == DType::kFloat;
+  const bool narrows = from_type == DType::kFloat && IsNarrowFloat(to_type);
+  if (!widens && !narrows) return false;
+  const int64_t narrow = sizeof(Eigen::half), wide = sizeof(float);
+  if (block.column_stride[0] != (narrows ? narrow : wide) ||
+      block.column_stride[1] != (narrows ? wide : narrow)) {
+    return false;
+  }
+  const auto convert = [&]<typename Narrow>(Narrow*) {
+    if (narrows) {
+      FromFloat(reinterpret_cast<const float*>(block.data[1]),
+                reinterpret_cast<Narrow*>(block.data[0]), block.columns);
+    } else {
+      ToFloat(reinterpret_cast<const Narrow*>(block.data[1]),
+              reinterpret_cast<float*>(block.data[0]), block.columns);
+    }
+  };
+  if ((narrows ? to_type : from_type) == DType::kHalf) {
+    convert(static_cast<Eigen::half*>(nullptr));
+  } else {
+    convert(static_cast<Eigen::bfloat16*>(nullptr));
+  }
+  return true;
+}
+
 // Converts real numbers that lie `from_stride` bytes apart.
 void Convert(KernelContext& ctx, DType from_type, const char* from, int64_t from_stride,
              DType to_type, char* to, int64_t to_stride, int64_t count) {
@@ -50,6 +77,7 @@ void Convert(KernelContext& ctx, DType from_type, const char* from, int64_t from
     block.column_stride[0] = to_stride;
     block.column_stride[1] = from_stride;
     block.row_stride[0] = block.row_stride[1] = 0;
+    if (ConvertNarrow(from_type, to_type, block)) return;
     if (IsNarrowFloat(from_type) || IsNarrowFloat(to_type)) {
       RunAsFloat(block, {to_type, from_type}, *loop);
     } else {
