@@ -1,5 +1,6 @@
 #include "runtime/kernels/primitives/choose.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "runtime/kernels/primitives/cpu/strided_loop.h"
@@ -10,9 +11,22 @@
 namespace tessera {
 namespace {
 
+// Chooses between numbers by value, and conditions are bytes of 0 or 1: loops over addresses or
+// booleans do not vectorise.
+struct ChooseNumber {
+  template <typename T>
+  T operator()(uint8_t condition, T x, T y) const {
+    return functors::Choose()(condition != 0, x, y);
+  }
+};
+
 template <typename T>
 constexpr LoopFn ChooseLoop() {
-  return &TernaryLoop<functors::Choose, T, bool, T, T>;
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    return &TernaryLoop<ChooseNumber, T, uint8_t, T, T>;
+  } else {
+    return &TernaryLoop<functors::Choose, T, bool, T, T>;
+  }
 }
 
 LoopFn FindLoop(DType dtype) {
