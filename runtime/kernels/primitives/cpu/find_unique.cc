@@ -1,12 +1,12 @@
 #include "runtime/kernels/primitives/find_unique.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/types/span.h"
 #include "runtime/base/status.h"
@@ -34,26 +34,40 @@ struct Row {
   }
 };
 
-// Writes which distinct row each row is, and returns where each distinct row first stands.
-template <typename T, typename Index>
-std::vector<int64_t> Find(const T* data, int64_t count, int64_t size, Index* which) {
-  std::vector<int64_t> firsts;
-  const auto find_all = [&](auto& seen, auto key_of) {
-    seen.reserve(std::min<int64_t>(count, 1 << 16));
-    for (int64_t i = 0; i < count; ++i) {
-      auto [it, fresh] = seen.try_emplace(key_of(i), static_cast<Index>(firsts.size()));
-      if (fresh) firsts.push_back(i);
-      which[i] = it->second;
+// Writes which distinct key each of `count` keys is, and returns where each distinct key first
+// stands. The hash table holds numbers of distinct keys, which are looked up where they stand.
+template <typename KeyOf, typename Index>
+std::vector<int64_t> FindDistinct(int64_t count, const KeyOf& key_of, Index* which) {
+  constexpr int64_t kNone = -1;
+  const uint64_t mask = std::bit_ceil(2 * static_cast<uint64_t>(count)) - 1;
+  std::vector<int64_t> firsts, slots(mask + 1, kNone);
+  const absl::Hash<decltype(key_of(0))> hash;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto key = key_of(i);
+    uint64_t at = hash(key) & mask;
+    while (slots[at] != kNone && !(key_of(firsts[slots[at]]) == key)) at = (at + 1) & mask;
+    if (slots[at] == kNone) {
+      slots[at] = static_cast<int64_t>(firsts.size());
+      firsts.push_back(i);
     }
-  };
-  if (size == 1) {
-    absl::flat_hash_map<MapKey<T>, Index> seen;
-    find_all(seen, [&](int64_t i) { return AsKey(data[i]); });
-  } else {
-    absl::flat_hash_map<Row<T>, Index> seen;
-    find_all(seen, [&](int64_t i) { return Row<T>{data + i * size, size}; });
+    which[i] = static_cast<Index>(slots[at]);
   }
   return firsts;
+}
+
+// The same of rows of `size` elements.
+template <typename T, typename Index>
+std::vector<int64_t> Find(const T* data, int64_t count, int64_t size, Index* which) {
+  if (size == 1) {
+    return FindDistinct(
+        count, [data](int64_t i) -> MapKey<T> { return AsKey(data[i]); }, which);
+  }
+  return FindDistinct(
+      count,
+      [=](int64_t i) {
+        return Row<T>{data + i * size, size};
+      },
+      which);
 }
 
 absl::StatusOr<FindUnique::Distinct> RunFindUnique(KernelContext& ctx, const Tensor& rows,

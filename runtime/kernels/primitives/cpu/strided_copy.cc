@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/kernels/primitives/cpu/simd_loops.h"
 #include "runtime/kernels/primitives/element_type.h"
@@ -170,6 +171,39 @@ ShortRowsCopy ShortRowsCopyFor(int64_t bytes) {
   }
 }
 
+// Interleaves the lower halves (kFirst 0) or the upper ones of two vectors.
+template <int kFirst, typename Vector, int... kLane>
+[[gnu::always_inline]] inline Vector Interleave(Vector a, Vector b,
+                                                std::integer_sequence<int, kLane...>) {
+  constexpr int kLanes = sizeof...(kLane);
+  return __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kLanes)...);
+}
+
+// Transposes a square of elements narrower than a float, one vector of them by one vector. Each
+// step moves row i + j * n / 2 of n rows to row 2 i + j, and elements likewise.
+template <typename T>
+void TransposeSquare(const char* from, int64_t from_stride, char* to, int64_t to_stride) {
+  typedef T Vector __attribute__((vector_size(16)));
+  constexpr int kLanes = 16 / sizeof(T);
+  constexpr std::make_integer_sequence<int, kLanes> kAll;
+  Vector rows[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(Vector));
+#pragma GCC unroll 4
+  for (int size = kLanes; size > 1; size /= 2) {
+    Vector next[kLanes];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = Interleave<0>(rows[i], rows[i + kLanes / 2], kAll);
+      next[2 * i + 1] = Interleave<kLanes / 2>(rows[i], rows[i + kLanes / 2], kAll);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Vector));
+}
+
 // Columns of one view are rows of the other: square blocks keep both sides' cache lines in use.
 constexpr int64_t kBlock = 16;
 
@@ -195,6 +229,18 @@ void TransposeBlocks(const Dims& dims, const char* from, char* to, int64_t begin
              .from_stride = along.from_stride / static_cast<int64_t>(sizeof(float)),
              .to = reinterpret_cast<float*>(to + plane.to() + first * across.to_stride) + column,
              .to_stride = across.to_stride / static_cast<int64_t>(sizeof(float))});
+      }
+    }
+    if constexpr (sizeof(T) < sizeof(float)) {
+      constexpr int64_t kSquare = 16 / sizeof(T);
+      for (; (last - first) % kSquare == 0 && column + kSquare <= along.size; column += kSquare) {
+        for (int64_t a = first; a < last; a += kSquare) {
+          TransposeSquare<T>(
+              from + plane.from() + a * across.from_stride + column * along.from_stride,
+              along.from_stride,
+              to + plane.to() + a * across.to_stride + column * static_cast<int64_t>(sizeof(T)),
+              across.to_stride);
+        }
       }
     }
     for (; column < along.size; column += kBlock) {
@@ -231,6 +277,17 @@ bool FindTranspose(Dims* dims, int64_t width) {
   return false;
 }
 
+// If the dimension around contiguous rows is short, exchanges it for the next longer one: the loop
+// over it is the inner one.
+void PutLongDimensionInside(Dims* dims) {
+  constexpr int64_t kLong = 8;
+  for (size_t i = dims->size() - 1; i-- > 0;) {
+    if ((*dims)[i].size < kLong) continue;
+    std::swap((*dims)[i], (*dims)[dims->size() - 2]);
+    return;
+  }
+}
+
 template <typename T>
 void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
   constexpr double kNanosecondsAByte = 0.15;
@@ -251,6 +308,7 @@ void Copy(Dims dims, const char* from, char* to, ThreadPool* pool) {
   if (dims.size() >= 2 && std::is_trivially_copyable_v<T> && dims.back().from_stride == width &&
       dims.back().to_stride == width) {
     const int64_t bytes = dims.back().size * width;
+    if (bytes <= kMaxMediumRow) PutLongDimensionInside(&dims);
     const Dim& rows = dims[dims.size() - 2];
     if (bytes >= kMinMediumRow && bytes <= kMaxMediumRow) {
       // Many rows of one plane are cut into pieces, so that threads can share them.
