@@ -1,6 +1,8 @@
 #include "runtime/kernels/feature_columns.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
@@ -34,36 +36,43 @@ absl::Status FeatureColumns::Read(KernelContext& ctx, ArgRange indices, ArgRange
 
 absl::Status FeatureColumns::ForRows(RowVisitor visit) const {
   if (columns_.empty()) return absl::OkStatus();
-  std::vector<const std::vector<int64_t>*> choices(columns_.size());
-  for (const auto& [row, positions] : columns_[0].rows) {
+  std::vector<absl::Span<const int64_t>> choices(columns_.size());
+  std::vector<size_t> next(columns_.size(), 0);  // of each column's rows
+  for (const FeatureColumn::Row& first : columns_[0].rows) {
     int64_t count = 1;
     for (size_t c = 0; c < columns_.size(); ++c) {
-      const auto found = columns_[c].rows.find(row);
-      if (found == columns_[c].rows.end()) {
+      const FeatureColumn& column = columns_[c];
+      while (next[c] < column.rows.size() && column.rows[next[c]].row < first.row) ++next[c];
+      if (next[c] == column.rows.size() || column.rows[next[c]].row > first.row) {
         count = 0;
         break;
       }
-      choices[c] = &found->second;
-      count = MultiplyWithoutOverflow(count, static_cast<int64_t>(choices[c]->size()));
+      const auto [row, begin, end] = column.rows[next[c]];
+      choices[c] = absl::MakeSpan(column.positions).subspan(begin, end - begin);
+      count = MultiplyWithoutOverflow(count, end - begin);
       if (count < 0) return absl::InvalidArgumentError("too many feature crosses in a row");
     }
-    if (count > 0) visit(row, choices, count);
+    if (count > 0) visit(first.row, choices, count);
   }
   return absl::OkStatus();
 }
 
 absl::Status FeatureColumns::ForCrosses(CrossVisitor visit) const {
   std::vector<int64_t> positions(columns_.size());
+  std::vector<size_t> chosen(columns_.size());  // among the choices of each column
   return ForRows(
-      [&](int64_t row, absl::Span<const std::vector<int64_t>* const> choices, int64_t count) {
+      [&](int64_t row, absl::Span<const absl::Span<const int64_t>> choices, int64_t count) {
+        for (size_t c = 0; c < choices.size(); ++c) {
+          chosen[c] = 0;
+          positions[c] = choices[c][0];
+        }
         for (int64_t n = 0; n < count; ++n) {
-          int64_t rest = n;
-          for (size_t c = columns_.size(); c-- > 0;) {
-            const std::vector<int64_t>& of_column = *choices[c];
-            positions[c] = of_column[rest % of_column.size()];
-            rest /= static_cast<int64_t>(of_column.size());
-          }
           visit(row, positions, n);
+          for (size_t c = choices.size(); c-- > 0;) {
+            chosen[c] = chosen[c] + 1 < choices[c].size() ? chosen[c] + 1 : 0;
+            positions[c] = choices[c][chosen[c]];
+            if (chosen[c] > 0) break;
+          }
         }
       });
 }
@@ -93,6 +102,25 @@ absl::Status FeatureColumns::SetBatch(int64_t batch, absl::string_view what) {
   return absl::OkStatus();
 }
 
+template <typename RowOf>
+void FeatureColumns::AddColumn(const Tensor& values, const RowOf& row_of) {
+  FeatureColumn column{.values = &values};
+  column.positions.resize(values.num_elements());
+  std::iota(column.positions.begin(), column.positions.end(), 0);
+  const auto is_before = [&](int64_t a, int64_t b) { return row_of(a) < row_of(b); };
+  if (!std::is_sorted(column.positions.begin(), column.positions.end(), is_before)) {
+    std::stable_sort(column.positions.begin(), column.positions.end(), is_before);
+  }
+  for (size_t i = 0; i < column.positions.size(); ++i) {
+    const int64_t row = row_of(column.positions[i]), place = static_cast<int64_t>(i);
+    if (column.rows.empty() || column.rows.back().row != row) {
+      column.rows.push_back({row, place, place});
+    }
+    ++column.rows.back().end;
+  }
+  columns_.push_back(std::move(column));
+}
+
 absl::Status FeatureColumns::ReadSparse(int i, const Tensor& indices, const Tensor& values,
                                         const Tensor& shape) {
   const std::string what = absl::StrCat("sparse column ", i);
@@ -108,16 +136,15 @@ absl::Status FeatureColumns::ReadSparse(int i, const Tensor& indices, const Tens
     return absl::InvalidArgumentError(absl::StrCat(what, " has ", batch, " rows"));
   }
   RETURN_IF_ERROR(SetBatch(batch, what));
-  FeatureColumn column{&values, {}};
+  const int64_t* const pairs = indices.data<int64_t>();
   for (int64_t n = 0; n < values.dim(0); ++n) {
-    const int64_t row = indices.flat<int64_t>()[2 * n];
+    const int64_t row = pairs[2 * n];
     if (row < 0 || row >= batch) {
       return absl::InvalidArgumentError(
           absl::StrCat(what, ": indices[", n, "] names row ", row, " of ", batch));
     }
-    column.rows[row].push_back(n);
   }
-  columns_.push_back(std::move(column));
+  AddColumn(values, [pairs](int64_t n) { return pairs[2 * n]; });
   return absl::OkStatus();
 }
 
@@ -128,11 +155,7 @@ absl::Status FeatureColumns::ReadDense(int i, const Tensor& values) {
         absl::StrCat(what, " must be a matrix, has shape ", values.shape().ToString()));
   }
   RETURN_IF_ERROR(SetBatch(values.dim(0), what));
-  FeatureColumn column{&values, {}};
-  for (int64_t n = 0; n < values.num_elements(); ++n) {
-    column.rows[n / values.dim(1)].push_back(n);
-  }
-  columns_.push_back(std::move(column));
+  AddColumn(values, [width = values.dim(1)](int64_t n) { return n / width; });
   return absl::OkStatus();
 }
 
@@ -145,13 +168,12 @@ absl::Status FeatureColumns::ReadRagged(int i, const Tensor& values, const Tenso
   ASSIGN_OR_RETURN(const std::vector<int64_t> splits,
                    ReadRowSplits(row_splits, values.dim(0), absl::StrCat(what, " row_splits")));
   RETURN_IF_ERROR(SetBatch(static_cast<int64_t>(splits.size()) - 1, what));
-  FeatureColumn column{&values, {}};
+  std::vector<int64_t> rows(values.num_elements());
   for (size_t row = 0; row + 1 < splits.size(); ++row) {
-    for (int64_t n = splits[row]; n < splits[row + 1]; ++n) {
-      column.rows[static_cast<int64_t>(row)].push_back(n);
-    }
+    std::fill(rows.begin() + splits[row], rows.begin() + splits[row + 1],
+              static_cast<int64_t>(row));
   }
-  columns_.push_back(std::move(column));
+  AddColumn(values, [&rows](int64_t n) { return rows[n]; });
   return absl::OkStatus();
 }
 

@@ -3,20 +3,26 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/framework/kernel.h"
 
 namespace tessera {
 
 // One column: for each row of the batch some values, strings or integers.
 struct FeatureColumn {
+  // Values [begin, end) of those that `positions` names, in the order of the rows.
+  struct Row {
+    int64_t row, begin, end;
+  };
+
   const Tensor* values = nullptr;
-  std::map<int64_t, std::vector<int64_t>> rows;  // positions in `values`; of rows with any
+  std::vector<int64_t> positions;  // in `values`
+  std::vector<Row> rows;           // those with any values, in order
 
   // Returns the fingerprint of a string, an integer as it is.
   uint64_t Fingerprint(int64_t position) const;
@@ -43,7 +49,7 @@ class FeatureColumns {
   // the positions to choose from, and how many crosses that makes. Errors: INVALID_ARGUMENT for
   // more crosses than can be counted.
   using RowVisitor = absl::FunctionRef<void(
-      int64_t row, absl::Span<const std::vector<int64_t>* const> choices, int64_t count)>;
+      int64_t row, absl::Span<const absl::Span<const int64_t>> choices, int64_t count)>;
   absl::Status ForRows(RowVisitor visit) const;
   // Calls visit(row, positions, n) for each cross, with one position of each column; it is the n-th
   // of its row. The last column changes fastest. Errors: as ForRows().
@@ -58,6 +64,9 @@ class FeatureColumns {
 
  private:
   absl::Status SetBatch(int64_t batch, absl::string_view what);
+  // Adds a column whose i-th value is in row row_of(i).
+  template <typename RowOf>
+  void AddColumn(const Tensor& values, const RowOf& row_of);
 
   int64_t batch_ = -1;
   std::vector<FeatureColumn> columns_;

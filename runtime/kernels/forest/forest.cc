@@ -13,7 +13,7 @@ using Test = Forest::Test;
 using Tree = Forest::Tree;
 
 // Pairs of a tree and an example that go down side by side: enough to hide the latency of the loads
-// that each step waits for, which //runtime/kernels/forest:forest_benchmark shows.
+// that each step waits for.
 constexpr int kLanes = 8;
 // Steps before the lanes are asked whether all of them have come to a leaf.
 constexpr uint32_t kStepsUnasked = 4;

@@ -67,8 +67,10 @@ class SparseToDenseKernel : public OpKernel {
     ASSIGN_OR_RETURN(sparse.indices, Int64Indices(ctx, coordinates));
     sparse.shape.assign(shape.dims().begin(), shape.dims().end());
     RETURN_IF_ERROR(sparse.CheckInBounds());
-    for (int64_t i = 1; validate_ && i < sparse.count(); ++i) {
-      const int order = CompareIndices(sparse.index(i - 1), sparse.index(i), sparse.rank());
+    const int64_t rank = sparse.rank();
+    const int64_t* place = sparse.indices.data<int64_t>();
+    for (int64_t i = 1; validate_ && i < sparse.count(); ++i, place += rank) {
+      const int order = CompareIndices(place, place + rank, static_cast<int>(rank));
       if (order >= 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("indices[", i, "] ", order == 0 ? "is repeated" : "is out of order"));

@@ -30,12 +30,14 @@ absl::StatusOr<SparseTensor> SparseTensor::Make(const Tensor& indices, const Ten
 }
 
 absl::Status SparseTensor::CheckInBounds() const {
-  for (int64_t i = 0; i < count(); ++i) {
-    const int64_t* const at = index(i);
-    for (int d = 0; d < rank(); ++d) {
-      if (at[d] < 0 || at[d] >= shape[d]) {
+  const int64_t* at = indices.data<int64_t>();
+  const int64_t* const bounds = shape.data();
+  const int depth = rank();
+  for (int64_t i = 0, end = count(); i < end; ++i, at += depth) {
+    for (int d = 0; d < depth; ++d) {
+      if (at[d] < 0 || at[d] >= bounds[d]) {
         return absl::InvalidArgumentError(
-            absl::StrCat("indices[", i, "] = [", absl::StrJoin(at, at + rank(), ","),
+            absl::StrCat("indices[", i, "] = [", absl::StrJoin(at, at + depth, ","),
                          "] lies outside the dense shape [", absl::StrJoin(shape, ","), "]"));
       }
     }

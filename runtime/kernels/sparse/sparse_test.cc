@@ -1,3 +1,4 @@
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -41,6 +42,26 @@ TEST(SparseTest, CrossesAreOfTheirOutputsType) {
                               .value();
     EXPECT_EQ(runner.Run({dense}).value()[1].dtype(), type);
   }
+}
+
+// Values of a row need not follow each other.
+TEST(SparseTest, CrossesOfUnsortedRowsComeInTheOrderOfTheRows) {
+  const Tensor indices = Tensor::Of<int64_t>({5, 2}, {3, 0, 1, 0, 3, 1, 0, 0, 1, 1});
+  const std::vector<Tensor> inputs = {
+      indices, Tensor::Vector<std::string>({"a", "b", "c", "d", "e"}),
+      Tensor::Vector<int64_t>({4, 2}),
+      Tensor::Of<std::string>({4, 2}, {"s", "t", "u", "v", "w", "x", "y", "z"}),
+      Tensor::Scalar<std::string>("_")};
+  KernelRunner runner = KernelRunner::Create("SparseCrossV2", inputs,
+                                             {{"N", 1},
+                                              {"sparse_types", std::vector<DType>{DType::kString}},
+                                              {"dense_types", std::vector<DType>{DType::kString}}})
+                            .value();
+  const std::vector<Tensor> crossed = runner.Run(inputs).value();
+  const auto values = crossed[1].flat<std::string>();
+  EXPECT_EQ(std::vector<std::string>(values.begin(), values.end()),
+            (std::vector<std::string>{"d_s", "d_t", "b_u", "b_v", "e_u", "e_v", "a_y", "a_z", "c_y",
+                                      "c_z"}));
 }
 
 }  // namespace
