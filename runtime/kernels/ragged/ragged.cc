@@ -31,12 +31,33 @@ class RaggedRangeKernel : public OpKernel {
   }
 
  private:
+  // A number for each row: elements of a vector, or a scalar.
+  template <typename T>
+  class Column {
+   public:
+    explicit Column(const Tensor& tensor)
+        : data_(tensor.data<T>()), step_(tensor.rank() == 0 ? 0 : 1) {}
+    T operator[](int64_t row) const { return data_[row * step_]; }
+
+   private:
+    const T* const data_;
+    const int64_t step_;
+  };
+
   // Errors: INVALID_ARGUMENT for a zero delta or a row beyond what splits can count.
   template <typename T>
   static absl::StatusOr<int64_t> RowSize(T start, T limit, T delta) {
     if (delta == T(0)) return absl::InvalidArgumentError("deltas must not be 0");
     if ((delta > T(0) && limit < start) || (delta < T(0) && limit > start)) return 0;
     if constexpr (std::is_integral_v<T>) {
+      // Most differences are small, and divide quickly.
+      constexpr T kSmall = std::numeric_limits<int32_t>::max() / 2;
+      const auto is_small = [](T x) { return x >= -kSmall && x <= kSmall; };
+      if (is_small(start) && is_small(limit) && is_small(delta)) {
+        const int32_t span = static_cast<int32_t>(limit - start);
+        const int32_t step = static_cast<int32_t>(delta);
+        return span / step + (span % step != 0 ? 1 : 0);
+      }
       // In 128 bits nothing overflows.
       const __int128 span = static_cast<__int128>(limit) - start;
       const __int128 step = delta;
@@ -64,17 +85,15 @@ class RaggedRangeKernel : public OpKernel {
       }
       rows = input.dim(0);
     }
-    auto get = [&](int i, int64_t row) {
-      return ctx.input(i).data<T>()[ctx.input(i).rank() == 0 ? 0 : row];
-    };
     for (int i = 0; i < 3; ++i) {
       if (ctx.input(i).rank() == 1 && ctx.input(i).dim(0) != rows) {
         return absl::InvalidArgumentError("starts, limits and deltas must have one length");
       }
     }
+    const Column<T> starts(ctx.input(0)), limits(ctx.input(1)), deltas(ctx.input(2));
     std::vector<int64_t> splits(rows + 1, 0);
     for (int64_t row = 0; row < rows; ++row) {
-      ASSIGN_OR_RETURN(const int64_t size, RowSize(get(0, row), get(1, row), get(2, row)));
+      ASSIGN_OR_RETURN(const int64_t size, RowSize(starts[row], limits[row], deltas[row]));
       if (__builtin_add_overflow(splits[row], size, &splits[row + 1])) {
         return absl::InvalidArgumentError("the ranges have too many elements");
       }
@@ -84,10 +103,11 @@ class RaggedRangeKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, Shape{splits.back()}));
     T* out = values->data<T>();
     for (int64_t row = 0; row < rows; ++row) {
-      T value = get(0, row);
+      T value = starts[row];
+      const T delta = deltas[row];
       for (int64_t n = splits[row + 1] - splits[row]; n > 0; --n) {
         *out++ = value;
-        if (n > 1) value = static_cast<T>(value + get(2, row));
+        if (n > 1) value = static_cast<T>(value + delta);
       }
     }
     return absl::OkStatus();
@@ -220,27 +240,28 @@ class RaggedToSparseKernel : public OpKernel {
     for (int d = 1; d < values.rank(); ++d) shape.push_back(values.dim(d));
     const int64_t count = values.num_elements();
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, Shape{count, rank}));
-    const int64_t inner = DimProduct(values.shape(), 1, values.rank());
-    // On each level, the row that the present element lies in.
-    std::vector<int64_t> row(levels, 0);
+    const int64_t inner = count == 0 ? 0 : DimProduct(values.shape(), 1, values.rank());
+    // On each level, the row that the present innermost row lies in; and its coordinates.
+    std::vector<int64_t> row(levels, 0), prefix(levels, 0);
     int64_t* index = indices->data<int64_t>();
-    const int64_t rows = count == 0 ? 0 : values.dim(0);
-    for (int64_t v = 0; v < rows; ++v) {
-      int64_t child = v;
-      for (int level = levels - 1; level >= 0; --level) {
-        while (nested[level][row[level] + 1] <= child) ++row[level];
-        child = row[level];
+    const std::vector<int64_t>& innermost = nested.back();
+    for (size_t r = 0; r + 1 < innermost.size(); ++r) {
+      if (innermost[r] == innermost[r + 1]) continue;
+      row.back() = prefix[0] = static_cast<int64_t>(r);
+      for (int level = levels - 2; level >= 0; --level) {
+        while (nested[level][row[level] + 1] <= row[level + 1]) ++row[level];
+        prefix[level + 1] = row[level + 1] - nested[level][row[level]];
+        prefix[0] = row[level];
       }
-      for (int64_t e = 0; e < inner; ++e, index += rank) {
-        index[0] = row[0];
-        for (int level = 0; level < levels; ++level) {
-          const int64_t below = level + 1 < levels ? row[level + 1] : v;
-          index[level + 1] = below - nested[level][row[level]];
-        }
-        int64_t rest = e;
-        for (int d = values.rank() - 1; d >= 1; --d) {
-          index[levels + d] = rest % values.dim(d);
-          rest /= values.dim(d);
+      for (int64_t v = innermost[r]; v < innermost[r + 1]; ++v) {
+        for (int64_t e = 0; e < inner; ++e, index += rank) {
+          for (int level = 0; level < levels; ++level) index[level] = prefix[level];
+          index[levels] = v - innermost[r];
+          int64_t rest = e;
+          for (int d = values.rank() - 1; d >= 1; --d) {
+            index[levels + d] = rest % values.dim(d);
+            rest /= values.dim(d);
+          }
         }
       }
     }
