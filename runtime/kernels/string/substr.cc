@@ -47,17 +47,17 @@ class SubstrKernel : public OpKernel {
       const std::string* const strings = input.data<std::string>();
       auto out = output->flat<std::string>();
       IndexVector position(rank, 0);
+      int64_t s = 0, p = 0;  // the string and the place of the position
       for (size_t i = 0; i < out.size(); ++i) {
-        int64_t s = 0, p = 0;
-        for (int d = 0; d < rank; ++d) {
-          s += position[d] * input_strides[d];
-          p += position[d] * pos_strides[d];
-        }
         RETURN_IF_ERROR(Cut(strings[s], static_cast<int64_t>(pos.data<T>()[p]),
                             static_cast<int64_t>(len.data<T>()[p]), static_cast<int64_t>(i),
                             &out[i]));
         for (int d = rank - 1; d >= 0; --d) {
+          s += input_strides[d];
+          p += pos_strides[d];
           if (++position[d] < dims[d]) break;
+          s -= dims[d] * input_strides[d];
+          p -= dims[d] * pos_strides[d];
           position[d] = 0;
         }
       }
@@ -86,9 +86,9 @@ class SubstrKernel : public OpKernel {
     if (len < 0 || len > size - pos) len = size - pos;
     if (utf8_) {
       const size_t begin = SkipUtf8(text, 0, pos);
-      *out = text.substr(begin, SkipUtf8(text, begin, len) - begin);
+      out->assign(text, begin, SkipUtf8(text, begin, len) - begin);
     } else {
-      *out = text.substr(pos, len);
+      out->assign(text, pos, len);
     }
     return absl::OkStatus();
   }
