@@ -35,7 +35,13 @@ inline FourFloats LoadFour(const float* from) {
   return four;
 }
 
-// Interpolates a row of pixels. Both rows have room for one float behind their end.
+void Blend(const float* first, const float* second, float weight, int64_t count, float* to) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = first[i] + (second[i] - first[i]) * weight;
+}
+
+// Interpolates a row of pixels. Both rows have room for one float behind their end if the pixels
+// have three channels.
 void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channels, float* to) {
   const int32_t* index = columns.index.data();
   const float* weight = columns.weight.data();
@@ -50,10 +56,8 @@ void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channel
     return;
   }
   for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
-    for (int64_t c = 0; c < channels; ++c) {
-      const float first = row[index[0] * channels + c];
-      to[x * channels + c] = first + (row[index[1] * channels + c] - first) * weight[1];
-    }
+    Blend(row + index[0] * channels, row + index[1] * channels, weight[1], channels,
+          to + x * channels);
   }
 }
 
@@ -101,7 +105,7 @@ class RowBlender {
         below_(above_.size()) {}
 
   // Writes output row `y`. Fastest for rows in order.
-  void Blend(const ResampleTaps& rows, int64_t y, float* out) {
+  void BlendRow(const ResampleTaps& rows, int64_t y, float* out) {
     const int32_t above = rows.index[2 * y], below = rows.index[2 * y + 1];
     const float weight = rows.weight[2 * y + 1];
     if (above != above_index_ && above == below_index_) {
@@ -110,16 +114,20 @@ class RowBlender {
     }
     Narrow(above, &above_index_, &above_);
     Narrow(below, &below_index_, &below_);
-    const float* const first = above_.data();
-    const float* const second = below_.data();
-    const auto size = static_cast<int64_t>(above_.size()) - 1;
-    for (int64_t i = 0; i < size; ++i) out[i] = first[i] + (second[i] - first[i]) * weight;
+    Blend(above_.data(), below_.data(), weight, columns_.size() * channels_, out);
   }
 
  private:
   void Narrow(int32_t y, int32_t* index, std::vector<float>* to) {
     if (std::exchange(*index, y) == y) return;
     const T* const from = image_ + y * row_size_;
+    if constexpr (std::is_same_v<T, float>) {
+      // Only pixels of three channels are read beyond the end of a row.
+      if (channels_ != 3) {
+        BlendColumns(columns_, from, channels_, to->data());
+        return;
+      }
+    }
     for (int64_t i = 0; i < row_size_; ++i) row_[i] = static_cast<float>(from[i]);
     BlendColumns(columns_, row_.data(), channels_, to->data());
   }
@@ -143,7 +151,7 @@ void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleT
       const int64_t b = begin / rows.size();
       RowBlender<T> blender(images.data<T>() + b * image_size, width, channels, columns);
       for (const int64_t stop = std::min(end, (b + 1) * rows.size()); begin < stop; ++begin) {
-        blender.Blend(rows, begin - b * rows.size(), out + begin * out_width);
+        blender.BlendRow(rows, begin - b * rows.size(), out + begin * out_width);
       }
     }
   });
