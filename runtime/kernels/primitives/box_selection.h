@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -62,10 +63,12 @@ template <typename T>
 BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
                             const BoxThresholds<T>& t,
                             absl::FunctionRef<T(int32_t, int32_t)> overlap_of) {
-  std::priority_queue<BoxCandidate<T>, std::vector<BoxCandidate<T>>, IsWorseCandidate<T>> queue;
+  std::vector<BoxCandidate<T>> candidates;
+  candidates.reserve(scores.size());
   for (size_t i = 0; i < scores.size(); ++i) {
-    if (scores[i] > t.score) queue.push({static_cast<int32_t>(i), scores[i]});
+    if (scores[i] > t.score) candidates.push_back({static_cast<int32_t>(i), scores[i]});
   }
+  std::priority_queue queue(IsWorseCandidate<T>(), std::move(candidates));
   const bool soft = t.soft_sigma > T(0);
   const T scale = soft ? static_cast<T>(-0.5) / t.soft_sigma : T(0);
   BoxSelection<T> selection;
@@ -81,8 +84,8 @@ BoxSelection<T> SelectBoxes(absl::Span<const T> scores, int64_t max_selected,
         dropped = true;
         break;
       }
-      const T weight = static_cast<T>(std::exp(static_cast<float>(scale * overlap * overlap)));
-      next.score = next.score * (soft || overlap <= t.overlap ? weight : T(0));
+      next.score *= soft ? static_cast<T>(std::exp(static_cast<float>(scale * overlap * overlap)))
+                         : T(overlap <= t.overlap ? 1 : 0);
       if (next.score <= t.score) break;
     }
     next.first_unseen = count;
