@@ -84,16 +84,15 @@ class LocalFunctionRuntime::Function final : public CallableFunction {
                           : status_;
     }
     if (args.size() != arg_types_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("function '", name_, "' takes ",
-                                                     arg_types_.size(), " arguments, got ",
-                                                     args.size()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "function '", name_, "' takes ", arg_types_.size(), " arguments, got ", args.size()));
     }
     for (size_t i = 0; i < args.size(); ++i) {
       if (args[i].dtype() == arg_types_[i]) [[likely]]
         continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("argument ", i, " of function '", name_, "' must be ",
-                       DTypeName(arg_types_[i]), ", is ", DTypeName(args[i].dtype())));
+      return absl::InvalidArgumentError(absl::StrCat("argument ", i, " of function '", name_,
+                                                     "' must be ", DTypeName(arg_types_[i]),
+                                                     ", is ", DTypeName(args[i].dtype())));
     }
     if (step.call_depth >= kMaxCallDepth) {
       return absl::ResourceExhaustedError(
@@ -117,8 +116,8 @@ LocalFunctionRuntime::~LocalFunctionRuntime() = default;
 // make another function.
 std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const FunctionUse& use,
                                         const OpDef& signature) const {
-  std::string key = absl::StrCat(ref.name, "\n", use.device->full_name(),
-                                 use.results_on_host ? " to host" : "");
+  std::string key =
+      absl::StrCat(ref.name, "\n", use.device->full_name(), use.results_on_host ? " to host" : "");
   for (const AttrDef& attr : signature.attrs) {
     auto it = ref.attrs.find(attr.name);
     if (it != ref.attrs.end()) absl::StrAppend(&key, "\n", attr.name, "=", it->second.ToString());
@@ -126,8 +125,8 @@ std::string LocalFunctionRuntime::KeyOf(const FunctionRef& ref, const FunctionUs
   return key;
 }
 
-absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(
-    const FunctionRef& ref, const FunctionUse& use) {
+absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(const FunctionRef& ref,
+                                                                          const FunctionUse& use) {
   const OpDef* const signature =
       options_.library == nullptr ? nullptr : options_.library->FindSignature(ref.name);
   if (signature == nullptr) {

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-absl::StatusOr<KernelMemory> MemoryOfNode(const Graph& graph, const Node& node, const Device& device,
-                                          const BoundaryMemory& boundary) {
+absl::StatusOr<KernelMemory> MemoryOfNode(const Graph& graph, const Node& node,
+                                          const Device& device, const BoundaryMemory& boundary) {
   KernelMemory memory;
   const auto fill = [&](bool on_host) {
     for (DType type : node.input_types()) {

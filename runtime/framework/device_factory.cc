@@ -21,11 +21,11 @@ absl::Status CheckTypes(const DeviceOptions& options) {
     const auto& all = Factories();
     const auto is_type = [&type = type](const DeviceFactory& f) { return f.type == type; };
     if (std::any_of(all.begin(), all.end(), is_type)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there are no devices of type '", type, "' in this program; there are: ",
-        absl::StrJoin(all, ", ", [](std::string* out, const DeviceFactory& factory) {
-          absl::StrAppend(out, factory.type);
-        })));
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are no devices of type '", type, "' in this program; there are: ",
+                     absl::StrJoin(all, ", ", [](std::string* out, const DeviceFactory& factory) {
+                       absl::StrAppend(out, factory.type);
+                     })));
   }
   return absl::OkStatus();
 }

@@ -7,8 +7,8 @@ namespace tessera {
 namespace {
 
 TEST(RendezvousKeyTest, ReadsWhatWasWritten) {
-  const std::string key = RendezvousKey("/job:a/device:CPU:0", 0xabcdef, "/job:b/device:GPU:1",
-                                        "edge_3_x", 7, 12);
+  const std::string key =
+      RendezvousKey("/job:a/device:CPU:0", 0xabcdef, "/job:b/device:GPU:1", "edge_3_x", 7, 12);
   const auto parts = ParseRendezvousKey(key);
   ASSERT_TRUE(parts.ok()) << parts.status();
   EXPECT_EQ(parts->send_device, "/job:a/device:CPU:0");

@@ -52,9 +52,9 @@ absl::Status FusedOps::Run(KernelContext& ctx, const Shape& shape, int64_t chann
     return compute(post_ops_, inputs, output);
   }
   if (!broadcasts_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("AddN needs inputs of one shape, they have ", shape.ToString(), " and ",
-                     addend.shape().ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("AddN needs inputs of one shape, they have ",
+                                                   shape.ToString(), " and ",
+                                                   addend.shape().ToString()));
   }
   // A slow road for shapes that hardly occur.
   PostOps only_bias;

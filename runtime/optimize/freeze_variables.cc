@@ -29,8 +29,7 @@ absl::StatusOr<Tensor> OnHost(const OptimizationItem& item, const Node& variable
   if (IsHostAccessible(value.memory_kind())) return value;
   for (const Device* device : item.devices) {
     if (device->full_name() != variable.device()) continue;
-    ASSIGN_OR_RETURN(Tensor copy,
-                     Tensor::Allocate(value.dtype(), value.shape(), HeapAllocator()));
+    ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(value.dtype(), value.shape(), HeapAllocator()));
     device->stream()->Copy(value, &copy);
     RETURN_IF_ERROR(device->stream()->Synchronize());
     return copy;

@@ -69,7 +69,7 @@ absl::Status FuseGeluPass::Run(OptimizationItem& item, bool* changed) const {
       const std::optional<bool> approximate = GateOf(product.factors[1 - i], x);
       if (!approximate.has_value()) continue;
       RETURN_IF_ERROR(ReplacePattern(item.graph, node, "_Gelu",
-                                  {{"T", DType::kFloat}, {"approximate", *approximate}}, {x})
+                                     {{"T", DType::kFloat}, {"approximate", *approximate}}, {x})
                           .status());
       *changed = true;
       break;

@@ -71,8 +71,7 @@ class Fuser {
     AttrMap attrs = FusedAttrs(chain, *def);
     // The fused op takes fewer dtypes and paddings.
     if (AttrMap complete = attrs;
-        !CompleteAttrs(*def, &complete).ok() ||
-        !item_.HasKernel(op, *chain.linear, complete)) {
+        !CompleteAttrs(*def, &complete).ok() || !item_.HasKernel(op, *chain.linear, complete)) {
       return false;
     }
     ASSIGN_OR_RETURN(

@@ -167,8 +167,9 @@ tensorflow::GraphDef Graph() {
 
 class CanonicalSignaturesTest : public ::testing::Test {
  protected:
-  std::string CanonicalKey(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
-                     const std::vector<std::string>& targets = {}) {
+  std::string CanonicalKey(const std::vector<std::string>& feeds,
+                           const std::vector<std::string>& fetches,
+                           const std::vector<std::string>& targets = {}) {
     return forms_.CanonicalKey({.feeds = feeds, .fetches = fetches, .targets = targets});
   }
 
@@ -180,7 +181,8 @@ TEST_F(CanonicalSignaturesTest, NamesOfPlaceholdersCallsAndWrappersDoNotMatter) 
   EXPECT_NE(CanonicalKey({"x:0"}, {"call:0"}), "");
   EXPECT_EQ(CanonicalKey({"x:0"}, {"call:0"}), CanonicalKey({"other_x:0"}, {"same_call:0"}));
   EXPECT_EQ(CanonicalKey({"x:0"}, {"call:0"}), CanonicalKey({"x"}, {"call"}));
-  EXPECT_EQ(CanonicalKey({"x:0"}, {"branches:0"}), CanonicalKey({"other_x:0"}, {"same_branches:0"}));
+  EXPECT_EQ(CanonicalKey({"x:0"}, {"branches:0"}),
+            CanonicalKey({"other_x:0"}, {"same_branches:0"}));
 }
 
 TEST_F(CanonicalSignaturesTest, WhatIsComputedMatters) {
@@ -197,8 +199,10 @@ TEST_F(CanonicalSignaturesTest, WhatIsComputedMatters) {
 }
 
 TEST_F(CanonicalSignaturesTest, FeedsAreToldApartByPosition) {
-  EXPECT_EQ(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}), CanonicalKey({"other_x:0", "x:0"}, {"ba:0"}));
-  EXPECT_NE(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}), CanonicalKey({"x:0", "other_x:0"}, {"ba:0"}));
+  EXPECT_EQ(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}),
+            CanonicalKey({"other_x:0", "x:0"}, {"ba:0"}));
+  EXPECT_NE(CanonicalKey({"x:0", "other_x:0"}, {"ab:0"}),
+            CanonicalKey({"x:0", "other_x:0"}, {"ba:0"}));
 }
 
 TEST_F(CanonicalSignaturesTest, WhatCannotRunHasNoKey) {

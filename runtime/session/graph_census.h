@@ -16,7 +16,8 @@ struct OpUse {
   std::vector<std::string> nodes;               // a node of a function is named "function/node"
   std::vector<std::string> without_kernel;      // the nodes among them that no kernel runs
   std::vector<std::string> without_gpu_kernel;  // those that a CPU runs beside GPUs
-  std::string detail;  // the reason, if the op has kernels for other nodes or could not be translated
+  std::string
+      detail;  // the reason, if the op has kernels for other nodes or could not be translated
   // The dtypes of the first outputs of the nodes that have a kernel. A node of a function whose
   // dtypes the caller decides adds none.
   std::set<std::string> dtypes;

@@ -124,8 +124,10 @@ TEST_F(InspectTest, NodesWhoseTypesNoKernelTakesAreListed) {
 
 TEST_F(InspectTest, CallsOfPythonAreToldApartFromCustomOps) {
   tensorflow::GraphDef graph;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      R"pb(node { name: "f" op: "EagerPyFunc" } node { name: "g" op: "Custom" })pb", &graph));
+  ASSERT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(R"pb(node { name: "f" op: "EagerPyFunc" }
+                                                         node { name: "g" op: "Custom" })pb",
+                                                    &graph));
   const GraphCensus census = TakeCensus(graph);
   EXPECT_THAT(census.ops.at("EagerPyFunc").detail, HasSubstr("a call of Python code"));
   EXPECT_EQ(census.ops.at("Custom").detail, "");

@@ -208,7 +208,8 @@ absl::Status CheckVariablesHaveValues(const SavedModelGraph& model, ResourceMana
   const size_t shown = std::min(without_value.size(), kMaxShown);
   const size_t more = without_value.size() - shown;
   return absl::NotFoundError(absl::StrCat(
-      VariablesPrefix(model.directory), ".index is not there, and without it there is no value for ",
+      VariablesPrefix(model.directory),
+      ".index is not there, and without it there is no value for ",
       without_value.size() == 1 ? "the variable '" : "the variables '",
       absl::StrJoin(without_value.begin(), std::next(without_value.begin(), shown), "', '"), "'",
       more == 0 ? "" : absl::StrCat(" and ", more, " more"), "; was the model copied whole?"));

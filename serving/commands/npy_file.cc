@@ -81,11 +81,20 @@ absl::StatusOr<DType> TypeOf(const Header& header) {
     DType dtype;
   };
   constexpr Known kKnown[] = {
-      {"f2", DType::kHalf},      {"f4", DType::kFloat},       {"f8", DType::kDouble},
-      {"i1", DType::kInt8},      {"i2", DType::kInt16},       {"i4", DType::kInt32},
-      {"i8", DType::kInt64},     {"u1", DType::kUint8},       {"u2", DType::kUint16},
-      {"u4", DType::kUint32},    {"u8", DType::kUint64},      {"b1", DType::kBool},
-      {"c8", DType::kComplex64}, {"c16", DType::kComplex128},
+      {"f2", DType::kHalf},
+      {"f4", DType::kFloat},
+      {"f8", DType::kDouble},
+      {"i1", DType::kInt8},
+      {"i2", DType::kInt16},
+      {"i4", DType::kInt32},
+      {"i8", DType::kInt64},
+      {"u1", DType::kUint8},
+      {"u2", DType::kUint16},
+      {"u4", DType::kUint32},
+      {"u8", DType::kUint64},
+      {"b1", DType::kBool},
+      {"c8", DType::kComplex64},
+      {"c16", DType::kComplex128},
       // numpy has no name for it, and saves the bytes of ml_dtypes.bfloat16.
       {"V2", DType::kBfloat16},
   };

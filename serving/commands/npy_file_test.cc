@@ -60,8 +60,8 @@ std::string Utf32(const std::u32string& text, bool big_endian) {
 TEST(ParseNpyTest, TextBecomesUtf8WithoutItsPadding) {
   const std::u32string elements = std::u32string(U"a\u00fc\u4e16\U0001f600b\0\0\0", 8);
   for (const bool big_endian : {false, true}) {
-    absl::StatusOr<Tensor> tensor = ParseNpy(
-        Npy(big_endian ? ">U4" : "<U4", "False", "(2,)", Utf32(elements, big_endian)));
+    absl::StatusOr<Tensor> tensor =
+        ParseNpy(Npy(big_endian ? ">U4" : "<U4", "False", "(2,)", Utf32(elements, big_endian)));
     ASSERT_TRUE(tensor.ok()) << tensor.status();
     EXPECT_EQ(tensor->flat<std::string>()[0], "a\u00fc\u4e16\U0001f600");
     EXPECT_EQ(tensor->flat<std::string>()[1], "b");

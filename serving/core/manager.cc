@@ -33,7 +33,8 @@ int LoadThreads(const AspiredVersionsManager::Options& options) {
 }
 
 int FirstLoadThreads(const AspiredVersionsManager::Options& options) {
-  return options.num_load_threads > 0 ? options.num_load_threads : kFirstLoadsPerCore * AvailableCores();
+  return options.num_load_threads > 0 ? options.num_load_threads
+                                      : kFirstLoadsPerCore * AvailableCores();
 }
 
 }  // namespace

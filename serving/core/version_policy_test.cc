@@ -18,12 +18,10 @@ std::optional<VersionAction> Unload(int64_t version) {
 }
 
 TEST(VersionPolicyTest, LoadsTheNewVersionBeforeUnloadingTheOld) {
-  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kNew, true}}),
-            Load(2));
+  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kNew, true}}), Load(2));
   EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kLoading, true}}),
             std::nullopt);
-  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kReady, true}}),
-            Unload(1));
+  EXPECT_EQ(NextAction(Versions{{1, State::kReady, false}, {2, State::kReady, true}}), Unload(1));
 }
 
 TEST(VersionPolicyTest, FailedNewVersionLeavesTheOldOne) {

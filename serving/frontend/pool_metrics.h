@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "serving/core/request_pool.h"
 #include "serving/core/metrics.h"
+#include "serving/core/request_pool.h"
 
 namespace tessera::serving {
 

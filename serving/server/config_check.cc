@@ -129,14 +129,13 @@ class ModelChecker {
                                                             "' is listed multiple times; give "
                                                             "each its own name")));
       }
-      const std::string& prefix =
-          model.logging_config().log_collector_config().filename_prefix();
+      const std::string& prefix = model.logging_config().log_collector_config().filename_prefix();
       const auto [first, is_first] = models_by_log_prefix.emplace(prefix, model.name());
       if (!is_first && !prefix.empty()) {
-        Add("logging_config", absl::InvalidArgumentError(absl::StrCat(
-                                  "log_collector_config.filename_prefix '", prefix,
-                                  "' is that of model '", first->second,
-                                  "'; give each model its own")));
+        Add("logging_config",
+            absl::InvalidArgumentError(absl::StrCat("log_collector_config.filename_prefix '",
+                                                    prefix, "' is that of model '", first->second,
+                                                    "'; give each model its own")));
       }
       CheckModel(model);
     }

@@ -104,9 +104,9 @@ TEST_F(ConfigCheckTest, ModelsMayNotShareALog) {
   options_.model_config_file =
       Write("models.config", absl::StrCat("model_config_list {\n config { name: 'a' ", logging,
                                           " config { name: 'b' ", logging, "}\n"));
-  EXPECT_THAT(Check(), ElementsAre(AllOf(
-                           StartsWith("3 model_config_list.config[1].logging_config: "),
-                           HasSubstr("filename_prefix '/logs/x' is that of model 'a'"))));
+  EXPECT_THAT(Check(),
+              ElementsAre(AllOf(StartsWith("3 model_config_list.config[1].logging_config: "),
+                                HasSubstr("filename_prefix '/logs/x' is that of model 'a'"))));
 }
 
 TEST_F(ConfigCheckTest, AGraphWithAnUnknownOpIsNamed) {

@@ -372,9 +372,8 @@ void Server::LogStart() const {
   for (const auto& model : settings_.models.model_config_list().config()) {
     models.push_back(absl::StrCat("'", model.name(), "' of ", model.base_path()));
   }
-  LOG(INFO) << "TensorFlow ModelServer " << kModelServerVersion << " on "
-            << AvailableCores() << " cores; batching is "
-            << (settings_.batching ? "on" : "off")
+  LOG(INFO) << "TensorFlow ModelServer " << kModelServerVersion << " on " << AvailableCores()
+            << " cores; batching is " << (settings_.batching ? "on" : "off")
             << "; ports open once there is a version of each model: "
             << (models.empty() ? "none is configured" : absl::StrJoin(models, ", "));
 }

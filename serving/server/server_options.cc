@@ -170,7 +170,8 @@ void AddRunFlags(ServerOptions& o, FlagParser& flags) {
   flags.Add(
       "batching_mode", &o.batching_mode,
       "upstream (the default): batches wait for their timeout; adaptive: nobody waits while a "
-      "core is free, batches form of what waits for one; measured: for GPUs, who comes during a run "
+      "core is free, batches form of what waits for one; measured: for GPUs, who comes during a "
+      "run "
       "waits for its end where one run of many rows costs little more; needs enable_batching");
   flags.Add("disable_pass", &o.disable_pass,
             "comma-separated graph passes to leave out, such as freeze_variables");

@@ -66,7 +66,8 @@ Tensor Varied(Random& random, const Tensor& recorded, DType dtype, SizeChanges& 
   if (IsInteger(recorded.dtype()) && recorded.rank() <= 1 && is_same && random.Chance(0.7)) {
     std::vector<int64_t> values;
     for (int64_t i = 0; i < recorded.num_elements(); ++i) {
-      const auto value = static_cast<int64_t>(std::clamp(ElementAsDouble(recorded, i), -9e18, 9e18));
+      const auto value =
+          static_cast<int64_t>(std::clamp(ElementAsDouble(recorded, i), -9e18, 9e18));
       values.push_back(sizes.Known(value).value_or(value));
     }
     return ConvertedTensor(random, Tensor::Of<int64_t>(shape, values), dtype);

@@ -28,8 +28,6 @@ REGISTER_DEVICE_FACTORY(kCpu, CpuDevice::kPriority, MakeCpus);
 
 }  // namespace
 
-std::string CpuDevice::description() const {
-  return absl::StrCat(AvailableCores(), " cores");
-}
+std::string CpuDevice::description() const { return absl::StrCat(AvailableCores(), " cores"); }
 
 }  // namespace tessera

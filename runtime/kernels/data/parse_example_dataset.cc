@@ -31,8 +31,8 @@ absl::Status ParseBatch(const ParsePlan& plan, const Element& batch, Allocator* 
     return absl::InvalidArgumentError(
         "the elements of the input must be vectors of serialized examples");
   }
-  ASSIGN_OR_RETURN(ParsedExamples examples, ParseExamples(plan.spec, batch[0].flat<std::string>(),
-                                                          {}, true, allocator));
+  ASSIGN_OR_RETURN(ParsedExamples examples,
+                   ParseExamples(plan.spec, batch[0].flat<std::string>(), {}, true, allocator));
   parsed->resize(plan.sparse_at.size() + plan.dense_at.size());
   for (size_t i = 0; i < plan.sparse_at.size(); ++i) {
     (*parsed)[plan.sparse_at[i]] = SparseVariants(
@@ -95,7 +95,7 @@ class ParseExampleDatasetKernel final : public DatasetKernel {
     }
     RETURN_IF_ERROR(CheckExampleSpec(plan->spec));
     const auto parse = [plan, allocator = ctx.host_allocator()](StepContext&, Element batch,
-                                                               Element* parsed) {
+                                                                Element* parsed) {
       return ParseBatch(*plan, batch, allocator, parsed);
     };
     return ParallelMapped(

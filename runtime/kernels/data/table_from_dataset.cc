@@ -31,9 +31,9 @@ class TableFromDatasetKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetInput(ctx, 1));
     const std::vector<DType> types = {table->options().key_dtype, table->options().value_dtype};
     if (dataset->spec().dtypes != types) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the elements of the dataset are not the ", DTypeName(types[0]), " keys and ",
-          DTypeName(types[1]), " values that the table has"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the elements of the dataset are not the ", DTypeName(types[0]),
+                       " keys and ", DTypeName(types[1]), " values that the table has"));
     }
     const std::unique_ptr<Iterator> iterator = dataset->MakeIterator();
     std::vector<Tensor> keys, values;
@@ -43,9 +43,9 @@ class TableFromDatasetKernel final : public OpKernel {
       if (!more) break;
       RETURN_IF_ERROR(dataset->spec().CheckTypes(element));
       if (element[0].num_elements() != element[1].num_elements()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("an element has ", element[0].num_elements(), " keys and ",
-                         element[1].num_elements(), " values"));
+        return absl::InvalidArgumentError(absl::StrCat("an element has ", element[0].num_elements(),
+                                                       " keys and ", element[1].num_elements(),
+                                                       " values"));
       }
       keys.push_back(std::move(element[0]));
       values.push_back(std::move(element[1]));

@@ -18,7 +18,8 @@ class GraphMutex final : public BlockingResource {
 
   // Ends when the caller holds the mutex, or with CANCELLED.
   void Lock(CancellationManager* cancellation, Done done) {
-    Run(0, cancellation,
+    Run(
+        0, cancellation,
         [this]() -> std::optional<absl::Status> {
           if (held_) return std::nullopt;
           held_ = true;

@@ -90,8 +90,7 @@ class ShuffleQueueKernel : public MakeQueueKernel {
 
  protected:
   absl::StatusOr<IntrusivePtr<Resource>> Make(KernelContext& ctx) override {
-    return IntrusivePtr<Resource>(
-        MakeRefCounted<ShuffleQueue>(OptionsIn(ctx), generator_.first()));
+    return IntrusivePtr<Resource>(MakeRefCounted<ShuffleQueue>(OptionsIn(ctx), generator_.first()));
   }
 
  private:

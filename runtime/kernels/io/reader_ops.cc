@@ -104,9 +104,9 @@ class ReadKernel : public AsyncOpKernel {
     ASSIGN_OR_RETURN(QueuePtr queue, ResourceInput<TensorQueue>(ctx, 1));
     ASSIGN_OR_RETURN(const int64_t count, Count(ctx));
     if (queue->options().dtypes != std::vector<DType>{DType::kString}) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a reader needs a queue with one component, the names of files, not the ",
-          queue->DebugString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a reader needs a queue with one component, the names of files, not the ",
+                       queue->DebugString()));
     }
     auto call = std::make_shared<ReadCall>(
         std::move(reader), std::move(queue), count, ctx.step().cancellation,
@@ -142,8 +142,7 @@ class ReadUpToKernel final : public ReadKernel {
   absl::StatusOr<int64_t> Count(KernelContext& ctx) const override {
     ASSIGN_OR_RETURN(const int64_t count, ReadIndexScalar(ctx.input(2), "num_records"));
     if (count >= 0) return count;
-    return absl::InvalidArgumentError(
-        absl::StrCat("num_records must not be negative, is ", count));
+    return absl::InvalidArgumentError(absl::StrCat("num_records must not be negative, is ", count));
   }
   void Give(KernelContext& ctx, std::vector<Record> records) const override {
     std::vector<std::string> keys, values;

@@ -110,8 +110,8 @@ class RecordInputKernel final : public OpKernel {
 
   absl::Mutex mu_;
   std::mt19937_64 random_ ABSL_GUARDED_BY(mu_);
-  std::vector<std::string> files_ ABSL_GUARDED_BY(mu_);   // sorted
-  std::vector<std::string> order_ ABSL_GUARDED_BY(mu_);   // of this epoch
+  std::vector<std::string> files_ ABSL_GUARDED_BY(mu_);  // sorted
+  std::vector<std::string> order_ ABSL_GUARDED_BY(mu_);  // of this epoch
   std::vector<std::string> buffer_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<ByteSource> file_ ABSL_GUARDED_BY(mu_);
   size_t next_file_ ABSL_GUARDED_BY(mu_) = 0;

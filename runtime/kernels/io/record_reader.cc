@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "tensorflow/core/framework/reader_base.pb.h"
 #include "runtime/base/status.h"
+#include "tensorflow/core/framework/reader_base.pb.h"
 
 namespace tessera {
 

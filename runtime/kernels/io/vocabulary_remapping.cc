@@ -32,8 +32,8 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path, int6
 
 absl::StatusOr<std::string> NameInput(const KernelContext& ctx, int i, absl::string_view name) {
   if (ctx.input(i).num_elements() == 1) return ctx.input(i).scalar<std::string>();
-  return absl::InvalidArgumentError(absl::StrCat(name, " must be a single string, has shape ",
-                                                 ctx.input(i).shape().ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be a single string, has shape ", ctx.input(i).shape().ToString()));
 }
 
 // The line of the old vocabulary, or -1, for each of some lines of the new one.
@@ -53,9 +53,9 @@ class GenerateVocabRemappingKernel final : public OpKernel {
     ASSIGN_OR_RETURN(const auto new_entries, ReadLines(new_file, kAll));
     const int64_t new_size = static_cast<int64_t>(new_entries.size());
     if (offset_ > new_size || count_ > new_size - offset_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("file '", new_file, "' has ", new_size, " lines, wanted are ", count_,
-                       " behind the first ", offset_));
+      return absl::InvalidArgumentError(absl::StrCat("file '", new_file, "' has ", new_size,
+                                                     " lines, wanted are ", count_,
+                                                     " behind the first ", offset_));
     }
     ASSIGN_OR_RETURN(const auto old_entries, ReadLines(old_file, old_size_ < 0 ? kAll : old_size_));
     if (old_size_ > static_cast<int64_t>(old_entries.size())) {
@@ -66,9 +66,9 @@ class GenerateVocabRemappingKernel final : public OpKernel {
     absl::flat_hash_map<absl::string_view, int64_t> lines;
     for (size_t i = 0; i < old_entries.size(); ++i) {
       if (lines.emplace(old_entries[i], i).second) continue;
-      return absl::FailedPreconditionError(absl::StrCat(
-          "file '", old_file, "' has '", old_entries[i], "' in line ", lines[old_entries[i]],
-          " and in line ", i, ", counted from 0"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("file '", old_file, "' has '", old_entries[i], "' in line ",
+                       lines[old_entries[i]], " and in line ", i, ", counted from 0"));
     }
     ASSIGN_OR_RETURN(Tensor * remapping, ctx.AllocateOutput(0, Shape{count_}));
     const auto to = remapping->flat<int64_t>();
@@ -112,8 +112,8 @@ class LoadAndRemapMatrixKernel final : public OpKernel {
     if (remaps_cols) {
       RETURN_IF_ERROR(CheckRemapping(ctx.input(3), "col_remapping", cols_, old_cols));
     } else if (old_cols != cols_) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' has ", old_cols,
-                                                     " columns, num_cols is ", cols_));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", name, "' has ", old_cols, " columns, num_cols is ", cols_));
     }
     ASSIGN_OR_RETURN(const Tensor old, checkpoint->reader().Read(name));
     const auto from = old.flat<float>();

@@ -8,8 +8,7 @@
 namespace tessera {
 namespace {
 
-constexpr DTypeSet kNarrowIntegers =
-    kInteger & ~DTypes(DType::kInt64, DType::kUint64);
+constexpr DTypeSet kNarrowIntegers = kInteger & ~DTypes(DType::kInt64, DType::kUint64);
 
 // Tells for each dimension of `shape` whether `axes`, of any rank, names it.
 // Errors: INVALID_ARGUMENT for an axis out of range or named twice.

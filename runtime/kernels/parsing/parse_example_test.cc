@@ -32,8 +32,9 @@ TEST(ParseExampleTest, ShapesOfDenseListsAreKnown) {
   list.shape = PartialShape(Shape({2}));
   EXPECT_TRUE(ParseFeatureLists({.dense = {list}}, serialized, {}, true, HeapAllocator()).ok());
   list.shape = PartialShape();
-  EXPECT_EQ(ParseFeatureLists({.dense = {list}}, serialized, {}, true, HeapAllocator()).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      ParseFeatureLists({.dense = {list}}, serialized, {}, true, HeapAllocator()).status().code(),
+      absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -79,8 +79,7 @@ int32_t AffineQuantization::Clamp(int64_t q) const {
   return static_cast<int32_t>(std::clamp(q, min_, max_));
 }
 
-DynamicQuantization::DynamicQuantization(absl::Span<const float> values)
-    : numbers(values.size()) {
+DynamicQuantization::DynamicQuantization(absl::Span<const float> values) : numbers(values.size()) {
   double low = 0, high = 0;
   for (const float value : values) {
     low = std::min<double>(low, value);

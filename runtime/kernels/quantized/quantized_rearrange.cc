@@ -27,8 +27,8 @@ QuantizedRange<T> CommonRange(const std::vector<QuantizedRange<T>>& ranges) {
   return {-limit, limit};
 }
 
-// Brings bytes of one range to another, in float, as oneDNN's kernels of TensorFlow do. (With double
-// in between, some numbers in the middle of two become the other one.)
+// Brings bytes of one range to another, in float, as oneDNN's kernels of TensorFlow do. (With
+// double in between, some numbers in the middle of two become the other one.)
 template <typename T>
 class ByteRequantizer {
  public:

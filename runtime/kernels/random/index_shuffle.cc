@@ -68,7 +68,7 @@ class RandomIndexShuffleKernel : public OpKernel {
             absl::StrCat("index ", index, " is not in [0, ", limit, "]"));
       }
       const ShuffleKey key = {static_cast<uint32_t>(seed[0]), static_cast<uint32_t>(seed[1]),
-                             static_cast<uint32_t>(seed[2])};
+                              static_cast<uint32_t>(seed[2])};
       y->data<T>()[i] = static_cast<T>(
           ShuffledIndex(static_cast<uint64_t>(index), key, static_cast<uint64_t>(limit), rounds_));
     }

@@ -147,7 +147,8 @@ class DeserializeSparseKernel : public OpKernel {
     std::vector<SparseTensor> sparse;
     RETURN_IF_ERROR(VisitSerializedType(serialized.dtype(), [&]<typename T>() -> absl::Status {
       for (int64_t i = 0; i < parts; ++i) {
-        ASSIGN_OR_RETURN(sparse.emplace_back(), ReadPart<T>(serialized.flat<T>().data() + 3 * i, i));
+        ASSIGN_OR_RETURN(sparse.emplace_back(),
+                         ReadPart<T>(serialized.flat<T>().data() + 3 * i, i));
       }
       return absl::OkStatus();
     }));

@@ -76,8 +76,8 @@ class RegexFullMatchKernel : public OpKernel {
 REGISTER_KERNEL("RegexFullMatch", kCpu, RegexFullMatchKernel);
 REGISTER_KERNEL("StaticRegexFullMatch", kCpu, RegexFullMatchKernel);
 
-// Replaces the first match, or all of them, in each string. `\1` in the rewrite is the first group. A
-// rewrite that names a group which the pattern does not have changes nothing.
+// Replaces the first match, or all of them, in each string. `\1` in the rewrite is the first group.
+// A rewrite that names a group which the pattern does not have changes nothing.
 class RegexReplaceKernel : public OpKernel {
  public:
   explicit RegexReplaceKernel(const KernelBuild& build)

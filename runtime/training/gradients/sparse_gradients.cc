@@ -19,9 +19,7 @@ Expr Column(const Expr& indices, int i) {
 // ---- segments of rows picked by indices ----
 
 // The number of rows of the data from which rows are picked.
-Expr NumRows(GradientOp& op) {
-  return Call("Squeeze", {SliceVector(ShapeOf(op.in(0)), 0, 1)});
-}
+Expr NumRows(GradientOp& op) { return Call("Squeeze", {SliceVector(ShapeOf(op.in(0)), 0, 1)}); }
 // Sums the rows `dy` of the segments back into the rows of the data that were picked.
 void PickedSegmentGradient(GradientOp& op, const Expr& dy) {
   op.Set(0, Call("UnsortedSegmentSum", {Gather(dy, op.in(2)), op.in(1), NumRows(op)}));
@@ -30,8 +28,7 @@ void PickedSegmentGradient(GradientOp& op, const Expr& dy) {
 // `gradient` is the op that sums the rows. Returns false if the op does not ask.
 bool SetPickedRows(GradientOp& op, absl::string_view gradient) {
   if (!op.attr<bool>("sparse_gradient")) return false;
-  const std::vector<Expr> rows =
-      CallAll(gradient, {op.dy(), op.in(1), op.in(2), NumRows(op)});
+  const std::vector<Expr> rows = CallAll(gradient, {op.dy(), op.in(1), op.in(2), NumRows(op)});
   op.SetSlices(0, rows[0], rows[1], ShapeOf(op.in(0)));
   return true;
 }

@@ -37,7 +37,6 @@ std::string HostName() {
   return name;
 }
 
-
 // Answers a call at once.
 grpc::ServerUnaryReactor* ReplyNow(grpc::CallbackServerContext* context,
                                    const absl::Status& status) {

@@ -46,8 +46,8 @@ absl::Status Inflate(absl::string_view compressed, const Format& format, size_t 
     }
     if (code != Z_OK && code != Z_BUF_ERROR) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the body is no ", format.name, " data: ",
-                       stream.msg != nullptr ? stream.msg : "unknown error"));
+          absl::StrCat("the body is no ", format.name,
+                       " data: ", stream.msg != nullptr ? stream.msg : "unknown error"));
     }
     if (stream.avail_out > 0) {
       if (consumed < compressed.size()) continue;

@@ -12,8 +12,8 @@ std::string Quoted(absl::string_view text) {
 }
 
 TEST(JsonStringTest, ValidUtf8IsCopied) {
-  for (const char* text : {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "a\xC3\xA9z",
-                           "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+  for (const char* text : {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+                           "a\xC3\xA9z", "\xED\x9F\xBF", "\xEE\x80\x80", "\xF4\x8F\xBF\xBF"}) {
     EXPECT_TRUE(IsUtf8(text)) << text;
     EXPECT_EQ(Quoted(text), std::string("\"") + text + "\"");
   }

@@ -23,10 +23,11 @@ absl::Status CheckKernels(const std::string& path, const tensorflow::MetaGraphDe
     if (use.without_kernel.empty()) continue;
     ops.push_back(absl::StrCat(op, " (node '", use.without_kernel.front(), "')"));
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      ops.size(), ops.size() == 1 ? " op has" : " ops have", " no kernel: ", absl::StrJoin(ops, ", "), "; `tessera inspect ", path,
-      "` lists all nodes, and custom ops load with "
-      "--op_library=FILE.so"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(ops.size(), ops.size() == 1 ? " op has" : " ops have",
+                   " no kernel: ", absl::StrJoin(ops, ", "), "; `tessera inspect ", path,
+                   "` lists all nodes, and custom ops load with "
+                   "--op_library=FILE.so"));
 }
 
 }  // namespace

@@ -93,9 +93,10 @@ absl::StatusOr<VersionFiles> FindVersionFiles(const std::string& path) {
       "called `saved_model.pb`)\nSpecified file path: ",
       path);
   if (FileExists(JoinPath(path, kFingerprint))) {
-    absl::StrAppend(&missing, "\nIts ", kFingerprint,
-                    " says that a SavedModel was copied here in part; copy it whole, or remove that "
-                    "file if its weights alone are meant");
+    absl::StrAppend(
+        &missing, "\nIts ", kFingerprint,
+        " says that a SavedModel was copied here in part; copy it whole, or remove that "
+        "file if its weights alone are meant");
     return absl::NotFoundError(missing);
   }
   for (const std::string& folder : {JoinPath(path, "variables"), path}) {

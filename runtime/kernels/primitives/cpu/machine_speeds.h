@@ -12,8 +12,8 @@ namespace tessera {
 // between algorithms and bound the sizes of parallel chunks; an error of a few tens of percent
 // costs little time, and never changes what is computed beyond the choice of the algorithm.
 //
-// The numbers of the Intel entries come from measurements of earlier versions of the products; those
-// of the others are estimates, which product_benchmark can check.
+// The numbers of the Intel entries come from measurements of earlier versions of the products;
+// those of the others are estimates, which product_benchmark can check.
 struct MachineSpeeds {
   const char* name;
   bool has_avx512;

@@ -14,8 +14,8 @@
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_matmul.h"
 #include "runtime/kernels/primitives/cpu/ordered_gemm.h"
-#include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
+#include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {

@@ -6,8 +6,8 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
-#include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/plan_cache.h"
 
 namespace tessera {
 namespace {
