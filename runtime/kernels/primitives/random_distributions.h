@@ -39,21 +39,13 @@ TESSERA_DEVICE_FUNCTION inline float UnitBfloat16(uint32_t x) {
   return static_cast<float>(x & 0x7fu) * (1.0f / 128);
 }
 
-// Two normal numbers of two uniform ones, by Box and Muller's method: the coordinates of a point at
-// this distance from 0 and in this direction.
-template <typename T>
-TESSERA_DEVICE_FUNCTION T NormalRadius(T u0) {
-  const T u = u0 < T(1.0e-7) ? T(1.0e-7) : u0;
-  return std::sqrt(T(-2) * std::log(u));
-}
-template <typename T>
-TESSERA_DEVICE_FUNCTION T NormalAngle(T u1) {
-  return 2 * static_cast<T>(M_PI) * u1;
-}
+// Two normal numbers of two uniform ones, by Box and Muller's method.
 template <typename T>
 struct NormalPair {
   TESSERA_DEVICE_FUNCTION NormalPair(T u0, T u1) {
-    const T angle = NormalAngle(u1), radius = NormalRadius(u0);
+    const T u = u0 < T(1.0e-7) ? T(1.0e-7) : u0;
+    const T angle = 2 * static_cast<T>(M_PI) * u1;
+    const T radius = std::sqrt(T(-2) * std::log(u));
     sine = std::sin(angle) * radius;
     cosine = std::cos(angle) * radius;
   }

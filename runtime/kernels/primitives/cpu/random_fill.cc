@@ -1,12 +1,10 @@
 #include "runtime/kernels/primitives/random_fill.h"
 
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
-#include "runtime/kernels/primitives/math/vector_functions.h"
 #include "runtime/kernels/primitives/random_distributions.h"
 
 namespace tessera {
@@ -75,37 +73,13 @@ void Uniform(const Philox& generator, float* out) { UniformFloats(generator, out
 TESSERA_AVX512 void WideUniform(const Philox& generator, float* out) {
   UniformFloats(generator, out);
 }
-
-// Sines and cosines have loops of their own, because the compiler makes one call of both otherwise,
-// which has no vector form.
-[[gnu::always_inline]] inline void NormalFloats(const Philox& generator, float* out) {
-  const Blocks blocks = NextBlocks(generator);
-  for (int w = 0; w < 4; w += 2) {
-    float radius[kBlocks], angle[kBlocks], sine[kBlocks], cosine[kBlocks];
-    for (int i = 0; i < kBlocks; ++i) radius[i] = NormalRadius(UnitFloat(blocks.words[w][i]));
-    for (int i = 0; i < kBlocks; ++i) angle[i] = NormalAngle(UnitFloat(blocks.words[w + 1][i]));
-    for (int i = 0; i < kBlocks; ++i) sine[i] = std::sin(angle[i]) * radius[i];
-    for (int i = 0; i < kBlocks; ++i) cosine[i] = std::cos(angle[i]) * radius[i];
-    for (int i = 0; i < kBlocks; ++i) {
-      out[4 * i + w] = sine[i];
-      out[4 * i + w + 1] = cosine[i];
-    }
-  }
-}
-
-void VectorNormal(const Philox& generator, float* out) { NormalFloats(generator, out); }
-TESSERA_AVX512 void WideNormal(const Philox& generator, float* out) {
-  NormalFloats(generator, out);
-}
-
-// `make` makes the floats of kBlocks blocks; the last ones may be cut off. Each takes about `cost`
-// nanoseconds.
+// `make` makes the floats of kBlocks blocks; the last ones may be cut off.
 void FillFloats(KernelContext& ctx, const Philox& generator,
-                void (*make)(const Philox& generator, float* out), double cost, Tensor* out) {
+                void (*make)(const Philox& generator, float* out), Tensor* out) {
   constexpr int64_t kFloats = 4 * kBlocks;
   float* const data = out->data<float>();
   const int64_t count = out->num_elements();
-  ctx.ParallelFor((count + kFloats - 1) / kFloats, cost * kFloats, [&](int64_t begin, int64_t end) {
+  ctx.ParallelFor((count + kFloats - 1) / kFloats, 2.0 * kFloats, [&](int64_t begin, int64_t end) {
     float floats[kFloats];
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       Philox own = generator;
@@ -122,11 +96,7 @@ absl::Status FillReal(KernelContext& ctx, Distribution distribution, const Philo
                       Tensor* out) {
   if constexpr (std::is_same_v<T, float>) {
     if (distribution == Distribution::kUniform) {
-      FillFloats(ctx, generator, HasAvx512() ? WideUniform : Uniform, 2, out);
-      return absl::OkStatus();
-    }
-    if (distribution == Distribution::kNormal) {
-      FillFloats(ctx, generator, HasAvx512() ? WideNormal : VectorNormal, 4, out);
+      FillFloats(ctx, generator, HasAvx512() ? WideUniform : Uniform, out);
       return absl::OkStatus();
     }
   }
