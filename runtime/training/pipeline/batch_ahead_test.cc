@@ -37,7 +37,9 @@ TEST(BatchAheadTest, BatchesComeInOrderAndEpochsEndWhereTheyDo) {
     const BatchAhead::Result result = ahead.Next(nullptr);
     ASSERT_TRUE(result.has_batch.ok());
     EXPECT_EQ(*result.has_batch, i % 3 != 0);
-    if (*result.has_batch) EXPECT_EQ(result.batch[0].scalar<int>(), i);
+    if (*result.has_batch) {
+      EXPECT_EQ(result.batch[0].scalar<int>(), i);
+    }
   }
 }
 
