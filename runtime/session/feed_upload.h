@@ -12,8 +12,10 @@ namespace tessera {
 // Implemented by the callables of sessions.
 //
 //   const auto* uploader = dynamic_cast<const FeedUploader*>(callable.get());
-//   ASSIGN_OR_RETURN(std::vector<Tensor> next, uploader->UploadFeeds(feeds));  // while a run goes
-//   on RETURN_IF_ERROR(callable->Run(options, next, &fetches));
+//   // While another run goes on:
+//   ASSIGN_OR_RETURN(std::vector<Tensor> next, uploader->UploadFeeds(feeds));
+//   // After it:
+//   RETURN_IF_ERROR(callable->Run(options, next, &fetches));
 class FeedUploader {
  public:
   virtual ~FeedUploader() = default;

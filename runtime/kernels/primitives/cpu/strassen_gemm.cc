@@ -211,7 +211,8 @@ class RowPairs {
 }  // namespace
 
 int64_t MinStrassenRows(const MachineSpeeds& speeds) {
-  // On Zen 5 both ways take the same time with 128 rows, which save 0.13 ns a weight.
+  // The 128 rows of a text save 0.13 ns a weight on Zen 5, which is not enough: see
+  // docs/benchmarks.md, where TESSERA_CPU=zen4 lets them be multiplied so.
   constexpr double kSavedNanosecondsAWeight = 0.25;
   const double saved_a_row = 2.0 / 8 / speeds.fma_flops;
   return static_cast<int64_t>(kSavedNanosecondsAWeight / saved_a_row);

@@ -14,6 +14,16 @@ namespace {
 
 using cuda::LibraryStandIn;
 
+struct NormOutputs {
+  explicit NormOutputs(const Tensor& x, int64_t channels) {
+    y = Tensor::Allocate(DType::kFloat, x.shape()).value();
+    for (Tensor* t : {&mean, &variance, &saved_mean, &saved_variance}) {
+      *t = Tensor::Allocate(DType::kFloat, {channels}).value();
+    }
+  }
+  Tensor y, mean, variance, saved_mean, saved_variance;
+};
+
 class LibraryCallsTest : public BothDevicesTest {
  protected:
   static Tensor Halves(const Tensor& floats) {
@@ -34,16 +44,29 @@ class LibraryCallsTest : public BothDevicesTest {
   Tensor HalfFloats(const Shape& shape, float low, float high) {
     return Floated(Halves(Floats(shape, low, high)));
   }
-};
 
-struct NormOutputs {
-  explicit NormOutputs(const Tensor& x, int64_t channels) {
-    y = Tensor::Allocate(DType::kFloat, x.shape()).value();
-    for (Tensor* t : {&mean, &variance, &saved_mean, &saved_variance}) {
-      *t = Tensor::Allocate(DType::kFloat, {channels}).value();
-    }
+  // Normalises `x` in training, on the CPU and by the library: `vector` is scale and offset,
+  // `averages` are the moving ones before.
+  void TrainBatchNorm(const ChannelShape& shape, float average_factor, const Tensor& x,
+                      const Tensor& vector, const Tensor& averages, NormOutputs (&outputs)[2]) {
+    OnBoth<BatchNorm>([&](auto* run, int d) {
+      NormOutputs& o = outputs[d];
+      return run(ctx_, {.shape = shape,
+                        .epsilon = 1e-3f,
+                        .is_training = true,
+                        .average_factor = average_factor,
+                        .x = x,
+                        .scale = vector,
+                        .offset = vector,
+                        .mean = averages,
+                        .variance = averages,
+                        .y = &o.y,
+                        .average_mean = &o.mean,
+                        .average_variance = &o.variance,
+                        .saved_mean = &o.saved_mean,
+                        .saved_variance = &o.saved_variance});
+    });
   }
-  Tensor y, mean, variance, saved_mean, saved_variance;
 };
 
 TEST_F(LibraryCallsTest, BatchNormReturnsTheStatisticsOfTheCpu) {
@@ -56,23 +79,7 @@ TEST_F(LibraryCallsTest, BatchNormReturnsTheStatisticsOfTheCpu) {
     Tensor old = Copy(vector);
     if (factor == 1.0f) old.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
     NormOutputs outputs[2] = {NormOutputs(x, 5), NormOutputs(x, 5)};
-    OnBoth<BatchNorm>([&](auto* run, int d) {
-      NormOutputs& o = outputs[d];
-      return run(ctx_, {.shape = shape,
-                        .epsilon = 1e-3f,
-                        .is_training = true,
-                        .average_factor = factor,
-                        .x = x,
-                        .scale = vector,
-                        .offset = vector,
-                        .mean = old,
-                        .variance = old,
-                        .y = &o.y,
-                        .average_mean = &o.mean,
-                        .average_variance = &o.variance,
-                        .saved_mean = &o.saved_mean,
-                        .saved_variance = &o.saved_variance});
-    });
+    TrainBatchNorm(shape, factor, x, vector, old, outputs);
     ExpectNear(outputs[0].y, outputs[1].y);
     ExpectNear(outputs[0].mean, outputs[1].mean);
     ExpectNear(outputs[0].variance, outputs[1].variance);
@@ -90,22 +97,8 @@ TEST_F(LibraryCallsTest, BatchNormOfOnePointAndOfNoneIsTheKernels) {
   for (const int64_t points : {0, 1}) {
     const Tensor x = Floats({points, 3}), vector = Floats({3}, 0.5f, 2);
     NormOutputs outputs[2] = {NormOutputs(x, 3), NormOutputs(x, 3)};
-    OnBoth<BatchNorm>([&](auto* run, int d) {
-      NormOutputs& o = outputs[d];
-      return run(ctx_, {.shape = {.outer = points, .channels = 3, .inner = 1},
-                        .epsilon = 1e-3f,
-                        .is_training = true,
-                        .x = x,
-                        .scale = vector,
-                        .offset = vector,
-                        .mean = vector,
-                        .variance = vector,
-                        .y = &o.y,
-                        .average_mean = &o.mean,
-                        .average_variance = &o.variance,
-                        .saved_mean = &o.saved_mean,
-                        .saved_variance = &o.saved_variance});
-    });
+    TrainBatchNorm({.outer = points, .channels = 3, .inner = 1}, /*average_factor=*/1, x, vector,
+                   vector, outputs);
     ExpectNear(outputs[0].y, outputs[1].y);
     ExpectNear(outputs[0].variance, outputs[1].variance);
   }
