@@ -36,7 +36,7 @@ struct CompiledNode {
   Tensor value;                      // of kConst, in the memory where its users want it
   // Of the outputs of a kernel; empty if all are host memory.
   std::vector<MemoryKind> output_kinds;
-  int index = 0;                     // of kArg and kRetval
+  int index = 0;  // of kArg and kRetval
 };
 
 struct CompiledGraph {

@@ -59,8 +59,8 @@ enum class ExecutorKind {
 
 struct CompileOptions {
   ExecutorKind kind = ExecutorKind::kAuto;
-  Device* device = nullptr;              // where the kernels run; must outlive the executor
-  BoundaryMemory boundary;               // where arguments and results lie
+  Device* device = nullptr;  // where the kernels run; must outlive the executor
+  BoundaryMemory boundary;   // where arguments and results lie
   Numerics numerics = Numerics::kFast;
   ThreadPool* pool = nullptr;            // for OpKernel::Prepare(); null: the calling thread
   FunctionRuntime* functions = nullptr;  // must outlive the executor

@@ -17,9 +17,9 @@ namespace tessera {
 // random generator's sequence then goes on from run to run, whatever the runs fetch. Thread-safe.
 class KernelStore {
  public:
-  // The kernel of `node` made earlier for the same name, op, attributes and device, else `make()`'s,
-  // which is kept. Nodes whose attributes name functions are never shared: they belong to one function
-  // runtime. Errors: those of `make`.
+  // The kernel of `node` made earlier for the same name, op, attributes and device, else
+  // `make()`'s, which is kept. Nodes whose attributes name functions are never shared: they belong
+  // to one function runtime. Errors: those of `make`.
   absl::StatusOr<std::shared_ptr<OpKernel>> FindOrMake(
       const Node& node, const Device* device,
       absl::FunctionRef<absl::StatusOr<std::unique_ptr<OpKernel>>()> make);

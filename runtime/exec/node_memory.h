@@ -23,7 +23,7 @@ struct BoundaryMemory {
 //   calls of a function     Device::KindOf()
 // A node without any kernel is taken for one that works in host memory: compiling it will fail.
 // Errors: those of MemoryOf().
-absl::StatusOr<KernelMemory> MemoryOfNode(const Graph& graph, const Node& node, const Device& device,
-                                          const BoundaryMemory& boundary);
+absl::StatusOr<KernelMemory> MemoryOfNode(const Graph& graph, const Node& node,
+                                          const Device& device, const BoundaryMemory& boundary);
 
 }  // namespace tessera

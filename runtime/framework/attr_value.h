@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {
@@ -46,8 +46,7 @@ class AttrValue {
 
   AttrValue() = default;
   template <typename T>
-    requires std::is_constructible_v<Storage, T>
-  AttrValue(T value) : value_(std::move(value)) {}
+  requires std::is_constructible_v<Storage, T> AttrValue(T value) : value_(std::move(value)) {}
   AttrValue(const char* value) : value_(std::string(value)) {}
   AttrValue(int value) : value_(static_cast<int64_t>(value)) {}
 

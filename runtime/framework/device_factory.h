@@ -44,8 +44,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> MakeDevices(const DeviceOpt
 struct DeviceFactoryRegistration {
   DeviceFactoryRegistration(absl::string_view type, int priority, DeviceFactory::Make make);
 };
-#define REGISTER_DEVICE_FACTORY(type, priority, make)                             \
+#define REGISTER_DEVICE_FACTORY(type, priority, make)                            \
   static const ::tessera::DeviceFactoryRegistration device_factory_registration_ \
-      [[maybe_unused]](type, priority, make)
+      [[maybe_unused]] (type, priority, make)
 
 }  // namespace tessera

@@ -26,7 +26,8 @@ struct DeviceName {
   std::string ToString() const;
   // True if every part given here equals the other's.
   bool Matches(const DeviceName& full) const;
-  // Takes the parts of `other` where this one is open. Errors: INVALID_ARGUMENT if given parts clash.
+  // Takes the parts of `other` where this one is open. Errors: INVALID_ARGUMENT if given parts
+  // clash.
   absl::Status MergeFrom(const DeviceName& other);
   // The same, but where parts clash this one's stay.
   void FillFrom(const DeviceName& other);

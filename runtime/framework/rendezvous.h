@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <string>
-#include "absl/strings/string_view.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "runtime/tensor/tensor.h"
 
 namespace tessera {

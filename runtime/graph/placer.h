@@ -20,15 +20,14 @@ struct PlacementOptions {
 
 // Sets the device of each node to the full name of one of `devices`. A node is placed on the device
 // that it asks for, possibly by a partial name, and together with the nodes that it must be with:
-// those that it is colocated with (`_class: "loc:@node"`), the other ends of its reference edges and
-// resource edges, and other nodes that make the same resource (resource_names.h). Where these ask
-// for different devices, the node that gives the resource decides. A node that asks for nothing is
-// placed on the first device that has a kernel for it; a call that passes resources on to functions
-// only where there are kernels for all that works on the resources in their bodies. A node without a
-// kernel on any device, such as an argument or an unknown op, is placed where it asks to be, or on
-// the first device.
-// Requires at least one device.
-// Errors: INVALID_ARGUMENT with the node, the device that it asks for and the devices there are.
+// those that it is colocated with (`_class: "loc:@node"`), the other ends of its reference edges
+// and resource edges, and other nodes that make the same resource (resource_names.h). Where these
+// ask for different devices, the node that gives the resource decides. A node that asks for nothing
+// is placed on the first device that has a kernel for it; a call that passes resources on to
+// functions only where there are kernels for all that works on the resources in their bodies. A
+// node without a kernel on any device, such as an argument or an unknown op, is placed where it
+// asks to be, or on the first device. Requires at least one device. Errors: INVALID_ARGUMENT with
+// the node, the device that it asks for and the devices there are.
 absl::Status Place(const std::vector<Device*>& devices, const PlacementOptions& options,
                    Graph* graph);
 

@@ -23,8 +23,8 @@ class CoreSet {
   static CoreSet OfThisThread();
 
   // Returns a subset with `share` of the cores, or of AvailableCores() if there are fewer of these,
-  // 0 < share <= 1. The number is rounded, and at least one unless this set is empty. The choice depends on the process, so that the servers on one
-  // machine do not all choose the same cores.
+  // 0 < share <= 1. The number is rounded, and at least one unless this set is empty. The choice
+  // depends on the process, so that the servers on one machine do not all choose the same cores.
   CoreSet Share(double share) const;
 
   bool empty() const { return size() == 0; }

@@ -20,10 +20,9 @@ struct CheckedCases {
 // of its own, and prints what failed, the reasons why cases were skipped with their numbers, and
 // "N passed, N failed, N skipped". Returns the exit code: 0; 1 if a case failed; 2 for wrong
 // arguments and if there are no cases.
-int RunCheckProgram(
-    int argc, char** argv,
-    absl::FunctionRef<absl::StatusOr<CheckedCases>(const std::string& directory,
-                                                   const std::vector<std::string>& names)>
-        find);
+int RunCheckProgram(int argc, char** argv,
+                    absl::FunctionRef<absl::StatusOr<CheckedCases>(
+                        const std::string& directory, const std::vector<std::string>& names)>
+                        find);
 
 }  // namespace tessera

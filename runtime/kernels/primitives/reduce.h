@@ -36,8 +36,8 @@ class Reduce {
   // half and bfloat16 accumulate in float, every other dtype in itself. The order of the additions
   // depends on the shape and the axes only, so that a device always gives the same bits. kMax and
   // kMin of elements with a NaN among them are NaN. Over nothing the sums are 0, kMean is NaN (0
-  // for integers and complex numbers), kProd is 1, kAll is true, kAny is false, and kMax and kMin are the least and the
-  // greatest value of the dtype, infinity included.
+  // for integers and complex numbers), kProd is 1, kAll is true, kAny is false, and kMax and kMin
+  // are the least and the greatest value of the dtype, infinity included.
   virtual absl::Status Run(KernelContext& ctx, const Tensor& x, absl::Span<const bool> reduced,
                            Tensor* y) const = 0;
 };
