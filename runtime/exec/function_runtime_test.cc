@@ -2,13 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
 #include "runtime/device/cpu/cpu_device.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/exec/testing/executor_test_ops.h"
-#include "tensorflow/core/framework/function.pb.h"
+#include "runtime/graph/testing/graph_text.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
 namespace {
@@ -18,189 +18,67 @@ using ::testing::HasSubstr;
 
 // double: x + x. count: counts x down to 0 by calling itself. forever: calls itself without end.
 // waits, fails: what their names say. lacks: an op without kernel.
-constexpr char kLibrary[] = R"pb(
-  function {
-    signature {
-      name: "double"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def { name: "sum" op: "TestAdd" input: "x" input: "x" }
-    ret { key: "y" value: "sum:z:0" }
-  }
-  function {
-    signature {
-      name: "weigh"
-      input_arg { name: "i" type: DT_INT32 }
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def { name: "twice" op: "TestAdd" input: "x" input: "x" }
-    node_def { name: "thrice" op: "TestAdd" input: "twice:z:0" input: "x" }
-    node_def { name: "sum" op: "TestAdd" input: "thrice:z:0" input: "i" }
-    ret { key: "y" value: "sum:z:0" }
-  }
-  function {
-    signature {
-      name: "to_zero"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def {
-      name: "minus_one"
-      op: "Const"
-      attr {
-        key: "dtype"
-        value { type: DT_INT32 }
-      }
-      attr {
-        key: "value"
-        value {
-          tensor {
-            dtype: DT_INT32
-            tensor_shape {}
-            int_val: -1
-          }
-        }
-      }
-    }
-    node_def { name: "less" op: "TestAdd" input: "x" input: "minus_one:output:0" }
-    node_def {
-      name: "if"
-      op: "If"
-      input: "x"
-      input: "less:z:0"
-      attr {
-        key: "Tcond"
-        value { type: DT_INT32 }
-      }
-      attr {
-        key: "Tin"
-        value { list { type: DT_INT32 } }
-      }
-      attr {
-        key: "Tout"
-        value { list { type: DT_INT32 } }
-      }
-      attr {
-        key: "then_branch"
-        value { func { name: "to_zero" } }
-      }
-      attr {
-        key: "else_branch"
-        value { func { name: "same" } }
-      }
-    }
-    ret { key: "y" value: "if:output:0" }
-  }
-  function {
-    signature {
-      name: "same"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    ret { key: "y" value: "x" }
-  }
-  function {
-    signature {
-      name: "forever"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def { name: "again" op: "forever" input: "x" }
-    ret { key: "y" value: "again:y:0" }
-  }
-  function {
-    signature {
-      name: "waits"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def { name: "later" op: "TestLater" input: "x" }
-    ret { key: "y" value: "later:z:0" }
-  }
-  function {
-    signature {
-      name: "fails"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def { name: "inner" op: "TestFail" input: "x" }
-    ret { key: "y" value: "inner:z:0" }
-  }
-  function {
-    signature {
-      name: "lacks"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-    }
-    node_def { name: "lost" op: "TestNoKernel" input: "x" }
-    ret { key: "y" value: "lost:z:0" }
-  }
-  function {
-    signature {
-      name: "below_ten"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_BOOL }
-    }
-    node_def {
-      name: "ten"
-      op: "Const"
-      attr {
-        key: "dtype"
-        value { type: DT_INT32 }
-      }
-      attr {
-        key: "value"
-        value {
-          tensor {
-            dtype: DT_INT32
-            tensor_shape {}
-            int_val: 10
-          }
-        }
-      }
-    }
-    node_def { name: "less" op: "TestLess" input: "x" input: "ten:output:0" }
-    ret { key: "y" value: "less:z:0" }
-  }
-  function {
-    signature {
-      name: "identity"
-      input_arg { name: "x" type_attr: "T" }
-      output_arg { name: "y" type_attr: "T" }
-      attr { name: "T" type: "type" }
-    }
-    node_def {
-      name: "id"
-      op: "Identity"
-      input: "x"
-      attr {
-        key: "T"
-        value { placeholder: "T" }
-      }
-    }
-    ret { key: "y" value: "id:output:0" }
-  }
-)pb";
+constexpr char kLibrary[] = R"(
+  def double(x: int32) -> (y: int32):
+    sum = TestAdd(x, x)
+  return (y = sum:z:0)
+
+  def weigh(i: int32, x: int32) -> (y: int32):
+    twice = TestAdd(x, x)
+    thrice = TestAdd(twice:z:0, x)
+    sum = TestAdd(thrice:z:0, i)
+  return (y = sum:z:0)
+
+  def to_zero(x: int32) -> (y: int32):
+    minus_one = Const() {dtype: int32, value: int32(-1)}
+    less = TestAdd(x, minus_one:output:0)
+    if = If(x, less:z:0) {Tcond: int32, Tin: [int32], Tout: [int32], else_branch: @same,
+        then_branch: @to_zero}
+  return (y = if:output:0)
+
+  def same(x: int32) -> (y: int32):
+  return (y = x)
+
+  def forever(x: int32) -> (y: int32):
+    again = forever(x)
+  return (y = again:y:0)
+
+  def waits(x: int32) -> (y: int32):
+    later = TestLater(x)
+  return (y = later:z:0)
+
+  def fails(x: int32) -> (y: int32):
+    inner = TestFail(x)
+  return (y = inner:z:0)
+
+  def lacks(x: int32) -> (y: int32):
+    lost = TestNoKernel(x)
+  return (y = lost:z:0)
+
+  def below_ten(x: int32) -> (y: bool):
+    ten = Const() {dtype: int32, value: int32(10)}
+    less = TestLess(x, ten:output:0)
+  return (y = less:z:0)
+
+  def identity(x: $T) -> (y: $T):
+    id = Identity(x) {T: $T}
+  return (y = id:output:0)
+)";
 
 Tensor Int(int32_t value) { return Tensor::Scalar<int32_t>(value); }
 
 // level_0 calls level_1, and so on; the last gives back what it gets. None may be inlined.
-void AddLevels(int count, tensorflow::FunctionDefLibrary* library) {
+std::string Levels(int count) {
+  std::string text;
   for (int i = 0; i < count; ++i) {
-    tensorflow::FunctionDef* function = library->add_function();
-    CHECK(google::protobuf::TextFormat::ParseFromString(
-        absl::StrCat(R"(signature { name: "level_)", i, R"("
-                          input_arg { name: "x" type: DT_INT32 }
-                          output_arg { name: "y" type: DT_INT32 } }
-                        attr { key: "_noinline" value { b: true } } )",
-                     i + 1 == count
-                         ? R"(ret { key: "y" value: "x" })"
-                         : absl::StrCat(R"(node_def { name: "n" input: "x" op: "level_)", i + 1,
-                                        R"(" } ret { key: "y" value: "n:y:0" })")),
-        function));
+    absl::StrAppend(&text, "def level_", i, "(x: int32) -> (y: int32) {_noinline: true}: ");
+    if (i + 1 < count) {
+      absl::StrAppend(&text, "n = level_", i + 1, "(x) return (y = n:y:0) ");
+    } else {
+      absl::StrAppend(&text, "return (y = x) ");
+    }
   }
+  return text;
 }
 
 class FunctionRuntimeTest : public ::testing::Test {
@@ -208,10 +86,8 @@ class FunctionRuntimeTest : public ::testing::Test {
   static constexpr int kLevels = 1000;
 
   FunctionRuntimeTest() {
-    tensorflow::FunctionDefLibrary proto;
-    CHECK(google::protobuf::TextFormat::ParseFromString(kLibrary, &proto));
-    AddLevels(kLevels, &proto);
-    library_ = *FunctionLibrary::Create(proto);
+    library_ =
+        *FunctionLibrary::Create(GraphFromText(absl::StrCat(kLibrary, Levels(kLevels))).library());
     DeviceName name = *DeviceName::Parse("/job:localhost/replica:0/task:0/device:CPU:0");
     device_ = std::make_unique<CpuDevice>(std::move(name));
     LocalFunctionRuntime::Options options;

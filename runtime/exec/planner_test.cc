@@ -2,14 +2,14 @@
 
 #include <map>
 
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
 #include "runtime/exec/testing/executor_test_ops.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/stream.h"
 #include "runtime/graph/function.h"
-#include "tensorflow/core/framework/function.pb.h"
+#include "runtime/graph/testing/graph_text.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
 namespace {
@@ -176,20 +176,13 @@ TEST_F(PlannerTest, AFunctionsValuesAreWhereItsCallerIs) {
 }
 
 TEST_F(PlannerTest, CallsAreInlinedBeforeNodesArePlaced) {
-  tensorflow::FunctionDefLibrary proto;
-  CHECK(google::protobuf::TextFormat::ParseFromString(R"(
-    function {
-      signature {
-        name: "twice"
-        input_arg { name: "x" type: DT_INT32 }
-        output_arg { name: "y" type: DT_INT32 }
-      }
-      node_def { name: "sum" op: "TestAdd" input: "x" input: "x" }
-      ret { key: "y" value: "sum:z:0" }
-    })",
-                                                      &proto));
+  const tensorflow::GraphDef functions = GraphFromText(R"(
+    def twice(x: int32) -> (y: int32):
+      sum = TestAdd(x, x)
+    return (y = sum:z:0)
+  )");
   TestGraph g;
-  g.graph.set_library(*FunctionLibrary::Create(proto));
+  g.graph.set_library(*FunctionLibrary::Create(functions.library()));
   const Endpoint x = g.Arg(0, DType::kInt32);
   // The call has no kernel for the accelerator here, but what it calls has.
   g.Result(0, g.Op("PartitionedCall", {x},
@@ -225,21 +218,11 @@ REGISTER_OP("TestWriteOnCpu").Input("v: resource").Input("x: int32").Writes("v")
 REGISTER_KERNEL("TestWriteOnCpu", kCpu, NoKernel);
 
 constexpr char kWriteInFunction[] = R"(
-  function {
-    signature {
-      name: "write"
-      input_arg { name: "x" type: DT_INT32 }
-      output_arg { name: "y" type: DT_INT32 }
-      is_stateful: true
-    }
-    node_def { name: "own" op: "VarHandleOp"
-               attr { key: "dtype" value { type: DT_INT32 } }
-               attr { key: "shape" value { shape {} } }
-               attr { key: "shared_name" value { s: "v" } } }
-    node_def { name: "write" op: "TestWriteOnCpu" input: "own:resource" input: "x" }
-    ret { key: "y" value: "x" }
-    attr { key: "_noinline" value { b: true } }
-  })";
+  stateful def write(x: int32) -> (y: int32) {_noinline: true}:
+    own = VarHandleOp() {dtype: int32, shape: <>, shared_name: "v"}
+    write = TestWriteOnCpu(own:resource, x)
+  return (y = x)
+)";
 
 TEST_F(PlannerTest, AVariableIsWhereEveryRunOfTheSessionCanUseIt) {
   const AttrMap variable = {
@@ -249,9 +232,7 @@ TEST_F(PlannerTest, AVariableIsWhereEveryRunOfTheSessionCanUseIt) {
   for (TestGraph* g : {&whole, &reads}) {
     g->Result(0, g->Op("TestReadOnPaper", {g->Op("VarHandleOp", {}, variable)}));
   }
-  tensorflow::FunctionDefLibrary proto;
-  CHECK(google::protobuf::TextFormat::ParseFromString(kWriteInFunction, &proto));
-  whole.graph.set_library(*FunctionLibrary::Create(proto));
+  whole.graph.set_library(*FunctionLibrary::Create(GraphFromText(kWriteInFunction).library()));
   whole.Result(1, whole.Op("write", {whole.Const(1)}));
 
   ASSERT_EQ(PlanOf(reads)->parts[0].device, kPaper0) << "on its own";

@@ -16,61 +16,49 @@ constexpr int kTime = 5, kBatch = 3, kInputs = 4, kUnits = 2;
 constexpr double kTolerance = 1e-5;
 const FuseRecurrencePass kFuse;
 
-// A function in the text of a FunctionDef.
+// A function in the notation of GraphFromText().
 class Function {
  public:
-  // `results` are as many as there are arguments, unless they are named.
-  Function(std::string name, const std::vector<std::string>& types,
+  Function(const std::string& name, const std::vector<std::string>& types,
            const std::vector<std::string>& result_types)
-      : text_(absl::StrCat("function { signature { name: '", name, "' ")) {
-    for (size_t i = 0; i < types.size(); ++i) {
-      absl::StrAppend(&text_, "input_arg { name: 'a", i, "' type: ", types[i], " } ");
-    }
-    for (size_t i = 0; i < result_types.size(); ++i) {
-      absl::StrAppend(&text_, "output_arg { name: 'r", i, "' type: ", result_types[i], " } ");
-    }
-    absl::StrAppend(&text_, "} ");
-  }
+      : text_(absl::StrCat("def ", name, "(", Arguments("a", types), ") -> (",
+                           Arguments("r", result_types), "):\n")) {}
 
   // Adds a node, and returns the name of its first output, called `output` by the op.
   std::string Op(const std::string& op, const std::vector<std::string>& inputs,
                  const std::string& attrs, const std::string& output) {
     const std::string name = absl::StrCat("n", count_++);
-    absl::StrAppend(&text_, "node_def { name: '", name, "' op: '", op, "' ");
-    for (const std::string& input : inputs) absl::StrAppend(&text_, "input: '", input, "' ");
-    absl::StrAppend(&text_, attrs, " } ");
+    absl::StrAppend(&text_, name, " = ", op, "(", absl::StrJoin(inputs, ", "), ") {", attrs, "}\n");
     return absl::StrCat(name, ":", output, ":0");
   }
   std::string Float(const std::string& op, const std::vector<std::string>& inputs,
                     const std::string& output) {
-    return Op(op, inputs, "attr { key: 'T' value { type: DT_FLOAT } }", output);
+    return Op(op, inputs, "T: float", output);
   }
-  std::string Int(int value, const std::string& shape = "") {
-    return Op(
-        "Const", {},
-        absl::StrCat("attr { key: 'dtype' value { type: DT_INT32 } } attr { key: 'value' value "
-                     "{ tensor { dtype: DT_INT32 tensor_shape { ",
-                     shape, " } int_val: ", value, " } } }"),
-        "output");
+  std::string Int(int value) {
+    return Op("Const", {}, absl::StrCat("dtype: int32, value: int32(", value, ")"), "output");
   }
   std::string Number(float value) {
-    return Op(
-        "Const", {},
-        absl::StrCat("attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value "
-                     "{ tensor { dtype: DT_FLOAT tensor_shape { } float_val: ",
-                     value, " } } }"),
-        "output");
+    return Op("Const", {}, absl::StrCat("dtype: float, value: float(", value, ")"), "output");
   }
 
   std::string Text(const std::vector<std::string>& results) const {
-    std::string text = text_;
-    for (size_t i = 0; i < results.size(); ++i) {
-      absl::StrAppend(&text, "ret { key: 'r", i, "' value: '", results[i], "' } ");
+    std::vector<std::string> named;
+    for (const std::string& result : results) {
+      named.push_back(absl::StrCat("r", named.size(), " = ", result));
     }
-    return text + "} ";
+    return absl::StrCat(text_, "return (", absl::StrJoin(named, ", "), ")\n");
   }
 
  private:
+  static std::string Arguments(absl::string_view prefix, const std::vector<std::string>& types) {
+    std::vector<std::string> named;
+    for (const std::string& type : types) {
+      named.push_back(absl::StrCat(prefix, named.size(), ": ", type));
+    }
+    return absl::StrJoin(named, ", ");
+  }
+
   std::string text_;
   int count_ = 0;
 };
@@ -90,15 +78,15 @@ std::string At(const std::string& first_output, int i) {
   return absl::StrCat(first_output.substr(0, first_output.size() - 1), i);
 }
 
-const char kIntType[] = "attr { key: 'T' value { type: DT_INT32 } }";
-const char kElement[] = "attr { key: 'element_dtype' value { type: DT_FLOAT } }";
+const char kIntType[] = "T: int32";
+const char kElement[] = "element_dtype: float";
 
 // Loop variables: time, input list, output list, recurrent, kernel, bias, h, c (of an LSTM).
 std::string FunctionsOf(const Form& form) {
-  std::vector<std::string> types = {"DT_INT32", "DT_VARIANT", "DT_VARIANT", "DT_FLOAT",
-                                    "DT_FLOAT", "DT_FLOAT",   "DT_FLOAT"};
-  if (!form.is_gru) types.push_back("DT_FLOAT");
-  Function cond("cond", types, {"DT_BOOL"});
+  std::vector<std::string> types = {"int32", "variant", "variant", "float",
+                                    "float", "float",   "float"};
+  if (!form.is_gru) types.push_back("float");
+  Function cond("cond", types, {"bool"});
   const std::string less = cond.Op("Less", {"a0", cond.Int(form.limit)}, kIntType, "z");
 
   Function body("body", types, types);
@@ -106,12 +94,8 @@ std::string FunctionsOf(const Form& form) {
   const std::string projected = form.kernel_inside ? body.Float("MatMul", {x, "a4"}, "product") : x;
   const std::string product = body.Float("MatMul", {"a6", "a3"}, "product");
   const auto split = [&](const std::string& sums, int parts) {
-    return body.Op(
-        "Split", {body.Int(1), sums},
-        absl::StrCat("attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'num_split' "
-                     "value { i: ",
-                     parts, " } }"),
-        "output");
+    return body.Op("Split", {body.Int(1), sums}, absl::StrCat("T: float, num_split: ", parts),
+                   "output");
   };
   const auto sigmoid = [&](const std::string& sum) { return body.Float("Sigmoid", {sum}, "y"); };
   const auto mul = [&](const std::string& a, const std::string& b) {

@@ -13,173 +13,42 @@ const InlineFunctionsPass kInline;
 
 // twice(x) = x + x; four_times calls it twice; count_up(v, by) adds to a variable and returns
 // what it holds; bump calls count_up for its effect only.
-constexpr char kFunctions[] = R"pb(
-  function {
-    signature {
-      name: "twice"
-      input_arg { name: "x" type: DT_FLOAT }
-      output_arg { name: "y" type: DT_FLOAT }
-    }
-    node_def {
-      name: "sum"
-      op: "AddV2"
-      input: "x"
-      input: "x"
-      attr {
-        key: "T"
-        value { type: DT_FLOAT }
-      }
-    }
-    ret { key: "y" value: "sum:z:0" }
-  }
-  function {
-    signature {
-      name: "four_times"
-      input_arg { name: "x" type: DT_FLOAT }
-      output_arg { name: "y" type: DT_FLOAT }
-    }
-    node_def {
-      name: "first"
-      op: "PartitionedCall"
-      input: "x"
-      attr {
-        key: "Tin"
-        value { list { type: DT_FLOAT } }
-      }
-      attr {
-        key: "Tout"
-        value { list { type: DT_FLOAT } }
-      }
-      attr {
-        key: "f"
-        value { func { name: "twice" } }
-      }
-    }
-    node_def { name: "second" op: "twice" input: "first:output:0" }
-    ret { key: "y" value: "second:y:0" }
-  }
-  function {
-    signature {
-      name: "count_up"
-      input_arg { name: "v" type: DT_RESOURCE }
-      input_arg { name: "by" type: DT_FLOAT }
-      output_arg { name: "now" type: DT_FLOAT }
-      output_arg { name: "given" type: DT_FLOAT }
-      is_stateful: true
-      control_output: "add"
-    }
-    node_def {
-      name: "add"
-      op: "AssignAddVariableOp"
-      input: "v"
-      input: "by"
-      attr {
-        key: "dtype"
-        value { type: DT_FLOAT }
-      }
-    }
-    node_def {
-      name: "read"
-      op: "ReadVariableOp"
-      input: "v"
-      input: "^add"
-      attr {
-        key: "dtype"
-        value { type: DT_FLOAT }
-      }
-    }
-    ret { key: "now" value: "read:value:0" }
-    ret { key: "given" value: "by" }
-    control_ret { key: "add" value: "add" }
-  }
-  function {
-    signature {
-      name: "bump"
-      input_arg { name: "v" type: DT_RESOURCE }
-      input_arg { name: "by" type: DT_FLOAT }
-      is_stateful: true
-      control_output: "call"
-    }
-    node_def {
-      name: "call"
-      op: "StatefulPartitionedCall"
-      input: "v"
-      input: "by"
-      attr {
-        key: "Tin"
-        value { list { type: DT_RESOURCE type: DT_FLOAT } }
-      }
-      attr {
-        key: "Tout"
-        value { list { type: DT_FLOAT type: DT_FLOAT } }
-      }
-      attr {
-        key: "f"
-        value { func { name: "count_up" } }
-      }
-    }
-    control_ret { key: "call" value: "call" }
-  }
-  function {
-    signature {
-      name: "peek"
-      input_arg { name: "v" type: DT_RESOURCE }
-      output_arg { name: "now" type: DT_FLOAT }
-      is_stateful: true
-    }
-    node_def {
-      name: "read"
-      op: "ReadVariableOp"
-      input: "v"
-      attr {
-        key: "dtype"
-        value { type: DT_FLOAT }
-      }
-    }
-    ret { key: "now" value: "read:value:0" }
-  }
-  function {
-    signature {
-      name: "apart"
-      input_arg { name: "x" type: DT_FLOAT }
-      output_arg { name: "y" type: DT_FLOAT }
-    }
-    node_def { name: "call" op: "twice" input: "x" }
-    ret { key: "y" value: "call:y:0" }
-    attr {
-      key: "_noinline"
-      value { b: true }
-    }
-  }
-  function {
-    signature {
-      name: "endless"
-      input_arg { name: "x" type: DT_FLOAT }
-      output_arg { name: "y" type: DT_FLOAT }
-    }
-    node_def { name: "call" op: "endless" input: "x" }
-    ret { key: "y" value: "call:y:0" }
-  }
-  function {
-    signature {
-      name: "own_variable"
-      output_arg { name: "v" type: DT_RESOURCE }
-      is_stateful: true
-    }
-    node_def {
-      name: "v"
-      op: "VarHandleOp"
-      attr {
-        key: "dtype"
-        value { type: DT_FLOAT }
-      }
-      attr {
-        key: "shape"
-        value { shape {} }
-      }
-    }
-    ret { key: "v" value: "v:resource:0" }
-  })pb";
+constexpr char kFunctions[] = R"(
+  def twice(x: float) -> (y: float):
+    sum = AddV2(x, x) {T: float}
+  return (y = sum:z:0)
+
+  def four_times(x: float) -> (y: float):
+    first = PartitionedCall(x) {Tin: [float], Tout: [float], f: @twice}
+    second = twice(first:output:0)
+  return (y = second:y:0)
+
+  stateful def count_up(v: resource, by: float) -> (now: float, given: float):
+    add = AssignAddVariableOp(v, by) {dtype: float}
+    read = ReadVariableOp(v, ^add) {dtype: float}
+  return (now = read:value:0, given = by, ^add)
+
+  stateful def bump(v: resource, by: float):
+    call = StatefulPartitionedCall(v, by) {Tin: [resource, float], Tout: [float, float],
+        f: @count_up}
+  return (^call)
+
+  stateful def peek(v: resource) -> (now: float):
+    read = ReadVariableOp(v) {dtype: float}
+  return (now = read:value:0)
+
+  def apart(x: float) -> (y: float) {_noinline: true}:
+    call = twice(x)
+  return (y = call:y:0)
+
+  def endless(x: float) -> (y: float):
+    call = endless(x)
+  return (y = call:y:0)
+
+  stateful def own_variable() -> (v: resource):
+    v = VarHandleOp() {dtype: float, shape: <>}
+  return (v = v:resource:0)
+)";
 
 class InlineFunctionsTest : public ::testing::Test {
  protected:

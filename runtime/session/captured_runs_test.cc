@@ -10,12 +10,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "google/protobuf/text_format.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/device/testing/test_accelerator.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -49,62 +49,12 @@ REGISTER_KERNEL("TestWaitsForDevice", kTestAccelerator, WaitKernel);
 
 // One node for each line "NAME OP INPUT...".
 tensorflow::GraphDef GraphOf(const std::vector<std::string>& nodes) {
-  tensorflow::GraphDef graph;
-  const std::string constants = R"pb(
-    node {
-      name: "x"
-      op: "Placeholder"
-      attr {
-        key: "dtype"
-        value { type: DT_FLOAT }
-      }
-    }
-    node {
-      name: "dims"
-      op: "Placeholder"
-      attr {
-        key: "dtype"
-        value { type: DT_INT32 }
-      }
-    }
-    node {
-      name: "two"
-      op: "Const"
-      attr {
-        key: "dtype"
-        value { type: DT_FLOAT }
-      }
-      attr {
-        key: "value"
-        value {
-          tensor {
-            dtype: DT_FLOAT
-            float_val: 2
-            tensor_shape {}
-          }
-        }
-      }
-    }
-    node {
-      name: "axis"
-      op: "Const"
-      attr {
-        key: "dtype"
-        value { type: DT_INT32 }
-      }
-      attr {
-        key: "value"
-        value {
-          tensor {
-            dtype: DT_INT32
-            int_val: 0
-            tensor_shape {}
-          }
-        }
-      }
-    }
-  )pb";
-  CHECK(google::protobuf::TextFormat::ParseFromString(constants, &graph));
+  tensorflow::GraphDef graph = GraphFromText(R"(
+    x = Placeholder() {dtype: float}
+    dims = Placeholder() {dtype: int32}
+    two = Const() {dtype: float, value: float(2)}
+    axis = Const() {dtype: int32, value: int32(0)}
+  )");
   for (const std::string& line : nodes) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
     tensorflow::NodeDef* const node = graph.add_node();

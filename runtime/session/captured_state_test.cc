@@ -13,6 +13,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/device/testing/test_accelerator.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -61,6 +62,7 @@ class CapturedStateTest : public ::testing::Test {
     session_ = *Session::Create(options);
     tensorflow::GraphDef graph;
     CHECK(google::protobuf::TextFormat::ParseFromString(text_, &graph)) << text_;
+    graph.MergeFrom(functions_);
     graph.mutable_versions()->set_producer(1000);
     const absl::Status extended = session_->Extend(graph);
     ASSERT_TRUE(extended.ok()) << extended;
@@ -118,6 +120,7 @@ class CapturedStateTest : public ::testing::Test {
   }
 
   std::string text_;
+  tensorflow::GraphDef functions_;
   std::unique_ptr<Session> session_;
 };
 
@@ -222,109 +225,19 @@ TEST_F(CapturedStateTest, RunsAtOnceKeepVariablesWhole) {
 }
 
 // While n < 6: n += 1, x = x * w, in functions. `w` is a variable.
-constexpr char kLoop[] = R"pb(
-  library {
-    function {
-      signature {
-        name: "cond"
-        input_arg { name: "n" type: DT_FLOAT }
-        input_arg { name: "x" type: DT_FLOAT }
-        input_arg { name: "w" type: DT_RESOURCE }
-        output_arg { name: "go_on" type: DT_BOOL }
-      }
-      node_def {
-        name: "limit"
-        op: "Const"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-        attr {
-          key: "value"
-          value {
-            tensor {
-              dtype: DT_FLOAT
-              float_val: 6
-              tensor_shape {}
-            }
-          }
-        }
-      }
-      node_def {
-        name: "less"
-        op: "Less"
-        input: "n"
-        input: "limit:output:0"
-        attr {
-          key: "T"
-          value { type: DT_FLOAT }
-        }
-      }
-      ret { key: "go_on" value: "less:z:0" }
-    }
-    function {
-      signature {
-        name: "body"
-        input_arg { name: "n" type: DT_FLOAT }
-        input_arg { name: "x" type: DT_FLOAT }
-        input_arg { name: "w" type: DT_RESOURCE }
-        output_arg { name: "n_out" type: DT_FLOAT }
-        output_arg { name: "x_out" type: DT_FLOAT }
-        output_arg { name: "w_out" type: DT_RESOURCE }
-      }
-      node_def {
-        name: "one"
-        op: "Const"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-        attr {
-          key: "value"
-          value {
-            tensor {
-              dtype: DT_FLOAT
-              float_val: 1
-              tensor_shape {}
-            }
-          }
-        }
-      }
-      node_def {
-        name: "next"
-        op: "AddV2"
-        input: "n"
-        input: "one:output:0"
-        attr {
-          key: "T"
-          value { type: DT_FLOAT }
-        }
-      }
-      node_def {
-        name: "factor"
-        op: "ReadVariableOp"
-        input: "w"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-      }
-      node_def {
-        name: "scaled"
-        op: "Mul"
-        input: "x"
-        input: "factor:value:0"
-        attr {
-          key: "T"
-          value { type: DT_FLOAT }
-        }
-      }
-      ret { key: "n_out" value: "next:z:0" }
-      ret { key: "x_out" value: "scaled:z:0" }
-      ret { key: "w_out" value: "w" }
-    }
-  }
-)pb";
+constexpr char kLoop[] = R"(
+  def cond(n: float, x: float, w: resource) -> (go_on: bool):
+    limit = Const() {dtype: float, value: float(6)}
+    less = Less(n, limit:output:0) {T: float}
+  return (go_on = less:z:0)
+
+  def body(n: float, x: float, w: resource) -> (n_out: float, x_out: float, w_out: resource):
+    one = Const() {dtype: float, value: float(1)}
+    next = AddV2(n, one:output:0) {T: float}
+    factor = ReadVariableOp(w) {dtype: float}
+    scaled = Mul(x, factor:value:0) {T: float}
+  return (n_out = next:z:0, x_out = scaled:z:0, w_out = w)
+)";
 
 TEST_F(CapturedStateTest, BodiesOfLoopsAreCaptured) {
   Add("first", "Placeholder", Type("dtype"));
@@ -337,7 +250,7 @@ TEST_F(CapturedStateTest, BodiesOfLoopsAreCaptured) {
           " attr { key: 'cond' value { func { name: 'cond' } } }"
           " attr { key: 'body' value { func { name: 'body' } } }"
           " attr { key: '_lower_using_switch_merge' value { b: false } }");
-  absl::StrAppend(&text_, kLoop);
+  *functions_.mutable_library() = GraphFromText(kLoop).library();
   Make();
   for (const float w : {2.0f, 3.0f}) {
     Set("w", Pair(w, 1));

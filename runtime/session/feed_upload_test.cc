@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "google/protobuf/text_format.h"
 #include "runtime/base/logging.h"
 #include "runtime/device/testing/test_accelerator.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -20,48 +20,12 @@ namespace {
 using ::testing::ElementsAre;
 
 // y = 2 x on the device, reshaped to `dims`, which the host reads.
-constexpr char kGraph[] = R"pb(
-  node {
-    name: "x"
-    op: "Placeholder"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-  }
-  node {
-    name: "dims"
-    op: "Placeholder"
-    attr {
-      key: "dtype"
-      value { type: DT_INT32 }
-    }
-  }
-  node {
-    name: "sum"
-    op: "AddV2"
-    input: "x"
-    input: "x"
-    attr {
-      key: "T"
-      value { type: DT_FLOAT }
-    }
-  }
-  node {
-    name: "y"
-    op: "Reshape"
-    input: "sum"
-    input: "dims"
-    attr {
-      key: "T"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "Tshape"
-      value { type: DT_INT32 }
-    }
-  }
-)pb";
+constexpr char kGraph[] = R"(
+  x = Placeholder() {dtype: float}
+  dims = Placeholder() {dtype: int32}
+  sum = AddV2(x, x) {T: float}
+  y = Reshape(sum, dims) {T: float, Tshape: int32}
+)";
 
 class FeedUploadTest : public ::testing::Test {
  protected:
@@ -69,8 +33,7 @@ class FeedUploadTest : public ::testing::Test {
     SessionOptions options;
     if (num_accelerators > 0) options.devices.count["ACCEL"] = num_accelerators;
     session_ = *Session::Create(options);
-    tensorflow::GraphDef graph;
-    CHECK(google::protobuf::TextFormat::ParseFromString(kGraph, &graph));
+    tensorflow::GraphDef graph = GraphFromText(kGraph);
     graph.mutable_versions()->set_producer(1000);
     CHECK(session_->Extend(graph).ok());
     return *session_->MakeCallable(signature);

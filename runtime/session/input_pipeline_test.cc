@@ -5,9 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -16,133 +16,48 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kSpec[] =
-    "attr { key: 'output_types' value { list { type: DT_INT64 } } } "
-    "attr { key: 'output_shapes' value { list { shape { } } } } ";
+// Numbers from 0 to 2^62 and some constants. The functions `never` and `twice` are of a number, and
+// `self` makes a dataset that calls it.
+constexpr char kEndless[] = R"(
+  zero = Const() {dtype: int64, value: int64(0)}
+  one = Const() {dtype: int64, value: int64(1)}
+  four = Const() {dtype: int64, value: int64(4)}
+  minus = Const() {dtype: int64, value: int64(-1)}
+  far = Const() {dtype: int64, value: int64(4611686018427387904)}
+  range = RangeDataset(zero, far, one) {output_types: [int64], output_shapes: [<>]}
 
-std::string Node(const std::string& name, const std::string& op,
-                 const std::vector<std::string>& inputs, const std::string& attrs = "") {
-  std::string text = absl::StrCat("node { name: '", name, "' op: '", op, "' ");
-  for (const std::string& input : inputs) absl::StrAppend(&text, "input: '", input, "' ");
-  return absl::StrCat(text, attrs, "}\n");
+  def never(x: int64) -> (r: bool):
+    less = Less(x, x) {T: int64}
+  return (r = less:z:0)
+
+  def twice(x: int64) -> (r: int64):
+    sum = AddV2(x, x) {T: int64}
+  return (r = sum:z:0)
+
+  def self(x: int64) -> (r: variant):
+    tensor = TensorDataset(x) {Toutput_types: [int64], output_shapes: [<>]}
+    flat = FlatMapDataset(tensor:handle:0) {f: @self, Targuments: [], output_types: [int64],
+        output_shapes: [<>]}
+  return (r = flat:handle:0)
+)";
+
+// Adds the attributes of a dataset of numbers.
+std::string Dataset(absl::string_view node, absl::string_view attrs = "") {
+  return absl::StrCat(node, " {output_types: [int64], output_shapes: [<>]", attrs, "}\n");
 }
-std::string Number(const std::string& name, int64_t value) {
-  return Node(name, "Const", {},
-              absl::StrCat("attr { key: 'dtype' value { type: DT_INT64 } } attr { key: 'value' "
-                           "value { tensor { dtype: DT_INT64 tensor_shape { } int64_val: ",
-                           value, " } } }"));
-}
-std::string Func(const std::string& attr, const std::string& function) {
-  return absl::StrCat("attr { key: '", attr, "' value { func { name: '", function,
-                      "' } } } attr { key: 'Targuments' value { list { } } } ");
-}
-// Numbers from 0 to 2^62, and the constants 0, 1, 4 and -1.
-std::string Endless() {
-  return absl::StrCat(Number("zero", 0), Number("one", 1), Number("four", 4), Number("minus", -1),
-                      Number("far", int64_t{1} << 62),
-                      Node("range", "RangeDataset", {"zero", "far", "one"}, kSpec));
-}
+
 // An iterator over the node `dataset`: `init` starts it, `next` gives an element.
 std::string Iterate(const std::string& dataset) {
-  return absl::StrCat(Node("iterator", "IteratorV2", {},
-                           absl::StrCat(kSpec,
-                                        "attr { key: 'shared_name' value { s: '' } } "
-                                        "attr { key: 'container' value { s: '' } }")),
-                      Node("init", "MakeIterator", {dataset, "iterator"}),
-                      Node("next", "IteratorGetNext", {"iterator"}, kSpec));
-}
-
-// The functions `never` and `twice` of a number, and `self`, which makes a dataset that calls it.
-std::string Library() {
-  return absl::StrCat(R"pb(
-    library {
-      function {
-        signature {
-          name: "never"
-          input_arg { name: "x" type: DT_INT64 }
-          output_arg { name: "r" type: DT_BOOL }
-        }
-        node_def {
-          name: "less"
-          op: "Less"
-          input: "x"
-          input: "x"
-          attr {
-            key: "T"
-            value { type: DT_INT64 }
-          }
-        }
-        ret { key: "r" value: "less:z:0" }
-      }
-      function {
-        signature {
-          name: "twice"
-          input_arg { name: "x" type: DT_INT64 }
-          output_arg { name: "r" type: DT_INT64 }
-        }
-        node_def {
-          name: "sum"
-          op: "AddV2"
-          input: "x"
-          input: "x"
-          attr {
-            key: "T"
-            value { type: DT_INT64 }
-          }
-        }
-        ret { key: "r" value: "sum:z:0" }
-      }
-      function {
-        signature {
-          name: "self"
-          input_arg { name: "x" type: DT_INT64 }
-          output_arg { name: "r" type: DT_VARIANT }
-        }
-        node_def {
-          name: "tensor"
-          op: "TensorDataset"
-          input: "x"
-          attr {
-            key: "Toutput_types"
-            value { list { type: DT_INT64 } }
-          }
-          attr {
-            key: "output_shapes"
-            value { list { shape {} } }
-          }
-        }
-        node_def {
-          name: "flat"
-          op: "FlatMapDataset"
-          input: "tensor:handle:0"
-          attr {
-            key: "f"
-            value { func { name: "self" } }
-          }
-          attr {
-            key: "Targuments"
-            value { list {} }
-          }
-          attr {
-            key: "output_types"
-            value { list { type: DT_INT64 } }
-          }
-          attr {
-            key: "output_shapes"
-            value { list { shape {} } }
-          }
-        }
-        ret { key: "r" value: "flat:handle:0" }
-      }
-    }
-  )pb");
+  return absl::StrCat(Dataset("iterator = IteratorV2()", R"(, shared_name: "", container: "")"),
+                      "init = MakeIterator(", dataset, ", iterator)\n",
+                      Dataset("next = IteratorGetNext(iterator)"));
 }
 
 class InputPipelineTest : public ::testing::Test {
  protected:
+  // Loads an endless range of numbers and what is made of it.
   void Load(const std::string& nodes) {
-    tensorflow::GraphDef graph;
-    CHECK(google::protobuf::TextFormat::ParseFromString(nodes + Library(), &graph)) << nodes;
+    tensorflow::GraphDef graph = GraphFromText(kEndless + nodes);
     graph.mutable_versions()->set_producer(1000);
     SessionOptions options;
     options.intra_op_threads = 2;
@@ -165,17 +80,16 @@ class InputPipelineTest : public ::testing::Test {
 
 TEST_F(InputPipelineTest, OneThatNeverYieldsEndsWithItsRun) {
   const std::string never =
-      Node("never", "FilterDataset", {"range"}, absl::StrCat(Func("predicate", "never"), kSpec));
+      Dataset("never = FilterDataset(range)", ", predicate: @never, Targuments: []");
   const std::vector<std::string> pipelines = {
       never,
-      absl::StrCat(never, Node("last", "PrefetchDataset", {"never", "four"}, kSpec)),
+      never + Dataset("last = PrefetchDataset(never, four)"),
       // Skipping, one element after the other.
-      absl::StrCat(Node("once", "RepeatDataset", {"range", "minus"}, kSpec),
-                   Node("last", "SkipDataset", {"once", "far"}, kSpec)),
+      Dataset("once = RepeatDataset(range, minus)") + Dataset("last = SkipDataset(once, far)"),
   };
   for (const std::string& pipeline : pipelines) {
-    const std::string last = absl::StrContains(pipeline, "'last'") ? "last" : "never";
-    Load(absl::StrCat(Endless(), pipeline, Iterate(last)));
+    const std::string last = absl::StrContains(pipeline, "last =") ? "last" : "never";
+    Load(pipeline + Iterate(last));
     ASSERT_TRUE(RunTarget("init").ok());
 
     CancellationManager cancellation;
@@ -193,10 +107,9 @@ TEST_F(InputPipelineTest, OneThatNeverYieldsEndsWithItsRun) {
 }
 
 TEST_F(InputPipelineTest, WhatRunsAheadEndsWithTheSession) {
-  const std::string attrs = absl::StrCat(Func("f", "twice"), kSpec,
-                                         "attr { key: 'deterministic' value { s: 'default' } }");
-  Load(absl::StrCat(Endless(), Node("map", "ParallelMapDatasetV2", {"range", "four"}, attrs),
-                    Node("ahead", "PrefetchDataset", {"map", "four"}, kSpec), Iterate("ahead")));
+  Load(Dataset("map = ParallelMapDatasetV2(range, four)",
+               R"(, f: @twice, Targuments: [], deterministic: "default")") +
+       Dataset("ahead = PrefetchDataset(map, four)") + Iterate("ahead"));
   for (int round = 0; round < 20; ++round) {
     ASSERT_TRUE(RunTarget("init").ok());
     for (int64_t i = 0; i < round; ++i) ASSERT_EQ(Next().value(), 2 * i);
@@ -205,30 +118,28 @@ TEST_F(InputPipelineTest, WhatRunsAheadEndsWithTheSession) {
 }
 
 TEST_F(InputPipelineTest, ADatasetWhoseFunctionMakesItselfAnewEnds) {
-  Load(absl::StrCat(
-      Endless(), Node("deep", "FlatMapDataset", {"range"}, absl::StrCat(Func("f", "self"), kSpec)),
-      Iterate("deep")));
+  Load(Dataset("deep = FlatMapDataset(range)", ", f: @self, Targuments: []") + Iterate("deep"));
   ASSERT_TRUE(RunTarget("init").ok());
   EXPECT_EQ(Next().status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(InputPipelineTest, ChainsAndTreesWithoutEndAreRefused) {
-  std::string chain = Endless();
+  std::string chain;
   std::string last = "range";
   for (int i = 0; i < 1000; ++i) {
     const std::string name = absl::StrCat("skip", i);
-    chain += Node(name, "SkipDataset", {last, "one"}, kSpec);
+    chain += Dataset(absl::StrCat(name, " = SkipDataset(", last, ", one)"));
     last = name;
   }
   Load(chain + Iterate(last));
   EXPECT_THAT(RunTarget("init").ToString(),
               ::testing::AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("chain of")));
 
-  std::string tree = Endless();
+  std::string tree;
   last = "range";
   for (int i = 0; i < 60; ++i) {
     const std::string name = absl::StrCat("twice", i);
-    tree += Node(name, "ConcatenateDataset", {last, last}, kSpec);
+    tree += Dataset(absl::StrCat(name, " = ConcatenateDataset(", last, ", ", last, ")"));
     last = name;
   }
   Load(tree + Iterate(last));
@@ -237,13 +148,12 @@ TEST_F(InputPipelineTest, ChainsAndTreesWithoutEndAreRefused) {
 }
 
 TEST_F(InputPipelineTest, SizesBeyondAllMemoryTakeNone) {
-  const std::string five = Node("five", "TakeDataset", {"range", "four"}, kSpec);
-  Load(absl::StrCat(Endless(), five, Node("empty", "TakeDataset", {"range", "zero"}, kSpec),
-                    Number("seed", 1), Number("seed2", 2),
-                    Node("shuffled", "ShuffleDataset", {"five", "far", "seed", "seed2"}, kSpec),
-                    Node("ahead", "PrefetchDataset", {"shuffled", "far"}, kSpec),
-                    Node("over", "RepeatDataset", {"empty", "minus"}, kSpec),
-                    Node("all", "ConcatenateDataset", {"over", "ahead"}, kSpec), Iterate("all")));
+  Load(absl::StrCat(Dataset("some = TakeDataset(range, four)"),
+                    Dataset("empty = TakeDataset(range, zero)"),
+                    Dataset("shuffled = ShuffleDataset(some, far, one, four)"),
+                    Dataset("ahead = PrefetchDataset(shuffled, far)"),
+                    Dataset("over = RepeatDataset(empty, minus)"),
+                    Dataset("all = ConcatenateDataset(over, ahead)"), Iterate("all")));
   ASSERT_TRUE(RunTarget("init").ok());
   int64_t sum = 0;
   for (int i = 0; i < 4; ++i) sum += Next().value();
@@ -253,12 +163,9 @@ TEST_F(InputPipelineTest, SizesBeyondAllMemoryTakeNone) {
 }
 
 TEST_F(InputPipelineTest, ADatasetOfOtherTypesIsRefused) {
-  const std::string floats =
-      "attr { key: 'output_types' value { list { type: DT_FLOAT } } } "
-      "attr { key: 'output_shapes' value { list { shape { } } } } ";
-  Load(absl::StrCat(Endless(), Node("floats", "RangeDataset", {"zero", "far", "one"}, floats),
-                    // It lies about what it hands on.
-                    Node("taken", "TakeDataset", {"floats", "four"}, kSpec), Iterate("taken")));
+  // `taken` lies about what it hands on.
+  Load("floats = RangeDataset(zero, far, one) {output_types: [float], output_shapes: [<>]}\n" +
+       Dataset("taken = TakeDataset(floats, four)") + Iterate("taken"));
   EXPECT_THAT(RunTarget("init").ToString(),
               HasSubstr("Data type mismatch at component 0: expected int64 but got float"));
 }

@@ -6,10 +6,10 @@
 #include <fstream>
 
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -45,7 +45,7 @@ class InspectTest : public ::testing::Test {
   // Inspects the GraphDef with this text.
   GraphCensus OfGraph(const std::string& text) {
     const std::string path = directory_ + "/graph.pbtxt";
-    std::ofstream(path) << text;
+    std::ofstream(path) << GraphFromText(text).DebugString();
     inspection_ = Inspect(path, {}).value();
     return inspection_.graph.value().census;
   }
@@ -79,43 +79,12 @@ TEST_F(InspectTest, SavedModelThatDoesNotLoadIsDescribedWithTheError) {
 }
 
 TEST_F(InspectTest, NodesWhoseTypesNoKernelTakesAreListed) {
-  const GraphCensus census = OfGraph(R"pb(
-    node {
-      name: "x"
-      op: "Placeholder"
-      attr {
-        key: "dtype"
-        value { type: DT_STRING }
-      }
-    }
-    node {
-      name: "i"
-      op: "Placeholder"
-      attr {
-        key: "dtype"
-        value { type: DT_INT32 }
-      }
-    }
-    node {
-      name: "good"
-      op: "UpperBound"
-      input: "i"
-      input: "i"
-      attr {
-        key: "T"
-        value { type: DT_INT32 }
-      }
-    }
-    node {
-      name: "bad"
-      op: "UpperBound"
-      input: "x"
-      input: "x"
-      attr {
-        key: "T"
-        value { type: DT_STRING }
-      }
-    })pb");
+  const GraphCensus census = OfGraph(R"(
+    x = Placeholder() {dtype: string}
+    i = Placeholder() {dtype: int32}
+    good = UpperBound(i, i) {T: int32}
+    bad = UpperBound(x, x) {T: string}
+  )");
   EXPECT_EQ(census.NumOpsWithoutKernel(), 1);
   EXPECT_THAT(census.ops.at("UpperBound").without_kernel, ElementsAre("bad"));
   EXPECT_THAT(census.ops.at("UpperBound").detail, HasSubstr("op UpperBound has no kernel for T="));
@@ -123,25 +92,20 @@ TEST_F(InspectTest, NodesWhoseTypesNoKernelTakesAreListed) {
 }
 
 TEST_F(InspectTest, CallsOfPythonAreToldApartFromCustomOps) {
-  tensorflow::GraphDef graph;
-  ASSERT_TRUE(
-      google::protobuf::TextFormat::ParseFromString(R"pb(node { name: "f" op: "EagerPyFunc" }
-                                                         node { name: "g" op: "Custom" })pb",
-                                                    &graph));
-  const GraphCensus census = TakeCensus(graph);
+  const GraphCensus census = TakeCensus(GraphFromText(R"(
+    f = EagerPyFunc()
+    g = Custom()
+  )"));
   EXPECT_THAT(census.ops.at("EagerPyFunc").detail, HasSubstr("a call of Python code"));
   EXPECT_EQ(census.ops.at("Custom").detail, "");
 }
 
 TEST_F(InspectTest, OpsWithoutAKernelOnGpusAreTold) {
-  tensorflow::GraphDef graph;
-  ASSERT_TRUE(
-      google::protobuf::TextFormat::ParseFromString(R"pb(
-                                                      node { name: "c" op: "InspectTestOnCpu" }
-                                                      node { name: "g" op: "InspectTestOnGpu" }
-                                                      node { name: "n" op: "NoOp" }
-                                                    )pb",
-                                                    &graph));
+  const tensorflow::GraphDef graph = GraphFromText(R"(
+    c = InspectTestOnCpu()
+    g = InspectTestOnGpu()
+    n = NoOp()
+  )");
   const GraphCensus with = TakeCensus(graph, /*has_gpus=*/true);
   EXPECT_EQ(with.NumOpsWithoutGpuKernel(), 1);
   EXPECT_THAT(with.ops.at("InspectTestOnCpu").without_gpu_kernel, ElementsAre("c"));
@@ -149,38 +113,30 @@ TEST_F(InspectTest, OpsWithoutAKernelOnGpusAreTold) {
 }
 
 TEST_F(InspectTest, OpWithoutDeclarationHasNoUsableKernel) {
-  const GraphCensus census = OfGraph(R"pb(node { name: "a" op: "InspectTestUndeclared" })pb");
+  const GraphCensus census = OfGraph("a = InspectTestUndeclared()");
   EXPECT_EQ(census.ops.at("InspectTestUndeclared").detail,
             "op InspectTestUndeclared has a kernel but no declaration");
 }
 
 TEST_F(InspectTest, FunctionsThatNothingCallsAreNotCounted) {
   // f is called by an attribute and calls g by its name; h is a copy that nothing calls.
-  const GraphCensus census = OfGraph(R"pb(
-    node {
-      name: "call"
-      op: "PartitionedCall"
-      attr {
-        key: "f"
-        value { func { name: "f" } }
-      }
-    }
-    library {
-      function {
-        signature { name: "f" }
-        node_def { name: "a" op: "InspectTestUndeclared" }
-        node_def { name: "b" op: "g" }
-      }
-      function {
-        signature { name: "g" }
-        node_def { name: "c" op: "NoOp" }
-      }
-      function {
-        signature { name: "h" }
-        node_def { name: "a" op: "InspectTestUndeclared" }
-        node_def { name: "b" op: "g" }
-      }
-    })pb");
+  const GraphCensus census = OfGraph(R"(
+  def f():
+    a = InspectTestUndeclared()
+    b = g()
+  return ()
+
+  def g():
+    c = NoOp()
+  return ()
+
+  def h():
+    a = InspectTestUndeclared()
+    b = g()
+  return ()
+
+  call = PartitionedCall() {f: @f}
+)");
   EXPECT_EQ(census.num_functions, 2);
   EXPECT_EQ(census.num_function_nodes, 3);
   EXPECT_THAT(census.ops.at("InspectTestUndeclared").nodes, ElementsAre("f/a"));
@@ -188,33 +144,13 @@ TEST_F(InspectTest, FunctionsThatNothingCallsAreNotCounted) {
 }
 
 TEST_F(InspectTest, TypesThatAFunctionTakesFromItsCallerAreNoObstacle) {
-  const GraphCensus census = OfGraph(R"pb(
-    node {
-      name: "call"
-      op: "PartitionedCall"
-      attr {
-        key: "f"
-        value { func { name: "f" } }
-      }
-    }
-    library {
-      function {
-        signature {
-          name: "f"
-          attr { name: "T" type: "type" }
-        }
-        node_def {
-          name: "y"
-          op: "MatMul"
-          input: "x"
-          input: "x"
-          attr {
-            key: "T"
-            value { placeholder: "T" }
-          }
-        }
-      }
-    })pb");
+  const GraphCensus census = OfGraph(R"(
+  def f():
+    y = MatMul(x, x) {T: $T}
+  return ()
+
+  call = PartitionedCall() {f: @f}
+)");
   EXPECT_THAT(census.ops.at("MatMul").nodes, ElementsAre("f/y"));
   EXPECT_THAT(census.ops.at("MatMul").without_kernel, IsEmpty());
 }

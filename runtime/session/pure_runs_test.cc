@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/framework/op.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -14,116 +14,53 @@ namespace {
 REGISTER_OP("TestSaysNothing").Input("x: float").Output("y: float").Stateful();
 
 tensorflow::GraphDef Graph() {
-  tensorflow::GraphDef graph;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      R"pb(
-        node { name: 'x' op: 'Placeholder' }
-        node { name: 'v' op: 'VarHandleOp' }
-        node { name: 'read' op: 'ReadVariableOp' input: 'v' }
-        node { name: 'y' op: 'AddV2' input: 'x' input: 'read' }
-        node { name: 'add' op: 'AssignAddVariableOp' input: 'v' input: 'x' }
-        node { name: 'after_add' op: 'Identity' input: 'x' input: '^add' }
-        node { name: 'ref' op: 'VariableV2' }
-        node { name: 'deref' op: 'Identity' input: 'ref' }
-        node { name: 'assign' op: 'Assign' input: 'ref' input: 'x' }
-        node { name: 'table' op: 'HashTableV2' }
-        node { name: 'find' op: 'LookupTableFindV2' input: 'table' input: 'x' input: 'x' }
-        node { name: 'insert' op: 'LookupTableInsertV2' input: 'table' input: 'x' input: 'x' }
-        node { name: 'random' op: 'RandomUniform' input: 'x' }
-        node { name: 'unknown' op: 'NobodyKnows' input: 'x' }
-        node { name: 'save' op: 'SaveV2' input: 'x' }
-        node { name: 'check' op: 'CheckNumerics' input: 'x' }
-        node { name: 'array' op: 'TensorArrayV3' input: 'x' }
-        node { name: 'element' op: 'TensorArrayReadV3' input: 'array' input: 'x' input: 'x' }
-        node { name: 'file' op: 'ReadFile' input: 'x' }
-        node { name: 'queue' op: 'FIFOQueueV2' }
-        node { name: 'wait' op: 'QueueDequeueV2' input: 'queue' }
-        node { name: 'batch' op: 'BatchFunction' input: 'x' }
-        node { name: 'silent' op: 'TestSaysNothing' input: 'x' }
-        node {
-          name: 'reads'
-          op: 'StatefulPartitionedCall'
-          input: 'x'
-          attr {
-            key: 'f'
-            value { func { name: 'reader' } }
-          }
-        }
-        node {
-          name: 'writes'
-          op: 'StatefulPartitionedCall'
-          input: 'x'
-          attr {
-            key: 'f'
-            value { func { name: 'calls_writer' } }
-          }
-        }
-        node {
-          name: 'cases'
-          op: 'Case'
-          input: 'x'
-          attr {
-            key: 'branches'
-            value {
-              list {
-                func { name: 'reader' }
-                func { name: 'writer' }
-              }
-            }
-          }
-        }
-        node { name: 'direct' op: 'writer' input: 'x' }
-        node {
-          name: 'loops'
-          op: 'PartitionedCall'
-          attr {
-            key: 'f'
-            value { func { name: 'calls_itself' } }
-          }
-        }
-        node {
-          name: 'missing'
-          op: 'PartitionedCall'
-          attr {
-            key: 'f'
-            value { func { name: 'nowhere' } }
-          }
-        }
-        library {
-          function {
-            signature { name: 'reader' }
-            node_def { name: 'r' op: 'ReadVariableOp' }
-          }
-          function {
-            signature { name: 'writer' }
-            node_def { name: 'w' op: 'AssignVariableOp' }
-          }
-          function {
-            signature { name: 'calls_writer' }
-            node_def {
-              name: 'c'
-              op: 'PartitionedCall'
-              attr {
-                key: 'f'
-                value { func { name: 'writer' } }
-              }
-            }
-          }
-          function {
-            signature { name: 'calls_itself' }
-            node_def {
-              name: 'c'
-              op: 'PartitionedCall'
-              attr {
-                key: 'f'
-                value { func { name: 'calls_itself' } }
-              }
-            }
-          }
-        }
-      )pb",
-      &graph));
-  return graph;
+  return GraphFromText(R"(
+  def reader():
+    r = ReadVariableOp()
+  return ()
+
+  def writer():
+    w = AssignVariableOp()
+  return ()
+
+  def calls_writer():
+    c = PartitionedCall() {f: @writer}
+  return ()
+
+  def calls_itself():
+    c = PartitionedCall() {f: @calls_itself}
+  return ()
+
+  x = Placeholder()
+  v = VarHandleOp()
+  read = ReadVariableOp(v)
+  y = AddV2(x, read)
+  add = AssignAddVariableOp(v, x)
+  after_add = Identity(x, ^add)
+  ref = VariableV2()
+  deref = Identity(ref)
+  assign = Assign(ref, x)
+  table = HashTableV2()
+  find = LookupTableFindV2(table, x, x)
+  insert = LookupTableInsertV2(table, x, x)
+  random = RandomUniform(x)
+  unknown = NobodyKnows(x)
+  save = SaveV2(x)
+  check = CheckNumerics(x)
+  array = TensorArrayV3(x)
+  element = TensorArrayReadV3(array, x, x)
+  file = ReadFile(x)
+  queue = FIFOQueueV2()
+  wait = QueueDequeueV2(queue)
+  batch = BatchFunction(x)
+  silent = TestSaysNothing(x)
+  reads = StatefulPartitionedCall(x) {f: @reader}
+  writes = StatefulPartitionedCall(x) {f: @calls_writer}
+  cases = Case(x) {branches: [@reader, @writer]}
+  direct = writer(x)
+  loops = PartitionedCall() {f: @calls_itself}
+  missing = PartitionedCall() {f: @nowhere}
+)");
 }
 
 bool IsPure(const std::string& fetch, const std::vector<std::string>& feeds = {"x:0"}) {

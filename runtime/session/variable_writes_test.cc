@@ -1,10 +1,10 @@
 #include "runtime/session/variable_writes.h"
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
 #include "runtime/graph/graph_import.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -13,283 +13,42 @@ namespace {
 // Handles h1 to h4: h1 is read by the graph, h2 is read in a function, h3 is assigned in a function
 // called by a function, h4 goes round a While whose body assigns it. References v1 and v2: v1 is
 // read, v2 assigned through an Identity of references.
-constexpr char kGraph[] = R"pb(
-  node {
-    name: "h1"
-    op: "VarHandleOp"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "shape"
-      value { shape {} }
-    }
-  }
-  node {
-    name: "h2"
-    op: "VarHandleOp"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "shape"
-      value { shape {} }
-    }
-  }
-  node {
-    name: "h3"
-    op: "VarHandleOp"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "shape"
-      value { shape {} }
-    }
-    attr {
-      key: "shared_name"
-      value { s: "third" }
-    }
-  }
-  node {
-    name: "h4"
-    op: "VarHandleOp"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "shape"
-      value { shape {} }
-    }
-  }
-  node {
-    name: "read"
-    op: "ReadVariableOp"
-    input: "h1"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-  }
-  node {
-    name: "call"
-    op: "StatefulPartitionedCall"
-    input: "h2"
-    input: "h3"
-    input: "read"
-    attr {
-      key: "Tin"
-      value { list { type: DT_RESOURCE type: DT_RESOURCE type: DT_FLOAT } }
-    }
-    attr {
-      key: "Tout"
-      value { list { type: DT_FLOAT } }
-    }
-    attr {
-      key: "f"
-      value { func { name: "outer" } }
-    }
-  }
-  node {
-    name: "while"
-    op: "While"
-    input: "h4"
-    attr {
-      key: "T"
-      value { list { type: DT_RESOURCE } }
-    }
-    attr {
-      key: "cond"
-      value { func { name: "never" } }
-    }
-    attr {
-      key: "body"
-      value { func { name: "zero" } }
-    }
-  }
-  node {
-    name: "v1"
-    op: "VariableV2"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "shape"
-      value { shape {} }
-    }
-  }
-  node {
-    name: "v2"
-    op: "VariableV2"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "shape"
-      value { shape {} }
-    }
-  }
-  node {
-    name: "read_v1"
-    op: "Identity"
-    input: "v1"
-    attr {
-      key: "T"
-      value { type: DT_FLOAT }
-    }
-  }
-  node {
-    name: "same_v2"
-    op: "RefIdentity"
-    input: "v2"
-    attr {
-      key: "T"
-      value { type: DT_FLOAT }
-    }
-  }
-  node {
-    name: "assign"
-    op: "Assign"
-    input: "same_v2"
-    input: "read_v1"
-    attr {
-      key: "T"
-      value { type: DT_FLOAT }
-    }
-  }
-  library {
-    function {
-      signature {
-        name: "outer"
-        input_arg { name: "a" type: DT_RESOURCE }
-        input_arg { name: "b" type: DT_RESOURCE }
-        input_arg { name: "c" type: DT_FLOAT }
-        output_arg { name: "y" type: DT_FLOAT }
-        is_stateful: true
-      }
-      node_def {
-        name: "read"
-        op: "ReadVariableOp"
-        input: "a"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-      }
-      node_def {
-        name: "inner"
-        op: "StatefulPartitionedCall"
-        input: "b"
-        input: "c"
-        attr {
-          key: "Tin"
-          value { list { type: DT_RESOURCE type: DT_FLOAT } }
-        }
-        attr {
-          key: "Tout"
-          value { list {} }
-        }
-        attr {
-          key: "f"
-          value { func { name: "set" } }
-        }
-      }
-      ret { key: "y" value: "read:value:0" }
-      control_ret { key: "inner" value: "inner" }
-    }
-    function {
-      signature {
-        name: "set"
-        input_arg { name: "a" type: DT_RESOURCE }
-        input_arg { name: "value" type: DT_FLOAT }
-        is_stateful: true
-      }
-      node_def {
-        name: "assign"
-        op: "AssignVariableOp"
-        input: "a"
-        input: "value"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-      }
-    }
-    function {
-      signature {
-        name: "zero"
-        input_arg { name: "a" type: DT_RESOURCE }
-        output_arg { name: "b" type: DT_RESOURCE }
-        is_stateful: true
-      }
-      node_def {
-        name: "nil"
-        op: "Const"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-        attr {
-          key: "value"
-          value {
-            tensor {
-              dtype: DT_FLOAT
-              tensor_shape {}
-            }
-          }
-        }
-      }
-      node_def {
-        name: "assign"
-        op: "AssignVariableOp"
-        input: "a"
-        input: "nil:output:0"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-      }
-      ret { key: "b" value: "a" }
-    }
-    function {
-      signature {
-        name: "never"
-        input_arg { name: "a" type: DT_RESOURCE }
-        output_arg { name: "b" type: DT_BOOL }
-      }
-      node_def {
-        name: "no"
-        op: "Const"
-        attr {
-          key: "dtype"
-          value { type: DT_BOOL }
-        }
-        attr {
-          key: "value"
-          value {
-            tensor {
-              dtype: DT_BOOL
-              tensor_shape {}
-            }
-          }
-        }
-      }
-      ret { key: "b" value: "no:output:0" }
-    }
-  }
-  versions { producer: 1000 }
-)pb";
+constexpr char kGraph[] = R"(
+  stateful def outer(a: resource, b: resource, c: float) -> (y: float):
+    read = ReadVariableOp(a) {dtype: float}
+    inner = StatefulPartitionedCall(b, c) {Tin: [resource, float], Tout: [], f: @set}
+  return (y = read:value:0, ^inner)
+
+  stateful def set(a: resource, value: float):
+    assign = AssignVariableOp(a, value) {dtype: float}
+  return ()
+
+  stateful def zero(a: resource) -> (b: resource):
+    nil = Const() {dtype: float, value: float(0)}
+    assign = AssignVariableOp(a, nil:output:0) {dtype: float}
+  return (b = a)
+
+  def never(a: resource) -> (b: bool):
+    no = Const() {dtype: bool, value: bool(false)}
+  return (b = no:output:0)
+
+  h1 = VarHandleOp() {dtype: float, shape: <>}
+  h2 = VarHandleOp() {dtype: float, shape: <>}
+  h3 = VarHandleOp() {dtype: float, shape: <>, shared_name: "third"}
+  h4 = VarHandleOp() {dtype: float, shape: <>}
+  read = ReadVariableOp(h1) {dtype: float}
+  call = StatefulPartitionedCall(h2, h3, read) {Tin: [resource, resource, float], Tout: [float],
+      f: @outer}
+  while = While(h4) {T: [resource], body: @zero, cond: @never}
+  v1 = VariableV2() {dtype: float, shape: <>}
+  v2 = VariableV2() {dtype: float, shape: <>}
+  read_v1 = Identity(v1) {T: float}
+  same_v2 = RefIdentity(v2) {T: float}
+  assign = Assign(same_v2, read_v1) {T: float}
+)";
 
 TEST(VariableWritesTest, FollowsHandlesAndReferencesThroughCalls) {
-  tensorflow::GraphDef graph_def;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kGraph, &graph_def));
-  absl::StatusOr<std::unique_ptr<Graph>> graph = ImportGraph(graph_def);
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ImportGraph(GraphFromText(kGraph));
   ASSERT_TRUE(graph.ok()) << graph.status();
   VariableWrites writes;
   const absl::Status status = writes.Add(**graph);
@@ -303,26 +62,10 @@ TEST(VariableWritesTest, FollowsHandlesAndReferencesThroughCalls) {
 }
 
 TEST(VariableWritesTest, UnknownReaderCountsAsWriter) {
-  tensorflow::GraphDef graph_def;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      R"pb(
-        node {
-          name: "h"
-          op: "VarHandleOp"
-          attr {
-            key: "dtype"
-            value { type: DT_FLOAT }
-          }
-          attr {
-            key: "shape"
-            value { shape {} }
-          }
-        }
-        node { name: "destroy" op: "DestroyResourceOp" input: "h" }
-        versions { producer: 1000 }
-      )pb",
-      &graph_def));
-  absl::StatusOr<std::unique_ptr<Graph>> graph = ImportGraph(graph_def);
+  absl::StatusOr<std::unique_ptr<Graph>> graph = ImportGraph(GraphFromText(R"(
+    h = VarHandleOp() {dtype: float, shape: <>}
+    destroy = DestroyResourceOp(h)
+  )"));
   ASSERT_TRUE(graph.ok()) << graph.status();
   VariableWrites writes;
   ASSERT_TRUE(writes.Add(**graph).ok());

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "runtime/base/logging.h"
 #include "runtime/exec/executor.h"
@@ -11,15 +10,14 @@
 #include "runtime/exec/rendezvous.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/graph_algorithms.h"
-#include "tensorflow/core/framework/function.pb.h"
+#include "runtime/graph/testing/graph_text.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
 namespace {
 
 std::shared_ptr<const FunctionLibrary> LibraryOf(const std::string& text) {
-  tensorflow::FunctionDefLibrary proto;
-  CHECK(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  return FunctionLibrary::Create(proto).value();
+  return FunctionLibrary::Create(GraphFromText(text).library()).value();
 }
 
 void ExpectClose(const Tensor& a, const Tensor& b, double tolerance) {

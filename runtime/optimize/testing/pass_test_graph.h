@@ -20,7 +20,7 @@ namespace tessera {
 //   EXPECT_EQ(g.CountOf("Relu"), 1);
 class PassTestGraph {
  public:
-  // `functions`: a FunctionDefLibrary in text form.
+  // `functions`: definitions in the notation of graph_text.h.
   explicit PassTestGraph(const std::string& functions = "");
 
   Endpoint Arg(DType dtype);

@@ -1,8 +1,8 @@
 #include "runtime/training/gradients/symbolic_gradient.h"
 
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -13,153 +13,28 @@ using ::testing::HasSubstr;
 
 // `square_and_count` gives x * x and its argument n; `cubes` calls it; `bits` has no gradient;
 // `slope` is the gradient of `square_and_count` with respect to x.
-constexpr char kFunctions[] = R"pb(
-  library {
-    function {
-      signature {
-        name: "square_and_count"
-        input_arg { name: "x" type: DT_FLOAT }
-        input_arg { name: "n" type: DT_INT32 }
-        output_arg { name: "y" type: DT_FLOAT }
-        output_arg { name: "m" type: DT_INT32 }
-      }
-      node_def {
-        name: "product"
-        op: "Mul"
-        input: "x"
-        input: "x"
-        attr {
-          key: "T"
-          value { type: DT_FLOAT }
-        }
-      }
-      ret { key: "y" value: "product:z:0" }
-      ret { key: "m" value: "n" }
-    }
-    function {
-      signature {
-        name: "bits"
-        input_arg { name: "x" type: DT_FLOAT }
-        output_arg { name: "y" type: DT_FLOAT }
-      }
-      node_def {
-        name: "cast"
-        op: "Bitcast"
-        input: "x"
-        attr {
-          key: "T"
-          value { type: DT_FLOAT }
-        }
-        attr {
-          key: "type"
-          value { type: DT_FLOAT }
-        }
-      }
-      ret { key: "y" value: "cast:output:0" }
-    }
-    function {
-      signature {
-        name: "slope"
-        input_arg { name: "x" type: DT_FLOAT }
-        input_arg { name: "n" type: DT_INT32 }
-        output_arg { name: "dx" type: DT_FLOAT }
-      }
-      node_def {
-        name: "one"
-        op: "Const"
-        attr {
-          key: "dtype"
-          value { type: DT_FLOAT }
-        }
-        attr {
-          key: "value"
-          value {
-            tensor {
-              dtype: DT_FLOAT
-              tensor_shape {}
-              float_val: 1
-            }
-          }
-        }
-      }
-      node_def {
-        name: "gradient"
-        op: "SymbolicGradient"
-        input: "x"
-        input: "n"
-        input: "one:output:0"
-        input: "n"
-        attr {
-          key: "f"
-          value { func { name: "square_and_count" } }
-        }
-        attr {
-          key: "Tin"
-          value { list { type: DT_FLOAT type: DT_INT32 type: DT_FLOAT type: DT_INT32 } }
-        }
-        attr {
-          key: "Tout"
-          value { list { type: DT_FLOAT type: DT_INT32 } }
-        }
-      }
-      ret { key: "dx" value: "gradient:output:0" }
-    }
-  }
-  node {
-    name: "x"
-    op: "Const"
-    attr {
-      key: "dtype"
-      value { type: DT_FLOAT }
-    }
-    attr {
-      key: "value"
-      value {
-        tensor {
-          dtype: DT_FLOAT
-          tensor_shape {}
-          float_val: 3
-        }
-      }
-    }
-  }
-  node {
-    name: "n"
-    op: "Const"
-    attr {
-      key: "dtype"
-      value { type: DT_INT32 }
-    }
-    attr {
-      key: "value"
-      value {
-        tensor {
-          dtype: DT_INT32
-          tensor_shape {}
-          int_val: 7
-        }
-      }
-    }
-  }
-)pb";
+constexpr char kFunctions[] = R"(
+  def square_and_count(x: float, n: int32) -> (y: float, m: int32):
+    product = Mul(x, x) {T: float}
+  return (y = product:z:0, m = n)
 
-tensorflow::GraphDef GraphWith(const std::string& node, const std::string& functions = "") {
-  tensorflow::GraphDef graph, more;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kFunctions + node, &graph));
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(functions, &more));
-  graph.MergeFrom(more);
-  return graph;
+  def bits(x: float) -> (y: float):
+    cast = Bitcast(x) {T: float, type: float}
+  return (y = cast:output:0)
+
+  def slope(x: float, n: int32) -> (dx: float):
+    one = Const() {dtype: float, value: float(1)}
+    gradient = SymbolicGradient(x, n, one:output:0, n) {Tin: [float, int32, float, int32],
+        Tout: [float, int32], f: @square_and_count}
+  return (dx = gradient:output:0)
+
+  x = Const() {dtype: float, value: float(3)}
+  n = Const() {dtype: int32, value: int32(7)}
+)";
+
+tensorflow::GraphDef GraphWith(const std::string& more) {
+  return GraphFromText(absl::StrCat(kFunctions, more));
 }
-
-std::string GradientOf(const std::string& function, const std::string& inputs,
-                       const std::string& tin, const std::string& tout) {
-  return "node { name: 'gradient' op: 'SymbolicGradient' " + inputs +
-         " attr { key: 'f' value { func { name: '" + function + "' } } } " +
-         "attr { key: 'Tin' value { list { " + tin + " } } } " +
-         "attr { key: 'Tout' value { list { " + tout + " } } } }";
-}
-
-constexpr char kF[] = "type: DT_FLOAT ", kI[] = "type: DT_INT32 ";
 
 absl::Status RunGraph(const tensorflow::GraphDef& graph, const std::vector<std::string>& fetches,
                       std::vector<Tensor>* values) {
@@ -169,9 +44,10 @@ absl::Status RunGraph(const tensorflow::GraphDef& graph, const std::vector<std::
 }
 
 TEST(SymbolicGradientTest, IsTheGradientOfTheFunctionAndZerosForIntegers) {
-  const auto graph =
-      GraphWith(GradientOf("square_and_count", "input: 'x' input: 'n' input: 'x' input: 'n'",
-                           std::string(kF) + kI + kF + kI, std::string(kF) + kI));
+  const auto graph = GraphWith(R"(
+    gradient = SymbolicGradient(x, n, x, n) {Tin: [float, int32, float, int32],
+        Tout: [float, int32], f: @square_and_count}
+  )");
   std::vector<Tensor> values;
   const absl::Status run = RunGraph(graph, {"gradient:0", "gradient:1"}, &values);
   ASSERT_TRUE(run.ok()) << run;
@@ -180,8 +56,10 @@ TEST(SymbolicGradientTest, IsTheGradientOfTheFunctionAndZerosForIntegers) {
 }
 
 TEST(SymbolicGradientTest, FunctionsWithGradientsInThemHaveGradients) {
-  const auto graph = GraphWith(GradientOf("slope", "input: 'x' input: 'n' input: 'x'",
-                                          std::string(kF) + kI + kF, std::string(kF) + kI));
+  const auto graph = GraphWith(R"(
+    gradient = SymbolicGradient(x, n, x) {Tin: [float, int32, float], Tout: [float, int32],
+        f: @slope}
+  )");
   std::vector<Tensor> values;
   const absl::Status run = RunGraph(graph, {"gradient:0"}, &values);
   ASSERT_TRUE(run.ok()) << run;
@@ -189,28 +67,16 @@ TEST(SymbolicGradientTest, FunctionsWithGradientsInThemHaveGradients) {
 }
 
 TEST(SymbolicGradientTest, GradientFunctionOfTheLibraryIsCalled) {
-  auto graph = GraphWith(GradientOf("bits", "input: 'x' input: 'x'", std::string(kF) + kF, kF),
-                         R"pb(library {
-                                gradient { function_name: "bits" gradient_func: "minus_dy" }
-                                function {
-                                  signature {
-                                    name: "minus_dy"
-                                    input_arg { name: "x" type: DT_FLOAT }
-                                    input_arg { name: "dy" type: DT_FLOAT }
-                                    output_arg { name: "dx" type: DT_FLOAT }
-                                  }
-                                  node_def {
-                                    name: "minus"
-                                    op: "Neg"
-                                    input: "dy"
-                                    attr {
-                                      key: "T"
-                                      value { type: DT_FLOAT }
-                                    }
-                                  }
-                                  ret { key: "dx" value: "minus:y:0" }
-                                }
-                              })pb");
+  auto graph = GraphWith(R"(
+    gradient = SymbolicGradient(x, x) {Tin: [float, float], Tout: [float], f: @bits}
+
+    def minus_dy(x: float, dy: float) -> (dx: float):
+      minus = Neg(dy) {T: float}
+    return (dx = minus:y:0)
+  )");
+  auto* const gradient = graph.mutable_library()->add_gradient();
+  gradient->set_function_name("bits");
+  gradient->set_gradient_func("minus_dy");
   std::vector<Tensor> values;
   const absl::Status run = RunGraph(graph, {"gradient:0"}, &values);
   ASSERT_TRUE(run.ok()) << run;
@@ -218,8 +84,9 @@ TEST(SymbolicGradientTest, GradientFunctionOfTheLibraryIsCalled) {
 }
 
 TEST(SymbolicGradientTest, WhatHasNoGradientFailsOnlyTheRunsThatNeedIt) {
-  const auto graph =
-      GraphWith(GradientOf("bits", "input: 'x' input: 'x'", std::string(kF) + kF, kF));
+  const auto graph = GraphWith(R"(
+    gradient = SymbolicGradient(x, x) {Tin: [float, float], Tout: [float], f: @bits}
+  )");
   std::vector<Tensor> values;
   EXPECT_TRUE(RunGraph(graph, {"x:0"}, &values).ok());
   const absl::Status run = RunGraph(graph, {"gradient:0"}, &values);
@@ -228,56 +95,15 @@ TEST(SymbolicGradientTest, WhatHasNoGradientFailsOnlyTheRunsThatNeedIt) {
 }
 
 TEST(SymbolicGradientTest, AFunctionThatNamesItsOwnGradientEnds) {
-  auto graph =
-      GraphWith(GradientOf("endless", "input: 'x' input: 'x'", std::string(kF) + kF, kF), R"pb(
-        library {
-          function {
-            signature {
-              name: "endless"
-              input_arg { name: "x" type: DT_FLOAT }
-              output_arg { name: "y" type: DT_FLOAT }
-            }
-            node_def {
-              name: "slope"
-              op: "SymbolicGradient"
-              input: "x"
-              input: "x"
-              attr {
-                key: "f"
-                value { func { name: "endless" } }
-              }
-              attr {
-                key: "Tin"
-                value { list { type: DT_FLOAT type: DT_FLOAT } }
-              }
-              attr {
-                key: "Tout"
-                value { list { type: DT_FLOAT } }
-              }
-            }
-            node_def {
-              name: "constant"
-              op: "StopGradient"
-              input: "slope:output:0"
-              attr {
-                key: "T"
-                value { type: DT_FLOAT }
-              }
-            }
-            node_def {
-              name: "product"
-              op: "Mul"
-              input: "x"
-              input: "constant:output:0"
-              attr {
-                key: "T"
-                value { type: DT_FLOAT }
-              }
-            }
-            ret { key: "y" value: "product:z:0" }
-          }
-        }
-      )pb");
+  auto graph = GraphWith(R"(
+    def endless(x: float) -> (y: float):
+      slope = SymbolicGradient(x, x) {Tin: [float, float], Tout: [float], f: @endless}
+      constant = StopGradient(slope:output:0) {T: float}
+      product = Mul(x, constant:output:0) {T: float}
+    return (y = product:z:0)
+
+    gradient = SymbolicGradient(x, x) {Tin: [float, float], Tout: [float], f: @endless}
+  )");
   ExpandSymbolicGradients(nullptr, &graph);
   std::vector<Tensor> values;
   const absl::Status run = RunGraph(graph, {"gradient:0"}, &values);
@@ -285,8 +111,9 @@ TEST(SymbolicGradientTest, AFunctionThatNamesItsOwnGradientEnds) {
 }
 
 TEST(SymbolicGradientTest, AnotherNumberOfInputsIsRefused) {
-  auto graph =
-      GraphWith(GradientOf("square_and_count", "input: 'x' input: 'x'", std::string(kF) + kF, kF));
+  auto graph = GraphWith(R"(
+    gradient = SymbolicGradient(x, x) {Tin: [float, float], Tout: [float], f: @square_and_count}
+  )");
   ExpandSymbolicGradients(nullptr, &graph);
   EXPECT_THAT(graph.node(2).attr().at("_unsupported").s(),
               HasSubstr("must take the arguments of 'square_and_count'"));
