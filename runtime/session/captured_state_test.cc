@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/text_format.h"
+#include "absl/strings/substitute.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/device/testing/test_accelerator.h"
@@ -25,44 +25,27 @@ using ::testing::HasSubstr;
 
 class CapturedStateTest : public ::testing::Test {
  protected:
-  // A node without inputs of a function, by the text of its inputs and attributes.
-  void Add(const std::string& name, const std::string& op, const std::string& inputs_and_attrs) {
-    absl::StrAppend(&text_, "node { name: '", name, "' op: '", op, "' ", inputs_and_attrs, " }\n");
-  }
-  static std::string Type(const std::string& attr, const std::string& type = "DT_FLOAT") {
-    return absl::StrCat(" attr { key: '", attr, "' value { type: ", type, " } }");
-  }
-  static std::string In(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) absl::StrAppend(&text, " input: '", name, "'");
-    return text;
-  }
-  void AddFloat(const std::string& name, float value) {
-    Add(name, "Const",
-        absl::StrCat(Type("dtype"),
-                     " attr { key: 'value' value { tensor { dtype: DT_FLOAT "
-                     "float_val: ",
-                     value, " tensor_shape {} } } }"));
-  }
   // The variable `name` of two floats, its value `name`/read, and the target `name`/init that sets
   // it to what placeholder `first` is fed with.
-  void AddVariable(const std::string& name) {
-    Add(name, "VarHandleOp",
-        Type("dtype") +
-            " attr { key: 'shape' value { shape { dim { size: 2 } } } }"
-            " attr { key: 'shared_name' value { s: '" +
-            name + "' } }");
-    Add(name + "_read", "ReadVariableOp", In({name}) + Type("dtype"));
-    Add(name + "_init", "AssignVariableOp", In({name, "first"}) + Type("dtype"));
+  static std::string Variable(absl::string_view name) {
+    return absl::Substitute(R"(
+      $0 = VarHandleOp() {dtype: float, shape: <2>, shared_name: "$0"}
+      $0_read = ReadVariableOp($0) {dtype: float}
+      $0_init = AssignVariableOp($0, first) {dtype: float}
+    )",
+                            name);
   }
-  void Make(bool with_accelerator = true) {
+  // Makes a session of these nodes and two placeholders.
+  void Make(const std::string& nodes, bool with_accelerator = true) {
     SessionOptions options;
     if (with_accelerator) options.devices.count["ACCEL"] = 1;
     options.inter_op_threads = 2;
     session_ = *Session::Create(options);
-    tensorflow::GraphDef graph;
-    CHECK(google::protobuf::TextFormat::ParseFromString(text_, &graph)) << text_;
-    graph.MergeFrom(functions_);
+    tensorflow::GraphDef graph = GraphFromText(absl::StrCat(R"(
+      first = Placeholder() {dtype: float}
+      x = Placeholder() {dtype: float}
+    )",
+                                                            nodes));
     graph.mutable_versions()->set_producer(1000);
     const absl::Status extended = session_->Extend(graph);
     ASSERT_TRUE(extended.ok()) << extended;
@@ -93,24 +76,20 @@ class CapturedStateTest : public ::testing::Test {
   }
 
   // Momentum with the gradient w * x, and a count of the steps that is assigned anew each time.
-  void AddTraining() {
-    Add("first", "Placeholder", Type("dtype"));
-    Add("x", "Placeholder", Type("dtype"));
-    for (const char* name : {"w", "momentum", "count", "rate"}) AddVariable(name);
-    AddFloat("one", 1);
-    AddFloat("decay", 0.5);
-    Add("axis", "Const",
-        Type("dtype", "DT_INT32") +
-            " attr { key: 'value' value { tensor { dtype: DT_INT32 int_val:"
-            " 0 tensor_shape {} } } }");
-    Add("gradient", "Mul", In({"w_read", "x"}) + Type("T"));
-    Add("loss", "Sum", In({"gradient", "axis"}) + Type("T"));
-    Add("lr", "Max", In({"rate_read", "axis"}) + Type("T"));
-    Add("update", "ResourceApplyMomentum",
-        In({"w", "momentum", "lr", "gradient", "decay"}) + Type("T"));
-    Add("counted", "AddV2", In({"count_read", "one"}) + Type("T"));
-    Add("count_up", "AssignVariableOp", In({"count", "counted"}) + Type("dtype"));
-    Add("train", "NoOp", In({"^update", "^count_up"}));
+  static std::string Training() {
+    return absl::StrCat(Variable("w"), Variable("momentum"), Variable("count"), Variable("rate"),
+                        R"(
+      one = Const() {dtype: float, value: float(1)}
+      decay = Const() {dtype: float, value: float(0.5)}
+      axis = Const() {dtype: int32, value: int32(0)}
+      gradient = Mul(w_read, x) {T: float}
+      loss = Sum(gradient, axis) {T: float}
+      lr = Max(rate_read, axis) {T: float}
+      update = ResourceApplyMomentum(w, momentum, lr, gradient, decay) {T: float}
+      counted = AddV2(count_read, one) {T: float}
+      count_up = AssignVariableOp(count, counted) {dtype: float}
+      train = NoOp(^update, ^count_up)
+    )");
   }
   void SetAll() const {
     Set("w", Pair(1, -2));
@@ -119,16 +98,13 @@ class CapturedStateTest : public ::testing::Test {
     Set("rate", Pair(0.1f, 0.01f));
   }
 
-  std::string text_;
-  tensorflow::GraphDef functions_;
   std::unique_ptr<Session> session_;
 };
 
 TEST_F(CapturedStateTest, StepsAreReplayedWithTheNumbersOfOtherDevices) {
-  AddTraining();
   std::vector<std::vector<float>> curves[2], finals[2];
   for (const bool on_accelerator : {false, true}) {
-    Make(on_accelerator);
+    Make(Training(), on_accelerator);
     SetAll();
     for (int step = 0; step < 8; ++step) {
       const auto outputs = Run(Pair(0.1f * step, 1), {"loss:0", "count_read:0"}, {"train"});
@@ -147,8 +123,7 @@ TEST_F(CapturedStateTest, StepsAreReplayedWithTheNumbersOfOtherDevices) {
 }
 
 TEST_F(CapturedStateTest, VariablesThatWereSetElsewhereAreCapturedAnew) {
-  AddTraining();
-  Make();
+  Make(Training());
   SetAll();
   for (int round = 0; round < 3; ++round) {
     Set("w", Pair(round, 1));
@@ -172,8 +147,7 @@ TEST_F(CapturedStateTest, VariablesThatWereSetElsewhereAreCapturedAnew) {
 }
 
 TEST_F(CapturedStateTest, AVariableWithoutAValueIsAnErrorAndIsCapturedOnceItHasOne) {
-  AddTraining();
-  Make();
+  Make(Training());
   for (int run = 0; run < 4; ++run) {
     const auto outputs = Run(Pair(1, 1), {"loss:0"}, {"train"});
     EXPECT_EQ(outputs.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -187,13 +161,11 @@ TEST_F(CapturedStateTest, AVariableWithoutAValueIsAnErrorAndIsCapturedOnceItHasO
 }
 
 TEST_F(CapturedStateTest, VariablesMayGetEachOthersValues) {
-  Add("first", "Placeholder", Type("dtype"));
-  AddVariable("a");
-  AddVariable("b");
-  Add("to_a", "AssignVariableOp", In({"a", "b_read", "^a_read"}) + Type("dtype"));
-  Add("to_b", "AssignVariableOp", In({"b", "a_read", "^b_read"}) + Type("dtype"));
-  Add("swap", "NoOp", In({"^to_a", "^to_b"}));
-  Make();
+  Make(absl::StrCat(Variable("a"), Variable("b"), R"(
+    to_a = AssignVariableOp(a, b_read, ^a_read) {dtype: float}
+    to_b = AssignVariableOp(b, a_read, ^b_read) {dtype: float}
+    swap = NoOp(^to_a, ^to_b)
+  )"));
   Set("a", Pair(1, 2));
   Set("b", Pair(3, 4));
   for (int run = 1; run <= 6; ++run) {
@@ -204,11 +176,7 @@ TEST_F(CapturedStateTest, VariablesMayGetEachOthersValues) {
 }
 
 TEST_F(CapturedStateTest, RunsAtOnceKeepVariablesWhole) {
-  Add("first", "Placeholder", Type("dtype"));
-  Add("x", "Placeholder", Type("dtype"));
-  AddVariable("sum");
-  Add("add", "AssignAddVariableOp", In({"sum", "x"}) + Type("dtype"));
-  Make();
+  Make(Variable("sum") + "add = AssignAddVariableOp(sum, x) {dtype: float}");
   Set("sum", Pair(0, 0));
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -240,18 +208,11 @@ constexpr char kLoop[] = R"(
 )";
 
 TEST_F(CapturedStateTest, BodiesOfLoopsAreCaptured) {
-  Add("first", "Placeholder", Type("dtype"));
-  Add("x", "Placeholder", Type("dtype"));
-  AddVariable("w");
-  AddFloat("zero", 0);
-  Add("loop", "While",
-      In({"zero", "x", "w"}) +
-          " attr { key: 'T' value { list { type: [DT_FLOAT, DT_FLOAT, DT_RESOURCE] } } }"
-          " attr { key: 'cond' value { func { name: 'cond' } } }"
-          " attr { key: 'body' value { func { name: 'body' } } }"
-          " attr { key: '_lower_using_switch_merge' value { b: false } }");
-  *functions_.mutable_library() = GraphFromText(kLoop).library();
-  Make();
+  Make(absl::StrCat(Variable("w"), kLoop, R"(
+    zero = Const() {dtype: float, value: float(0)}
+    loop = While(zero, x, w) {T: [float, float, resource], cond: @cond, body: @body,
+        _lower_using_switch_merge: false}
+  )"));
   for (const float w : {2.0f, 3.0f}) {
     Set("w", Pair(w, 1));
     for (int run = 1; run <= 3; ++run) {

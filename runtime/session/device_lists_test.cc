@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/text_format.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/device/testing/test_accelerator.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/kernels/tensor_list.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -23,42 +23,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kAccelerator[] = "/device:ACCEL:0";
-constexpr char kCpuDevice[] = "/device:CPU:0";
 
 class DeviceListsTest : public ::testing::Test {
  protected:
-  void Add(const std::string& name, const std::string& op, const std::string& inputs_and_attrs,
-           const std::string& device = kAccelerator) {
-    absl::StrAppend(&text_, "node { name: '", name, "' op: '", op, "' device: '", device, "' ",
-                    inputs_and_attrs, " }\n");
-  }
-  static std::string Type(const std::string& attr, const std::string& type = "DT_FLOAT") {
-    return absl::StrCat(" attr { key: '", attr, "' value { type: ", type, " } }");
-  }
-  void AddInts(const std::string& name, const std::vector<int>& values, bool is_scalar = false) {
-    std::string proto = "dtype: DT_INT32 ";
-    for (const int value : values) absl::StrAppend(&proto, "int_val: ", value, " ");
-    absl::StrAppend(&proto, "tensor_shape { ",
-                    is_scalar ? "" : absl::StrCat("dim { size: ", values.size(), " }"), " }");
-    Add(name, "Const",
-        Type("dtype", "DT_INT32") + " attr { key: 'value' value { tensor { " + proto + " } } }");
-  }
-  // Adds the rows of placeholder `x`, [n, 2], as the list `name`.
-  void AddList(const std::string& name, const std::string& x,
-               const std::string& device = kAccelerator) {
-    Add(name, "TensorListFromTensor",
-        absl::StrCat("input: '", x, "' input: 'two'") + Type("element_dtype") +
-            Type("shape_type", "DT_INT32"),
-        device);
-  }
-  void Make() {
+  // Makes a session of these nodes, which run on the accelerator unless they say otherwise.
+  void Make(const char* nodes) {
     SessionOptions options;
     options.devices.count["ACCEL"] = 1;
     options.inter_op_threads = 2;
     options.optimize = false;
     session_ = *Session::Create(options);
-    tensorflow::GraphDef graph;
-    CHECK(google::protobuf::TextFormat::ParseFromString(text_, &graph)) << text_;
+    tensorflow::GraphDef graph = GraphFromText(nodes);
+    for (auto& node : *graph.mutable_node()) {
+      if (node.device().empty() && node.op() != "Placeholder") node.set_device(kAccelerator);
+    }
     graph.mutable_versions()->set_producer(1000);
     const absl::Status extended = session_->Extend(graph);
     ASSERT_TRUE(extended.ok()) << extended;
@@ -74,7 +52,6 @@ class DeviceListsTest : public ::testing::Test {
     return Tensor::Of<float>(Shape{rows, 2}, values);
   }
 
-  std::string text_;
   std::unique_ptr<Session> session_;
 };
 
@@ -96,11 +73,12 @@ TEST_F(DeviceListsTest, OpsOfListsAndArraysHaveKernelsForWhatADeviceHolds) {
 }
 
 TEST_F(DeviceListsTest, AListThatIsFetchedHoldsTensorsOfTheHost) {
-  Add("x", "Placeholder", Type("dtype"), "");
-  AddInts("two", {2});
-  Add("y", "Neg", "input: 'x'" + Type("T"));
-  AddList("list", "y");
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    two = Const() {dtype: int32, value: int32([2])}
+    y = Neg(x) {T: float}
+    list = TensorListFromTensor(y, two) {element_dtype: float, shape_type: int32}
+  )");
   const auto fetched = Run({{"x:0", Rows({1, 2, 3, 4})}}, "list:0");
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   const auto list = GetTensorList(fetched->scalar<Variant>());
@@ -111,19 +89,17 @@ TEST_F(DeviceListsTest, AListThatIsFetchedHoldsTensorsOfTheHost) {
 }
 
 TEST_F(DeviceListsTest, AListGoesFromTheDeviceToTheCpuAndBack) {
-  Add("x", "Placeholder", Type("dtype"), "");
-  AddInts("two", {2});
-  AddInts("one", {1}, /*is_scalar=*/true);
-  Add("y", "Neg", "input: 'x'" + Type("T"));
-  AddList("list", "y");
-  Add("on_cpu", "TensorListSetItem",
-      "input: 'list' input: 'one' input: 'row'" + Type("element_dtype"), kCpuDevice);
-  Add("row", "Placeholder", Type("dtype"), "");
-  Add("stack", "TensorListStack",
-      "input: 'on_cpu' input: 'two'" + Type("element_dtype") +
-          " attr { key: 'num_elements' value { i: -1 } }");
-  Add("z", "Neg", "input: 'stack'" + Type("T"));
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    row = Placeholder() {dtype: float}
+    two = Const() {dtype: int32, value: int32([2])}
+    one = Const() {dtype: int32, value: int32(1)}
+    y = Neg(x) {T: float}
+    list = TensorListFromTensor(y, two) {element_dtype: float, shape_type: int32}
+    on_cpu = TensorListSetItem(list, one, row) {element_dtype: float} on "/device:CPU:0"
+    stack = TensorListStack(on_cpu, two) {element_dtype: float, num_elements: -1}
+    z = Neg(stack) {T: float}
+  )");
   const auto z =
       Run({{"x:0", Rows({1, 2, 3, 4})}, {"row:0", Tensor::Vector<float>({5, 6})}}, "z:0");
   ASSERT_TRUE(z.ok()) << z.status();
@@ -131,18 +107,16 @@ TEST_F(DeviceListsTest, AListGoesFromTheDeviceToTheCpuAndBack) {
 }
 
 TEST_F(DeviceListsTest, AListOfTheHostAndOneOfTheDeviceAddUpOnTheDevice) {
-  Add("x", "Placeholder", Type("dtype"), "");
-  AddInts("two", {2});
-  Add("y", "Neg", "input: 'x'" + Type("T"));
-  AddList("on_device", "y");
-  AddList("on_host", "x", kCpuDevice);
-  Add("sum", "AddN",
-      "input: 'on_host' input: 'on_device' input: 'on_host'" + Type("T", "DT_VARIANT") +
-          " attr { key: 'N' value { i: 3 } }");
-  Add("stack", "TensorListStack",
-      "input: 'sum' input: 'two'" + Type("element_dtype") +
-          " attr { key: 'num_elements' value { i: -1 } }");
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    two = Const() {dtype: int32, value: int32([2])}
+    y = Neg(x) {T: float}
+    on_device = TensorListFromTensor(y, two) {element_dtype: float, shape_type: int32}
+    on_host = TensorListFromTensor(x, two) {element_dtype: float, shape_type: int32}
+        on "/device:CPU:0"
+    sum = AddN(on_host, on_device, on_host) {T: variant, N: 3}
+    stack = TensorListStack(sum, two) {element_dtype: float, num_elements: -1}
+  )");
   const auto sum = Run({{"x:0", Rows({1, 2, 3, 4})}}, "stack:0");
   ASSERT_TRUE(sum.ok()) << sum.status();
   EXPECT_THAT(sum->flat<float>(), ElementsAre(1, 2, 3, 4));
@@ -152,19 +126,16 @@ TEST_F(DeviceListsTest, AListOfTheHostAndOneOfTheDeviceAddUpOnTheDevice) {
 }
 
 TEST_F(DeviceListsTest, ElementsWithoutAValueAreZerosOnTheDevice) {
-  AddInts("two", {2});
-  AddInts("three", {3}, /*is_scalar=*/true);
-  AddInts("one", {1}, /*is_scalar=*/true);
-  Add("x", "Placeholder", Type("dtype"), "");
-  Add("y", "Neg", "input: 'x'" + Type("T"));
-  Add("empty", "TensorListReserve",
-      "input: 'two' input: 'three'" + Type("element_dtype") + Type("shape_type", "DT_INT32"));
-  Add("list", "TensorListSetItem",
-      "input: 'empty' input: 'one' input: 'y'" + Type("element_dtype"));
-  Add("stack", "TensorListStack",
-      "input: 'list' input: 'two'" + Type("element_dtype") +
-          " attr { key: 'num_elements' value { i: 3 } }");
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    two = Const() {dtype: int32, value: int32([2])}
+    three = Const() {dtype: int32, value: int32(3)}
+    one = Const() {dtype: int32, value: int32(1)}
+    y = Neg(x) {T: float}
+    empty = TensorListReserve(two, three) {element_dtype: float, shape_type: int32}
+    list = TensorListSetItem(empty, one, y) {element_dtype: float}
+    stack = TensorListStack(list, two) {element_dtype: float, num_elements: 3}
+  )");
   const auto stack = Run({{"x:0", Tensor::Vector<float>({1, 2})}}, "stack:0");
   ASSERT_TRUE(stack.ok()) << stack.status();
   EXPECT_THAT(stack->flat<float>(), ElementsAre(0, 0, -1, -2, 0, 0));
@@ -173,21 +144,18 @@ TEST_F(DeviceListsTest, ElementsWithoutAValueAreZerosOnTheDevice) {
 }
 
 TEST_F(DeviceListsTest, GradientsThatAreWrittenTwiceAddUpOnTheDevice) {
-  AddInts("size", {2}, /*is_scalar=*/true);
-  AddInts("zero", {0}, /*is_scalar=*/true);
-  AddInts("both", {0, 1});
-  Add("x", "Placeholder", Type("dtype"), "");
-  Add("y", "Neg", "input: 'x'" + Type("T"));
-  Add("array", "TensorArrayV3", "input: 'size'" + Type("dtype"));
-  Add("gradient", "TensorArrayGradV3",
-      "input: 'array' input: 'array:1' attr { key: 'source' value { s: 'g' } }");
-  Add("scattered", "TensorArrayScatterV3",
-      "input: 'gradient' input: 'both' input: 'y' input: 'gradient:1'" + Type("T"));
-  Add("again", "TensorArrayScatterV3",
-      "input: 'gradient' input: 'both' input: 'y' input: 'scattered'" + Type("T"));
-  Add("gathered", "TensorArrayGatherV3",
-      "input: 'gradient' input: 'both' input: 'again'" + Type("dtype"));
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    size = Const() {dtype: int32, value: int32(2)}
+    zero = Const() {dtype: int32, value: int32(0)}
+    both = Const() {dtype: int32, value: int32([0, 1])}
+    y = Neg(x) {T: float}
+    array = TensorArrayV3(size) {dtype: float}
+    gradient = TensorArrayGradV3(array, array:1) {source: "g"}
+    scattered = TensorArrayScatterV3(gradient, both, y, gradient:1) {T: float}
+    again = TensorArrayScatterV3(gradient, both, y, scattered) {T: float}
+    gathered = TensorArrayGatherV3(gradient, both, again) {dtype: float}
+  )");
   const auto sum = Run({{"x:0", Rows({1, 2, 3, 4})}}, "gathered:0");
   ASSERT_TRUE(sum.ok()) << sum.status();
   EXPECT_THAT(sum->flat<float>(), ElementsAre(-2, -4, -6, -8));

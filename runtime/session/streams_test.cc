@@ -12,12 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "google/protobuf/text_format.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/device/testing/test_accelerator.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/framework/op.h"
+#include "runtime/graph/testing/graph_text.h"
 #include "runtime/session/session.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -67,22 +67,12 @@ REGISTER_KERNEL("TestMeet", kTestAccelerator, MeetKernel);
 
 class StreamsTest : public ::testing::Test {
  protected:
-  // Adds one node. Inputs of a function's body are not given here.
-  void Add(const std::string& name, const std::string& op, const std::string& inputs_and_attrs,
-           const std::string& device = "") {
-    absl::StrAppend(&text_, "node { name: '", name, "' op: '", op, "' device: '", device, "' ",
-                    inputs_and_attrs, " }\n");
-  }
-  static std::string Type(const std::string& attr) {
-    return absl::StrCat(" attr { key: '", attr, "' value { type: DT_FLOAT } }");
-  }
-  void Make(int num_accelerators = 1) {
+  void Make(const char* nodes, int num_accelerators = 1) {
     SessionOptions options;
     options.devices.count["ACCEL"] = num_accelerators;
     options.inter_op_threads = 4;
     session_ = *Session::Create(options);
-    tensorflow::GraphDef graph;
-    CHECK(google::protobuf::TextFormat::ParseFromString(text_, &graph)) << text_;
+    tensorflow::GraphDef graph = GraphFromText(nodes);
     graph.mutable_versions()->set_producer(1000);
     const absl::Status extended = session_->Extend(graph);
     ASSERT_TRUE(extended.ok()) << extended;
@@ -97,15 +87,15 @@ class StreamsTest : public ::testing::Test {
     return outputs;
   }
 
-  std::string text_;
   std::unique_ptr<Session> session_;
 };
 
 TEST_F(StreamsTest, RunsAtOnceUseAStreamEach) {
-  Add("x", "Placeholder", Type("dtype"));
-  Add("met", "TestMeet", "input: 'x'");
-  Add("y", "Neg", "input: 'met'" + Type("T"));
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    met = TestMeet(x)
+    y = Neg(met) {T: float}
+  )");
   const auto run = [&](float value) {
     const auto outputs = Run({{"x:0", Tensor::Vector<float>({value})}}, {"y:0"});
     ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -125,13 +115,14 @@ TEST_F(StreamsTest, RunsAtOnceUseAStreamEach) {
 }
 
 TEST_F(StreamsTest, RunsWithVariablesUseTheFirstStream) {
-  Add("x", "Placeholder", Type("dtype"));
-  Add("met", "TestMeet", "input: 'x'");
-  Add("v", "VarHandleOp", Type("dtype") + " attr { key: 'shape' value { shape {} } }");
-  Add("set", "AssignVariableOp", "input: 'v' input: 'x'" + Type("dtype"));
-  Add("add", "AssignAddVariableOp", "input: 'v' input: 'met'" + Type("dtype"));
-  Add("read", "ReadVariableOp", "input: 'v' input: '^add'" + Type("dtype"));
-  Make();
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    met = TestMeet(x)
+    v = VarHandleOp() {dtype: float, shape: <>}
+    set = AssignVariableOp(v, x) {dtype: float}
+    add = AssignAddVariableOp(v, met) {dtype: float}
+    read = ReadVariableOp(v, ^add) {dtype: float}
+  )");
   ASSERT_TRUE(session_->Run({{"x:0", Tensor::Scalar(0.f)}}, {}, {"set"}, nullptr).ok());
   constexpr int kNumRuns = 4;
   TheMeeting().Begin(kNumRuns);
@@ -152,23 +143,20 @@ TEST_F(StreamsTest, RunsWithVariablesUseTheFirstStream) {
 // shapes that come once, in programs that are not. All memory is poisoned when it is released, and
 // the second accelerator pauses at random.
 TEST_F(StreamsTest, RandomRunsOnTwoAcceleratorsDoNotMix) {
-  const std::string first = "/device:ACCEL:0", second = "/device:ACCEL:1";
-  Add("x", "Placeholder", Type("dtype"));
-  Add("w", "Const",
-      Type("dtype") +
-          " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} "
-          "float_val: 3 } } }",
-      first);
-  Add("a", "Mul", "input: 'x' input: 'w'" + Type("T"), first);
-  Add("b", "Tanh", "input: 'a'" + Type("T"), first);
-  Add("c", "AddV2", "input: 'b' input: 'a'" + Type("T"), second);
-  Add("d", "Square", "input: 'c'" + Type("T"), second);
-  Add("e", "Sub", "input: 'd' input: 'b'" + Type("T"), first);
-  // Wholly on one of them, which is captured.
-  Add("p", "Mul", "input: 'x' input: 'w'" + Type("T"), first);
-  Add("q", "Square", "input: 'p'" + Type("T"), first);
-  Add("r", "Sub", "input: 'q' input: 'p'" + Type("T"), first);
-  Make(2);
+  Make(R"(
+    x = Placeholder() {dtype: float}
+    w = Const() {dtype: float, value: float(3)} on "/device:ACCEL:0"
+    a = Mul(x, w) {T: float} on "/device:ACCEL:0"
+    b = Tanh(a) {T: float} on "/device:ACCEL:0"
+    c = AddV2(b, a) {T: float} on "/device:ACCEL:1"
+    d = Square(c) {T: float} on "/device:ACCEL:1"
+    e = Sub(d, b) {T: float} on "/device:ACCEL:0"
+    # Wholly on one of them, which is captured.
+    p = Mul(x, w) {T: float} on "/device:ACCEL:0"
+    q = Square(p) {T: float} on "/device:ACCEL:0"
+    r = Sub(q, p) {T: float} on "/device:ACCEL:0"
+  )",
+       2);
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([this, t] {
