@@ -173,6 +173,13 @@ def scalar_as_shape():
     return file
 
 
+def broadcast_to_a_scalar():
+    file = OpFile("BroadcastTo")
+    for shape in (np.int32(3), np.int64(-1), _ints(3)):
+        file.add([np.float32(2), shape], T=tf.float32, Tidx=shape.dtype)
+    return file
+
+
 def unsigned_seeds():
     file = OpFile("StatelessRandomUniformFullInt")
     for count in (0, 2):
@@ -507,6 +514,7 @@ _FILES = (
     nearest_gradient_of_both_alignments,
     bounds_of_nothing,
     scalar_as_shape,
+    broadcast_to_a_scalar,
     unsigned_seeds,
     algorithms_in_a_vector,
     sets_out_of_order,

@@ -36,6 +36,7 @@ def microphone():
     add(np.full(800, -32768, np.int16))
     add(sound[:399])
     add(sound[:0])
+    add(sound[:0], out_scale=0)
     add(sound[:400].reshape(2, 200))
     add(sound, upper_band_limit=9000)
     return file

@@ -192,6 +192,7 @@ def xla_self_adjoint_eig():
             value = matrix.astype(dtype) if lower else np.swapaxes(matrix, 1, 2).astype(dtype)
             file.add([value], T=dtype, lower=lower, max_iter=100, epsilon=1e-6, atol=1e-5)
     file.add([matrix[0, :1]], T=tf.float32, lower=True, max_iter=100, epsilon=1e-6)
+    file.add([matrix.astype(np.float16)], T=tf.half, lower=True, max_iter=100, epsilon=1e-6)
     return file
 
 

@@ -53,6 +53,10 @@ class BroadcastToKernel : public OpKernel {
   explicit BroadcastToKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
+    if (!ctx.input(1).shape().IsVector()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "shape must be a vector of {int32,int64}, got shape ", ctx.input(1).shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const Shape shape, ReadShape(ctx.input(1), "shape"));
     if (shape == input.shape()) {
       ctx.set_output(0, ctx.TakeInput(0));

@@ -42,13 +42,14 @@ class AudioMicrofrontendKernel : public OpKernel {
     options_.enable_log = build.attr<bool>("enable_log");
     options_.scale_shift = build.attr<int64_t>("scale_shift");
     const int64_t columns = left_ + right_ + 1;
-    if (step_ < 1 || stride_ < 1 || scale_ == 0 || options_.num_channels < 0 ||
+    if (step_ < 1 || stride_ < 1 || options_.num_channels < 0 ||
         options_.num_channels > kMostChannels || columns < 0 || left_ < -kMostChannels ||
         right_ < -kMostChannels || columns > kMostChannels) {
-      build.Fail(absl::InvalidArgumentError(absl::StrCat(
-          "window_step, frame_stride, num_channels, contexts and out_scale must be positive and ",
-          "moderate; they are ", step_, " samples, ", stride_, ", ", options_.num_channels, ", ",
-          left_, " and ", right_, ", ", scale_)));
+      build.Fail(absl::InvalidArgumentError(
+          absl::StrCat("window_step, frame_stride, num_channels and contexts must be positive and "
+                       "moderate; they ",
+                       "are ", step_, " samples, ", stride_, ", ", options_.num_channels, ", ",
+                       left_, " and ", right_)));
     }
   }
 
@@ -78,8 +79,10 @@ class AudioMicrofrontendKernel : public OpKernel {
                      ctx.AllocateOutput(0, Shape{(count + stride_ - 1) / stride_, width}));
     if (output->dtype() == DType::kFloat) {
       WriteRows(frames, output->data<float>());
-    } else {
+    } else if (scale_ != 0 || frames.empty()) {
       WriteRows(frames, output->data<uint16_t>());
+    } else {
+      return absl::InvalidArgumentError("out_scale is 0, by which integers cannot be divided");
     }
     return absl::OkStatus();
   }

@@ -10,6 +10,19 @@
 namespace tessera {
 namespace {
 
+// As VisitLinearType(), and for the short floats that XLA takes too.
+template <typename Visitor>
+absl::Status VisitFactorType(DType dtype, Visitor&& visit) {
+  switch (dtype) {
+    case DType::kHalf:
+      return visit.template operator()<Eigen::half, double>();
+    case DType::kBfloat16:
+      return visit.template operator()<Eigen::bfloat16, double>();
+    default:
+      return VisitLinearType(dtype, visit);
+  }
+}
+
 // Outputs: eigenvalues, rising, and eigenvectors in columns. `lower` says which triangle is read.
 // Errors: INVALID_ARGUMENT for matrices that are not square; UNIMPLEMENTED for other dtypes.
 class EigenKernel final : public OpKernel {
@@ -23,7 +36,7 @@ class EigenKernel final : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const w, ctx.AllocateOutput(0, w_shape));
     ASSIGN_OR_RETURN(Tensor* const v, ctx.AllocateOutput(1, x.shape()));
     if (v->num_elements() == 0) return absl::OkStatus();
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
+    return VisitFactorType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
       for (int64_t i = 0; i < batch.count; ++i) {
         Matrix<C> matrix = batch.Read<T, C>(x, i);
         if (!lower_) matrix.adjointInPlace();  // Eigen reads the lower triangle
@@ -58,7 +71,7 @@ class SvdKernel final : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const u, ctx.AllocateOutput(1, u_shape));
     ASSIGN_OR_RETURN(Tensor* const v, ctx.AllocateOutput(2, v_shape));
     if (s->num_elements() == 0) return absl::OkStatus();
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+    return VisitFactorType(x.dtype(), [&]<typename T, typename C>() {
       for (int64_t i = 0; i < batch.count; ++i) {
         const Eigen::BDCSVD<Matrix<C>> svd(batch.Read<T, C>(x, i),
                                            Eigen::ComputeThinU | Eigen::ComputeThinV);
