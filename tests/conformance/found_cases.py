@@ -180,6 +180,16 @@ def broadcast_to_a_scalar():
     return file
 
 
+def gradients_of_empty_batches():
+    file = OpFile("FusedBatchNormGrad")
+    none = np.zeros((0, 2, 2, 3), np.float32)
+    ones = np.ones(3, np.float32)
+    for is_training in (False, True):
+        for variance in (ones, -ones):
+            file.add([none, none, ones, ones, variance], T=tf.float32, is_training=is_training)
+    return file
+
+
 def unsigned_seeds():
     file = OpFile("StatelessRandomUniformFullInt")
     for count in (0, 2):
@@ -515,6 +525,7 @@ _FILES = (
     bounds_of_nothing,
     scalar_as_shape,
     broadcast_to_a_scalar,
+    gradients_of_empty_batches,
     unsigned_seeds,
     algorithms_in_a_vector,
     sets_out_of_order,

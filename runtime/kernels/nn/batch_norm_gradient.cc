@@ -1,4 +1,6 @@
 // Gradients of batch normalisation: FusedBatchNormGrad and its versions.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/batch_norm.h"
@@ -36,11 +38,19 @@ class FusedBatchNormGradKernel : public OpKernel {
     }
     int64_t inner = 1;
     for (int i = 2; channels_first && i < rank; ++i) inner *= x.dim(i);
-    const int64_t outer = channels == 0 || inner == 0 ? 0 : x.num_elements() / channels / inner;
     ASSIGN_OR_RETURN(Tensor* const dx, ctx.AllocateOutput(0, x.shape()));
+    for (int i = 3; i < 5; ++i) RETURN_IF_ERROR(ctx.AllocateOutput(i, Shape{0}).status());
+    if (x.num_elements() == 0) {
+      // Sums of nothing are zero, whatever the variance is.
+      for (int i = 1; i < 3; ++i) {
+        ASSIGN_OR_RETURN(Tensor zeros, ctx.AllocateZeros(DType::kFloat, Shape{channels}));
+        ctx.set_output(i, std::move(zeros));
+      }
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(Tensor* const dscale, ctx.AllocateOutput(1, Shape{channels}));
     ASSIGN_OR_RETURN(Tensor* const doffset, ctx.AllocateOutput(2, Shape{channels}));
-    for (int i = 3; i < 5; ++i) RETURN_IF_ERROR(ctx.AllocateOutput(i, Shape{0}).status());
+    const int64_t outer = x.num_elements() / channels / inner;
     return gradient_(ctx, {.shape = {.outer = outer, .channels = channels, .inner = inner},
                            .epsilon = epsilon_,
                            .is_training = is_training_,
