@@ -190,6 +190,16 @@ def gradients_of_empty_batches():
     return file
 
 
+def factors_of_infinite_matrices():
+    file = OpFile("Svd")
+    for dtype in (np.float32, np.float64):
+        for bad in (np.inf, np.nan):
+            matrices = np.array([[[1, bad], [0, 1]], [[bad, 2], [3, 4]]], dtype)
+            file.add([matrices], T=dtype, compute_uv=True, full_matrices=False)
+        file.add([np.full((1, 1), -np.inf, dtype)], T=dtype, compute_uv=True, full_matrices=False)
+    return file
+
+
 def unsigned_seeds():
     file = OpFile("StatelessRandomUniformFullInt")
     for count in (0, 2):
@@ -525,6 +535,7 @@ _FILES = (
     bounds_of_nothing,
     scalar_as_shape,
     broadcast_to_a_scalar,
+    factors_of_infinite_matrices,
     gradients_of_empty_batches,
     unsigned_seeds,
     algorithms_in_a_vector,

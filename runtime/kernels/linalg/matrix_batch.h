@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 
 #include "Eigen/Core"
@@ -66,6 +67,12 @@ void WriteMatrix(const Matrix<C>& matrix, int64_t i, Tensor* to) {
   for (int64_t r = 0; r < matrix.rows(); ++r) {
     for (int64_t c = 0; c < matrix.cols(); ++c) *element++ = static_cast<T>(matrix(r, c));
   }
+}
+
+// Likewise, numbers that are not: of a matrix that has no such factor, as one that is not finite.
+template <typename T>
+void WriteNans(int64_t size, int64_t i, Tensor* to) {
+  std::fill_n(to->data<T>() + i * size, size, static_cast<T>(std::nan("")));
 }
 
 // Calls visit.template operator()<T, C>() -> absl::Status with the type that stores `dtype` and the

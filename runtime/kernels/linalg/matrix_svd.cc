@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-// Outputs: singular values, falling; left and right vectors, empty without `compute_uv`.
+// Outputs: singular values, falling; left and right vectors, empty without `compute_uv`. Those of a
+// matrix that is not finite are NaN.
 // Errors: INVALID_ARGUMENT for no matrices.
 class SvdKernel : public OpKernel {
  public:
@@ -41,6 +42,12 @@ class SvdKernel : public OpKernel {
             continue;
           }
           const Eigen::BDCSVD<Matrix<C>> svd(batch.Read<T, C>(x, i), options);
+          if (svd.info() != Eigen::Success) {
+            WriteNans<T>(least, i, s);
+            if (vectors_) WriteNans<T>(rows * left, i, u);
+            if (vectors_) WriteNans<T>(columns * right, i, v);
+            continue;
+          }
           WriteMatrix<T, C>(svd.singularValues().template cast<C>(), i, s);
           if (!vectors_) continue;
           WriteMatrix<T, C>(svd.matrixU(), i, u);

@@ -54,7 +54,7 @@ class EigenKernel final : public OpKernel {
 REGISTER_KERNEL("XlaSelfAdjointEig", kCpu, EigenKernel);
 
 // Outputs: singular values, falling; the left and the right vectors in columns, as many as the
-// smaller side has.
+// smaller side has. Those of a matrix that is not finite are NaN.
 // Errors: INVALID_ARGUMENT for no matrices; UNIMPLEMENTED for other dtypes.
 class SvdKernel final : public OpKernel {
  public:
@@ -75,6 +75,12 @@ class SvdKernel final : public OpKernel {
       for (int64_t i = 0; i < batch.count; ++i) {
         const Eigen::BDCSVD<Matrix<C>> svd(batch.Read<T, C>(x, i),
                                            Eigen::ComputeThinU | Eigen::ComputeThinV);
+        if (svd.info() != Eigen::Success) {
+          WriteNans<T>(least, i, s);
+          WriteNans<T>(batch.rows * least, i, u);
+          WriteNans<T>(batch.columns * least, i, v);
+          continue;
+        }
         WriteMatrix<T, C>(svd.singularValues().template cast<C>(), i, s);
         WriteMatrix<T, C>(svd.matrixU(), i, u);
         WriteMatrix<T, C>(svd.matrixV(), i, v);
