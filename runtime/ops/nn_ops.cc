@@ -138,7 +138,7 @@ REGISTER_OP("Conv2DBackpropInput")
     .Attr("T: {half, bfloat16, float, double, int32}").Attr("strides: list(int)")
     .Attr("use_cudnn_on_gpu: bool = true").Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
     .Attr("explicit_paddings: list(int) = []").Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
-    .Attr("dilations: list(int) = [1, 1, 1, 1]").ShapeFn(shape::FromShapeInput0);
+    .Attr("dilations: list(int) = [1, 1, 1, 1]").ShapeFn(shape::ConvolutionInputGradient);
 REGISTER_OP("Conv3D")
     .Input("input: T").Input("filter: T").Output("output: T")
     .Attr("T: {half, bfloat16, float, double}").Attr("strides: list(int) >= 5")

@@ -144,6 +144,20 @@ absl::Status SetPoolByAttributes(ShapeContext& c, int num_outputs) {
 absl::Status Convolution(ShapeContext& c) { return SetConvolution(c, /*depthwise=*/false); }
 absl::Status DepthwiseConvolution(ShapeContext& c) { return SetConvolution(c, /*depthwise=*/true); }
 
+absl::Status ConvolutionInputGradient(ShapeContext& c) {
+  ASSIGN_OR_RETURN(PartialShape shape, c.ShapeInput(0));
+  if (!shape.known_rank() || shape.rank() != 2) {
+    c.set_output(0, std::move(shape));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Window window, ReadWindow(c));
+  const int64_t batch = c.input(2).known_rank() && c.input(2).rank() == 4 ? c.input(2).dim(0) : -1;
+  const int64_t height = shape.dim(0), width = shape.dim(1);
+  c.set_output(0, window.channels_first ? PartialShape{batch, -1, height, width}
+                                        : PartialShape{batch, height, width, -1});
+  return absl::OkStatus();
+}
+
 absl::Status QuantizedConvolution(ShapeContext& c) {
   RETURN_IF_ERROR(ScalarsAfterFirst(c));  // the minimum and the maximum
   return Convolution(c);

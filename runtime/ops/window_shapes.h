@@ -8,6 +8,9 @@ namespace shape {
 
 absl::Status Convolution(ShapeContext& c);           // Conv, Conv2D and Conv3D
 absl::Status DepthwiseConvolution(ShapeContext& c);  // DepthwiseConv2dNative
+// Input 0 has the sizes of the output, or those of its height and width alone; input 2 is the
+// gradient.
+absl::Status ConvolutionInputGradient(ShapeContext& c);
 // Convolution with a minimum and a maximum for the output.
 absl::Status QuantizedConvolution(ShapeContext& c);
 // A convolution of an image that is padded, or resized and padded, before it: the sizes are unknown.

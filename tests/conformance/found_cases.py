@@ -200,6 +200,13 @@ def factors_of_infinite_matrices():
     return file
 
 
+def gradient_of_height_and_width():
+    file = OpFile("Conv2DBackpropInput")
+    filters, dy = np.ones((3, 3, 2, 1), np.float32), np.ones((1, 3, 2, 1), np.float32)
+    file.add([_ints(5, 4), filters, dy], T=tf.float32, strides=[1, 2, 2, 1], padding="SAME")
+    return file
+
+
 def unsigned_seeds():
     file = OpFile("StatelessRandomUniformFullInt")
     for count in (0, 2):
@@ -535,6 +542,7 @@ _FILES = (
     bounds_of_nothing,
     scalar_as_shape,
     broadcast_to_a_scalar,
+    gradient_of_height_and_width,
     factors_of_infinite_matrices,
     gradients_of_empty_batches,
     unsigned_seeds,
