@@ -207,6 +207,15 @@ def gradient_of_height_and_width():
     return file
 
 
+def gradients_of_infinite_slopes():
+    file = gradients_of_zero("ReciprocalGrad")
+    random = np.random.RandomState(5)
+    for dtype in (np.complex64, np.complex128):
+        y = (random.randn(6) + 1j * random.randn(6)).astype(dtype)
+        file.add([y, np.array([np.inf, -np.inf, 1, 2j, np.inf, 3], dtype)], T=dtype)
+    return file
+
+
 def unsigned_seeds():
     file = OpFile("StatelessRandomUniformFullInt")
     for count in (0, 2):
@@ -542,6 +551,7 @@ _FILES = (
     bounds_of_nothing,
     scalar_as_shape,
     broadcast_to_a_scalar,
+    gradients_of_infinite_slopes,
     gradient_of_height_and_width,
     factors_of_infinite_matrices,
     gradients_of_empty_batches,
@@ -555,7 +565,6 @@ _FILES = (
     rows_quantized_for_products,
     lambda: gradients_of_zero("SqrtGrad"),
     lambda: gradients_of_zero("RsqrtGrad"),
-    lambda: gradients_of_zero("ReciprocalGrad"),
     bins_of_deeper_tensors,
     maxima_outside_the_shape,
     eigenvalues_of_other_precision,

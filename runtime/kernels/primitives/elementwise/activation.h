@@ -158,7 +158,9 @@ struct RsqrtGrad {
 struct ReciprocalGrad {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T y, T g) const {
-    return g == T(0.0f) ? T(0.0f) : -g * ConjugateOf(y) * ConjugateOf(y);
+    // The square first, as TensorFlow does: it decides the last bit, and what becomes of
+    // infinities.
+    return g == T(0.0f) ? T(0.0f) : -g * (ConjugateOf(y) * ConjugateOf(y));
   }
 };
 
