@@ -8,6 +8,8 @@
 //     template <typename T> T Merge(T acc, T other) const;           // two accumulators in one
 //     template <typename T> T Result(T acc, int64_t count) const;    // of `count` elements
 //   };
+//
+// Max and Min also have AddOrdered(), which is Add() of numbers none of which is NaN.
 #pragma once
 
 #include <cmath>
@@ -119,9 +121,13 @@ struct Max {
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
-    const T chosen = acc > x ? acc : x;  // x if that is NaN
+    const T chosen = AddOrdered(acc, x);  // x if that is NaN
     if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
     return chosen;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T AddOrdered(T acc, T x) const {
+    return acc > x ? acc : x;
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {
@@ -139,9 +145,13 @@ struct Min {
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
-    const T chosen = acc < x ? acc : x;  // x if that is NaN
+    const T chosen = AddOrdered(acc, x);  // x if that is NaN
     if constexpr (!std::is_integral_v<T>) return acc != acc ? acc : chosen;
     return chosen;
+  }
+  template <typename T>
+  TESSERA_DEVICE_FUNCTION T AddOrdered(T acc, T x) const {
+    return acc < x ? acc : x;
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Merge(T acc, T other) const {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/kernels/primitives/cpu/narrow_float.h"
-
 namespace tessera {
 namespace {
 
@@ -15,67 +13,6 @@ constexpr int64_t kRows = 256;
 constexpr int64_t kPart = 1 << 16;
 // Nanoseconds an element.
 constexpr double kCost = 0.15;
-
-// Loops over elements of a narrow float type by way of those of float.
-class Widened {
- public:
-  Widened(const ReductionLoops& loops, DType dtype)
-      : loops_(loops), dtype_(dtype), narrow_(IsNarrowFloat(dtype)) {}
-
-  void Run(char* acc, const char* in, int64_t count) const {
-    if (!narrow_) {
-      loops_.run(acc, in, count);
-      return;
-    }
-    float buffer[kColumns];
-    for (int64_t i = 0; i < count; i += kColumns) {
-      const int64_t n = std::min(kColumns, count - i);
-      Load(in + 2 * i, n, buffer);
-      loops_.run(acc, reinterpret_cast<const char*>(buffer), n);
-    }
-  }
-
-  // Requires columns <= kColumns.
-  void Rows(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns) const {
-    if (!narrow_) {
-      loops_.rows(acc, in, row_stride, rows, columns);
-      return;
-    }
-    float buffer[kColumns];
-    for (int64_t r = 0; r < rows; ++r) {
-      Load(in + r * row_stride, columns, buffer);
-      loops_.rows(acc, reinterpret_cast<const char*>(buffer), 0, 1, columns);
-    }
-  }
-
-  // Requires count <= kColumns.
-  void Finish(const char* acc, int64_t count, int64_t reduced, char* out) const {
-    if (!narrow_) {
-      loops_.finish(acc, count, reduced, out);
-      return;
-    }
-    float buffer[kColumns];
-    loops_.finish(acc, count, reduced, reinterpret_cast<char*>(buffer));
-    if (dtype_ == DType::kHalf) {
-      FromFloat(buffer, reinterpret_cast<Eigen::half*>(out), count);
-    } else {
-      FromFloat(buffer, reinterpret_cast<Eigen::bfloat16*>(out), count);
-    }
-  }
-
- private:
-  void Load(const char* in, int64_t count, float* to) const {
-    if (dtype_ == DType::kHalf) {
-      ToFloat(reinterpret_cast<const Eigen::half*>(in), to, count);
-    } else {
-      ToFloat(reinterpret_cast<const Eigen::bfloat16*>(in), to, count);
-    }
-  }
-
-  const ReductionLoops& loops_;
-  const DType dtype_;
-  const bool narrow_;
-};
 
 }  // namespace
 
@@ -112,12 +49,13 @@ ReductionPlan::ReductionPlan(const Shape& shape, absl::Span<const bool> reduced)
 }
 
 int64_t ReductionPlan::Offset(const Axes& axes, int64_t index) {
+  if (axes.empty()) return 0;
   int64_t offset = 0;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    offset += index % axis->size * axis->stride;
-    index /= axis->size;
+  for (size_t i = axes.size() - 1; i > 0; --i) {
+    offset += index % axes[i].size * axes[i].stride;
+    index /= axes[i].size;
   }
-  return offset;
+  return offset + index * axes[0].stride;
 }
 
 // One call of RunReduction(). Outputs are worked on in blocks: up to kColumns of a row of the kept
@@ -129,7 +67,6 @@ class ReductionRun {
                char* out)
       : plan_(plan),
         loops_(loops),
-        typed_(loops, dtype),
         size_(static_cast<int64_t>(DTypeSize(dtype))),
         in_(in),
         out_(out),
@@ -155,8 +92,13 @@ class ReductionRun {
     int64_t count;   // of columns
   };
   Block BlockAt(int64_t i) const {
+    if (blocks_per_row_ == 1) return {i, 0, plan_.columns_};
     const int64_t column = i % blocks_per_row_ * kColumns;
     return {i / blocks_per_row_, column, std::min(kColumns, plan_.columns_ - column)};
+  }
+  // Whether each output is made of elements that follow upon those of the output before it.
+  bool IsContiguous() const {
+    return plan_.columns_ == 1 && plan_.reduced_.empty() && plan_.kept_.size() <= 1;
   }
   // Room for the accumulators of a block, twice.
   int64_t ScratchBytes() const { return 2 * width_ * loops_.size; }
@@ -164,6 +106,11 @@ class ReductionRun {
   void RunWhole(ThreadPool* pool) const {
     ParallelFor(pool, num_blocks_, kCost * static_cast<double>(plan_.num_reduced_ * width_),
                 [this](int64_t begin, int64_t end) {
+                  if (IsContiguous()) {
+                    loops_.runs(in_ + begin * plan_.rows_ * size_, plan_.rows_, end - begin,
+                                out_ + begin * size_);
+                    return;
+                  }
                   alignas(64) char small[256];
                   std::vector<char> large;
                   if (ScratchBytes() > static_cast<int64_t>(sizeof(small))) {
@@ -217,27 +164,27 @@ class ReductionRun {
   void AddRows(const Block& block, int64_t begin, int64_t end, char* acc) const {
     const int64_t offset = ReductionPlan::Offset(plan_.kept_, block.row) + block.column;
     while (begin < end) {
-      const int64_t row = begin % plan_.rows_;
+      const int64_t run = plan_.reduced_.empty() ? 0 : begin / plan_.rows_;
+      const int64_t row = begin - run * plan_.rows_;
       const int64_t count = std::min(end - begin, plan_.rows_ - row);
-      const int64_t outer = ReductionPlan::Offset(plan_.reduced_, begin / plan_.rows_);
+      const int64_t outer = ReductionPlan::Offset(plan_.reduced_, run);
       const char* const from = in_ + (offset + outer + row * plan_.columns_) * size_;
       if (plan_.columns_ == 1) {
-        typed_.Run(acc, from, count);
+        loops_.run(acc, from, count);
       } else {
-        typed_.Rows(acc, from, plan_.columns_ * size_, count, block.count);
+        loops_.rows(acc, from, plan_.columns_ * size_, count, block.count);
       }
       begin += count;
     }
   }
 
   void Finish(const Block& block, const char* acc) const {
-    typed_.Finish(acc, block.count, plan_.num_reduced_,
+    loops_.finish(acc, block.count, plan_.num_reduced_,
                   out_ + (block.row * plan_.columns_ + block.column) * size_);
   }
 
   const ReductionPlan& plan_;
   const ReductionLoops& loops_;
-  const Widened typed_;
   const int64_t size_;
   const char* const in_;
   char* const out_;

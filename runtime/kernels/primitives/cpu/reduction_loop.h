@@ -23,7 +23,7 @@ namespace tessera {
 
 // Typed inner loops of one reduction for one dtype; see
 // runtime/kernels/primitives/cpu/typed_reduction.h. Accumulators are arrays of `size` bytes an
-// element.
+// element; those of half and bfloat16 are floats.
 struct ReductionLoops {
   int64_t size;
   // Sets `count` accumulators to the neutral element.
@@ -35,8 +35,11 @@ struct ReductionLoops {
   void (*rows)(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns);
   // Adds `count` accumulators to others.
   void (*merge)(char* acc, const char* other, int64_t count);
-  // Stores the results of `count` accumulators, each of `reduced` elements.
+  // Stores the results of `count` accumulators, each of `reduced` elements. `out` may be `acc` if
+  // elements and accumulators are of one type.
   void (*finish)(const char* acc, int64_t count, int64_t reduced, char* out);
+  // Stores the results of `runs` runs of `count` elements, which lie one after the other.
+  void (*runs)(const char* in, int64_t count, int64_t runs, char* out);
 };
 
 // A shape with some axes reduced, as alternating groups of axes.
@@ -67,8 +70,8 @@ class ReductionPlan {
   int64_t num_reduced_ = 1;
 };
 
-// Requires space for plan.num_outputs() elements of `dtype` at `out`. Loops for half and bfloat16
-// are those of float. `pool` may be null.
+// Requires space for plan.num_outputs() elements of `dtype`, which is that of the loops, at `out`.
+// `pool` may be null.
 void RunReduction(const ReductionPlan& plan, const ReductionLoops& loops, DType dtype,
                   const char* in, char* out, ThreadPool* pool);
 

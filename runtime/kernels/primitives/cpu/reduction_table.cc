@@ -1,7 +1,6 @@
 #include "runtime/kernels/primitives/cpu/reduction_table.h"
 
 #include "runtime/base/logging.h"
-#include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/typed_reduction.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/reducers.h"
@@ -12,9 +11,15 @@ namespace {
 template <typename R, DTypeSet kTypes>
 ReductionLoops LoopsOf(DType dtype) {
   ReductionLoops loops{};
-  ForEachType<kTypes & ~kNarrowFloat>([&]<typename T>(TypeTag<T>) {
+  ForEachType<kTypes & ~kBool>([&]<typename T>(TypeTag<T>) {
     if (DTypeOf<T> == dtype) loops = MakeReductionLoops<R, T>();
   });
+  if constexpr ((kTypes & kNarrowFloat) != 0) {
+    if (dtype == DType::kHalf) loops = MakeReductionLoops<R, float, Eigen::half>();
+    if (dtype == DType::kBfloat16) loops = MakeReductionLoops<R, float, Eigen::bfloat16>();
+  }
+  // There are no vectors of bool.
+  if constexpr (kTypes == kBool) loops = MakeReductionLoops<R, uint8_t>();
   CHECK(loops.init != nullptr) << "no reduction of " << DTypeName(dtype);
   return loops;
 }
@@ -22,7 +27,6 @@ ReductionLoops LoopsOf(DType dtype) {
 }  // namespace
 
 ReductionLoops FindReductionLoops(ReduceKind kind, DType dtype) {
-  if (IsNarrowFloat(dtype)) dtype = DType::kFloat;
   switch (kind) {
     case ReduceKind::kSum:
       return LoopsOf<reduce::Sum, kNumeric>(dtype);

@@ -6,8 +6,7 @@
 
 namespace tessera {
 
-// The loops of `kind` for elements of `dtype`; those of float for half and bfloat16. Requires a
-// pair that Reduce has.
+// The loops of `kind` for elements of `dtype`. Requires a pair that Reduce has.
 ReductionLoops FindReductionLoops(ReduceKind kind, DType dtype);
 
 }  // namespace tessera

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "Eigen/Core"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/primitives/arg_max.h"
+#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/reduce.h"
 #include "runtime/kernels/primitives/scan.h"
 #include "runtime/kernels/primitives/segment_reduce.h"
@@ -15,6 +18,7 @@ namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -37,6 +41,48 @@ class ReductionsTest : public ::testing::Test {
     Tensor y = Tensor::Allocate(x.dtype(), x.shape()).value();
     EXPECT_TRUE(PrimitiveImplementations<Scan>::Find(kCpu)(ctx_, options, x, &y).ok());
     return y;
+  }
+
+  // A tensor of floats as one of another real dtype.
+  static Tensor Narrowed(const Tensor& x, DType dtype) {
+    Tensor narrow = Tensor::Allocate(dtype, x.shape()).value();
+    const absl::Status status = VisitRealType(dtype, [&]<typename T>() {
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        narrow.data<T>()[i] = static_cast<T>(x.data<float>()[i]);
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok());
+    return narrow;
+  }
+  static float At(const Tensor& x, int64_t i) {
+    float value = 0;
+    const absl::Status status = VisitRealType(x.dtype(), [&]<typename T>() {
+      value = static_cast<float>(x.data<T>()[i]);
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok());
+    return value;
+  }
+
+  struct Extremes {
+    DType dtype;
+    std::unique_ptr<Reduce> max, min;
+  };
+  using Reducers = std::vector<Extremes>;
+  static Reducers AllReducers() {
+    Reducers all;
+    for (const DType dtype : {DType::kFloat, DType::kDouble, DType::kHalf, DType::kBfloat16}) {
+      all.push_back(
+          {dtype, Make<Reduce>(ReduceKind::kMax, dtype), Make<Reduce>(ReduceKind::kMin, dtype)});
+    }
+    return all;
+  }
+  // The reduction of a vector of floats, computed in another dtype.
+  float Reduced(const Reduce& reduce, const Tensor& x, DType dtype) {
+    Tensor y = Tensor::Allocate(dtype, {}).value();
+    EXPECT_TRUE(reduce.Run(ctx_, Narrowed(x, dtype), {true}, &y).ok());
+    return At(y, 0);
   }
 
   StepContext step_;
@@ -101,6 +147,111 @@ TEST_F(ReductionsTest, RowsOfAnyNumberOfColumnsAreAdded) {
       }
     }
   }
+}
+
+TEST_F(ReductionsTest, ANaNAnywhereIsTheExtremeOfARow) {
+  const Reducers all = AllReducers();
+  for (const int64_t count : {1, 2, 63, 64, 65, 96, 127, 128, 4095, 4096, 4200, 9000}) {
+    for (const int64_t at : {int64_t{0}, count / 2, count - 1}) {
+      Tensor x = Tensor::Allocate(DType::kFloat, {count}).value();
+      for (int64_t i = 0; i < count; ++i) x.data<float>()[i] = static_cast<float>(i % 977);
+      x.data<float>()[at] = kNaN;
+      for (const auto& [dtype, max, min] : all) {
+        EXPECT_TRUE(std::isnan(Reduced(*max, x, dtype))) << DTypeName(dtype) << count << " " << at;
+        EXPECT_TRUE(std::isnan(Reduced(*min, x, dtype))) << DTypeName(dtype) << count << " " << at;
+      }
+    }
+  }
+}
+
+TEST_F(ReductionsTest, InfinitiesOfBothSignsAreExtremes) {
+  const Reducers all = AllReducers();
+  for (const int64_t count : {2, 64, 200, 5000}) {
+    Tensor x = Tensor::Allocate(DType::kFloat, {count}).value();
+    for (int64_t i = 0; i < count; ++i) x.data<float>()[i] = static_cast<float>(i % 31);
+    x.data<float>()[0] = kInf;
+    x.data<float>()[count - 1] = -kInf;
+    for (const auto& [dtype, max, min] : all) {
+      EXPECT_EQ(Reduced(*max, x, dtype), kInf) << DTypeName(dtype) << " " << count;
+      EXPECT_EQ(Reduced(*min, x, dtype), -kInf) << DTypeName(dtype) << " " << count;
+    }
+  }
+}
+
+TEST_F(ReductionsTest, OneTruthOfARowDecides) {
+  const auto all = Make<Reduce>(ReduceKind::kAll, DType::kBool);
+  const auto any = Make<Reduce>(ReduceKind::kAny, DType::kBool);
+  Tensor y = Tensor::Allocate(DType::kBool, {}).value();
+  for (const int64_t count : {1, 31, 63, 64, 127, 128, 129, 255, 1000, 4097}) {
+    for (const int64_t at : {int64_t{0}, count / 2, count - 1}) {
+      Tensor x = Tensor::Allocate(DType::kBool, {count}).value();
+      std::fill_n(x.data<bool>(), count, false);
+      ASSERT_TRUE(any->Run(ctx_, x, {true}, &y).ok());
+      EXPECT_FALSE(y.scalar<bool>()) << count;
+      x.data<bool>()[at] = true;
+      ASSERT_TRUE(any->Run(ctx_, x, {true}, &y).ok());
+      EXPECT_TRUE(y.scalar<bool>()) << count << " " << at;
+      std::fill_n(x.data<bool>(), count, true);
+      ASSERT_TRUE(all->Run(ctx_, x, {true}, &y).ok());
+      EXPECT_TRUE(y.scalar<bool>()) << count;
+      x.data<bool>()[at] = false;
+      ASSERT_TRUE(all->Run(ctx_, x, {true}, &y).ok());
+      EXPECT_FALSE(y.scalar<bool>()) << count << " " << at;
+    }
+  }
+}
+
+TEST_F(ReductionsTest, NarrowNumbersOfRowsAndColumnsAreAdded) {
+  for (const int64_t rows : {1, 9, 300}) {
+    for (const int64_t columns : {1, 3, 8, 70, 130, 1100}) {
+      Tensor x = Tensor::Allocate(DType::kFloat, {rows, columns}).value();
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        x.data<float>()[i] = static_cast<float>(i * 7919 % 5 - 2);  // their sums are exact
+      }
+      for (const bool by_rows : {false, true}) {
+        const int64_t outputs = by_rows ? rows : columns;
+        std::vector<float> sums(outputs);
+        for (int64_t i = 0; i < x.num_elements(); ++i) {
+          sums[by_rows ? i / columns : i % columns] += x.data<float>()[i];
+        }
+        const std::vector<int32_t> whole(sums.begin(), sums.end());
+        for (const DType dtype : {DType::kHalf, DType::kBfloat16, DType::kInt8, DType::kInt16}) {
+          const Tensor narrow = Narrowed(x, dtype);
+          Tensor y = Tensor::Allocate(dtype, {outputs}).value();
+          ASSERT_TRUE(Make<Reduce>(ReduceKind::kSum, dtype)
+                          ->Run(ctx_, narrow, {!by_rows, by_rows}, &y)
+                          .ok());
+          for (int64_t o = 0; o < outputs; ++o) {
+            const float expected = dtype == DType::kInt8 ? static_cast<int8_t>(whole[o])
+                                   : dtype == DType::kBfloat16
+                                       ? static_cast<float>(Eigen::bfloat16(sums[o]))
+                                       : sums[o];
+            ASSERT_EQ(At(y, o), expected) << DTypeName(dtype) << " " << rows << " x " << columns;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ReductionsTest, RunsOfEqualSegmentNumbersOfAnyLengthAreAdded) {
+  // Runs of 1 to 40 rows, twice each, so that a number comes again after others.
+  std::vector<int32_t> numbers;
+  for (int twice = 0; twice < 2; ++twice) {
+    for (int32_t run = 1; run <= 40; ++run) numbers.insert(numbers.end(), run, run - 1);
+  }
+  const auto rows = static_cast<int64_t>(numbers.size());
+  Tensor data = Tensor::Allocate(DType::kInt32, {rows, 3}).value();
+  for (int64_t i = 0; i < 3 * rows; ++i) data.data<int32_t>()[i] = static_cast<int32_t>(i);
+  std::vector<int32_t> expected(3 * 40);
+  for (int64_t i = 0; i < 3 * rows; ++i) {
+    expected[3 * numbers[i / 3] + i % 3] += static_cast<int32_t>(i);
+  }
+  Tensor out = Tensor::Allocate(DType::kInt32, {40, 3}).value();
+  ASSERT_TRUE(Make<SegmentReduce>(ReduceKind::kSum, DType::kInt32, EmptySegment::kZero)
+                  ->Run(ctx_, data, Tensor::Vector<int32_t>(numbers), &out)
+                  .ok());
+  EXPECT_THAT(out.flat<int32_t>(), ElementsAreArray(expected));
 }
 
 TEST_F(ReductionsTest, SegmentsWithoutRowsHoldWhatTheCallerWants) {

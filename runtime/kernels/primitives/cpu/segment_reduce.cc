@@ -26,11 +26,20 @@ T ValueOf(EmptySegment empty) {
   return T(0);
 }
 
-// Returns where another number follows.
+// Returns where another number follows. Long runs are compared a block at a time.
 template <typename Id>
 size_t EndOfRun(absl::Span<const Id> ids, size_t first) {
+  constexpr size_t kBlock = 16;
+  const Id id = ids[first];
   size_t end = first + 1;
-  while (end < ids.size() && ids[end] == ids[first]) ++end;
+  if (end == ids.size() || ids[end] != id) return end;
+  for (; end + kBlock <= ids.size(); end += kBlock) {
+    const Id* const block = ids.data() + end;
+    Id differences = 0;
+    for (size_t i = 0; i < kBlock; ++i) differences |= block[i] ^ id;
+    if (differences != 0) break;
+  }
+  while (end < ids.size() && ids[end] == id) ++end;
   return end;
 }
 
@@ -71,37 +80,37 @@ class CpuSegmentReduce final : public SegmentReduce {
       if (ids[i] >= 0) counts[ids[i]] += static_cast<int64_t>(next - i);
       i = next;
     }
-    const bool narrow = IsNarrowFloat(data.dtype());
-    Tensor from = data, to = *out;
-    if (narrow) {
-      ASSIGN_OR_RETURN(from, WidenToFloat(data, ctx.host_allocator()));
-      ASSIGN_OR_RETURN(to, ctx.AllocateTemp(DType::kFloat, out->shape()));
+    Tensor sums = *out;
+    if (IsNarrowFloat(data.dtype())) {
+      ASSIGN_OR_RETURN(sums, ctx.AllocateTemp(DType::kFloat, out->shape()));
     }
-    const int64_t columns = to.num_elements() / segments;
-    const int64_t size = loops_.size;
+    const int64_t columns = out->num_elements() / segments;
+    const int64_t size = static_cast<int64_t>(DTypeSize(data.dtype()));
     // Every thread walks through all numbers, which pays for whole cache lines of columns alone.
     constexpr int64_t kColumns = 16;
     ctx.ParallelFor((columns + kColumns - 1) / kColumns, 0.1 * kColumns * ids.size(),
                     [&](int64_t first_block, int64_t end_block) {
                       const int64_t begin = first_block * kColumns;
                       const int64_t count = std::min(end_block * kColumns, columns) - begin;
-                      char* const acc = to.mutable_raw() + begin * size;
-                      const char* const in = from.raw() + begin * size;
-                      const int64_t row = columns * size;
-                      for (int64_t s = 0; s < segments; ++s) loops_.init(acc + s * row, count);
+                      const char* const in = data.raw() + begin * size;
+                      const auto acc = [&](int64_t segment) {
+                        return sums.mutable_raw() + (segment * columns + begin) * loops_.size;
+                      };
+                      for (int64_t s = 0; s < segments; ++s) loops_.init(acc(s), count);
                       for (size_t i = 0; i < ids.size();) {
                         const size_t first = i;
                         i = EndOfRun(ids, first);
                         if (ids[first] < 0) continue;
-                        loops_.rows(acc + ids[first] * row, in + static_cast<int64_t>(first) * row,
-                                    row, static_cast<int64_t>(i - first), count);
+                        loops_.rows(acc(ids[first]),
+                                    in + static_cast<int64_t>(first) * columns * size,
+                                    columns * size, static_cast<int64_t>(i - first), count);
                       }
                       for (int64_t s = 0; s < segments; ++s) {
-                        if (counts[s] > 0)
-                          loops_.finish(acc + s * row, count, counts[s], acc + s * row);
+                        if (counts[s] == 0) continue;
+                        loops_.finish(acc(s), count, counts[s],
+                                      out->mutable_raw() + (s * columns + begin) * size);
                       }
                     });
-    if (narrow) NarrowFromFloat(to, out);
     return FillEmpty(counts, segments, columns, out);
   }
 

@@ -7,86 +7,191 @@
 //     template <typename T> T Result(T acc, int64_t count) const { return acc; }
 //   };
 //   const ReductionLoops loops = MakeReductionLoops<Sum, float>();
+//   const ReductionLoops narrow = MakeReductionLoops<Sum, float, Eigen::bfloat16>();
 //
 // Files that instantiate these are compiled with LOOP_COPTS.
 #pragma once
+
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "Eigen/Core"
+#include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/reduction_loop.h"
 
 namespace tessera {
 
-template <typename R, typename T>
+template <typename T, int kLength>
+using ElementVector [[gnu::vector_size(kLength * sizeof(T))]] = T;
+
+// T is the type of the accumulators, S that of the elements: T itself, or a narrow form of float.
+template <typename R, typename T, typename S = T>
 struct TypedReduction {
   // Accumulators side by side, so that additions need not wait for each other.
-  static constexpr int kLanes = sizeof(T) >= 16 ? 4 : 128 / sizeof(T) > 32 ? 32 : 128 / sizeof(T);
+  static constexpr int kLanes = sizeof(T) >= 16 ? 4 : 128 / sizeof(T);
+  // Runs of fewer elements are added one by one.
+  static constexpr int64_t kShortRun = std::min(2 * kLanes, 64);
   // Elements after which the lanes are merged: bounds the additions in a row.
   static constexpr int64_t kBlock = 4096;
   // Rows of at most so many columns are added to accumulators in registers.
   static constexpr int64_t kFewColumns = 128;
+  static constexpr bool kIsVectorised = std::is_arithmetic_v<T>;
+  static constexpr bool kHasOrder = std::is_floating_point_v<T> && requires(R r, T x) {
+    r.AddOrdered(x, x);
+  };
 
   static T* Typed(char* data) { return reinterpret_cast<T*>(data); }
   static const T* Typed(const char* data) { return reinterpret_cast<const T*>(data); }
+  static const S* Stored(const char* data) { return reinterpret_cast<const S*>(data); }
+
+  // Complex numbers, of which there are no vectors, use none.
+  template <int kLength>
+  using Vector = ElementVector<std::conditional_t<kIsVectorised, T, char>, kLength>;
+
+  // Loads kLength elements as T.
+  template <int kLength>
+  static Vector<kLength> Load(const S* from) {
+    Vector<kLength> values;
+    if constexpr (std::is_same_v<S, T>) {
+      std::memcpy(&values, from, sizeof(values));
+    } else if constexpr (kLength == 8) {
+      __m128i bits;
+      std::memcpy(&bits, from, sizeof(bits));
+      __m256 wide;
+      if constexpr (std::is_same_v<S, Eigen::bfloat16>) {
+        wide = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+      } else {
+        wide = _mm256_cvtph_ps(bits);
+      }
+      std::memcpy(&values, &wide, sizeof(values));
+    } else {
+      for (int i = 0; i < kLength; ++i) values[i] = static_cast<T>(from[i]);
+    }
+    return values;
+  }
+
+  // Loads 2 * kLength elements as two vectors, in any order.
+  template <int kLength>
+  static void LoadTwo(const S* from, Vector<kLength>* first, Vector<kLength>* second) {
+    if constexpr (std::is_same_v<S, Eigen::bfloat16>) {
+      // The upper half of each word is an element, and the lower half another.
+      ElementVector<uint32_t, kLength> words;
+      std::memcpy(&words, from, sizeof(words));
+      const ElementVector<uint32_t, kLength> lower = words << 16, upper = words & 0xffff0000u;
+      std::memcpy(first, &lower, sizeof(lower));
+      std::memcpy(second, &upper, sizeof(upper));
+    } else {
+      *first = Load<kLength>(from);
+      *second = Load<kLength>(from + kLength);
+    }
+  }
 
   static void Init(char* acc, int64_t count) {
     std::fill_n(Typed(acc), count, R::template Neutral<T>());
   }
 
-  // Sets `lanes` to what the elements add up to, each kLanes-th to one. Returns how many elements
-  // that were: as many as fill all lanes equally.
-  static int64_t AddToLanes(const T* x, int64_t count, T* lanes) {
-    const R r{};
-    for (int l = 0; l < kLanes; ++l) lanes[l] = R::template Neutral<T>();
-    int64_t i = 0;
-    if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) {
-      // Four vectors by name, because the compiler leaves an array of lanes in memory.
-      typedef T Lanes __attribute__((vector_size(kLanes / 4 * sizeof(T))));
-      Lanes a, b, c, d;
-      std::memcpy(&a, lanes, sizeof(Lanes));
-      b = c = d = a;
-      const auto add = [&r](Lanes sum, const T* from) {
-        Lanes values;
-        std::memcpy(&values, from, sizeof(Lanes));
-        return r.Add(sum, values);
-      };
-      for (; i + kLanes <= count; i += kLanes) {
-        a = add(a, x + i);
-        b = add(b, x + i + kLanes / 4);
-        c = add(c, x + i + kLanes / 2);
-        d = add(d, x + i + kLanes / 4 * 3);
-      }
-      const Lanes sums[] = {a, b, c, d};
-      std::memcpy(lanes, sums, sizeof(sums));
+  using Lanes = Vector<kLanes / 4>;
+
+  // Accumulators side by side of any elements.
+  struct LaneSums {
+    Lanes acc = R::template Neutral<T>() - Lanes{};
+    void Add(Lanes values) { acc = R{}.Add(acc, values); }
+    void Merge(const LaneSums& other) { acc = R{}.Merge(acc, other.acc); }
+  };
+  // Accumulators of numbers, with a sum that is NaN if one of the numbers is. It is NaN for
+  // infinities of both signs, too. An addition takes less time than a test for NaN.
+  struct OrderedLaneSums {
+    Lanes acc = R::template Neutral<T>() - Lanes{};
+    Lanes sum = {};
+    void Add(Lanes values) {
+      acc = R{}.AddOrdered(acc, values);
+      sum += values;
+    }
+    void Merge(const OrderedLaneSums& other) {
+      acc = R{}.AddOrdered(acc, other.acc);
+      sum += other.sum;
+    }
+  };
+
+  // Adds elements to four vectors of accumulators, which stand here by name because the compiler
+  // leaves an array of them in memory, and merges these. Requires a multiple of kLanes.
+  template <typename Sums>
+  static Sums AddLanes(const S* x, int64_t count) {
+    constexpr int kLength = kLanes / 4;
+    Sums a, b, c, d;
+    for (int64_t i = 0; i < count; i += kLanes) {
+      Lanes first, second, third, fourth;
+      LoadTwo<kLength>(x + i, &first, &second);
+      LoadTwo<kLength>(x + i + 2 * kLength, &third, &fourth);
+      a.Add(first);
+      b.Add(second);
+      c.Add(third);
+      d.Add(fourth);
+    }
+    a.Merge(c);
+    b.Merge(d);
+    a.Merge(b);
+    return a;
+  }
+
+  // Merges the halves of a vector until one lane is left.
+  template <int kLength, typename MergeFn>
+  static T MergeLanes(Vector<kLength> lanes, const MergeFn& merge) {
+    if constexpr (kLength == 1) {
+      return lanes[0];
     } else {
-      for (; i + kLanes <= count; i += kLanes) {
+      Vector<kLength / 2> halves[2];
+      std::memcpy(halves, &lanes, sizeof(halves));
+      return MergeLanes<kLength / 2>(merge(halves[0], halves[1]), merge);
+    }
+  }
+
+  // Returns what the elements add up to, a multiple of kLanes: each kLanes-th is added to one
+  // accumulator.
+  static T AddWhole(const S* x, int64_t count) {
+    const R r{};
+    const auto merge = [&r](auto a, auto b) { return r.Merge(a, b); };
+    if constexpr (kIsVectorised) {
+      constexpr int kLength = kLanes / 4;
+      if constexpr (kHasOrder) {
+        const auto sums = AddLanes<OrderedLaneSums>(x, count);
+        const T sum = MergeLanes<kLength>(sums.sum, [](auto a, auto b) { return a + b; });
+        const auto ordered = [&r](auto a, auto b) { return r.AddOrdered(a, b); };
+        if (sum == sum) return MergeLanes<kLength>(sums.acc, ordered);
+      }
+      return MergeLanes<kLength>(AddLanes<LaneSums>(x, count).acc, merge);
+    } else {
+      T lanes[kLanes];
+      std::fill_n(lanes, kLanes, R::template Neutral<T>());
+      for (int64_t i = 0; i < count; i += kLanes) {
         for (int l = 0; l < kLanes; ++l) lanes[l] = r.Add(lanes[l], x[i + l]);
       }
+      for (int step = kLanes / 2; step > 0; step /= 2) {
+        for (int l = 0; l < step; ++l) lanes[l] = r.Merge(lanes[l], lanes[l + step]);
+      }
+      return lanes[0];
     }
-    return i;
   }
 
   static void Run(char* acc, const char* in, int64_t count) {
     const R r{};
-    const T* x = Typed(in);
+    const S* const x = Stored(in);
     T result = *Typed(acc);
-    if (count < 2 * kLanes) {
-      for (int64_t i = 0; i < count; ++i) result = r.Add(result, x[i]);
+    if (count < kShortRun) {
+      for (int64_t i = 0; i < count; ++i) result = r.Add(result, static_cast<T>(x[i]));
       *Typed(acc) = result;
       return;
     }
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, count);
-      T lanes[kLanes];
-      int64_t i = begin + AddToLanes(x + begin, end - begin, lanes);
-      for (int step = kLanes / 2; step > 0; step /= 2) {
-        for (int l = 0; l < step; ++l) lanes[l] = r.Merge(lanes[l], lanes[l + step]);
-      }
-      for (; i < end; ++i) lanes[0] = r.Add(lanes[0], x[i]);
-      result = r.Merge(result, lanes[0]);
+      const int64_t whole = (end - begin) / kLanes * kLanes;
+      T sum = AddWhole(x + begin, whole);
+      for (int64_t i = begin + whole; i < end; ++i) sum = r.Add(sum, static_cast<T>(x[i]));
+      result = r.Merge(result, sum);
     }
     *Typed(acc) = result;
   }
@@ -97,20 +202,17 @@ struct TypedReduction {
   static void AddToVectors(T* acc, const char* in, int64_t row_stride, int64_t rows) {
     const R r{};
     constexpr int kLength = kBytes / sizeof(T);
-    typedef T Vector __attribute__((vector_size(kBytes)));
-    Vector sums[kChains][kVectors];
+    Vector<kLength> sums[kChains][kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       std::memcpy(&sums[0][v], acc + v * kLength, kBytes);
 #pragma GCC unroll 4
-      for (int c = 1; c < kChains; ++c) sums[c][v] = R::template Neutral<T>() - Vector{};
+      for (int c = 1; c < kChains; ++c) sums[c][v] = R::template Neutral<T>() - Vector<kLength>{};
     }
     const auto add = [&](int chain) __attribute__((always_inline)) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        Vector values;
-        std::memcpy(&values, in + v * kBytes, kBytes);
-        sums[chain][v] = r.Add(sums[chain][v], values);
+        sums[chain][v] = r.Add(sums[chain][v], Load<kLength>(Stored(in) + v * kLength));
       }
       in += row_stride;
     };
@@ -140,7 +242,7 @@ struct TypedReduction {
         AddToVectors<kVectors, 1, kBytes>(acc, in, row_stride, rows);
       }
       acc += kGroup;
-      in += kVectors * kBytes;
+      in += kGroup * sizeof(S);
     }
   }
 
@@ -156,7 +258,7 @@ struct TypedReduction {
 
   static void Rows(char* acc, const char* in, int64_t row_stride, int64_t rows, int64_t columns) {
     T* const a = Typed(acc);
-    if constexpr (std::is_arithmetic_v<T> && sizeof(T) >= 4) {
+    if constexpr (kIsVectorised && sizeof(T) >= 4) {
       // Few rows of many columns at a time, so that memory is read in its order.
       const int64_t some = columns <= kFewColumns ? rows : 4;
       for (int64_t row = 0; row < rows; row += some) {
@@ -164,6 +266,7 @@ struct TypedReduction {
       }
       return;
     }
+    // Elements of these types are accumulated in their own.
     const R r{};
     int64_t row = 0;
     for (; row + 4 <= rows; row += 4) {
@@ -190,14 +293,38 @@ struct TypedReduction {
 
   static void Finish(const char* acc, int64_t count, int64_t reduced, char* out) {
     const R r{};
-    for (int64_t i = 0; i < count; ++i) Typed(out)[i] = r.Result(Typed(acc)[i], reduced);
+    if constexpr (std::is_same_v<S, T>) {
+      for (int64_t i = 0; i < count; ++i) Typed(out)[i] = r.Result(Typed(acc)[i], reduced);
+    } else {
+      constexpr int64_t kSome = 64;
+      T results[kSome];
+      for (int64_t begin = 0; begin < count; begin += kSome) {
+        const int64_t some = std::min(kSome, count - begin);
+        for (int64_t i = 0; i < some; ++i) results[i] = r.Result(Typed(acc)[begin + i], reduced);
+        FromFloat(results, reinterpret_cast<S*>(out) + begin, some);
+      }
+    }
+  }
+
+  static void Runs(const char* in, int64_t count, int64_t runs, char* out) {
+    constexpr int64_t kSome = 64;
+    T acc[kSome];
+    for (int64_t first = 0; first < runs; first += kSome) {
+      const int64_t some = std::min(kSome, runs - first);
+      for (int64_t i = 0; i < some; ++i) {
+        acc[i] = R::template Neutral<T>();
+        Run(reinterpret_cast<char*>(&acc[i]), in + (first + i) * count * sizeof(S), count);
+      }
+      Finish(reinterpret_cast<const char*>(acc), some, count, out + first * sizeof(S));
+    }
   }
 };
 
-template <typename R, typename T>
+template <typename R, typename T, typename S = T>
 constexpr ReductionLoops MakeReductionLoops() {
-  using Typed = TypedReduction<R, T>;
-  return {sizeof(T), &Typed::Init, &Typed::Run, &Typed::Rows, &Typed::Merge, &Typed::Finish};
+  using Typed = TypedReduction<R, T, S>;
+  return {sizeof(T),     &Typed::Init,   &Typed::Run, &Typed::Rows,
+          &Typed::Merge, &Typed::Finish, &Typed::Runs};
 }
 
 }  // namespace tessera
