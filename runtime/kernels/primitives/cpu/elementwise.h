@@ -47,12 +47,18 @@ struct CpuElementwiseRegistration {
 
 namespace elementwise_internal {
 
+// The loop of a function of T that is not left to the compiler; null: there is none. A file that
+// registers such a function specialises it before.
+template <typename F, typename T>
+inline constexpr LoopFn kHandWrittenLoop = nullptr;
+
 // How the loops of a list of ops are compiled.
 enum class LoopForm { kPlain, kVector, kWideVector };
 
 template <typename F, int kArgs, typename T, LoopForm kForm>
 constexpr LoopFn LoopOf() {
   using R = std::remove_cvref_t<ElementwiseResult<F, kArgs, T>>;
+  if constexpr (kHandWrittenLoop<F, T> != nullptr) return kHandWrittenLoop<F, T>;
   if constexpr (kForm != LoopForm::kPlain && kArgs <= 2 && std::is_floating_point_v<T> &&
                 std::is_same_v<R, T>) {
     return kForm == LoopForm::kVector ? &VectorLoop<F, kArgs, T> : &WideVectorLoop<F, kArgs, T>;
