@@ -40,12 +40,12 @@ void Blend(const float* first, const float* second, float weight, int64_t count,
   for (int64_t i = 0; i < count; ++i) to[i] = first[i] + (second[i] - first[i]) * weight;
 }
 
-// Interpolates a row of pixels. Both rows have room for one float behind their end if the pixels
-// have three channels.
-void BlendColumns(const ResampleTaps& columns, const float* row, int64_t channels, float* to) {
-  const int32_t* index = columns.index.data();
-  const float* weight = columns.weight.data();
-  const int64_t count = columns.size();
+// Interpolates `count` pixels of a row, from output column `first_column` on. Both rows have room
+// for one float behind their end if the pixels have three channels.
+void BlendColumns(const ResampleTaps& columns, int64_t first_column, int64_t count,
+                  const float* row, int64_t channels, float* to) {
+  const int32_t* index = &columns.index[2 * first_column];
+  const float* weight = &columns.weight[2 * first_column];
   if (channels == 3) {
     // The fourth float is that of the next pixel, which overwrites it.
     for (int64_t x = 0; x < count; ++x, index += 2, weight += 2) {
@@ -90,21 +90,25 @@ void SumRows(const ResampleTaps& taps, int64_t y, const float* rows, int64_t siz
   }
 }
 
-// ResampleImages() with two taps in both directions. The rows between which an output row lies stay
-// in the cache for the next one.
+// ResampleImages() with two taps in both directions, for a strip of output columns. The rows
+// between which an output row lies stay in the cache for the next one.
 template <typename T>
 class RowBlender {
  public:
-  RowBlender(const T* image, int64_t width, int64_t channels, const ResampleTaps& columns)
+  // `end` is that of all images.
+  RowBlender(const T* image, const T* end, int64_t width, int64_t channels,
+             const ResampleTaps& columns, int64_t first_column, int64_t num_columns)
       : image_(image),
+        end_(end),
         row_size_(width * channels),
         channels_(channels),
         columns_(columns),
-        row_(row_size_ + 1),
-        above_(columns.size() * channels + 1),
+        first_column_(first_column),
+        num_columns_(num_columns),
+        above_(num_columns * channels + 1),
         below_(above_.size()) {}
 
-  // Writes output row `y`. Fastest for rows in order.
+  // Writes the strip of output row `y`. Fastest for rows in order.
   void BlendRow(const ResampleTaps& rows, int64_t y, float* out) {
     const int32_t above = rows.index[2 * y], below = rows.index[2 * y + 1];
     const float weight = rows.weight[2 * y + 1];
@@ -114,7 +118,7 @@ class RowBlender {
     }
     Narrow(above, &above_index_, &above_);
     Narrow(below, &below_index_, &below_);
-    Blend(above_.data(), below_.data(), weight, columns_.size() * channels_, out);
+    Blend(above_.data(), below_.data(), weight, num_columns_ * channels_, out);
   }
 
  private:
@@ -122,22 +126,34 @@ class RowBlender {
     if (std::exchange(*index, y) == y) return;
     const T* const from = image_ + y * row_size_;
     if constexpr (std::is_same_v<T, float>) {
-      // Only pixels of three channels are read beyond the end of a row.
-      if (channels_ != 3) {
-        BlendColumns(columns_, from, channels_, to->data());
+      // Of three channels, one float behind the row is read.
+      if (channels_ != 3 || from + row_size_ < end_) {
+        BlendColumns(columns_, first_column_, num_columns_, from, channels_, to->data());
         return;
       }
     }
+    row_.resize(row_size_ + 1);
     for (int64_t i = 0; i < row_size_; ++i) row_[i] = static_cast<float>(from[i]);
-    BlendColumns(columns_, row_.data(), channels_, to->data());
+    BlendColumns(columns_, first_column_, num_columns_, row_.data(), channels_, to->data());
   }
 
   const T* const image_;
+  const T* const end_;
   const int64_t row_size_, channels_;
   const ResampleTaps& columns_;
+  const int64_t first_column_, num_columns_;
   std::vector<float> row_, above_, below_;
   int32_t above_index_ = -1, below_index_ = -1;
 };
+
+// Returns how many output columns make a strip: two rows of it lie in the first-level cache. Rows
+// that must be converted first are not cut.
+template <typename T>
+int64_t StripColumns(int64_t columns, int64_t channels) {
+  constexpr int64_t kStripFloats = 3072;
+  if (!std::is_same_v<T, float> || channels == 3) return columns;
+  return std::clamp<int64_t>(kStripFloats / channels, 1, columns);
+}
 
 template <typename T>
 void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleTaps& rows,
@@ -146,13 +162,21 @@ void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleT
   const int64_t out_width = columns.size() * channels;
   const int64_t image_size = height * width * channels;
   const int64_t total = images.dim(0) * rows.size();
+  const T* const pixels = images.data<T>();
+  const T* const end_of_pixels = pixels + images.num_elements();
+  const int64_t strip = StripColumns<T>(columns.size(), channels);
   ctx.ParallelFor(total, 1.0 * out_width, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t b = begin / rows.size();
-      RowBlender<T> blender(images.data<T>() + b * image_size, width, channels, columns);
-      for (const int64_t stop = std::min(end, (b + 1) * rows.size()); begin < stop; ++begin) {
-        blender.BlendRow(rows, begin - b * rows.size(), out + begin * out_width);
+      const int64_t stop = std::min(end, (b + 1) * rows.size());
+      for (int64_t column = 0; column < columns.size(); column += strip) {
+        RowBlender<T> blender(pixels + b * image_size, end_of_pixels, width, channels, columns,
+                              column, std::min(strip, columns.size() - column));
+        for (int64_t row = begin; row < stop; ++row) {
+          blender.BlendRow(rows, row - b * rows.size(), out + row * out_width + column * channels);
+        }
       }
+      begin = stop;
     }
   });
 }
