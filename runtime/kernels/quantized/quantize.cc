@@ -33,23 +33,47 @@ template <typename T>
 constexpr double kSteps = static_cast<double>(std::numeric_limits<T>::max()) -
                           static_cast<double>(std::numeric_limits<T>::lowest());
 
-// A rounded number as T. Floats beside the range of a narrow T become its ends; those beside the
-// range of int32 become the lowest one, which is what x86 converts them to, and so TensorFlow.
+// Clamps a number to the range of a narrow T. NaN passes through.
+template <typename T>
+float ClampToNarrow(float q) {
+  if constexpr (sizeof(T) < sizeof(int32_t)) {
+    constexpr float kLowest = std::numeric_limits<T>::lowest();
+    constexpr float kHighest = std::numeric_limits<T>::max();
+    return std::max(std::min(q, kHighest), kLowest);
+  } else {
+    return q;
+  }
+}
+
+// A number truncated to T; a narrow T requires that it was clamped. Floats beside the range of
+// int32 become the lowest number, which is what x86 converts them to, and so TensorFlow.
 template <typename T>
 T ToQuantized(float q) {
   if constexpr (sizeof(T) < sizeof(int32_t)) {
-    return static_cast<T>(static_cast<int32_t>(
-        std::clamp<float>(q, std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max())));
+    return static_cast<T>(static_cast<int32_t>(q));
   } else {
     constexpr float kEnd = 2147483648.0f;
     return q >= -kEnd && q < kEnd ? static_cast<T>(q) : std::numeric_limits<T>::lowest();
   }
 }
 
-// std::round(), which no processor has an instruction for, in a form that vectorises.
-float Round(float x) {
+// y[i] = value(i), clamped and truncated, for i in [0, count). Numbers are clamped and converted in
+// loops of their own: in one loop the compiler would clamp them after the conversion, by masks.
+template <typename T, typename Value>
+void StoreQuantized(int64_t count, const Value& value, T* y) {
+  constexpr int64_t kBlock = 128;
+  float numbers[kBlock];
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t some = std::min(kBlock, count - first);
+    for (int64_t i = 0; i < some; ++i) numbers[i] = ClampToNarrow<T>(value(first + i));
+    for (int64_t i = 0; i < some; ++i) y[first + i] = ToQuantized<T>(numbers[i]);
+  }
+}
+
+// A number that truncates to std::round(x), which no processor has an instruction for.
+float ToTruncate(float x) {
   constexpr float kBelowHalf = 0.49999997f;
-  return std::trunc(x + std::copysign(kBelowHalf, x));
+  return x + std::copysign(kBelowHalf, x);
 }
 
 // A tensor as [outer, slices, inner]: one slice a range.
@@ -158,33 +182,32 @@ class QuantizeKernel : public OpKernel {
 
   template <typename T>
   void Quantize(const float* x, int64_t count, float min, float max, float scale, T* y) const {
-    // The largest float that T holds: not all of them hold the largest T.
     constexpr auto kLowest = static_cast<float>(std::numeric_limits<T>::lowest());
-    constexpr float kHighest = sizeof(T) < sizeof(int32_t)
-                                   ? static_cast<float>(std::numeric_limits<T>::max())
-                                   : 2147483520.0f;
     const float combined = static_cast<float>(kSteps<T> / (max - min));
     const float first = max == min ? 0 : combined;
     const float offset = std::round(min * first) - kLowest;
     const auto clamped = [=](int64_t i) { return std::max(std::min(x[i], max), min); };
     if (mode_ == Mode::kMinFirst) {
-      for (int64_t i = 0; i < count; ++i) {
-        y[i] = static_cast<T>(std::clamp(Round(x[i] * first) - offset, kLowest, kHighest));
-      }
+      // The largest float that int32 holds; narrow numbers are clamped anyway.
+      constexpr float kHighest = 2147483520.0f;
+      const auto value = [=](int64_t i) {
+        return std::clamp(std::trunc(ToTruncate(x[i] * first)) - offset, kLowest, kHighest);
+      };
+      StoreQuantized(count, value, y);
     } else if (mode_ == Mode::kScaled && to_even_) {
-      for (int64_t i = 0; i < count; ++i) {
-        y[i] = ToQuantized<T>(std::nearbyint(clamped(i) * scale));
-      }
+      StoreQuantized(
+          count, [=](int64_t i) { return std::nearbyint(clamped(i) * scale); }, y);
     } else if (mode_ == Mode::kScaled) {
-      for (int64_t i = 0; i < count; ++i) y[i] = ToQuantized<T>(Round(clamped(i) * scale));
+      StoreQuantized(
+          count, [=](int64_t i) { return ToTruncate(clamped(i) * scale); }, y);
     } else if (std::is_signed_v<T>) {
-      for (int64_t i = 0; i < count; ++i) {
-        y[i] = ToQuantized<T>(Round((clamped(i) - min) * combined - kHalfRange<T>));
-      }
+      const auto value = [=](int64_t i) {
+        return ToTruncate((clamped(i) - min) * combined - kHalfRange<T>);
+      };
+      StoreQuantized(count, value, y);
     } else {
-      for (int64_t i = 0; i < count; ++i) {
-        y[i] = ToQuantized<T>(std::trunc((clamped(i) - min) * combined + 0.5f));
-      }
+      const auto value = [=](int64_t i) { return (clamped(i) - min) * combined + 0.5f; };
+      StoreQuantized(count, value, y);
     }
   }
 
