@@ -24,6 +24,13 @@ uint64_t Load32(const char* p) {
   std::memcpy(&value, p, sizeof(value));
   return value;
 }
+// The last bytes of an input, fewer than eight: memcpy() of a length that is not known is a call.
+uint64_t LoadTail(const char* p, uint64_t n) {
+  if (n >= 4) return Load32(p) | Load32(p + n - 4) << (8 * (n - 4));
+  uint64_t value = 0;
+  for (uint64_t i = 0; i < n; ++i) value |= uint64_t{static_cast<uint8_t>(p[i])} << (8 * i);
+  return value;
+}
 uint64_t ShiftMix(uint64_t value) { return value ^ (value >> 47); }
 
 // Folds 128 bits into 64.
@@ -209,11 +216,7 @@ uint64_t LegacyHash64(absl::string_view bytes, uint64_t seed) {
     hash ^= ShiftMix(Load64(s) * kMurmurMul) * kMurmurMul;
     hash *= kMurmurMul;
   }
-  if (n > 0) {
-    uint64_t tail = 0;
-    std::memcpy(&tail, s, n);
-    hash = (hash ^ tail) * kMurmurMul;
-  }
+  if (n > 0) hash = (hash ^ LoadTail(s, n)) * kMurmurMul;
   return ShiftMix(ShiftMix(hash) * kMurmurMul);
 }
 
@@ -241,13 +244,7 @@ uint64_t SipHash64(uint64_t key0, uint64_t key1, absl::string_view bytes) {
   const char* s = bytes.data();
   size_t n = bytes.size();
   for (; n >= 8; n -= 8, s += 8) absorb(Load64(s));
-  uint64_t last = static_cast<uint64_t>(bytes.size()) << 56;
-  if (n > 0) {
-    uint64_t tail = 0;
-    std::memcpy(&tail, s, n);
-    last |= tail;
-  }
-  absorb(last);
+  absorb(static_cast<uint64_t>(bytes.size()) << 56 | LoadTail(s, n));
   v2 ^= 0xff;
   for (int i = 0; i < 4; ++i) round();
   return v0 ^ v1 ^ v2 ^ v3;

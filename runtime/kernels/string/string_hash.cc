@@ -25,26 +25,30 @@ class StringToHashBucketKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, input.shape()));
     const auto strings = input.flat<std::string>();
     auto out = output->flat<int64_t>();
-    ctx.ParallelFor(input.num_elements(), 50, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        out[i] = static_cast<int64_t>(Hash(strings[i]) % buckets_);
-      }
-    });
+    const auto hash_all = [&](const auto& hash) {
+      ctx.ParallelFor(input.num_elements(), 50, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          out[i] = static_cast<int64_t>(hash(strings[i]) % buckets_);
+        }
+      });
+    };
+    switch (kind_) {
+      case Kind::kFast:
+        hash_all([](const std::string& s) { return Fingerprint64(s); });
+        break;
+      case Kind::kStrong:
+        hash_all([key0 = static_cast<uint64_t>(key_[0]), key1 = static_cast<uint64_t>(key_[1])](
+                     const std::string& s) { return SipHash64(key0, key1, s); });
+        break;
+      case Kind::kLegacy:
+        hash_all([](const std::string& s) { return LegacyHash64(s); });
+        break;
+    }
     return absl::OkStatus();
   }
 
  private:
   enum class Kind { kFast, kStrong, kLegacy };
-  uint64_t Hash(const std::string& s) const {
-    switch (kind_) {
-      case Kind::kFast:
-        return Fingerprint64(s);
-      case Kind::kStrong:
-        return SipHash64(static_cast<uint64_t>(key_[0]), static_cast<uint64_t>(key_[1]), s);
-      default:
-        return LegacyHash64(s);
-    }
-  }
 
   const uint64_t buckets_;
   const Kind kind_;
@@ -70,22 +74,31 @@ class FingerprintKernel : public OpKernel {
     const int64_t rows = data.dim(0);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, Shape{rows, 8}));
     if (rows == 0) return absl::OkStatus();
+    char* const hashes = output->mutable_raw();
     const int64_t row = data.num_elements() / rows;
-    for (int64_t i = 0; i < rows; ++i) {
-      const uint64_t hash = HashRow(data, i, row);
-      std::memcpy(output->mutable_raw() + i * 8, &hash, 8);
+    if (data.dtype() == DType::kString) {
+      const auto strings = data.flat<std::string>();
+      for (int64_t i = 0; i < rows; ++i) {
+        const uint64_t hash = HashStrings(strings.subspan(i * row, row), data.rank() == 1);
+        std::memcpy(hashes + i * 8, &hash, 8);
+      }
+      return absl::OkStatus();
     }
+    const int64_t bytes = row * static_cast<int64_t>(DTypeSize(data.dtype()));
+    const char* const from = data.raw();
+    ctx.ParallelFor(rows, 5 + 0.1 * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const uint64_t hash = Fingerprint64({from + i * bytes, static_cast<size_t>(bytes)});
+        std::memcpy(hashes + i * 8, &hash, 8);
+      }
+    });
     return absl::OkStatus();
   }
 
  private:
-  static uint64_t HashRow(const Tensor& data, int64_t i, int64_t row) {
-    if (data.dtype() != DType::kString) {
-      const int64_t bytes = row * static_cast<int64_t>(DTypeSize(data.dtype()));
-      return Fingerprint64({data.raw() + i * bytes, static_cast<size_t>(bytes)});
-    }
-    const auto strings = data.flat<std::string>().subspan(i * row, row);
-    if (data.rank() == 1) return Fingerprint64(strings[0]);
+  // `is_one` if a row is a string and not a vector of strings.
+  static uint64_t HashStrings(absl::Span<const std::string> strings, bool is_one) {
+    if (is_one) return Fingerprint64(strings[0]);
     std::string hashes;
     for (const std::string& s : strings) {
       const uint64_t hash = Fingerprint64(s);

@@ -46,13 +46,28 @@ class SubstrKernel : public OpKernel {
     return VisitIndexType(pos.dtype(), [&]<typename T>() -> absl::Status {
       const std::string* const strings = input.data<std::string>();
       auto out = output->flat<std::string>();
+      const T* const starts = pos.data<T>();
+      const T* const lengths = len.data<T>();
+      // Rows of strings, whose place and whose place among the positions are s and p.
+      const int last = rank - 1;
+      const int64_t columns = rank == 0 ? 1 : dims[last];
+      const int64_t string_step = rank == 0 ? 0 : input_strides[last];
+      const int64_t position_step = rank == 0 ? 0 : pos_strides[last];
       IndexVector position(rank, 0);
-      int64_t s = 0, p = 0;  // the string and the place of the position
-      for (size_t i = 0; i < out.size(); ++i) {
-        RETURN_IF_ERROR(Cut(strings[s], static_cast<int64_t>(pos.data<T>()[p]),
-                            static_cast<int64_t>(len.data<T>()[p]), static_cast<int64_t>(i),
-                            &out[i]));
-        for (int d = rank - 1; d >= 0; --d) {
+      int64_t s = 0, p = 0;
+      for (size_t first = 0; first < out.size(); first += columns) {
+        for (int64_t c = 0; c < columns; ++c) {
+          const std::string& text = strings[s + c * string_step];
+          const int64_t place = p + c * position_step;
+          std::string* const part = &out[first + c];
+          if (!Cut(text, static_cast<int64_t>(starts[place]), static_cast<int64_t>(lengths[place]),
+                   part)) {
+            return absl::InvalidArgumentError(
+                absl::StrCat("pos ", starts[place], " is out of range for the string of length ",
+                             SizeOf(text), " at index ", first + c));
+          }
+        }
+        for (int d = last - 1; d >= 0; --d) {
           s += input_strides[d];
           p += pos_strides[d];
           if (++position[d] < dims[d]) break;
@@ -75,22 +90,24 @@ class SubstrKernel : public OpKernel {
     return own < 0 || shape.dim(own) == 1 ? 0 : strides[own];
   }
 
-  absl::Status Cut(const std::string& text, int64_t pos, int64_t len, int64_t i,
-                   std::string* out) const {
-    const int64_t size = utf8_ ? CountUtf8(text) : static_cast<int64_t>(text.size());
-    if (pos > size || pos < -size) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "pos ", pos, " is out of range for the string of length ", size, " at index ", i));
-    }
+  // In characters or bytes.
+  int64_t SizeOf(const std::string& text) const {
+    return utf8_ ? CountUtf8(text) : static_cast<int64_t>(text.size());
+  }
+
+  // Returns false if `pos` is beyond the string.
+  bool Cut(const std::string& text, int64_t pos, int64_t len, std::string* out) const {
+    const int64_t size = SizeOf(text);
+    if (pos > size || pos < -size) return false;
     if (pos < 0) pos += size;
     if (len < 0 || len > size - pos) len = size - pos;
     if (utf8_) {
       const size_t begin = SkipUtf8(text, 0, pos);
       out->assign(text, begin, SkipUtf8(text, begin, len) - begin);
     } else {
-      out->assign(text, pos, len);
+      out->assign(text.data() + pos, len);
     }
-    return absl::OkStatus();
+    return true;
   }
 
   const bool utf8_;
