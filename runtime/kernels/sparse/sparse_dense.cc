@@ -46,21 +46,35 @@ class SparseToDenseKernel : public OpKernel {
           " and a default of shape ", fallback.shape().ToString(), " do not fit together"));
     }
     ASSIGN_OR_RETURN(const Tensor coordinates, indices.Reshaped(Shape{count, depth}));
+    ASSIGN_OR_RETURN(Tensor places, ctx.AllocateTemp(DType::kInt64, Shape{count}));
     // The values of a device with memory of its own are not seen.
-    if (IsHostAccessible(coordinates.memory_kind())) {
-      RETURN_IF_ERROR(CheckCoordinates(ctx, coordinates, shape));
+    const bool is_seen = IsHostAccessible(coordinates.memory_kind());
+    if (is_seen) {
+      RETURN_IF_ERROR(ravel_(ctx, shape, coordinates, BadIndices::kSkip, &places));
+      if (!AreGood(places)) RETURN_IF_ERROR(CheckCoordinates(ctx, coordinates, shape));
     }
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     RETURN_IF_ERROR(fill_(ctx, &fallback, output));
     if (count == 0 || output->num_elements() == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(Tensor places, ctx.AllocateTemp(DType::kInt64, Shape{count}));
-    RETURN_IF_ERROR(ravel_(ctx, shape, coordinates, BadIndices::kError, &places));
+    if (!is_seen) RETURN_IF_ERROR(ravel_(ctx, shape, coordinates, BadIndices::kError, &places));
     return scatter_(ctx, ScatterOp::kUpdate, {.size = output->num_elements()}, places,
                     BadIndices::kSkip, values, output);
   }
 
  private:
-  // Checks that coordinates are in bounds and, if asked to, that they ascend.
+  // Whether all places are in bounds and, if that is asked for, ascend.
+  bool AreGood(const Tensor& places) const {
+    const auto flat = places.flat<int64_t>();
+    bool bad = !flat.empty() && flat[0] < 0;
+    if (validate_) {
+      for (size_t i = 1; i < flat.size(); ++i) bad |= flat[i] <= flat[i - 1];
+    } else {
+      for (const int64_t place : flat) bad |= place < 0;
+    }
+    return !bad;
+  }
+
+  // Names the first coordinates that are out of bounds or, if that is asked for, do not ascend.
   absl::Status CheckCoordinates(KernelContext& ctx, const Tensor& coordinates,
                                 const Shape& shape) const {
     SparseTensor sparse;

@@ -22,12 +22,23 @@ absl::StatusOr<Tensor> Find(KernelContext& ctx, const Tensor& input) {
   const int64_t columns = input.dim(rank - 1);
   const int64_t rows = input.num_elements() / columns;
   absl::InlinedVector<int64_t, 6> position(rank - 1, 0);
+  // The columns of some elements that are not zero: found without a branch, because which ones
+  // these are is hard to predict.
+  constexpr int64_t kSome = 512;
+  int64_t chosen[kSome];
   for (int64_t row = 0; row < rows; ++row) {
     const T* const of_row = values.data() + row * columns;
-    for (int64_t c = 0; c < columns; ++c) {
-      if (of_row[c] == T(0)) continue;
-      out = std::copy(position.begin(), position.end(), out);
-      *out++ = c;
+    for (int64_t first = 0; first < columns; first += kSome) {
+      const int64_t some = std::min(kSome, columns - first);
+      int64_t num_chosen = 0;
+      for (int64_t c = first; c < first + some; ++c) {
+        chosen[num_chosen] = c;
+        num_chosen += of_row[c] != T(0);
+      }
+      for (int64_t i = 0; i < num_chosen; ++i) {
+        for (const int64_t coordinate : position) *out++ = coordinate;
+        *out++ = chosen[i];
+      }
     }
     for (int d = rank - 2; d >= 0; --d) {
       if (++position[d] < input.dim(d)) break;

@@ -12,6 +12,7 @@ absl::Status RunRavelMultiIndex(KernelContext&, const Shape& shape, const Tensor
                                 BadIndices bad_indices, Tensor* positions) {
   const int last = indices.rank() - 1;
   const int depth = static_cast<int>(indices.dim(last));
+  const int64_t* const dims = shape.dims().data();
   const auto out = positions->flat<int64_t>();
   return VisitIndexType(indices.dtype(), [&]<typename Index>() -> absl::Status {
     const Index* coordinates = indices.data<Index>();
@@ -19,9 +20,10 @@ absl::Status RunRavelMultiIndex(KernelContext&, const Shape& shape, const Tensor
       int64_t position = 0;
       bool bad = false;
       for (int d = 0; d < depth; ++d) {
-        const int64_t x = static_cast<int64_t>(coordinates[d]);
-        bad = bad || x < 0 || x >= shape.dim(d);
-        position = bad ? -1 : position * shape.dim(d) + x;
+        // The unsigned comparison covers negative coordinates.
+        const auto x = static_cast<uint64_t>(static_cast<int64_t>(coordinates[d]));
+        bad |= x >= static_cast<uint64_t>(dims[d]);
+        position = bad ? -1 : position * dims[d] + static_cast<int64_t>(x);
       }
       if (bad && bad_indices == BadIndices::kError) {
         return absl::InvalidArgumentError(

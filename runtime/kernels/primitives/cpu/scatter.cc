@@ -29,6 +29,10 @@ void ForEachPair(const Work& work, Combine combine) {
   for (size_t i = 0; i < work.index.size(); ++i) {
     const int64_t at = work.index[i];
     if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(work.size)) continue;
+    if (slice == 1) {
+      combine(to[at], from[scalar ? 0 : i]);
+      continue;
+    }
     T* const row = to + at * slice;
     if (scalar) {
       const T value = *from;
