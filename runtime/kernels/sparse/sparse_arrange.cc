@@ -16,6 +16,21 @@ void CopyValue(const SparseTensor& from, int64_t i, Tensor* to, int64_t at) {
                1);
 }
 
+// Copies the indices and values with these numbers to the beginning of two tensors.
+void CopyInOrder(const SparseTensor& from, absl::Span<const int64_t> order, Tensor* indices,
+                 Tensor* values) {
+  const int rank = from.rank();
+  int64_t* index = indices->data<int64_t>();
+  for (const int64_t i : order) {
+    for (int d = 0; d < rank; ++d) *index++ = from.index(i)[d];
+  }
+  VisitStorageType(from.values.dtype(), [&]<typename T>() {
+    const T* const old_values = reinterpret_cast<const T*>(from.values.raw());
+    T* value = reinterpret_cast<T*>(values->mutable_raw());
+    for (const int64_t i : order) *value++ = old_values[i];
+  });
+}
+
 class SparseReorderKernel : public OpKernel {
  public:
   explicit SparseReorderKernel(const KernelBuild&) {}
@@ -25,11 +40,7 @@ class SparseReorderKernel : public OpKernel {
     const std::vector<int64_t> order = input.Order();
     ASSIGN_OR_RETURN(Tensor* const indices, ctx.AllocateOutput(0, input.indices.shape()));
     ASSIGN_OR_RETURN(Tensor* const values, ctx.AllocateOutput(1, input.values.shape()));
-    for (size_t i = 0; i < order.size(); ++i) {
-      std::copy_n(input.index(order[i]), input.rank(),
-                  indices->data<int64_t>() + static_cast<int64_t>(i) * input.rank());
-      CopyValue(input, order[i], values, static_cast<int64_t>(i));
-    }
+    CopyInOrder(input, order, indices, values);
     return absl::OkStatus();
   }
 };
@@ -119,10 +130,7 @@ class SparseConcatKernel : public OpKernel {
     }
     const std::vector<int64_t> order = joined.Order();
     ASSIGN_OR_RETURN(const SparseOutput output, AllocateSparse(ctx, 0, count, shape));
-    for (int64_t i = 0; i < count; ++i) {
-      std::copy_n(joined.index(order[i]), rank, output.indices->data<int64_t>() + i * rank);
-      CopyValue(joined, order[i], output.values, i);
-    }
+    CopyInOrder(joined, order, output.indices, output.values);
     return absl::OkStatus();
   }
 

@@ -7,6 +7,7 @@
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/strides.h"
+#include "runtime/kernels/sparse/row_major_order.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {
@@ -52,11 +53,8 @@ void Reduce(const SparseTensor& input, const Reduction& reduction, bool max,
   for (int64_t i = 0; i < input.count(); ++i) {
     for (int d = 0; d < depth; ++d) keys[i * depth + d] = input.index(i)[reduction.kept[d]];
   }
-  std::vector<int64_t> order(input.count());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return CompareIndices(keys.data() + a * depth, keys.data() + b * depth, depth) < 0;
-  });
+  const std::vector<int64_t> order =
+      RowMajorOrder(keys.data(), input.count(), reduction.kept_shape);
   const T* const in = input.values.data<T>();
   for (size_t n = 0; n < order.size(); ++n) {
     const int64_t* const key = keys.data() + order[n] * depth;

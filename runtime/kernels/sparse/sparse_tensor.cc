@@ -1,9 +1,7 @@
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "absl/strings/str_join.h"
+#include "runtime/kernels/sparse/row_major_order.h"
 
 namespace tessera {
 
@@ -58,15 +56,7 @@ absl::Status SparseTensor::CheckOrdered() const {
 }
 
 std::vector<int64_t> SparseTensor::Order() const {
-  std::vector<int64_t> order(count());
-  std::iota(order.begin(), order.end(), 0);
-  auto before = [&](int64_t a, int64_t b) {
-    return CompareIndices(index(a), index(b), rank()) < 0;
-  };
-  if (!std::is_sorted(order.begin(), order.end(), before)) {
-    std::stable_sort(order.begin(), order.end(), before);
-  }
-  return order;
+  return RowMajorOrder(indices.data<int64_t>(), count(), shape);
 }
 
 absl::StatusOr<SparseOutput> AllocateSparse(KernelContext& ctx, int i, int64_t count,

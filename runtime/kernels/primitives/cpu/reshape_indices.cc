@@ -11,10 +11,12 @@ absl::Status RunReshapeIndices(KernelContext&, absl::Span<const int64_t> from_di
   for (int64_t n = 0; n < from.dim(0); ++n, in += from_rank, out += to_rank) {
     int64_t flat = 0;
     for (size_t d = 0; d < from_rank; ++d) flat = flat * from_dims[d] + in[d];
-    for (size_t d = to_rank; d-- > 0;) {
+    for (size_t d = to_rank; d-- > 1;) {
       out[d] = to_dims[d] == 0 ? 0 : flat % to_dims[d];
       if (to_dims[d] != 0) flat /= to_dims[d];
     }
+    // The first dimension takes what is left: one division less.
+    if (to_rank > 0) out[0] = to_dims[0] == 0 ? 0 : flat;
   }
   return absl::OkStatus();
 }
