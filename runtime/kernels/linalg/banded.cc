@@ -119,28 +119,31 @@ class TridiagonalSolveKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, right.shape()));
     if (y->num_elements() == 0) return absl::OkStatus();
     return VisitLinearType(right.dtype(), [&]<typename T, typename C>() -> absl::Status {
-      for (int64_t i = 0; i < batch.count; ++i) {
-        if (perturb_) {
-          // How far a pivot is moved depends on the precision of T.
-          Matrix<T> x = sides.Read<T, T>(right, i);
-          PerturbedTridiagonal<T>::Solve(batch.Read<T, T>(diagonals, i), &x);
-          WriteMatrix<T, T>(x, i, y);
-          continue;
+      const double cost = 20 * static_cast<double>(m * (1 + sides.columns));
+      ctx.ParallelFor(batch.count, cost, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (perturb_) {
+            // How far a pivot is moved depends on the precision of T.
+            Matrix<T> x = sides.Read<T, T>(right, i);
+            PerturbedTridiagonal<T>::Solve(batch.Read<T, T>(diagonals, i), &x);
+            WriteMatrix<T, T>(x, i, y);
+            continue;
+          }
+          const Matrix<C> d = batch.Read<T, C>(diagonals, i);
+          auto row = [&](int r) {
+            std::vector<C> values(m);
+            for (int64_t c = 0; c < m; ++c) values[c] = d(r, c);
+            return values;
+          };
+          Matrix<C> x = sides.Read<T, C>(right, i);
+          std::vector<C> above = row(0);
+          above[m - 1] = C(0);
+          if (!SolveTridiagonal<C>(std::move(above), row(1), row(2), pivot_, &x)) {
+            x.setConstant(C(std::numeric_limits<double>::quiet_NaN()));
+          }
+          WriteMatrix<T, C>(x, i, y);
         }
-        const Matrix<C> d = batch.Read<T, C>(diagonals, i);
-        auto row = [&](int r) {
-          std::vector<C> values(m);
-          for (int64_t c = 0; c < m; ++c) values[c] = d(r, c);
-          return values;
-        };
-        Matrix<C> x = sides.Read<T, C>(right, i);
-        std::vector<C> above = row(0);
-        above[m - 1] = C(0);
-        if (!SolveTridiagonal<C>(std::move(above), row(1), row(2), pivot_, &x)) {
-          x.setConstant(C(std::numeric_limits<double>::quiet_NaN()));
-        }
-        WriteMatrix<T, C>(x, i, y);
-      }
+      });
       return absl::OkStatus();
     });
   }

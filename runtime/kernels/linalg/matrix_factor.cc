@@ -4,6 +4,7 @@
 #include "Eigen/Eigenvalues"
 #include "Eigen/QR"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/linalg/first_error.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
 
 namespace tessera {
@@ -64,18 +65,24 @@ class SelfAdjointEigKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * e, ctx.AllocateOutput(0, e_shape));
     ASSIGN_OR_RETURN(Tensor * v, ctx.AllocateOutput(1, vectors_ ? x.shape() : Shape{0}));
     if (e->num_elements() == 0) return absl::OkStatus();
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
-      for (int64_t i = 0; i < batch.count; ++i) {
-        const Eigen::SelfAdjointEigenSolver<Matrix<C>> solver(
-            batch.Read<T, C>(x, i), vectors_ ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-        if (solver.info() != Eigen::Success) {
-          return absl::InvalidArgumentError("no eigenvalues were found: is the input valid?");
+    FirstError error;
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Eigen::SelfAdjointEigenSolver<Matrix<C>> solver(
+              batch.Read<T, C>(x, i),
+              vectors_ ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
+          if (solver.info() != Eigen::Success) {
+            return error.Set(
+                absl::InvalidArgumentError("no eigenvalues were found: is the input valid?"));
+          }
+          WriteMatrix<T, C>(solver.eigenvalues().template cast<C>(), i, e);
+          if (vectors_) WriteMatrix<T, C>(solver.eigenvectors(), i, v);
         }
-        WriteMatrix<T, C>(solver.eigenvalues().template cast<C>(), i, e);
-        if (vectors_) WriteMatrix<T, C>(solver.eigenvectors(), i, v);
-      }
+      });
       return absl::OkStatus();
-    });
+    }));
+    return error.Get();
   }
 
  private:

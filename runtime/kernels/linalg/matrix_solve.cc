@@ -7,9 +7,9 @@
 
 #include "Eigen/Cholesky"
 #include "Eigen/LU"
-#include "absl/synchronization/mutex.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/linalg/batch_pairs.h"
+#include "runtime/kernels/linalg/first_error.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
 
 namespace tessera {
@@ -19,23 +19,6 @@ template <typename T>
 using RowMajorMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr char kSingular[] = "the matrix is not invertible";
-
-// The first error of those that threads met.
-class FirstError {
- public:
-  void Set(absl::Status status) {
-    absl::MutexLock lock(&mu_);
-    if (status_.ok()) status_ = std::move(status);
-  }
-  absl::Status Get() {
-    absl::MutexLock lock(&mu_);
-    return status_;
-  }
-
- private:
-  absl::Mutex mu_;
-  absl::Status status_ ABSL_GUARDED_BY(mu_);
-};
 
 template <typename C>
 bool IsSingular(const Eigen::PartialPivLU<Matrix<C>>& lu) {
@@ -201,26 +184,29 @@ class DeterminantKernel : public OpKernel {
       ASSIGN_OR_RETURN(log_output, ctx.AllocateOutput(1, shape));
     }
     return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
-      for (int64_t i = 0; i < batch.count; ++i) {
-        C sign = 1;
-        double log = 0;
-        if (batch.rows > 0) {
-          const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
-          sign = static_cast<double>(lu.permutationP().determinant());
-          for (const C& pivot : lu.matrixLU().diagonal()) {
-            log += std::log(std::abs(pivot));
-            sign *= pivot / std::abs(pivot);
+      ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          C sign = 1;
+          double log = 0;
+          if (batch.rows > 0) {
+            const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
+            sign = static_cast<double>(lu.permutationP().determinant());
+            for (const C& pivot : lu.matrixLU().diagonal()) {
+              log += std::log(std::abs(pivot));
+              sign *= pivot / std::abs(pivot);
+            }
+          }
+          if (log == -std::numeric_limits<double>::infinity()) sign = 0;
+          if (kLog) {
+            sign_output->data<T>()[i] = static_cast<T>(sign);
+            log_output->data<T>()[i] = static_cast<T>(C(log));
+          } else {
+            // Through the logarithm, lest the product overflow on its way.
+            sign_output->data<T>()[i] =
+                static_cast<T>(sign == C(0) ? C(0) : sign * C(std::exp(log)));
           }
         }
-        if (log == -std::numeric_limits<double>::infinity()) sign = 0;
-        if (kLog) {
-          sign_output->data<T>()[i] = static_cast<T>(sign);
-          log_output->data<T>()[i] = static_cast<T>(C(log));
-        } else {
-          // Through the logarithm, lest the product overflow on its way.
-          sign_output->data<T>()[i] = static_cast<T>(sign == C(0) ? C(0) : sign * C(std::exp(log)));
-        }
-      }
+      });
       return absl::OkStatus();
     });
   }
@@ -242,20 +228,24 @@ class LuKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * factors, ctx.AllocateOutput(0, x.shape()));
     ASSIGN_OR_RETURN(Tensor * p, ctx.AllocateOutput(1, p_shape));
     if (p->num_elements() == 0) return absl::OkStatus();
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() -> absl::Status {
-      for (int64_t i = 0; i < batch.count; ++i) {
-        const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
-        if (IsSingular<C>(lu)) return absl::InvalidArgumentError(kSingular);
-        WriteMatrix<T, C>(lu.matrixLU(), i, factors);
-        const auto& moved_to = lu.permutationP().indices();
-        VisitIndexType(p->dtype(), [&]<typename I>() {
-          for (int64_t r = 0; r < batch.rows; ++r) {
-            p->data<I>()[i * batch.rows + moved_to[r]] = static_cast<I>(r);
-          }
-        });
-      }
+    FirstError error;
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+      ctx.ParallelFor(batch.count, batch.Cost() / 3, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Eigen::PartialPivLU<Matrix<C>> lu(batch.Read<T, C>(x, i));
+          if (IsSingular<C>(lu)) return error.Set(absl::InvalidArgumentError(kSingular));
+          WriteMatrix<T, C>(lu.matrixLU(), i, factors);
+          const auto& moved_to = lu.permutationP().indices();
+          VisitIndexType(p->dtype(), [&]<typename I>() {
+            for (int64_t r = 0; r < batch.rows; ++r) {
+              p->data<I>()[i * batch.rows + moved_to[r]] = static_cast<I>(r);
+            }
+          });
+        }
+      });
       return absl::OkStatus();
-    });
+    }));
+    return error.Get();
   }
 };
 REGISTER_KERNEL("Lu", kCpu, LuKernel);

@@ -28,27 +28,38 @@ void RunningTotals(const T* logits, int64_t classes, std::vector<double>* totals
   }
 }
 
-absl::Status RunMultinomial(KernelContext&, const Philox& generator, const Tensor& logits,
+// Returns the numbers of a generator without the first `left_out` ones.
+PhiloxStream StreamAt(Philox generator, int64_t left_out) {
+  generator.Skip(static_cast<uint64_t>(left_out / Philox::kBlockSize));
+  PhiloxStream numbers(generator);
+  for (int64_t i = 0; i < left_out % Philox::kBlockSize; ++i) numbers.Next();
+  return numbers;
+}
+
+absl::Status RunMultinomial(KernelContext& ctx, const Philox& generator, const Tensor& logits,
                             Tensor* samples) {
   if (samples->num_elements() == 0) return absl::OkStatus();
   const int64_t draws = samples->dim(1), classes = logits.dim(1);
   return VisitRealType(logits.dtype(), [&]<typename T>() {
-    PhiloxStream numbers(generator);
-    std::vector<double> totals(classes);
-    for (int64_t row = 0; row < logits.dim(0); ++row) {
-      RunningTotals(logits.data<T>() + row * classes, classes, &totals);
-      for (int64_t i = row * draws; i < (row + 1) * draws; ++i) {
-        const uint32_t x0 = numbers.Next(), x1 = numbers.Next();
-        const double target = UnitDouble(x0, x1) * totals.back();
-        const int64_t drawn =
-            std::upper_bound(totals.begin(), totals.end(), target) - totals.begin();
-        if (samples->dtype() == DType::kInt32) {
-          samples->data<int32_t>()[i] = static_cast<int32_t>(drawn);
-        } else {
-          samples->data<int64_t>()[i] = drawn;
+    const double cost = 5.0 * static_cast<double>(classes) + 20.0 * static_cast<double>(draws);
+    ctx.ParallelFor(logits.dim(0), cost, [&](int64_t first, int64_t end) {
+      PhiloxStream numbers = StreamAt(generator, 2 * first * draws);
+      std::vector<double> totals(classes);
+      for (int64_t row = first; row < end; ++row) {
+        RunningTotals(logits.data<T>() + row * classes, classes, &totals);
+        for (int64_t i = row * draws; i < (row + 1) * draws; ++i) {
+          const uint32_t x0 = numbers.Next(), x1 = numbers.Next();
+          const double target = UnitDouble(x0, x1) * totals.back();
+          const int64_t drawn =
+              std::upper_bound(totals.begin(), totals.end(), target) - totals.begin();
+          if (samples->dtype() == DType::kInt32) {
+            samples->data<int32_t>()[i] = static_cast<int32_t>(drawn);
+          } else {
+            samples->data<int64_t>()[i] = drawn;
+          }
         }
       }
-    }
+    });
     return absl::OkStatus();
   });
 }
