@@ -1,4 +1,5 @@
 // Sorting slices into tensors and back: DynamicPartition, DynamicStitch, ParallelDynamicStitch.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,7 @@ class DynamicStitchKernel : public OpKernel {
     dims.insert(dims.begin(), size);
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(dims));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(fill_(ctx, nullptr, output));
+    if (!NamesAllPlaces(ctx, size)) RETURN_IF_ERROR(fill_(ctx, nullptr, output));
     const int64_t slice = Shape(rest).num_elements();
     if (output->num_elements() == 0) return absl::OkStatus();
     const LastPlaces last(*this, ctx);
@@ -112,6 +113,20 @@ class DynamicStitchKernel : public OpKernel {
                      " must have the shape of indices[", k, "], ",
                      ctx.input(indices_.begin + k).shape().ToString(),
                      ", followed by one that is the same for all inputs"));
+  }
+
+  // Whether the indices name every place of the output, which then need not be filled before.
+  bool NamesAllPlaces(const KernelContext& ctx, int64_t size) const {
+    int64_t count = 0;
+    for (int k = 0; k < indices_.size(); ++k) count += ctx.input(indices_.begin + k).num_elements();
+    if (count < size) return false;
+    std::vector<bool> named(size, false);
+    for (int k = 0; k < indices_.size(); ++k) {
+      for (const int32_t index : ctx.input(indices_.begin + k).flat<int32_t>()) {
+        named[index] = true;
+      }
+    }
+    return std::all_of(named.begin(), named.end(), [](bool is_named) { return is_named; });
   }
 
   // Of several slices for one place, a device that works on several at once keeps any: it gets the
