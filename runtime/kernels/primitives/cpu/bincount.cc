@@ -11,31 +11,42 @@ namespace tessera {
 namespace {
 
 // Counts values that are many more than the bins, in four tables by turns, so that counting one
-// value need not wait for the same one before it.
+// value need not wait for the same one before it. Parts of the values have tables of their own.
 template <typename Index, typename T>
-void CountInTurns(const Index* values, int64_t count, int64_t size, T* bins) {
+void CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_t size, T* bins) {
   constexpr int64_t kTables = 4;
+  const int64_t threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
+  const int64_t part = std::clamp(count / threads, std::min(count, 64 * (size + 1)), count);
+  const int64_t parts = (count + part - 1) / part;
   // The last bin of a table is that of values that are left out.
-  std::vector<int64_t> tables(kTables * (size + 1));
-  int64_t* const table[] = {&tables[0], &tables[size + 1], &tables[2 * (size + 1)],
-                            &tables[3 * (size + 1)]};
-  const auto bin = [&](int64_t i) { return std::min<int64_t>(values[i], size); };
-  int64_t i = 0;
-  for (; i + kTables <= count; i += kTables) {
-    for (int64_t t = 0; t < kTables; ++t) ++table[t][bin(i + t)];
+  const int64_t stride = size + 1;
+  std::vector<int64_t> tables(parts * kTables * stride);
+  const double cost = 0.5 * static_cast<double>(part);
+  ctx.ParallelFor(parts, cost, [&](int64_t first_part, int64_t end_part) {
+    const auto bin = [values, size](int64_t i) { return std::min<int64_t>(values[i], size); };
+    for (int64_t p = first_part; p < end_part; ++p) {
+      int64_t* const first = &tables[p * kTables * stride];
+      int64_t* const table[] = {first, first + stride, first + 2 * stride, first + 3 * stride};
+      const int64_t end = std::min((p + 1) * part, count);
+      int64_t i = p * part;
+      for (; i + kTables <= end; i += kTables) {
+        for (int64_t t = 0; t < kTables; ++t) ++table[t][bin(i + t)];
+      }
+      for (; i < end; ++i) ++table[0][bin(i)];
+    }
+  });
+  for (int64_t p = 1; p < parts * kTables; ++p) {
+    for (int64_t b = 0; b < size; ++b) tables[b] += tables[p * stride + b];
   }
-  for (; i < count; ++i) ++table[0][bin(i)];
-  for (int64_t b = 0; b < size; ++b) {
-    bins[b] += static_cast<T>(table[0][b] + table[1][b] + table[2][b] + table[3][b]);
-  }
+  for (int64_t b = 0; b < size; ++b) bins[b] += static_cast<T>(tables[b]);
 }
 
 // One row. `weights` may be null.
 template <typename Index, typename T>
-void Count(const Index* values, const T* weights, int64_t count, int64_t size, bool binary,
-           T* bins) {
+void Count(KernelContext& ctx, const Index* values, const T* weights, int64_t count, int64_t size,
+           bool binary, T* bins) {
   if (weights == nullptr && !binary && count > 8 * size) {
-    return CountInTurns(values, count, size, bins);
+    return CountInTurns(ctx, values, count, size, bins);
   }
   for (int64_t i = 0; i < count; ++i) {
     const int64_t v = values[i];
@@ -49,7 +60,7 @@ void Count(const Index* values, const T* weights, int64_t count, int64_t size, b
 }
 
 template <typename Index>
-absl::Status CountRows(absl::Span<const int64_t> splits, const Tensor& values,
+absl::Status CountRows(KernelContext& ctx, absl::Span<const int64_t> splits, const Tensor& values,
                        const Tensor& weights, bool binary, Tensor* bins) {
   const auto all = values.flat<Index>();
   const Index least = std::accumulate(all.begin(), all.end(), Index{0},
@@ -62,7 +73,7 @@ absl::Status CountRows(absl::Span<const int64_t> splits, const Tensor& values,
     std::fill_n(bins->data<T>(), bins->num_elements(), T(0));
     const T* const w = weights.num_elements() > 0 ? weights.data<T>() : nullptr;
     for (size_t r = 0; r + 1 < splits.size(); ++r) {
-      Count(values.data<Index>() + splits[r], w == nullptr ? w : w + splits[r],
+      Count(ctx, values.data<Index>() + splits[r], w == nullptr ? w : w + splits[r],
             splits[r + 1] - splits[r], size, binary,
             bins->data<T>() + static_cast<int64_t>(r) * size);
     }
@@ -70,10 +81,10 @@ absl::Status CountRows(absl::Span<const int64_t> splits, const Tensor& values,
   });
 }
 
-absl::Status RunBincount(KernelContext&, absl::Span<const int64_t> row_splits, const Tensor& values,
-                         const Tensor& weights, bool binary, Tensor* bins) {
+absl::Status RunBincount(KernelContext& ctx, absl::Span<const int64_t> row_splits,
+                         const Tensor& values, const Tensor& weights, bool binary, Tensor* bins) {
   const auto count = values.dtype() == DType::kInt32 ? CountRows<int32_t> : CountRows<int64_t>;
-  return count(row_splits, values, weights, binary, bins);
+  return count(ctx, row_splits, values, weights, binary, bins);
 }
 REGISTER_PRIMITIVE(Bincount, kCpu, RunBincount);
 
