@@ -33,18 +33,6 @@ template <typename T>
 constexpr double kSteps = static_cast<double>(std::numeric_limits<T>::max()) -
                           static_cast<double>(std::numeric_limits<T>::lowest());
 
-// Clamps a number to the range of a narrow T. NaN passes through.
-template <typename T>
-float ClampToNarrow(float q) {
-  if constexpr (sizeof(T) < sizeof(int32_t)) {
-    constexpr float kLowest = std::numeric_limits<T>::lowest();
-    constexpr float kHighest = std::numeric_limits<T>::max();
-    return std::max(std::min(q, kHighest), kLowest);
-  } else {
-    return q;
-  }
-}
-
 // A number truncated to T; a narrow T requires that it was clamped. Floats beside the range of
 // int32 become the lowest number, which is what x86 converts them to, and so TensorFlow.
 template <typename T>
@@ -57,15 +45,23 @@ T ToQuantized(float q) {
   }
 }
 
-// y[i] = value(i), clamped and truncated, for i in [0, count). Numbers are clamped and converted in
-// loops of their own: in one loop the compiler would clamp them after the conversion, by masks.
+// y[i] = value(i), clamped to a narrow T and truncated, for i in [0, count). NaN passes the limits.
+// Each step has a loop of its own: in one loop the compiler would choose between the converted
+// limits and numbers by masks, instead of taking minima and maxima.
 template <typename T, typename Value>
 void StoreQuantized(int64_t count, const Value& value, T* y) {
   constexpr int64_t kBlock = 128;
   float numbers[kBlock];
   for (int64_t first = 0; first < count; first += kBlock) {
     const int64_t some = std::min(kBlock, count - first);
-    for (int64_t i = 0; i < some; ++i) numbers[i] = ClampToNarrow<T>(value(first + i));
+    if constexpr (sizeof(T) < sizeof(int32_t)) {
+      constexpr float kLowest = std::numeric_limits<T>::lowest();
+      constexpr float kHighest = std::numeric_limits<T>::max();
+      for (int64_t i = 0; i < some; ++i) numbers[i] = std::min(value(first + i), kHighest);
+      for (int64_t i = 0; i < some; ++i) numbers[i] = std::max(numbers[i], kLowest);
+    } else {
+      for (int64_t i = 0; i < some; ++i) numbers[i] = value(first + i);
+    }
     for (int64_t i = 0; i < some; ++i) y[first + i] = ToQuantized<T>(numbers[i]);
   }
 }
