@@ -1,5 +1,7 @@
 #include "runtime/kernels/image/image_bmp.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -17,6 +19,19 @@ uint32_t Load(absl::string_view bytes, size_t at, int count) {
   uint32_t value = 0;
   for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
   return value;
+}
+
+// Exchanges red and blue of pixels of three bytes, five at a time. Returns how many pixels that
+// were: not the last ones of a row, behind which there may be no memory.
+int64_t ExchangeRedAndBlue(const char* from, int64_t width, uint8_t* to) {
+  const __m128i order = _mm_setr_epi8(2, 1, 0, 5, 4, 3, 8, 7, 6, 11, 10, 9, 14, 13, 12, 15);
+  int64_t x = 0;
+  // Sixteen bytes are read and written, of which the last belongs to the next pixel.
+  for (; x + 6 <= width; x += 5) {
+    const __m128i pixels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 3 * x));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 3 * x), _mm_shuffle_epi8(pixels, order));
+  }
+  return x;
 }
 
 }  // namespace
@@ -60,7 +75,12 @@ absl::StatusOr<BmpImage> BmpImage::Parse(absl::string_view bytes, int channels) 
 void BmpImage::Read(uint8_t* to) const {
   for (int64_t y = 0; y < height; ++y) {
     const char* from = rows.data() + (top_down ? y : height - 1 - y) * row_bytes;
-    for (int64_t x = 0; x < width; ++x, from += file_channels, to += channels) {
+    int64_t x = 0;
+    if (file_channels == 3 && channels == 3) {
+      x = ExchangeRedAndBlue(from, width, to);
+      from += 3 * x, to += 3 * x;
+    }
+    for (; x < width; ++x, from += file_channels, to += channels) {
       const auto* const pixel = reinterpret_cast<const uint8_t*>(from);
       if (file_channels == 1) {
         std::fill_n(to, std::min<int64_t>(channels, 3), pixel[0]);
