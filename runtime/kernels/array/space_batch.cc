@@ -1,4 +1,6 @@
 // Blocks of space as batch and back: SpaceToBatch(ND), BatchToSpace(ND).
+#include <algorithm>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 #include "runtime/kernels/primitives/fill.h"
@@ -13,6 +15,11 @@ struct Blocks {
   int64_t count = 1;  // product of the sizes
 
   int dims() const { return static_cast<int>(sizes.size()); }
+  bool HasMargins() const {
+    const auto is_margin = [](int64_t margin) { return margin > 0; };
+    return std::any_of(before.begin(), before.end(), is_margin) ||
+           std::any_of(after.begin(), after.end(), is_margin);
+  }
 };
 
 // Errors: INVALID_ARGUMENT for non-positive sizes, negative margins, or too few dimensions.
@@ -45,6 +52,37 @@ absl::StatusOr<Blocks> ReadBlocks(IndexVector sizes, const Tensor& margins, int 
   return blocks;
 }
 
+// CopyBlocks() without margins. One copy walks through the space in order: the copies of single
+// blocks would each read, or write, parts of all its lines.
+absl::Status CopyWholeBlocks(KernelContext& ctx, const Primitive<StridedCopy>& copy,
+                             const Blocks& blocks, bool to_batch, const Tensor& input,
+                             Tensor* output) {
+  const Shape& space = to_batch ? input.shape() : output->shape();
+  const Shape& batch = to_batch ? output->shape() : input.shape();
+  const auto space_strides = RowMajorStrides(space.dims());
+  const auto batch_strides = RowMajorStrides(batch.dims());
+  IndexVector dims, in_space, in_batch;
+  const auto add = [&](int64_t size, int64_t space_stride, int64_t batch_stride) {
+    dims.push_back(size);
+    in_space.push_back(space_stride);
+    in_batch.push_back(batch_stride);
+  };
+  add(space.dim(0), space_strides[0], batch_strides[0]);
+  int64_t blocks_left = blocks.count;
+  for (int d = 0; d < blocks.dims(); ++d) {
+    const int64_t size = blocks.sizes[d], count = batch.dim(d + 1);
+    blocks_left /= size;
+    add(count, count > 1 ? space_strides[d + 1] * size : 0, batch_strides[d + 1]);
+    add(size, space_strides[d + 1], blocks_left * space.dim(0) * batch_strides[0]);
+  }
+  for (int d = blocks.dims() + 1; d < space.rank(); ++d) {
+    add(space.dim(d), space_strides[d], batch_strides[d]);
+  }
+  const StridedView space_view{in_space}, batch_view{in_batch};
+  return copy(ctx, dims, input, to_batch ? space_view : batch_view, output,
+              to_batch ? batch_view : space_view);
+}
+
 // Copies between `space`, of shape [n, s1, s2, ..., rest], and `batch`, of shape
 // [blocks * n, b1, b2, ..., rest], where position p of spatial dimension d, counted with the margin
 // before it, is at p / size in the batch entry of block p % size.
@@ -52,6 +90,7 @@ absl::Status CopyBlocks(KernelContext& ctx, const Primitive<StridedCopy>& copy,
                         const Blocks& blocks, bool to_batch, const Tensor& input, Tensor* output) {
   // There may be any number of blocks if they are empty.
   if (input.num_elements() == 0 || output->num_elements() == 0) return absl::OkStatus();
+  if (!blocks.HasMargins()) return CopyWholeBlocks(ctx, copy, blocks, to_batch, input, output);
   const Shape& space = to_batch ? input.shape() : output->shape();
   const Shape& batch = to_batch ? output->shape() : input.shape();
   const auto space_strides = RowMajorStrides(space.dims());
