@@ -201,6 +201,18 @@ uint64_t Fingerprint64(absl::string_view bytes) {
               Fold(state.v.second, state.w.second, mul) + state.x, mul);
 }
 
+void FingerprintRows(const char* rows, int64_t size, int64_t count, uint64_t* hashes) {
+  const auto n = static_cast<uint64_t>(size);
+  // The loop of a length calls its function in place.
+  const auto hash_all = [=](auto hash) {
+    for (int64_t i = 0; i < count; ++i) hashes[i] = hash(rows + i * size);
+  };
+  if (n <= 16) return hash_all([n](const char* row) { return HashUpTo16(row, n); });
+  if (n <= 32) return hash_all([n](const char* row) { return HashUpTo32(row, n); });
+  if (n <= 64) return hash_all([n](const char* row) { return HashUpTo64(row, n); });
+  hash_all([n](const char* row) { return Fingerprint64({row, n}); });
+}
+
 uint64_t FingerprintCat64(uint64_t head, uint64_t next) {
   uint64_t result = head ^ kMurmurMul;
   result ^= ShiftMix(next * kMurmurMul) * kMurmurMul;

@@ -9,6 +9,8 @@ namespace tessera {
 
 // FarmHash's 64-bit fingerprint (github.com/google/farmhash, "na" variant).
 uint64_t Fingerprint64(absl::string_view bytes);
+// Sets hashes[i] to the fingerprint of row i of `count` rows of `size` bytes each.
+void FingerprintRows(const char* rows, int64_t size, int64_t count, uint64_t* hashes);
 // FarmHash's 128-bit fingerprint ("cc" variant, CityHash128).
 struct Fingerprint128Value {
   uint64_t low, high;

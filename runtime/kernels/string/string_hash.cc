@@ -74,23 +74,19 @@ class FingerprintKernel : public OpKernel {
     const int64_t rows = data.dim(0);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, Shape{rows, 8}));
     if (rows == 0) return absl::OkStatus();
-    char* const hashes = output->mutable_raw();
+    auto* const hashes = reinterpret_cast<uint64_t*>(output->mutable_raw());
     const int64_t row = data.num_elements() / rows;
     if (data.dtype() == DType::kString) {
       const auto strings = data.flat<std::string>();
       for (int64_t i = 0; i < rows; ++i) {
-        const uint64_t hash = HashStrings(strings.subspan(i * row, row), data.rank() == 1);
-        std::memcpy(hashes + i * 8, &hash, 8);
+        hashes[i] = HashStrings(strings.subspan(i * row, row), data.rank() == 1);
       }
       return absl::OkStatus();
     }
     const int64_t bytes = row * static_cast<int64_t>(DTypeSize(data.dtype()));
     const char* const from = data.raw();
     ctx.ParallelFor(rows, 5 + 0.1 * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const uint64_t hash = Fingerprint64({from + i * bytes, static_cast<size_t>(bytes)});
-        std::memcpy(hashes + i * 8, &hash, 8);
-      }
+      FingerprintRows(from + begin * bytes, bytes, end - begin, hashes + begin);
     });
     return absl::OkStatus();
   }
