@@ -12,8 +12,9 @@ namespace {
 
 // Counts values that are many more than the bins, in four tables by turns, so that counting one
 // value need not wait for the same one before it. Parts of the values have tables of their own.
+// Returns whether a value has no bin.
 template <typename Index, typename T>
-void CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_t size, T* bins) {
+bool CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_t size, T* bins) {
   constexpr int64_t kTables = 4;
   const int64_t threads = ctx.pool() == nullptr ? 1 : ctx.pool()->num_threads();
   const int64_t part = std::clamp(count / threads, std::min(count, 64 * (size + 1)), count);
@@ -23,7 +24,10 @@ void CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_
   std::vector<int64_t> tables(parts * kTables * stride);
   const double cost = 0.5 * static_cast<double>(part);
   ctx.ParallelFor(parts, cost, [&](int64_t first_part, int64_t end_part) {
-    const auto bin = [values, size](int64_t i) { return std::min<int64_t>(values[i], size); };
+    // As an unsigned number a negative value is above all others.
+    const auto bin = [values, size](int64_t i) {
+      return std::min(static_cast<uint64_t>(int64_t{values[i]}), static_cast<uint64_t>(size));
+    };
     for (int64_t p = first_part; p < end_part; ++p) {
       int64_t* const first = &tables[p * kTables * stride];
       int64_t* const table[] = {first, first + stride, first + 2 * stride, first + 3 * stride};
@@ -36,48 +40,55 @@ void CountInTurns(KernelContext& ctx, const Index* values, int64_t count, int64_
     }
   });
   for (int64_t p = 1; p < parts * kTables; ++p) {
-    for (int64_t b = 0; b < size; ++b) tables[b] += tables[p * stride + b];
+    for (int64_t b = 0; b <= size; ++b) tables[b] += tables[p * stride + b];
   }
   for (int64_t b = 0; b < size; ++b) bins[b] += static_cast<T>(tables[b]);
+  return tables[size] > 0;
 }
 
-// One row. `weights` may be null.
+// One row. `weights` may be null. Returns whether a value has no bin.
 template <typename Index, typename T>
-void Count(KernelContext& ctx, const Index* values, const T* weights, int64_t count, int64_t size,
+bool Count(KernelContext& ctx, const Index* values, const T* weights, int64_t count, int64_t size,
            bool binary, T* bins) {
   if (weights == nullptr && !binary && count > 8 * size) {
     return CountInTurns(ctx, values, count, size, bins);
   }
+  bool is_left_out = false;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t v = values[i];
-    if (v >= size) continue;
-    if (binary) {
+    if (static_cast<uint64_t>(v) >= static_cast<uint64_t>(size)) {
+      is_left_out = true;
+    } else if (binary) {
       bins[v] = T(1);
     } else {
       bins[v] += weights != nullptr ? weights[i] : T(1);
     }
   }
+  return is_left_out;
+}
+
+template <typename Index>
+absl::Status CheckNotNegative(absl::Span<const Index> values) {
+  const Index least = std::accumulate(values.begin(), values.end(), Index{0},
+                                      [](Index a, Index b) { return a < b ? a : b; });
+  if (least >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("cannot count ", least, ": it is negative"));
 }
 
 template <typename Index>
 absl::Status CountRows(KernelContext& ctx, absl::Span<const int64_t> splits, const Tensor& values,
                        const Tensor& weights, bool binary, Tensor* bins) {
-  const auto all = values.flat<Index>();
-  const Index least = std::accumulate(all.begin(), all.end(), Index{0},
-                                      [](Index a, Index b) { return a < b ? a : b; });
-  if (least < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot count ", least, ": it is negative"));
-  }
   const int64_t size = bins->dim(bins->rank() - 1);
   return VisitRealType(bins->dtype(), [&]<typename T>() {
     std::fill_n(bins->data<T>(), bins->num_elements(), T(0));
     const T* const w = weights.num_elements() > 0 ? weights.data<T>() : nullptr;
+    bool is_left_out = false;
     for (size_t r = 0; r + 1 < splits.size(); ++r) {
-      Count(ctx, values.data<Index>() + splits[r], w == nullptr ? w : w + splits[r],
-            splits[r + 1] - splits[r], size, binary,
-            bins->data<T>() + static_cast<int64_t>(r) * size);
+      is_left_out |= Count(ctx, values.data<Index>() + splits[r], w == nullptr ? w : w + splits[r],
+                           splits[r + 1] - splits[r], size, binary,
+                           bins->data<T>() + static_cast<int64_t>(r) * size);
     }
-    return absl::OkStatus();
+    return is_left_out ? CheckNotNegative(values.flat<Index>()) : absl::OkStatus();
   });
 }
 

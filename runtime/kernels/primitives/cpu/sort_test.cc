@@ -100,6 +100,24 @@ TEST_F(SortTest, ANegativeValueIsNotCounted) {
   EXPECT_THAT(status.message(), HasSubstr("cannot count -3"));
 }
 
+// Values that are many more than the bins are counted in another way.
+TEST_F(SortTest, ManyValuesAreCountedAndANegativeOneIsFoundAmongThem) {
+  Tensor values = Tensor::Allocate(DType::kInt32, {1003}).value();
+  for (int64_t i = 0; i < 1003; ++i) values.data<int32_t>()[i] = static_cast<int32_t>(i % 5);
+  const Tensor none = Tensor::Of<int32_t>({0}, {});
+  // Values 3 and 4 have no bin.
+  EXPECT_THAT(Bins({0, 1003}, values, none, false, {3}).flat<int32_t>(),
+              ElementsAre(201, 201, 201));
+  EXPECT_THAT(Bins({0, 1003}, values, none, false, {5}).flat<int32_t>(),
+              ElementsAre(201, 201, 201, 200, 200));
+  values.data<int32_t>()[700] = -1;
+  Tensor bins = Tensor::Allocate(DType::kInt32, {5}).value();
+  EXPECT_THAT(
+      PrimitiveImplementations<Bincount>::Find(kCpu)(ctx_, {0, 1003}, values, none, false, &bins)
+          .message(),
+      HasSubstr("cannot count -1"));
+}
+
 TEST_F(SortTest, AHistogramKeepsWhatLiesOutside) {
   const Tensor values = Tensor::Vector<float>({-kInf, -1, 0, 0.5f, 1, 3.9f, 4, kInf, kNaN});
   Tensor counts = Tensor::Allocate(DType::kInt32, {4}).value();
