@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/function_call.h"
+#include "runtime/exec/host_kernel.h"
 #include "runtime/exec/kernel_store.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/framework/kernel_registry.h"
@@ -100,6 +101,7 @@ absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(const Graph& graph, const N
     const KernelBuild build(node.op(), node.name(), node.attrs(), node.input_types(),
                             node.output_types(), options.device, options.functions,
                             std::move(surroundings));
+    if (IsOnHost(node)) return MakeHostKernel(build);
     ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, CreateKernel(build));
     RETURN_IF_ERROR(kernel->Prepare({.device = options.device, .pool = options.pool}));
     return kernel;

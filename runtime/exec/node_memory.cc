@@ -4,6 +4,8 @@
 
 namespace tessera {
 
+bool IsOnHost(const Node& node) { return node.attrs().contains(kOnHost); }
+
 absl::StatusOr<KernelMemory> MemoryOfNode(const Graph& graph, const Node& node,
                                           const Device& device, const BoundaryMemory& boundary) {
   KernelMemory memory;
@@ -20,7 +22,7 @@ absl::StatusOr<KernelMemory> MemoryOfNode(const Graph& graph, const Node& node,
   if (node.IsOp("_Arg") || node.IsOp("_DeviceArg")) return fill(boundary.args_on_host);
   if (node.IsOp("_Retval") || node.IsOp("_DeviceRetval")) return fill(boundary.results_on_host);
   if (node.IsOp("Const")) return fill(/*on_host=*/false);
-  if (node.IsOp("HostConst")) return fill(/*on_host=*/true);
+  if (node.IsOp("HostConst") || IsOnHost(node)) return fill(/*on_host=*/true);
   if (graph.library() != nullptr && graph.library()->Contains(node.op_name())) {
     return fill(/*on_host=*/false);
   }

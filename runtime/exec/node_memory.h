@@ -2,11 +2,17 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/framework/device.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/graph.h"
 
 namespace tessera {
+
+// The attribute of nodes of a device's part which the host computes, from values in host memory.
+// They are marked by KeepShapeArithmeticOnHost().
+inline constexpr absl::string_view kOnHost = "_on_host";
+bool IsOnHost(const Node& node);
 
 // Where the arguments and results of a graph lie: those of a session's run in host memory, those of
 // a function where the caller's device keeps values of their dtype.
@@ -19,7 +25,7 @@ struct BoundaryMemory {
 // registration says, and for nodes that have no kernel of a registry:
 //   _Arg, _Retval           see BoundaryMemory
 //   Const                   Device::KindOf(): its value is there before the first run
-//   HostConst               host memory
+//   HostConst, kOnHost      host memory
 //   calls of a function     Device::KindOf()
 // A node without any kernel is taken for one that works in host memory: compiling it will fail.
 // Errors: those of MemoryOf().

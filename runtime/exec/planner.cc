@@ -9,6 +9,7 @@
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 #include "runtime/exec/memory_copies.h"
+#include "runtime/exec/shape_arithmetic.h"
 #include "runtime/graph/function.h"
 #include "runtime/graph/function_calls.h"
 #include "runtime/graph/partition.h"
@@ -168,6 +169,7 @@ class Planner {
     for (Plan::Part& part : plan.parts) {
       const Device* device = Find(part.device);
       if (device == nullptr) continue;  // another process's
+      RETURN_IF_ERROR(KeepShapeArithmeticOnHost(*device, plan.boundary, part.graph.get()));
       RETURN_IF_ERROR(InsertCopies(*device, plan.boundary, part.graph.get()));
     }
     return plan;

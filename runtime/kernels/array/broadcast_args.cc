@@ -1,4 +1,5 @@
-// Arithmetic of broadcasting on shapes: BroadcastArgs, BroadcastGradientArgs, UnravelIndex.
+// Arithmetic of broadcasting on shapes: BroadcastArgs, BroadcastGradientArgs, UnravelIndex. Shapes
+// are the host's on every device, so that a step with a gradient of broadcasting stays on one.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
 
@@ -53,7 +54,10 @@ class BroadcastArgsKernel : public OpKernel {
     return SetVector(ctx, 0, result);
   }
 };
-REGISTER_KERNEL("BroadcastArgs", kCpu, BroadcastArgsKernel);
+REGISTER_KERNEL("BroadcastArgs", kAnyDevice, BroadcastArgsKernel)
+    .HostMemory("s0")
+    .HostMemory("s1")
+    .HostMemory("r0");
 
 // The axes over which each operand's gradient is summed: those along which it was repeated. An axis
 // of size 1 in both counts for both, unless the shapes are equal.
@@ -78,7 +82,11 @@ class BroadcastGradientArgsKernel : public OpKernel {
     return SetVector(ctx, 1, sum_b);
   }
 };
-REGISTER_KERNEL("BroadcastGradientArgs", kCpu, BroadcastGradientArgsKernel);
+REGISTER_KERNEL("BroadcastGradientArgs", kAnyDevice, BroadcastGradientArgsKernel)
+    .HostMemory("s0")
+    .HostMemory("s1")
+    .HostMemory("r0")
+    .HostMemory("r1");
 
 // Coordinates of flat indices into a tensor of shape `dims`: [rank, indices...].
 class UnravelIndexKernel : public OpKernel {

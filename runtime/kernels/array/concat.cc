@@ -107,7 +107,11 @@ class ConcatOffsetKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-REGISTER_KERNEL("ConcatOffset", kCpu, ConcatOffsetKernel);
+// Shapes are the host's on every device.
+REGISTER_KERNEL("ConcatOffset", kAnyDevice, ConcatOffsetKernel)
+    .HostMemory("concat_dim")
+    .HostMemory("shape")
+    .HostMemory("offset");
 
 // Inputs of one shape become the slices of a new dimension.
 class PackKernel : public OpKernel {

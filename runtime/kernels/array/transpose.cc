@@ -105,7 +105,10 @@ class InvertPermutationKernel : public OpKernel {
     });
   }
 };
-REGISTER_KERNEL("InvertPermutation", kCpu, InvertPermutationKernel);
+// Permutations of dimensions are the host's on every device.
+REGISTER_KERNEL("InvertPermutation", kAnyDevice, InvertPermutationKernel)
+    .HostMemory("x")
+    .HostMemory("y");
 
 }  // namespace
 }  // namespace tessera

@@ -46,36 +46,36 @@ absl::StatusOr<int64_t> CountSteps(T start, T limit, T delta) {
   }
 }
 
-class RangeKernel : public OpKernel {
+// Returns the number of elements of the range from input 0 to input 1 by input 2.
+absl::StatusOr<int64_t> CountElements(const KernelContext& ctx) {
+  int64_t count = 0;
+  RETURN_IF_ERROR(VisitRealType(ctx.input(0).dtype(), [&]<typename T>() -> absl::Status {
+    // Narrow floats count in float.
+    using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
+    ASSIGN_OR_RETURN(count, CountSteps(static_cast<C>(ctx.input(0).scalar<T>()),
+                                       static_cast<C>(ctx.input(1).scalar<T>()),
+                                       static_cast<C>(ctx.input(2).scalar<T>())));
+    return absl::OkStatus();
+  }));
+  return count;
+}
+
+absl::Status ComputeRange(KernelContext& ctx, ArithmeticSequence::Function* sequence) {
+  RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
+  RETURN_IF_ERROR(CheckScalar(ctx.input(1), "limit"));
+  RETURN_IF_ERROR(CheckScalar(ctx.input(2), "delta"));
+  ASSIGN_OR_RETURN(const int64_t count, CountElements(ctx));
+  ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
+  return sequence(ctx, ctx.input(0), ctx.input(2), y);
+}
+
+class RangeKernel final : public OpKernel {
  public:
   explicit RangeKernel(const KernelBuild& build) : sequence_(build) {}
   bool IsExpensive() const override { return false; }
-  absl::Status Compute(KernelContext& ctx) override { return Run(ctx, sequence_); }
-
- protected:
-  static absl::Status Run(KernelContext& ctx, ArithmeticSequence::Function* sequence) {
-    RETURN_IF_ERROR(CheckScalar(ctx.input(0), "start"));
-    RETURN_IF_ERROR(CheckScalar(ctx.input(1), "limit"));
-    RETURN_IF_ERROR(CheckScalar(ctx.input(2), "delta"));
-    ASSIGN_OR_RETURN(const int64_t count, Count(ctx));
-    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, Shape{count}));
-    return sequence(ctx, ctx.input(0), ctx.input(2), y);
-  }
+  absl::Status Compute(KernelContext& ctx) override { return ComputeRange(ctx, sequence_); }
 
  private:
-  static absl::StatusOr<int64_t> Count(const KernelContext& ctx) {
-    int64_t count = 0;
-    RETURN_IF_ERROR(VisitRealType(ctx.input(0).dtype(), [&]<typename T>() -> absl::Status {
-      // Narrow floats count in float.
-      using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, T, float>;
-      ASSIGN_OR_RETURN(count, CountSteps(static_cast<C>(ctx.input(0).scalar<T>()),
-                                         static_cast<C>(ctx.input(1).scalar<T>()),
-                                         static_cast<C>(ctx.input(2).scalar<T>())));
-      return absl::OkStatus();
-    }));
-    return count;
-  }
-
   const Primitive<ArithmeticSequence> sequence_;
 };
 REGISTER_KERNEL("Range", DevicesOf<ArithmeticSequence>, RangeKernel)
@@ -86,14 +86,15 @@ REGISTER_KERNEL("Range", DevicesOf<ArithmeticSequence>, RangeKernel)
 
 // int32 ranges are axes and shapes more often than not, so that they are the host's on every
 // device, as TensorFlow has them.
-class HostRangeKernel : public RangeKernel {
+class HostRangeKernel final : public OpKernel {
  public:
-  using RangeKernel::RangeKernel;
+  explicit HostRangeKernel(const KernelBuild&) {}
+  bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    return Run(ctx, PrimitiveImplementations<ArithmeticSequence>::Find(kCpu));
+    return ComputeRange(ctx, PrimitiveImplementations<ArithmeticSequence>::Find(kCpu));
   }
 };
-REGISTER_KERNEL("Range", DevicesOf<ArithmeticSequence>, HostRangeKernel)
+REGISTER_KERNEL("Range", kAnyDevice, HostRangeKernel)
     .TypeConstraint<int32_t>("Tidx")
     .HostMemory("start")
     .HostMemory("limit")
