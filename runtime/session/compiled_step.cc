@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/device/streams/stream_pool.h"
@@ -42,6 +43,24 @@ void AddArgReaders(const Graph& part, Device* device, std::vector<Device*>* read
     if (readers->size() <= static_cast<size_t>(*index)) readers->resize(*index + 1, nullptr);
     if (is_read_here) (*readers)[*index] = device;
   }
+}
+
+// Returns whether a device has work with the node: the others are constants and edges of a part.
+bool IsWork(const Node& node) {
+  static constexpr absl::string_view kNoWork[] = {
+      "Const", "NoOp", "_Arg", "_CopyToDevice", "_CopyToHost", "_Recv", "_Retval", "_Send"};
+  return absl::c_none_of(kNoWork, [&](absl::string_view op) { return node.IsOp(op); });
+}
+
+RunPlacement PlacementOf(const Plan& plan) {
+  RunPlacement placement;
+  for (const Plan::Part& part : plan.parts) {
+    std::map<std::string, int>& ops = placement[part.device];
+    for (const Node* node : part.graph->nodes()) {
+      if (IsWork(*node)) ++ops[node->op().name];
+    }
+  }
+  return placement;
 }
 
 // A stream of the device that is used while runs go on, beside those that they take.
@@ -92,6 +111,7 @@ absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput in
         AddArgReaders(*part.graph, device, &planned.arg_readers);
     }
   }
+  planned.placement = PlacementOf(plan);
   planned.shares_state = SharesState(plan, planning.devices);
   CompileOptions options;
   options.kind = kind;
@@ -122,6 +142,7 @@ absl::StatusOr<std::shared_ptr<const CompiledStep>> CompiledStep::Make(
   step->feed_readers_ = std::move(planned.arg_readers);
   step->feed_readers_.resize(step->feed_types_.size(), nullptr);
   step->shares_state_ = planned.shares_state;
+  step->placement_ = std::move(planned.placement);
   return step;
 }
 

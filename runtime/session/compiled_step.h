@@ -11,13 +11,14 @@
 #include "runtime/exec/step_streams.h"
 #include "runtime/graph/graph.h"
 #include "runtime/session/feed_upload.h"
+#include "runtime/session/run_placement.h"
 #include "runtime/session/session.h"
 #include "runtime/session/session_state.h"
 
 namespace tessera {
 
 // Immutable and thread-safe. It keeps the state of the session alive, but not the session.
-class CompiledStep final : public Callable, public FeedUploader {
+class CompiledStep final : public Callable, public FeedUploader, public PlacedRun {
  public:
   // Prunes, plans and compiles. Errors: those of Prune(), MakePlan() and CompilePlan().
   static absl::StatusOr<std::shared_ptr<const CompiledStep>> Make(
@@ -28,6 +29,7 @@ class CompiledStep final : public Callable, public FeedUploader {
   const RunSignature& signature() const override { return signature_; }
   bool UploadsFeeds() const override;
   absl::StatusOr<std::vector<Tensor>> UploadFeeds(absl::Span<const Tensor> feeds) const override;
+  const RunPlacement& placement() const override { return placement_; }
 
  private:
   explicit CompiledStep(std::shared_ptr<SessionState> state, RunSignature signature)
@@ -46,6 +48,7 @@ class CompiledStep final : public Callable, public FeedUploader {
   std::vector<Device*> devices_;  // those with streams that take part
   // For each feed, the device that alone reads it; null: there is none.
   std::vector<Device*> feed_readers_;
+  RunPlacement placement_;
   bool shares_state_ = false;  // SharesState()
   // The duration of the quickest recent run, roughly; 0 before the first run.
   mutable std::atomic<int64_t> usual_nanoseconds_{0};
@@ -60,6 +63,7 @@ struct PlannedExecutor {
   std::vector<Device*> devices;  // those with streams that take part
   // By the index of an argument: the device to which it is copied before anybody reads it.
   std::vector<Device*> arg_readers;
+  RunPlacement placement;
   bool shares_state = false;  // SharesState()
 };
 absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,

@@ -22,7 +22,7 @@ namespace tessera {
 namespace {
 
 // A callable for a caller whose order is not the compiled one.
-class ReorderedCallable final : public Callable, public FeedUploader {
+class ReorderedCallable final : public Callable, public FeedUploader, public PlacedRun {
  public:
   ReorderedCallable(std::shared_ptr<const OrderedStep> ordered, RunSignature signature)
       : ordered_(std::move(ordered)), signature_(std::move(signature)) {}
@@ -38,6 +38,8 @@ class ReorderedCallable final : public Callable, public FeedUploader {
     return absl::OkStatus();
   }
   const RunSignature& signature() const override { return signature_; }
+
+  const RunPlacement& placement() const override { return ordered_->step->placement(); }
 
   bool UploadsFeeds() const override { return ordered_->step->UploadsFeeds(); }
   absl::StatusOr<std::vector<Tensor>> UploadFeeds(absl::Span<const Tensor> feeds) const override {

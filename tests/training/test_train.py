@@ -219,7 +219,8 @@ def test_dry_run_prints_the_plan_and_writes_nothing(job):
     before = sorted(job.parent.rglob("*"))
     process = train(job, "--dry-run")
     assert process.returncode == 0, process.stderr
-    for text in ("SavedModel model", "x float[8,4]", "40 steps", "a new run", "mean_squared_error"):
+    for text in ("SavedModel model", "x float[8,4]", "40 steps", "a new run", "mean_squared_error",
+                 "devices     CPU:0"):
         assert text in process.stdout
     assert sorted(job.parent.rglob("*")) == before
 

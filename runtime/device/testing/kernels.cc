@@ -34,6 +34,7 @@ const Types kAll{DType::kFloat, DType::kDouble, DType::kInt32, DType::kInt64, DT
 REGISTER_DEFERRED("Abs").TypeConstraint("T", kNumbers);
 REGISTER_DEFERRED("Cast").TypeConstraint("SrcT", kAll).TypeConstraint("DstT", kAll);
 REGISTER_DEFERRED("Ceil").TypeConstraint("T", kFloats);
+REGISTER_DEFERRED("Cos").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("Elu").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("Erf").TypeConstraint("T", kFloats);
 REGISTER_DEFERRED("Erfc").TypeConstraint("T", kFloats);

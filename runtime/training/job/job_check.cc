@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,27 @@ class JobCheck {
       Find("batch", "is missing: the number of rows of a batch");
     }
     CheckPrecision();
+    CheckDevice();
+  }
+
+  void CheckDevice() {
+    const auto& device = job_.device();
+    if (!(device.memory_fraction() >= 0 && device.memory_fraction() <= 1)) {
+      Find("device.memory_fraction", "must be from 0 to 1");
+    }
+    std::set<int64_t> gpus;
+    for (int i = 0; i < device.gpus_size(); ++i) {
+      const std::string key = absl::StrCat("device.gpus[", i, "]");
+      const int64_t gpu = device.gpus(i);
+      if (gpu < 0 || gpu > std::numeric_limits<int>::max()) Find(key, "is the number of no GPU");
+      if (!gpus.insert(gpu).second) Find(key, absl::StrCat("GPU ", gpu, " is named twice"));
+    }
+    if (device.type() != "cpu") return;
+    if (!gpus.empty()) Find("device.gpus", "has no effect with type: cpu");
+    if (device.memory_fraction() > 0) {
+      Find("device.memory_fraction", "has no effect with type: cpu");
+    }
+    if (device.allow_growth()) Find("device.allow_growth", "has no effect with type: cpu");
   }
 
   void CheckPrecision() {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_state.h"
+#include "runtime/framework/device.h"
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/prepared_job.h"
 #include "runtime/training/job/run_folder.h"
@@ -51,6 +52,38 @@ std::string DescribeVariables(const TrainingProgram& program) {
   }
   return absl::StrCat(program.variables.size(), " in a checkpoint, ", trained,
                       " of them trained, with ", elements, " elements");
+}
+
+// Returns "GPU:0" for the full name of a device.
+std::string ShortName(absl::string_view full_name) {
+  return std::string(full_name.substr(full_name.rfind(':', full_name.rfind(':') - 1) + 1));
+}
+
+// Describes where the ops of a step run: how many on each device and, beside accelerators, which on
+// the CPU.
+std::string DescribeDevices(const PreparedJob& prepared) {
+  std::vector<std::string> parts;
+  std::string on_cpu;
+  for (const Device* device : prepared.program->session->ListDevices()) {
+    const auto placed = prepared.step->placement().find(device->full_name());
+    int64_t count = 0;
+    std::vector<std::string> ops;
+    if (placed != prepared.step->placement().end()) {
+      for (const auto& [op, nodes] : placed->second) {
+        count += nodes;
+        ops.push_back(nodes == 1 ? op : absl::StrCat(op, " x ", nodes));
+      }
+    }
+    const std::string hardware = device->description();
+    parts.push_back(absl::StrCat(ShortName(device->full_name()),
+                                 hardware.empty() ? "" : absl::StrCat(" (", hardware, ")"),
+                                 " runs ", count, count == 1 ? " op" : " ops", " of a step"));
+    const bool is_beside_others = parts.size() > 1;
+    if (device->type() == kCpu && is_beside_others && count > 0) {
+      on_cpu = absl::StrCat(": ", absl::StrJoin(ops, ", "));
+    }
+  }
+  return absl::StrCat(absl::StrJoin(parts, "; "), on_cpu);
 }
 
 // Describes the files and the first batch.
@@ -98,6 +131,7 @@ absl::StatusOr<std::string> DescribePlan(PreparedJob& prepared) {
   Lines lines;
   lines.Add("graph", DescribeGraph(job.graph()));
   lines.Add("variables", DescribeVariables(*prepared.program));
+  lines.Add("devices", DescribeDevices(prepared));
   if (prepared.source == nullptr) {
     lines.Add("data", "read by the graph itself");
   } else {

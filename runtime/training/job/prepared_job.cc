@@ -8,6 +8,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/training/job/failure.h"
+#include "runtime/training/job/job_devices.h"
 #include "runtime/training/job/model_export.h"
 
 namespace tessera {
@@ -58,12 +59,15 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
   session.host =
       std::make_shared<Host>(Host::Options{.intra_op_threads = static_cast<int>(job.threads()),
                                            .inter_op_threads = static_cast<int>(job.threads())});
+  // Pipelines work on records and strings, which no accelerator has kernels for.
+  session.devices = DataDevices();
   ProgramOptions options{.steps = job.steps(),
                          .precision = job.precision(),
                          .accumulate = std::max<int64_t>(job.accumulate(), 1),
                          .scales_loss = job.has_loss_scale() || job.precision() == "float16",
                          .base_folder = base_folder,
                          .session = session};
+  ASSIGN_OR_RETURN(options.session.devices, TrainingDevices(job.device()));
   if (job.has_seed()) options.seed = job.seed();
   const training::LossScaleSpec& scale = job.loss_scale();
   if (scale.initial() > 0) options.first_loss_scale = scale.initial();
@@ -72,6 +76,7 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
   auto program = MakeTrainingProgram(job.graph(), options);
   if (!program.ok()) return Annotate(program.status(), "graph: ");
   prepared.program = std::make_unique<TrainingProgram>(*std::move(program));
+  RETURN_IF_ERROR(CheckTrainingDevice(job.device(), *prepared.program->session));
 
   const int64_t seed = job.has_seed() ? job.seed() : std::random_device()();
   std::vector<BatchField> fields;

@@ -33,12 +33,13 @@ struct PreparedJob {
 
 // Makes the graph, opens the data, and checks that they fit each other. Writes nothing.
 // Errors: those of MakeTrainingProgram(), BatchSource::Make(), Evaluator::Make() and CheckExport(),
-// with the block of the job before them: "graph: ...".
+// with the block of the job before them: "graph: ..."; those of TrainingDevices() and
+// CheckTrainingDevice().
 absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
                                        const std::string& base_folder);
 
-// Returns what the job will do, for people: a line each for graph, variables, data, length, hooks,
-// folder and export. Reads the first batch of all data. Errors: those of the data.
+// Returns what the job will do, for people: a line each for graph, variables, devices, data,
+// length, hooks, folder and export. Reads the first batch of all data. Errors: those of the data.
 absl::StatusOr<std::string> DescribePlan(PreparedJob& prepared);
 
 }  // namespace tessera

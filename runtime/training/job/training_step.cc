@@ -31,9 +31,11 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Make(
   ASSIGN_OR_RETURN(std::optional<Update> update, MakeUpdate(program));
   // The traced callable keeps this one alive.
   const auto* const uploader = dynamic_cast<const FeedUploader*>(callable.get());
-  return std::unique_ptr<TrainingStep>(new TrainingStep(
-      std::move(indices), program.constants,
-      MakeTracedCallable("step", tracer, std::move(callable)), uploader, std::move(update)));
+  const auto* const placed = dynamic_cast<const PlacedRun*>(callable.get());
+  return std::unique_ptr<TrainingStep>(
+      new TrainingStep(std::move(indices), program.constants,
+                       MakeTracedCallable("step", tracer, std::move(callable)), uploader,
+                       &placed->placement(), std::move(update)));
 }
 
 absl::StatusOr<std::optional<TrainingStep::Update>> TrainingStep::MakeUpdate(

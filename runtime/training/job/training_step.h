@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "runtime/profile/tracer.h"
 #include "runtime/session/feed_upload.h"
+#include "runtime/session/run_placement.h"
 #include "runtime/training/pipeline/batch_source.h"
 #include "runtime/training/program/training_program.h"
 
@@ -37,6 +38,9 @@ class TrainingStep {
   // Does what Run() does, with what Upload() gave for the batch.
   absl::StatusOr<double> RunUploaded(const std::vector<Tensor>& feeds, absl::Duration timeout);
 
+  // Returns which devices execute the step's ops.
+  const RunPlacement& placement() const { return *placement_; }
+
   // Whether the last run skipped its update, because gradients were no finite numbers, and the loss
   // scale with which they were computed.
   bool was_skipped() const { return was_skipped_; }
@@ -52,11 +56,12 @@ class TrainingStep {
 
   TrainingStep(std::vector<int> fields, std::vector<NamedTensor> constants,
                std::shared_ptr<const Callable> callable, const FeedUploader* uploader,
-               std::optional<Update> update)
+               const RunPlacement* placement, std::optional<Update> update)
       : fields_(std::move(fields)),
         constants_(std::move(constants)),
         callable_(std::move(callable)),
         uploader_(uploader),
+        placement_(placement),
         update_(std::move(update)) {}
   static absl::StatusOr<std::optional<Update>> MakeUpdate(const TrainingProgram& program);
   absl::Status RunUpdate(absl::Duration timeout);
@@ -64,8 +69,9 @@ class TrainingStep {
   const std::vector<int> fields_;  // that are fed
   const std::vector<NamedTensor> constants_;
   const std::shared_ptr<const Callable> callable_;
-  const FeedUploader* const uploader_;  // of the callable; null: it has none
-  const std::optional<Update> update_;  // of its own run
+  const FeedUploader* const uploader_;   // of the callable; null: it has none
+  const RunPlacement* const placement_;  // of the callable
+  const std::optional<Update> update_;   // of its own run
   bool was_skipped_ = false;
   double loss_scale_ = 1;
   std::vector<Tensor> feeds_;

@@ -30,6 +30,7 @@ def emulated_kernels(name, srcs, cc_srcs, hdrs, deps):
         visibility = [
             "//runtime/kernels/primitives/cuda/testing:__pkg__",
             "//runtime/training/program:__pkg__",
+            "//serving/commands:__pkg__",
             "//tests/conformance:__pkg__",
         ],
         deps = deps + [
