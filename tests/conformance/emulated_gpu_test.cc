@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <iostream>
+#include <set>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -84,6 +86,57 @@ int ReplayGraphs(bool optimize) {
     if (golden.ok()) cases.push_back(*std::move(golden));
   }
   return ReplayCases(std::move(cases), optimize);
+}
+
+// Ops with kernels on GPUs of which no call is recorded.
+const std::set<std::string> kWithoutRecordedCall = {"AccumulateNV2",
+                                                    "NonDeterministicInts",
+                                                    "ScatterMin",
+                                                    "ScatterNdMax",
+                                                    "ScatterNdMin",
+                                                    "ScatterUpdate",
+                                                    "TensorArrayCloseV3",
+                                                    "TensorArrayGradWithShape",
+                                                    "TensorArraySplitV3",
+                                                    "TensorListConcat",
+                                                    "TensorListConcatV2",
+                                                    "TensorListResize",
+                                                    "TopK",
+                                                    "XlaDynamicSlice",
+                                                    "XlaDynamicUpdateSlice",
+                                                    "XlaEinsum"};
+
+// A new kernel comes with a call that scripts/gpu/check will replay on a GPU.
+TEST(EmulatedGpuTest, KernelsHaveRecordedCalls) {
+  std::set<std::string> recorded;
+  for (const std::string& file : FilesIn("golden/ops")) {
+    const auto read = ReadOpCases(file);
+    ASSERT_TRUE(read.ok()) << file << ": " << read.status();
+    for (const GoldenCase& golden : *read) {
+      if (golden.error.empty()) recorded.insert(golden.group);
+    }
+  }
+  for (const std::string& file : FilesIn("golden/graphs")) {
+    const auto golden = ReadGraphCase(file);
+    ASSERT_TRUE(golden.ok()) << file << ": " << golden.status();
+    for (const auto& node : golden->graph.node()) recorded.insert(node.op());
+    for (const auto& function : golden->graph.library().function()) {
+      for (const auto& node : function.node_def()) recorded.insert(node.op());
+    }
+  }
+  int num_ops = 0;
+  std::set<std::string> seen;
+  for (const KernelDef* kernel : KernelRegistry::Global().All()) {
+    const bool is_internal = absl::StartsWith(kernel->op, "_");  // made by passes and the planner
+    if (is_internal || kernel->devices.Names(kAnyDevice) ||
+        !kernel->devices.Contains(kEmulatedGpu) || !seen.insert(kernel->op).second) {
+      continue;
+    }
+    ++num_ops;
+    EXPECT_NE(recorded.contains(kernel->op), kWithoutRecordedCall.contains(kernel->op))
+        << kernel->op;
+  }
+  EXPECT_GE(num_ops, 300);
 }
 
 TEST(EmulatedGpuTest, OpCalls) {
