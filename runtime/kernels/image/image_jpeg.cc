@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/kernels/image/jpeg_huffman.h"
+
 namespace tessera {
 namespace {
 
@@ -20,13 +22,7 @@ struct ErrorManager {
 class LibJpegReader final : public JpegReader {
  public:
   LibJpegReader(absl::string_view bytes, const JpegOptions& options)
-      : bytes_(bytes), options_(options) {
-    info_.err = jpeg_std_error(&error_.base);
-    error_.base.error_exit = [](j_common_ptr info) {
-      std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->leave, 1);
-    };
-    error_.base.output_message = [](j_common_ptr) {};
-  }
+      : bytes_(bytes), options_(options) {}
   ~LibJpegReader() override { jpeg_destroy_decompress(&info_); }
 
   int64_t width() const override { return info_.output_width; }
@@ -35,6 +31,11 @@ class LibJpegReader final : public JpegReader {
   int file_channels() const override { return info_.num_components; }
 
   bool ReadHeader() {
+    info_.err = jpeg_std_error(&error_.base);
+    error_.base.error_exit = [](j_common_ptr info) {
+      std::longjmp(reinterpret_cast<ErrorManager*>(info->err)->leave, 1);
+    };
+    error_.base.output_message = [](j_common_ptr) {};
     if (setjmp(error_.leave) != 0) return false;
     jpeg_create_decompress(&info_);
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
@@ -57,7 +58,10 @@ class LibJpegReader final : public JpegReader {
   absl::Status Read(uint8_t* pixels) override {
     const bool is_cmyk = info_.out_color_space == JCS_CMYK;
     std::vector<uint8_t> cmyk(is_cmyk ? static_cast<size_t>(width()) * 4 : 0);
-    const bool complete = ReadRows(pixels, cmyk.data());
+    bool complete = ReadRows(pixels, cmyk.data());
+    if (huffman_ != nullptr && huffman_->gave_up()) {
+      complete = StartOver() && ReadRows(pixels, cmyk.data());
+    }
     const int64_t rows = rows_read_;
     if (complete && !ended_early_) return absl::OkStatus();
     if (!options_.try_recover_truncated ||
@@ -79,9 +83,21 @@ class LibJpegReader final : public JpegReader {
     return TRUE;
   }
 
+  // Has libjpeg read the file alone, from its beginning.
+  bool StartOver() {
+    jpeg_destroy_decompress(&info_);
+    info_ = {};
+    huffman_ = nullptr;
+    only_libjpeg_ = true;
+    ended_early_ = false;
+    rows_read_ = 0;
+    return ReadHeader();
+  }
+
   bool ReadRows(uint8_t* pixels, uint8_t* cmyk) {
     if (setjmp(error_.leave) != 0) return false;
     jpeg_start_decompress(&info_);
+    if (!only_libjpeg_) huffman_ = JpegHuffmanDecoder::Install(&info_);
     const size_t row_bytes = static_cast<size_t>(info_.output_width) * channels_;
     while (info_.output_scanline < info_.output_height) {
       uint8_t* const row = pixels + info_.output_scanline * row_bytes;
@@ -110,6 +126,8 @@ class LibJpegReader final : public JpegReader {
   const JpegOptions options_;
   jpeg_decompress_struct info_ = {};
   ErrorManager error_ = {};
+  std::unique_ptr<JpegHuffmanDecoder> huffman_;  // null if libjpeg decodes alone
+  bool only_libjpeg_ = false;
   int channels_ = 0;
   bool ended_early_ = false;
   int64_t rows_read_ = 0;
