@@ -46,9 +46,9 @@ constexpr auto kPositions = [] {
 // The value that `bits`, the `size` bits behind a code, stand for: those that begin with a zero are
 // negative.
 int ExtendSign(uint32_t bits, int size) {
-  if (size == 0) return 0;
-  return bits >> (size - 1) != 0 ? static_cast<int>(bits)
-                                 : static_cast<int>(bits) - (1 << size) + 1;
+  const int range = (1 << size) - 1;
+  const int is_negative = 2 * bits <= static_cast<uint32_t>(range);  // no branch: signs are random
+  return static_cast<int>(bits) - range * is_negative;
 }
 
 // The coded data of a scan, without the zero byte that follows each byte of ones in the file.
@@ -118,8 +118,7 @@ class BitReader {
     count_ -= count;
   }
   uint32_t Take(int count) {
-    if (count == 0) return 0;
-    const uint32_t taken = static_cast<uint32_t>(bits_ >> (64 - count));
+    const auto taken = static_cast<uint32_t>(bits_ >> 1 >> (63 - count));  // none of them for 0
     Skip(count);
     return taken;
   }
