@@ -146,35 +146,28 @@ class DecodeImageKernel : public OpKernel {
     const int64_t height = jpeg->height(), width = jpeg->width(), channels = jpeg->channels();
     if (op_ == "DecodeAndCropJpeg") {
       ASSIGN_OR_RETURN(const Shape whole, CheckedShape({height, width, channels}));
-      ASSIGN_OR_RETURN(const Tensor image, ctx.AllocateTemp(DType::kUint8, whole));
-      Tensor pixels = image;
-      RETURN_IF_ERROR(jpeg->Read(pixels.data<uint8_t>()));
-      return Crop(ctx, pixels);
+      ASSIGN_OR_RETURN(const JpegWindow window, ReadWindow(ctx.input(1), whole));
+      const Shape shape{window.height, window.width, channels};
+      return WriteBytes(ctx, shape, [&](uint8_t* to) { return jpeg->ReadWindow(window, to); });
     }
     ASSIGN_OR_RETURN(const Shape shape, ImageShape(height, width, channels));
     return WriteBytes(ctx, shape, [&](uint8_t* to) { return jpeg->Read(to); });
   }
 
-  static absl::Status Crop(KernelContext& ctx, const Tensor& image) {
-    if (!(ctx.input(1).shape() == Shape{4})) {
+  // Errors: INVALID_ARGUMENT for anything but a window with pixels in an image of this shape.
+  static absl::StatusOr<JpegWindow> ReadWindow(const Tensor& input, const Shape& image) {
+    if (!(input.shape() == Shape{4})) {
       return absl::InvalidArgumentError("'crop_window' must be [y, x, height, width]");
     }
-    ASSIGN_OR_RETURN(const IndexVector window, ReadIndexVector(ctx.input(1), "crop_window"));
+    ASSIGN_OR_RETURN(const IndexVector window, ReadIndexVector(input, "crop_window"));
     const int64_t y = window[0], x = window[1], height = window[2], width = window[3];
     if (y < 0 || x < 0 || height <= 0 || width <= 0 || y + height > image.dim(0) ||
         x + width > image.dim(1)) {
       return absl::InvalidArgumentError(
           absl::StrCat("crop window [", y, ", ", x, ", ", height, ", ", width,
-                       "] does not lie in an image of shape ", image.shape().ToString()));
+                       "] does not lie in an image of shape ", image.ToString()));
     }
-    const int64_t channels = image.dim(2);
-    ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, Shape{height, width, channels}));
-    for (int64_t row = 0; row < height; ++row) {
-      std::memcpy(out->data<uint8_t>() + row * width * channels,
-                  image.data<uint8_t>() + ((y + row) * image.dim(1) + x) * channels,
-                  width * channels);
-    }
-    return absl::OkStatus();
+    return JpegWindow{.y = y, .x = x, .height = height, .width = width};
   }
 
   absl::Status FromPng(KernelContext& ctx, absl::string_view bytes) const {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/base/status.h"
 #include "runtime/kernels/image/jpeg_huffman.h"
 
 namespace tessera {
@@ -55,12 +56,15 @@ class LibJpegReader final : public JpegReader {
     return true;
   }
 
-  absl::Status Read(uint8_t* pixels) override {
+  absl::Status ReadWindow(const JpegWindow& window, uint8_t* pixels) override {
+    const bool is_whole = window.height == height() && window.width == width();
+    // How much of a truncated image there is counts rows of the whole.
+    if (options_.try_recover_truncated && !is_whole) return CutFromWhole(window, pixels);
     const bool is_cmyk = info_.out_color_space == JCS_CMYK;
-    std::vector<uint8_t> cmyk(is_cmyk ? static_cast<size_t>(width()) * 4 : 0);
-    bool complete = ReadRows(pixels, cmyk.data());
+    std::vector<uint8_t> row(is_cmyk || !is_whole ? static_cast<size_t>(width()) * 4 : 0);
+    bool complete = ReadRows(window, pixels, row.data());
     if (huffman_ != nullptr && huffman_->gave_up()) {
-      complete = StartOver() && ReadRows(pixels, cmyk.data());
+      complete = StartOver() && ReadRows(window, pixels, row.data());
     }
     const int64_t rows = rows_read_;
     if (complete && !ended_early_) return absl::OkStatus();
@@ -83,6 +87,17 @@ class LibJpegReader final : public JpegReader {
     return TRUE;
   }
 
+  absl::Status CutFromWhole(const JpegWindow& window, uint8_t* pixels) {
+    const int64_t row_bytes = width() * channels_;
+    std::vector<uint8_t> whole(height() * row_bytes);
+    RETURN_IF_ERROR(Read(whole.data()));
+    for (int64_t y = 0; y < window.height; ++y) {
+      std::copy_n(&whole[(window.y + y) * row_bytes + window.x * channels_],
+                  window.width * channels_, pixels + y * window.width * channels_);
+    }
+    return absl::OkStatus();
+  }
+
   // Has libjpeg read the file alone, from its beginning.
   bool StartOver() {
     jpeg_destroy_decompress(&info_);
@@ -94,26 +109,46 @@ class LibJpegReader final : public JpegReader {
     return ReadHeader();
   }
 
-  bool ReadRows(uint8_t* pixels, uint8_t* cmyk) {
+  // `row` has room for a row of four channels, unless the window is the whole image and has no
+  // inks.
+  bool ReadRows(const JpegWindow& window, uint8_t* pixels, uint8_t* row) {
     if (setjmp(error_.leave) != 0) return false;
     jpeg_start_decompress(&info_);
     if (!only_libjpeg_) huffman_ = JpegHuffmanDecoder::Install(&info_);
-    const size_t row_bytes = static_cast<size_t>(info_.output_width) * channels_;
-    while (info_.output_scanline < info_.output_height) {
-      uint8_t* const row = pixels + info_.output_scanline * row_bytes;
-      JSAMPROW to = cmyk != nullptr ? cmyk : row;
+    const int64_t first = SelectColumns(window);
+    if (window.y > 0) jpeg_skip_scanlines(&info_, window.y);
+    const bool is_cmyk = info_.out_color_space == JCS_CMYK;
+    const bool is_direct = !is_cmyk && info_.output_width == window.width;
+    const size_t row_bytes = static_cast<size_t>(window.width) * channels_;
+    for (int64_t y = 0; y < window.height; ++y) {
+      uint8_t* const out = pixels + y * row_bytes;
+      JSAMPROW to = is_direct ? out : row;
       if (jpeg_read_scanlines(&info_, &to, 1) != 1) return false;
-      if (cmyk != nullptr) ToRgb(cmyk, row);
+      if (is_cmyk) {
+        ToRgb(row + first * 4, window.width, out);
+      } else if (!is_direct) {
+        std::memcpy(out, row + first * channels_, row_bytes);
+      }
       // Rows that come after the end are made up.
       if (!ended_early_) rows_read_ = info_.output_scanline;
     }
+    const JDIMENSION below = info_.output_height - info_.output_scanline;
+    if (below > 0) jpeg_skip_scanlines(&info_, below);
     jpeg_finish_decompress(&info_);
     return true;
   }
 
+  // Has rows begin with the window, or with some pixels before it. Returns their number.
+  int64_t SelectColumns(const JpegWindow& window) {
+    if (window.width == info_.output_width) return 0;
+    JDIMENSION begin = window.x, count = window.width;
+    jpeg_crop_scanline(&info_, &begin, &count);
+    return window.x - begin;
+  }
+
   // Adobe's files hold the inverse of the inks.
-  void ToRgb(const uint8_t* cmyk, uint8_t* rgb) const {
-    for (JDIMENSION x = 0; x < info_.output_width; ++x, cmyk += 4, rgb += 3) {
+  void ToRgb(const uint8_t* cmyk, int64_t width, uint8_t* rgb) const {
+    for (int64_t x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
       for (int c = 0; c < 3; ++c) {
         rgb[c] =
             static_cast<uint8_t>(info_.saw_Adobe_marker ? cmyk[3] * cmyk[c] / 255

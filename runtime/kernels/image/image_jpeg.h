@@ -19,6 +19,11 @@ struct JpegOptions {
   float acceptable_fraction = 1;
 };
 
+// Part of an image, in pixels from its upper left corner.
+struct JpegWindow {
+  int64_t y, x, height, width;
+};
+
 // Reads one image; used like PngReader. Not thread-safe. `bytes` must live until Read() returns.
 class JpegReader {
  public:
@@ -32,9 +37,15 @@ class JpegReader {
   virtual int channels() const = 0;
   // Components in the file, whatever is asked for.
   virtual int file_channels() const = 0;
-  // Writes the pixels in row-major order. To be called once.
+  // Writes the pixels in row-major order. To be called once, or ReadWindow() once.
   // Errors: INVALID_ARGUMENT if the file is damaged or ends early.
-  virtual absl::Status Read(uint8_t* pixels) = 0;
+  absl::Status Read(uint8_t* pixels) { return ReadWindow({0, 0, height(), width()}, pixels); }
+  // Writes the pixels of a window. Only the window is computed, and what is below it is not looked
+  // at. Pixels are those that Read() would write there, but for the first and the last column:
+  // where colours have a lower resolution, libjpeg interpolates them without their neighbours
+  // outside of the window. TensorFlow's DecodeAndCropJpeg does the same. Requires a window inside
+  // the image, with pixels. Errors: as Read().
+  virtual absl::Status ReadWindow(const JpegWindow& window, uint8_t* pixels) = 0;
 };
 
 }  // namespace tessera
