@@ -129,16 +129,16 @@ class BitReader {
   const uint8_t* next_;
 };
 
-// What a table knows of the bits that index it: one coefficient, or two that follow one another,
-// with the zeros before them. The end of a block counts as a zero far behind it, and a run of
-// sixteen zeros as fifteen before another one.
+// An entry of a table: the codes with which its index begins. They stand for one coefficient, or
+// for two that follow one another, with the zeros before them. The end of a block counts as a zero
+// far behind it, and a run of sixteen zeros as fifteen before another one.
 class Codes {
  public:
   Codes() = default;  // no code: a length of 0
   // One code of `length` bits, its value included.
   Codes(int coefficient, int run, int length)
       : Codes(coefficient, coefficient, run, run + 1, length, length) {}
-  // What `first` and `second`, which are one code each, stand for together.
+  // Two codes: `first` and then `second`, which are one code each.
   Codes(const Codes& first, const Codes& second)
       : Codes(first.first(), second.first(), first.run(), first.advance() + second.advance(),
               first.length() + second.length(), first.length()) {}
@@ -363,9 +363,9 @@ class HuffmanDecoder final : public JpegHuffmanDecoder {
         const BitReader before = bits;
         const Codes codes = ac.Take(bits);
         if (codes.length() == 0) return false;
-        // The second first: if it is behind the end of the block, it has the position of the last
-        // coefficient, which may be the first. What is zero is written where there is a zero
-        // already.
+        // The second coefficient is written first: if it lies behind the end of the block, it gets
+        // the last position, which may be that of the first coefficient. Zeros are written only
+        // where there is a zero already.
         to[kPositions[k + codes.advance() - 1]] = codes.second();
         to[kPositions[k + codes.run()]] = codes.first();
         if (k + codes.advance() < kBlockSize) {
