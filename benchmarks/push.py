@@ -35,7 +35,7 @@ from clients.client import Client
 from clients.server import Model, Server, config_text
 
 KINDS = ("SavedModel", "weights")
-STAGES = ("read", "import", "restore_graph", "freeze", "compile")
+STAGES = ("read", "import", "restore_graph", "freeze", "compile", "prepare")
 STAGE = re.compile(r'^:tessera:serving:load_latency_by_stage_sum\{stage="(\w+)"\} (\S+)$', re.M)
 LOADED = r"loaded servable \{{name: pushed version: {}\}} in ([\d.]+)(us|ms|s)"
 MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3}

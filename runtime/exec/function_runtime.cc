@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/exec/kept_plans.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/exec/partitioned_executor.h"
 
@@ -151,7 +152,7 @@ absl::StatusOr<const CallableFunction*> LocalFunctionRuntime::Instantiate(const 
   Function* const function =
       functions_.emplace(key, std::make_unique<Function>(ref.name)).first->second.get();
   ++compile_depth_;
-  const absl::Status status = Build(ref, use, function);
+  const absl::Status status = Build(key, ref, use, function);
   --compile_depth_;
   RETURN_IF_ERROR(status);
   return function;
@@ -174,28 +175,32 @@ Device* LocalFunctionRuntime::host() const {
   return nullptr;
 }
 
-absl::Status LocalFunctionRuntime::Build(const FunctionRef& ref, const FunctionUse& use,
-                                         Function* function) {
+absl::Status LocalFunctionRuntime::Build(const std::string& key, const FunctionRef& ref,
+                                         const FunctionUse& use, Function* function) {
   auto build = [&]() -> absl::StatusOr<std::unique_ptr<Executor>> {
-    ASSIGN_OR_RETURN(FunctionBody body, options_.library->Instantiate(ref));
-    std::vector<DType> arg_types;
-    for (const Node* arg : body.args) arg_types.push_back(RemoveRef(arg->output_type(0)));
-    function->SetSignature(std::move(arg_types), static_cast<int>(body.results.size()));
+    const auto body = [&]() -> absl::StatusOr<PlanInput> {
+      ASSIGN_OR_RETURN(FunctionBody instantiated, options_.library->Instantiate(ref));
+      return PlanInput{.graph = std::move(instantiated.graph),
+                       .args = std::move(instantiated.args),
+                       .results = std::move(instantiated.results),
+                       .targets = std::move(instantiated.control_results)};
+    };
     PlanOptions planning = options_.planning;
     planning.caller = use.device;
     planning.results_on_host = use.results_on_host;
-    ASSIGN_OR_RETURN(const Plan plan, MakePlan({.graph = std::move(body.graph),
-                                                .args = std::move(body.args),
-                                                .results = std::move(body.results),
-                                                .targets = std::move(body.control_results)},
-                                               planning));
+    const std::string plan_key = PlanKey("function\n" + key, planning);
+    ASSIGN_OR_RETURN(Plan plan, FindOrMakePlan(plan_key, planning, body));
+    function->SetSignature(plan.arg_types, plan.num_results);
     CompileOptions options;
     options.kind = options_.executor == ExecutorKind::kDataflow ? ExecutorKind::kDataflow
                                                                 : ExecutorKind::kAuto;
     options.functions = this;
     options.numerics = options_.numerics;
     options.pool = planning.pool;
-    return CompilePlan(plan, planning.devices, PartsMeet::kInCall, options);
+    ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
+                     CompilePlan(plan, planning.devices, PartsMeet::kInCall, options));
+    KeepPlan(plan_key, planning, std::move(plan));
+    return executor;
   };
   absl::StatusOr<std::unique_ptr<Executor>> executor = build();
   if (!executor.ok()) executor = InFunction(ref.name, executor.status());

@@ -52,7 +52,8 @@ class LocalFunctionRuntime final : public FunctionRuntime {
  private:
   class Function;
 
-  absl::Status Build(const FunctionRef& ref, const FunctionUse& use, Function* function);
+  absl::Status Build(const std::string& key, const FunctionRef& ref, const FunctionUse& use,
+                     Function* function);
   std::string KeyOf(const FunctionRef& ref, const FunctionUse& use, const OpDef& signature) const;
   // Where a body goes whose caller has no device: the first CPU.
   Device* host() const;

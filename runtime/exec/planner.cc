@@ -16,6 +16,7 @@
 #include "runtime/graph/placer.h"
 #include "runtime/graph/reference_reads.h"
 #include "runtime/graph/resource_names.h"
+#include "runtime/optimize/derived_constants.h"
 #include "runtime/optimize/inline_functions.h"
 
 namespace tessera {
@@ -47,6 +48,7 @@ class Planner {
       if (absl::Status status = Optimize(item_, options_.optimizer); !status.ok()) {
         LOG(WARNING) << "a graph runs less optimised than it could: " << status.ToString();
       }
+      derived_ = DerivedConstants::Of(item_);
     }
     if (place) {
       // What the passes have added has no place yet.
@@ -151,6 +153,10 @@ class Planner {
 
   absl::StatusOr<Plan> Split(bool is_placed) {
     Plan plan;
+    plan.library = graph_.library();
+    for (const Node* arg : input_.args) plan.arg_types.push_back(RemoveRef(arg->output_type(0)));
+    plan.num_results = static_cast<int>(input_.results.size());
+    plan.derived = derived_;
     plan.boundary.args_on_host = options_.caller == nullptr;
     plan.boundary.results_on_host = options_.caller == nullptr || options_.results_on_host;
     const Device* only = is_placed ? OnlyDevice() : options_.devices.front();
@@ -189,6 +195,7 @@ class Planner {
   const PlanOptions& options_;
   Graph& graph_;
   OptimizationItem item_;
+  IntrusivePtr<const DerivedConstants> derived_;
   std::vector<Device*> order_;
 };
 

@@ -1,6 +1,7 @@
 // From a graph to a plan: what runs on which device.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,9 +13,12 @@
 #include "runtime/exec/node_memory.h"
 #include "runtime/framework/device.h"
 #include "runtime/graph/graph.h"
+#include "runtime/optimize/derived_constants.h"
 #include "runtime/optimize/optimize.h"
 
 namespace tessera {
+
+class KeptPlans;  // runtime/exec/kept_plans.h
 
 // What a plan is made of: a graph whose arguments and results are `_Arg` and `_Retval` nodes, as
 // Prune() and FunctionLibrary::Instantiate() give it.
@@ -38,6 +42,19 @@ struct Plan {
   };
   std::vector<Part> parts;
   BoundaryMemory boundary;
+  // Of the graph that was planned: its functions, and what goes in and comes out.
+  std::shared_ptr<const FunctionLibrary> library;
+  std::vector<DType> arg_types;
+  int num_results = 0;
+  // Tells what the derived constants of the parts are; null if there are none.
+  IntrusivePtr<const DerivedConstants> derived;
+};
+
+// A session's use of the plans that sessions on the same graph keep for one another.
+struct PlanReuse {
+  std::shared_ptr<KeptPlans> plans;  // never null
+  std::atomic<bool> keeps{true};     // whether new plans are kept
+  std::atomic<int> num_made{0};      // how often there was no plan to use again
 };
 
 // On which device a resource lives, by its name (runtime/graph/resource_names.h). What a run leaves
@@ -62,6 +79,8 @@ struct PlanOptions {
   // those who read and give them.
   Device* caller = nullptr;
   bool results_on_host = false;
+  // Plans to use again, and to keep; null: none. Only for sessions of a single CPU.
+  PlanReuse* reuse = nullptr;
   // Where resources live; others are placed by each plan for itself. Null: all others.
   std::shared_ptr<const ResourcePlaces> resource_places;
 

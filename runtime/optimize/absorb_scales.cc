@@ -42,7 +42,7 @@ absl::Status AbsorbScalesPass::Run(OptimizationItem& item, bool* changed) const 
     if (scaling == nullptr || !scaling->IsOp("_ScaleWeights")) continue;
     const Tensor* const weights = UnscaledValue({scaling, 0});
     if (weights == nullptr) continue;
-    const int64_t channels = ConstantValue(scaling->input(1))->num_elements();
+    const int64_t channels = PresentValue(scaling->input(1))->num_elements();
     const bool is_filter = weights->rank() == 4 && weights->dim(3) == channels &&
                            item.HasKernel("_FusedConv2D", *scaling);
     while (Node* convolution = is_filter ? NextConvolution(item, *scaling) : nullptr) {

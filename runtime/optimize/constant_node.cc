@@ -4,7 +4,27 @@
 
 namespace tessera {
 
+namespace {
+
+constexpr absl::string_view kDerived = "_derived";
+
+}  // namespace
+
 const Tensor* ConstantValue(const Endpoint& endpoint) {
+  const Tensor* value = PresentValue(endpoint);
+  return value == nullptr || DerivedNumber(*endpoint.node) >= 0 ? nullptr : value;
+}
+
+int64_t DerivedNumber(const Node& node) {
+  if (!node.IsOp("Const")) return -1;
+  const auto found = node.attrs().find(kDerived);
+  const int64_t* number = found == node.attrs().end() ? nullptr : found->second.get<int64_t>();
+  return number == nullptr ? -1 : *number;
+}
+
+void SetDerivedNumber(Node* constant, int64_t number) { constant->SetAttr(kDerived, number); }
+
+const Tensor* PresentValue(const Endpoint& endpoint) {
   const Node* node = endpoint.node;
   if (node == nullptr || !node->IsOp("Const") || !node->control_inputs().empty()) return nullptr;
   auto found = node->attrs().find("value");
@@ -15,8 +35,8 @@ const Tensor* ConstantValue(const Endpoint& endpoint) {
 
 const Tensor* UnscaledValue(const Endpoint& weights) {
   const Node* node = weights.node;
-  if (node == nullptr || !node->IsOp("_ScaleWeights")) return ConstantValue(weights);
-  return ConstantValue(node->input(1)) == nullptr ? nullptr : ConstantValue(node->input(0));
+  if (node == nullptr || !node->IsOp("_ScaleWeights")) return PresentValue(weights);
+  return PresentValue(node->input(1)) == nullptr ? nullptr : PresentValue(node->input(0));
 }
 
 absl::StatusOr<Node*> AddConstant(Graph* graph, absl::string_view name, Tensor value,

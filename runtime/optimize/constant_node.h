@@ -1,6 +1,8 @@
 // Finds and adds constants in a graph that is being rewritten.
 #pragma once
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/graph/graph.h"
@@ -9,10 +11,19 @@ namespace tessera {
 
 // Returns the value of `endpoint` if it is the output of a Const node, and null otherwise. A Const
 // with control inputs does not count, because these may tie it to a branch or a loop of v1 control
-// flow. The value has the dtype of the output and lives as long as the node.
+// flow; and one that is derived from variables (derived_constants.h) does not, because its value is
+// another in other sessions. The value has the dtype of the output and lives as long as the node.
 const Tensor* ConstantValue(const Endpoint& endpoint);
 
-// Like ConstantValue(), but looks through a _ScaleWeights node: for scaled weights, returns the
+// Like ConstantValue(), but shows derived constants too: to passes that compute from them, or look
+// at their dtypes and shapes only.
+const Tensor* PresentValue(const Endpoint& endpoint);
+
+// Returns the number under which DerivedConstants knows a derived constant; -1 for all others.
+int64_t DerivedNumber(const Node& node);
+void SetDerivedNumber(Node* constant, int64_t number);
+
+// Like PresentValue(), but looks through a _ScaleWeights node: for scaled weights, returns the
 // weights before they are scaled.
 const Tensor* UnscaledValue(const Endpoint& weights);
 

@@ -4,29 +4,23 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/derived_constants.h"
 #include "runtime/optimize/fold_constants.h"
 #include "runtime/optimize/linear_op.h"
 
 namespace tessera {
 namespace {
 
-// y = x * scale + shift, a value a channel.
-struct Affine {
-  std::vector<double> scale, shift;
-};
-
-// A constant float vector of the channels, whatever its rank; nullopt if it is something else.
-std::optional<absl::Span<const float>> ChannelValues(const LinearOp& linear, const Endpoint& from) {
-  const Tensor* value = ConstantValue(from);
-  if (value == nullptr || value->dtype() != DType::kFloat ||
-      !IsPerChannel(linear, PartialShape(value->shape()))) {
-    return std::nullopt;
-  }
-  return value->flat<float>();
+// A constant float vector of the channels, whatever its rank.
+bool IsChannelVector(const LinearOp& linear, const Endpoint& from) {
+  const Tensor* value = PresentValue(from);
+  return value != nullptr && value->dtype() == DType::kFloat &&
+         IsPerChannel(linear, PartialShape(value->shape()));
 }
 
 bool IsInferenceBatchNorm(const Node& node) {
@@ -48,8 +42,51 @@ struct Match {
   Node* bias_add = nullptr;  // null if there is none
   Endpoint bias;
   Node* affine_node = nullptr;
-  Affine affine;
+  // What the node does to each channel: the factor of a multiplication, or the scale, offset, mean
+  // and variance of a batch normalization.
+  std::vector<Endpoint> parameters;
+  float epsilon = 0;
 };
+
+// y = x * scale + shift.
+struct Affine {
+  double scale = 1, shift = 0;
+};
+
+Affine AffineOf(absl::Span<const Tensor> parameters, float epsilon, int64_t channel) {
+  const auto value = [&](int i) { return parameters[i].data<float>()[channel]; };
+  if (parameters.size() == 1) return {.scale = value(0)};
+  const double scale = value(0) / std::sqrt(double{value(3)} + epsilon);
+  return {.scale = scale, .shift = value(1) - value(2) * scale};
+}
+
+// The scale and the bias of the folded op, of the parameters, then the old bias if there is one,
+// then the scale that the weights have already, if they have one.
+absl::StatusOr<std::vector<Tensor>> ScaleAndBias(absl::Span<const Tensor> constants,
+                                                 size_t num_parameters, bool has_bias,
+                                                 float epsilon) {
+  const auto parameters = constants.subspan(0, num_parameters);
+  const auto rest = constants.subspan(num_parameters);
+  const bool is_scaled = rest.size() > (has_bias ? 1 : 0);
+  const int64_t channels = parameters[0].num_elements();
+  ASSIGN_OR_RETURN(Tensor scale, Tensor::Allocate(DType::kDouble, {channels}));
+  ASSIGN_OR_RETURN(Tensor bias, Tensor::Allocate(DType::kFloat, {channels}));
+  for (int64_t i = 0; i < channels; ++i) {
+    const Affine affine = AffineOf(parameters, epsilon, i);
+    const double old = has_bias ? rest[0].data<float>()[i] : 0;
+    bias.data<float>()[i] = static_cast<float>(old * affine.scale + affine.shift);
+    scale.data<double>()[i] = affine.scale * (is_scaled ? rest.back().data<double>()[i] : 1);
+  }
+  return std::vector<Tensor>{std::move(scale), std::move(bias)};
+}
+
+// True if the bias may be left out, whatever the variables hold.
+bool IsZeroInAllSessions(const Node& bias) {
+  const auto value = bias.attr<Tensor>("value");
+  if (DerivedNumber(bias) >= 0 || !value.ok()) return false;
+  const auto floats = value->flat<float>();
+  return std::all_of(floats.begin(), floats.end(), [](float x) { return x == 0; });
+}
 
 class Folder {
  public:
@@ -64,10 +101,8 @@ class Folder {
       for (int side : {0, 1}) {
         auto match = FindLinear(node, node->input(side).node);
         if (!match.has_value()) continue;
-        const auto factors = ChannelValues(match->linear, node->input(1 - side));
-        if (!factors.has_value()) continue;
-        match->affine.scale.assign(factors->begin(), factors->end());
-        match->affine.shift.assign(factors->size(), 0);
+        if (!IsChannelVector(match->linear, node->input(1 - side))) continue;
+        match->parameters = {node->input(1 - side)};
         return match;
       }
     }
@@ -76,30 +111,31 @@ class Folder {
 
   absl::Status Fold(Match& match) {
     Node* linear = match.linear.node;
-    const int64_t channels = match.linear.channels;
     Endpoint weights = linear->input(1);
-    ASSIGN_OR_RETURN(Tensor scale, Tensor::Allocate(DType::kDouble, {channels}));
-    std::copy(match.affine.scale.begin(), match.affine.scale.end(), scale.data<double>());
+    std::vector<Endpoint> constants = match.parameters;
+    const bool had_bias = match.bias_add != nullptr;
+    if (had_bias) constants.push_back(match.bias);
     if (weights.node->IsOp("_ScaleWeights")) {
-      const auto before = ConstantValue(weights.node->input(1))->flat<double>();
-      for (int64_t i = 0; i < channels; ++i) scale.data<double>()[i] *= before[i];
+      constants.push_back(weights.node->input(1));
       weights = weights.node->input(0);
     }
-    ASSIGN_OR_RETURN(Tensor bias, Tensor::Allocate(DType::kFloat, {channels}));
-    bool has_bias = false;
-    for (int64_t i = 0; i < channels; ++i) {
-      const double old =
-          match.bias_add == nullptr ? 0 : ConstantValue(match.bias)->flat<float>()[i];
-      bias.data<float>()[i] =
-          static_cast<float>(old * match.affine.scale[i] + match.affine.shift[i]);
-      has_bias |= bias.data<float>()[i] != 0;
-    }
-
+    const auto compute = [had_bias, num_parameters = match.parameters.size(),
+                          epsilon = match.epsilon](const DerivedConstants::Host&,
+                                                   absl::Span<const Tensor> values) {
+      return ScaleAndBias(values, num_parameters, had_bias, epsilon);
+    };
     Node* last = match.affine_node;
     const std::string& name = last->name();
     const std::string& device = linear->device();
-    ASSIGN_OR_RETURN(Node * factors,
-                     AddConstant(&graph_, name + "/scale", std::move(scale), device));
+    ASSIGN_OR_RETURN(
+        const std::vector<Node*> computed,
+        AddComputedConstants(
+            item_, absl::StrCat("batch norm ", had_bias, " ", AttrValue(match.epsilon).ToString()),
+            constants, compute, {name + "/scale", name + "/bias"}, device));
+    Node *const factors = computed[0], *const shift = computed[1];
+    // A factor alone adds nothing.
+    const bool adds = had_bias || match.parameters.size() > 1;
+    const bool has_bias = adds && !IsZeroInAllSessions(*shift);
     ASSIGN_OR_RETURN(Node * scaled,
                      graph_.AddNode(graph_.UniqueName(name + "/weights"), "_ScaleWeights",
                                     {{"T", DType::kFloat}}, {weights, {factors, 0}}, device));
@@ -108,11 +144,11 @@ class Folder {
                                     linear->attrs(), {linear->input(0), {scaled, 0}}, device));
     const Node* const product = result;
     if (has_bias) {
-      ASSIGN_OR_RETURN(Node * shift, AddConstant(&graph_, name + "/bias", std::move(bias), device));
       ASSIGN_OR_RETURN(result,
                        graph_.AddNode(graph_.UniqueName(name + "/biased"), "BiasAdd",
                                       {{"T", DType::kFloat}}, {{result, 0}, {shift, 0}}, device));
     }
+    if (!has_bias) graph_.Remove(shift);
     RETURN_IF_ERROR(graph_.ReplaceUses({last, 0}, {result, 0}));
     std::vector<Node*> old = {linear, last};
     if (match.bias_add != nullptr) old.push_back(match.bias_add);
@@ -137,8 +173,8 @@ class Folder {
       match.linear = biased->linear;
       match.bias_add = before;
       match.bias = biased->bias;
-      if (!ChannelValues(match.linear, match.bias).has_value() ||
-          item_.IsPreserved(match.linear.node) || !HasOneUse(*match.linear.node)) {
+      if (!IsChannelVector(match.linear, match.bias) || item_.IsPreserved(match.linear.node) ||
+          !HasOneUse(*match.linear.node)) {
         return std::nullopt;
       }
     } else if (const auto linear = AsLinearOp(before); linear.has_value()) {
@@ -162,16 +198,11 @@ class Folder {
     const auto format = node.attr<std::string>("data_format");
     const auto epsilon = node.attr<float>("epsilon");
     if (!format.ok() || *format != "NHWC" || !epsilon.ok()) return false;
-    const auto scale = ChannelValues(match->linear, node.input(1));
-    const auto offset = ChannelValues(match->linear, node.input(2));
-    const auto mean = ChannelValues(match->linear, node.input(3));
-    const auto variance = ChannelValues(match->linear, node.input(4));
-    if (!scale || !offset || !mean || !variance) return false;
-    for (size_t i = 0; i < scale->size(); ++i) {
-      const double s = (*scale)[i] / std::sqrt(double{(*variance)[i]} + *epsilon);
-      match->affine.scale.push_back(s);
-      match->affine.shift.push_back((*offset)[i] - (*mean)[i] * s);
+    for (int i = 1; i <= 4; ++i) {
+      if (!IsChannelVector(match->linear, node.input(i))) return false;
+      match->parameters.push_back(node.input(i));
     }
+    match->epsilon = *epsilon;
     return true;
   }
 

@@ -1,6 +1,9 @@
 #include "runtime/optimize/fold_constants.h"
 
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
@@ -9,6 +12,7 @@
 #include "runtime/graph/side_effects.h"
 #include "runtime/host/mapping_guard.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/derived_constants.h"
 
 namespace tessera {
 namespace {
@@ -24,10 +28,10 @@ bool CanFold(const OptimizationItem& item, const Node& node) {
     return false;
   }
   for (const Endpoint& input : node.inputs()) {
-    if (ConstantValue(input) == nullptr) return false;
+    if (PresentValue(input) == nullptr) return false;
   }
   for (Node* control : node.control_inputs()) {
-    if (ConstantValue({control, 0}) == nullptr) return false;
+    if (PresentValue({control, 0}) == nullptr) return false;
   }
   for (DType type : node.output_types()) {
     if (type == DType::kResource || type == DType::kVariant) return false;
@@ -35,17 +39,35 @@ bool CanFold(const OptimizationItem& item, const Node& node) {
   return true;
 }
 
-// The outputs of the node; empty if they cannot be computed here.
-std::vector<Tensor> Compute(const OptimizationItem& item, const Node& node) {
-  Device* const device = item.host();
-  const KernelBuild build(node.op(), node.name(), node.attrs(), node.input_types(),
-                          node.output_types(), device, /*functions=*/nullptr);
-  auto kernel = CreateKernel(build);
-  if (!kernel.ok() || (*kernel)->IsAsync()) return {};
-  std::vector<Value> values(node.num_inputs() + node.num_outputs());
-  std::vector<KernelContext::InputSlot> slots(node.num_inputs());
-  for (int i = 0; i < node.num_inputs(); ++i) {
-    values[i].tensor = *ConstantValue(node.input(i));
+// What is left of a node that is to be folded.
+struct NodeCall {
+  explicit NodeCall(const Node& node)
+      : op(node.op()),
+        name(node.name()),
+        attrs(node.attrs()),
+        input_types(node.input_types()),
+        output_types(node.output_types()) {}
+
+  const OpDef& op;  // a registered one: no function is pure
+  std::string name;
+  AttrMap attrs;
+  std::vector<DType> input_types, output_types;
+};
+
+// The outputs of the node. Errors: those of its kernel; FAILED_PRECONDITION if they cannot be
+// computed here.
+absl::StatusOr<std::vector<Tensor>> Compute(const NodeCall& call,
+                                            const DerivedConstants::Host& host,
+                                            absl::Span<const Tensor> inputs) {
+  const KernelBuild build(call.op, call.name, call.attrs, call.input_types, call.output_types,
+                          host.device, /*functions=*/nullptr);
+  ASSIGN_OR_RETURN(const std::unique_ptr<OpKernel> kernel, CreateKernel(build));
+  if (kernel->IsAsync()) return absl::FailedPreconditionError("the kernel waits");
+  const size_t num_outputs = call.output_types.size();
+  std::vector<Value> values(inputs.size() + num_outputs);
+  std::vector<KernelContext::InputSlot> slots(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[i].tensor = inputs[i];
     slots[i] = {static_cast<uint32_t>(i), 0};
   }
   ResourceManager resources, step_resources;
@@ -54,32 +76,61 @@ std::vector<Tensor> Compute(const OptimizationItem& item, const Node& node) {
   step.resources = &resources;
   step.step_resources = &step_resources;
   step.cancellation = &cancellation;
-  step.intra_op_pool = item.pool;
-  KernelContext context(step, device);
-  Value* const outputs = values.data() + node.num_inputs();
-  context.Bind(values.data(), slots, outputs, node.output_types());
-  if (!(*kernel)->Compute(context).ok()) return {};
+  step.intra_op_pool = host.pool;
+  KernelContext context(step, host.device);
+  Value* const outputs = values.data() + inputs.size();
+  context.Bind(values.data(), slots, outputs, call.output_types);
+  RETURN_IF_ERROR(kernel->Compute(context));
   std::vector<Tensor> results;
-  for (int i = 0; i < node.num_outputs(); ++i) {
-    if (outputs[i].tensor.dtype() != node.output_type(i)) return {};
+  for (size_t i = 0; i < num_outputs; ++i) {
+    if (outputs[i].tensor.dtype() != call.output_types[i]) {
+      return absl::FailedPreconditionError("the kernel gives another dtype");
+    }
     results.push_back(std::move(outputs[i].tensor));
   }
   return results;
 }
 
+// The outputs of the node; empty if they cannot be computed here.
+std::vector<Tensor> Compute(const OptimizationItem& item, const Node& node) {
+  std::vector<Tensor> inputs;
+  for (const Endpoint& input : node.inputs()) inputs.push_back(*PresentValue(input));
+  return Compute(NodeCall(node), {item.host(), item.pool}, inputs).value_or(std::vector<Tensor>());
+}
+
+// Returns the numbers of the results of a folded node; empty if none of its inputs is derived.
+std::vector<int64_t> NoteResults(const OptimizationItem& item, const Node& node,
+                                 const std::vector<Tensor>& results) {
+  const IntrusivePtr<DerivedConstants> derived = DerivedConstants::Of(item);
+  if (derived == nullptr) return {};
+  std::string what = node.op_name();
+  for (const auto& [name, value] : node.attrs()) {
+    absl::StrAppend(&what, "|", name, "=", value.ToString());
+  }
+  return derived->Note(
+      what, node.inputs(),
+      [call = NodeCall(node)](const DerivedConstants::Host& host, absl::Span<const Tensor> inputs) {
+        return Compute(call, host, inputs);
+      },
+      results);
+}
+
 bool WorthKeeping(const Node& node, const std::vector<Tensor>& results) {
   size_t before = 0, after = 0;
-  for (const Endpoint& input : node.inputs()) before += ConstantValue(input)->total_bytes();
+  for (const Endpoint& input : node.inputs()) before += PresentValue(input)->total_bytes();
   for (const Tensor& result : results) after += result.total_bytes();
   return after <= kMaxBytes && (after <= kAlwaysFineBytes || after <= kMaxGrowth * before);
 }
 
 // Puts Consts with these results in the node's place.
-absl::Status Replace(Graph& graph, Node* node, const std::vector<Tensor>& results) {
+absl::Status Replace(const OptimizationItem& item, Node* node, const std::vector<Tensor>& results) {
+  Graph& graph = *item.graph;
+  const std::vector<int64_t> numbers = NoteResults(item, *node, results);
   for (int i = 0; i < node->num_outputs(); ++i) {
     if (node->uses(i).empty()) continue;
     ASSIGN_OR_RETURN(Node * constant, AddConstant(&graph, absl::StrCat(node->name(), "/folded"),
                                                   results[i], node->device()));
+    if (!numbers.empty()) SetDerivedNumber(constant, numbers[i]);
     RETURN_IF_ERROR(graph.ReplaceUses({node, i}, {constant, 0}));
   }
   const std::vector<Endpoint> inputs = node->inputs();
@@ -87,7 +138,7 @@ absl::Status Replace(Graph& graph, Node* node, const std::vector<Tensor>& result
   graph.Remove(node);
   for (const Endpoint& input : inputs) {
     if (!input.node->uses(0).empty()) continue;
-    const Tensor& value = *ConstantValue(input);
+    const Tensor& value = *PresentValue(input);
     ReleaseMappedPages({value.raw(), value.size_bytes()});
   }
   return absl::OkStatus();
@@ -99,7 +150,7 @@ absl::StatusOr<bool> FoldNode(const OptimizationItem& item, Node* node) {
   if (!CanFold(item, *node)) return false;
   const std::vector<Tensor> results = Compute(item, *node);
   if (results.empty()) return false;
-  RETURN_IF_ERROR(Replace(*item.graph, node, results));
+  RETURN_IF_ERROR(Replace(item, node, results));
   return true;
 }
 
@@ -109,7 +160,7 @@ absl::Status FoldConstantsPass::Run(OptimizationItem& item, bool* changed) const
     if (!CanFold(item, *node)) continue;
     const std::vector<Tensor> results = Compute(item, *node);
     if (results.empty() || !WorthKeeping(*node, results)) continue;
-    RETURN_IF_ERROR(Replace(*item.graph, node, results));
+    RETURN_IF_ERROR(Replace(item, node, results));
     *changed = true;
   }
   return absl::OkStatus();

@@ -1,9 +1,12 @@
 #include "runtime/optimize/freeze_variables.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/derived_constants.h"
 #include "runtime/optimize/replace_node.h"
 
 namespace tessera {
@@ -11,14 +14,24 @@ namespace {
 
 bool IsRefVariable(const Node& node) { return node.IsOp("VariableV2") || node.IsOp("Variable"); }
 
-// The value that the kernels of this node read; none if the variable does not exist or is empty.
-Tensor PresentValue(const ResourceManager& resources, const Node& node) {
+// The resource that the kernels of a variable's node read.
+struct ResourceKey {
+  std::string container, name;
+  absl::string_view type;
+};
+
+std::optional<ResourceKey> KeyOf(const Node& node) {
   const auto container = node.attr<std::string>("container");
-  auto name = node.attr<std::string>("shared_name");
-  if (!container.ok() || !name.ok()) return Tensor();
-  if (name->empty()) name = node.name();
-  const absl::string_view type = IsRefVariable(node) ? Variable::kRefTypeName : Variable::kTypeName;
-  const auto resource = resources.Lookup(*container, type, *name);
+  const auto name = node.attr<std::string>("shared_name");
+  if (!container.ok() || !name.ok()) return std::nullopt;
+  return ResourceKey{.container = *container,
+                     .name = name->empty() ? node.name() : *name,
+                     .type = IsRefVariable(node) ? Variable::kRefTypeName : Variable::kTypeName};
+}
+
+// None if the variable does not exist or is empty.
+Tensor ValueOf(const ResourceManager& resources, const ResourceKey& key) {
+  const auto resource = resources.Lookup(key.container, key.type, key.name);
   if (!resource.ok()) return Tensor();
   const auto* variable = dynamic_cast<const Variable*>(resource->get());
   return variable == nullptr ? Tensor() : variable->Read();
@@ -67,14 +80,16 @@ absl::Status GatherFrom(Graph* graph, Node* gather, const Endpoint& values) {
 absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) const {
   if (item.resources == nullptr || item.is_frozen == nullptr) return absl::OkStatus();
   Graph& graph = *item.graph;
+  const IntrusivePtr<DerivedConstants> derived = DerivedConstants::Of(item);
   for (int id = 0, end = graph.id_bound(); id < end; ++id) {
     Node* variable = graph.node(id);
     if (variable == nullptr) continue;
     const bool is_ref = IsRefVariable(*variable);
     if (!is_ref && !variable->IsOp("VarHandleOp")) continue;
     if (!OnlyRead(*variable) || !item.is_frozen(*variable)) continue;
-    ASSIGN_OR_RETURN(const Tensor value,
-                     OnHost(item, *variable, PresentValue(*item.resources, *variable)));
+    const std::optional<ResourceKey> key = KeyOf(*variable);
+    if (!key.has_value()) continue;
+    ASSIGN_OR_RETURN(const Tensor value, OnHost(item, *variable, ValueOf(*item.resources, *key)));
     if (!value.has_value()) continue;
     Node* constant = nullptr;
     const std::vector<Use> uses = variable->uses(0);
@@ -88,6 +103,8 @@ absl::Status FreezeVariablesPass::Run(OptimizationItem& item, bool* changed) con
       if (constant == nullptr) {
         ASSIGN_OR_RETURN(
             constant, AddConstant(&graph, variable->name() + "/value", value, variable->device()));
+        SetDerivedNumber(constant,
+                         derived->NoteVariable(key->container, key->type, key->name, value));
       }
       if (gathers) {
         RETURN_IF_ERROR(GatherFrom(&graph, reader, {constant, 0}));

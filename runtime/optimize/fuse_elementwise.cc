@@ -177,7 +177,7 @@ class Groups {
   // the elementwise nodes: all uses of the node are elementwise ones.
   void SinkToUses(const Node& node) {
     if (!fusible_[node.id()] || node.uses(0).empty()) return;
-    const auto is_constant = [](const Endpoint& from) { return ConstantValue(from) != nullptr; };
+    const auto is_constant = [](const Endpoint& from) { return PresentValue(from) != nullptr; };
     const auto& inputs = node.inputs();
     if (std::count_if(inputs.begin(), inputs.end(), is_constant) + 1 < node.num_inputs()) return;
     int first = depth_[node.uses(0)[0].node->id()];

@@ -53,7 +53,7 @@ std::optional<Match> Find(const OptimizationItem& item, Node* add) {
     if (product == nullptr || !HasOneUse(*product) ||
         !(IsBiasedProduct(*product) || IsPlainProduct(item, *product)) ||
         item.IsPreserved(product) || product->device() != add->device() ||
-        ConstantValue(add->input(1 - side)) != nullptr) {
+        PresentValue(add->input(1 - side)) != nullptr) {
       continue;
     }
     Match match{.product = product, .add = add, .branch = add->input(1 - side)};

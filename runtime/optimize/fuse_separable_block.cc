@@ -7,6 +7,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/derived_constants.h"
 #include "runtime/optimize/linear_op.h"
 #include "runtime/optimize/replace_node.h"
 
@@ -67,16 +68,21 @@ std::optional<Layer> AsPointwise(Node* node) {
   return layer;
 }
 
-std::optional<Layer> AsDepthwise(Node* node) {
+bool IsFinite(const Tensor& filter) {
+  const auto values = filter.flat<float>();
+  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+}
+
+std::optional<Layer> AsDepthwise(const OptimizationItem& item, Node* node) {
   auto layer = AsLayer(node, "_FusedDepthwiseConv2dNative");
-  if (!layer.has_value() || layer->filter->dim(3) != 1 ||
-      ConstantValue(node->input(1)) == nullptr) {
+  if (!layer.has_value() || layer->filter->dim(3) != 1 || PresentValue(node->input(1)) == nullptr) {
     return std::nullopt;
   }
   // What lies beyond an image is multiplied, as zeros.
-  const auto values = layer->filter->flat<float>();
-  const bool is_finite =
-      std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+  const bool is_finite = IsFinite(*layer->filter);
+  const int64_t number = DerivedNumber(*node->input(1).node);
+  const IntrusivePtr<DerivedConstants> derived = DerivedConstants::Of(item);
+  if (number >= 0 && derived != nullptr) derived->NoteCondition(number, IsFinite, is_finite);
   return is_finite ? layer : std::nullopt;
 }
 
@@ -100,7 +106,7 @@ class Matcher {
   std::vector<Layer> Match(Node* node) const {
     auto project = AsPointwise(node);
     if (!project.has_value() || item_.IsPreserved(node)) return {};
-    auto depthwise = AsDepthwise(node->input(0).node);
+    auto depthwise = AsDepthwise(item_, node->input(0).node);
     if (!depthwise.has_value() || !MayGo(*depthwise->node, *node) || Adds(*depthwise) ||
         depthwise->filter->dim(2) != project->filter->dim(2)) {
       return {};

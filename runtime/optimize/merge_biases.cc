@@ -2,31 +2,39 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/optimize/constant_node.h"
+#include "runtime/optimize/derived_constants.h"
 #include "runtime/optimize/linear_op.h"
 #include "runtime/optimize/replace_node.h"
 
 namespace tessera {
 namespace {
 
-// The value, if it is a constant float vector of the linear op's channels.
-const Tensor* ChannelVector(const LinearOp& linear, const Endpoint& from) {
-  const Tensor* value = ConstantValue(from);
+// True of a constant float vector of the linear op's channels.
+bool IsChannelVector(const LinearOp& linear, const Endpoint& from) {
+  const Tensor* value = PresentValue(from);
   return value != nullptr && value->dtype() == DType::kFloat &&
-                 IsPerChannel(linear, PartialShape(value->shape()))
-             ? value
-             : nullptr;
+         IsPerChannel(linear, PartialShape(value->shape()));
 }
 
 struct Match {
   ChannelBias inner;
-  const Tensor* inner_bias = nullptr;
-  const Tensor* outer_bias = nullptr;
+  Endpoint outer_bias;
   float sign = 1;
 };
+
+absl::StatusOr<std::vector<Tensor>> Sum(const Tensor& inner, float sign, const Tensor& outer) {
+  const int64_t channels = inner.num_elements();
+  ASSIGN_OR_RETURN(Tensor sum, Tensor::Allocate(DType::kFloat, {channels}));
+  for (int64_t i = 0; i < channels; ++i) {
+    sum.data<float>()[i] = inner.data<float>()[i] + sign * outer.data<float>()[i];
+  }
+  return std::vector<Tensor>{std::move(sum)};
+}
 
 class Merger {
  public:
@@ -49,23 +57,27 @@ class Merger {
       const auto inner = AsChannelBias(before);
       if (!inner.has_value()) continue;
       Match match{.inner = *inner, .sign = is_sub ? -1.0f : 1.0f};
-      match.inner_bias = ChannelVector(inner->linear, inner->bias);
-      match.outer_bias = ChannelVector(inner->linear, node->input(1 - side));
-      if (match.inner_bias != nullptr && match.outer_bias != nullptr) return match;
+      match.outer_bias = node->input(1 - side);
+      if (IsChannelVector(inner->linear, inner->bias) &&
+          IsChannelVector(inner->linear, match.outer_bias)) {
+        return match;
+      }
     }
     return std::nullopt;
   }
 
   absl::Status Merge(const Match& match, Node* outer) {
     Node* inner = match.inner.node;
-    const int64_t channels = match.inner.linear.channels;
-    ASSIGN_OR_RETURN(Tensor sum, Tensor::Allocate(DType::kFloat, {channels}));
-    for (int64_t i = 0; i < channels; ++i) {
-      sum.data<float>()[i] =
-          match.inner_bias->data<float>()[i] + match.sign * match.outer_bias->data<float>()[i];
-    }
-    ASSIGN_OR_RETURN(Node * bias, AddConstant(&graph_, absl::StrCat(outer->name(), "/biases"),
-                                              std::move(sum), outer->device()));
+    const auto compute = [sign = match.sign](const DerivedConstants::Host&,
+                                             absl::Span<const Tensor> biases) {
+      return Sum(biases[0], sign, biases[1]);
+    };
+    ASSIGN_OR_RETURN(
+        const std::vector<Node*> biases,
+        AddComputedConstants(item_, absl::StrCat("biases, sign ", match.sign),
+                             {match.inner.bias, match.outer_bias}, compute,
+                             {absl::StrCat(outer->name(), "/biases")}, outer->device()));
+    Node* const bias = biases[0];
     ASSIGN_OR_RETURN(Node * merged,
                      graph_.AddNode(graph_.UniqueName(absl::StrCat(outer->name(), "/biased")),
                                     "BiasAdd", {{"T", DType::kFloat}},

@@ -9,6 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/side_effects.h"
+#include "runtime/optimize/constant_node.h"
 
 namespace tessera {
 namespace {
@@ -38,7 +39,11 @@ void AppendAttr(absl::string_view name, const AttrValue& value, std::string* key
 // Equal for nodes that compute the same.
 std::string KeyOf(const Node& node) {
   std::string key = absl::StrCat(node.op_name(), "|", node.device());
+  // Two variables that happen to have one value need not have it in the next session.
+  const int64_t derived = DerivedNumber(node);
+  if (derived >= 0) absl::StrAppend(&key, "|derived ", derived);
   for (const auto& [name, value] : node.attrs()) {
+    if (derived >= 0 && name == "value") continue;
     if (!absl::StartsWith(name, "_") || name == "_kernel") AppendAttr(name, value, &key);
   }
   std::vector<std::pair<int, int>> inputs;

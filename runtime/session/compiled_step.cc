@@ -9,12 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/device/streams/stream_pool.h"
+#include "runtime/exec/kept_plans.h"
 #include "runtime/exec/partitioned_executor.h"
 #include "runtime/exec/planner.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/graph/prune.h"
 #include "runtime/host/share.h"
 #include "runtime/host/yielding.h"
+#include "runtime/session/step_cache.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -90,12 +92,14 @@ class CopyStream {
 
 }  // namespace
 
-absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,
+absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, absl::string_view run,
+                                               absl::FunctionRef<absl::StatusOr<PlanInput>()> input,
                                                ExecutorKind kind) {
   PlannedExecutor planned;
-  const std::shared_ptr<const FunctionLibrary> library = input.graph->library();
   const PlanOptions planning = state.Planning();
-  ASSIGN_OR_RETURN(const Plan plan, MakePlan(std::move(input), planning));
+  const std::string key = run.empty() ? "" : PlanKey(run, planning);
+  ASSIGN_OR_RETURN(Plan plan, FindOrMakePlan(key, planning, input));
+  planned.arg_types = plan.arg_types;
   for (Device* device : planning.devices) {
     const auto is_there = [device](const Plan::Part& part) {
       return part.device == device->full_name();
@@ -115,12 +119,13 @@ absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput in
   planned.shares_state = SharesState(plan, planning.devices);
   CompileOptions options;
   options.kind = kind;
-  options.functions = state.FunctionsFor(library);
+  options.functions = state.FunctionsFor(plan.library);
   options.kernels = &state.kernels;
   options.numerics = state.options.numerics;
   options.pool = state.host->intra_op_pool();
   ASSIGN_OR_RETURN(planned.executor,
                    CompilePlan(plan, planning.devices, PartsMeet::kInStep, options));
+  KeepPlan(key, planning, std::move(plan));
   // Runs may use other streams than constants are uploaded on.
   for (Device* device : planned.devices) RETURN_IF_ERROR(device->stream()->Synchronize());
   return planned;
@@ -128,15 +133,18 @@ absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput in
 
 absl::StatusOr<std::shared_ptr<const CompiledStep>> CompiledStep::Make(
     std::shared_ptr<SessionState> state, const Graph& graph, const RunSignature& signature) {
-  ASSIGN_OR_RETURN(PrunedGraph pruned, Prune(graph, signature));
   std::shared_ptr<CompiledStep> step(new CompiledStep(std::move(state), signature));
-  for (const Node* arg : pruned.args) step->feed_types_.push_back(arg->output_type(0));
-  ASSIGN_OR_RETURN(PlannedExecutor planned, PlanAndCompile(*step->state_,
-                                                           {.graph = std::move(pruned.graph),
-                                                            .args = std::move(pruned.args),
-                                                            .results = std::move(pruned.results),
-                                                            .targets = std::move(pruned.targets)},
-                                                           step->state_->options.executor));
+  const auto prune = [&]() -> absl::StatusOr<PlanInput> {
+    ASSIGN_OR_RETURN(PrunedGraph pruned, Prune(graph, signature));
+    return PlanInput{.graph = std::move(pruned.graph),
+                     .args = std::move(pruned.args),
+                     .results = std::move(pruned.results),
+                     .targets = std::move(pruned.targets)};
+  };
+  ASSIGN_OR_RETURN(PlannedExecutor planned,
+                   PlanAndCompile(*step->state_, "run\n" + KeyOf(signature), prune,
+                                  step->state_->options.executor));
+  step->feed_types_ = std::move(planned.arg_types);
   step->executor_ = std::move(planned.executor);
   step->devices_ = std::move(planned.devices);
   step->feed_readers_ = std::move(planned.arg_readers);

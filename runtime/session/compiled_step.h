@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/step_streams.h"
 #include "runtime/graph/graph.h"
@@ -57,7 +59,7 @@ class CompiledStep final : public Callable, public FeedUploader, public PlacedRu
 // INVALID_ARGUMENT "feed 0: expects x:0 to be float but string is provided".
 absl::Status CheckFeed(int index, const std::string& name, DType expected, const Tensor& given);
 
-// Plans and compiles the graph of `input` for an executor of `kind`.
+// What PlanAndCompile() makes.
 struct PlannedExecutor {
   std::unique_ptr<Executor> executor;
   std::vector<Device*> devices;  // those with streams that take part
@@ -65,8 +67,14 @@ struct PlannedExecutor {
   std::vector<Device*> arg_readers;
   RunPlacement placement;
   bool shares_state = false;  // SharesState()
+  std::vector<DType> arg_types;
 };
-absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, PlanInput input,
+
+// Compiles the graph of `input()` for an executor of `kind`, by the plan that was kept for `run` if
+// there is one. Plans of an empty `run` are not kept. Errors: those of `input`, MakePlan() and
+// CompilePlan().
+absl::StatusOr<PlannedExecutor> PlanAndCompile(SessionState& state, absl::string_view run,
+                                               absl::FunctionRef<absl::StatusOr<PlanInput>()> input,
                                                ExecutorKind kind);
 
 }  // namespace tessera

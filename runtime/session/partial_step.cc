@@ -88,12 +88,12 @@ absl::StatusOr<std::shared_ptr<PartialStep>> PartialStep::Start(std::shared_ptr<
                      SendResult(signature.fetches[i], pruned.results[i], pruned.graph.get()));
     targets.push_back(send);
   }
-  ASSIGN_OR_RETURN(PlannedExecutor planned, PlanAndCompile(*run->state_,
-                                                           {.graph = std::move(pruned.graph),
-                                                            .args = {},
-                                                            .results = {},
-                                                            .targets = std::move(targets)},
-                                                           ExecutorKind::kDataflow));
+  const auto input = [&]() -> absl::StatusOr<PlanInput> {
+    return PlanInput{
+        .graph = std::move(pruned.graph), .args = {}, .results = {}, .targets = std::move(targets)};
+  };
+  ASSIGN_OR_RETURN(PlannedExecutor planned,
+                   PlanAndCompile(*run->state_, "", input, ExecutorKind::kDataflow));
   run->executor_ = std::move(planned.executor);
   if (!planned.devices.empty()) {
     run->step_.context().inter_op_pool = &run->state_->host->inter_op_pool();

@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
+#include "runtime/exec/kept_plans.h"
 #include "runtime/exec/missing_kernels.h"
 #include "runtime/host/host.h"
+#include "runtime/session/plan_sharing.h"
 #include "runtime/session/restore_weights.h"
 #include "runtime/session/weights_fit.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -122,7 +124,10 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
   StageTimer timer(&bundle.stages);
   SessionOptions session_options = options;
   session_options.allow_unknown_ops = true;  // as the import did
-  absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(session_options, graph->graph);
+  const auto reuse = std::make_shared<PlanReuse>();
+  reuse->plans = graph->plans;
+  absl::StatusOr<std::unique_ptr<Session>> session =
+      CreateSession(session_options, graph->graph, reuse);
   if (!session.ok()) return Annotate(session.status(), loading);
   bundle.session = *std::move(session);
   bundle.signatures = graph->signatures;
@@ -132,8 +137,12 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
   for (const auto& [name, signature] : bundle.signatures) signatures.push_back(signature.Run());
   ASSIGN_OR_RETURN(const std::vector<StartRun> runs, StartRuns(*graph, weights != nullptr));
   StepCompiler compiler(*bundle.session, graph->unknown_nodes);
-  for (const StartRun& run : runs) compiler.Compile(SignatureOf(run));
-  timer.End("compile");
+  for (const StartRun& run : runs) {
+    reuse->keeps = !run.is_restore;  // a session with other weights has no use for that
+    compiler.Compile(SignatureOf(run));
+  }
+  reuse->keeps = true;
+  timer.End(reuse->num_made > 0 ? "compile" : "prepare");
   if (compiler.missing().empty()) {
     if (weights != nullptr) {
       ThreadPool* const pool = options.host == nullptr ? nullptr : options.host->intra_op_pool();
@@ -164,7 +173,8 @@ absl::StatusOr<SavedModelBundle> Load(std::shared_ptr<const SavedModelGraph> gra
     }
   }
   for (const RunSignature& signature : signatures) compiler.Compile(signature);
-  timer.End("compile");
+  reuse->keeps = false;  // callers may ask for any other runs
+  timer.End(reuse->num_made > 0 ? "compile" : "prepare");
   if (absl::Status missing = compiler.missing().ToStatus(); !missing.ok()) {
     return absl::UnimplementedError(absl::StrCat(loading, missing.message(),
                                                  ". Run `tessera inspect --ops ", graph->directory,

@@ -51,9 +51,10 @@ struct SavedModelBundle {
   std::shared_ptr<const tensorflow::MetaGraphDef> meta_graph;  // without its graph_def
   // What it shares with other bundles; null for a bundle that was not loaded from files.
   std::shared_ptr<const SavedModelGraph> graph;
-  // The stages of loading and their durations: "compile" always, "read" and "import" if the graph
-  // was imported for this bundle, and "restore_graph", "init_graph" (which are TensorFlow's names)
-  // and "freeze" where they were needed.
+  // The stages of loading and their durations: "read" and "import" if the graph was imported for
+  // this bundle; "restore_graph", "init_graph" (which are TensorFlow's names) and "freeze" where
+  // they were needed; and "compile", or, if all that this bundle runs was planned before for other
+  // weights, "prepare", in which kernels are made and weights are packed.
   LoadStages stages;
 };
 

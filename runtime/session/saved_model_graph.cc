@@ -7,6 +7,7 @@
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_match.h"
+#include "runtime/exec/kept_plans.h"
 #include "runtime/framework/op.h"
 #include "runtime/graph/graph_import.h"
 #include "runtime/session/canonical_signature.h"
@@ -145,6 +146,7 @@ absl::StatusOr<std::shared_ptr<const SavedModelGraph>> ImportSavedModel(
   StageTimer timer(stages);
   auto result = std::make_shared<SavedModelGraph>();
   result->directory = directory;
+  result->plans = std::make_shared<KeptPlans>();
   ASSIGN_OR_RETURN(std::unique_ptr<tensorflow::MetaGraphDef> meta_graph,
                    ReadMetaGraph(directory, tags));
   timer.End("read");

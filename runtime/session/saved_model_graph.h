@@ -23,6 +23,8 @@ class MetaGraphDef;
 
 namespace tessera {
 
+class KeptPlans;  // runtime/exec/kept_plans.h
+
 // One input or output of a signature.
 struct SignatureTensor {
   std::string tensor_name;  // "node:index" in the graph
@@ -57,6 +59,8 @@ struct SavedModelGraph {
   // The object graph of its own variables, serialised. Empty for a name-based checkpoint, for one
   // that cannot be read, and for a model without variables.
   std::string object_graph;
+  // What sessions on `graph` have planned for the signatures. Never null.
+  std::shared_ptr<KeptPlans> plans;
 };
 
 // Reads and imports the meta graph of a SavedModel that has exactly the tags `tags`. Adds the

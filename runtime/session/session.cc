@@ -12,6 +12,7 @@
 #include "runtime/graph/prune.h"
 #include "runtime/session/compiled_step.h"
 #include "runtime/session/partial_step.h"
+#include "runtime/session/plan_sharing.h"
 #include "runtime/session/session_state.h"
 #include "runtime/session/step_cache.h"
 #include "runtime/session/variable_writes.h"
@@ -70,8 +71,9 @@ class ReorderedCallable final : public Callable, public FeedUploader, public Pla
 
 class LocalSession final : public Session {
  public:
-  LocalSession(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices)
-      : state_(std::make_shared<SessionState>(options, std::move(devices))),
+  LocalSession(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices,
+               std::shared_ptr<PlanReuse> reuse)
+      : state_(std::make_shared<SessionState>(options, std::move(devices), std::move(reuse))),
         graph_(std::make_shared<Graph>()) {}
 
   // Later runs use `graph`, which has all nodes of the graph before.
@@ -176,13 +178,19 @@ class LocalSession final : public Session {
 
   absl::Status FreezeVariables(const std::vector<RunSignature>& runs) override {
     RETURN_IF_ERROR(CheckOpen());
+    KeptPlans* const kept =
+        state_->plan_reuse == nullptr ? nullptr : state_->plan_reuse->plans.get();
+    if (kept != nullptr && kept->frozen() != nullptr) return state_->Freeze(kept->frozen());
     auto writes = std::make_shared<VariableWrites>();
     const std::shared_ptr<const Graph> whole = graph();
     for (const RunSignature& run : runs) {
       const absl::StatusOr<PrunedGraph> pruned = Prune(*whole, run);
       if (pruned.ok()) RETURN_IF_ERROR(writes->Add(*pruned->graph));
     }
-    return state_->Freeze(std::move(writes));
+    auto is_frozen = std::make_shared<const KeptPlans::IsFrozen>(
+        [writes](const Node& variable) { return !writes->MayWrite(variable); });
+    if (kept != nullptr) kept->SetFrozen(is_frozen);
+    return state_->Freeze(std::move(is_frozen));
   }
 
   std::vector<const Device*> ListDevices() const override {
@@ -228,8 +236,14 @@ class LocalSession final : public Session {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const SessionOptions& options,
                                                          std::shared_ptr<const Graph> graph) {
+  return CreateSession(options, std::move(graph), nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> CreateSession(const SessionOptions& options,
+                                                       std::shared_ptr<const Graph> graph,
+                                                       std::shared_ptr<PlanReuse> reuse) {
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Device>> devices, MakeDevices(options.devices));
-  auto session = std::make_unique<LocalSession>(options, std::move(devices));
+  auto session = std::make_unique<LocalSession>(options, std::move(devices), std::move(reuse));
   if (graph != nullptr) RETURN_IF_ERROR(session->UseGraph(std::move(graph)));
   return session;
 }

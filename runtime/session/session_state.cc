@@ -8,14 +8,18 @@
 namespace tessera {
 
 SessionState::SessionState(const SessionOptions& session_options,
-                           std::vector<std::unique_ptr<Device>> session_devices)
+                           std::vector<std::unique_ptr<Device>> session_devices,
+                           std::shared_ptr<PlanReuse> reuse)
     : options(session_options),
       host(session_options.host != nullptr
                ? session_options.host
                : std::make_shared<Host>(
                      Host::Options{.intra_op_threads = session_options.intra_op_threads,
                                    .inter_op_threads = session_options.inter_op_threads})),
-      devices(std::move(session_devices)) {}
+      devices(std::move(session_devices)),
+      // Where there are several devices, a plan depends on more than the graph.
+      plan_reuse(devices.size() == 1 && options.allow_soft_placement ? std::move(reuse) : nullptr) {
+}
 
 PlanOptions SessionState::Planning() const {
   absl::MutexLock lock(&mu_);
@@ -32,11 +36,8 @@ PlanOptions SessionState::PlanningLocked() const {
   planning.pool = host->intra_op_pool();
   planning.resources = const_cast<ResourceManager*>(&resources);
   planning.resource_places = places_;
-  if (writes_ != nullptr) {
-    planning.is_frozen = [writes = writes_](const Node& variable) {
-      return !writes->MayWrite(variable);
-    };
-  }
+  if (is_frozen_ != nullptr) planning.is_frozen = *is_frozen_;
+  planning.reuse = plan_reuse.get();
   return planning;
 }
 
@@ -44,7 +45,7 @@ LocalFunctionRuntime* SessionState::FunctionsFor(
     const std::shared_ptr<const FunctionLibrary>& library) {
   absl::MutexLock lock(&mu_);
   for (const Functions& functions : functions_) {
-    if (functions.library == library && functions.writes == writes_) {
+    if (functions.library == library && functions.is_frozen == is_frozen_) {
       return functions.runtime.get();
     }
   }
@@ -54,7 +55,7 @@ LocalFunctionRuntime* SessionState::FunctionsFor(
   runtime_options.executor = options.executor;
   runtime_options.numerics = options.numerics;
   functions_.push_back(
-      {library, writes_, std::make_unique<LocalFunctionRuntime>(std::move(runtime_options))});
+      {library, is_frozen_, std::make_unique<LocalFunctionRuntime>(std::move(runtime_options))});
   return functions_.back().runtime.get();
 }
 
@@ -67,12 +68,12 @@ absl::Status SessionState::PlaceResourcesOf(const Graph& graph) {
   return absl::OkStatus();
 }
 
-absl::Status SessionState::Freeze(std::shared_ptr<const VariableWrites> writes) {
+absl::Status SessionState::Freeze(std::shared_ptr<const KeptPlans::IsFrozen> is_frozen) {
   absl::MutexLock lock(&mu_);
-  if (writes_ != nullptr) {
+  if (is_frozen_ != nullptr) {
     return absl::FailedPreconditionError("the session's variables were frozen before");
   }
-  writes_ = std::move(writes);
+  is_frozen_ = std::move(is_frozen);
   return absl::OkStatus();
 }
 

@@ -10,19 +10,21 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
 #include "runtime/exec/function_runtime.h"
+#include "runtime/exec/kept_plans.h"
 #include "runtime/exec/kernel_store.h"
 #include "runtime/exec/rendezvous.h"
 #include "runtime/host/host.h"
 #include "runtime/session/running_steps.h"
 #include "runtime/session/session.h"
-#include "runtime/session/variable_writes.h"
 
 namespace tessera {
 
 // Thread-safe. Members are declared before those that refer to them: resources such as iterators
 // call functions, functions run kernels, and kernels run on devices and pools.
 struct SessionState {
-  SessionState(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices);
+  // `reuse` are the plans that the session shares with others on its graph; null: none.
+  SessionState(const SessionOptions& options, std::vector<std::unique_ptr<Device>> devices,
+               std::shared_ptr<PlanReuse> reuse);
 
   // Returns the options with which runs and functions are planned.
   PlanOptions Planning() const;
@@ -34,9 +36,9 @@ struct SessionState {
   // session follow the decision. Errors: those of PlaceResources().
   absl::Status PlaceResourcesOf(const Graph& graph);
 
-  // Makes the variables that `writes` does not name constants in everything that is planned later.
-  // Errors: FAILED_PRECONDITION for a second call.
-  absl::Status Freeze(std::shared_ptr<const VariableWrites> writes);
+  // Makes the variables for which `is_frozen` is true constants in everything that is planned
+  // later. Errors: FAILED_PRECONDITION for a second call.
+  absl::Status Freeze(std::shared_ptr<const KeptPlans::IsFrozen> is_frozen);
 
   const SessionOptions options;
   const std::shared_ptr<Host> host;                    // never null
@@ -44,17 +46,18 @@ struct SessionState {
   RunningSteps running;
   std::atomic<int64_t> next_step_id{1};
   std::atomic<bool> closed{false};
+  const std::shared_ptr<PlanReuse> plan_reuse;  // null: the session shares no plans
 
  private:
   struct Functions {
     std::shared_ptr<const FunctionLibrary> library;
-    std::shared_ptr<const VariableWrites> writes;
+    std::shared_ptr<const KeptPlans::IsFrozen> is_frozen;
     std::unique_ptr<LocalFunctionRuntime> runtime;
   };
   PlanOptions PlanningLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable absl::Mutex mu_;
-  std::shared_ptr<const VariableWrites> writes_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const KeptPlans::IsFrozen> is_frozen_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const ResourcePlaces> places_ ABSL_GUARDED_BY(mu_);
   std::vector<Functions> functions_ ABSL_GUARDED_BY(mu_);
 

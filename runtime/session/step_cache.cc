@@ -10,16 +10,6 @@
 namespace tessera {
 namespace {
 
-// Equal strings exactly for equal signatures: callers may send anything for a name.
-std::string KeyOf(const RunSignature& signature) {
-  std::string key;
-  for (const auto* names : {&signature.feeds, &signature.fetches, &signature.targets}) {
-    absl::StrAppend(&key, names->size(), ":");
-    for (const std::string& name : *names) absl::StrAppend(&key, name.size(), ":", name);
-  }
-  return key;
-}
-
 // The names sorted; positions[i] is where names[i] went. Equal names keep their order.
 std::vector<std::string> Sorted(const std::vector<std::string>& names,
                                 std::vector<int>* positions) {
@@ -40,6 +30,15 @@ bool IsIdentity(const std::vector<int>& positions) {
 }
 
 }  // namespace
+
+std::string KeyOf(const RunSignature& signature) {
+  std::string key;
+  for (const auto* names : {&signature.feeds, &signature.fetches, &signature.targets}) {
+    absl::StrAppend(&key, names->size(), ":");
+    for (const std::string& name : *names) absl::StrAppend(&key, name.size(), ":", name);
+  }
+  return key;
+}
 
 std::shared_ptr<const OrderedStep> StepCache::Find(const std::string& key) const {
   absl::ReaderMutexLock lock(&mu_);

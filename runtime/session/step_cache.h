@@ -22,6 +22,9 @@ struct OrderedStep {
   bool same_order = false;   // whether the caller's order is that of the step
 };
 
+// Returns equal strings exactly for equal signatures: callers may send anything for a name.
+std::string KeyOf(const RunSignature& signature);
+
 // Thread-safe. Finding a cached step takes a reader lock. Steps are compiled one at a time, so that
 // two callers never compile the same one.
 class StepCache {

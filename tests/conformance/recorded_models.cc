@@ -3,13 +3,13 @@
 #include <fnmatch.h>
 
 #include <map>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "rapidjson/document.h"
 #include "runtime/base/file_system.h"
 #include "runtime/base/status.h"
-#include "runtime/session/saved_model.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/predict.pb.h"
@@ -35,48 +35,41 @@ std::string Difference(const Tensor& got, const Tensor& want, const Tolerance& t
   return FirstDifference(got, want, tolerance);
 }
 
+absl::StatusOr<rapidjson::Document> ReadManifest(const Recording& recording) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(recording.cases, "manifest.json")));
+  rapidjson::Document manifest;
+  manifest.Parse(text.c_str(), text.size());
+  if (manifest.HasParseError() || !manifest.IsObject() || !manifest.HasMember("cases")) {
+    return absl::DataLossError(absl::StrCat(recording.cases, "/manifest.json does not parse"));
+  }
+  return manifest;
+}
+
+std::vector<std::string> RequestsOf(const rapidjson::Document& manifest,
+                                    const Recording& recording) {
+  std::vector<std::string> requests;
+  for (const auto& one : manifest["cases"].GetArray()) {
+    if (std::string(one["kind"].GetString()) != "predict") continue;
+    requests.push_back(JoinPath(recording.cases, one["file"].GetString()));
+  }
+  return requests;
+}
+
 // Runs the request `times` times.
 absl::Status ReplayCase(const SavedModelBundle& bundle, const std::string& path, int times,
                         const Tolerance& tolerance, int64_t int_atol,
                         tensorflow::RunMetadata* metadata) {
-  ASSIGN_OR_RETURN(const auto request, ReadMessage<tensorflow::serving::PredictRequest>(
-                                           absl::StrCat(path, ".request.pb")));
-  ASSIGN_OR_RETURN(const auto response, ReadMessage<tensorflow::serving::PredictResponse>(
-                                            absl::StrCat(path, ".response.pb")));
-  std::string name = request.model_spec().signature_name();
-  if (name.empty()) name = "serving_default";
-  auto signature = bundle.signatures.find(name);
-  if (signature == bundle.signatures.end()) {
-    return absl::NotFoundError(absl::StrCat("no signature '", name, "'"));
-  }
-  std::map<std::string, Tensor> inputs = signature->second.defaults;
-  for (const auto& [alias, proto] : request.inputs()) {
-    ASSIGN_OR_RETURN(inputs[alias], TensorFromProto(proto));
-  }
-  std::vector<NamedTensor> feeds;
-  for (const auto& [alias, tensor] : inputs) {
-    auto it = signature->second.inputs.find(alias);
-    if (it == signature->second.inputs.end()) {
-      return absl::NotFoundError(absl::StrCat("no input '", alias, "'"));
-    }
-    feeds.emplace_back(it->second.tensor_name, tensor);
-  }
-  std::vector<std::string> aliases, fetches;
-  for (const auto& [alias, proto] : response.outputs()) {
-    aliases.push_back(alias);
-    fetches.push_back(signature->second.outputs.at(alias).tensor_name);
-  }
+  ASSIGN_OR_RETURN(const RecordedRun run, ReadRun(bundle, path));
   RunOptions options;
   options.collect_stats = metadata != nullptr;
   for (int time = 0; time < times; ++time) {
     std::vector<Tensor> outputs;
-    RETURN_IF_ERROR(bundle.session->Run(options, feeds, fetches, {}, &outputs, metadata));
-    for (size_t i = 0; i < aliases.size(); ++i) {
-      ASSIGN_OR_RETURN(const Tensor want, TensorFromProto(response.outputs().at(aliases[i])));
-      const std::string difference = Difference(outputs[i], want, tolerance, int_atol);
+    RETURN_IF_ERROR(bundle.session->Run(options, run.feeds, run.fetches, {}, &outputs, metadata));
+    for (size_t i = 0; i < run.outputs.size(); ++i) {
+      const std::string difference = Difference(outputs[i], run.answers[i], tolerance, int_atol);
       if (!difference.empty()) {
         return absl::DataLossError(
-            absl::StrCat("run ", time + 1, ", output '", aliases[i], "': ", difference));
+            absl::StrCat("run ", time + 1, ", output '", run.outputs[i], "': ", difference));
       }
     }
   }
@@ -109,14 +102,48 @@ absl::StatusOr<std::vector<Recording>> FindRecordings(const std::string& directo
   return recordings;
 }
 
+absl::StatusOr<std::vector<std::string>> PredictRequests(const Recording& recording) {
+  ASSIGN_OR_RETURN(const rapidjson::Document manifest, ReadManifest(recording));
+  return RequestsOf(manifest, recording);
+}
+
+absl::StatusOr<RecordedRun> ReadRun(const SavedModelBundle& bundle, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto request, ReadMessage<tensorflow::serving::PredictRequest>(
+                                           absl::StrCat(path, ".request.pb")));
+  ASSIGN_OR_RETURN(const auto response, ReadMessage<tensorflow::serving::PredictResponse>(
+                                            absl::StrCat(path, ".response.pb")));
+  std::string name = request.model_spec().signature_name();
+  if (name.empty()) name = "serving_default";
+  auto signature = bundle.signatures.find(name);
+  if (signature == bundle.signatures.end()) {
+    return absl::NotFoundError(absl::StrCat("no signature '", name, "'"));
+  }
+  std::map<std::string, Tensor> inputs = signature->second.defaults;
+  for (const auto& [alias, proto] : request.inputs()) {
+    ASSIGN_OR_RETURN(inputs[alias], TensorFromProto(proto));
+  }
+  RecordedRun run;
+  for (const auto& [alias, tensor] : inputs) {
+    auto it = signature->second.inputs.find(alias);
+    if (it == signature->second.inputs.end()) {
+      return absl::NotFoundError(absl::StrCat("no input '", alias, "'"));
+    }
+    run.feeds.emplace_back(it->second.tensor_name, tensor);
+  }
+  const std::map<std::string, tensorflow::TensorProto> answers(response.outputs().begin(),
+                                                               response.outputs().end());
+  for (const auto& [alias, proto] : answers) {
+    run.outputs.push_back(alias);
+    run.fetches.push_back(signature->second.outputs.at(alias).tensor_name);
+    ASSIGN_OR_RETURN(Tensor answer, TensorFromProto(proto));
+    run.answers.push_back(std::move(answer));
+  }
+  return run;
+}
+
 absl::Status ReplayModel(const Recording& recording, const SessionOptions& options,
                          tensorflow::RunMetadata* metadata) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(recording.cases, "manifest.json")));
-  rapidjson::Document manifest;
-  manifest.Parse(text.c_str(), text.size());
-  if (manifest.HasParseError() || !manifest.IsObject() || !manifest.HasMember("cases")) {
-    return absl::DataLossError(absl::StrCat(recording.cases, "/manifest.json does not parse"));
-  }
+  ASSIGN_OR_RETURN(const rapidjson::Document manifest, ReadManifest(recording));
   Tolerance tolerance;
   int64_t int_atol = 0;
   if (manifest.HasMember("tolerance")) {
@@ -130,12 +157,9 @@ absl::Status ReplayModel(const Recording& recording, const SessionOptions& optio
   const int times = is_stateful ? 1 : 4;
   ASSIGN_OR_RETURN(const SavedModelBundle bundle,
                    LoadSavedModel(recording.model, {"serve"}, options));
-  for (const auto& one : manifest["cases"].GetArray()) {
-    if (std::string(one["kind"].GetString()) != "predict") continue;
-    const std::string file = one["file"].GetString();
-    RETURN_IF_ERROR(Annotate(
-        ReplayCase(bundle, JoinPath(recording.cases, file), times, tolerance, int_atol, metadata),
-        absl::StrCat(file, ": ")));
+  for (const std::string& request : RequestsOf(manifest, recording)) {
+    RETURN_IF_ERROR(Annotate(ReplayCase(bundle, request, times, tolerance, int_atol, metadata),
+                             absl::StrCat(request, ": ")));
   }
   return absl::OkStatus();
 }

@@ -105,7 +105,7 @@ void RunMetrics::RecordLoad(absl::string_view directory,
     const double micros = absl::ToDoubleMicroseconds(stage_time);
     own_load_stages_->Get({stage}).Record(micros);
     if (auto found = of_model.find(stage); found != of_model.end()) found->second = micros;
-    if (stage == "import" || stage == "compile") {
+    if (stage == "import" || stage == "compile" || stage == "prepare") {
       graph_build_time_->Increment(static_cast<int64_t>(micros));
     }
   }
