@@ -11,22 +11,17 @@ namespace tessera {
 
 namespace {
 
-// The memory of a tensor with a share of its own in it, or without one: kernels then see a value
-// that nobody else holds.
+// The memory of a tensor without a share in it: kernels see a value that nobody else holds.
 class BorrowedBuffer final : public Buffer {
  public:
-  // `lender` may hold a share in the tensor for as long as somebody holds one in this.
-  static Tensor View(const Tensor& tensor, std::shared_ptr<const Tensor> lender = nullptr) {
+  static Tensor View(const Tensor& tensor) {
     return Tensor::View(tensor.dtype(), tensor.shape(),
-                        IntrusivePtr<Buffer>(new BorrowedBuffer(tensor, std::move(lender))));
+                        IntrusivePtr<Buffer>(new BorrowedBuffer(tensor)));
   }
 
  private:
-  BorrowedBuffer(const Tensor& tensor, std::shared_ptr<const Tensor> lender)
-      : Buffer(tensor.address(), tensor.size_bytes(), /*writable=*/true, tensor.memory_kind()),
-        lender_(std::move(lender)) {}
-
-  const std::shared_ptr<const Tensor> lender_;
+  explicit BorrowedBuffer(const Tensor& tensor)
+      : Buffer(tensor.address(), tensor.size_bytes(), /*writable=*/true, tensor.memory_kind()) {}
 };
 
 }  // namespace
@@ -77,8 +72,8 @@ absl::Status CapturedState::Prepare(CapturedVariable& captured, Tensor& value) {
         absl::StrCat("the value of the ", captured.variable->DebugString(), " is shared"));
   }
   // The one share in the view is the variable's, so that kernels may write in place.
-  captured.value = std::make_shared<Tensor>(std::move(value));
-  value = BorrowedBuffer::View(*captured.value, captured.value);
+  captured.value = std::move(value);
+  value = BorrowedBuffer::View(captured.value);
   return absl::OkStatus();
 }
 
@@ -88,38 +83,41 @@ absl::Status CapturedState::Begin(Device& device) {
     if (multi_stream == nullptr) {
       return absl::FailedPreconditionError("the stream is not the one that orders state");
     }
-    streams_ = &multi_stream->streams();
-    num_uses_ = streams_->num_uses(0);
-    if (streams_->num_users(0) > 1) {
+    if (!multi_stream->streams().TryBeginExclusive(0)) {
       return absl::UnavailableError("other steps use the state of the device");
     }
+    exclusive_ = &multi_stream->streams();
   }
   for (size_t i = 0; i < variables_.size(); ++i) {
     CapturedVariable& captured = variables_[i];
     const absl::Status status =
         captured.variable->Update([&](Tensor& value) { return Prepare(captured, value); });
     if (status.ok()) continue;
-    TakeBack(i, /*is_alone=*/true);
+    TakeBack(i);
+    Release();
     return status;
   }
   return absl::OkStatus();
 }
 
-std::vector<Tensor> CapturedState::TakeBack(size_t count, bool is_alone) {
+std::vector<Tensor> CapturedState::TakeBack(size_t count) {
   std::vector<Tensor> finals(count);
   for (size_t i = 0; i < count; ++i) {
     CapturedVariable& captured = variables_[i];
-    if (captured.value == nullptr) continue;
+    if (!captured.value.has_value()) continue;
     captured.variable
         ->Update([&](Tensor& value) {
-          finals[i] = std::exchange(value, *captured.value);
+          finals[i] = std::exchange(value, std::exchange(captured.value, Tensor()));
           return absl::OkStatus();
         })
         .IgnoreError();
-    if (is_alone) *captured.value = Tensor();
-    captured.value = nullptr;
   }
   return finals;
+}
+
+void CapturedState::Release() {
+  if (exclusive_ != nullptr) exclusive_->EndExclusive(0);
+  exclusive_ = nullptr;
 }
 
 absl::Status CapturedState::CopyBack(KernelContext& ctx, std::vector<Tensor>* finals) const {
@@ -149,18 +147,17 @@ absl::Status CapturedState::CopyBack(KernelContext& ctx, std::vector<Tensor>* fi
   return absl::OkStatus();
 }
 
-bool CapturedState::IsAlone() const {
-  return streams_ == nullptr || (streams_->num_users(0) == 1 && streams_->num_uses(0) == num_uses_);
-}
-
 absl::Status CapturedState::End(KernelContext& ctx) {
-  const bool is_alone = IsAlone();
-  std::vector<Tensor> finals = TakeBack(variables_.size(), is_alone);
-  if (!is_alone) return absl::UnavailableError("other steps have used the state of the device");
-  return CopyBack(ctx, &finals);
+  std::vector<Tensor> finals = TakeBack(variables_.size());
+  const absl::Status copied = CopyBack(ctx, &finals);
+  Release();
+  return copied;
 }
 
-void CapturedState::Abandon() { TakeBack(variables_.size(), IsAlone()); }
+void CapturedState::Abandon() {
+  TakeBack(variables_.size());
+  Release();
+}
 
 absl::StatusOr<Tensor> CapturedState::Snapshot(KernelContext& ctx, const Tensor& tensor) const {
   for (const CapturedVariable& captured : variables_) {

@@ -1,8 +1,6 @@
 // The variables that captured work reads and writes.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -28,7 +26,8 @@ namespace tessera {
 //
 // While kernels are captured, nothing is computed, and yet they give the variables new values: in
 // the memory of the old one where they can write in place, else in memory of the capture. End()
-// takes that back, and lets the work end with copies to where the values were.
+// takes that back, and lets the work end with copies to where the values were. No other step of the
+// device sees that: those that use state wait from Begin() to End().
 //
 // Holds no share in the values between runs. Used by one thread until End() has returned;
 // IfUnchanged() is thread-safe.
@@ -49,13 +48,11 @@ class CapturedState {
   // Notes where the values lie, and prepares those that are written for End(). Errors:
   // FAILED_PRECONDITION for values in host memory; UNAVAILABLE if the variables cannot be captured
   // now, but perhaps later: one has no value, is shared, or other steps use the state of the
-  // device.
+  // device. If it succeeds, End() or Abandon() must follow soon.
   absl::Status Begin(Device& device);
   // Gives the variables the values that they had before Begin(), and copies back in `ctx`, whose
-  // stream is the capture's, what kernels have left elsewhere. This or Abandon() follows each
-  // Begin() that has succeeded.
-  // Errors: FAILED_PRECONDITION for a value of another shape; UNAVAILABLE if other steps have used
-  // the state of the device meanwhile.
+  // stream is the capture's, what kernels have left elsewhere.
+  // Errors: FAILED_PRECONDITION for a value of another shape.
   absl::Status End(KernelContext& ctx);
   // Only gives the variables their values, for a capture that has failed.
   void Abandon();
@@ -76,28 +73,27 @@ class CapturedState {
     Shape shape;
     char* address = nullptr;
     size_t size = 0;
-    // Between Begin() and End(), of a variable that is written. Shared with the tensor that is the
-    // variable's meanwhile, which another step may have come to hold.
-    std::shared_ptr<Tensor> value;
+    // Between Begin() and End(), of a variable that is written: what the variable's value meanwhile
+    // is a view of.
+    Tensor value;
 
     bool IsAt(const Tensor& tensor) const {
       return tensor.dtype() == dtype && tensor.shape() == shape && tensor.address() == address;
     }
   };
 
-  // True if no other step has used the state of the device since Begin().
-  bool IsAlone() const;
   static absl::Status Prepare(CapturedVariable& captured, Tensor& value);
-  // Sets the first `count` variables to the values they had, and returns those they have now. If
-  // other steps may hold what was lent to the capture, the values live on with it.
-  std::vector<Tensor> TakeBack(size_t count, bool is_alone);
+  // Sets the first `count` variables to the values they had, and returns those they have now.
+  std::vector<Tensor> TakeBack(size_t count);
+  // Lets other steps use the state of the device again.
+  void Release();
   absl::Status CopyBack(KernelContext& ctx, std::vector<Tensor>* finals) const;
   absl::StatusOr<Change> CheckFrom(size_t next, absl::FunctionRef<absl::Status()> enqueue) const;
 
   std::vector<CapturedVariable> variables_;  // in the order of their addresses, as they are locked
-  // Of the stream that orders state, if some variable is written; null otherwise.
-  StreamPool* streams_ = nullptr;
-  int64_t num_uses_ = 0;  // before Begin(): no other step has come if it is the same at End()
+  // Between Begin() and End(), if some variable is written: whose stream that orders state is used
+  // by this step alone.
+  StreamPool* exclusive_ = nullptr;
 };
 
 }  // namespace tessera

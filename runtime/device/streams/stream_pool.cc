@@ -6,17 +6,25 @@ namespace tessera {
 
 int StreamPool::Take() {
   absl::MutexLock lock(&mu_);
-  const auto least = std::min_element(num_users_.begin(), num_users_.end());
-  const int number = static_cast<int>(least - num_users_.begin());
+  int number = -1;
+  const auto find = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    for (int i = 0; i < size(); ++i) {
+      if (is_exclusive_[i]) continue;
+      if (number < 0 || num_users_[i] < num_users_[number]) number = i;
+    }
+    return number >= 0;
+  };
+  mu_.Await(absl::Condition(&find));
   ++num_users_[number];
-  ++num_uses_[number];
   return number;
 }
 
 void StreamPool::Use(int number) {
   absl::MutexLock lock(&mu_);
+  const auto is_shared = [&]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !is_exclusive_[number]; };
+  mu_.Await(absl::Condition(&is_shared));
   ++num_users_[number];
-  ++num_uses_[number];
 }
 
 void StreamPool::Give(int number) {
@@ -24,14 +32,16 @@ void StreamPool::Give(int number) {
   --num_users_[number];
 }
 
-int StreamPool::num_users(int number) const {
+bool StreamPool::TryBeginExclusive(int number) {
   absl::MutexLock lock(&mu_);
-  return num_users_[number];
+  if (num_users_[number] != 1 || is_exclusive_[number]) return false;
+  is_exclusive_[number] = true;
+  return true;
 }
 
-int64_t StreamPool::num_uses(int number) const {
+void StreamPool::EndExclusive(int number) {
   absl::MutexLock lock(&mu_);
-  return num_uses_[number];
+  is_exclusive_[number] = false;
 }
 
 }  // namespace tessera

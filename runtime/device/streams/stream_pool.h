@@ -1,7 +1,6 @@
 // The compute streams of a device, and who uses them.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,7 +28,7 @@ class StreamPool {
  public:
   // The devices outlive the pool. Requires at least one.
   explicit StreamPool(std::vector<Device*> devices)
-      : devices_(std::move(devices)), num_users_(devices_.size()), num_uses_(devices_.size()) {}
+      : devices_(std::move(devices)), num_users_(devices_.size()), is_exclusive_(devices_.size()) {}
 
   int size() const { return static_cast<int>(devices_.size()); }
   Device* device(int number) const { return devices_[number]; }
@@ -41,15 +40,17 @@ class StreamPool {
   void Use(int number);
   void Give(int number);
 
-  // How many use a stream now, and how many have begun to since the pool was made.
-  int num_users(int number) const;
-  int64_t num_uses(int number) const;
+  // If the caller is the one user of a stream, keeps it so until EndExclusive(): whoever comes to
+  // Take() or Use() this stream waits. Else returns false and does nothing. To be held for a moment
+  // only, in which nothing waits for other steps.
+  bool TryBeginExclusive(int number);
+  void EndExclusive(int number);
 
  private:
   const std::vector<Device*> devices_;
-  mutable absl::Mutex mu_;
+  absl::Mutex mu_;
   std::vector<int> num_users_ ABSL_GUARDED_BY(mu_);
-  std::vector<int64_t> num_uses_ ABSL_GUARDED_BY(mu_);
+  std::vector<bool> is_exclusive_ ABSL_GUARDED_BY(mu_);
 };
 
 // Implemented by devices with several compute streams. The pool lives as long as the device.
