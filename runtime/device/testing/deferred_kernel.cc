@@ -90,7 +90,7 @@ struct DeferredKernel::Launch {
   };
   struct Update {
     IntrusivePtr<Variable> variable;  // what the CPU's kernel works on in place of the node's
-    Tensor new_value;
+    Tensor old_value, new_value;
   };
   std::shared_ptr<HostKernel> host;
   std::vector<Value> inputs;
@@ -109,11 +109,11 @@ struct DeferredKernel::Launch {
 
   absl::Status Run() {
     // The kernel works in the memory of a variable that it writes, and the old value must stay.
+    // Captured work runs again, on what the old value's memory holds then.
     for (const Update& update : updates) {
-      ASSIGN_OR_RETURN(Tensor copy, update.variable->Read().DeepCopy());
+      ASSIGN_OR_RETURN(Tensor copy, update.old_value.DeepCopy());
       update.variable->Assign(std::move(copy));
     }
-    // Captured work runs again.
     std::vector<Value> values = inputs;
     ASSIGN_OR_RETURN(const std::vector<Value> results, host->Run(absl::MakeSpan(values)));
     for (Output& output : outputs) {
@@ -225,6 +225,7 @@ absl::Status DeferredKernel::SetInputs(const KernelContext& ctx,
     }
     if (!variable.is_written) continue;
     Launch::Update& update = launch->updates.emplace_back();
+    update.old_value = scratch->Read();
     update.variable = std::move(scratch);
   }
   return absl::OkStatus();
