@@ -174,6 +174,17 @@ absl::Status CheckProduct(const Tensor& a, const Tensor& b) {
                    a.shape().ToString(), " and ", b.shape().ToString()));
 }
 
+// Reads the scales and zero points of the right side of a product, [k, n]. TensorFlow goes by their
+// shape, not by the axis: scalars are those of the whole matrix, and vectors those of its columns.
+// Errors: those of AffineQuantization::ReadPositive().
+absl::StatusOr<AffineQuantization> ReadOfMatrixOrColumns(const Tensor& scales,
+                                                         const Tensor& zero_points,
+                                                         QuantizationAttrs attrs,
+                                                         const Shape& shape) {
+  attrs.axis = scales.rank() == 0 ? -1 : 1;
+  return AffineQuantization::ReadPositive(scales, zero_points, attrs, shape);
+}
+
 class UniformDotKernel : public OpKernel {
  public:
   explicit UniformDotKernel(const KernelBuild& build)
@@ -186,8 +197,8 @@ class UniformDotKernel : public OpKernel {
     const Shape shape{m, n};
     ASSIGN_OR_RETURN(const auto qa, AffineQuantization::ReadPositive(ctx.input(2), ctx.input(3),
                                                                      a_attrs_, a.shape()));
-    ASSIGN_OR_RETURN(const auto qb, AffineQuantization::ReadPositive(ctx.input(4), ctx.input(5),
-                                                                     b_attrs_, b.shape()));
+    ASSIGN_OR_RETURN(const auto qb,
+                     ReadOfMatrixOrColumns(ctx.input(4), ctx.input(5), b_attrs_, b.shape()));
     ASSIGN_OR_RETURN(const auto out, AffineQuantization::ReadPositive(ctx.input(6), ctx.input(7),
                                                                       out_attrs_, shape));
     if (a_attrs_.axis != -1 || (b_attrs_.axis != -1 && b_attrs_.axis != 1)) {
@@ -234,8 +245,8 @@ class UniformDotHybridKernel : public OpKernel {
     const Tensor& b = ctx.input(1);
     RETURN_IF_ERROR(CheckProduct(a, b));
     const int64_t m = a.dim(0), k = a.dim(1), n = b.dim(1);
-    ASSIGN_OR_RETURN(const auto q, AffineQuantization::ReadPositive(ctx.input(2), ctx.input(3),
-                                                                    attrs_, b.shape()));
+    ASSIGN_OR_RETURN(const auto q,
+                     ReadOfMatrixOrColumns(ctx.input(2), ctx.input(3), attrs_, b.shape()));
     ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, Shape{m, n}));
     ctx.ParallelFor(m, 2.0 * static_cast<double>(k * n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
