@@ -76,12 +76,17 @@ REGISTER_KERNEL("RequantizePerChannel", kCpu, RequantizePerChannelKernel)
     .TypeConstraint("out_type", {DType::kQint8, DType::kQuint8});
 
 // Outputs: a range for all channels, symmetric unless no number is negative, within clip_value_max.
+// Errors: INVALID_ARGUMENT for an empty input.
 class RangePerChannelKernel : public OpKernel {
  public:
   explicit RangePerChannelKernel(const KernelBuild& build)
       : clip_(build.attr<float>("clip_value_max")) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
+    if (x.num_elements() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("an empty input has no range, it has shape ", x.shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const std::vector<float> steps, ReadSteps(ctx));
     const auto channels = static_cast<int64_t>(steps.size());
     float limit = 0;
