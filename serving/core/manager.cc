@@ -274,7 +274,9 @@ absl::Time AspiredVersionsManager::AdvanceVersions(Name& name) {
     } else if (version.phase == Phase::kDraining) {
       if (version.served.holders.IsZero()) {
         version.phase = Phase::kUnloading;
-        unload_pool_.Schedule([this, &version] { Unload(version); });
+        // The process waits for the unloads of its end, which must not starve on a busy machine.
+        ElasticPool& pool = stopping_ ? first_load_pool_ : unload_pool_;
+        pool.Schedule([this, &version] { Unload(version); });
       } else {
         again = std::min(again, now + kDrainInterval);
       }

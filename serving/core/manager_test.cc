@@ -378,6 +378,36 @@ TEST(AspiredVersionsManagerTest, LoadsYieldOnceThereAreRequests) {
   EXPECT_EQ(pool, &background);
 }
 
+TEST(AspiredVersionsManagerTest, UnloadsYieldUntilTheManagerEnds) {
+  class UnloadLoader : public Loader {
+   public:
+    explicit UnloadLoader(std::atomic<int>* policy) : policy_(policy) {}
+    absl::Status Load() override { return absl::OkStatus(); }
+    void Unload() override { *policy_ = sched_getscheduler(0); }
+    AnyServable servable() override { return AnyServable(&model_); }
+
+   private:
+    Model model_{1};
+    std::atomic<int>* const policy_;
+  };
+  std::atomic<int> first{-1}, second{-1};
+  {
+    Fixture f;
+    auto aspire = [&](int64_t number, std::atomic<int>* policy) {
+      AspiredVersions<std::unique_ptr<Loader>> data;
+      data.push_back({{"m", number}, std::make_unique<UnloadLoader>(policy)});
+      f.manager().SetAspiredVersions("m", std::move(data));
+      EXPECT_TRUE(f.WaitUntil("m", number, State::kAvailable));
+    };
+    f.manager().StartYielding();
+    aspire(1, &first);
+    aspire(2, &second);
+    EXPECT_TRUE(f.WaitUntil("m", 1, State::kEnd));
+    EXPECT_EQ(first, SCHED_IDLE);
+  }
+  EXPECT_EQ(second, sched_getscheduler(0)) << "as whoever started the manager";
+}
+
 TEST(AspiredVersionsManagerTest, LoadsTogetherStayOnTheirCores) {
   // Where the load ran, and what it started: a thread, and a loop that ought to use the pool.
   struct Places {
