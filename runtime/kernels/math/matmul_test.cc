@@ -84,6 +84,43 @@ TEST(MatMulTest, ATransposedLeftHandSideIsSplitAmongThreads) {
   }
 }
 
+// The product of quantised layers, with rows and columns beside whole tiles. Its sums wrap around.
+TEST(BatchMatMulTest, LargeProductsOfIntegersAreExactAndWrapAround) {
+  constexpr int64_t kBatch = 2, kRows = 13, kDepth = 37, kColumns = 29;
+  const auto random = [](Tensor tensor, uint32_t seed) {
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      tensor.data<int32_t>()[i] = static_cast<int32_t>(seed);
+    }
+    return tensor;
+  };
+  ThreadPool pool({.name = "test", .num_threads = 3});
+  for (const bool adj_x : {false, true}) {
+    for (const bool adj_y : {false, true}) {
+      const Shape left = adj_x ? Shape({kBatch, kDepth, kRows}) : Shape({kBatch, kRows, kDepth});
+      const Shape right =
+          adj_y ? Shape({kBatch, kColumns, kDepth}) : Shape({kBatch, kDepth, kColumns});
+      const Tensor a = random(Tensor::Allocate(DType::kInt32, left).value(), 1),
+                   b = random(Tensor::Allocate(DType::kInt32, right).value(), 2);
+      const auto product =
+          RunOp("BatchMatMulV2", {a, b}, {{"adj_x", adj_x}, {"adj_y", adj_y}}, &pool);
+      ASSERT_TRUE(product.ok()) << product.status();
+      const auto* const x = reinterpret_cast<const uint32_t*>(a.data<int32_t>());
+      const auto* const y = reinterpret_cast<const uint32_t*>(b.data<int32_t>());
+      for (int64_t at = 0; at < product->num_elements(); ++at) {
+        const int64_t item = at / (kRows * kColumns), i = at / kColumns % kRows, j = at % kColumns;
+        uint32_t sum = 0;
+        for (int64_t k = 0; k < kDepth; ++k) {
+          sum += x[item * kRows * kDepth + (adj_x ? k * kRows + i : i * kDepth + k)] *
+                 y[item * kDepth * kColumns + (adj_y ? j * kDepth + k : k * kColumns + j)];
+        }
+        ASSERT_EQ(static_cast<uint32_t>(product->data<int32_t>()[at]), sum)
+            << at << ", " << adj_x << ", " << adj_y;
+      }
+    }
+  }
+}
+
 TEST(BatchMatMulTest, ComputesInTheOutputsType) {
   const Tensor a = Tensor::Of<int8_t>({1, 1, 2}, {100, 100}),
                b = Tensor::Of<int8_t>({1, 2, 1}, {2, -1});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -55,6 +56,69 @@ void MultiplyRowsByEigen(const MatMulShape& s, const double* a, const double* b,
   }
 }
 
+// Integers whose products are made in register tiles. Narrower ones keep the loops.
+template <typename T>
+constexpr bool kHasTiles = std::is_integral_v<T> && sizeof(T) >= sizeof(int32_t);
+
+// A tile is kTileRows rows by kTileVectors vectors of 32 bytes, which fill half of AVX2's
+// registers.
+constexpr int64_t kTileRows = 4;
+constexpr int64_t kTileVectors = 2;
+
+// Computes kTileRows rows of `left` times a packed panel of the right-hand side, of one tile's
+// width. Rows of `left` are a_row elements apart, its columns a_column. Writes `width` columns of
+// each row.
+template <typename Sum>
+void MultiplyTile(const Sum* left, int64_t a_row, int64_t a_column, int64_t depth, const Sum* panel,
+                  int64_t width, int64_t out_row, Sum* out) {
+  typedef Sum Vector __attribute__((vector_size(32)));
+  typedef Sum UnalignedVector __attribute__((vector_size(32), aligned(alignof(Sum)), may_alias));
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(Sum);
+  // All indices into the sums are constants after unrolling, so that they stay in registers.
+  Vector sums[kTileRows][kTileVectors] = {};
+  for (int64_t p = 0; p < depth; ++p) {
+    // Not `auto`, which would drop the alignment.
+    const UnalignedVector* const right =
+        reinterpret_cast<const UnalignedVector*>(panel + p * kTileVectors * kLanes);
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kTileRows; ++i) {
+      const Sum x = left[i * a_row + p * a_column];
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < kTileVectors; ++v) sums[i][v] += x * right[v];
+    }
+  }
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kTileRows; ++i) {
+    Vector row[kTileVectors];
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < kTileVectors; ++v) row[v] = sums[i][v];
+    std::memcpy(out + i * out_row, row, width * sizeof(Sum));
+  }
+}
+
+// Computes rows [begin, end) of a product of integers without post-ops; their number is a multiple
+// of kTileRows.
+template <typename T>
+void MultiplyRowsByTiles(const MatMulShape& s, const T* a, const T* b, int64_t begin, int64_t end,
+                         T* out) {
+  using Sum = WrappingType<T>;
+  constexpr int64_t kWidth = kTileVectors * 32 / sizeof(Sum);
+  const int64_t a_row = s.transpose_a ? 1 : s.k, a_column = s.transpose_a ? s.m : 1;
+  const int64_t b_row = s.transpose_b ? 1 : s.n, b_column = s.transpose_b ? s.k : 1;
+  std::vector<Sum> panel(s.k * kWidth);
+  for (int64_t j = 0; j < s.n; j += kWidth) {
+    const int64_t width = std::min(kWidth, s.n - j);
+    for (int64_t p = 0; p < s.k; ++p) {
+      const T* const from = b + p * b_row + j * b_column;
+      for (int64_t c = 0; c < width; ++c) panel[p * kWidth + c] = from[c * b_column];
+    }
+    for (int64_t i = begin; i < end; i += kTileRows) {
+      MultiplyTile(reinterpret_cast<const Sum*>(a) + i * a_row, a_row, a_column, s.k, panel.data(),
+                   width, s.n, reinterpret_cast<Sum*>(out) + i * s.n + j);
+    }
+  }
+}
+
 // Computes rows [begin, end) of the product.
 template <typename T>
 void MultiplyRows(const MatMulShape& s, const PostOps& post_ops, const T* a, const T* b,
@@ -103,7 +167,9 @@ void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_o
   const bool by_eigen = std::is_same_v<T, double> && s.m * s.n * s.k >= kMinEigenProduct &&
                         bias == nullptr && !post_ops.add &&
                         post_ops.activation == Activation::kNone;
-  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) * (by_eigen ? 0.05 : 0.5);
+  const bool by_tiles = kHasTiles<T> && bias == nullptr && !post_ops.add;
+  const double cost = static_cast<double>(s.n) * static_cast<double>(s.k) *
+                      (by_eigen || (by_tiles && s.m >= kTileRows) ? 0.05 : 0.5);
   ctx.ParallelFor(s.batch_size() * s.m, cost + 1, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t item = begin / s.m, first = begin % s.m;
@@ -115,7 +181,14 @@ void MultiplyAll(KernelContext& ctx, const MatMulShape& s, const PostOps& post_o
       if constexpr (std::is_same_v<T, double>) {
         if (by_eigen) MultiplyRowsByEigen(s, left, right, first, last, to);
       }
-      if (!by_eigen) MultiplyRows(s, post_ops, left, right, bias, first, last, to);
+      int64_t done = first;
+      if constexpr (kHasTiles<T>) {
+        if (by_tiles) {
+          done += (last - first) / kTileRows * kTileRows;
+          if (done > first) MultiplyRowsByTiles(s, left, right, first, done, to);
+        }
+      }
+      if (!by_eigen) MultiplyRows(s, post_ops, left, right, bias, done, last, to);
       begin += last - first;
     }
   });
