@@ -66,7 +66,12 @@ absl::Status CapturedState::Prepare(CapturedVariable& captured, Tensor& value) {
   captured.shape = value.shape();
   captured.address = value.address();
   captured.size = value.size_bytes();
-  if (!captured.is_written || value.num_elements() == 0) return absl::OkStatus();
+  if (value.num_elements() == 0) return absl::OkStatus();
+  if (!captured.is_written) {
+    // A share, so that another value cannot come to lie there meanwhile.
+    captured.value = value;
+    return absl::OkStatus();
+  }
   if (!value.CanWriteInPlace()) {
     return absl::UnavailableError(
         absl::StrCat("the value of the ", captured.variable->DebugString(), " is shared"));
@@ -104,7 +109,7 @@ std::vector<Tensor> CapturedState::TakeBack(size_t count) {
   std::vector<Tensor> finals(count);
   for (size_t i = 0; i < count; ++i) {
     CapturedVariable& captured = variables_[i];
-    if (!captured.value.has_value()) continue;
+    if (!captured.is_written || !captured.value.has_value()) continue;
     captured.variable
         ->Update([&](Tensor& value) {
           finals[i] = std::exchange(value, std::exchange(captured.value, Tensor()));
@@ -115,9 +120,16 @@ std::vector<Tensor> CapturedState::TakeBack(size_t count) {
   return finals;
 }
 
-void CapturedState::Release() {
+bool CapturedState::Release() {
+  bool is_unchanged = true;
+  for (CapturedVariable& captured : variables_) {
+    if (captured.is_written || !captured.value.has_value()) continue;
+    is_unchanged = is_unchanged && captured.variable->Read().SharesBufferWith(captured.value);
+    captured.value = Tensor();
+  }
   if (exclusive_ != nullptr) exclusive_->EndExclusive(0);
   exclusive_ = nullptr;
+  return is_unchanged;
 }
 
 absl::Status CapturedState::CopyBack(KernelContext& ctx, std::vector<Tensor>* finals) const {
@@ -150,7 +162,7 @@ absl::Status CapturedState::CopyBack(KernelContext& ctx, std::vector<Tensor>* fi
 absl::Status CapturedState::End(KernelContext& ctx) {
   std::vector<Tensor> finals = TakeBack(variables_.size());
   const absl::Status copied = CopyBack(ctx, &finals);
-  Release();
+  if (!Release()) return absl::UnavailableError("a variable has got another value meanwhile");
   return copied;
 }
 

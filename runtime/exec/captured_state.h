@@ -52,7 +52,8 @@ class CapturedState {
   absl::Status Begin(Device& device);
   // Gives the variables the values that they had before Begin(), and copies back in `ctx`, whose
   // stream is the capture's, what kernels have left elsewhere.
-  // Errors: FAILED_PRECONDITION for a value of another shape.
+  // Errors: FAILED_PRECONDITION for a value of another shape; UNAVAILABLE if a variable that is
+  // only read has got another value since Begin().
   absl::Status End(KernelContext& ctx);
   // Only gives the variables their values, for a capture that has failed.
   void Abandon();
@@ -73,8 +74,8 @@ class CapturedState {
     Shape shape;
     char* address = nullptr;
     size_t size = 0;
-    // Between Begin() and End(), of a variable that is written: what the variable's value meanwhile
-    // is a view of.
+    // Between Begin() and End(): the value at Begin(). If the variable is written, its value
+    // meanwhile is a view of this.
     Tensor value;
 
     bool IsAt(const Tensor& tensor) const {
@@ -85,8 +86,9 @@ class CapturedState {
   static absl::Status Prepare(CapturedVariable& captured, Tensor& value);
   // Sets the first `count` variables to the values they had, and returns those they have now.
   std::vector<Tensor> TakeBack(size_t count);
-  // Lets other steps use the state of the device again.
-  void Release();
+  // Lets other steps use the state of the device again, and go of the values that are only read.
+  // Returns whether their variables still have them.
+  bool Release();
   absl::Status CopyBack(KernelContext& ctx, std::vector<Tensor>* finals) const;
   absl::StatusOr<Change> CheckFrom(size_t next, absl::FunctionRef<absl::Status()> enqueue) const;
 
