@@ -104,13 +104,17 @@ void MultiplyRowsByTiles(const MatMulShape& s, const T* a, const T* b, int64_t b
   using Sum = WrappingType<T>;
   constexpr int64_t kWidth = kTileVectors * 32 / sizeof(Sum);
   const int64_t a_row = s.transpose_a ? 1 : s.k, a_column = s.transpose_a ? s.m : 1;
-  const int64_t b_row = s.transpose_b ? 1 : s.n, b_column = s.transpose_b ? s.k : 1;
   std::vector<Sum> panel(s.k * kWidth);
   for (int64_t j = 0; j < s.n; j += kWidth) {
     const int64_t width = std::min(kWidth, s.n - j);
-    for (int64_t p = 0; p < s.k; ++p) {
-      const T* const from = b + p * b_row + j * b_column;
-      for (int64_t c = 0; c < width; ++c) panel[p * kWidth + c] = from[c * b_column];
+    if (s.transpose_b) {
+      for (int64_t c = 0; c < width; ++c) {
+        for (int64_t p = 0; p < s.k; ++p) panel[p * kWidth + c] = b[(j + c) * s.k + p];
+      }
+    } else {
+      for (int64_t p = 0; p < s.k; ++p) {
+        for (int64_t c = 0; c < width; ++c) panel[p * kWidth + c] = b[p * s.n + j + c];
+      }
     }
     for (int64_t i = begin; i < end; i += kTileRows) {
       MultiplyTile(reinterpret_cast<const Sum*>(a) + i * a_row, a_row, a_column, s.k, panel.data(),
