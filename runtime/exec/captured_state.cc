@@ -1,7 +1,6 @@
 #include "runtime/exec/captured_state.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

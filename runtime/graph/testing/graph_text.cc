@@ -1,6 +1,7 @@
 #include "runtime/graph/testing/graph_text.h"
 
-#include <cctype>
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/ascii.h"
