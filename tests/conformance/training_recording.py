@@ -11,6 +11,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import predict_pb2
 
+from conformance import debug_information
+
 STEPS, SAVED_STEP = 50, 25
 
 
@@ -141,11 +143,8 @@ def _shrink(saved_model):
             pending += _functions_named_by(functions[name].node_def)
     kept = [functions[name] for name in functions if name in used]
     for function in kept:
-        function.arg_attr.clear()
+        debug_information.strip_function(function)
         function.attr.pop("_construction_context", None)
-        for node in function.node_def:
-            node.ClearField("experimental_debug_info")
-            node.attr.pop("_output_shapes", None)
     meta.graph_def.ClearField("library")
     meta.graph_def.library.function.extend(kept)
     path.write_bytes(message.SerializeToString(deterministic=True))

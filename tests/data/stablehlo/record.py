@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 
 os.environ["KERAS_BACKEND"] = "jax"
 os.environ["JAX_TRACEBACK_IN_LOCATIONS_LIMIT"] = "0"  # no paths of this machine in the models
@@ -26,6 +27,9 @@ from keras import layers
 from tensorflow.core.protobuf import saved_model_pb2
 
 FOLDER = pathlib.Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parents[1]))
+
+from conformance import debug_information
 
 
 def mlp():
@@ -89,18 +93,9 @@ def signal(x):
 
 
 def strip(path):
-    """Takes out what only debuggers read, half of the file."""
-    model = saved_model_pb2.SavedModel()
-    model.ParseFromString(path.read_bytes())
-    graph = model.meta_graphs[0].graph_def
-    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
-        for node in nodes:
-            node.ClearField("experimental_debug_info")
-            for attr in ("_output_shapes", "_user_specified_name"):
-                node.attr.pop(attr, None)
-    for function in graph.library.function:
-        function.ClearField("arg_attr")
-    model.meta_graphs[0].meta_info_def.ClearField("stripped_op_list")
+    """Takes out what only debuggers read."""
+    model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    debug_information.strip(model)
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 

@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import pathlib
+import sys
 import tempfile
 
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
@@ -22,6 +23,10 @@ import tensorflow_text as tf_text
 from tensorflow.core.protobuf import saved_model_pb2
 
 FOLDER = pathlib.Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parents[1]))
+
+from conformance import debug_information
+
 SENTENCES = (
     "The server swaps its models between two requests.",
     "Every model answers, and none is lost!",
@@ -115,16 +120,8 @@ class SentencePiece(tf.Module):
 def stripped(serialized):
     """Returns a SavedModel without what only debuggers and Python read."""
     model = saved_model_pb2.SavedModel.FromString(serialized)
-    graph = model.meta_graphs[0].graph_def
-    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
-        for node in nodes:
-            node.ClearField("experimental_debug_info")
-            for attr in ("_output_shapes", "_user_specified_name"):
-                node.attr.pop(attr, None)
-    for function in graph.library.function:
-        function.ClearField("arg_attr")
+    debug_information.strip(model)
     model.meta_graphs[0].ClearField("object_graph_def")
-    model.meta_graphs[0].meta_info_def.ClearField("stripped_op_list")
     return model.SerializeToString(deterministic=True)
 
 
