@@ -13,7 +13,8 @@ class CopyToDeviceKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& from = ctx.input(0);
-    if (!IsHostAccessible(from.memory_kind())) {
+    // A CPU has no memory of its own to copy to.
+    if (!IsHostAccessible(from.memory_kind()) || ctx.stream() == nullptr) {
       ctx.set_output(0, from);
       return absl::OkStatus();
     }

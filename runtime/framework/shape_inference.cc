@@ -9,16 +9,16 @@ namespace tessera {
 absl::StatusOr<std::vector<int64_t>> ShapeContext::IntInput(int i) const {
   const Tensor* value = input_value(i);
   if (value == nullptr) return absl::NotFoundError("the input is not constant");
-  std::vector<int64_t> numbers;
   if (value->dtype() == DType::kInt32) {
-    for (int32_t v : value->flat<int32_t>()) numbers.push_back(v);
-  } else if (value->dtype() == DType::kInt64) {
-    for (int64_t v : value->flat<int64_t>()) numbers.push_back(v);
-  } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input ", i, " must be int32 or int64, is ", DTypeName(value->dtype())));
+    const auto numbers = value->flat<int32_t>();
+    return std::vector<int64_t>(numbers.begin(), numbers.end());
   }
-  return numbers;
+  if (value->dtype() == DType::kInt64) {
+    const auto numbers = value->flat<int64_t>();
+    return std::vector<int64_t>(numbers.begin(), numbers.end());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", i, " must be int32 or int64, is ", DTypeName(value->dtype())));
 }
 
 absl::StatusOr<PartialShape> ShapeContext::ShapeInput(int i) const {

@@ -26,10 +26,11 @@ absl::StatusOr<int> Axis(int64_t axis, int rank) {
 
 // The constant scalar at input i; NOT_FOUND if it is not constant.
 absl::StatusOr<int64_t> ScalarInput(const ShapeContext& c, int i) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> values, c.IntInput(i));
-  if (values.size() != 1) {
+  const Tensor* const value = c.input_value(i);
+  if (value != nullptr && value->num_elements() != 1) {
     return absl::InvalidArgumentError(absl::StrCat("input ", i, " must be one number"));
   }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> values, c.IntInput(i));
   return values[0];
 }
 
@@ -43,7 +44,11 @@ int64_t NumElements(const PartialShape& shape) {
   return count;
 }
 
-int64_t Add(int64_t a, int64_t b) { return a < 0 || b < 0 ? -1 : a + b; }
+// Sum of two dimensions, -1 if one is unknown or the sum is too large.
+int64_t Add(int64_t a, int64_t b) {
+  int64_t sum;
+  return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
 
 absl::Status SetUnknownOfRank(ShapeContext& c, int rank) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, PartialShape::UnknownOfRank(rank));

@@ -1,6 +1,7 @@
 #include "runtime/ops/strided_slice_spec.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/base/status.h"
 
@@ -92,7 +93,7 @@ absl::StatusOr<StridedSliceSpec> StridedSliceSpec::Make(const PartialShape& inpu
         "begin, end and strides must have one length below 32, have ", begin.size(), ", ",
         end.size(), " and ", strides.size()));
   }
-  if ((masks.ellipsis & (masks.ellipsis - 1)) != 0) {
+  if (std::popcount(static_cast<uint64_t>(masks.ellipsis)) > 1) {
     return absl::InvalidArgumentError("a slice can hold one ellipsis only");
   }
   auto bit = [](int64_t mask, int i) { return (mask >> i & 1) != 0; };

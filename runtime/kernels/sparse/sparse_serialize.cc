@@ -123,6 +123,26 @@ class SerializeManySparseKernel : public OpKernel {
 };
 REGISTER_KERNEL("SerializeManySparse", kCpu, SerializeManySparseKernel);
 
+// Reads the row number `i` of serialized tensors, whose values must be of `dtype`.
+template <typename T>
+absl::StatusOr<SparseTensor> ReadPart(const T* serialized, int64_t i, DType dtype) {
+  Tensor tensors[3];
+  for (int t = 0; t < 3; ++t) {
+    ASSIGN_OR_RETURN(tensors[t], Unpack(serialized[3 * i + t]));
+  }
+  if (tensors[0].dtype() != DType::kInt64 || tensors[2].dtype() != DType::kInt64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("serialized_sparse[", i, "]: indices and shape must be int64, are ",
+                     DTypeName(tensors[0].dtype()), " and ", DTypeName(tensors[2].dtype())));
+  }
+  if (tensors[1].dtype() != dtype) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Requested SparseTensor of type ", DTypeName(dtype), " but SparseTensor[", i,
+                     "].values.dtype() == ", DTypeName(tensors[1].dtype())));
+  }
+  return SparseTensor::Make(tensors[0], tensors[1], tensors[2]);
+}
+
 // Rows of three, [..., 3], become one sparse tensor whose first dimensions are those before the 3.
 // Its other dimensions are large enough for all rows.
 class DeserializeSparseKernel : public OpKernel {
@@ -147,8 +167,7 @@ class DeserializeSparseKernel : public OpKernel {
     std::vector<SparseTensor> sparse;
     RETURN_IF_ERROR(VisitSerializedType(serialized.dtype(), [&]<typename T>() -> absl::Status {
       for (int64_t i = 0; i < parts; ++i) {
-        ASSIGN_OR_RETURN(sparse.emplace_back(),
-                         ReadPart<T>(serialized.flat<T>().data() + 3 * i, i));
+        ASSIGN_OR_RETURN(sparse.emplace_back(), ReadPart(serialized.flat<T>().data(), i, dtype_));
       }
       return absl::OkStatus();
     }));
@@ -157,25 +176,6 @@ class DeserializeSparseKernel : public OpKernel {
   }
 
  private:
-  template <typename T>
-  absl::StatusOr<SparseTensor> ReadPart(const T* serialized, int64_t i) const {
-    Tensor tensors[3];
-    for (int t = 0; t < 3; ++t) {
-      ASSIGN_OR_RETURN(tensors[t], Unpack(serialized[t]));
-    }
-    if (tensors[0].dtype() != DType::kInt64 || tensors[2].dtype() != DType::kInt64) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("serialized_sparse[", i, "]: indices and shape must be int64, are ",
-                       DTypeName(tensors[0].dtype()), " and ", DTypeName(tensors[2].dtype())));
-    }
-    if (tensors[1].dtype() != dtype_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Requested SparseTensor of type ", DTypeName(dtype_), " but SparseTensor[",
-                       i, "].values.dtype() == ", DTypeName(tensors[1].dtype())));
-    }
-    return SparseTensor::Make(tensors[0], tensors[1], tensors[2]);
-  }
-
   const DType dtype_;
   const bool only_matrix_;
 };
