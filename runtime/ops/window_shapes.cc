@@ -1,6 +1,8 @@
 #include "runtime/ops/window_shapes.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -61,15 +63,19 @@ absl::StatusOr<int64_t> Slide(const Window& window, int dim, int64_t input, int6
   }
   const int64_t stride = window.strides[dim];
   if (input < 0) return -1;
-  if (window.same_padding) return (input + stride - 1) / stride;
+  if (window.same_padding) return input == 0 ? 0 : (input - 1) / stride + 1;
   if (size < 0) return -1;
   const int64_t dilation =
       dim < static_cast<int>(window.dilations.size()) ? window.dilations[dim] : 1;
-  int64_t padded = input;
+  __int128 padded = input;  // attributes can be any numbers of 64 bits
   if (2 * dim + 1 < static_cast<int>(window.explicit_paddings.size())) {
-    padded += window.explicit_paddings[2 * dim] + window.explicit_paddings[2 * dim + 1];
+    padded += window.explicit_paddings[2 * dim];
+    padded += window.explicit_paddings[2 * dim + 1];
   }
-  return std::max<int64_t>(0, (padded - (size - 1) * dilation - 1 + stride) / stride);
+  const __int128 covered = static_cast<__int128>(size - 1) * dilation + 1;
+  const __int128 output = (padded - covered + stride) / stride;
+  if (output > std::numeric_limits<int64_t>::max()) return -1;
+  return std::max<int64_t>(0, static_cast<int64_t>(output));
 }
 
 // The shape of `in` after a window, with so many channels; -1 for an unknown number of them. `sizes`
@@ -193,7 +199,10 @@ absl::Status FractionalPool(ShapeContext& c) {
   ASSIGN_OR_RETURN(PartialShape out, c.WithRank(0, 4));
   ASSIGN_OR_RETURN(const std::vector<float> ratios, c.attr<std::vector<float>>("pooling_ratio"));
   for (int i = 0; i < 4 && i < static_cast<int>(ratios.size()); ++i) {
-    if (out.dim(i) >= 0) out.set_dim(i, static_cast<int64_t>(std::floor(out.dim(i) / ratios[i])));
+    if (out.dim(i) < 0) continue;
+    // Ratios that kernels refuse, NaN among them, leave the size unknown.
+    const bool is_valid = ratios[i] >= 1;
+    out.set_dim(i, is_valid ? static_cast<int64_t>(std::floor(out.dim(i) / ratios[i])) : -1);
   }
   // There is one boundary more than there are cells.
   for (int i = 1; i < 3; ++i) {

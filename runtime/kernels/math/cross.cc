@@ -1,10 +1,19 @@
 // Cross: vector products in three dimensions.
+#include <array>
+
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/wrapping.h"
 
 namespace tessera {
 namespace {
+
+template <typename T>
+std::array<WrappingType<T>, 3> Vector(const T* from) {
+  return {static_cast<WrappingType<T>>(from[0]), static_cast<WrappingType<T>>(from[1]),
+          static_cast<WrappingType<T>>(from[2])};
+}
 
 // Errors: INVALID_ARGUMENT for different shapes; FAILED_PRECONDITION for vectors of another length.
 class CrossKernel : public OpKernel {
@@ -27,8 +36,8 @@ class CrossKernel : public OpKernel {
     return VisitRealType(a.dtype(), [&]<typename T>() {
       ctx.ParallelFor(a.num_elements() / 3, 5, [&](int64_t begin, int64_t end) {
         for (int64_t i = 3 * begin; i < 3 * end; i += 3) {
-          const T* const u = a.data<T>() + i;
-          const T* const v = b.data<T>() + i;
+          const std::array<WrappingType<T>, 3> u = Vector(a.data<T>() + i);
+          const std::array<WrappingType<T>, 3> v = Vector(b.data<T>() + i);
           T* const w = product->data<T>() + i;
           w[0] = static_cast<T>(u[1] * v[2] - u[2] * v[1]);
           w[1] = static_cast<T>(u[2] * v[0] - u[0] * v[2]);

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "runtime/kernels/primitives/math/device_std.h"
+#include "runtime/kernels/primitives/wrapping.h"
 
 namespace tessera::reduce {
 
@@ -61,7 +62,9 @@ struct Mean : Sum {
 struct EuclideanNorm : Sum {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
-    return acc + x * x;
+    using Wrapping = WrappingType<T>;
+    return static_cast<T>(static_cast<Wrapping>(acc) +
+                          static_cast<Wrapping>(x) * static_cast<Wrapping>(x));
   }
   template <typename T>
   TESSERA_DEVICE_FUNCTION Complex<T> Add(Complex<T> acc, Complex<T> x) const {
@@ -70,6 +73,8 @@ struct EuclideanNorm : Sum {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
     if constexpr (std::is_integral_v<T>) {
+      // Squares that wrapped around have no root, which processors convert to this.
+      if (acc < 0) return sizeof(T) < sizeof(int32_t) ? T{0} : std::numeric_limits<T>::min();
       return static_cast<T>(std::sqrt(static_cast<double>(acc)));
     } else {
       return device_std::sqrt(acc);

@@ -1,20 +1,26 @@
 // Arithmetic of elements of any dtype, in which integers wrap around as TensorFlow's do.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tessera {
 
 // The type in which sums and products of T have a value for all operands: signed integers of 32 and
-// 64 bits overflow, and narrower ones are computed in int.
+// 64 bits overflow. Narrower ones are computed in int, which does not hold all products of uint16.
 template <typename T>
-using WrappingType =
-    typename std::conditional_t<std::is_integral_v<T> && (sizeof(T) >= sizeof(int)),
-                                std::make_unsigned<T>, std::type_identity<T>>::type;
+using WrappingType = typename std::conditional_t<
+    std::is_integral_v<T> && (sizeof(T) >= sizeof(int)), std::make_unsigned<T>,
+    std::type_identity<std::conditional_t<std::is_same_v<T, uint16_t>, uint32_t, T>>>::type;
 
 template <typename T>
 constexpr T WrappingAdd(T a, T b) {
   return static_cast<T>(static_cast<WrappingType<T>>(a) + static_cast<WrappingType<T>>(b));
+}
+
+template <typename T>
+constexpr T WrappingSubtract(T a, T b) {
+  return static_cast<T>(static_cast<WrappingType<T>>(a) - static_cast<WrappingType<T>>(b));
 }
 
 }  // namespace tessera

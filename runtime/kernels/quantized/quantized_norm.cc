@@ -43,7 +43,7 @@ class InstanceNormKernel : public OpKernel {
     for (int64_t i = 0; i < x.num_elements(); ++i) {
       normed[i] = range.Dequantize(Stored<uint8_t>(x)[i]);
     }
-    for (int64_t b = 0; b < x.dim(0); ++b) {
+    for (int64_t b = 0; !normed.empty() && b < x.dim(0); ++b) {
       for (int64_t c = 0; c < channels; ++c) {
         Normalise(normed.data() + b * pixels * channels + c, pixels, channels);
       }

@@ -5,6 +5,7 @@
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/sort.h"
+#include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {
@@ -123,7 +124,7 @@ class SparseConcatKernel : public OpKernel {
       for (int64_t i = 0; i < input.count(); ++i, ++at) {
         int64_t* const index = joined.indices.data<int64_t>() + at * rank;
         std::copy_n(input.index(i), rank, index);
-        index[axis] += offset;
+        index[axis] = WrappingAdd(index[axis], offset);  // indices outside the shape can be large
         CopyValue(input, i, &joined.values, at);
       }
       offset += input.shape[axis];

@@ -6,6 +6,7 @@
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/primitives/element_type.h"
 #include "runtime/kernels/primitives/numeric_type.h"
+#include "runtime/kernels/primitives/wrapping.h"
 #include "runtime/kernels/sparse/sparse_tensor.h"
 
 namespace tessera {
@@ -26,7 +27,8 @@ absl::StatusOr<int64_t> GatherGradient(KernelContext& ctx, int o, const Tensor& 
   int64_t g = 0, used = 0;
   for (int64_t i = 0; i < indices.dim(0); ++i) {
     for (int d = 0; d < rank; ++d) {
-      shifted[d] = indices.data<int64_t>()[i * rank + d] - (start == nullptr ? 0 : start[d]);
+      const int64_t index = indices.data<int64_t>()[i * rank + d];
+      shifted[d] = start == nullptr ? index : WrappingSubtract(index, start[d]);
     }
     int order = -1;
     for (; g < gradient.num_elements(); ++g) {
