@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -118,9 +119,12 @@ class Loop {
     RunBlocks(helpers_.fetch_add(1, std::memory_order_relaxed) + 1, on_last);
   }
 
-  void Wait() {
-    if (SpinUntil([&] { return done_.load(std::memory_order_acquire) != 0; })) return;
-    done_.wait(0, std::memory_order_acquire);
+  // Returns the first exception of the body, null if there was none.
+  std::exception_ptr Wait() {
+    if (!SpinUntil([&] { return done_.load(std::memory_order_acquire) != 0; })) {
+      done_.wait(0, std::memory_order_acquire);
+    }
+    return exception_;
   }
 
   void Release() {
@@ -144,7 +148,11 @@ class Loop {
     for (int i = 0; i < threads_; ++i) {
       Share& share = shares_[(mine + i) % threads_];
       for (int64_t at; (at = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
-        body_(FirstOf(at), FirstOf(at + 1));
+        try {
+          body_(FirstOf(at), FirstOf(at + 1));
+        } catch (...) {
+          if (!has_failed_.test_and_set()) exception_ = std::current_exception();
+        }
         ++finished;
       }
     }
@@ -167,6 +175,8 @@ class Loop {
   Body body_;
   std::vector<Share> shares_;
   std::atomic<int64_t> unfinished_;
+  std::atomic_flag has_failed_;
+  std::exception_ptr exception_;  // written by who set the flag, read when all blocks are done
 };
 
 // Threads that have just helped with a loop, and look for the next one before they go back to the
@@ -333,8 +343,9 @@ void ThreadPool::ParallelFor(int64_t total, double cost_per_item,
   Loop* loop = new Loop(total, num_blocks, static_cast<int>(threads), body);
   impl_->Share(loop, threads - 1, redirect);
   loop->Lead();
-  loop->Wait();
+  const std::exception_ptr exception = loop->Wait();
   loop->Release();
+  if (exception != nullptr) std::rethrow_exception(exception);
 }
 
 }  // namespace tessera

@@ -101,6 +101,27 @@ TEST(ThreadPoolTest, ExpensiveLoopsUseSeveralThreads) {
   });
 }
 
+TEST(ThreadPoolTest, CallersGetTheExceptionsOfLoops) {
+  ThreadPool pool({.num_threads = 4});
+  for (const double cost : {0.0, kExpensive}) {
+    for (const int64_t bad : {0, 7, 15}) {
+      std::atomic<int> calls{0};
+      const auto run = [&] {
+        pool.ParallelFor(16, cost, [&](int64_t begin, int64_t end) {
+          ++calls;
+          if (begin <= bad && bad < end) throw std::bad_alloc();
+        });
+      };
+      EXPECT_THROW(run(), std::bad_alloc);
+      EXPECT_GT(calls, 0);
+    }
+  }
+  std::atomic<int> items{0};
+  pool.ParallelFor(16, kExpensive,
+                   [&](int64_t begin, int64_t end) { items += static_cast<int>(end - begin); });
+  EXPECT_EQ(items, 16) << "of a loop after those that failed";
+}
+
 TEST(ThreadPoolTest, LoopsNestWithoutDeadlock) {
   ThreadPool pool({.num_threads = 2});
   std::atomic<int64_t> sum{0};

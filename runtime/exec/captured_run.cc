@@ -6,6 +6,7 @@
 #include "runtime/base/status.h"
 #include "runtime/device/memory/allocation_label.h"
 #include "runtime/exec/run_state.h"
+#include "runtime/framework/kernel_call.h"
 
 namespace tessera {
 namespace {
@@ -82,7 +83,7 @@ absl::Status CapturedRun::FindVariables(const StraightProgram& program, const Ca
     KernelContext context(step, &device_);
     context.Bind(nullptr, {}, outputs.data(), {node.output_types, node.num_outputs},
                  node.first_place, node.output_kinds);
-    RETURN_IF_ERROR(AtNode(program.labels[handle.node].name, node.kernel->Compute(context)));
+    RETURN_IF_ERROR(AtNode(program.labels[handle.node].name, CallKernel(*node.kernel, context)));
     RETURN_IF_ERROR(state_.Add(outputs[handle.output].tensor, *step.resources, handle.is_written));
   }
   return absl::OkStatus();
@@ -140,7 +141,7 @@ absl::Status CapturedRun::RunNodes(const StraightProgram& program, const Capture
                    &values[node.first_output], {node.output_types, node.num_outputs},
                    node.first_place, node.output_kinds);
       const AllocationLabel allocating(program.labels[i].name);
-      RETURN_IF_ERROR(AtNode(program.labels[i].name, node.kernel->Compute(context)));
+      RETURN_IF_ERROR(AtNode(program.labels[i].name, CallKernel(*node.kernel, context)));
     }
     for (int r = 0; r < node.num_releases; ++r) {
       Clear(values[program.releases[node.first_release + r]]);

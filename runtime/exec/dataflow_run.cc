@@ -10,6 +10,7 @@
 #include "runtime/exec/run_state.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/exec/step_streams.h"
+#include "runtime/framework/kernel_call.h"
 
 namespace tessera {
 namespace {
@@ -294,10 +295,10 @@ absl::Status DataflowRun::RunKernel(const Ready& ready, Value* outputs) {
     allocating.emplace(label(node).name);
   }
   if (run_.stats == nullptr) {
-    RETURN_IF_ERROR(node.kernel->Compute(context));
+    RETURN_IF_ERROR(CallKernel(*node.kernel, context));
   } else {
     const int64_t start = StepStatsCollector::Now();
-    RETURN_IF_ERROR(node.kernel->Compute(context));
+    RETURN_IF_ERROR(CallKernel(*node.kernel, context));
     RecordStats(node, start, outputs);
   }
   return CheckOutputs(node, outputs);

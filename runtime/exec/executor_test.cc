@@ -89,6 +89,16 @@ TEST_P(BothExecutorsTest, KernelErrorNamesTheNodeAndCancelsTheStep) {
   }
 }
 
+TEST_P(BothExecutorsTest, KernelThatRunsOutOfMemoryIsAnErrorOfItsNode) {
+  TestGraph g;
+  const Endpoint x = g.Arg(0, DType::kInt32);
+  g.Result(0, g.Op("TestTooLarge", {x}, {}, "layer/culprit"));
+  const absl::Status status = RunGraph(g.graph, GetParam(), {Int(1)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("{{node layer/culprit}} there is not enough"));
+}
+
 TEST_P(BothExecutorsTest, OutputLeftWithoutValueIsAnError) {
   TestGraph g;
   g.Result(

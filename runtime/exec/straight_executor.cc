@@ -19,6 +19,7 @@
 #include "runtime/exec/shape_cache.h"
 #include "runtime/exec/step_stats.h"
 #include "runtime/exec/step_streams.h"
+#include "runtime/framework/kernel_call.h"
 #include "runtime/tensor/large_blocks.h"
 
 namespace tessera {
@@ -216,7 +217,7 @@ class StraightExecutor final : public Executor {
                    {node->output_types, node->num_outputs}, node->first_place, node->output_kinds);
       [[maybe_unused]] const int64_t start = kWithStats ? StepStatsCollector::Now() : 0;
       absl::Status status =
-          has_device_memory ? ComputeWithLabel(*node, context) : node->kernel->Compute(context);
+          has_device_memory ? ComputeWithLabel(*node, context) : CallKernel(*node->kernel, context);
       if (!status.ok()) [[unlikely]]
         return AtNode(label(node).name, status);
       if constexpr (kWithStats) {
@@ -241,7 +242,7 @@ class StraightExecutor final : public Executor {
   // Runs a kernel whose allocations of device memory are held in the name of its node.
   absl::Status ComputeWithLabel(const StraightProgram::Node& node, KernelContext& context) const {
     const AllocationLabel allocating(label(&node).name);
-    return node.kernel->Compute(context);
+    return CallKernel(*node.kernel, context);
   }
 
   absl::Status PrepareRefs(const StraightProgram::Node& node, Value* values) const {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/framework/kernel_call.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/graph/graph_algorithms.h"
 #include "runtime/graph/side_effects.h"
@@ -80,7 +81,7 @@ absl::StatusOr<std::vector<Tensor>> Compute(const NodeCall& call,
   KernelContext context(step, host.device);
   Value* const outputs = values.data() + inputs.size();
   context.Bind(values.data(), slots, outputs, call.output_types);
-  RETURN_IF_ERROR(kernel->Compute(context));
+  RETURN_IF_ERROR(CallKernel(*kernel, context));
   std::vector<Tensor> results;
   for (size_t i = 0; i < num_outputs; ++i) {
     if (outputs[i].tensor.dtype() != call.output_types[i]) {

@@ -13,6 +13,7 @@ namespace {
 REGISTER_OP("TestAdd").Input("x: int32").Input("y: int32").Output("z: int32");
 REGISTER_OP("TestLess").Input("x: int32").Input("y: int32").Output("z: bool");
 REGISTER_OP("TestFail").Input("x: int32").Output("z: int32");
+REGISTER_OP("TestTooLarge").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestWait").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestLater").Input("x: int32").Output("z: int32");
 REGISTER_OP("TestCount").Input("x: int32").Output("z: int32").Stateful();
@@ -50,6 +51,20 @@ class FailKernel : public OpKernel {
   absl::Status Compute(KernelContext&) override { return absl::InternalError("told to fail"); }
 };
 REGISTER_KERNEL("TestFail", kCpu, FailKernel);
+
+class TooLargeKernel : public OpKernel {
+ public:
+  explicit TooLargeKernel(const KernelBuild&) {}
+  absl::Status Compute(KernelContext& ctx) override {
+    constexpr double kCost = 1e6;  // nanoseconds: worth a thread
+    ctx.ParallelFor(8, kCost, [](int64_t, int64_t end) {
+      if (end == 8) std::vector<char>(size_t{1} << 62).back() = 1;
+    });
+    ctx.set_output(0, ctx.input(0));
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL("TestTooLarge", kCpu, TooLargeKernel);
 
 class WaitKernel : public AsyncOpKernel {
  public:

@@ -17,10 +17,11 @@ namespace tessera {
 //   Endpoint x = g.Arg(0, DType::kInt32);
 //   g.Result(0, g.Op("TestAdd", {x, x}));
 //
-// Ops: TestAdd, TestLess (int32 x int32), TestFail (fails with INTERNAL "told to fail"), TestWait
-// (asynchronous; ends when it is cancelled), TestLater (asynchronous identity that ends on another
-// thread), TestCount (identity; counts its executions in `test_count`), TestSleep (identity that
-// takes x milliseconds).
+// Ops: TestAdd, TestLess (int32 x int32), TestFail (fails with INTERNAL "told to fail"),
+// TestTooLarge (needs more memory than there is in a parallel loop), TestWait (asynchronous; ends
+// when it is cancelled), TestLater (asynchronous identity that ends on another thread), TestCount
+// (identity; counts its executions in `test_count`), TestSleep (identity that takes x
+// milliseconds).
 class TestGraph {
  public:
   Endpoint Const(int32_t value);
