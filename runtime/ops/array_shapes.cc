@@ -417,9 +417,14 @@ absl::Status SpaceToDepth(ShapeContext& c) {
   const int channel = format == "NHWC" ? 3 : 1;
   for (int d = 1; d < 4; ++d) {
     if (shape.dim(d) < 0) continue;
-    const int64_t factor = d == channel ? block * block : block;
+    const int64_t factor = d == channel ? MultiplyWithoutOverflow(block, block) : block;
     const bool shrinks = (d == channel) != to_depth;
-    shape.set_dim(d, shrinks ? shape.dim(d) / factor : shape.dim(d) * factor);
+    if (factor < 0) {
+      shape.set_dim(d, -1);
+    } else {
+      shape.set_dim(d, shrinks ? shape.dim(d) / factor
+                               : MultiplyWithoutOverflow(shape.dim(d), factor));
+    }
   }
   c.set_output(0, std::move(shape));
   return absl::OkStatus();

@@ -44,6 +44,10 @@ absl::StatusOr<Window> ReadWindow(const ShapeContext& c) {
   }
   if (HasAttr(c, "batch_dims")) {
     ASSIGN_OR_RETURN(const int64_t batch_dims, c.attr<int64_t>("batch_dims"));
+    if (batch_dims < 0 || batch_dims > kMaxRank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch_dims must be from 0 to ", kMaxRank, ", is ", batch_dims));
+    }
     window.batch_dims = static_cast<int>(batch_dims);
   }
   ASSIGN_OR_RETURN(const std::string padding, c.attr<std::string>("padding"));

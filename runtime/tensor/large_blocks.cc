@@ -26,6 +26,11 @@ constexpr size_t kHugePage = size_t{1} << 21;
 constexpr size_t kMinWholePages = 2 * kHugePage;
 constexpr size_t kMaxFreeBytes = size_t{1} << 30;
 constexpr absl::Duration kMaxFreeAge = absl::Seconds(2);
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr size_t kMaxBlock = size_t{1} << 26;  // a slow case is no finding, and memory runs out
+#else
+constexpr size_t kMaxBlock = SIZE_MAX / 4;
+#endif
 
 size_t RoundUp(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
 
@@ -167,7 +172,7 @@ FreeBlocks& TheFreeBlocks() {
 }  // namespace
 
 void* AllocateLargeBlock(size_t size, size_t* block_size) {
-  if (size > SIZE_MAX / 4) return nullptr;
+  if (size > kMaxBlock) return nullptr;
   *block_size = BlockSize(size);
   if (void* block = TheFreeBlocks().Take(*block_size)) return block;
   void* block = Map(*block_size);

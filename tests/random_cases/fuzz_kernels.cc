@@ -8,8 +8,10 @@
 // in the folder of crashes. The exit code is 1 if there were findings.
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <new>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -25,6 +27,15 @@
 #include "tests/conformance/isolated_cases.h"
 #include "tests/random_cases/case_maker.h"
 #include "tests/random_cases/run_case.h"
+
+// The address sanitizer's own operator new ends the process where it finds no memory.
+void* operator new(size_t size) {
+  void* const allocated = std::malloc(size > 0 ? size : 1);
+  if (allocated == nullptr) throw std::bad_alloc();
+  return allocated;
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace tessera {
 namespace {

@@ -89,8 +89,7 @@ class DecodeImageKernel : public OpKernel {
  public:
   explicit DecodeImageKernel(const KernelBuild& build)
       : op_(build.op().name),
-        channels_(build.has_attr("channels") ? static_cast<int>(build.attr<int64_t>("channels"))
-                                             : 3),
+        channels_(build.has_attr("channels") ? build.attr<int64_t>("channels") : 3),
         expand_animations_(!build.has_attr("expand_animations") ||
                            build.attr<bool>("expand_animations")),
         jpeg_(JpegOptionsOf(build)) {
@@ -241,7 +240,7 @@ class DecodeImageKernel : public OpKernel {
   }
 
   const std::string op_;
-  const int channels_;
+  const int64_t channels_;
   const bool expand_animations_;
   const JpegOptions jpeg_;
 };

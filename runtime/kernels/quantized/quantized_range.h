@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "runtime/kernels/primitives/wrapping.h"
+
 namespace tessera {
 
 // T is the integer that stores the numbers. Rounding agrees with TensorFlow's quantised kernels.
@@ -26,7 +28,9 @@ struct QuantizedRange {
   int64_t Unclamped(float x) const {
     if (min == max) return kLowest;
     const double scale = kSteps / ((max - min) * (kSteps / (kSteps - 1)));
-    return static_cast<int64_t>(std::round(x * scale) - std::round(min * scale)) + kLowest;
+    // What no int64 holds becomes the least one, as processors convert it.
+    const auto level = static_cast<int64_t>(std::round(x * scale) - std::round(min * scale));
+    return WrappingAdd(level, kLowest);
   }
   T Quantize(float x) const {
     return static_cast<T>(std::clamp<int64_t>(Unclamped(x), kLowest, kHighest));
