@@ -34,6 +34,9 @@ void* operator new(size_t size) {
   if (allocated == nullptr) throw std::bad_alloc();
   return allocated;
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size > 0 ? size : 1);
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 
