@@ -6,8 +6,8 @@
 Builds its runners first. Models run in process, one thread each, in turn with TensorFlow's Session
 on the same SavedModel, in whichever of its executors is the faster one. TensorFlow is timed through
 Python: the time of an empty call with as many feeds and fetches is subtracted; from ours nothing is.
-Instructions are counted by callgrind (Debian's valgrind, installed if it is absent): what a further
-run, or a further request, adds. They do not depend on what else the machine does, so a difference of
+Instructions are counted by callgrind (Debian's valgrind, installed if it is absent): what a process
+that ends at once executes, and what a further run, or a further request, adds. They do not depend on what else the machine does, so a difference of
 a few percent is real; callgrind knows no AVX-512, so that kernels take their AVX2 loops there.
 """
 import argparse
@@ -29,6 +29,7 @@ from tensorflow_serving.apis import predict_pb2
 MODELS = programs.ROOT / "tests/data/models"
 MODEL_RUNNER, EXECUTOR_RUNNER, DECODE_RUNNER = (
     f"benchmarks/{name}" for name in ("model_runner", "executor_runner", "decode_runner"))
+SERVER = "tessera"
 # Small ones of different kinds, from the recorded models.
 NAMES = ("digits_cnn", "mobilenet_v2_narrow", "resnet50_narrow", "bert_tiny", "keras_multi_io",
          "timeseries_lstm_forecast", "tf1_lstm_while_loop", "vgg_narrow")
@@ -122,6 +123,7 @@ def executor_cases(nodes):
 
 def paths(scratch):
     """(what is counted, function of a bazel-bin that counts it)."""
+    yield "start: tessera --version", lambda folder: instructions([folder / SERVER, "--version"])
     nodes = 1000
     for case, counted in executor_cases(nodes):
         def of_graph(folder, case=case):
@@ -162,7 +164,7 @@ def main():
     parser.add_argument("--only", choices=("models", "instructions"))
     programs.add_baseline_argument(parser)
     args = parser.parse_args()
-    runners = (MODEL_RUNNER, EXECUTOR_RUNNER, DECODE_RUNNER)
+    runners = (SERVER, MODEL_RUNNER, EXECUTOR_RUNNER, DECODE_RUNNER)
     checkouts = {"Tessera": programs.build(*runners)}
     if args.baseline:
         checkouts["baseline"] = programs.of_baseline(args.baseline, *runners)

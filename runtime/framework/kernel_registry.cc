@@ -82,13 +82,19 @@ std::string DescribeTypes(const std::vector<const KernelDef*>& kernels, const At
 
 }  // namespace
 
+// Room for the ops of a whole program, so that the table does not grow eleven times before main().
+constexpr size_t kExpectedOps = 1500;
+
 struct KernelRegistry::State {
   mutable absl::Mutex mu;
   absl::flat_hash_map<std::string, std::vector<std::unique_ptr<KernelDef>>> kernels
       ABSL_GUARDED_BY(mu);  // by op
 };
 
-KernelRegistry::KernelRegistry() : state_(std::make_unique<State>()) {}
+KernelRegistry::KernelRegistry() : state_(std::make_unique<State>()) {
+  absl::MutexLock lock(&state_->mu);
+  state_->kernels.reserve(kExpectedOps);
+}
 
 KernelRegistry& KernelRegistry::Global() {
   static KernelRegistry* const registry = new KernelRegistry;

@@ -243,12 +243,18 @@ class Declaration {
 
 }  // namespace
 
+// Room for the ops of a whole program, so that the table does not grow eleven times before main().
+constexpr size_t kExpectedOps = 1500;
+
 struct OpRegistry::State {
   mutable absl::Mutex mu;
   absl::flat_hash_map<std::string, std::unique_ptr<Declaration>> ops ABSL_GUARDED_BY(mu);
 };
 
-OpRegistry::OpRegistry() : state_(std::make_unique<State>()) {}
+OpRegistry::OpRegistry() : state_(std::make_unique<State>()) {
+  absl::MutexLock lock(&state_->mu);
+  state_->ops.reserve(kExpectedOps);
+}
 
 OpRegistry& OpRegistry::Global() {
   static OpRegistry* const registry = new OpRegistry;
