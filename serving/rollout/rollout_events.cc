@@ -8,6 +8,10 @@
 namespace tessera::serving {
 namespace {
 
+// The kinds that rollout.proto names.
+constexpr const char* kKinds[] = {"started", "step",   "promoted", "rolled_back",
+                                  "held",    "paused", "resumed",  "superseded"};
+
 std::string Numbers(const RolloutEvent& event) {
   if (event.candidate().requests() == 0) return "";
   auto of = [](const VersionMeasures& m) {
@@ -22,6 +26,10 @@ std::string Numbers(const RolloutEvent& event) {
 RolloutEvents::RolloutEvents(MetricsRegistry* metrics)
     : decisions_(
           metrics->AddCounter("/tessera/serving/rollout_decisions", {"model_name", "decision"})) {}
+
+void RolloutEvents::ShowCounters(const std::string& model) {
+  for (const char* kind : kKinds) decisions_->Get({model, kind});
+}
 
 void RolloutEvents::Add(const RolloutEvent& event) {
   LOG(INFO) << "rollout of model '" << event.model() << "': version " << event.version() << " "

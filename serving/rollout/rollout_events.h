@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,6 +24,10 @@ class RolloutEvents {
 
   // `metrics` must outlive this object.
   explicit RolloutEvents(MetricsRegistry* metrics);
+
+  // Shows the counters of all decisions about a model, from zero: a rate of a counter that appears
+  // with its first decision misses that one.
+  void ShowCounters(const std::string& model);
 
   void Add(const RolloutEvent& event);
   // Returns the events that are kept, oldest first.

@@ -69,6 +69,7 @@ void Rollouts::AddModel(const std::string& name, const RolloutConfig& config) {
   models_.try_emplace(name, name, WithDefaults(config),
                       saved == state_->models().end() ? RolloutState::Model() : saved->second,
                       start_);
+  events_.ShowCounters(name);
 }
 
 void Rollouts::SetConfigs(const RolloutConfigs& configs) {

@@ -205,6 +205,9 @@ TEST_F(RolloutsTest, AGoodVersionIsPromotedByItsRequests) {
 TEST_F(RolloutsTest, ABadVersionIsTakenBackForGood) {
   Push("m/1");
   Start();
+  EXPECT_THAT(metrics_.RenderMetrics(), HasSubstr("rollout_decisions{model_name=\"m\",decision="
+                                                  "\"rolled_back\"} 0\n"))
+      << "the rate of a counter that is not there before misses the first decision";
   Push("m/2");
   failing_ = {2};
   ASSERT_TRUE(AskUntil([&] { return Status().rejected_versions_size() == 1; }));

@@ -1,7 +1,8 @@
 """The board and the alert rules of config/, by promtool and by a Prometheus that scrapes a server.
 
 The server has batching, a memory limit, a version that took over from another one, a version that
-cannot be loaded, and requests that succeed and that fail, so that almost every query has data.
+cannot be loaded, a rollout that was rolled back and one under way, and requests that succeed and that fail, so that almost every
+query has data.
 """
 
 import json
@@ -16,7 +17,7 @@ import pytest
 from clients.client import Client, predict_request
 from clients.conftest import HALF_PLUS_TWO
 from clients.prometheus import CONFIG, Prometheus
-from clients.server import REPOSITORY, Model, Server
+from clients.server import REPOSITORY, Server
 
 BOARD = json.loads((REPOSITORY / "config/grafana/tessera.json").read_text(encoding="utf-8"))
 METRIC = re.compile(r":(?:tessera|tensorflow):[a-z_:]+")
@@ -27,6 +28,13 @@ VARIABLES = {
     "$model": ".*",
     "$__rate_interval": "30s",
 }
+CONFIG_OF_SERVER = """
+models:
+  - {{name: m, base_path: {folder}/m}}
+  - name: tried
+    base_path: {folder}/tried
+    rollout: {{steps: [{{share_percent: 50, duration_seconds: 3600}}], mirror_percent: 100}}
+"""
 # Queries without data where a server has no container's limit and refused nobody.
 MAY_BE_EMPTY = (":tessera:serving:process_memory_limit_bytes",)
 
@@ -65,16 +73,18 @@ def _server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("monitoring")
     (folder / "monitoring.config").write_text("prometheus_config { enable: true }")
     (folder / "batching.config").write_text("max_batch_size { value: 8 }")
-    shutil.copytree(HALF_PLUS_TWO, folder / "m")
+    for name in ("m", "tried"):
+        shutil.copytree(HALF_PLUS_TWO, folder / name)
+    (folder / "config.yaml").write_text(CONFIG_OF_SERVER.format(folder=folder), encoding="utf-8")
     with Server(
+        f"--config={folder / 'config.yaml'}",
         f"--monitoring_config_file={folder / 'monitoring.config'}",
         f"--batching_parameters_file={folder / 'batching.config'}",
         "--enable_batching",
         "--memory_limit=1GiB",
         "--version_settle_seconds=0",
-        models=[Model("m", folder / "m")],
     ) as server:
-        server.models = folder / "m"
+        server.models, server.tried = folder / "m", folder / "tried"
         yield server
 
 
@@ -88,15 +98,23 @@ def _prometheus(server, tmp_path_factory):
         folder = next(server.models.iterdir())
         version = int(folder.name)
         shutil.copytree(folder, server.models / str(version + 1))
+        push_broken(server.tried / str(version + 1))
         ask(server, client)
         wait_for(server, f'request_count{{model_name="m",version="{version + 1}"', client)
-        (server.models / str(version + 2)).mkdir()
-        (server.models / str(version + 2) / "saved_model.pb").write_bytes(b"no model")
+        push_broken(server.models / str(version + 2))
         wait_for(server, ':tessera:serving:failed_versions{model_name="m"} 1', client)
+        wait_for(server, 'decisions{model_name="tried",decision="rolled_back"} 1', client)
+        shutil.copytree(folder, server.tried / str(version + 2))
+        wait_for(server, 'rollout_phase{model_name="tried"} 2', client)
         for _ in range(3):
             ask(server, client)
             prometheus.await_scrapes(2)
         yield prometheus
+
+
+def push_broken(folder):
+    folder.mkdir()
+    (folder / "saved_model.pb").write_bytes(b"no model")
 
 
 def page(server):
@@ -107,7 +125,8 @@ def ask(server, client):
     """Requests by gRPC and REST, of which some fail."""
     assert client.half_plus_two([1.0, 2.0]) == [2.5, 3.0]
     body = b'{"instances": [4.0]}'
-    assert server.http("POST", "/v1/models/m:predict", body)[0] == 200
+    for model in ("m", "tried"):
+        assert server.http("POST", f"/v1/models/{model}:predict", body)[0] == 200
     assert server.http("POST", "/v1/models/m:predict", b'{"instances": ["a"]}')[0] == 400
     assert server.http("POST", "/v1/models/nobody:predict", body)[0] == 404
 
@@ -157,7 +176,7 @@ def test_every_query_of_the_board_has_data(prometheus):
     assert len(list(panel_queries())) > 40
     for title, expression in panel_queries():
         samples = prometheus.query(expression)
-        if ":rollout_" in expression or any(name in expression for name in MAY_BE_EMPTY):
+        if any(name in expression for name in MAY_BE_EMPTY):
             continue
         assert samples, f"{title}: {expression}"
 
@@ -170,22 +189,27 @@ def test_rules_are_evaluated_without_errors(prometheus):
 
 
 def test_a_load_that_failed_raises_its_alert(prometheus):
-    alert = prometheus.await_alert("TesseraLoadFailed")
+    prometheus.await_alert("TesseraLoadFailed")
+    alerts = prometheus.rules()["TesseraLoadFailed"]["alerts"]
+    (alert,) = (alert for alert in alerts if alert["labels"]["model_name"] == "m")
     assert alert["state"] == "firing"
-    assert alert["labels"]["model_name"] == "m"
     assert "GET /v1/models/m" in alert["annotations"]["description"]
+
+
+def test_a_rollback_raises_its_alert(prometheus):
+    alert = prometheus.await_alert("TesseraRolledBack")
+    assert (alert["state"], alert["labels"]["model_name"]) == ("firing", "tried")
 
 
 def test_other_alerts_are_silent(prometheus):
     raised = {name for name, rule in prometheus.rules().items() if rule["alerts"]}
-    assert raised <= {"TesseraLoadFailed"}
+    assert raised <= {"TesseraLoadFailed", "TesseraRolledBack"}
 
 
 def test_series_of_a_version_end_with_it(prometheus):
-    asked = prometheus.query("count by (version) (:tessera:serving:requests_in_flight)")
-    ever = prometheus.query(
-        "count by (version) (last_over_time(:tessera:serving:requests_in_flight[10m]))"
-    )
+    series = ':tessera:serving:requests_in_flight{model_name="m"}'
+    asked = prometheus.query(f"count by (version) ({series})")
+    ever = prometheus.query(f"count by (version) (last_over_time({series}[10m]))")
     assert (len(asked), len(ever)) == (1, 2), (asked, ever)
 
 
