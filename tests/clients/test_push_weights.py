@@ -3,6 +3,7 @@
 Every answer is compared with TensorFlow's own for the same weights.
 """
 
+import json
 import pathlib
 import shutil
 
@@ -249,6 +250,23 @@ def test_the_same_weights_give_the_same_bits(tmp_path):
             assert before.outputs.keys() == after.outputs.keys() != set()
             for output in before.outputs:
                 np.testing.assert_array_equal(array(after.outputs[output]), array(before.outputs[output]))
+
+
+def test_a_push_prepares_and_neither_imports_nor_compiles(tmp_path):
+    shutil.copytree(DATA / "models" / "bert_tiny" / "1", tmp_path / "m" / "1")
+    models = [Model("m", tmp_path / "m")]
+    flags = ("--version_settle_seconds=0", "--enable_dashboard")
+    with Server(*flags, models=models) as server, Client(server) as client:
+        shutil.copytree(tmp_path / "m" / "1" / "variables", tmp_path / "2.tmp" / "variables")
+        (tmp_path / "2.tmp").rename(tmp_path / "m" / "2")
+        wait_for_state(client, "m", 2, "AVAILABLE")
+        _, _, timeline = server.http("GET", "/dashboard/api/timeline")
+        stages = {load["version"]: dict(load["stages"]) for load in json.loads(timeline)["loads"]}
+        whole, pushed = stages["1"], stages["2"]
+        assert whole.keys() >= {"read", "import", "restore_graph", "compile", "warm_up"}
+        assert "prepare" not in whole
+        assert pushed.keys() >= {"restore_graph", "prepare", "warm_up"}
+        assert not pushed.keys() & {"read", "import", "compile"}, pushed
 
 
 def missing(folder):

@@ -1,7 +1,7 @@
 // The view of states over time, loads and events.
 
 const STATE_COLORS = { START: "var(--line)", LOADING: "var(--warn)", AVAILABLE: "var(--good)", UNLOADING: "var(--c2)", FAILED: "var(--bad)" };
-const STAGE_COLORS = { estimate: "var(--c6)", read: "var(--c0)", import: "var(--c2)", restore_graph: "var(--c3)", init_graph: "var(--c5)", freeze: "var(--c4)", compile: "var(--c1)", warm_up: "var(--good)" };
+const STAGE_COLORS = { estimate: "var(--c6)", read: "var(--c0)", import: "var(--c2)", restore_graph: "var(--c3)", init_graph: "var(--c5)", freeze: "var(--c4)", compile: "var(--c1)", prepare: "var(--c1)", warm_up: "var(--good)" };
 const stageColor = (name) => STAGE_COLORS[name] || "var(--soft)";
 
 function legend(parent, entries) {
