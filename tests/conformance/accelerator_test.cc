@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -111,17 +112,6 @@ Tally Replay(const std::vector<std::string>& names,
   return tally;
 }
 
-std::vector<std::string> FilesIn(const std::string& folder) {
-  const auto entries = ListDirectory(JoinPath(kData, folder));
-  EXPECT_TRUE(entries.ok()) << entries.status();
-  std::vector<std::string> files;
-  if (!entries.ok()) return files;
-  for (const std::string& entry : *entries) {
-    if (absl::EndsWith(entry, ".pb")) files.push_back(JoinPath(JoinPath(kData, folder), entry));
-  }
-  return files;
-}
-
 // Replays all cases that the runtime has kernels for.
 Tally ReplayCases(std::vector<GoldenCase> cases, const SessionOptions& options) {
   std::erase_if(cases, [](const GoldenCase& golden) { return !OpsWithoutKernel(golden).empty(); });
@@ -135,12 +125,28 @@ Tally ReplayCases(std::vector<GoldenCase> cases, const SessionOptions& options) 
   });
 }
 
+// Graphs with an error for the value of an optimizer's scalar.
+const std::set<std::string> kValuesOfScalars = {"optimizer_refuses_ftrl_sparse_l1",
+                                                "optimizer_refuses_ftrl_sparse_power",
+                                                "optimizer_refuses_proximal_learning_rate"};
+
+// Whether the graph cannot be cut apart. A call of a pipeline's function holds a thread, which one
+// that runs on several devices needs. A read by reference that is not ordered behind the update
+// sees it only where both share memory.
+bool NeedsOneDevice(const std::string& graph) {
+  return absl::StartsWith(graph, "pipeline_") || graph == "average_by_reference";
+}
+
 Tally ReplayGraphs(const SessionOptions& options) {
   std::vector<GoldenCase> cases;
-  for (const std::string& file : FilesIn("golden/graphs")) {
+  for (const std::string& file : GoldenFiles(kData, "graphs")) {
     absl::StatusOr<GoldenCase> golden = ReadGraphCase(file);
     EXPECT_TRUE(golden.ok()) << file << ": " << golden.status();
-    if (golden.ok()) cases.push_back(*std::move(golden));
+    if (!golden.ok()) continue;
+    // The values of an optimizer's scalars are not seen on a device.
+    if (kValuesOfScalars.contains(golden->name)) continue;
+    if (options.devices.count.at("ACCEL") > 1 && NeedsOneDevice(golden->name)) continue;
+    cases.push_back(*std::move(golden));
   }
   return ReplayCases(std::move(cases), options);
 }
@@ -153,19 +159,19 @@ SessionOptions Unoptimized(SessionOptions options) {
 
 TEST(AcceleratorTest, GraphsOnOne) {
   Tally tally = ReplayGraphs(Unoptimized(WithAccelerators(1)));
-  EXPECT_GE(tally.replayed, 370);
+  EXPECT_GE(tally.replayed, 600);
   EXPECT_GE(tally.executions["ACCEL:0"], 2000) << tally.executions["CPU:0"] << " on the CPU";
 }
 
 TEST(AcceleratorTest, OptimizedGraphsOnOne) {
   Tally tally = ReplayGraphs(WithAccelerators(1));
-  EXPECT_GE(tally.replayed, 370);
+  EXPECT_GE(tally.replayed, 600);
   EXPECT_GE(tally.executions["ACCEL:0"], 1800) << tally.executions["CPU:0"] << " on the CPU";
 }
 
 TEST(AcceleratorTest, GraphsOnTwo) {
   Tally tally = ReplayGraphs(Unoptimized(WithAccelerators(2)));
-  EXPECT_GE(tally.replayed, 370);
+  EXPECT_GE(tally.replayed, 600);
   EXPECT_GE(tally.executions["ACCEL:0"], 1000);
   EXPECT_GE(tally.executions["ACCEL:1"], 1000);
 }
@@ -173,7 +179,7 @@ TEST(AcceleratorTest, GraphsOnTwo) {
 // The recorded calls of the ops that the accelerator has kernels for.
 TEST(AcceleratorTest, OpCallsOnOne) {
   std::vector<GoldenCase> cases;
-  for (const std::string& file : FilesIn("golden/ops")) {
+  for (const std::string& file : GoldenFiles(kData, "ops")) {
     absl::StatusOr<std::vector<GoldenCase>> read = ReadOpCases(file);
     ASSERT_TRUE(read.ok()) << file << ": " << read.status();
     for (GoldenCase& golden : *read) {
@@ -191,7 +197,7 @@ TEST(AcceleratorTest, OpCallsOnOne) {
 TEST(AcceleratorTest, CapturedOpCalls) {
   std::vector<GoldenCase> cases;
   std::vector<std::string> names;
-  for (const std::string& file : FilesIn("golden/ops")) {
+  for (const std::string& file : GoldenFiles(kData, "ops")) {
     absl::StatusOr<std::vector<GoldenCase>> read = ReadOpCases(file);
     ASSERT_TRUE(read.ok()) << file << ": " << read.status();
     for (GoldenCase& golden : *read) {

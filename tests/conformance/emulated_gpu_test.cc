@@ -33,17 +33,6 @@ SessionOptions OnEmulatedGpu(bool optimize) {
   return options;
 }
 
-std::vector<std::string> FilesIn(const std::string& folder) {
-  const std::string path = JoinPath(kData, folder);
-  const auto entries = ListDirectory(path);
-  EXPECT_TRUE(entries.ok()) << entries.status();
-  std::vector<std::string> files;
-  for (const std::string& entry : entries.ok() ? *entries : std::vector<std::string>()) {
-    if (absl::EndsWith(entry, ".pb")) files.push_back(JoinPath(path, entry));
-  }
-  return files;
-}
-
 // Runs each case in a process of its own: `run` returns the difference to what was recorded.
 // Returns how many launched kernels of the GPU.
 int Replay(const std::vector<std::string>& names, const std::function<std::string(int)>& run) {
@@ -80,7 +69,7 @@ int ReplayCases(std::vector<GoldenCase> cases, bool optimize) {
 
 int ReplayGraphs(bool optimize) {
   std::vector<GoldenCase> cases;
-  for (const std::string& file : FilesIn("golden/graphs")) {
+  for (const std::string& file : GoldenFiles(kData, "graphs")) {
     absl::StatusOr<GoldenCase> golden = ReadGraphCase(file);
     EXPECT_TRUE(golden.ok()) << file << ": " << golden.status();
     if (golden.ok()) cases.push_back(*std::move(golden));
@@ -88,35 +77,17 @@ int ReplayGraphs(bool optimize) {
   return ReplayCases(std::move(cases), optimize);
 }
 
-// Ops with kernels on GPUs of which no call is recorded.
-const std::set<std::string> kWithoutRecordedCall = {"AccumulateNV2",
-                                                    "NonDeterministicInts",
-                                                    "ScatterMin",
-                                                    "ScatterNdMax",
-                                                    "ScatterNdMin",
-                                                    "ScatterUpdate",
-                                                    "TensorArrayCloseV3",
-                                                    "TensorArrayGradWithShape",
-                                                    "TensorArraySplitV3",
-                                                    "TensorListConcat",
-                                                    "TensorListConcatV2",
-                                                    "TensorListResize",
-                                                    "TopK",
-                                                    "XlaDynamicSlice",
-                                                    "XlaDynamicUpdateSlice",
-                                                    "XlaEinsum"};
-
 // A new kernel comes with a call that scripts/gpu/check will replay on a GPU.
 TEST(EmulatedGpuTest, KernelsHaveRecordedCalls) {
   std::set<std::string> recorded;
-  for (const std::string& file : FilesIn("golden/ops")) {
+  for (const std::string& file : GoldenFiles(kData, "ops")) {
     const auto read = ReadOpCases(file);
     ASSERT_TRUE(read.ok()) << file << ": " << read.status();
     for (const GoldenCase& golden : *read) {
       if (golden.error.empty()) recorded.insert(golden.group);
     }
   }
-  for (const std::string& file : FilesIn("golden/graphs")) {
+  for (const std::string& file : GoldenFiles(kData, "graphs")) {
     const auto golden = ReadGraphCase(file);
     ASSERT_TRUE(golden.ok()) << file << ": " << golden.status();
     for (const auto& node : golden->graph.node()) recorded.insert(node.op());
@@ -133,15 +104,14 @@ TEST(EmulatedGpuTest, KernelsHaveRecordedCalls) {
       continue;
     }
     ++num_ops;
-    EXPECT_NE(recorded.contains(kernel->op), kWithoutRecordedCall.contains(kernel->op))
-        << kernel->op;
+    EXPECT_TRUE(recorded.contains(kernel->op)) << kernel->op;
   }
   EXPECT_GE(num_ops, 300);
 }
 
 TEST(EmulatedGpuTest, OpCalls) {
   std::vector<GoldenCase> cases;
-  for (const std::string& file : FilesIn("golden/ops")) {
+  for (const std::string& file : GoldenFiles(kData, "ops")) {
     absl::StatusOr<std::vector<GoldenCase>> read = ReadOpCases(file);
     ASSERT_TRUE(read.ok()) << file << ": " << read.status();
     for (GoldenCase& golden : *read) {

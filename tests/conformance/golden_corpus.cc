@@ -132,6 +132,19 @@ int CountOutputs(const tensorflow::GraphDef& graph, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> GoldenFiles(const std::string& data, const std::string& kind) {
+  std::vector<std::string> files;
+  for (const char* folder : {"golden", "golden/made"}) {
+    const std::string path = JoinPath(JoinPath(data, folder), kind);
+    const auto entries = ListDirectory(path);
+    CHECK(entries.ok()) << entries.status();
+    for (const std::string& entry : *entries) {
+      if (absl::EndsWith(entry, ".pb")) files.push_back(JoinPath(path, entry));
+    }
+  }
+  return files;
+}
+
 absl::StatusOr<std::vector<GoldenCase>> ReadOpCases(const std::string& path) {
   ASSIGN_OR_RETURN(const tensorflow::GraphDef file, ReadGraphDef(path));
   std::map<int, GoldenCase> cases;

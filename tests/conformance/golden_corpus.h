@@ -31,6 +31,10 @@ struct GoldenCase {
   std::string error;                 // the code that some run must end with; empty: none
 };
 
+// The files of one kind, "ops" or "graphs", that TensorFlow's own recordings and those of ours have
+// below `data`, which is tests/data.
+std::vector<std::string> GoldenFiles(const std::string& data, const std::string& kind);
+
 // The calls in one file of DIR/ops. Inputs become placeholders that are fed: the recorded errors
 // are those of the kernels, which constants would bring out earlier. Errors: INVALID_ARGUMENT for a
 // file that is not of the corpus.

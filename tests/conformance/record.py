@@ -3,7 +3,8 @@
 import pathlib
 import sys
 
-from conformance import boundary_cases, edge_cases, found_cases, gradient_cases, graph_cases
+from conformance import boundary_cases, device_kernel_cases, edge_cases, found_cases
+from conformance import gradient_cases, graph_cases
 from conformance import large_cases, micro_frontend_cases, op_cases, pipeline_cases
 from conformance import quantized_cases, rare_cases, reader_cases, training_cases, xla_cases
 
@@ -19,6 +20,7 @@ def main(directory):
     paths += found_cases.record(directory / "ops")
     paths += boundary_cases.record(directory / "ops")
     paths += micro_frontend_cases.record(directory / "ops")
+    paths += device_kernel_cases.record(directory)
     paths += graph_cases.record(directory / "graphs", graph_cases.cases())
     paths += reader_cases.record(directory / "graphs")
     paths += pipeline_cases.record(directory / "graphs")

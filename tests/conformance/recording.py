@@ -80,6 +80,8 @@ def _set_attr(attr, kind, value):
     if kind.startswith("list("):
         attr.list.SetInParent()
         getattr(attr.list, _FIELDS[kind[5:-1]]).extend(plain(item) for item in value)
+    elif kind == "shape":
+        attr.shape.CopyFrom(tf.TensorShape(value).as_proto())
     else:
         setattr(attr, _FIELDS[kind], plain(value))
 
@@ -107,14 +109,18 @@ def share_inputs(graph):
 
 
 class OpFile:
-    """The recorded calls of one op; `compiled` ones by XLA, for ops that have no other kernel."""
+    """The recorded calls of one op; `compiled` ones by XLA, for ops that have no other kernel.
 
-    def __init__(self, op, compiled=False):
+    `run` takes the place of run_node(), for ops that TensorFlow declares and cannot run; `producer`
+    is the version of the graph, for ops that newer ones may not have.
+    """
+
+    def __init__(self, op, compiled=False, run=None, producer=tf.version.GRAPH_DEF_VERSION):
         self._op = op
-        self._run = _run_compiled if compiled else _run
+        self._run = run or (_run_compiled if compiled else run_node)
         self._count = 0
         self._graph = graph_pb2.GraphDef()
-        self._graph.versions.producer = tf.version.GRAPH_DEF_VERSION
+        self._graph.versions.producer = producer
 
     def add(self, inputs, rtol=None, atol=None, **attrs):
         """Records one call; `rtol` and `atol` replace the default tolerances."""
@@ -147,7 +153,7 @@ class OpFile:
         return path
 
 
-def _run(node, inputs):
+def run_node(node, inputs):
     """The outputs of the node with their dtypes, or the name of the code of TensorFlow's error."""
     graph_def = graph_pb2.GraphDef()
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
@@ -172,7 +178,7 @@ def _run(node, inputs):
 
 
 def _run_compiled(node, inputs):
-    """What _run() gives, computed by XLA. The inputs are constants, as shapes and sizes must be."""
+    """What run_node() gives, computed by XLA. The inputs are constants, as shapes and sizes must be."""
     graph_def = graph_pb2.GraphDef()
     graph_def.versions.producer = tf.version.GRAPH_DEF_VERSION
     for name, value in inputs.items():

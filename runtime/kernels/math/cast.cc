@@ -57,7 +57,11 @@ class CastKernel : public OpKernel {
   const Primitive<Cast> cast_;
   int cleared_bits_ = 0;
 };
-REGISTER_KERNEL("Cast", DevicesOf<Cast>, CastKernel);
+REGISTER_KERNEL("Cast", DevicesOf<Cast>, CastKernel)
+    .TypeConstraint("SrcT", DTypeList(kNumeric | kBool))
+    .TypeConstraint("DstT", DTypeList(kNumeric | kBool));
+// Whatever no other kernel takes: equal dtypes, or an error that names both.
+REGISTER_KERNEL("Cast", kCpu, CastKernel).Priority(-1);
 
 }  // namespace
 }  // namespace tessera
