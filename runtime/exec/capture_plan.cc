@@ -16,9 +16,13 @@ absl::Status Refuse(const Node& node, absl::string_view reason) {
       absl::StrCat("node '", node.name(), "' of op ", node.op_name(), " ", reason));
 }
 
-// True if two runs with the same inputs do the same.
-bool IsPure(const OpDef& op) {
-  return op.is_stateful ? op.traits == OpTraits(OpTrait::kComputesOnly) : op.traits.empty();
+// True if the op does nothing but compute its outputs, from its inputs alone or with numbers that
+// it draws: kernels of devices draw anew in each run of captured work
+// (runtime/device/capture/run_values.h).
+bool ComputesAlone(const OpDef& op) {
+  return op.is_stateful ? op.traits == OpTraits(OpTrait::kComputesOnly) ||
+                              op.traits == OpTraits(OpTrait::kRandom)
+                        : op.traits.empty();
 }
 
 // True if the op does nothing but compute its outputs, give handles, and read and write what the
@@ -132,7 +136,7 @@ class CapturePlanner {
   absl::Status AddKernel(const Node& node, uint32_t number) {
     if (node.IsOp("_CopyToDevice")) return AddUpload(node, number);
     if (node.IsOp("_CopyToHost")) return AddDownload(node, number);
-    if (IsPure(node.op())) return absl::OkStatus();
+    if (ComputesAlone(node.op())) return absl::OkStatus();
     if (!UsesHandlesAlone(node.op())) return Refuse(node, "does more than compute its outputs");
     for (int i = 0; i < node.num_inputs(); ++i) {
       if (IsRef(node.input_type(i))) return Refuse(node, "takes a reference");

@@ -40,9 +40,9 @@ struct CapturePlan {
 
 // Captured work can be enqueued again for other arguments of the same shapes if nothing but the
 // elements of tensors on the device differs then: each argument is copied to the device and read
-// there alone, what comes back from the device is a result, and every node is a pure function of
-// its inputs and of variables whose values lie on the device.
-// Errors: FAILED_PRECONDITION, naming the node that stands against it.
+// there alone, what comes back from the device is a result, and every node computes its outputs
+// from its inputs, from variables whose values lie on the device, and from random numbers that it
+// draws. Errors: FAILED_PRECONDITION, naming the node that stands against it.
 absl::StatusOr<CapturePlan> PlanCapture(const CompiledGraph& graph, const BoundaryMemory& boundary);
 
 }  // namespace tessera

@@ -186,6 +186,7 @@ absl::Status CapturedRun::EnqueueAll(absl::Span<const Tensor> args, std::vector<
   for (Input& input : inputs_) {
     if (input.on_device.num_elements() > 0) stream.Copy(args[input.arg], &input.on_device);
   }
+  RETURN_IF_ERROR(capture_device_->UploadRunValues(stream));
   RETURN_IF_ERROR(work_->Enqueue());
   for (const Output& output : outputs_) {
     ASSIGN_OR_RETURN(Tensor result,

@@ -36,4 +36,23 @@ absl::StatusOr<char*> CaptureDevice::Allocate(size_t size) {
 
 void CaptureDevice::Free(char* region, size_t /*size*/) { regions_.erase(region); }
 
+absl::StatusOr<Tensor> CaptureDevice::AddRunValue(DType dtype, const Shape& shape, Make make) {
+  // Not memory of the capture, whose bytes serve one tensor after the other.
+  ASSIGN_OR_RETURN(Tensor on_device,
+                   Tensor::Allocate(dtype, shape, device_.allocator(MemoryKind::kDevice)));
+  run_values_.push_back({on_device, std::move(make)});
+  return on_device;
+}
+
+absl::Status CaptureDevice::UploadRunValues(Stream& stream) const {
+  for (const RunValue& value : run_values_) {
+    Tensor to = value.on_device;
+    ASSIGN_OR_RETURN(Tensor from, Tensor::Allocate(to.dtype(), to.shape(),
+                                                   device_.allocator(MemoryKind::kPinned)));
+    value.make(&from);
+    if (to.num_elements() > 0) stream.Copy(from, &to);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace tessera

@@ -9,8 +9,11 @@
 #include "runtime/kernels/primitives/complex_value.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/gather.h"
+#include "runtime/kernels/primitives/key_of_seeds.h"
+#include "runtime/kernels/primitives/multinomial.h"
 #include "runtime/kernels/primitives/one_hot.h"
 #include "runtime/kernels/primitives/optimizer_update.h"
+#include "runtime/kernels/primitives/random_fill.h"
 #include "runtime/kernels/primitives/ravel_multi_index.h"
 #include "runtime/kernels/primitives/reshape_indices.h"
 #include "runtime/kernels/primitives/scatter.h"
@@ -47,6 +50,25 @@ class DeferredArgument<const OptimizerStep&> {
   std::vector<DeferredArgument<const Tensor*>> scalars_;
 };
 
+template <>
+class DeferredArgument<const PhiloxSource&> {
+ public:
+  static absl::Status Check(const PhiloxSource& source) {
+    if (!source.is_on_device()) return absl::OkStatus();
+    absl::Status checked = DeferredArgument<const Tensor&>::Check(source.key());
+    checked.Update(DeferredArgument<const Tensor&>::Check(source.counter()));
+    return checked;
+  }
+  DeferredArgument(const LateStream& stream, const PhiloxSource& source)
+      : source_(source.is_on_device() ? PhiloxSource(AliasView(stream, source.key()),
+                                                     AliasView(stream, source.counter()))
+                                      : source) {}
+  const PhiloxSource& Get() { return source_; }
+
+ private:
+  const PhiloxSource source_;
+};
+
 namespace {
 
 #define REGISTER_DEFERRED(P) REGISTER_PRIMITIVE(P, kTestAccelerator, DeferredPrimitive<P>::Run)
@@ -72,8 +94,11 @@ REGISTER_PRIMITIVE(AddN, kTestAccelerator, RunAddN);
 
 REGISTER_DEFERRED(Fill);
 REGISTER_DEFERRED(Gather);
+REGISTER_DEFERRED(KeyOfSeeds);
+REGISTER_DEFERRED(Multinomial);
 REGISTER_DEFERRED(OneHot);
 REGISTER_DEFERRED(OptimizerUpdate);
+REGISTER_DEFERRED(RandomFill);
 REGISTER_DEFERRED(RavelMultiIndex);
 REGISTER_DEFERRED(ReshapeIndices);
 REGISTER_DEFERRED(Scatter);

@@ -1,7 +1,7 @@
 // Draws of classes by their logits.
 #pragma once
 
-#include "runtime/kernels/primitives/philox.h"
+#include "runtime/kernels/primitives/philox_source.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
@@ -14,8 +14,8 @@ struct Multinomial {
   // finite count as impossible. Draw i of all takes words 2 i and 2 i + 1 of `generator` for a
   // number in [0, 1), and gives the first class whose running total exceeds this share of the whole
   // total. A row without a finite logit gives `classes`, which is no class, as TensorFlow does.
-  using Function = absl::Status(KernelContext& ctx, const Philox& generator, const Tensor& logits,
-                                Tensor* samples);
+  using Function = absl::Status(KernelContext& ctx, const PhiloxSource& generator,
+                                const Tensor& logits, Tensor* samples);
 };
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
 // Tensors full of random numbers.
 #pragma once
 
-#include "runtime/kernels/primitives/philox.h"
+#include "runtime/kernels/primitives/philox_source.h"
 #include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
@@ -28,7 +28,8 @@ struct RandomFill {
   // alone, not on the size of `out` or on threads.
   // Errors: INVALID_ARGUMENT for other dtypes.
   using Function = absl::Status(KernelContext& ctx, Distribution distribution,
-                                const Philox& generator, const IntegerRange& integers, Tensor* out);
+                                const PhiloxSource& generator, const IntegerRange& integers,
+                                Tensor* out);
 };
 
 }  // namespace tessera

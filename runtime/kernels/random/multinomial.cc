@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/random/philox_generator.h"
+#include "runtime/kernels/random/seed_input.h"
 
 namespace tessera {
 namespace {
@@ -30,7 +31,7 @@ absl::Status Check(const Tensor& logits, const Tensor& num_samples) {
 }
 
 absl::Status Draw(KernelContext& ctx, const Primitive<Multinomial>& multinomial,
-                  const Philox& generator) {
+                  const PhiloxSource& generator) {
   const Tensor& logits = ctx.input(0);
   const int64_t samples = ctx.input(1).scalar<int32_t>();
   ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, Shape{logits.dim(0), samples}));
@@ -44,8 +45,9 @@ class MultinomialKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(Check(ctx.input(0), ctx.input(1)));
     const int64_t samples = (ctx.input(1).scalar<int32_t>() + 3) / 4 * 4;
-    ASSIGN_OR_RETURN(const Philox generator,
-                     generator_.Reserve(ctx, ReservedBlocks(ctx.input(0).dim(0) * samples * 2)));
+    ASSIGN_OR_RETURN(
+        const PhiloxSource generator,
+        generator_.ReserveInEachRun(ctx, ReservedBlocks(ctx.input(0).dim(0) * samples * 2)));
     return Draw(ctx, multinomial_, generator);
   }
 
@@ -57,20 +59,22 @@ REGISTER_KERNEL("Multinomial", DevicesOf<Multinomial>, MultinomialKernel).HostMe
 
 class StatelessMultinomialKernel : public OpKernel {
  public:
-  explicit StatelessMultinomialKernel(const KernelBuild& build) : multinomial_(build) {}
+  explicit StatelessMultinomialKernel(const KernelBuild& build)
+      : multinomial_(build), seed_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(Check(ctx.input(0), ctx.input(1)));
-    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(2)));
+    ASSIGN_OR_RETURN(const PhiloxSource generator, seed_.Generator(ctx, ctx.input(2)));
     return Draw(ctx, multinomial_, generator);
   }
 
  private:
   const Primitive<Multinomial> multinomial_;
+  const SeedInput seed_;
 };
-REGISTER_KERNEL("StatelessMultinomial", DevicesOf<Multinomial>, StatelessMultinomialKernel)
-    .HostMemory("num_samples")
-    .HostMemory("seed");
+REGISTER_KERNEL("StatelessMultinomial", (DevicesOf<Multinomial, KeyOfSeeds>),
+                StatelessMultinomialKernel)
+    .HostMemory("num_samples");
 
 }  // namespace
 }  // namespace tessera

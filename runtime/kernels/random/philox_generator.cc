@@ -1,10 +1,13 @@
 #include "runtime/kernels/random/philox_generator.h"
 
 #include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/device/capture/run_values.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/key_of_seeds.h"
 
 namespace tessera {
 namespace {
@@ -30,12 +33,35 @@ SeededPhilox::~SeededPhilox() {
   if (state_ != nullptr) state_->Release();
 }
 
-absl::StatusOr<Philox> SeededPhilox::Reserve(KernelContext& ctx, uint64_t blocks) {
+absl::StatusOr<IntrusivePtr<RandomState>> SeededPhilox::State(KernelContext& ctx) {
   absl::MutexLock lock(&mu_);
   if (state_ == nullptr) {
     ASSIGN_OR_RETURN(state_, RandomState::Take(ctx.resources(), name_, first_));
   }
-  return state_->Reserve(blocks);
+  return state_;
+}
+
+absl::StatusOr<Philox> SeededPhilox::Reserve(KernelContext& ctx, uint64_t blocks) {
+  ASSIGN_OR_RETURN(const IntrusivePtr<RandomState> state, State(ctx));
+  return state->Reserve(blocks);
+}
+
+absl::StatusOr<PhiloxSource> SeededPhilox::ReserveInEachRun(KernelContext& ctx, uint64_t blocks) {
+  ASSIGN_OR_RETURN(const IntrusivePtr<RandomState> state, State(ctx));
+  return GeneratorOfEachRun(ctx, [state, blocks] { return state->Reserve(blocks); });
+}
+
+absl::StatusOr<PhiloxSource> GeneratorOfEachRun(KernelContext& ctx, std::function<Philox()> next) {
+  auto* const values = ctx.stream() == nullptr ? nullptr : dynamic_cast<RunValues*>(ctx.device());
+  if (values == nullptr) return PhiloxSource(next());
+  const auto set = [next = std::move(next)](Tensor* words) {
+    const Philox generator = next();
+    words->data<uint64_t>()[0] = generator.key();
+    words->data<uint64_t>()[1] = generator.counter_low();
+    words->data<uint64_t>()[2] = generator.counter_high();
+  };
+  ASSIGN_OR_RETURN(const Tensor words, values->AddRunValue(DType::kUint64, Shape{3}, set));
+  return PhiloxSource(words.Slice(0, 1), words.Slice(1, 3));
 }
 
 absl::StatusOr<Shape> ReadSampleShape(const Tensor& input) {
@@ -47,20 +73,20 @@ absl::StatusOr<Shape> ReadSampleShape(const Tensor& input) {
                    " and shape ", input.shape().ToString()));
 }
 
+absl::Status CheckSeed(const Tensor& seed) {
+  if (seed.shape() == Shape{2}) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'seed' must have two elements, has shape ", seed.shape().ToString()));
+}
+
 absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed) {
-  if (!(seed.shape() == Shape{2})) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'seed' must have two elements, has shape ", seed.shape().ToString()));
-  }
+  RETURN_IF_ERROR(CheckSeed(seed));
   uint64_t seeds[2];
   VisitIndexType(seed.dtype(), [&]<typename T>() {
     seeds[0] = static_cast<uint64_t>(seed.data<T>()[0]);
     seeds[1] = static_cast<uint64_t>(seed.data<T>()[1]);
   });
-  // Seeds are often small and close: a block of another generator spreads them.
-  Philox scrambler(0x02461e293ec8f720, seeds[0], seeds[1]);
-  const Philox::Block mixed = scrambler.Next();
-  return Philox(mixed[0] | (uint64_t{mixed[1]} << 32), 0, mixed[2] | (uint64_t{mixed[3]} << 32));
+  return PhiloxOfSeeds(seeds[0], seeds[1]);
 }
 
 absl::Status UnknownAlgorithm(int64_t number) {
@@ -68,8 +94,7 @@ absl::Status UnknownAlgorithm(int64_t number) {
       absl::StrCat("random algorithm ", number, " is not supported: use Philox (1) or any (3)"));
 }
 
-absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter,
-                                        const Tensor& algorithm) {
+absl::Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& algorithm) {
   if (!algorithm.shape().IsScalar()) {
     return absl::InvalidArgumentError(
         absl::StrCat("'alg' must be a scalar, has shape ", algorithm.shape().ToString()));
@@ -84,6 +109,12 @@ absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter
     return absl::InvalidArgumentError(absl::StrCat(
         "'counter' must have at least two elements, has shape ", counter.shape().ToString()));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter,
+                                        const Tensor& algorithm) {
+  RETURN_IF_ERROR(CheckKey(key, counter, algorithm));
   return Philox(key.data<uint64_t>()[0], counter.data<uint64_t>()[0], counter.data<uint64_t>()[1]);
 }
 

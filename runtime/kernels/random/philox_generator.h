@@ -1,9 +1,11 @@
 // Where random ops get their generator from: attributes, seeds, or a key and a counter.
 #pragma once
 
+#include <functional>
+
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/philox.h"
+#include "runtime/kernels/primitives/philox_source.h"
 #include "runtime/kernels/random/random_state.h"
 
 namespace tessera {
@@ -20,8 +22,12 @@ class SeededPhilox {
   const Philox& first() const { return first_; }
   // The generator as it stands; the next call gets one that is `blocks` further on.
   absl::StatusOr<Philox> Reserve(KernelContext& ctx, uint64_t blocks);
+  // The same for a primitive, also of a device that captures work: see GeneratorOfEachRun().
+  absl::StatusOr<PhiloxSource> ReserveInEachRun(KernelContext& ctx, uint64_t blocks);
 
  private:
+  absl::StatusOr<IntrusivePtr<RandomState>> State(KernelContext& ctx);
+
   const Philox first_;
   const std::string name_;  // of the node
   absl::Mutex mu_;
@@ -31,6 +37,10 @@ class SeededPhilox {
 // A generator whose seeds come from the system.
 Philox RandomlySeeded();
 
+// Returns the generator that `next` gives. Where the work of the kernel is captured, `next` is
+// called in each run of the work instead. Thread-safe if `next` is.
+absl::StatusOr<PhiloxSource> GeneratorOfEachRun(KernelContext& ctx, std::function<Philox()> next);
+
 // Blocks that TensorFlow sets aside for an output of `count` numbers.
 constexpr uint64_t ReservedBlocks(int64_t count) { return static_cast<uint64_t>(count) * 256; }
 
@@ -38,10 +48,15 @@ constexpr uint64_t ReservedBlocks(int64_t count) { return static_cast<uint64_t>(
 // sizes in int32 or int64.
 absl::StatusOr<Shape> ReadSampleShape(const Tensor& input);
 
+// Errors: INVALID_ARGUMENT unless the seed of a stateless op has two elements.
+absl::Status CheckSeed(const Tensor& seed);
 // The generator that the pair of seeds `seed` stands for in stateless ops.
 // Errors: INVALID_ARGUMENT unless it has two elements.
 absl::StatusOr<Philox> GeneratorFromSeed(const Tensor& seed);
 
+// Reads `algorithm` alone. Errors: INVALID_ARGUMENT for wrong shapes or another algorithm than
+// Philox.
+absl::Status CheckKey(const Tensor& key, const Tensor& counter, const Tensor& algorithm);
 // The generator of inputs `key`, `counter` and `algorithm`.
 // Errors: INVALID_ARGUMENT for wrong shapes or another algorithm than Philox.
 absl::StatusOr<Philox> GeneratorFromKey(const Tensor& key, const Tensor& counter,

@@ -7,6 +7,7 @@
 #include "runtime/kernels/primitives/random_fill.h"
 #include "runtime/kernels/random/generator_state.h"
 #include "runtime/kernels/random/philox_generator.h"
+#include "runtime/kernels/random/seed_input.h"
 #include "runtime/kernels/variable_update.h"
 
 namespace tessera {
@@ -45,7 +46,7 @@ class RandomFiller {
   // Fills *out. For kUniformInt, inputs `bounds` and `bounds` + 1 are minval and maxval, whose
   // values do not matter to an empty output.
   // Errors: those of CheckBounds(), RangeBetween() and RandomFill.
-  absl::Status operator()(KernelContext& ctx, const Philox& generator, int bounds,
+  absl::Status operator()(KernelContext& ctx, const PhiloxSource& generator, int bounds,
                           Tensor* out) const {
     IntegerRange integers;
     if constexpr (kDistribution == Distribution::kUniformInt) {
@@ -69,8 +70,8 @@ class RandomKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    ASSIGN_OR_RETURN(const Philox generator,
-                     generator_.Reserve(ctx, ReservedBlocks(out->num_elements())));
+    ASSIGN_OR_RETURN(const PhiloxSource generator,
+                     generator_.ReserveInEachRun(ctx, ReservedBlocks(out->num_elements())));
     return fill_(ctx, generator, /*bounds=*/1, out);
   }
 
@@ -94,12 +95,12 @@ REGISTER_KERNEL("RandomUniformInt", DevicesOf<RandomFill>, RandomKernel<Distribu
 template <Distribution kDistribution>
 class StatelessRandomKernel : public OpKernel {
  public:
-  explicit StatelessRandomKernel(const KernelBuild& build) : fill_(build) {}
+  explicit StatelessRandomKernel(const KernelBuild& build) : fill_(build), seed_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     const Tensor& seed = ctx.input(1);
-    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(seed));
+    ASSIGN_OR_RETURN(const PhiloxSource generator, seed_.Generator(ctx, seed));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
     if (out->num_elements() == 0) return absl::OkStatus();
     if (seed.dtype() != DType::kInt32 && seed.dtype() != DType::kInt64) {
@@ -111,11 +112,12 @@ class StatelessRandomKernel : public OpKernel {
 
  private:
   const RandomFiller<kDistribution> fill_;
+  const SeedInput seed_;
 };
-#define REGISTER_STATELESS(op, distribution)                                                    \
-  REGISTER_KERNEL(op, DevicesOf<RandomFill>, StatelessRandomKernel<Distribution::distribution>) \
-      .HostMemory("shape")                                                                      \
-      .HostMemory("seed")
+#define REGISTER_STATELESS(op, distribution)                         \
+  REGISTER_KERNEL(op, (DevicesOf<RandomFill, KeyOfSeeds>),           \
+                  StatelessRandomKernel<Distribution::distribution>) \
+      .HostMemory("shape")
 REGISTER_STATELESS("StatelessRandomUniform", kUniform);
 REGISTER_STATELESS("StatelessRandomNormal", kNormal);
 REGISTER_STATELESS("StatelessTruncatedNormal", kTruncatedNormal);
@@ -124,12 +126,11 @@ REGISTER_STATELESS("StatelessRandomUniformInt", kUniformInt)
     .HostMemory("minval")
     .HostMemory("maxval");
 
-// Inputs: shape, key, counter, alg (and minval, maxval): all on the host, for the generator starts
-// where they say.
+// Inputs: shape, key, counter, alg (and minval, maxval).
 template <Distribution kDistribution>
 class StatelessRandomV2Kernel : public OpKernel {
  public:
-  explicit StatelessRandomV2Kernel(const KernelBuild& build) : fill_(build) {}
+  explicit StatelessRandomV2Kernel(const KernelBuild& build) : fill_(build), seed_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
@@ -137,19 +138,19 @@ class StatelessRandomV2Kernel : public OpKernel {
     // Which algorithm it is does not matter to an empty output.
     const bool is_scalar = ctx.input(3).shape().IsScalar();
     if (out->num_elements() == 0 && is_scalar) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const Philox generator,
-                     GeneratorFromKey(ctx.input(1), ctx.input(2), ctx.input(3)));
+    ASSIGN_OR_RETURN(const PhiloxSource generator,
+                     seed_.Generator(ctx.input(1), ctx.input(2), ctx.input(3)));
     return fill_(ctx, generator, /*bounds=*/4, out);
   }
 
  private:
   const RandomFiller<kDistribution> fill_;
+  const SeedInput seed_;
 };
-#define REGISTER_STATELESS_V2(op, distribution)                                                   \
-  REGISTER_KERNEL(op, DevicesOf<RandomFill>, StatelessRandomV2Kernel<Distribution::distribution>) \
-      .HostMemory("shape")                                                                        \
-      .HostMemory("key")                                                                          \
-      .HostMemory("counter")                                                                      \
+#define REGISTER_STATELESS_V2(op, distribution)                        \
+  REGISTER_KERNEL(op, (DevicesOf<RandomFill, KeyOfSeeds>),             \
+                  StatelessRandomV2Kernel<Distribution::distribution>) \
+      .HostMemory("shape")                                             \
       .HostMemory("alg")
 REGISTER_STATELESS_V2("StatelessRandomUniformV2", kUniform);
 REGISTER_STATELESS_V2("StatelessRandomNormalV2", kNormal);
@@ -167,7 +168,8 @@ class NonDeterministicIntsKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    return fill_(ctx, RandomlySeeded(), /*bounds=*/1, out);
+    ASSIGN_OR_RETURN(const PhiloxSource generator, GeneratorOfEachRun(ctx, RandomlySeeded));
+    return fill_(ctx, generator, /*bounds=*/1, out);
   }
 
  private:
@@ -180,26 +182,22 @@ REGISTER_KERNEL("NonDeterministicInts", DevicesOf<RandomFill>, NonDeterministicI
 // Splits a seed into the key and counter of the V2 ops, and names the algorithm.
 class GetKeyCounterKernel : public OpKernel {
  public:
-  explicit GetKeyCounterKernel(const KernelBuild&) {}
+  explicit GetKeyCounterKernel(const KernelBuild& build) : key_of_seeds_(build) {}
   bool IsExpensive() const override { return false; }
 
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const Philox generator, GeneratorFromSeed(ctx.input(0)));
-    ctx.set_output(0, Tensor::Vector<uint64_t>({generator.key()}));
-    ctx.set_output(1,
-                   Tensor::Vector<uint64_t>({generator.counter_low(), generator.counter_high()}));
+    RETURN_IF_ERROR(CheckSeed(ctx.input(0)));
+    ASSIGN_OR_RETURN(Tensor * key, ctx.AllocateOutput(0, Shape{1}));
+    ASSIGN_OR_RETURN(Tensor * counter, ctx.AllocateOutput(1, Shape{2}));
     if (ctx.num_outputs() > 2) ctx.set_output(2, Tensor::Scalar<int32_t>(1));
-    return absl::OkStatus();
+    return key_of_seeds_(ctx, ctx.input(0), key, counter);
   }
+
+ private:
+  const Primitive<KeyOfSeeds> key_of_seeds_;
 };
-REGISTER_KERNEL("StatelessRandomGetKeyCounter", kAnyDevice, GetKeyCounterKernel)
-    .HostMemory("seed")
-    .HostMemory("key")
-    .HostMemory("counter");
-REGISTER_KERNEL("StatelessRandomGetKeyCounterAlg", kAnyDevice, GetKeyCounterKernel)
-    .HostMemory("seed")
-    .HostMemory("key")
-    .HostMemory("counter")
+REGISTER_KERNEL("StatelessRandomGetKeyCounter", DevicesOf<KeyOfSeeds>, GetKeyCounterKernel);
+REGISTER_KERNEL("StatelessRandomGetKeyCounterAlg", DevicesOf<KeyOfSeeds>, GetKeyCounterKernel)
     .HostMemory("alg");
 
 class GetAlgKernel : public OpKernel {

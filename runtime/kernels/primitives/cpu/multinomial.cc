@@ -36,9 +36,10 @@ PhiloxStream StreamAt(Philox generator, int64_t left_out) {
   return numbers;
 }
 
-absl::Status RunMultinomial(KernelContext& ctx, const Philox& generator, const Tensor& logits,
+absl::Status RunMultinomial(KernelContext& ctx, const PhiloxSource& source, const Tensor& logits,
                             Tensor* samples) {
   if (samples->num_elements() == 0) return absl::OkStatus();
+  const Philox generator = GeneratorOf(source);
   const int64_t draws = samples->dim(1), classes = logits.dim(1);
   return VisitRealType(logits.dtype(), [&]<typename T>() {
     const double cost = 5.0 * static_cast<double>(classes) + 20.0 * static_cast<double>(draws);

@@ -130,8 +130,9 @@ absl::Status FillInt(KernelContext& ctx, Distribution distribution, const Philox
   return absl::OkStatus();
 }
 
-absl::Status RunRandomFill(KernelContext& ctx, Distribution distribution, const Philox& generator,
-                           const IntegerRange& integers, Tensor* out) {
+absl::Status RunRandomFill(KernelContext& ctx, Distribution distribution,
+                           const PhiloxSource& source, const IntegerRange& integers, Tensor* out) {
+  const Philox generator = GeneratorOf(source);
   if (distribution == Distribution::kUniformInt || distribution == Distribution::kFullInt) {
     switch (out->dtype()) {
       case DType::kInt32:

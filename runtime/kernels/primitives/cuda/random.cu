@@ -1,13 +1,32 @@
-// Random numbers: RandomFill and Multinomial. Each thread makes the numbers of one block of bits.
+// Random numbers: RandomFill, Multinomial and KeyOfSeeds. Each thread makes the numbers of one
+// block of bits.
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
+#include "runtime/kernels/primitives/key_of_seeds.h"
 #include "runtime/kernels/primitives/multinomial.h"
 #include "runtime/kernels/primitives/random_distributions.h"
 #include "runtime/kernels/primitives/random_fill.h"
 
 namespace tessera::cuda {
 namespace {
+
+// A PhiloxSource as a parameter of kernels.
+struct DeviceGenerator {
+  Philox known;
+  const uint64_t* key = nullptr;  // null for a known generator
+  const uint64_t* counter = nullptr;
+
+  explicit DeviceGenerator(const PhiloxSource& source)
+      : known(source.is_on_device() ? Philox(0) : source.generator()) {
+    if (!source.is_on_device()) return;
+    key = DataOf<const uint64_t>(source.key());
+    counter = DataOf<const uint64_t>(source.counter());
+  }
+  __device__ Philox Get() const {
+    return key == nullptr ? known : Philox(key[0], counter[0], counter[1]);
+  }
+};
 
 template <typename D, typename T>
 __device__ void MakeGroup(const D& distribution, Philox generator, int64_t group, T* numbers) {
@@ -31,8 +50,9 @@ struct UniformNarrow {
 
 // T is what the distribution makes, A the compute type of what is stored.
 template <typename T, typename A, typename D>
-__global__ void FillRandom(int64_t count, D distribution, Philox generator, Output<A> out) {
+__global__ void FillRandom(int64_t count, D distribution, DeviceGenerator source, Output<A> out) {
   constexpr int kGroup = kPerBlock<T>;
+  const Philox generator = source.Get();
   for (int64_t g = FirstItem(); g * kGroup < count; g += ItemStep()) {
     T numbers[kGroup];
     MakeGroup(distribution, generator, g, numbers);
@@ -43,14 +63,15 @@ __global__ void FillRandom(int64_t count, D distribution, Philox generator, Outp
 }
 
 template <typename T, typename A, typename D>
-absl::Status Fill(KernelContext& ctx, const D& distribution, const Philox& generator, Tensor* out) {
+absl::Status Fill(KernelContext& ctx, const D& distribution, const PhiloxSource& generator,
+                  Tensor* out) {
   const int64_t count = out->num_elements();
   return LaunchItems(ctx, (count + kPerBlock<T> - 1) / kPerBlock<T>, FillRandom<T, A, D>, count,
-                     distribution, generator, Output<A>(out));
+                     distribution, DeviceGenerator(generator), Output<A>(out));
 }
 
 template <typename T>
-absl::Status FillReal(KernelContext& ctx, Distribution distribution, const Philox& generator,
+absl::Status FillReal(KernelContext& ctx, Distribution distribution, const PhiloxSource& generator,
                       Tensor* out) {
   switch (distribution) {
     case Distribution::kUniform:
@@ -67,7 +88,7 @@ absl::Status FillReal(KernelContext& ctx, Distribution distribution, const Philo
 
 // U is the unsigned type of the same size: signed integers are the same bits.
 template <typename U, typename A>
-absl::Status FillInt(KernelContext& ctx, Distribution distribution, const Philox& generator,
+absl::Status FillInt(KernelContext& ctx, Distribution distribution, const PhiloxSource& generator,
                      const IntegerRange& integers, Tensor* out) {
   if (distribution == Distribution::kFullInt) {
     return Fill<U, A>(ctx, FullInt<U>(), generator, out);
@@ -76,8 +97,9 @@ absl::Status FillInt(KernelContext& ctx, Distribution distribution, const Philox
   return Fill<U, A>(ctx, uniform, generator, out);
 }
 
-absl::Status RunRandomFill(KernelContext& ctx, Distribution distribution, const Philox& generator,
-                           const IntegerRange& integers, Tensor* out) {
+absl::Status RunRandomFill(KernelContext& ctx, Distribution distribution,
+                           const PhiloxSource& generator, const IntegerRange& integers,
+                           Tensor* out) {
   if (distribution == Distribution::kUniformInt || distribution == Distribution::kFullInt) {
     switch (out->dtype()) {
       case DType::kInt32:
@@ -126,8 +148,9 @@ __global__ void SumLikelihoods(int64_t rows, int64_t classes, Input<A> logits, d
   }
 }
 
-__global__ void DrawClasses(int64_t count, int64_t draws, int64_t classes, Philox generator,
+__global__ void DrawClasses(int64_t count, int64_t draws, int64_t classes, DeviceGenerator source,
                             const double* totals, Output<int64_t> samples) {
+  const Philox generator = source.Get();
   for (int64_t i = FirstItem(); i < count; i += ItemStep()) {
     Philox own = generator;
     own.Skip(i / 2);
@@ -149,7 +172,7 @@ __global__ void DrawClasses(int64_t count, int64_t draws, int64_t classes, Philo
   }
 }
 
-absl::Status RunMultinomial(KernelContext& ctx, const Philox& generator, const Tensor& logits,
+absl::Status RunMultinomial(KernelContext& ctx, const PhiloxSource& generator, const Tensor& logits,
                             Tensor* samples) {
   const int64_t count = samples->num_elements();
   if (count == 0) return absl::OkStatus();
@@ -159,10 +182,27 @@ absl::Status RunMultinomial(KernelContext& ctx, const Philox& generator, const T
     return LaunchItems(ctx, rows, SumLikelihoods<A>, rows, classes, Input<A>(logits),
                        DataOf<double>(totals));
   }));
-  return LaunchItems(ctx, count, DrawClasses, count, samples->dim(1), classes, generator,
-                     DataOf<const double>(totals), Output<int64_t>(samples));
+  return LaunchItems(ctx, count, DrawClasses, count, samples->dim(1), classes,
+                     DeviceGenerator(generator), DataOf<const double>(totals),
+                     Output<int64_t>(samples));
 }
 REGISTER_CUDA_PRIMITIVE(Multinomial, RunMultinomial);
+
+// One thread.
+__global__ void MakeKey(Indices seeds, uint64_t* key, uint64_t* counter) {
+  if (FirstItem() > 0) return;
+  const Philox generator =
+      PhiloxOfSeeds(static_cast<uint64_t>(seeds[0]), static_cast<uint64_t>(seeds[1]));
+  key[0] = generator.key();
+  counter[0] = generator.counter_low();
+  counter[1] = generator.counter_high();
+}
+
+absl::Status RunKeyOfSeeds(KernelContext& ctx, const Tensor& seeds, Tensor* key, Tensor* counter) {
+  return LaunchItems(ctx, 1, MakeKey, Indices(seeds), DataOf<uint64_t>(*key),
+                     DataOf<uint64_t>(*counter));
+}
+REGISTER_CUDA_PRIMITIVE(KeyOfSeeds, RunKeyOfSeeds);
 
 }  // namespace
 }  // namespace tessera::cuda

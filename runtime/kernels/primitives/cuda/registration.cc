@@ -25,6 +25,7 @@
 #include "runtime/kernels/primitives/fused_elementwise.h"
 #include "runtime/kernels/primitives/gather.h"
 #include "runtime/kernels/primitives/histogram.h"
+#include "runtime/kernels/primitives/key_of_seeds.h"
 #include "runtime/kernels/primitives/layer_norm.h"
 #include "runtime/kernels/primitives/local_response.h"
 #include "runtime/kernels/primitives/matmul.h"
@@ -90,6 +91,7 @@ template struct CudaPrimitiveRegistration<FusedElementwise>;
 template struct CudaPrimitiveRegistration<Gather>;
 template struct CudaPrimitiveRegistration<Histogram>;
 template struct CudaPrimitiveRegistration<InTopK>;
+template struct CudaPrimitiveRegistration<KeyOfSeeds>;
 template struct CudaPrimitiveRegistration<LayerNorm>;
 template struct CudaPrimitiveRegistration<LocalResponse>;
 template struct CudaPrimitiveRegistration<LocalResponseGradient>;

@@ -14,6 +14,7 @@
 #include "runtime/kernels/primitives/convolution_gradient.h"
 #include "runtime/kernels/primitives/cross_entropy.h"
 #include "runtime/kernels/primitives/cuda/testing/both_devices.h"
+#include "runtime/kernels/primitives/key_of_seeds.h"
 #include "runtime/kernels/primitives/layer_norm.h"
 #include "runtime/kernels/primitives/optimizer_update.h"
 #include "runtime/kernels/primitives/pooling.h"
@@ -220,6 +221,30 @@ TEST_F(PrimitivesTest, RandomNumbersAreTheSame) {
     const IntegerRange range{static_cast<uint64_t>(-5), 1000};
     OnBoth<RandomFill>([&](auto* run, int device) {
       return run(ctx_, Distribution::kUniformInt, generator, range, &y[device]);
+    });
+    ExpectSameBytes(y[0], y[1]);
+  }
+}
+
+TEST_F(PrimitivesTest, GeneratorsOfSeedsInMemory) {
+  const int64_t pair[] = {-3, 1234567890123};
+  for (const DType dtype : {DType::kInt32, DType::kInt64}) {
+    Tensor seeds = Empty(dtype, {2});
+    for (int i : {0, 1}) {
+      if (dtype == DType::kInt64) seeds.flat<int64_t>()[i] = pair[i];
+      if (dtype == DType::kInt32) seeds.flat<int32_t>()[i] = static_cast<int32_t>(pair[i]);
+    }
+    Tensor key[2], counter[2], y[2];
+    OnBoth<KeyOfSeeds>([&](auto* run, int device) {
+      key[device] = Empty(DType::kUint64, {1}), counter[device] = Empty(DType::kUint64, {2});
+      return run(ctx_, seeds, &key[device], &counter[device]);
+    });
+    ExpectSameBytes(key[0], key[1]);
+    ExpectSameBytes(counter[0], counter[1]);
+    OnBoth<RandomFill>([&](auto* run, int device) {
+      y[device] = Empty(DType::kFloat, {1001});
+      const PhiloxSource source(key[device], counter[device]);
+      return run(ctx_, Distribution::kNormal, source, {}, &y[device]);
     });
     ExpectSameBytes(y[0], y[1]);
   }
