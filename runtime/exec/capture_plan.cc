@@ -17,12 +17,13 @@ absl::Status Refuse(const Node& node, absl::string_view reason) {
 }
 
 // True if the op does nothing but compute its outputs, from its inputs alone or with numbers that
-// it draws: kernels of devices draw anew in each run of captured work
-// (runtime/device/capture/run_values.h).
+// it draws, or fail: kernels of devices draw anew in each run of captured work
+// (runtime/device/capture/run_values.h), and an assertion reads in host memory what depends on the
+// shapes alone, so that it holds in each run if it holds for the capture.
 bool ComputesAlone(const OpDef& op) {
-  return op.is_stateful ? op.traits == OpTraits(OpTrait::kComputesOnly) ||
-                              op.traits == OpTraits(OpTrait::kRandom)
-                        : op.traits.empty();
+  if (!op.is_stateful) return op.traits.empty();
+  return op.traits == OpTraits(OpTrait::kComputesOnly) || op.traits == OpTraits(OpTrait::kRandom) ||
+         op.traits == OpTraits(OpTrait::kAsserts);
 }
 
 // True if the op does nothing but compute its outputs, give handles, and read and write what the

@@ -16,14 +16,14 @@ namespace {
 // Ops whose outputs are about as small as their inputs, and whose kernels are pure.
 bool IsArithmetic(const Node& node) {
   static const auto* const kOps = new absl::flat_hash_set<absl::string_view>{
-      "Abs",        "Add",         "AddN",         "AddV2",        "Cast",         "Concat",
-      "ConcatV2",   "Equal",       "ExpandDims",   "FloorDiv",     "FloorMod",     "Gather",
-      "GatherV2",   "Greater",     "GreaterEqual", "Identity",     "Less",         "LessEqual",
-      "LogicalAnd", "LogicalNot",  "LogicalOr",    "Max",          "Maximum",      "Min",
-      "Minimum",    "Mod",         "Mul",          "Neg",          "NotEqual",     "Pack",
-      "Prod",       "Reshape",     "ReverseV2",    "Select",       "SelectV2",     "Slice",
-      "Split",      "SplitV",      "Squeeze",      "StopGradient", "StridedSlice", "Sub",
-      "Sum",        "TruncateDiv", "TruncateMod",  "Unpack"};
+      "Abs",          "Add",       "AddN",       "AddV2",       "All",          "Any",
+      "Cast",         "Concat",    "ConcatV2",   "Equal",       "ExpandDims",   "FloorDiv",
+      "FloorMod",     "Gather",    "GatherV2",   "Greater",     "GreaterEqual", "Identity",
+      "Less",         "LessEqual", "LogicalAnd", "LogicalNot",  "LogicalOr",    "Max",
+      "Maximum",      "Min",       "Minimum",    "Mod",         "Mul",          "Neg",
+      "NotEqual",     "Pack",      "Prod",       "Reshape",     "ReverseV2",    "Select",
+      "SelectV2",     "Slice",     "Split",      "SplitV",      "Squeeze",      "StopGradient",
+      "StridedSlice", "Sub",       "Sum",        "TruncateDiv", "TruncateMod",  "Unpack"};
   return kOps->contains(node.op_name());
 }
 

@@ -89,7 +89,7 @@ class AssertKernel : public OpKernel {
  private:
   const int64_t summarize_;
 };
-REGISTER_KERNEL("Assert", kCpu, AssertKernel);
+REGISTER_KERNEL("Assert", kAnyDevice, AssertKernel).HostMemory("condition").HostMemory("data");
 
 // Prints data to stderr, the first `first_n` times (-1: always), and hands input 0 on.
 class PrintKernel : public OpKernel {

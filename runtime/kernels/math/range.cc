@@ -129,11 +129,13 @@ class LinSpaceKernel : public OpKernel {
     });
   }
 };
-REGISTER_KERNEL("LinSpace", kCpu, LinSpaceKernel)
+// The host makes the few numbers for every device.
+REGISTER_KERNEL("LinSpace", kAnyDevice, LinSpaceKernel)
     .TypeConstraint("T", DTypeList(kFloating))
     .HostMemory("start")
     .HostMemory("stop")
-    .HostMemory("num");
+    .HostMemory("num")
+    .HostMemory("output");
 
 }  // namespace
 }  // namespace tessera

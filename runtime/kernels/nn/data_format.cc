@@ -51,7 +51,10 @@ class DataFormatDimMapKernel : public OpKernel {
  private:
   const Formats formats_;
 };
-REGISTER_KERNEL("DataFormatDimMap", kCpu, DataFormatDimMapKernel);
+// Axes, and sizes for each of them, are the host's on every device.
+REGISTER_KERNEL("DataFormatDimMap", kAnyDevice, DataFormatDimMapKernel)
+    .HostMemory("x")
+    .HostMemory("y");
 
 // One value or pair of values for each dimension, or for each but batch and channels.
 class DataFormatVecPermuteKernel : public OpKernel {
@@ -86,7 +89,9 @@ class DataFormatVecPermuteKernel : public OpKernel {
  private:
   const Formats formats_;
 };
-REGISTER_KERNEL("DataFormatVecPermute", kCpu, DataFormatVecPermuteKernel);
+REGISTER_KERNEL("DataFormatVecPermute", kAnyDevice, DataFormatVecPermuteKernel)
+    .HostMemory("x")
+    .HostMemory("y");
 
 }  // namespace
 }  // namespace tessera
