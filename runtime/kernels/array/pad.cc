@@ -185,7 +185,12 @@ class MirrorPadGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), input.rank()));
     IndexVector inner;
     for (int d = 0; d < input.rank(); ++d) {
-      inner.push_back(input.dim(d) - paddings.before[d] - paddings.after[d]);
+      int64_t borders;
+      if (__builtin_add_overflow(paddings.before[d], paddings.after[d], &borders)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("paddings of dimension ", d, " are larger than any tensor"));
+      }
+      inner.push_back(input.dim(d) - borders);
     }
     ASSIGN_OR_RETURN(const Shape shape, Shape::Make(inner));
     RETURN_IF_ERROR(CheckMirrored(shape, paddings, offset_));

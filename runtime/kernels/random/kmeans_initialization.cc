@@ -31,12 +31,14 @@ class PointSampler {
         sums_(points.rows()),
         random_(Philox(seed)) {}
 
-  // Returns the best of 1 + `retries` points, judged by the sum of distances that it leaves.
-  int64_t Sample(int64_t retries) {
+  // Returns the best of 1 + `retries` points, judged by the sum of distances that it leaves; stops
+  // with CANCELLED when the step of `ctx` ends, because `retries` may be any number.
+  absl::StatusOr<int64_t> Sample(const KernelContext& ctx, int64_t retries) {
     int64_t best = 0;
     float least = std::numeric_limits<float>::infinity();
     Eigen::VectorXf best_distances;
     for (int64_t i = 0; i <= retries; ++i) {
+      if (ctx.IsCancelled()) return absl::CancelledError("the step ended while points were drawn");
       const int64_t candidate = Draw();
       Eigen::VectorXf left = distances_.cwiseMin(DistancesTo(candidate));
       const float sum = left.sum();
@@ -115,7 +117,7 @@ class KmeansInitializationKernel : public OpKernel {
     PointSampler sampler(Points(points.data<float>(), points.dim(0), points.dim(1)),
                          static_cast<uint64_t>(ctx.input(2).scalar<int64_t>()));
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t index = sampler.Sample(retries);
+      ASSIGN_OR_RETURN(const int64_t index, sampler.Sample(ctx, retries));
       std::copy_n(points.data<float>() + index * points.dim(1), points.dim(1),
                   y->data<float>() + i * points.dim(1));
     }
