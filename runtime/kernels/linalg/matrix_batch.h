@@ -12,8 +12,9 @@
 
 namespace tessera {
 
-// Everything is computed in double precision, float matrices too: half the code, and the better
-// digits. C is double or std::complex<double>.
+// C is the type that computes. Most kernels take double or std::complex<double> for float matrices
+// too: half the code, and the better digits. Those whose time matters compute in the precision of
+// the matrices.
 template <typename C>
 using Matrix = Eigen::Matrix<C, Eigen::Dynamic, Eigen::Dynamic>;
 

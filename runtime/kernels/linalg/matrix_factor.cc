@@ -66,18 +66,18 @@ class SelfAdjointEigKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * v, ctx.AllocateOutput(1, vectors_ ? x.shape() : Shape{0}));
     if (e->num_elements() == 0) return absl::OkStatus();
     FirstError error;
-    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+    RETURN_IF_ERROR(VisitLinearType(x.dtype(), [&]<typename T, typename>() {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const Eigen::SelfAdjointEigenSolver<Matrix<C>> solver(
-              batch.Read<T, C>(x, i),
+          const Eigen::SelfAdjointEigenSolver<Matrix<T>> solver(
+              batch.Read<T, T>(x, i),
               vectors_ ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
           if (solver.info() != Eigen::Success) {
             return error.Set(
                 absl::InvalidArgumentError("no eigenvalues were found: is the input valid?"));
           }
-          WriteMatrix<T, C>(solver.eigenvalues().template cast<C>(), i, e);
-          if (vectors_) WriteMatrix<T, C>(solver.eigenvectors(), i, v);
+          WriteMatrix<T, T>(solver.eigenvalues().template cast<T>(), i, e);
+          if (vectors_) WriteMatrix<T, T>(solver.eigenvectors(), i, v);
         }
       });
       return absl::OkStatus();

@@ -33,25 +33,25 @@ class SvdKernel : public OpKernel {
     const unsigned options = !vectors_ ? 0
                              : full_   ? Eigen::ComputeFullU | Eigen::ComputeFullV
                                        : Eigen::ComputeThinU | Eigen::ComputeThinV;
-    return VisitLinearType(x.dtype(), [&]<typename T, typename C>() {
+    return VisitLinearType(x.dtype(), [&]<typename T, typename>() {
       ctx.ParallelFor(batch.count, batch.Cost(), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           if (least == 0) {
-            if (vectors_) WriteMatrix<T, C>(Matrix<C>::Identity(rows, left), i, u);
-            if (vectors_) WriteMatrix<T, C>(Matrix<C>::Identity(columns, right), i, v);
+            if (vectors_) WriteMatrix<T, T>(Matrix<T>::Identity(rows, left), i, u);
+            if (vectors_) WriteMatrix<T, T>(Matrix<T>::Identity(columns, right), i, v);
             continue;
           }
-          const Eigen::BDCSVD<Matrix<C>> svd(batch.Read<T, C>(x, i), options);
+          const Eigen::BDCSVD<Matrix<T>> svd(batch.Read<T, T>(x, i), options);
           if (svd.info() != Eigen::Success) {
             WriteNans<T>(least, i, s);
             if (vectors_) WriteNans<T>(rows * left, i, u);
             if (vectors_) WriteNans<T>(columns * right, i, v);
             continue;
           }
-          WriteMatrix<T, C>(svd.singularValues().template cast<C>(), i, s);
+          WriteMatrix<T, T>(svd.singularValues().template cast<T>(), i, s);
           if (!vectors_) continue;
-          WriteMatrix<T, C>(svd.matrixU(), i, u);
-          WriteMatrix<T, C>(svd.matrixV(), i, v);
+          WriteMatrix<T, T>(svd.matrixU(), i, u);
+          WriteMatrix<T, T>(svd.matrixV(), i, v);
         }
       });
       return absl::OkStatus();
