@@ -20,12 +20,14 @@ class FusedBatchNormKernel : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    const bool channels_first = format_[1] == 'C';
-    const int rank = static_cast<int>(format_.size());
-    if (x.rank() != rank) {
+    const int rank = x.rank();
+    if (rank != 4 && rank != 5) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the input must have rank ", rank, ", has shape ", x.shape().ToString()));
+          absl::StrCat("the input must have rank 4 or 5, has shape ", x.shape().ToString()));
     }
+    // The format only says where the channels are. Its rank may be another one than that of the
+    // input, as in TensorFlow.
+    const bool channels_first = format_[1] == 'C';
     const int64_t channels = x.dim(channels_first ? 1 : rank - 1);
     const bool has_estimates = !is_training_ || factor_ != 1.0f;
     for (int i = 1; i < 5; ++i) {

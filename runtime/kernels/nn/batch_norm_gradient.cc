@@ -23,10 +23,10 @@ class FusedBatchNormGradKernel : public OpKernel {
     const Tensor& dy = ctx.input(0);
     const Tensor& x = ctx.input(1);
     const bool channels_first = format_[1] == 'C';
-    const int rank = static_cast<int>(format_.size());
-    if (x.rank() != rank || !(dy.shape() == x.shape())) {
+    const int rank = x.rank();
+    if ((rank != 4 && rank != 5) || !(dy.shape() == x.shape())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("gradients and inputs must have one shape of rank ", rank, ", have ",
+          absl::StrCat("gradients and inputs must have one shape of rank 4 or 5, have ",
                        dy.shape().ToString(), " and ", x.shape().ToString()));
     }
     const int64_t channels = x.dim(channels_first ? 1 : rank - 1);
