@@ -148,21 +148,29 @@ class MergeV2CheckpointsKernel : public OpKernel {
 };
 REGISTER_KERNEL("MergeV2Checkpoints", kCpu, MergeV2CheckpointsKernel);
 
+// Errors: INVALID_ARGUMENT if an input has dimensions, be they of one element.
+absl::Status CheckScalars(const KernelContext& ctx, std::initializer_list<const char*> names) {
+  int i = 0;
+  for (const char* name : names) {
+    const Tensor& input = ctx.input(i++);
+    if (input.rank() != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", name, "' must be a scalar, has shape ", input.shape().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // "BASE-00002-of-00004".
 class ShardedFilenameKernel : public OpKernel {
  public:
   explicit ShardedFilenameKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const std::string base, ScalarString(ctx, 0, "basename"));
-    for (int i : {1, 2}) {
-      if (ctx.input(i).num_elements() != 1) {
-        return absl::InvalidArgumentError("'shard' and 'num_shards' must be scalars");
-      }
-    }
-    ctx.set_output(
-        0, Tensor::Scalar(absl::StrFormat("%s-%05d-of-%05d", base, ctx.input(1).scalar<int32_t>(),
-                                          ctx.input(2).scalar<int32_t>())));
+    RETURN_IF_ERROR(CheckScalars(ctx, {"basename", "shard", "num_shards"}));
+    ctx.set_output(0, Tensor::Scalar(absl::StrFormat(
+                          "%s-%05d-of-%05d", ctx.input(0).scalar<std::string>(),
+                          ctx.input(1).scalar<int32_t>(), ctx.input(2).scalar<int32_t>())));
     return absl::OkStatus();
   }
 };
@@ -174,11 +182,9 @@ class ShardedFilespecKernel : public OpKernel {
   explicit ShardedFilespecKernel(const KernelBuild&) {}
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
-    ASSIGN_OR_RETURN(const std::string base, ScalarString(ctx, 0, "basename"));
-    if (ctx.input(1).num_elements() != 1) {
-      return absl::InvalidArgumentError("'num_shards' must be a scalar");
-    }
-    ctx.set_output(0, Tensor::Scalar(absl::StrFormat("%s-\?\?\?\?\?-of-%05d", base,
+    RETURN_IF_ERROR(CheckScalars(ctx, {"basename", "num_shards"}));
+    ctx.set_output(0, Tensor::Scalar(absl::StrFormat("%s-\?\?\?\?\?-of-%05d",
+                                                     ctx.input(0).scalar<std::string>(),
                                                      ctx.input(1).scalar<int32_t>())));
     return absl::OkStatus();
   }
