@@ -9,16 +9,17 @@
 #include "absl/hash/hash.h"
 #include "absl/synchronization/mutex.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/lookup/dense_table.h"
 #include "runtime/kernels/primitives/element_type.h"
 
 namespace tessera {
 namespace {
 
-// How keys are compared: integers by value, strings and rows of integers by their bytes.
+// How keys are compared: integers by value, strings by their bytes.
 struct IntegerKeys {
   using Stored = int64_t;
   using View = int64_t;
-  static View Get(const Tensor& keys, int64_t i, int64_t) {
+  static View Get(const Tensor& keys, int64_t i) {
     return keys.dtype() == DType::kInt64 ? keys.data<int64_t>()[i] : keys.data<int32_t>()[i];
   }
   static void Put(const Stored& key, int64_t i, Tensor* keys) {
@@ -32,22 +33,11 @@ struct IntegerKeys {
 struct StringKeys {
   using Stored = std::string;
   using View = absl::string_view;
-  static View Get(const Tensor& keys, int64_t i, int64_t) { return keys.data<std::string>()[i]; }
+  static View Get(const Tensor& keys, int64_t i) { return keys.data<std::string>()[i]; }
   static void Put(const Stored& key, int64_t i, Tensor* keys) {
     keys->data<std::string>()[i] = key;
   }
 };
-struct RowKeys {
-  using Stored = std::string;
-  using View = absl::string_view;
-  static View Get(const Tensor& keys, int64_t i, int64_t bytes) {
-    return View(keys.raw() + i * bytes, bytes);
-  }
-  static void Put(const Stored& key, int64_t i, Tensor* keys) {
-    std::memcpy(keys->mutable_raw() + i * static_cast<int64_t>(key.size()), key.data(), key.size());
-  }
-};
-
 // The rows of a table's keys. Keys are stored once, in `keys`, by row: the index holds rows, and
 // compares them by their keys.
 template <typename Keys>
@@ -124,8 +114,6 @@ class HashedTable : public LookupTable {
  public:
   explicit HashedTable(Options options)
       : LookupTable(std::move(options)),
-        key_bytes_(this->options().key_shape.num_elements() *
-                   static_cast<int64_t>(DTypeSize(this->options().key_dtype))),
         value_size_(this->options().value_shape.num_elements()),
         value_bytes_(value_size_ * static_cast<int64_t>(DTypeSize(this->options().value_dtype))),
         contents_(std::make_unique<Contents>()) {}
@@ -138,20 +126,8 @@ class HashedTable : public LookupTable {
   absl::StatusOr<Tensor> Find(const Tensor& keys, const Tensor& default_value,
                               Allocator* allocator) const override {
     ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
-    RETURN_IF_ERROR(CheckReserved(keys, count));
-    if (default_value.dtype() != options().value_dtype) {
-      return absl::InvalidArgumentError(absl::StrCat("a ", DebugString(),
-                                                     " cannot give a default value of ",
-                                                     DTypeName(default_value.dtype())));
-    }
     ASSIGN_OR_RETURN(const Shape shape, ValuesShape(keys));
-    const bool each = !options().write_once && count != 1 && default_value.shape() == shape;
-    if (!each && (options().write_once ? default_value.num_elements() < value_size_
-                                       : default_value.num_elements() != value_size_)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("default_value must have shape ", options().value_shape.ToString(), " or ",
-                       shape.ToString(), ", has ", default_value.shape().ToString()));
-    }
+    ASSIGN_OR_RETURN(const bool each, CheckDefault(default_value, count, shape));
     ASSIGN_OR_RETURN(Tensor found, Tensor::Allocate(options().value_dtype, shape, allocator));
     absl::ReaderMutexLock lock(&mu_);
     if (options().write_once && !filled_) {
@@ -167,7 +143,7 @@ class HashedTable : public LookupTable {
       const char* const values = contents_->values.raw();
       for (int64_t first = 0; first < count; first += kSome) {
         const int64_t some = std::min(kSome, count - first);
-        const auto key = [&](int64_t i) { return Keys::Get(keys, first + i, key_bytes_); };
+        const auto key = [&](int64_t i) { return Keys::Get(keys, first + i); };
         for (int64_t i = 0; i < some; ++i) contents_->index.Prefetch(key(i));
         for (int64_t i = 0; i < some; ++i) rows[i] = contents_->index.Find(key(i));
         for (int64_t i = 0; i < some; ++i) {
@@ -196,11 +172,9 @@ class HashedTable : public LookupTable {
     RETURN_IF_ERROR(CheckMutable("insert into"));
     RETURN_IF_ERROR(CheckValues(keys, values));
     ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
-    RETURN_IF_ERROR(CheckReserved(keys, count));
     absl::MutexLock lock(&mu_);
     for (int64_t i = 0; i < count; ++i) {
-      RETURN_IF_ERROR(
-          Put(Keys::Get(keys, i, key_bytes_), values.raw() + i * value_bytes_, contents_.get()));
+      RETURN_IF_ERROR(Put(Keys::Get(keys, i), values.raw() + i * value_bytes_, contents_.get()));
     }
     return absl::OkStatus();
   }
@@ -208,10 +182,9 @@ class HashedTable : public LookupTable {
   absl::Status Remove(const Tensor& keys) override {
     RETURN_IF_ERROR(CheckMutable("remove from"));
     ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
-    RETURN_IF_ERROR(CheckReserved(keys, count));
     absl::MutexLock lock(&mu_);
     for (int64_t i = 0; i < count; ++i) {
-      const typename Keys::View key = Keys::Get(keys, i, key_bytes_);
+      const typename Keys::View key = Keys::Get(keys, i);
       const int64_t row = contents_->index.Find(key);
       if (row < 0) continue;
       contents_->index.Erase(key);
@@ -223,11 +196,11 @@ class HashedTable : public LookupTable {
   }
 
   absl::Status Import(const Tensor& keys, const Tensor& values) override {
-    ASSIGN_OR_RETURN(const int64_t count, CountImportedKeys(keys, values));
+    RETURN_IF_ERROR(CheckValues(keys, values));
+    ASSIGN_OR_RETURN(const int64_t count, CountKeys(keys));
     auto fresh = std::make_unique<Contents>();
     for (int64_t i = 0; i < count; ++i) {
-      const typename Keys::View key = Keys::Get(keys, i, key_bytes_);
-      if (IsReserved(keys, i)) continue;  // an exported dense table holds its empty buckets
+      const typename Keys::View key = Keys::Get(keys, i);
       const char* value = values.raw() + i * value_bytes_;
       if (options().write_once) {
         const int64_t row = fresh->index.Find(key);
@@ -256,10 +229,9 @@ class HashedTable : public LookupTable {
     }
     const std::vector<int64_t> rows = contents_->index.SortedRows();
     const int64_t count = static_cast<int64_t>(rows.size());
-    Shape key_shape = options().key_shape, value_shape = options().value_shape;
-    key_shape.InsertDim(0, count);
+    Shape value_shape = options().value_shape;
     value_shape.InsertDim(0, count);
-    ASSIGN_OR_RETURN(*keys, Tensor::Allocate(options().key_dtype, key_shape, allocator));
+    ASSIGN_OR_RETURN(*keys, Tensor::Allocate(options().key_dtype, Shape{count}, allocator));
     ASSIGN_OR_RETURN(*values, Tensor::Allocate(options().value_dtype, value_shape, allocator));
     for (int64_t i = 0; i < count; ++i) {
       Keys::Put(contents_->keys[rows[i]], i, keys);
@@ -283,25 +255,6 @@ class HashedTable : public LookupTable {
     return absl::UnimplementedError(absl::StrCat("cannot ", what, " a ", DebugString(),
                                                  ": it is filled once, by its initializer"));
   }
-  bool IsReserved(const Tensor& keys, int64_t i) const {
-    for (const std::optional<Tensor>& reserved : {options().empty_key, options().deleted_key}) {
-      if (reserved && Keys::Get(keys, i, key_bytes_) == Keys::Get(*reserved, 0, key_bytes_)) {
-        return true;
-      }
-    }
-    return false;
-  }
-  absl::Status CheckReserved(const Tensor& keys, int64_t count) const {
-    if (!options().empty_key) return absl::OkStatus();
-    for (int64_t i = 0; i < count; ++i) {
-      if (IsReserved(keys, i)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("key ", i, " is the table's empty_key or deleted_key"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status Put(typename Keys::View key, const char* value, Contents* contents) const {
     int64_t row = contents->index.Find(key);
     if (row < 0) {
@@ -353,7 +306,6 @@ class HashedTable : public LookupTable {
     return true;
   }
 
-  const int64_t key_bytes_;
   const int64_t value_size_;  // elements of one value
   const int64_t value_bytes_;
   mutable absl::Mutex mu_;
@@ -366,16 +318,14 @@ class HashedTable : public LookupTable {
 absl::StatusOr<IntrusivePtr<LookupTable>> LookupTable::Make(Options options) {
   const bool integer = options.key_dtype == DType::kInt32 || options.key_dtype == DType::kInt64;
   if (options.value_dtype == DType::kInvalid || (!integer && options.key_dtype != DType::kString) ||
-      (!integer && !options.key_shape.IsScalar())) {
+      (!options.empty_key && !options.key_shape.IsScalar())) {
     return absl::InvalidArgumentError(
         absl::StrCat("there are no tables from ", DTypeName(options.key_dtype),
                      options.key_shape.ToString(), " to ", DTypeName(options.value_dtype)));
   }
+  if (options.empty_key) return MakeDenseTable(std::move(options));
   if (!integer) {
     return IntrusivePtr<LookupTable>(MakeRefCounted<HashedTable<StringKeys>>(std::move(options)));
-  }
-  if (!options.key_shape.IsScalar()) {
-    return IntrusivePtr<LookupTable>(MakeRefCounted<HashedTable<RowKeys>>(std::move(options)));
   }
   return IntrusivePtr<LookupTable>(MakeRefCounted<HashedTable<IntegerKeys>>(std::move(options)));
 }
@@ -406,19 +356,21 @@ absl::StatusOr<Shape> LookupTable::ValuesShape(const Tensor& keys) const {
   return Shape::Make(dims);
 }
 
-absl::StatusOr<int64_t> LookupTable::CountImportedKeys(const Tensor& keys,
-                                                       const Tensor& values) const {
-  const auto is_exported = [](const Tensor& buckets, DType dtype, const Shape& shape) {
-    return buckets.dtype() == dtype && buckets.rank() == 2 &&
-           buckets.dim(1) == shape.num_elements();
-  };
-  if (options_.empty_key && is_exported(keys, options_.key_dtype, options_.key_shape) &&
-      is_exported(values, options_.value_dtype, options_.value_shape) &&
-      keys.dim(0) == values.dim(0)) {
-    return keys.dim(0);
+absl::StatusOr<bool> LookupTable::CheckDefault(const Tensor& default_value, int64_t count,
+                                               const Shape& shape) const {
+  if (default_value.dtype() != options_.value_dtype) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a ", DebugString(), " cannot give a default value of ", DTypeName(default_value.dtype())));
   }
-  RETURN_IF_ERROR(CheckValues(keys, values));
-  return CountKeys(keys);
+  const bool each = !options_.write_once && count != 1 && default_value.shape() == shape;
+  const int64_t value_size = options_.value_shape.num_elements();
+  if (!each && (options_.write_once ? default_value.num_elements() < value_size
+                                    : default_value.num_elements() != value_size)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("default_value must have shape ", options_.value_shape.ToString(), " or ",
+                     shape.ToString(), ", has ", default_value.shape().ToString()));
+  }
+  return each;
 }
 
 absl::Status LookupTable::CheckValues(const Tensor& keys, const Tensor& values) const {

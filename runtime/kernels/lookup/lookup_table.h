@@ -11,9 +11,9 @@
 
 namespace tessera {
 
-// Maps keys (integers, strings, or rows of integers) to values of one shape. Keys are kept in the
+// Maps keys (integers, strings, or tensors of them) to values of one shape. Keys are kept in the
 // order of their first insertion, which is that of Export(), but for those that take the places of
-// removed ones.
+// removed ones. Those of a dense table lie in buckets (dense_table.h).
 //
 //   ASSIGN_OR_RETURN(auto table, LookupTable::Make({.key_dtype = DType::kString,
 //                                                   .value_dtype = DType::kInt64,
@@ -35,10 +35,15 @@ class LookupTable : public Resource {
     Allocator* allocator = nullptr;
     // Filled once, then only read: HashTable. It cannot be read before.
     bool write_once = false;
-    // Keys that a dense table refuses: TensorFlow marks empty and deleted buckets with them.
+    // Makes the table a dense one. It refuses these keys, with which it marks empty and deleted
+    // buckets.
     std::optional<Tensor> empty_key, deleted_key;
+    // How many buckets a dense table begins with, and which share of them may be filled before it
+    // doubles their number.
+    int64_t initial_num_buckets = 131072;
+    float max_load_factor = 0.8f;
   };
-  // Errors: INVALID_ARGUMENT for dtypes that cannot be keys or values.
+  // Errors: INVALID_ARGUMENT for dtypes that cannot be keys or values; those of MakeDenseTable().
   static absl::StatusOr<IntrusivePtr<LookupTable>> Make(Options options);
 
   const Options& options() const { return options_; }
@@ -60,6 +65,7 @@ class LookupTable : public Resource {
   // Errors: FAILED_PRECONDITION for other contents of a filled write-once table, or two values for
   // one of its keys; INVALID_ARGUMENT as above.
   virtual absl::Status Import(const Tensor& keys, const Tensor& values) = 0;
+  // Vectors of keys and of values; for a dense table matrices with a row for each bucket.
   // Errors: ABORTED if a write-once table is not filled yet; RESOURCE_EXHAUSTED.
   virtual absl::Status Export(Allocator* allocator, Tensor* keys, Tensor* values) const = 0;
 
@@ -73,10 +79,12 @@ class LookupTable : public Resource {
   absl::StatusOr<int64_t> CountKeys(const Tensor& keys) const;
   // Errors: INVALID_ARGUMENT unless there is a value for each key.
   absl::Status CheckValues(const Tensor& keys, const Tensor& values) const;
-  // How many keys Import() is given. Errors: those of CheckValues().
-  absl::StatusOr<int64_t> CountImportedKeys(const Tensor& keys, const Tensor& values) const;
   // Errors: INVALID_ARGUMENT if it overflows.
   absl::StatusOr<Shape> ValuesShape(const Tensor& keys) const;
+  // Whether `default_value` has a value for each of `count` keys, whose values have `shape`, rather
+  // than one for all. Errors: INVALID_ARGUMENT for other dtypes or shapes.
+  absl::StatusOr<bool> CheckDefault(const Tensor& default_value, int64_t count,
+                                    const Shape& shape) const;
 
  private:
   const Options options_;

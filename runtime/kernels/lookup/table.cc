@@ -15,6 +15,10 @@ class TableKernel : public ResourceHandleKernel {
     options_.value_dtype = build.attr<DType>("value_dtype");
     const std::string& op = build.op().name;
     options_.write_once = op == "HashTable" || op == "HashTableV2" || op == "AnonymousHashTable";
+    if (build.has_attr("initial_num_buckets")) {
+      options_.initial_num_buckets = build.attr<int64_t>("initial_num_buckets");
+      options_.max_load_factor = build.attr<float>("max_load_factor");
+    }
     if (build.has_attr("value_shape")) {
       const absl::StatusOr<Shape> shape = build.attr<PartialShape>("value_shape").AsShape();
       if (shape.ok()) {
