@@ -1,9 +1,11 @@
 // Regular expressions over strings, by RE2.
 #include <memory>
+#include <optional>
 
 #include "absl/synchronization/mutex.h"
 #include "re2/re2.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/string/simple_pattern.h"
 
 namespace tessera {
 namespace {
@@ -58,17 +60,21 @@ class RegexSource {
 class RegexFullMatchKernel : public OpKernel {
  public:
   explicit RegexFullMatchKernel(const KernelBuild& build)
-      : source_(build, build.op().name == "StaticRegexFullMatch") {}
+      : source_(build, build.op().name == "StaticRegexFullMatch") {
+    if (build.has_attr("pattern"))
+      simple_ = SimplePattern::Parse(build.attr<std::string>("pattern"));
+  }
   absl::Status Compute(KernelContext& ctx) override {
     ASSIGN_OR_RETURN(const std::shared_ptr<const RE2> regex, source_.Get(ctx));
     const auto strings = ctx.input(0).flat<std::string>();
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, ctx.input(0).shape()));
     auto out = output->flat<bool>();
     ctx.ParallelFor(static_cast<int64_t>(strings.size()), 500, [&](int64_t begin, int64_t end) {
-      // What RE2::FullMatch() does, without its preparations for groups.
       for (int64_t i = begin; i < end; ++i) {
         const std::string& text = strings[i];
-        out[i] = regex->Match(text, 0, text.size(), RE2::ANCHOR_BOTH, nullptr, 0);
+        // Else what RE2::FullMatch() does, without its preparations for groups.
+        out[i] = simple_ ? simple_->FullMatch(text)
+                         : regex->Match(text, 0, text.size(), RE2::ANCHOR_BOTH, nullptr, 0);
       }
     });
     return absl::OkStatus();
@@ -76,6 +82,7 @@ class RegexFullMatchKernel : public OpKernel {
 
  private:
   RegexSource source_;
+  std::optional<SimplePattern> simple_;  // of an attribute that needs no more
 };
 REGISTER_KERNEL("RegexFullMatch", kCpu, RegexFullMatchKernel);
 REGISTER_KERNEL("StaticRegexFullMatch", kCpu, RegexFullMatchKernel);
