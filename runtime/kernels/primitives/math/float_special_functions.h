@@ -1,5 +1,6 @@
-// Some special functions of float, computed in float, without branches: loops over them vectorise.
-// Relative errors are a few units in the last place.
+// Some special functions of float, without branches: loops over them vectorise. They are computed
+// in float, but for what only double makes exact. Relative errors are a few units in the last
+// place.
 //
 // Polynomials are minimax fits.
 #pragma once
@@ -41,6 +42,39 @@ namespace internal {
                           -0.0258068913f, 0.00192957431f);
 }
 
+// math::Polynomial() of double.
+TESSERA_DEVICE_FUNCTION inline double DoublePolynomial(double, double c0) { return c0; }
+template <typename... C>
+TESSERA_DEVICE_FUNCTION inline double DoublePolynomial(double x, double c0, C... rest) {
+  return c0 + x * DoublePolynomial(x, rest...);
+}
+
+// pi / (gamma(1 - x) |sin(pi x)|), which is |gamma(x)|, for -12 < x < 0; `rest` is the distance of
+// x from the nearest integer. In double, since the logarithm of what is close to 1 magnifies
+// errors.
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline double AbsGammaOfNegative(float x,
+                                                                                float rest) {
+  // gamma(1 - x) = product * gamma(a) with 1 <= a < 2
+  double a = 1.0 - static_cast<double>(x), product = 1.0;
+  for (int i = 0; i < 11; ++i) {
+    const bool is_large = a >= 2.0;
+    a -= is_large ? 1.0 : 0.0;
+    product *= is_large ? a : 1.0;
+  }
+  const double inverse_gamma = DoublePolynomial(
+      a - 1.5, 1.1283791670955126, -0.04117452644533964, -0.5266544355252959, 0.17510202605021308,
+      0.050966860231620906, -0.04215516956775065, 0.006612898216361263, 0.002120734141813409,
+      -0.001110734744830377, 0.00015233999053363364, 2.5381758251474727e-05,
+      -1.3842725947964626e-05, 2.078432321644261e-06);
+  const double r = static_cast<double>(rest);
+  const double sine =
+      r * DoublePolynomial(r * r, 3.141592653589793, -5.167712780049969, 2.550164039877345,
+                           -0.5992645293207919, 0.08214588661112819, -0.007370430945714348,
+                           0.00046630280576761234, -2.1915353447830204e-05, 7.952054001475508e-07,
+                           -2.2948428997269856e-08);
+  return 3.141592653589793 * inverse_gamma / (product * std::fabs(sine));
+}
+
 }  // namespace internal
 
 // The derivative of log(gamma(x)): four steps up from below 4, and the asymptotic series there.
@@ -64,8 +98,8 @@ namespace internal {
 }
 
 // log|gamma(x)|: by its zeros at 1 and 2 below 3, by Stirling's series from there. Negative numbers
-// are reflected, which leaves an absolute error of a few 1e-7 near the zeros that they have.
-// Infinite at the poles 0, -1, -2, ...
+// are reflected, in double down to -12: beyond there are no floats near a zero. Infinite at the
+// poles 0, -1, -2, ...
 [[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Lgamma(float x) {
   const bool is_reflected = x < 0.0f;
   const float a = is_reflected ? 1.0f - x : x;
@@ -82,11 +116,16 @@ namespace internal {
                                                   0.000793650794f);
   const float far = (a - 0.5f) * (log - 1.0f) + (0.418938533f + series);
   const float positive = a >= 3.0f ? far : near;
-  const float sine = internal::SinOfPi(x - std::rint(x));
+  const float rest = x - std::rint(x);
+  const float sine = internal::SinOfPi(rest);
   const float reflected = 1.14472989f - math::Log(std::fabs(sine)) - positive;
+  const double gamma = internal::AbsGammaOfNegative(x, rest), beyond_one = gamma - 1.0;
+  const float log_gamma = std::fabs(beyond_one) < 0.5 ? math::Log1p(static_cast<float>(beyond_one))
+                                                      : math::Log(static_cast<float>(gamma));
+  const float negative = a < 13.0f && gamma < 1e6 ? log_gamma : reflected;
   // From here on all numbers are integers.
   constexpr float kIntegers = 8388608.0f;
-  return is_reflected ? (a < kIntegers ? reflected : math::kInf) : positive;
+  return is_reflected ? (a < kIntegers ? negative : math::kInf) : positive;
 }
 
 // NaN outside of [-1, 1].

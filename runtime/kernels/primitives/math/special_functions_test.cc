@@ -72,8 +72,20 @@ TEST(SpecialFunctionsTest, FunctionsOfFloatAgreeWithThoseOfDouble) {
     const float x = static_cast<float>(i) / 10000;
     if (x <= 0 && x == std::rint(x)) continue;
     const double want = Lgamma(static_cast<double>(x));
-    EXPECT_NEAR(Lgamma(x), want, x > 0 ? 7e-7 * std::abs(want) : 2e-6) << x;
+    EXPECT_NEAR(Lgamma(x), want, 7e-7 * std::abs(want)) << x;
   }
+  // The floats beside the zeros of negative numbers.
+  int num_zeros = 0;
+  for (double left = -8.0; left < -2.0; left += 1e-4) {
+    const double right = left + 1e-4;
+    if (Lgamma(left) * Lgamma(right) > 0) continue;
+    ++num_zeros;
+    for (float x = static_cast<float>(left); x < right; x = std::nextafter(x, 0.0f)) {
+      const double want = Lgamma(static_cast<double>(x));
+      EXPECT_NEAR(Lgamma(x), want, 7e-7 * std::abs(want)) << x;
+    }
+  }
+  EXPECT_GT(num_zeros, 8);
   for (const float pole : {0.0f, -1.0f, -2.0f, -1e10f}) EXPECT_EQ(Lgamma(pole), kInf) << pole;
   EXPECT_EQ(Lgamma(static_cast<float>(kInf)), kInf);
   EXPECT_EQ(Lgamma(-static_cast<float>(kInf)), kInf);
