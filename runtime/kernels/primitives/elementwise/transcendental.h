@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "runtime/kernels/primitives/elementwise/declaration.h"
 #include "runtime/kernels/primitives/math/elementary_functions.h"
+#include "runtime/kernels/primitives/math/float_special_functions.h"
 #include "runtime/kernels/primitives/math/vector_functions.h"
 
 namespace tessera::functors {
@@ -85,7 +87,11 @@ struct Asin {
 struct Acos {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T operator()(T x) const {
-    return device_std::acos(x);
+    if constexpr (std::is_same_v<T, float>) {
+      return special::Acos(x);
+    } else {
+      return device_std::acos(x);
+    }
   }
 };
 struct Atan {

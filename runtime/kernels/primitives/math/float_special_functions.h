@@ -49,6 +49,19 @@ TESSERA_DEVICE_FUNCTION inline double DoublePolynomial(double x, double c0, C...
   return c0 + x * DoublePolynomial(x, rest...);
 }
 
+// Multiplies *product by *a - 1, and takes 1 from *a, as often as *a is 2 or more, kTimes at most.
+// Recursive, since a loop in a loop would not vectorise.
+template <int kTimes>
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline void ShiftBelowTwo(double* a,
+                                                                         double* product) {
+  if constexpr (kTimes > 0) {
+    const bool is_large = *a >= 2.0;
+    *a -= is_large ? 1.0 : 0.0;
+    *product *= is_large ? *a : 1.0;
+    ShiftBelowTwo<kTimes - 1>(a, product);
+  }
+}
+
 // pi / (gamma(1 - x) |sin(pi x)|), which is |gamma(x)|, for -12 < x < 0; `rest` is the distance of
 // x from the nearest integer. In double, since the logarithm of what is close to 1 magnifies
 // errors.
@@ -56,11 +69,7 @@ TESSERA_DEVICE_FUNCTION inline double DoublePolynomial(double x, double c0, C...
                                                                                 float rest) {
   // gamma(1 - x) = product * gamma(a) with 1 <= a < 2
   double a = 1.0 - static_cast<double>(x), product = 1.0;
-  for (int i = 0; i < 11; ++i) {
-    const bool is_large = a >= 2.0;
-    a -= is_large ? 1.0 : 0.0;
-    product *= is_large ? a : 1.0;
-  }
+  ShiftBelowTwo<11>(&a, &product);
   const double inverse_gamma = DoublePolynomial(
       a - 1.5, 1.1283791670955126, -0.04117452644533964, -0.5266544355252959, 0.17510202605021308,
       0.050966860231620906, -0.04215516956775065, 0.006612898216361263, 0.002120734141813409,
@@ -75,7 +84,27 @@ TESSERA_DEVICE_FUNCTION inline double DoublePolynomial(double x, double c0, C...
   return 3.141592653589793 * inverse_gamma / (product * std::fabs(sine));
 }
 
+// asin(sqrt(z)) / sqrt(z) for 0 <= z <= 1/4.
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float ArcsineSeries(float z) {
+  return 1.0f + z * math::Polynomial(z, 0.166666663f, 0.0750009873f, 0.044598039f, 0.0311160944f,
+                                     0.0170781077f, 0.0338053871f);
+}
+
 }  // namespace internal
+
+// pi / 2 - asin(x) for |x| <= 1/2, and 2 asin(sqrt((1 - x) / 2)) beyond, or pi less that of -x. NaN
+// outside of [-1, 1].
+[[gnu::always_inline]] TESSERA_DEVICE_FUNCTION inline float Acos(float x) {
+  const float a = std::fabs(x);
+  const bool is_small = a <= 0.5f;
+  const float z = is_small ? x * x : 0.5f * (1.0f - a);
+  const float root = is_small ? x : std::sqrt(z);
+  const float arcsine = root * internal::ArcsineSeries(z);
+  // The constants for pi / 2 and pi are rounded up, by what is added to the arcsine.
+  const float small = 1.57079637f - (arcsine + 4.37113883e-8f);
+  const float large = x > 0.0f ? 2.0f * arcsine : 3.14159274f - (2.0f * arcsine + 8.74227766e-8f);
+  return is_small ? small : large;
+}
 
 // The derivative of log(gamma(x)): four steps up from below 4, and the asymptotic series there.
 // Negative numbers are reflected. NaN at the poles 0, -1, -2, ...
@@ -119,10 +148,10 @@ TESSERA_DEVICE_FUNCTION inline double DoublePolynomial(double x, double c0, C...
   const float rest = x - std::rint(x);
   const float sine = internal::SinOfPi(rest);
   const float reflected = 1.14472989f - math::Log(std::fabs(sine)) - positive;
-  const double gamma = internal::AbsGammaOfNegative(x, rest), beyond_one = gamma - 1.0;
-  const float log_gamma = std::fabs(beyond_one) < 0.5 ? math::Log1p(static_cast<float>(beyond_one))
-                                                      : math::Log(static_cast<float>(gamma));
-  const float negative = a < 13.0f && gamma < 1e6 ? log_gamma : reflected;
+  const double exact = internal::AbsGammaOfNegative(x, rest);
+  const float gamma = static_cast<float>(exact), beyond_one = static_cast<float>(exact - 1.0);
+  const float log_gamma = std::fabs(beyond_one) < 0.5f ? math::Log1p(beyond_one) : math::Log(gamma);
+  const float negative = a < 13.0f && gamma < 1e6f ? log_gamma : reflected;
   // From here on all numbers are integers.
   constexpr float kIntegers = 8388608.0f;
   return is_reflected ? (a < kIntegers ? negative : math::kInf) : positive;

@@ -76,7 +76,7 @@ TEST(SpecialFunctionsTest, FunctionsOfFloatAgreeWithThoseOfDouble) {
   }
   // The floats beside the zeros of negative numbers.
   int num_zeros = 0;
-  for (double left = -8.0; left < -2.0; left += 1e-4) {
+  for (double left = -7.99995; left < -2.0; left += 1e-4) {
     const double right = left + 1e-4;
     if (Lgamma(left) * Lgamma(right) > 0) continue;
     ++num_zeros;
@@ -96,6 +96,25 @@ TEST(SpecialFunctionsTest, FunctionsOfFloatAgreeWithThoseOfDouble) {
   EXPECT_EQ(BesselI0e(static_cast<float>(kInf)), 0);
   EXPECT_EQ(BesselI1e(0.0f), 0);
   EXPECT_TRUE(std::isnan(BesselI0e(std::nanf(""))));
+}
+
+TEST(SpecialFunctionsTest, ArccosineOfFloatsIsWithinTwoUnits) {
+  for (int i = -100000; i <= 100000; ++i) {
+    const float x = static_cast<float>(i) / 100000;
+    const double want = std::acos(static_cast<double>(x));
+    const float rounded = static_cast<float>(want);
+    EXPECT_NEAR(Acos(x), want, 2 * (std::nextafter(rounded, 10.0f) - rounded)) << x;
+  }
+  for (float x = 1.0f; x > 0.9999f; x = std::nextafter(x, 0.0f)) {
+    const double want = std::acos(static_cast<double>(x));
+    EXPECT_NEAR(Acos(x), want, 2e-7 * want) << x;
+  }
+  EXPECT_EQ(Acos(1.0f), 0);
+  EXPECT_EQ(Acos(-1.0f), static_cast<float>(kPi));
+  EXPECT_EQ(Acos(-0.0f), static_cast<float>(kPi / 2));
+  for (const float x : {1.0001f, -2.0f, static_cast<float>(kInf), std::nanf("")}) {
+    EXPECT_TRUE(std::isnan(Acos(x))) << x;
+  }
 }
 
 TEST(SpecialFunctionsTest, ZetaSumsInversePowers) {
