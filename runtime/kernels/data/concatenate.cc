@@ -53,29 +53,32 @@ class ConcatenateDataset final : public Dataset {
   const DatasetPtr first_, second_;
 };
 
+// The iterator of the first dataset is kept when it has ended: its position includes what the
+// iterators after it go on from, as the seeds of the next round of a shuffle.
 class ConcatenateIterator final : public Iterator {
  public:
   explicit ConcatenateIterator(std::shared_ptr<const ConcatenateDataset> dataset)
-      : dataset_(std::move(dataset)), current_(dataset_->first().MakeIterator()) {}
+      : dataset_(std::move(dataset)), first_(dataset_->first().MakeIterator()) {}
   absl::Status Transfer(IteratorArchive& archive) override {
-    RETURN_IF_ERROR(archive.Flag("in_second", &in_second_));
-    if (archive.restoring() && in_second_) current_ = dataset_->second().MakeIterator();
-    return archive.Position("input", current_.get());
+    RETURN_IF_ERROR(archive.Position("first", first_.get()));
+    return archive.Position("second", &second_,
+                            [this] { return dataset_->second().MakeIterator(); });
   }
 
  protected:
   absl::StatusOr<bool> Produce(StepContext& step, Element* element) override {
-    ASSIGN_OR_RETURN(const bool more, current_->Next(step, element));
-    if (more || in_second_) return more;
-    in_second_ = true;
-    current_ = dataset_->second().MakeIterator();
-    return current_->Next(step, element);
+    if (second_ == nullptr) {
+      ASSIGN_OR_RETURN(const bool more, first_->Next(step, element));
+      if (more) return true;
+      second_ = dataset_->second().MakeIterator();
+    }
+    return second_->Next(step, element);
   }
 
  private:
   const std::shared_ptr<const ConcatenateDataset> dataset_;
-  std::unique_ptr<Iterator> current_;
-  bool in_second_ = false;
+  std::unique_ptr<Iterator> first_;
+  std::unique_ptr<Iterator> second_;  // null until the first dataset has ended
 };
 
 std::unique_ptr<Iterator> ConcatenateDataset::MakeIterator() const {

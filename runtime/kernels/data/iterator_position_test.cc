@@ -81,6 +81,11 @@ const Pipeline kPipelines[] = {
      [] {
        return Op("RepeatDataset", {Shuffle(Range(4), 9), Long(3)});
      }},
+    {"shuffle concatenated and repeated",
+     [] {
+       return Op("RepeatDataset",
+                 {Op("ConcatenateDataset", {Shuffle(Range(4), 9), Range(2)}), Long(3)});
+     }},
     {"cache",
      [] {
        return Op("RepeatDataset", {Op("CacheDataset", {Range(4), Tensor::Scalar("")}), Long(3)});

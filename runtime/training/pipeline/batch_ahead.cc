@@ -68,13 +68,6 @@ const std::deque<BatchAhead::Result>& BatchAhead::AwaitPending() {
   return pending_;
 }
 
-void BatchAhead::GetOneMore() {
-  absl::MutexLock lock(&mu_);
-  mu_.Await(absl::Condition(this, &BatchAhead::IsIdle));
-  is_getting_ = true;
-  mu_.Await(absl::Condition(this, &BatchAhead::IsIdle));
-}
-
 void BatchAhead::SetPending(std::deque<Result> results) {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &BatchAhead::IsIdle));

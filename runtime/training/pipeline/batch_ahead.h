@@ -43,8 +43,6 @@ class BatchAhead {
 
   // Waits until the thread is idle, and returns what is ahead, in order. Valid until the next call.
   const std::deque<Result>& AwaitPending();
-  // Has one more got, and waits for it.
-  void GetOneMore();
   // Makes these what is ahead.
   void SetPending(std::deque<Result> results);
 

@@ -186,10 +186,6 @@ absl::StatusOr<Tensor> BatchSource::SavePosition() const {
     return Tensor::Scalar(std::move(pipeline));
   }
   const std::deque<BatchAhead::Result>& ahead = ahead_->AwaitPending();
-  // A pipeline has its place within an epoch, not between two.
-  if (!ahead.empty() && ahead.back().has_batch.ok() && !*ahead.back().has_batch) {
-    ahead_->GetOneMore();
-  }
   ASSIGN_OR_RETURN(std::string pipeline, SavePipeline());
   for (const BatchAhead::Result& result : ahead) {
     // What could not be had is tried again after a restore.

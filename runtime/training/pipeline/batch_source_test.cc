@@ -179,6 +179,22 @@ TEST_F(BatchSourceTest, GoesOnFromASavedPosition) {
   }
 }
 
+TEST_F(BatchSourceTest, GoesOnFromPositionsAroundTheEndOfAnEpoch) {
+  Write("a.tfrecord", Records(0, 50));
+  const std::string spec = absl::StrCat("files: 'a.tfrecord' shuffle: 20 ", kImageAndLabel);
+  for (int before : {11, 12, 13, 14, 25, 26, 27}) {  // 12 batches and their end are an epoch
+    auto source = Make(spec, 4);
+    for (int i = 0; i < before; ++i) NextOf(*source, 1);
+    const absl::StatusOr<Tensor> position = source->SavePosition();
+    ASSERT_TRUE(position.ok()) << position.status();
+    auto resumed = Make(spec, 4);
+    ASSERT_TRUE(resumed->RestorePosition(*position).ok());
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_EQ(NextOf(*resumed, 1), NextOf(*source, 1)) << before << ", batch " << i;
+    }
+  }
+}
+
 TEST_F(BatchSourceTest, PositionsHoldTheBatchThatIsAhead) {
   Write("a.tfrecord", Records(0, 50));
   const std::string spec = absl::StrCat("files: 'a.tfrecord' shuffle: 20 ", kImageAndLabel);
