@@ -55,6 +55,32 @@ def test_only_factors_agree_by_their_product():
     assert _verdict("Identity", [[1e-8]], [[1.7263349e-4]]) == "value"
 
 
+def _ctc_case(labels):
+    case = _case("CTCLoss")
+    inputs = {"logits": np.zeros((4, 2, 3), np.float32),
+              "indices": [[0, 0], [1, 0], [1, 1]], "labels": labels}
+    for name, value in inputs.items():
+        dtype = {"indices": tf.int64, "labels": tf.int32}.get(name)
+        case.node.add(name=name, op="Const").attr["value"].tensor.CopyFrom(
+            tf.make_tensor_proto(value, dtype))
+        case.node[0].input.append(name)
+    return case
+
+
+@pytest.mark.parametrize(
+    "labels, kind",
+    [
+        ([0, 1, 0], "value"),
+        ([0, 1, 2], "value"),
+        ([0, 2, 2], "skipped"),
+        ([2, 0, 1], "skipped"),
+    ],
+)
+def test_ctc_losses_count_unless_a_sequence_is_all_blank(labels, kind):
+    runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
+    assert comparing.Comparison(runtime, oracle).judge(_ctc_case(labels)).kind == kind
+
+
 def test_another_difference_of_an_op_is_not_the_known_one():
     known = check_random.KnownDifferences()
     text = "want INVALID_ARGUMENT: half cannot be converted to a boolean"
