@@ -1,5 +1,6 @@
 #include "runtime/kernels/primitives/cpu/gemv.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -35,6 +36,32 @@ TEST(GemvTest, GivesTheProductOfAnySize) {
       for (const int64_t n : {1, 15, 16, 17, 600, 1100}) {
         for (const int64_t k : {1, 3, 4, 33, 70}) {
           ExpectExact(step, m, n, k, transpose_b, PostOps());
+        }
+      }
+    }
+  }
+}
+
+TEST(GemvTest, TheMatrixMayLieAnywhere) {
+  // Weights in a mapped file begin at any multiple of four bytes.
+  StepContext step;
+  KernelContext ctx(step, nullptr);
+  for (const int64_t m : {1, 3}) {
+    for (const int64_t n : {16, 560, 561}) {
+      const int64_t k = 13;
+      const Tensor a = RandomTensor({m, k}, 1), b = RandomTensor({k, n}, 2);
+      const Tensor unused = RandomTensor({m, n}, 5);
+      const std::vector<double> expected =
+          ReferenceMatMul(m, n, k, false, PostOps(), a, b, unused, unused);
+      for (int64_t offset = 0; offset < 16; ++offset) {
+        Tensor moved = RandomTensor({offset + k * n}, 3), output = RandomTensor({m, n}, 4);
+        std::copy_n(b.data<float>(), k * n, moved.data<float>() + offset);
+        ASSERT_TRUE(Gemv(ctx, m, n, k, false, PostOps(), a.data<float>(),
+                         moved.data<float>() + offset, nullptr, output.data<float>())
+                        .ok());
+        for (int64_t i = 0; i < m * n; ++i) {
+          ASSERT_NEAR(output.data<float>()[i], expected[i], 4e-6 * std::sqrt(k))
+              << m << " x " << n << ", offset " << offset << ", at " << i;
         }
       }
     }

@@ -1,22 +1,13 @@
 #include "runtime/kernels/primitives/cpu/gemv_rows.h"
-
 #include "runtime/kernels/primitives/cpu/simd_vectors.h"
 
-#ifdef __AVX512F__
-namespace tessera::avx512 {
-#else
 namespace tessera::avx2 {
-#endif
 namespace {
 
-// With vectors of 16, each row's part of a block is a kilobyte, and the hardware fetches ahead fast
-// enough. With vectors of 8 there are registers for a quarter of that, and the rows after those of
-// a block are prefetched.
-constexpr bool kPrefetches = kLanes < 16;
 // Rows that are added to the sums of a block at a time.
-constexpr int64_t kStrip = kPrefetches ? 4 : 8;
+constexpr int64_t kStrip = 4;
 // Vectors of a block of columns, whose sums stay in registers meanwhile: half of the registers.
-constexpr int kVectors = kLanes == 16 ? 16 : 8;
+constexpr int kVectors = 8;
 constexpr int64_t kBlock = kVectors * kLanes;
 
 // Prefetches the strip after one, line by line in the order of memory: the hardware's prefetcher
@@ -52,14 +43,14 @@ template <int kCount>
 void AddBlock(const float* a, const float* b, int64_t b_stride, int64_t rows,
               StripPrefetch* prefetch, float* sums) {
   Vector total[kCount];
-#pragma GCC unroll 16
+#pragma GCC unroll 8
   for (int v = 0; v < kCount; ++v) total[v] = Load(sums + v * kLanes);
   for (int64_t i = 0; i < rows; ++i) {
     if (prefetch != nullptr) prefetch->Step();
-#pragma GCC unroll 16
+#pragma GCC unroll 8
     for (int v = 0; v < kCount; ++v) total[v] += a[i] * Load(b + i * b_stride + v * kLanes);
   }
-#pragma GCC unroll 16
+#pragma GCC unroll 8
   for (int v = 0; v < kCount; ++v) Store(total[v], sums + v * kLanes);
 }
 
@@ -79,9 +70,9 @@ int64_t AddBlocks(const GemvRows& p, int64_t first, int64_t count, int64_t j,
 
 // Adds the product of the rows [first, first + count).
 void AddStrip(const GemvRows& p, int64_t first, int64_t count) {
-  const bool has_next = kPrefetches && first + kStrip < p.rows;
+  const bool has_next = first + kStrip < p.rows;
   StripPrefetch prefetch(has_next ? p.b + (first + kStrip) * p.n : nullptr, p.columns, p.n);
-  int64_t j = AddBlocks<kVectors>(p, first, count, 0, kPrefetches ? &prefetch : nullptr);
+  int64_t j = AddBlocks<kVectors>(p, first, count, 0, &prefetch);
   j = AddBlocks<4>(p, first, count, j, nullptr);
   j = AddBlocks<1>(p, first, count, j, nullptr);
   for (; j < p.columns; ++j) {
@@ -102,4 +93,4 @@ void AddProduct(const GemvRows& p) {
   if (first < p.rows) AddStrip(p, first, p.rows - first);
 }
 
-}  // namespace tessera::avx512 or ::avx2
+}  // namespace tessera::avx2

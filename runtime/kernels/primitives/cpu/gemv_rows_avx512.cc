@@ -1,0 +1,78 @@
+#include <immintrin.h>
+
+#include <algorithm>
+
+#include "runtime/kernels/primitives/cpu/gemv_rows.h"
+#include "runtime/kernels/primitives/cpu/simd_vectors.h"
+
+namespace tessera::avx512 {
+namespace {
+
+// Rows that are added to the sums at a time. Each row is one stream of memory for the hardware's
+// prefetcher, which follows that many; the sums come from the first-level cache and return there.
+constexpr int kStrip = 8;
+// Columns of a strip that stay in the first-level cache while several rows are multiplied by them.
+constexpr int64_t kCachedColumns = 512;
+
+// sums[j] += factors[0] * b[j] + factors[1] * b[stride + j] + ... for the first `columns` of a
+// vector.
+template <int kRows>
+void AddPart(const Vector (&factors)[kRows], const float* b, int64_t stride, int64_t columns,
+             float* sums) {
+  const auto mask = static_cast<__mmask16>((1 << columns) - 1);
+  __m512 sum = _mm512_maskz_loadu_ps(mask, sums);
+#pragma GCC unroll 8
+  for (int row = 0; row < kRows; ++row) {
+    sum = _mm512_fmadd_ps(factors[row], _mm512_maskz_loadu_ps(mask, b + row * stride), sum);
+  }
+  _mm512_mask_storeu_ps(sums, mask, sum);
+}
+
+// sums[j] += a[0] * b[j] + a[1] * b[stride + j] + ... for kRows rows of `b`.
+template <int kRows>
+void AddRows(const float* a, const float* b, int64_t stride, int64_t columns, float* sums) {
+  Vector factors[kRows];
+#pragma GCC unroll 8
+  for (int row = 0; row < kRows; ++row) factors[row] = Vector{} + a[row];
+  int64_t j = 0;
+  for (; j + kLanes <= columns; j += kLanes) {
+    Vector sum = Load(sums + j);
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) sum += factors[row] * Load(b + row * stride + j);
+    Store(sum, sums + j);
+  }
+  if (j < columns) AddPart(factors, b + j, stride, columns - j, sums + j);
+}
+
+// Returns the number of columns before the first one whose vectors span no two cache lines in any
+// row. Weights in a mapped file have any alignment, and reading each line twice takes longer.
+int64_t ColumnsBeforeLine(const GemvRows& p) {
+  if (p.n % kLanes != 0) return 0;
+  const int64_t misplaced = reinterpret_cast<uintptr_t>(p.b) / sizeof(float) % kLanes;
+  return misplaced == 0 ? 0 : std::min<int64_t>(kLanes - misplaced, p.columns);
+}
+
+// Adds the product of kRows rows from row `first` on to all rows of sums.
+template <int kRows>
+void AddStrip(const GemvRows& p, int64_t head, int64_t first) {
+  const int64_t most = p.m == 1 ? p.columns : kCachedColumns;
+  for (int64_t j = 0, columns = 0; j < p.columns; j += columns) {
+    columns = std::min(j < head ? head : most, p.columns - j);
+    for (int64_t i = 0; i < p.m; ++i) {
+      AddRows<kRows>(p.a + i * p.k + first, p.b + first * p.n + j, p.n, columns,
+                     p.sums + i * p.n + j);
+    }
+  }
+}
+
+}  // namespace
+
+void AddProduct(const GemvRows& p) {
+  const int64_t head = ColumnsBeforeLine(p);
+  int64_t first = 0;
+  for (; first + kStrip <= p.rows; first += kStrip) AddStrip<kStrip>(p, head, first);
+  for (; first + 2 <= p.rows; first += 2) AddStrip<2>(p, head, first);
+  if (first < p.rows) AddStrip<1>(p, head, first);
+}
+
+}  // namespace tessera::avx512
