@@ -1,5 +1,5 @@
-"""KServe's protocol, version 2, by Triton's clients, which live in an environment of their own, and
-what no recorded case says."""
+"""KServe's protocol, version 2, by Triton's clients and KServe's own, which live in environments of
+their own, and what no recorded case says."""
 
 import json
 import pathlib
@@ -28,10 +28,10 @@ def _server():
         yield server
 
 
-@pytest.fixture(scope="module", name="triton_python")
-def _triton_python():
+def python_of(environment):
+    """The interpreter of an environment, which is made if it is not there."""
     run = subprocess.run(
-        [REPOSITORY / "scripts" / "python_env", "kserve"],
+        [REPOSITORY / "scripts" / "python_env", environment],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -42,12 +42,15 @@ def _triton_python():
 FORMS = ["grpc", "http", "grpc_asyncio", "http_asyncio"]
 
 
-def ask_by_triton_client(server, triton_python, form, *security):
-    """Runs triton_calls.py with what it takes of a certificate and a token."""
+SDK_PROTOCOLS = ["grpc", "v2", "v1"]
+
+
+def ask_by(environment, program, server, form, *security):
+    """Runs triton_calls.py or sdk_calls.py with what it takes of a certificate and a token."""
     port = server.grpc_port if "grpc" in form else server.rest_port
-    program = pathlib.Path(__file__).with_name("triton_calls.py")
+    program = pathlib.Path(__file__).with_name(program)
     run = subprocess.run(
-        [triton_python, program, form, f"localhost:{port}", *security],
+        [python_of(environment), program, form, f"localhost:{port}", *security],
         capture_output=True,
         text=True,
         timeout=300,
@@ -57,8 +60,13 @@ def ask_by_triton_client(server, triton_python, form, *security):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_tritonclient(server, triton_python, form):
-    ask_by_triton_client(server, triton_python, form)
+def test_tritonclient(server, form):
+    ask_by("kserve", "triton_calls.py", server, form)
+
+
+@pytest.mark.parametrize("protocol", SDK_PROTOCOLS)
+def test_client_of_kserve(server, protocol):
+    ask_by("kserve_sdk", "sdk_calls.py", server, protocol)
 
 
 @pytest.fixture(scope="module", name="secured")
@@ -81,9 +89,15 @@ def _secured(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_tritonclient_with_tls_and_a_token(secured, triton_python, form):
+def test_tritonclient_with_tls_and_a_token(secured, form):
     server, security = secured
-    ask_by_triton_client(server, triton_python, form, *security)
+    ask_by("kserve", "triton_calls.py", server, form, *security)
+
+
+@pytest.mark.parametrize("protocol", SDK_PROTOCOLS)
+def test_client_of_kserve_with_tls_and_a_token(secured, protocol):
+    server, security = secured
+    ask_by("kserve_sdk", "sdk_calls.py", server, protocol, *security)
 
 
 def test_models_are_controlled_only_where_that_is_allowed():

@@ -135,6 +135,18 @@ std::string AnswerJson(const inference::RepositoryIndexResponse& index) {
   return text;
 }
 
+std::string ReadyModelJson(absl::string_view name) {
+  std::string text;
+  JsonWriter json(&text);
+  json.StartObject();
+  json.Key("name");
+  json.String(name);
+  json.Key("ready");
+  json.Bool(true);
+  json.EndObject();
+  return text;
+}
+
 std::string AnswerJson(const inference::TraceSettingResponse& settings) {
   std::string text;
   JsonWriter json(&text);

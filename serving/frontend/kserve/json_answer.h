@@ -21,6 +21,9 @@ std::string AnswerJson(const inference::RepositoryIndexResponse& index);
 std::string AnswerJson(const inference::TraceSettingResponse& settings);
 std::string AnswerJson(const inference::LogSettingsResponse& settings);
 
+// Returns the answer that a model is ready.
+std::string ReadyModelJson(absl::string_view name);
+
 // Read a body, which is an object, or empty for an object without members. Errors: INVALID_ARGUMENT
 // if it is anything else, or for values of the wrong type.
 absl::Status ReadRequest(absl::string_view body, inference::RepositoryIndexRequest* request);

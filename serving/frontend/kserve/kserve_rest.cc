@@ -251,15 +251,29 @@ void KServeRest::HandleControl(HttpRequest request, KServePath path, HttpRespond
 absl::Status KServeRest::Answer(const HttpRequest& request, const KServePath& path,
                                 std::string* body) const {
   switch (path.call) {
-    case KServeCall::kLive:
+    case KServeCall::kLive: {
+      inference::ServerLiveResponse server;
+      server.set_live(true);
+      *body = AnswerJson(server);
       return absl::OkStatus();
-    case KServeCall::kReady:
-      if (repository_->IsReady()) return absl::OkStatus();
-      return absl::FailedPreconditionError("a configured model is not served");
+    }
+    case KServeCall::kReady: {
+      if (!repository_->IsReady()) {
+        return absl::FailedPreconditionError("a configured model is not served");
+      }
+      inference::ServerReadyResponse server;
+      server.set_ready(true);
+      *body = AnswerJson(server);
+      return absl::OkStatus();
+    }
     case KServeCall::kModelReady: {
       ASSIGN_OR_RETURN(const bool ready, repository_->IsModelReady(path.model, path.version));
-      if (ready) return absl::OkStatus();
-      return absl::FailedPreconditionError(absl::StrCat("model '", path.model, "' is not served"));
+      if (!ready) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("model '", path.model, "' is not served"));
+      }
+      *body = ReadyModelJson(path.model);
+      return absl::OkStatus();
     }
     case KServeCall::kServerMetadata: {
       inference::ServerMetadataResponse server;
