@@ -1,7 +1,7 @@
 // Attention: of half and bfloat16 by cuDNN where that takes it, else by a kernel. A block takes a
-// query: it goes through the keys chunk by chunk, and rescales what it has added up whenever a
-// greater score turns up, so that no score leaves the chip (Milakov and Gimelshein,
-// arXiv:1805.02867; Dao and others, arXiv:2205.14135).
+// tile of queries, or a single one where there are few: it goes through the keys chunk by chunk,
+// and rescales what it has added up whenever a greater score turns up, so that no score leaves the
+// chip (Milakov and Gimelshein, arXiv:1805.02867; Dao and others, arXiv:2205.14135).
 #include <algorithm>
 
 #include "absl/status/statusor.h"
@@ -122,6 +122,150 @@ __global__ void Attend(Rows rows, AttentionWork w) {
   }
 }
 
+// A tile of scores: the threads of a block are kLanes by kLanes, and each computes kPart by kPart
+// of them, of neighbouring queries and of every kLanes-th key.
+constexpr int kTile = 64, kLanes = 16, kPart = kTile / kLanes;
+// Features of queries and keys, and keys, that are in shared memory at once.
+constexpr int kChunk = 16;
+constexpr int kMaxTiledFeatures = 128;
+constexpr int kLeastTiledQueries = 16;
+constexpr int kFeatureParts = kMaxTiledFeatures / kLanes;
+static_assert(kLanes * kLanes == kBlockThreads);
+
+// exp() of this and of lesser numbers is less than what a float keeps of a sum that is at least 1.
+constexpr float kLeastExponent = -88;
+
+// Shared memory of a block. Odd distances keep threads off each other's banks.
+struct TileMemory {
+  float queries[kChunk][kTile + 1], keys[kChunk][kTile + 1];  // by feature
+  float weights[kTile][kTile + 1];                            // by query
+  float values[kChunk][kMaxTiledFeatures];                    // by key
+};
+
+// Merges the values of the threads with the same queries, in a fixed order.
+template <typename Merge>
+__device__ float ReduceLanes(float value, Merge merge) {
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) {
+    value = merge(value, launch_internal::ShuffleXor(value, mask));
+  }
+  return value;
+}
+
+// Copies kChunk features, from `first` on, of kTile tokens to shared memory; 0 for what is not
+// there.
+__device__ void LoadChunk(const Tokens& tokens, int64_t image, int64_t head, int64_t first_token,
+                          int64_t end_token, int64_t first, float (*to)[kTile + 1]) {
+  for (int e = threadIdx.x; e < kChunk * kTile; e += kBlockThreads) {
+    const int f = e % kChunk, t = e / kChunk;
+    const bool is_there = first_token + t < end_token && first + f < tokens.features;
+    to[f][t] = is_there ? tokens.At(tokens.Begin(image, head, first_token + t), first + f) : 0.0f;
+  }
+}
+
+// Each block takes kTile queries of a head, and goes through the keys by tiles. Products of
+// features are added up in registers, and so are the outputs.
+__global__ void AttendTiles(Rows tiles, AttentionWork w) {
+  __shared__ TileMemory memory;
+  const auto max = [](float a, float b) { return reduce::Max{}.Merge(a, b); };
+  const auto add = [](float a, float b) { return a + b; };
+  const int lane = threadIdx.x % kLanes, part = threadIdx.x / kLanes * kPart;
+  const int64_t tiles_of_head = (w.queries + kTile - 1) / kTile;
+  for (int64_t tile = tiles.First(); tile < tiles.count; tile += tiles.Step()) {
+    const int64_t h = tile / tiles_of_head % w.heads, i = tile / tiles_of_head / w.heads;
+    const int64_t first_query = tile % tiles_of_head * kTile;
+    float sums[kPart][kFeatureParts] = {}, total[kPart] = {}, greatest[kPart];
+    for (float& value : greatest) value = -math::kInf;
+    for (int64_t first_key = 0; first_key < w.keys; first_key += kTile) {
+      const auto is_score = [&](int r, int c) {
+        return first_query + part + r < w.queries && first_key + lane + c * kLanes < w.keys;
+      };
+      if (w.masks.keep.data != nullptr) {
+        // Scores that are masked weigh nothing beside greater ones: a tile of such is left out.
+        bool counts = false;
+        for (int r = 0; r < kPart; ++r) {
+          const bool is_negligible = w.masks.masked - greatest[r] < kLeastExponent;
+          for (int c = 0; c < kPart; ++c) {
+            counts =
+                counts || (is_score(r, c) &&
+                           (!is_negligible || w.masks.keep.IsTrue(i, h, first_query + part + r,
+                                                                  first_key + lane + c * kLanes)));
+          }
+        }
+        if (tiles.Reduce(counts ? 1.0f : 0.0f, max) == 0.0f) continue;
+      }
+      float scores[kPart][kPart] = {};
+      for (int64_t first = 0; first < w.query.features; first += kChunk) {
+        LoadChunk(w.query, i, h, first_query, w.queries, first, memory.queries);
+        LoadChunk(w.key, i, h, first_key, w.keys, first, memory.keys);
+        __syncthreads();
+        for (int f = 0; f < kChunk; ++f) {
+          for (int r = 0; r < kPart; ++r) {
+            for (int c = 0; c < kPart; ++c) {
+              scores[r][c] += memory.queries[f][part + r] * memory.keys[f][lane + c * kLanes];
+            }
+          }
+        }
+        __syncthreads();
+      }
+      for (int r = 0; r < kPart; ++r) {
+        float next = -math::kInf;
+        for (int c = 0; c < kPart; ++c) {
+          float& score = scores[r][c];
+          score = is_score(r, c) ? w.masks.Apply(score * w.scale, i, h, first_query + part + r,
+                                                 first_key + lane + c * kLanes)
+                                 : -math::kInf;
+          next = max(next, score);
+        }
+        next = max(greatest[r], ReduceLanes(next, max));
+        // While all scores are minus infinity there is nothing to rescale.
+        const bool nothing = next == -math::kInf;
+        const float factor =
+            nothing || greatest[r] == -math::kInf ? 0.0f : math::ExpOfNegative(greatest[r] - next);
+        float sum = 0;
+        for (int c = 0; c < kPart; ++c) {
+          const float weight =
+              nothing || !is_score(r, c) ? 0.0f : math::ExpOfNegative(scores[r][c] - next);
+          memory.weights[part + r][lane + c * kLanes] = weight;
+          sum += weight;
+        }
+        total[r] = total[r] * factor + ReduceLanes(sum, add);
+        greatest[r] = next;
+        for (float& value : sums[r]) value *= factor;
+      }
+      const int64_t count = w.keys - first_key < kTile ? w.keys - first_key : kTile;
+      for (int64_t first = 0; first < count; first += kChunk) {
+        for (int e = threadIdx.x; e < kChunk * kMaxTiledFeatures; e += kBlockThreads) {
+          const int f = e % kMaxTiledFeatures, k = e / kMaxTiledFeatures;
+          const bool is_there = first + k < count && f < w.value.features;
+          memory.values[k][f] =
+              is_there ? w.value.At(w.value.Begin(i, h, first_key + first + k), f) : 0.0f;
+        }
+        __syncthreads();
+        for (int k = 0; k < kChunk; ++k) {
+          for (int r = 0; r < kPart; ++r) {
+            const float weight = memory.weights[part + r][first + k];
+            for (int f = 0; f < kFeatureParts; ++f) {
+              sums[r][f] += weight * memory.values[k][lane + f * kLanes];
+            }
+          }
+        }
+        __syncthreads();
+      }
+    }
+    for (int r = 0; r < kPart; ++r) {
+      if (first_query + part + r >= w.queries) continue;
+      const int64_t place = w.output.Begin(i, h, first_query + part + r);
+      for (int f = 0; f < kFeatureParts; ++f) {
+        const int feature = lane + f * kLanes;
+        if (feature >= w.output.features) continue;
+        // Of minus infinities only, the softmax is NaN. Without keys the result is 0.
+        StoreElement<float>(w.output.data, w.output.dtype, place + feature,
+                            w.keys == 0 ? 0.0f : sums[r][f] / total[r]);
+      }
+    }
+  }
+}
+
 struct ScoreSizes {
   int64_t dims[4];  // images, heads, queries, keys
 };
@@ -210,23 +354,27 @@ absl::Status RunAttention(KernelContext& ctx, const AttentionInputs& inputs, Ten
   }
   ASSIGN_OR_RETURN(const bool done, AttendWithBias(ctx, inputs, *output));
   if (done) return absl::OkStatus();
-  const int64_t rows = inputs.batch * inputs.heads * inputs.queries;
-  Tensor sums;
-  if (output->dtype() != DType::kFloat) {
-    ASSIGN_OR_RETURN(sums, ctx.AllocateTemp(DType::kFloat, Shape{rows, output->dim(3)}));
+  AttentionWork work{TokensOf(*inputs.query, inputs.query_order),
+                     TokensOf(*inputs.key, inputs.key_order),
+                     TokensOf(*inputs.value, inputs.value_order),
+                     TokensOf(*output, inputs.output_order),
+                     /*sums=*/nullptr,
+                     inputs.heads,
+                     inputs.queries,
+                     inputs.keys,
+                     inputs.scale,
+                     MasksOf(inputs)};
+  if (inputs.queries >= kLeastTiledQueries && output->dim(3) <= kMaxTiledFeatures) {
+    const int64_t tiles = inputs.batch * inputs.heads * ((inputs.queries + kTile - 1) / kTile);
+    return LaunchBlocks(ctx, tiles, AttendTiles, Rows{tiles, kBlockThreads}, work);
   }
-  const AttentionWork work{TokensOf(*inputs.query, inputs.query_order),
-                           TokensOf(*inputs.key, inputs.key_order),
-                           TokensOf(*inputs.value, inputs.value_order),
-                           TokensOf(*output, inputs.output_order),
-                           output->dtype() == DType::kFloat ? nullptr : DataOf<float>(sums),
-                           inputs.heads,
-                           inputs.queries,
-                           inputs.keys,
-                           inputs.scale,
-                           MasksOf(inputs)};
   // A block a query, whatever the number of keys.
-  return LaunchBlocks(ctx, rows, Attend, Rows{rows, kBlockThreads}, work);
+  const Rows rows{inputs.batch * inputs.heads * inputs.queries, kBlockThreads};
+  if (output->dtype() == DType::kFloat) return LaunchBlocks(ctx, rows.count, Attend, rows, work);
+  ASSIGN_OR_RETURN(const Tensor sums,
+                   ctx.AllocateTemp(DType::kFloat, Shape{rows.count, output->dim(3)}));
+  work.sums = DataOf<float>(sums);
+  return LaunchBlocks(ctx, rows.count, Attend, rows, work);
 }
 REGISTER_CUDA_PRIMITIVE(Attention, RunAttention);
 REGISTER_CUDA_PRIMITIVE(NarrowAttention, RunAttention);

@@ -356,6 +356,52 @@ TEST_F(PrimitivesTest, AttentionOverManyKeysWithMasks) {
   ExpectNear(y[0], y[1], 1e-4f);
 }
 
+// Queries and keys that are no multiples of a tile, in both orders of heads and tokens.
+TEST_F(PrimitivesTest, AttentionByTiles) {
+  const int64_t batch = 2, heads = 2, queries = 70, keys = 150, features = 20, width = 40;
+  const Tensor query = Floats({batch, heads, queries, features}, -3, 3);
+  const Tensor key = Floats({batch, keys, heads, features});
+  const Tensor value = Floats({1, 1, keys, width});
+  const Tensor mask = Floats({batch, 1, 1, keys}, -4, 0);
+  Tensor keep = Empty(DType::kBool, {queries, keys});
+  for (const bool by_keep : {false, true}) {
+    // The query 3 sees no key.
+    for (int64_t q = 0; q < queries; ++q) {
+      for (int64_t k = 0; k < keys; ++k) keep.flat<bool>()[q * keys + k] = k <= q && q != 3;
+    }
+    Tensor y[2];
+    OnBoth<Attention>([&](auto* run, int d) {
+      AttentionInputs inputs{.query = &query, .key = &key, .value = &value};
+      inputs.key_order.heads_first = false;
+      inputs.output_order.heads_first = false;
+      inputs.batch = batch, inputs.heads = heads, inputs.queries = queries, inputs.keys = keys;
+      inputs.scale = 0.5f;
+      inputs.masks.emplace_back(mask, false);
+      if (by_keep) inputs.keep.emplace(keep, false), inputs.masked = -1e9f;
+      y[d] = Empty(DType::kFloat, {batch, queries, heads, width});
+      return run(ctx_, inputs, &y[d]);
+    });
+    ExpectNear(y[0], y[1], 1e-5f);
+  }
+}
+
+TEST_F(PrimitivesTest, AttentionLeavesOutTilesThatAreMasked) {
+  const int64_t length = 200, features = 8;
+  const Tensor query = Floats({1, 1, length, features});
+  Tensor value = Floats({1, 1, length, features});
+  Tensor keep = Empty(DType::kBool, {length, length});
+  for (int64_t i = 0; i < length * length; ++i) keep.flat<bool>()[i] = i % length <= i / length;
+  // In the last tile of keys, which the last tile of queries alone sees.
+  value.flat<float>()[199 * features] = std::numeric_limits<float>::quiet_NaN();
+  AttentionInputs inputs{.query = &query, .key = &query, .value = &value};
+  inputs.batch = 1, inputs.heads = 1, inputs.queries = length, inputs.keys = length;
+  inputs.keep.emplace(keep, false), inputs.masked = -1e9f;
+  Tensor y = Empty(DType::kFloat, query.shape());
+  ASSERT_TRUE(PrimitiveImplementations<Attention>::Find(kEmulated)(ctx_, inputs, &y).ok());
+  EXPECT_FALSE(std::isnan(y.flat<float>()[191 * features]));
+  EXPECT_TRUE(std::isnan(y.flat<float>()[192 * features]));
+}
+
 TEST_F(PrimitivesTest, GradientsOfGroupedDilatedConvolution) {
   ConvolutionShape shape;
   shape.batch = 2, shape.in_channels = 6, shape.out_channels = 4, shape.groups = 2;
