@@ -50,7 +50,7 @@ void AppendPart(const Tensor& tensor, int dim, int64_t begin, int64_t edge, std:
   const std::string separator =
       dim == rank - 1 ? " " : std::string(rank - dim - 1, '\n') + std::string(dim + 1, ' ');
   const int64_t size = tensor.dim(dim);
-  const bool cut = edge >= 0 && size > 2 * edge;
+  const bool cut = edge >= 0 && size - edge > edge;
   *out += '[';
   for (int64_t i = 0; i < size; ++i) {
     if (i > 0) *out += separator;

@@ -19,6 +19,11 @@ constexpr T WrappingAdd(T a, T b) {
 }
 
 template <typename T>
+constexpr T WrappingMultiply(T a, T b) {
+  return static_cast<T>(static_cast<WrappingType<T>>(a) * static_cast<WrappingType<T>>(b));
+}
+
+template <typename T>
 constexpr T WrappingSubtract(T a, T b) {
   return static_cast<T>(static_cast<WrappingType<T>>(a) - static_cast<WrappingType<T>>(b));
 }

@@ -1,5 +1,7 @@
 #include "runtime/kernels/primitives/reshape_indices.h"
 
+#include "runtime/kernels/primitives/wrapping.h"
+
 namespace tessera {
 namespace {
 
@@ -10,7 +12,10 @@ absl::Status RunReshapeIndices(KernelContext&, absl::Span<const int64_t> from_di
   int64_t* out = to->data<int64_t>();
   for (int64_t n = 0; n < from.dim(0); ++n, in += from_rank, out += to_rank) {
     int64_t flat = 0;
-    for (size_t d = 0; d < from_rank; ++d) flat = flat * from_dims[d] + in[d];
+    for (size_t d = 0; d < from_rank; ++d) {
+      flat =
+          WrappingAdd(WrappingMultiply(flat, from_dims[d]), in[d]);  // indices can be any numbers
+    }
     for (size_t d = to_rank; d-- > 1;) {
       out[d] = to_dims[d] == 0 ? 0 : flat % to_dims[d];
       if (to_dims[d] != 0) flat /= to_dims[d];
