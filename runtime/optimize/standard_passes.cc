@@ -20,6 +20,7 @@
 #include "runtime/optimize/fuse_residual.h"
 #include "runtime/optimize/fuse_separable_block.h"
 #include "runtime/optimize/hoist_reshapes.h"
+#include "runtime/optimize/hoist_slices.h"
 #include "runtime/optimize/inline_functions.h"
 #include "runtime/optimize/merge_biases.h"
 #include "runtime/optimize/merge_duplicates.h"
@@ -39,6 +40,7 @@ const PassList& StandardPasses() {
     passes->push_back(std::make_unique<RemoveNoOpsPass>());
     passes->push_back(std::make_unique<FoldConstantsPass>());
     passes->push_back(std::make_unique<MergeDuplicatesPass>());
+    passes->push_back(std::make_unique<HoistSlicesPass>());
     passes->push_back(std::make_unique<FoldPadPass>());
     passes->push_back(std::make_unique<FoldBatchNormPass>());
     passes->push_back(std::make_unique<MergeBiasesPass>());
