@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "Eigen/Cholesky"
@@ -11,6 +12,7 @@
 #include "runtime/kernels/linalg/batch_pairs.h"
 #include "runtime/kernels/linalg/first_error.h"
 #include "runtime/kernels/linalg/matrix_batch.h"
+#include "runtime/kernels/linalg/small_triangles.h"
 
 namespace tessera {
 namespace {
@@ -142,6 +144,14 @@ class TriangularSolveKernel : public OpKernel {
           if (!(matrix.diagonal().cwiseAbs().minCoeff() > 0)) {
             return error.Set(absl::InvalidArgumentError(kSingular));
           }
+          if constexpr (std::is_floating_point_v<T>) {
+            if (batch.rows <= kMaxSmallTriangle) {
+              SolveSmallTriangle<T>(
+                  {.matrix = matrix.data(), .n = batch.rows, .lower = lower_, .adjoint = adjoint_},
+                  sides.columns, side.data());
+              continue;
+            }
+          }
           SolveTriangle(matrix, side);
         }
       });
@@ -269,8 +279,7 @@ class CholeskyKernel : public OpKernel {
         for (int64_t i = begin; i < end; ++i) {
           Eigen::Map<RowMajorMatrix<T>> factor(y->data<T>() + i * n * n, n, n);
           std::copy_n(x.data<T>() + i * n * n, n * n, factor.data());
-          const Eigen::LLT<Eigen::Ref<RowMajorMatrix<T>>> llt(factor);
-          if (llt.info() != Eigen::Success) {
+          if (!Factor(factor)) {
             factor.template triangularView<Eigen::Lower>().setConstant(
                 T(std::numeric_limits<double>::quiet_NaN()));
           }
@@ -279,6 +288,17 @@ class CholeskyKernel : public OpKernel {
       });
       return absl::OkStatus();
     });
+  }
+
+ private:
+  // Whether the matrix was positive definite.
+  template <typename T>
+  static bool Factor(Eigen::Map<RowMajorMatrix<T>>& matrix) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (matrix.rows() <= kMaxSmallTriangle) return SmallCholesky(matrix.rows(), matrix.data());
+    }
+    const Eigen::LLT<Eigen::Ref<RowMajorMatrix<T>>> llt(matrix);
+    return llt.info() == Eigen::Success;
   }
 };
 REGISTER_KERNEL("Cholesky", kCpu, CholeskyKernel);
