@@ -1,6 +1,8 @@
 // Cast: between all numbers and bool.
 #include "runtime/kernels/primitives/cast.h"
 
+#include <utility>
+
 #include "runtime/framework/kernel_registry.h"
 
 namespace tessera {
@@ -24,11 +26,31 @@ int MantissaBits(DType dtype) {
   }
 }
 
+// The integers as which quantised numbers are stored: these are converted, whatever their scale is.
+DType StoredAs(DType dtype) {
+  switch (dtype) {
+    case DType::kQint8:
+      return DType::kInt8;
+    case DType::kQuint8:
+      return DType::kUint8;
+    case DType::kQint16:
+      return DType::kInt16;
+    case DType::kQuint16:
+      return DType::kUint16;
+    case DType::kQint32:
+      return DType::kInt32;
+    default:
+      return dtype;
+  }
+}
+
 // Errors: UNIMPLEMENTED at creation for strings, handles and other dtypes that are no numbers.
 class CastKernel : public OpKernel {
  public:
   explicit CastKernel(const KernelBuild& build)
-      : from_(build.attr<DType>("SrcT")), to_(build.attr<DType>("DstT")), cast_(build) {
+      : from_(StoredAs(build.attr<DType>("SrcT"))),
+        to_(StoredAs(build.attr<DType>("DstT"))),
+        cast_(build) {
     if (!Cast::Supports(from_, to_) && from_ != to_) {
       build.Fail(absl::UnimplementedError(
           absl::StrCat("cannot cast ", DTypeName(from_), " to ", DTypeName(to_))));
@@ -43,17 +65,22 @@ class CastKernel : public OpKernel {
   }
 
   absl::Status Compute(KernelContext& ctx) override {
+    const DType to = ctx.output_type(0);
     if (from_ == to_) {
-      ctx.set_output(0, ctx.TakeInput(0));
+      Tensor x = ctx.TakeInput(0);
+      if (x.dtype() != to) x = x.Bitcast(to, x.shape());
+      ctx.set_output(0, std::move(x));
       return absl::OkStatus();
     }
     const Tensor& x = ctx.input(0);
-    ASSIGN_OR_RETURN(Tensor * y, ctx.AllocateOutput(0, x.shape()));
-    return cast_(ctx, x, cleared_bits_, y);
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, x.shape()));
+    if (x.dtype() == from_ && to == to_) return cast_(ctx, x, cleared_bits_, y);
+    Tensor stored = y->Bitcast(to_, y->shape());
+    return cast_(ctx, x.Bitcast(from_, x.shape()), cleared_bits_, &stored);
   }
 
  private:
-  const DType from_, to_;
+  const DType from_, to_;  // as they are stored
   const Primitive<Cast> cast_;
   int cleared_bits_ = 0;
 };
