@@ -24,6 +24,10 @@ std::string FeatureColumn::Text(int64_t position) const {
 
 absl::Status FeatureColumns::Read(KernelContext& ctx, ArgRange indices, ArgRange values,
                                   ArgRange shapes, ArgRange dense) {
+  if (values.size() != indices.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(indices.size(), " sparse columns need as many values, not ", values.size()));
+  }
   for (int i = 0; i < indices.size(); ++i) {
     RETURN_IF_ERROR(ReadSparse(i, ctx.input(indices.begin + i), ctx.input(values.begin + i),
                                ctx.input(shapes.begin + i)));

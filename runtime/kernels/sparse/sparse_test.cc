@@ -44,6 +44,22 @@ TEST(SparseTest, CrossesAreOfTheirOutputsType) {
   }
 }
 
+TEST(SparseTest, CrossesNeedValuesForEachSparseColumn) {
+  const Tensor values = Tensor::Vector<std::string>({"a"});
+  const Tensor dense = Tensor::Of<std::string>({1, 1}, {"b"});
+  KernelRunner runner = KernelRunner::Create("SparseCross", {values, dense},
+                                             {{"N", 0},
+                                              {"hashed_output", false},
+                                              {"num_buckets", 0},
+                                              {"hash_key", 1},
+                                              {"sparse_types", std::vector<DType>{DType::kString}},
+                                              {"dense_types", std::vector<DType>{DType::kString}},
+                                              {"out_type", DType::kString},
+                                              {"internal_type", DType::kString}})
+                            .value();
+  EXPECT_EQ(runner.Run({values, dense}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 // Values of a row need not follow each other.
 TEST(SparseTest, CrossesOfUnsortedRowsComeInTheOrderOfTheRows) {
   const Tensor indices = Tensor::Of<int64_t>({5, 2}, {3, 0, 1, 0, 3, 1, 0, 0, 1, 1});
