@@ -13,36 +13,29 @@ namespace tessera {
 namespace {
 
 // Sets output `o`, which has a value for each row of `indices`, to the gradients at the same
-// indices, less `start` if there is one; to zero where there is none. Both lists of indices are in
-// row-major order; of equal indices, the first one gets the gradient. Returns how many of the
-// gradients were used.
-absl::StatusOr<int64_t> GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
-                                       const Tensor& gradient_indices, const Tensor& indices,
-                                       const int64_t* start) {
+// indices, and to zero where there is none. Both lists of indices are in row-major order; of equal
+// indices, the first one gets the gradient.
+absl::Status GatherGradient(KernelContext& ctx, int o, const Tensor& gradient,
+                            const Tensor& gradient_indices, const Tensor& indices) {
   const int rank = static_cast<int>(indices.dim(1));
   ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(o, Shape{indices.dim(0)}));
   ZeroElements(output->dtype(), output->mutable_raw(), output->num_elements());
   const size_t size = DTypeSize(output->dtype());
-  std::vector<int64_t> shifted(rank);
-  int64_t g = 0, used = 0;
+  int64_t g = 0;
   for (int64_t i = 0; i < indices.dim(0); ++i) {
-    for (int d = 0; d < rank; ++d) {
-      const int64_t index = indices.data<int64_t>()[i * rank + d];
-      shifted[d] = start == nullptr ? index : WrappingSubtract(index, start[d]);
-    }
     int order = -1;
     for (; g < gradient.num_elements(); ++g) {
-      order = CompareIndices(gradient_indices.data<int64_t>() + g * rank, shifted.data(), rank);
+      order = CompareIndices(gradient_indices.data<int64_t>() + g * rank,
+                             indices.data<int64_t>() + i * rank, rank);
       if (order >= 0) break;
     }
     if (g == gradient.num_elements()) break;
     if (order == 0) {
-      ++used;
       CopyElements(output->dtype(), gradient.raw() + g * size, output->mutable_raw() + i * size, 1);
       ++g;
     }
   }
-  return used;
+  return absl::OkStatus();
 }
 
 // Errors: INVALID_ARGUMENT unless `indices` is a matrix, and all have one number of columns.
@@ -73,12 +66,15 @@ class SparseAddGradKernel : public OpKernel {
     const Tensor& sum = ctx.input(3);
     RETURN_IF_ERROR(CheckIndices({&a, &b, &sum}));
     RETURN_IF_ERROR(CheckGradient(ctx.input(0), sum));
-    RETURN_IF_ERROR(GatherGradient(ctx, 0, ctx.input(0), sum, a, nullptr).status());
-    return GatherGradient(ctx, 1, ctx.input(0), sum, b, nullptr).status();
+    RETURN_IF_ERROR(GatherGradient(ctx, 0, ctx.input(0), sum, a));
+    return GatherGradient(ctx, 1, ctx.input(0), sum, b);
   }
 };
 REGISTER_KERNEL("SparseAddGrad", kCpu, SparseAddGradKernel);
 
+// The gradients are those of the tensor's indices, less `start`, in the tensor's order, whichever
+// that is: each is for the next index that equals its own. Errors: INVALID_ARGUMENT for shapes that
+// do not fit; INTERNAL for gradients that are left over.
 class SparseSliceGradKernel : public OpKernel {
  public:
   explicit SparseSliceGradKernel(const KernelBuild&) {}
@@ -98,11 +94,33 @@ class SparseSliceGradKernel : public OpKernel {
                                                      input.dim(1), " elements, has shape ",
                                                      start.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const int64_t used,
-                     GatherGradient(ctx, 0, ctx.input(0), output, input, start.data<int64_t>()));
+    const Tensor& gradient = ctx.input(0);
+    ASSIGN_OR_RETURN(Tensor* const result, ctx.AllocateOutput(0, Shape{input.dim(0)}));
+    ZeroElements(result->dtype(), result->mutable_raw(), result->num_elements());
+    const size_t size = DTypeSize(result->dtype());
+    int64_t used = 0;
+    for (int64_t i = 0; i < input.dim(0) && used < output.dim(0); ++i) {
+      if (!IsShifted(input, i, start, output, used)) continue;
+      CopyElements(result->dtype(), gradient.raw() + used * size, result->mutable_raw() + i * size,
+                   1);
+      ++used;
+    }
     if (used == output.dim(0)) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("of ", output.dim(0), " gradients, ", used,
                                             " stand at an index of the tensor"));
+  }
+
+ private:
+  // Whether row i of `indices` is row j of `slice` with `start` added. Sums wrap around.
+  static bool IsShifted(const Tensor& indices, int64_t i, const Tensor& start, const Tensor& slice,
+                        int64_t j) {
+    const int64_t rank = indices.dim(1);
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t in_slice = slice.data<int64_t>()[j * rank + d];
+      const int64_t index = WrappingAdd(in_slice, start.data<int64_t>()[d]);
+      if (indices.data<int64_t>()[i * rank + d] != index) return false;
+    }
+    return true;
   }
 };
 REGISTER_KERNEL("SparseSliceGrad", kCpu, SparseSliceGradKernel);
@@ -136,7 +154,7 @@ class FillEmptyRowsGradKernel : public OpKernel {
       }
       T sum(0);
       for (size_t i = 0; i < from.size(); ++i) {
-        if (!given[i]) sum = static_cast<T>(sum + from[i]);
+        if (!given[i]) sum = WrappingAdd(sum, from[i]);
       }
       default_value->scalar<T>() = sum;
       return absl::OkStatus();

@@ -60,6 +60,25 @@ TEST(SparseTest, CrossesNeedValuesForEachSparseColumn) {
   EXPECT_EQ(runner.Run({values, dense}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// The numbers are TensorFlow's.
+TEST(SparseTest, GradientsOfASliceFollowTheOrderOfTheTensor) {
+  const Tensor indices =
+      Tensor::Of<int64_t>({8, 2}, {2, 0, 1, 1, 0, 2, 1, 2, 0, 1, 0, 0, 1, 2, 1, 1});
+  const Tensor start = Tensor::Vector<int64_t>({0, 1});
+  const Tensor slice = Tensor::Of<int64_t>({2, 2}, {0, 1, 1, 0});
+  const auto gradient =
+      RunOp("SparseSliceGrad", {Tensor::Vector<float>({7, 10}), indices, start, slice});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_EQ(gradient->flat<float>(),
+            absl::MakeConstSpan({0.f, 0.f, 7.f, 0.f, 0.f, 0.f, 0.f, 10.f}));
+
+  const Tensor elsewhere = Tensor::Of<int64_t>({2, 2}, {1, 0, 5, 5});
+  EXPECT_EQ(RunOp("SparseSliceGrad", {Tensor::Vector<float>({7, 10}), indices, start, elsewhere})
+                .status()
+                .code(),
+            absl::StatusCode::kInternal);
+}
+
 // Values of a row need not follow each other.
 TEST(SparseTest, CrossesOfUnsortedRowsComeInTheOrderOfTheRows) {
   const Tensor indices = Tensor::Of<int64_t>({5, 2}, {3, 0, 1, 0, 3, 1, 0, 0, 1, 1});
