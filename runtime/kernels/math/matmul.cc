@@ -25,7 +25,7 @@ class MatMulKernel : public OpKernel {
         product_(Primitive<MatMul>(build)(build, /*b_input=*/1)) {}
 
   absl::Status Prepare(const PrepareContext& context) override {
-    return product_->Prepare(context, transpose_b_);
+    return product_->Prepare(context, transpose_b_, WeightUse::kOnceARun);
   }
 
   absl::Status Compute(KernelContext& ctx) override {

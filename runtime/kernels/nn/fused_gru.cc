@@ -21,7 +21,7 @@ class GruLoopKernel : public FusedLoopKernel {
 
   absl::Status Prepare(const PrepareContext& context) override {
     RETURN_IF_ERROR(FusedLoopKernel::Prepare(context));
-    return product_->Prepare(context, /*transpose_b=*/false);
+    return product_->Prepare(context, /*transpose_b=*/false, WeightUse::kEachStep);
   }
 
  private:

@@ -52,7 +52,7 @@ FusedLoopKernel::FusedLoopKernel(const KernelBuild& build, int num_gates, int nu
 
 absl::Status FusedLoopKernel::Prepare(const PrepareContext& context) {
   if (input_product_ == nullptr) return absl::OkStatus();
-  return input_product_->Prepare(context, /*transpose_b=*/false);
+  return input_product_->Prepare(context, /*transpose_b=*/false, WeightUse::kOnceARun);
 }
 
 absl::StatusOr<FusedLoopKernel::Extent> FusedLoopKernel::ReadExtent(

@@ -65,7 +65,7 @@ class LstmSteps {
 
   // Packs the recurrent weights if they are constant. Errors: those of MatMul::Prepare().
   absl::Status Prepare(const PrepareContext& context) {
-    return product_->Prepare(context, /*transpose_b=*/false);
+    return product_->Prepare(context, /*transpose_b=*/false, WeightUse::kEachStep);
   }
   // Runs all steps. Errors: those of MatMul::Run(). Thread-safe.
   absl::Status Run(KernelContext& ctx, const Operands& operands) const;

@@ -32,6 +32,9 @@ struct MatMulShape {
   friend bool operator==(const MatMulShape&, const MatMulShape&) = default;
 };
 
+// How often a run multiplies by the same weights: once, or in each step of a loop.
+enum class WeightUse { kOnceARun, kEachStep };
+
 // The products of one kernel. It keeps what it derives from constant weights, such as a packed or
 // an uploaded copy of them.
 //
@@ -50,7 +53,7 @@ class MatMul {
   // Derives from the input, if it is a constant matrix, what its products need, whatever their
   // number of rows. For OpKernel::Prepare() of kernels that multiply by the input as it is.
   // Errors: RESOURCE_EXHAUSTED.
-  virtual absl::Status Prepare(const PrepareContext& context, bool transpose_b) = 0;
+  virtual absl::Status Prepare(const PrepareContext& context, bool transpose_b, WeightUse use) = 0;
 
   // output = activation(a * b + bias + addend). All tensors have one dtype, which is a real or a
   // complex number; activations are of real numbers only. `b` is the kernel's input, or is computed

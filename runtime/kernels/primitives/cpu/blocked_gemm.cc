@@ -138,10 +138,8 @@ void BlockedGemm(KernelContext& ctx, const MicroKernel& kernel, const gemm::Prod
       kernel.ConfigureTiles();
       for (int64_t i = begin; i < end; ++i) {
         const RowBlock block = blocks[i];
-        for (int64_t panel = 0; panel < panels; ++panel) {
-          kernel.MultiplyBlock(product, block.first, block.count, panel, block.row_offsets, last,
-                               out);
-        }
+        kernel.MultiplyPanels(product, block.first, block.count, 0, panels, block.row_offsets, last,
+                              out);
       }
       kernel.ReleaseTiles();
     });
@@ -151,6 +149,7 @@ void BlockedGemm(KernelContext& ctx, const MicroKernel& kernel, const gemm::Prod
   for (int64_t i = 0; i < blocks.count(); ++i) all.push_back(blocks[i]);
   const int64_t depth_blocks = product.end_block;
   const int64_t panel_size = kernel.PackedSize(product.positions, depth, 1);
+  const bool is_skinny = all.size() == 1 && all[0].count <= kernel.skinny_rows();
   ctx.ParallelFor(panels, block_cost * all.size(), [&](int64_t begin, int64_t end) {
     kernel.ConfigureTiles();
     gemm::Product part = product;
@@ -169,7 +168,11 @@ void BlockedGemm(KernelContext& ctx, const MicroKernel& kernel, const gemm::Prod
       const int64_t from = panel_size * first / depth_blocks;
       const int64_t share =
           (panel_size * part.end_block / depth_blocks - from) / static_cast<int64_t>(all.size());
-      for (int64_t panel = begin; panel < end; ++panel) {
+      if (is_skinny) {
+        kernel.MultiplyPanels(part, all[0].first, all[0].count, begin, end, all[0].row_offsets,
+                              epilogue, out);
+      }
+      for (int64_t panel = begin; panel < end && !is_skinny; ++panel) {
         part.prefetch_bytes = panel + 1 < panels ? share : 0;
         part.prefetch = product.weights + (panel + 1) * panel_size + from;
         for (const RowBlock& block : all) {

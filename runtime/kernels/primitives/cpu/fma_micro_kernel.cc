@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/kernels/primitives/cpu/fma_inner_loop.h"
@@ -76,6 +77,49 @@ constexpr SumFunction kSums[kRows][2] = {
     {Sum<10, 1>, Sum<10, 2>}, {Sum<11, 1>, Sum<11, 2>}, {Sum<12, 1>, Sum<12, 2>},
     {Sum<13, 1>, Sum<13, 2>}, {Sum<14, 1>, Sum<14, 2>}};
 
+// One row and one panel make two sums, each of which waits for its last addition. Several panels
+// side by side keep the processor busy.
+constexpr int64_t kSkinnyRows = 2, kPanelGroup = 4;
+
+// Computes the rows of kPanelGroup panels of a product with one position. The additions and their
+// order are those of Sum().
+template <int kCount>
+void SumPanels(const Product& p, int64_t first, const float* weights, const Destination& to) {
+  constexpr int kVectors = 2 * kPanelGroup;
+  const int64_t step = ConflictFreeStride(p.rows.depth), begin = p.first_block * kBlock;
+  const int64_t end = std::min(p.end_block * kBlock, p.rows.depth);
+  const float* const rows = static_cast<const float*>(p.rows.data) + first * step;
+  __m512 sums[kCount][kVectors];
+  for (int64_t from = begin; from < end; from += kDepthBlock) {
+    __m512 part[kCount][kVectors];
+#pragma GCC unroll 2
+    for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) part[i][v] = _mm512_setzero_ps();
+    }
+    const int64_t until = std::min(from + kDepthBlock, end);
+    for (int64_t term = from; term < until; ++term) {
+      const float* const panels = weights + term * kBlock;
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        const __m512 w = _mm512_loadu_ps(panels + v / 2 * p.rows.depth * kBlock + v % 2 * 16);
+#pragma GCC unroll 2
+        for (int i = 0; i < kCount; ++i) {
+          part[i][v] = _mm512_fmadd_ps(_mm512_set1_ps(rows[i * step + term]), w, part[i][v]);
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        sums[i][v] = from == begin ? part[i][v] : _mm512_add_ps(sums[i][v], part[i][v]);
+      }
+    }
+  }
+  StoreRows<kCount, kVectors>(to, sums);
+}
+
 class Kernel final : public MicroKernel {
  public:
   int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const override {
@@ -102,6 +146,8 @@ class Kernel final : public MicroKernel {
     }
     return _mm512_reduce_max_epu32(largest) < kExponent;
   }
+
+  int64_t skinny_rows() const override { return kSkinnyRows; }
 
   int64_t row_granularity() const override { return 1; }
 
@@ -142,6 +188,22 @@ class Kernel final : public MicroKernel {
     if (end.bias != nullptr) end.bias += panel * kBlock;
     const Destination to{end, row_offsets, columns, out + panel * kBlock};
     sum(p, first, weights, &to, sums);
+  }
+
+  void MultiplyPanels(const Product& p, int64_t first, int64_t count, int64_t panel, int64_t end,
+                      const int64_t* row_offsets, const Epilogue& epilogue,
+                      float* out) const override {
+    const bool in_groups = count <= kSkinnyRows && p.positions == 1 && p.shifts == nullptr &&
+                           p.first_block < p.end_block && epilogue.activate == nullptr;
+    for (; in_groups && panel + kPanelGroup <= end; panel += kPanelGroup) {
+      Epilogue last = epilogue;
+      if (last.bias != nullptr) last.bias += panel * kBlock;
+      const Destination to{last, row_offsets, p.columns - panel * kBlock, out + panel * kBlock};
+      const float* const weights =
+          reinterpret_cast<const float*>(p.weights + panel * PackedSize(1, p.rows.depth, 1));
+      count == 1 ? SumPanels<1>(p, first, weights, to) : SumPanels<2>(p, first, weights, to);
+    }
+    MicroKernel::MultiplyPanels(p, first, count, panel, end, row_offsets, epilogue, out);
   }
 
   void ConfigureTiles() const override {}

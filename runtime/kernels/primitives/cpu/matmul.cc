@@ -201,7 +201,7 @@ class CpuMatMul final : public MatMul {
   CpuMatMul(const KernelBuild& build, int b_input)
       : numerics_(build.numerics()), weights_(build, b_input) {}
 
-  absl::Status Prepare(const PrepareContext& context, bool transpose_b) override {
+  absl::Status Prepare(const PrepareContext& context, bool transpose_b, WeightUse use) override {
     const Tensor* const b = weights_.constant();
     if (b == nullptr || b->rank() != 2 || b->dtype() != DType::kFloat) return absl::OkStatus();
     StepContext step;
@@ -209,7 +209,8 @@ class CpuMatMul final : public MatMul {
     KernelContext ctx(step, context.device);
     const int64_t n = b->dim(transpose_b ? 0 : 1), k = b->dim(transpose_b ? 1 : 0);
     const PlannerContext planner{SpeedsForCpu(), NumThreads(ctx), numerics_};
-    if (PlanMatMulWeights(n, k, planner) != ProductAlgorithm::kFmaGemm) return absl::OkStatus();
+    if (PlanMatMulWeights(n, k, use, planner) != ProductAlgorithm::kFmaGemm)
+      return absl::OkStatus();
     const PostOps none;
     return PackMatrix(ctx, gemm::FmaMicroKernel(),
                       {.n = n,

@@ -64,6 +64,8 @@ class MicroKernel {
   // micro-kernel cannot multiply by some of the values.
   virtual bool Pack(const Weights& weights, int64_t begin, int64_t end, char* packed) const = 0;
 
+  // The number of rows that a single panel does not keep busy; see MultiplyPanels().
+  virtual int64_t skinny_rows() const { return 0; }
   // The number of rows that take as long as one row.
   virtual int64_t row_granularity() const = 0;
   // Returns the row block size, at most kMaxRows, that suits a run of `length` rows.
@@ -85,6 +87,15 @@ class MicroKernel {
   virtual void MultiplyBlock(const Product& product, int64_t first, int64_t count, int64_t panel,
                              const int64_t* row_offsets, const Epilogue& epilogue,
                              float* out) const = 0;
+  // Computes the rows of the panels [panel, end). For at most skinny_rows() rows this is faster
+  // than panel by panel; the results are the same to the last bit.
+  virtual void MultiplyPanels(const Product& product, int64_t first, int64_t count, int64_t panel,
+                              int64_t end, const int64_t* row_offsets, const Epilogue& epilogue,
+                              float* out) const {
+    for (; panel < end; ++panel) {
+      MultiplyBlock(product, first, count, panel, row_offsets, epilogue, out);
+    }
+  }
   virtual void ConfigureTiles() const = 0;
   virtual void ReleaseTiles() const = 0;
 

@@ -106,7 +106,7 @@ TEST(ProductNumericsTest, StrictRowsOfProductsDependOnNoOtherRowAndNoThread) {
     for (const bool is_constant : {true, false}) {
       SCOPED_TRACE(testing::Message() << k << " x " << n << ", constant: " << is_constant);
       const Tensor all = Product(a, b, is_constant, Numerics::kStrict);
-      for (const int64_t rows : {1, 4, 17, 300, 530}) {
+      for (const int64_t rows : {1, 2, 4, 17, 300, 530}) {
         for (ThreadPool* const threads : {static_cast<ThreadPool*>(nullptr), &pool}) {
           const Tensor some = Tensor::View(DType::kFloat, {rows, k}, a.buffer());
           const Tensor output = Product(some, b, is_constant, Numerics::kStrict, threads);

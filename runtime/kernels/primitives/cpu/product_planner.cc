@@ -78,10 +78,15 @@ bool HasImplicitGemm(const ConvolutionShape& s) {
 
 }  // namespace
 
-Algorithm PlanMatMulWeights(int64_t /*n*/, int64_t /*k*/, const PlannerContext& context) {
-  // With fast numerics a single row is multiplied faster by weights that are not packed.
-  const bool is_strict = context.numerics == Numerics::kStrict;
-  return is_strict && context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
+Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerContext& context) {
+  if (context.numerics == Numerics::kStrict) {
+    return context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;
+  }
+  // A single row that waits for weights from memory gains little by packed ones, which take time to
+  // load, and memory. Weights that come again in each step of a loop are read from a cache.
+  if (use == WeightUse::kOnceARun) return Algorithm::kOneDnn;
+  const Algorithm packed = PlanWeights(n, k, 1, kUsualRows, context.speeds);
+  return packed == Algorithm::kFmaGemm ? packed : Algorithm::kOneDnn;
 }
 
 Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {

@@ -10,6 +10,7 @@
 #include "runtime/kernels/primitives/activation.h"
 #include "runtime/kernels/primitives/convolution_shape.h"
 #include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/matmul.h"
 
 namespace tessera {
 
@@ -55,7 +56,8 @@ ProductAlgorithm PlanMatMul(const MatMulProblem& problem, const PlannerContext& 
 
 // Returns kFmaGemm if constant k x n weights are to be packed for it as soon as they are known,
 // because products with any number of rows gain by it; otherwise kOneDnn.
-ProductAlgorithm PlanMatMulWeights(int64_t n, int64_t k, const PlannerContext& context);
+ProductAlgorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use,
+                                   const PlannerContext& context);
 
 struct ConvolutionProblem {
   DType dtype = DType::kFloat;

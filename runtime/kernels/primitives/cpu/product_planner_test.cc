@@ -116,9 +116,18 @@ TEST(ProductPlannerTest, FewRowsReadTheMatrixInPlaceUnlessItIsPacked) {
 TEST(ProductPlannerTest, PacksMatricesEarlyWhereAllProductsUseThem) {
   for (const char* const machine : kAvx512WithoutAmx) {
     const Planner strict(machine, 1, Numerics::kStrict);
-    EXPECT_EQ(PlanMatMulWeights(768, 768, strict.context()), Algorithm::kFmaGemm);
-    EXPECT_EQ(PlanMatMulWeights(768, 768, Planner(machine).context()), Algorithm::kOneDnn);
+    EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, strict.context()),
+              Algorithm::kFmaGemm);
+    const Planner fast(machine);
+    EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kOnceARun, fast.context()),
+              Algorithm::kOneDnn);
+    EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, fast.context()),
+              Algorithm::kFmaGemm);
+    EXPECT_EQ(PlanMatMulWeights(64, 16, WeightUse::kEachStep, fast.context()), Algorithm::kOneDnn);
   }
+  // The same weights are packed in another way once there are enough rows.
+  EXPECT_EQ(PlanMatMulWeights(768, 768, WeightUse::kEachStep, Planner("intel-amx").context()),
+            Algorithm::kOneDnn);
 }
 
 TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {

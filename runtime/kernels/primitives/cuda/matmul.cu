@@ -131,7 +131,8 @@ class CudaMatMul final : public MatMul {
     if (weights != nullptr && MultipliesE4m3(device)) weights_ = *weights;
   }
 
-  absl::Status Prepare(const PrepareContext& context, bool transpose_b) override {
+  absl::Status Prepare(const PrepareContext& context, bool transpose_b,
+                       WeightUse /*use*/) override {
     if (!weights_.has_value()) return absl::OkStatus();
     ASSIGN_OR_RETURN(narrow_, QuantiseWeights(*weights_, transpose_b));
     weights_.reset();
