@@ -294,27 +294,43 @@ void ConvolvePlain(KernelContext& ctx, const ConvolutionShape& shape, const Post
   });
 }
 
-// half and bfloat16. Sums are of float, and rounded once.
-absl::Status ConvolveNarrow(KernelContext& ctx, const ConvolutionShape& shape,
-                            const PostOps& post_ops, const Tensor& input, const Tensor& filter,
-                            const Tensor* bias, Tensor* output) {
-  if (input.dtype() == DType::kBfloat16 && HasAvx512()) {
-    return ConvolveAndReorder<Eigen::bfloat16>(
-        ctx, shape, post_ops, {OfBfloat16, Bfloat16ProductFor}, input, filter, bias, output);
-  }
+// ---- half and bfloat16: sums are of float, and rounded once ----
+
+// Returns true for a type whose convolutions are computed in float. oneDNN has products of
+// bfloat16.
+bool IsWidened(DType dtype) {
+  return IsNarrowFloat(dtype) && !(dtype == DType::kBfloat16 && HasAvx512());
+}
+
+// Calls `convolve` with the input, the bias (null if there is none) and the output as float.
+template <typename Convolve>
+absl::Status ConvolveWidened(KernelContext& ctx, const Tensor& input, const Tensor* bias,
+                             Tensor* output, Convolve convolve) {
   Allocator* const allocator = ctx.host_allocator();
   ASSIGN_OR_RETURN(const Tensor wide_input, WidenToFloat(input, allocator));
-  ASSIGN_OR_RETURN(const Tensor wide_filter, WidenToFloat(filter, allocator));
   ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // what it adds to
   Tensor wide_bias;
   if (bias != nullptr) {
     ASSIGN_OR_RETURN(wide_bias, WidenToFloat(*bias, allocator));
   }
-  RETURN_IF_ERROR(ConvolveAndReorder<float>(ctx, shape, post_ops, {OfFloat, ProductFor}, wide_input,
-                                            wide_filter, bias == nullptr ? nullptr : &wide_bias,
-                                            &wide_output));
+  RETURN_IF_ERROR(convolve(wide_input, bias == nullptr ? nullptr : &wide_bias, &wide_output));
   NarrowFromFloat(wide_output, output);
   return absl::OkStatus();
+}
+
+absl::Status ConvolveNarrow(KernelContext& ctx, const ConvolutionShape& shape,
+                            const PostOps& post_ops, const Tensor& input, const Tensor& filter,
+                            const Tensor* bias, Tensor* output) {
+  if (!IsWidened(input.dtype())) {
+    return ConvolveAndReorder<Eigen::bfloat16>(
+        ctx, shape, post_ops, {OfBfloat16, Bfloat16ProductFor}, input, filter, bias, output);
+  }
+  ASSIGN_OR_RETURN(const Tensor wide_filter, WidenToFloat(filter, ctx.host_allocator()));
+  return ConvolveWidened(
+      ctx, input, bias, output, [&](const Tensor& input, const Tensor* bias, Tensor* output) {
+        return ConvolveAndReorder<float>(ctx, shape, post_ops, {OfFloat, ProductFor}, input,
+                                         wide_filter, bias, output);
+      });
 }
 
 // Convolve(), with plans that are kept unless `plans` is null.
@@ -360,10 +376,28 @@ class CpuConvolution final : public Convolution {
   CpuConvolution(const KernelBuild& build, int filter_input)
       : numerics_(build.numerics()), filter_(build, filter_input) {}
 
+  // Converts a filter whose convolutions are computed in float, which is packed from then on.
+  absl::Status Prepare(const PrepareContext& /*context*/, int /*out_dims*/) override {
+    const Tensor* const filter = filter_.constant();
+    if (filter == nullptr || filter->num_elements() == 0 || !IsWidened(filter->dtype()) ||
+        numerics_ != Numerics::kFast) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(wide_filter_, WidenToFloat(*filter, WeightsAllocator()));
+    return absl::OkStatus();
+  }
+
   absl::Status Run(KernelContext& ctx, const ConvolutionShape& shape, const PostOps& post_ops,
                    const Tensor& input, const ScaledWeights& filter, const PostOpInputs& inputs,
                    Tensor* output) override {
     CopyAddend(inputs, output);
+    if (wide_filter_.has_value() && input.num_elements() > 0 && output->num_elements() > 0) {
+      return ConvolveWidened(ctx, input, inputs.bias, output,
+                             [&](const Tensor& input, const Tensor* bias, Tensor* output) {
+                               return Convolve(ctx, shape, post_ops, input, wide_filter_, bias,
+                                               &wide_packed_, output, numerics_, &plans_);
+                             });
+    }
     return Convolve(ctx, shape, post_ops, input, filter, inputs.bias, filter_.UseFor(ctx), output,
                     numerics_, &plans_);
   }
@@ -371,6 +405,8 @@ class CpuConvolution final : public Convolution {
  private:
   const Numerics numerics_;
   PackedWeights filter_;
+  Tensor wide_filter_;  // without a value unless Prepare() made it
+  PackedWeights wide_packed_;
   PlanCache<ConvolutionPlan> plans_;
 };
 

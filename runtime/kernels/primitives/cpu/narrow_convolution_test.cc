@@ -3,9 +3,12 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/primitives/convolution.h"
 #include "runtime/kernels/primitives/cpu/convolution.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/testing/reference_product.h"
+#include "runtime/kernels/primitives/primitive.h"
 
 namespace tessera {
 namespace {
@@ -59,6 +62,49 @@ TEST_P(NarrowConvolutionTest, SumsAreRoundedOnce) {
     const Tensor got = Widen(output);
     for (int64_t i = 0; i < got.num_elements(); ++i) {
       ASSERT_NEAR(got.data<float>()[i], want[i], ulp * std::abs(want[i]) + 1e-4) << "at " << i;
+    }
+  }
+}
+
+// A constant filter is converted when the kernel is prepared, and then packed as one of float is.
+TEST_P(NarrowConvolutionTest, ConstantFiltersGiveTheSameSums) {
+  const double ulp = GetParam() == DType::kHalf ? 1.0 / 1024 : 1.0 / 128;
+  const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kRelu};
+  const OpDef op;
+  const AttrMap attrs;
+  for (const ConvolutionShape& shape : {Shape2D(1, 1, 1), Shape2D(3, 1, 2), Shape2D(24, 2, 2)}) {
+    const Tensor input =
+        Narrow(RandomTensor({shape.batch, shape.input[0], shape.input[1], shape.in_channels}, 1),
+               GetParam());
+    const Tensor filter = Narrow(
+        RandomTensor({3, 3, shape.in_channels / shape.groups, shape.out_channels}, 2), GetParam());
+    const Tensor bias = Narrow(RandomTensor({shape.out_channels}, 3), GetParam());
+    const Tensor addend =
+        Narrow(RandomTensor({shape.batch, shape.output[0], shape.output[1], shape.out_channels}, 4),
+               GetParam());
+    const std::vector<double> want = ReferenceConvolution(
+        shape, post_ops, Widen(input), Widen(filter), Widen(bias), Widen(addend));
+    const KernelBuild build(op, "convolution", attrs, {GetParam(), GetParam()}, {GetParam()},
+                            nullptr, nullptr, {.constant_inputs = {nullptr, &filter}});
+    const auto convolution = (*PrimitiveImplementations<Convolution>::Find(kCpu))(build, 1);
+    ASSERT_TRUE(convolution->Prepare({}, /*out_dims=*/shape.groups == 1 ? 1 : 2).ok());
+    StepContext step;
+    KernelContext ctx(step, nullptr);
+    for (int run = 0; run < 2; ++run) {
+      Tensor output = addend.DeepCopy().value();
+      Value value{.tensor = filter};
+      const KernelContext::InputSlot slots[] = {{.index = 0}, {.index = 0}};
+      ctx.Bind(&value, slots, nullptr, {});
+
+      ASSERT_TRUE(convolution
+                      ->Run(ctx, shape, post_ops, input, filter, {.bias = &bias, .addend = &addend},
+                            &output)
+                      .ok());
+
+      const Tensor got = Widen(output);
+      for (int64_t i = 0; i < got.num_elements(); ++i) {
+        ASSERT_NEAR(got.data<float>()[i], want[i], ulp * std::abs(want[i]) + 1e-4) << "at " << i;
+      }
     }
   }
 }
