@@ -176,24 +176,37 @@ bool TakesFloat(const MatMulShape& shape, DType dtype, Numerics numerics) {
          numerics == Numerics::kFast;
 }
 
-absl::Status MultiplyNarrow(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
-                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
-  if (a.dtype() == DType::kBfloat16 && HasAvx512()) {
-    return MultiplyBfloat16(ctx, shape, post_ops, a, b, bias, output);
-  }
+// Returns true for a type whose products are computed in float. oneDNN has products of bfloat16.
+bool IsWidened(DType dtype) {
+  return IsNarrowFloat(dtype) && !(dtype == DType::kBfloat16 && HasAvx512());
+}
+
+// Multiplies in float by `wide_b`, which PackedWeights may hold, and with plans that are kept
+// unless `plans` is null.
+absl::Status MultiplyWidened(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                             const Tensor& a, const Tensor& wide_b, const Tensor* bias,
+                             PackedWeights* packed, Tensor* output, PlanCache<MatMulPlan>* plans) {
   Allocator* const allocator = ctx.host_allocator();
   ASSIGN_OR_RETURN(const Tensor wide_a, WidenToFloat(a, allocator));
-  ASSIGN_OR_RETURN(const Tensor wide_b, WidenToFloat(b, allocator));
   ASSIGN_OR_RETURN(Tensor wide_output, WidenToFloat(*output, allocator));  // what it adds to
   Tensor wide_bias;
   if (bias != nullptr) {
     ASSIGN_OR_RETURN(wide_bias, WidenToFloat(*bias, allocator));
   }
   RETURN_IF_ERROR(MultiplyFloat(ctx, shape, post_ops, wide_a, wide_b,
-                                bias == nullptr ? nullptr : &wide_bias, nullptr, &wide_output,
-                                Numerics::kFast, nullptr));
+                                bias == nullptr ? nullptr : &wide_bias, packed, &wide_output,
+                                Numerics::kFast, plans));
   NarrowFromFloat(wide_output, output);
   return absl::OkStatus();
+}
+
+absl::Status MultiplyNarrow(KernelContext& ctx, const MatMulShape& shape, const PostOps& post_ops,
+                            const Tensor& a, const Tensor& b, const Tensor* bias, Tensor* output) {
+  if (!IsWidened(a.dtype())) {
+    return MultiplyBfloat16(ctx, shape, post_ops, a, b, bias, output);
+  }
+  ASSIGN_OR_RETURN(const Tensor wide_b, WidenToFloat(b, ctx.host_allocator()));
+  return MultiplyWidened(ctx, shape, post_ops, a, wide_b, bias, nullptr, output, nullptr);
 }
 
 class CpuMatMul final : public MatMul {
@@ -203,7 +216,12 @@ class CpuMatMul final : public MatMul {
 
   absl::Status Prepare(const PrepareContext& context, bool transpose_b, WeightUse use) override {
     const Tensor* const b = weights_.constant();
-    if (b == nullptr || b->rank() != 2 || b->dtype() != DType::kFloat) return absl::OkStatus();
+    if (b == nullptr || b->rank() != 2) return absl::OkStatus();
+    if (IsWidened(b->dtype()) && numerics_ == Numerics::kFast) {
+      ASSIGN_OR_RETURN(wide_weights_, WidenToFloat(*b, WeightsAllocator()));
+      return absl::OkStatus();
+    }
+    if (b->dtype() != DType::kFloat) return absl::OkStatus();
     StepContext step;
     step.intra_op_pool = context.pool;
     KernelContext ctx(step, context.device);
@@ -228,6 +246,11 @@ class CpuMatMul final : public MatMul {
     CopyAddend(inputs, output);
     if (output->num_elements() == 0) return absl::OkStatus();
     if (TakesFloat(shape, a.dtype(), numerics_)) {
+      // Other weights are computed from the input in this run.
+      if (wide_weights_.has_value() && b.raw() == weights_.constant()->raw()) {
+        return MultiplyWidened(ctx, shape, post_ops, a, wide_weights_, inputs.bias, &wide_packed_,
+                               output, &plans_);
+      }
       return MultiplyNarrow(ctx, shape, post_ops, a, b, inputs.bias, output);
     }
     if (TakesLoops(shape, a.dtype(), numerics_)) {
@@ -240,6 +263,8 @@ class CpuMatMul final : public MatMul {
  private:
   const Numerics numerics_;
   PackedWeights weights_;
+  Tensor wide_weights_;  // constant ones of half as float; without a value unless Prepare() made it
+  PackedWeights wide_packed_;
   PlanCache<MatMulPlan> plans_;
 };
 
