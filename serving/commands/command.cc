@@ -46,10 +46,15 @@ absl::Status CheckArguments(const Command& command, absl::Span<const std::string
 }
 
 absl::Status UnknownFlag(const Command& command, absl::string_view arg) {
-  std::vector<std::string> known = {"--help"};
-  for (const std::string& name : command.flags.names()) known.push_back("--" + name);
-  const std::string name(arg.substr(0, arg.find('=')));
-  return UsageError(absl::StrCat("unknown flag '", arg, "'", DidYouMean(name, known)));
+  std::vector<std::string> names = command.flags.names();
+  names.push_back("help");
+  const std::string flags = absl::StrCat("--", absl::StrJoin(names, ", --"));
+  const absl::string_view flag = arg.substr(0, arg.find('='));
+  // Without dashes, which would make any two names more alike.
+  const bool is_like_one = !DidYouMean(absl::StripPrefix(flag, "--"), names).empty();
+  const std::string hint = is_like_one ? DidYouMean(flag, absl::StrSplit(flags, ", "))
+                                       : absl::StrCat("; there are ", flags);
+  return UsageError(absl::StrCat("unknown flag '", arg, "'", hint));
 }
 
 // Sets the flags and returns what remains.

@@ -69,6 +69,8 @@ TEST(CommandTest, WrongArgumentsEndWithCodeTwoAndTheUsage) {
       {{"slwo", "x"}, "'slwo' is none of fast, slow; did you mean 'slow'?"},
       {{"fast", "x", "y", "z"}, "unknown argument 'z'"},
       {{"fast", "x", "--tims=3"}, "unknown flag '--tims=3'; did you mean '--times'?"},
+      {{"fast", "x", "--server=y"},
+       "unknown flag '--server=y'; there are --times, --share, --dry, --skip, --help"},
       {{"fast", "x", "--times"}, "--times lacks its value"},
       {{"fast", "x", "--times=often"}, "Couldn't interpret value often for flag times."},
   };
