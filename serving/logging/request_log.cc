@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "runtime/base/logging.h"
 #include "runtime/base/tf_record.h"
 #include "runtime/tensor/tensor_proto.h"
 #include "serving/core/random_position.h"
@@ -141,6 +142,10 @@ void RequestLog::Apply(const tensorflow::serving::ModelServerConfig& config) {
       now = before->second;
     } else {
       now = {prefix, MakeWriter(model.name(), prefix)};
+    }
+    if (logging.sampling_config().attributes() != 0) {
+      LOG(WARNING) << "logging_config of model " << model.name()
+                   << ": sampling_config.attributes has no effect";
     }
     LogMetadata metadata;
     *metadata.mutable_sampling_config() = logging.sampling_config();

@@ -17,7 +17,7 @@ using Json = SchemaFile::Json;
 using Names = SchemaFile::Names;
 
 // Fields of LoggingConfig that every configuration is refused for.
-const Names kRefusedFields = {"per_task_sampling_configs", "attributes", "custom_logging_config"};
+const Names kRefusedFields = {"per_task_sampling_configs", "custom_logging_config"};
 
 class ConfigSchemaTest : public ::testing::Test {
  protected:

@@ -110,11 +110,10 @@ absl::Status CheckLogging(const ModelConfigList& list) {
           model, absl::StrCat("sampling_config.sampling_rate is ", sampling.sampling_rate(),
                               "; it must be from 0 to 1"));
     }
-    if (sampling.per_task_sampling_configs_size() > 0 || sampling.attributes() != 0 ||
-        logging.has_custom_logging_config()) {
-      return LoggingError(model,
-                          "per_task_sampling_configs, attributes and custom_logging_config are not "
-                          "supported; remove them");
+    if (sampling.per_task_sampling_configs_size() > 0 || logging.has_custom_logging_config()) {
+      return LoggingError(
+          model,
+          "per_task_sampling_configs and custom_logging_config are not supported; remove them");
     }
   }
   return absl::OkStatus();

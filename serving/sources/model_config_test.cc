@@ -97,8 +97,13 @@ TEST(ModelConfigTest, LoggingNeedsATypeAnOwnPrefixAndARate) {
         Models(Logged("a", kTo + std::string("sampling_config { sampling_rate: ") + rate + " }")),
         kInvalid, "it must be from 0 to 1");
   }
-  ExpectRefused(Models(Logged("a", std::string(kTo) + "sampling_config { attributes: 1 }")),
-                kInvalid, "not supported");
+  ExpectRefused(Models(Logged("a", std::string(kTo) + "custom_logging_config {}")), kInvalid,
+                "not supported");
+  // TensorFlow Serving passes it over.
+  EXPECT_TRUE(CheckModelServerConfig(
+                  Models(Logged("a", std::string(kTo) + "sampling_config { attributes: 1 }")),
+                  nullptr, {"tensorflow"})
+                  .ok());
 }
 
 TEST(ModelConfigTest, CustomConfigurationsAreRefused) {
