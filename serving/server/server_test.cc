@@ -1,10 +1,17 @@
 #include "serving/server/server.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <thread>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -17,6 +24,42 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+
+// What is written to stderr goes to a file while this exists.
+class StderrToFile {
+ public:
+  explicit StderrToFile(std::string path) : path_(std::move(path)), stderr_(dup(STDERR_FILENO)) {
+    const int file = open(path_.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    dup2(file, STDERR_FILENO);
+    close(file);
+  }
+  ~StderrToFile() {
+    dup2(stderr_, STDERR_FILENO);
+    close(stderr_);
+  }
+  StderrToFile(const StderrToFile&) = delete;
+  StderrToFile& operator=(const StderrToFile&) = delete;
+
+  std::string text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  const std::string path_;
+  const int stderr_;
+};
+
+// Returns whether a condition comes true. The limit is for what hangs: a loaded machine needs many
+// seconds.
+bool WaitUntil(absl::FunctionRef<bool()> condition) {
+  const absl::Time deadline = absl::Now() + absl::Minutes(2);
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return true;
+}
 
 class ServerTest : public ::testing::Test {
  protected:
@@ -116,14 +159,13 @@ TEST_F(ServerTest, ConfigFileIsReadAgain) {
   const std::unique_ptr<Server> server = MakeServer();
   ASSERT_TRUE(server->Start().ok());
   EXPECT_TRUE(absl::IsNotFound(Ask("b").status()));
+  const StderrToFile log(JoinPath(root_, "log"));
   ASSERT_TRUE(WriteFileAtomically(options_.model_config_file, "nonsense").ok());
-  absl::SleepFor(absl::Milliseconds(1200));
+  EXPECT_TRUE(WaitUntil([&] { return absl::StrContains(log.text(), "were not applied"); }));
   EXPECT_TRUE(Ask("a").ok()) << "what was served stays";
   WriteConfig({"b"});
-  for (int i = 0; i < 400 && !Ask("b").ok(); ++i) absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_TRUE(Ask("b").ok());
-  for (int i = 0; i < 400 && Ask("a").ok(); ++i) absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_TRUE(absl::IsNotFound(Ask("a").status()));
+  EXPECT_TRUE(WaitUntil([&] { return Ask("b").ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return absl::IsNotFound(Ask("a").status()); }));
 }
 
 TEST_F(ServerTest, OpLibraryThatIsNoneStopsTheStart) {
