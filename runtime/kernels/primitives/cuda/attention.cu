@@ -122,6 +122,13 @@ __global__ void Attend(Rows rows, AttentionWork w) {
   }
 }
 
+// Before loops over arrays of a thread, which are registers only if the index is a constant.
+#ifdef TESSERA_EMULATED_CUDA
+#define TESSERA_UNROLL
+#else
+#define TESSERA_UNROLL _Pragma("unroll")
+#endif
+
 // A tile of scores: the threads of a block are kLanes by kLanes, and each computes kPart by kPart
 // of them, of neighbouring queries and of every kLanes-th key.
 constexpr int kTile = 64, kLanes = 16, kPart = kTile / kLanes;
@@ -129,6 +136,7 @@ constexpr int kTile = 64, kLanes = 16, kPart = kTile / kLanes;
 constexpr int kChunk = 16;
 constexpr int kMaxTiledFeatures = 128;
 constexpr int kLeastTiledQueries = 16;
+constexpr int kBlocksAtOnce = 2;  // that share the registers of a multiprocessor
 constexpr int kFeatureParts = kMaxTiledFeatures / kLanes;
 static_assert(kLanes * kLanes == kBlockThreads);
 
@@ -164,7 +172,8 @@ __device__ void LoadChunk(const Tokens& tokens, int64_t image, int64_t head, int
 
 // Each block takes kTile queries of a head, and goes through the keys by tiles. Products of
 // features are added up in registers, and so are the outputs.
-__global__ void AttendTiles(Rows tiles, AttentionWork w) {
+__global__ void __launch_bounds__(kBlockThreads, kBlocksAtOnce)
+    AttendTiles(Rows tiles, AttentionWork w) {
   __shared__ TileMemory memory;
   const auto max = [](float a, float b) { return reduce::Max{}.Merge(a, b); };
   const auto add = [](float a, float b) { return a + b; };
@@ -174,6 +183,7 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
     const int64_t h = tile / tiles_of_head % w.heads, i = tile / tiles_of_head / w.heads;
     const int64_t first_query = tile % tiles_of_head * kTile;
     float sums[kPart][kFeatureParts] = {}, total[kPart] = {}, greatest[kPart];
+    TESSERA_UNROLL
     for (float& value : greatest) value = -math::kInf;
     for (int64_t first_key = 0; first_key < w.keys; first_key += kTile) {
       const auto is_score = [&](int r, int c) {
@@ -182,8 +192,10 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
       if (w.masks.keep.data != nullptr) {
         // Scores that are masked weigh nothing beside greater ones: a tile of such is left out.
         bool counts = false;
+        TESSERA_UNROLL
         for (int r = 0; r < kPart; ++r) {
           const bool is_negligible = w.masks.masked - greatest[r] < kLeastExponent;
+          TESSERA_UNROLL
           for (int c = 0; c < kPart; ++c) {
             counts =
                 counts || (is_score(r, c) &&
@@ -198,8 +210,11 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
         LoadChunk(w.query, i, h, first_query, w.queries, first, memory.queries);
         LoadChunk(w.key, i, h, first_key, w.keys, first, memory.keys);
         __syncthreads();
+        TESSERA_UNROLL
         for (int f = 0; f < kChunk; ++f) {
+          TESSERA_UNROLL
           for (int r = 0; r < kPart; ++r) {
+            TESSERA_UNROLL
             for (int c = 0; c < kPart; ++c) {
               scores[r][c] += memory.queries[f][part + r] * memory.keys[f][lane + c * kLanes];
             }
@@ -207,8 +222,10 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
         }
         __syncthreads();
       }
+      TESSERA_UNROLL
       for (int r = 0; r < kPart; ++r) {
         float next = -math::kInf;
+        TESSERA_UNROLL
         for (int c = 0; c < kPart; ++c) {
           float& score = scores[r][c];
           score = is_score(r, c) ? w.masks.Apply(score * w.scale, i, h, first_query + part + r,
@@ -222,6 +239,7 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
         const float factor =
             nothing || greatest[r] == -math::kInf ? 0.0f : math::ExpOfNegative(greatest[r] - next);
         float sum = 0;
+        TESSERA_UNROLL
         for (int c = 0; c < kPart; ++c) {
           const float weight =
               nothing || !is_score(r, c) ? 0.0f : math::ExpOfNegative(scores[r][c] - next);
@@ -230,6 +248,7 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
         }
         total[r] = total[r] * factor + ReduceLanes(sum, add);
         greatest[r] = next;
+        TESSERA_UNROLL
         for (float& value : sums[r]) value *= factor;
       }
       const int64_t count = w.keys - first_key < kTile ? w.keys - first_key : kTile;
@@ -241,9 +260,12 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
               is_there ? w.value.At(w.value.Begin(i, h, first_key + first + k), f) : 0.0f;
         }
         __syncthreads();
+        TESSERA_UNROLL
         for (int k = 0; k < kChunk; ++k) {
+          TESSERA_UNROLL
           for (int r = 0; r < kPart; ++r) {
             const float weight = memory.weights[part + r][first + k];
+            TESSERA_UNROLL
             for (int f = 0; f < kFeatureParts; ++f) {
               sums[r][f] += weight * memory.values[k][lane + f * kLanes];
             }
@@ -252,9 +274,11 @@ __global__ void AttendTiles(Rows tiles, AttentionWork w) {
         __syncthreads();
       }
     }
+    TESSERA_UNROLL
     for (int r = 0; r < kPart; ++r) {
       if (first_query + part + r >= w.queries) continue;
       const int64_t place = w.output.Begin(i, h, first_query + part + r);
+      TESSERA_UNROLL
       for (int f = 0; f < kFeatureParts; ++f) {
         const int feature = lane + f * kLanes;
         if (feature >= w.output.features) continue;
