@@ -135,7 +135,7 @@ class Fp8ProductTest : public Fp8Test {
                       {.constant_inputs = {nullptr, &weights}});
     std::unique_ptr<MatMul> product =
         PrimitiveImplementations<MatMul>::Find(kEmulated)(build, /*b_input=*/1);
-    EXPECT_TRUE(product->Prepare(PrepareContext(), transpose_b).ok());
+    EXPECT_TRUE(product->Prepare(PrepareContext(), transpose_b, WeightUse::kOnceARun).ok());
     return product;
   }
 };
