@@ -118,8 +118,9 @@ class UniformClipKernel : public OpKernel {
     return VisitQuantizedType(x.dtype(), [&]<typename T>() {
       for (int64_t i = 0; i < x.num_elements(); ++i) {
         const int64_t slice = attrs_.axis < 0 ? 0 : i / inner % min.num_elements();
+        // The upper bound holds where the bounds contradict each other.
         Stored<T>(y)[i] =
-            std::max(std::min(Stored<T>(x)[i], Stored<T>(max)[slice]), Stored<T>(min)[slice]);
+            std::min(std::max(Stored<T>(x)[i], Stored<T>(min)[slice]), Stored<T>(max)[slice]);
       }
       return absl::OkStatus();
     });

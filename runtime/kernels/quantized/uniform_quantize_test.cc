@@ -55,5 +55,20 @@ TEST(UniformQuantizedDotHybridTest, ScalesOfOtherShapesAreRefused) {
   }
 }
 
+// As TensorFlow does it.
+TEST(UniformQuantizedClipByValueTest, UpperBoundHoldsIfItIsBelowTheLowerOne) {
+  const auto quantised = [](const Tensor& x) { return x.Bitcast(DType::kQint32, x.shape()); };
+  const absl::StatusOr<Tensor> clipped = RunOp(
+      "UniformQuantizedClipByValue",
+      {quantised(Tensor::Vector<int32_t>({0, 1, 2, 3})), quantised(Tensor::Scalar<int32_t>(2)),
+       quantised(Tensor::Scalar<int32_t>(1)), Tensor::Scalar(1.f), Tensor::Scalar<int32_t>(0)},
+      {{"quantization_axis", int64_t{-1}},
+       {"quantization_min_val", int64_t{-100}},
+       {"quantization_max_val", int64_t{100}}});
+  ASSERT_TRUE(clipped.ok()) << clipped.status();
+  EXPECT_EQ(clipped->Bitcast(DType::kInt32, clipped->shape()).flat<int32_t>(),
+            absl::MakeConstSpan({1, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace tessera
