@@ -2,6 +2,7 @@
 """New weights for a live model: a folder with weights alone against a whole SavedModel of the same.
 
     scripts/bench push [--models=resnet50,weights_100mb,weights_500mb] [--rounds=10] [--seconds=10]
+                       [--load_priority=idle]
 
 Builds //:tessera and //benchmarks:load_generator first, unless TESSERA_BINARY and
 TESSERA_LOAD_GENERATOR name them.
@@ -119,10 +120,11 @@ class ResidentMemory:
         return self._peak() - self._start
 
 
-def load_times(pushed, rounds):
+def load_times(pushed, rounds, load_priority):
     """{kind: [{"load": ms, stage: ms, "rest": ms, "memory": MB}]}, of a server without requests."""
     results = {kind: [] for kind in KINDS}
-    with Server(*FLAGS, models=[pushed.model]) as server, Client(server) as client:
+    flags = [*FLAGS, f"--load_priority={load_priority}"]
+    with Server(*flags, models=[pushed.model]) as server, Client(server) as client:
         configure = configurer(client, [pushed.model])
         for number in range(rounds + 1):
             for kind in KINDS:
@@ -196,6 +198,8 @@ def main():
     parser.add_argument("--models", default="resnet50,weights_100mb,weights_500mb")
     parser.add_argument("--rounds", type=int, default=10, help="pushes of each kind without requests")
     parser.add_argument("--seconds", type=float, default=10, help="of pushes of each kind beside requests")
+    parser.add_argument("--load_priority", default="idle", choices=("idle", "low", "none"),
+                        help="of loads without requests; at idle they wait for all else on the machine")
     parser.add_argument("--rate_share", type=float, default=0.5, help="of what the server can do")
     options = parser.parse_args()
     build()
@@ -204,7 +208,7 @@ def main():
         pushed = {name: PushedModel(folder / name, name) for name in options.models.split(",")}
         programs.print_head("model", "pushed", "load", *STAGES, "rest", "memory, MB")
         for name, model in pushed.items():
-            report_load_times(name, load_times(model, options.rounds))
+            report_load_times(name, load_times(model, options.rounds, options.load_priority))
         if not options.seconds:
             return
 
