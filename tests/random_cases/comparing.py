@@ -77,19 +77,14 @@ def fetches(case):
             for name in node.attr["_fetch"].list.s]
 
 
-def _constants(case):
-    return {node.name: tf.make_ndarray(node.attr["value"].tensor)
-            for node in case.node if node.op == "Const"}
-
-
 def _has_labels_that_are_all_blank(case):
     """Whether a sequence of labels of a CTCLoss is nothing but blanks: TensorFlow writes behind its
     tensors then."""
-    constants = _constants(case)
+    constants = {node.name: node.attr["value"].tensor for node in case.node if node.op == "Const"}
     for node in case.node:
         if node.op != "CTCLoss" or any(name not in constants for name in node.input[:3]):
             continue
-        logits, indices, labels = (constants[name] for name in node.input[:3])
+        logits, indices, labels = (tf.make_ndarray(constants[name]) for name in node.input[:3])
         blank = logits.shape[2] - 1
         for sequence in np.unique(indices[:, 0]):
             if (labels[indices[:, 0] == sequence] >= blank).all():

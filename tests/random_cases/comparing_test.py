@@ -81,6 +81,16 @@ def test_ctc_losses_count_unless_a_sequence_is_all_blank(labels, kind):
     assert comparing.Comparison(runtime, oracle).judge(_ctc_case(labels)).kind == kind
 
 
+def test_tensors_of_more_dimensions_than_numpy_has_are_compared():
+    case = _case("Identity")
+    tensor = case.node.add(name="many", op="Const").attr["value"].tensor
+    tensor.dtype = tf.float32.as_datatype_enum
+    for _ in range(70):
+        tensor.tensor_shape.dim.add(size=1)
+    runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
+    assert comparing.Comparison(runtime, oracle).judge(case).kind == "value"
+
+
 def test_another_difference_of_an_op_is_not_the_known_one():
     known = check_random.KnownDifferences()
     text = "want INVALID_ARGUMENT: half cannot be converted to a boolean"
