@@ -59,6 +59,16 @@ struct Mean : Sum {
   }
 };
 
+// The least and the greatest value of T, infinity included. They are variables because nvcc takes
+// the functions of std::numeric_limits for functions of the host.
+template <typename T>
+inline constexpr T kGreatest = std::numeric_limits<T>::has_infinity
+                                   ? std::numeric_limits<T>::infinity()
+                                   : std::numeric_limits<T>::max();
+template <typename T>
+inline constexpr T kLeast = std::numeric_limits<T>::has_infinity ? -kGreatest<T>
+                                                                 : std::numeric_limits<T>::lowest();
+
 struct EuclideanNorm : Sum {
   template <typename T>
   TESSERA_DEVICE_FUNCTION T Add(T acc, T x) const {
@@ -74,7 +84,7 @@ struct EuclideanNorm : Sum {
   TESSERA_DEVICE_FUNCTION T Result(T acc, int64_t) const {
     if constexpr (std::is_integral_v<T>) {
       // Squares that wrapped around have no root, which processors convert to this.
-      if (acc < 0) return sizeof(T) < sizeof(int32_t) ? T{0} : std::numeric_limits<T>::min();
+      if (acc < 0) return sizeof(T) < sizeof(int32_t) ? T{0} : kLeast<T>;
       return static_cast<T>(std::sqrt(static_cast<double>(acc)));
     } else {
       return device_std::sqrt(acc);
@@ -107,16 +117,6 @@ struct Prod {
     return acc;
   }
 };
-
-// The least and the greatest value of T, infinity included. They are variables because nvcc takes
-// the functions of std::numeric_limits for functions of the host.
-template <typename T>
-inline constexpr T kGreatest = std::numeric_limits<T>::has_infinity
-                                   ? std::numeric_limits<T>::infinity()
-                                   : std::numeric_limits<T>::max();
-template <typename T>
-inline constexpr T kLeast = std::numeric_limits<T>::has_infinity ? -kGreatest<T>
-                                                                 : std::numeric_limits<T>::lowest();
 
 // A NaN wins. The maximum of nothing is the least value there is.
 struct Max {
