@@ -207,7 +207,7 @@ def test_good_versions_are_promoted_and_bad_ones_taken_back_for_good(versions, t
             assert list(client.version_states(model)) == [1], model
         reply = client.predict(predict_request("good", {"x": np.array(X, np.float32)}))
         assert reply.model_spec.version.value == 2
-        assert decisions(server) == {}
+        assert not any(decisions(server).values())
 
 
 def test_clients_with_a_key_stay_on_their_version(versions, tmp_path):
