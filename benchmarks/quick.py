@@ -7,8 +7,9 @@ Builds its runners first. Models run in process, one thread each, in turn with T
 on the same SavedModel, in whichever of its executors is the faster one. TensorFlow is timed through
 Python: the time of an empty call with as many feeds and fetches is subtracted; from ours nothing is.
 Instructions are counted by callgrind (Debian's valgrind, installed if it is absent): what a process
-that ends at once executes, and what a further run, or a further request, adds. They do not depend on what else the machine does, so a difference of
-a few percent is real; callgrind knows no AVX-512, so that kernels take their AVX2 loops there.
+that ends at once executes, and what a further run, or a further request, adds. They do not depend on
+what else the machine does, so a difference of a few percent is real; callgrind knows no AVX-512, so
+that kernels take their AVX2 loops there.
 """
 import argparse
 import functools

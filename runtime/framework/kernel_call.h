@@ -11,7 +11,8 @@ namespace tessera {
 absl::Status StatusOfException();
 
 // Computes, and returns exceptions as statuses. Tensors are allocated with a status, but what a
-// kernel keeps beside them, such as a std::vector of sums, throws where it is too large.
+// kernel keeps beside them, such as a std::vector of sums, throws where it is too large, also in
+// KernelContext::ParallelFor(), which throws what its body has thrown on any thread.
 inline absl::Status CallKernel(OpKernel& kernel, KernelContext& context) {
   try {
     return kernel.Compute(context);

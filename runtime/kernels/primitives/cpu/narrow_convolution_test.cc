@@ -1,6 +1,7 @@
 // Convolutions of half and bfloat16.
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/framework/kernel_registry.h"
@@ -36,75 +37,77 @@ Tensor Narrow(const Tensor& wide, DType dtype) {
 
 Tensor Widen(const Tensor& narrow) { return WidenToFloat(narrow, HeapAllocator()).value(); }
 
-class NarrowConvolutionTest : public ::testing::TestWithParam<DType> {};
+// Operands of random numbers, and what the convolution with an activation gives in double.
+struct Operands {
+  Operands(const ConvolutionShape& shape, DType dtype)
+      : input(Narrow(
+            RandomTensor({shape.batch, shape.input[0], shape.input[1], shape.in_channels}, 1),
+            dtype)),
+        filter(Narrow(RandomTensor({3, 3, shape.in_channels / shape.groups, shape.out_channels}, 2),
+                      dtype)),
+        bias(Narrow(RandomTensor({shape.out_channels}, 3), dtype)),
+        addend(Narrow(
+            RandomTensor({shape.batch, shape.output[0], shape.output[1], shape.out_channels}, 4),
+            dtype)),
+        want(ReferenceConvolution(shape, post_ops, Widen(input), Widen(filter), Widen(bias),
+                                  Widen(addend))) {}
 
-// Sums are exact enough that only the last rounding shows.
-TEST_P(NarrowConvolutionTest, SumsAreRoundedOnce) {
-  const double ulp = GetParam() == DType::kHalf ? 1.0 / 1024 : 1.0 / 128;
   const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kRelu};
-  for (const ConvolutionShape& shape : {Shape2D(1, 1, 1), Shape2D(1, 2, 1), Shape2D(3, 1, 2),
-                                        Shape2D(24, 1, 1), Shape2D(24, 2, 2)}) {
-    const Shape output_shape{shape.batch, shape.output[0], shape.output[1], shape.out_channels};
-    const Tensor input =
-        Narrow(RandomTensor({shape.batch, shape.input[0], shape.input[1], shape.in_channels}, 1),
-               GetParam());
-    const Tensor filter = Narrow(
-        RandomTensor({3, 3, shape.in_channels / shape.groups, shape.out_channels}, 2), GetParam());
-    const Tensor bias = Narrow(RandomTensor({shape.out_channels}, 3), GetParam());
-    Tensor output = Narrow(RandomTensor(output_shape, 4), GetParam());
-    const std::vector<double> want = ReferenceConvolution(
-        shape, post_ops, Widen(input), Widen(filter), Widen(bias), Widen(output));
-    StepContext step;
-    KernelContext ctx(step, nullptr);
+  Tensor input, filter, bias, addend;
+  std::vector<double> want;
+};
 
-    ASSERT_TRUE(Convolve(ctx, shape, post_ops, input, filter, &bias, nullptr, &output).ok());
-
+class NarrowConvolutionTest : public ::testing::TestWithParam<DType> {
+ protected:
+  // Sums are exact enough that only the last rounding shows.
+  static void ExpectRoundedOnce(const Tensor& output, const std::vector<double>& want) {
+    const double ulp = GetParam() == DType::kHalf ? 1.0 / 1024 : 1.0 / 128;
     const Tensor got = Widen(output);
     for (int64_t i = 0; i < got.num_elements(); ++i) {
       ASSERT_NEAR(got.data<float>()[i], want[i], ulp * std::abs(want[i]) + 1e-4) << "at " << i;
     }
   }
+};
+
+TEST_P(NarrowConvolutionTest, SumsAreRoundedOnce) {
+  for (const ConvolutionShape& shape : {Shape2D(1, 1, 1), Shape2D(1, 2, 1), Shape2D(3, 1, 2),
+                                        Shape2D(24, 1, 1), Shape2D(24, 2, 2)}) {
+    const Operands of(shape, GetParam());
+    Tensor output = of.addend.DeepCopy().value();
+    StepContext step;
+    KernelContext ctx(step, nullptr);
+
+    ASSERT_TRUE(
+        Convolve(ctx, shape, of.post_ops, of.input, of.filter, &of.bias, nullptr, &output).ok());
+
+    ExpectRoundedOnce(output, of.want);
+  }
 }
 
 // A constant filter is converted when the kernel is prepared, and then packed as one of float is.
 TEST_P(NarrowConvolutionTest, ConstantFiltersGiveTheSameSums) {
-  const double ulp = GetParam() == DType::kHalf ? 1.0 / 1024 : 1.0 / 128;
-  const PostOps post_ops{.bias = true, .add = true, .activation = Activation::kRelu};
   const OpDef op;
   const AttrMap attrs;
   for (const ConvolutionShape& shape : {Shape2D(1, 1, 1), Shape2D(3, 1, 2), Shape2D(24, 2, 2)}) {
-    const Tensor input =
-        Narrow(RandomTensor({shape.batch, shape.input[0], shape.input[1], shape.in_channels}, 1),
-               GetParam());
-    const Tensor filter = Narrow(
-        RandomTensor({3, 3, shape.in_channels / shape.groups, shape.out_channels}, 2), GetParam());
-    const Tensor bias = Narrow(RandomTensor({shape.out_channels}, 3), GetParam());
-    const Tensor addend =
-        Narrow(RandomTensor({shape.batch, shape.output[0], shape.output[1], shape.out_channels}, 4),
-               GetParam());
-    const std::vector<double> want = ReferenceConvolution(
-        shape, post_ops, Widen(input), Widen(filter), Widen(bias), Widen(addend));
+    const Operands of(shape, GetParam());
     const KernelBuild build(op, "convolution", attrs, {GetParam(), GetParam()}, {GetParam()},
-                            nullptr, nullptr, {.constant_inputs = {nullptr, &filter}});
+                            nullptr, nullptr, {.constant_inputs = {nullptr, &of.filter}});
     const auto convolution = (*PrimitiveImplementations<Convolution>::Find(kCpu))(build, 1);
     ASSERT_TRUE(convolution->Prepare({}, /*out_dims=*/shape.groups == 1 ? 1 : 2).ok());
     StepContext step;
     KernelContext ctx(step, nullptr);
     for (int run = 0; run < 2; ++run) {
-      Tensor output = addend.DeepCopy().value();
-      Value value{.tensor = filter};
+      Tensor output = of.addend.DeepCopy().value();
+      Value value{.tensor = of.filter};
       const KernelContext::InputSlot slots[] = {{.index = 0}, {.index = 0}};
       ctx.Bind(&value, slots, nullptr, {});
 
       ASSERT_TRUE(convolution
-                      ->Run(ctx, shape, post_ops, input, filter, {.bias = &bias, .addend = &addend},
-                            &output)
+                      ->Run(ctx, shape, of.post_ops, of.input, of.filter,
+                            {.bias = &of.bias, .addend = &of.addend}, &output)
                       .ok());
 
-      const Tensor got = Widen(output);
-      for (int64_t i = 0; i < got.num_elements(); ++i) {
-        ASSERT_NEAR(got.data<float>()[i], want[i], ulp * std::abs(want[i]) + 1e-4) << "at " << i;
-      }
+      ExpectRoundedOnce(output, of.want);
     }
   }
 }
