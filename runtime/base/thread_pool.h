@@ -43,7 +43,8 @@ class ThreadPool {
   // Calls body(begin, end) for disjoint ranges that cover [0, total), and returns when all calls
   // have returned. The calling thread takes part. `cost_per_item`, in nanoseconds, decides how many
   // threads the loop is split over: a loop shorter than about 10 us runs on the caller alone. May
-  // be called from a thread of the pool. `body` must not throw.
+  // be called from a thread of the pool. What `body` throws, on any thread, is thrown to the
+  // caller.
   void ParallelFor(int64_t total, double cost_per_item,
                    absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
