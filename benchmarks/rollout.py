@@ -2,7 +2,7 @@
 """What a rollout costs the live version, and what clients notice while a bad version is tried.
 
     scripts/bench rollout [--models=half_plus_two,resnet50] [--rounds=9] [--seconds=4]
-                          [--rate_share=0.25] [--trials_only]
+                          [--rate_share=0.25] [--trials_only] [--kinds=good,slow,...] [--pushes=1]
 
 Builds //:tessera and //benchmarks:load_generator first, unless TESSERA_BINARY and
 TESSERA_LOAD_GENERATOR name them.
@@ -162,12 +162,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=4, help="of load, for each server and round")
     parser.add_argument("--rate_share", type=float, default=0.25, help="of what the server can do")
     parser.add_argument("--trials_only", action="store_true", help="only pushes new versions")
+    parser.add_argument("--kinds", default=",".join(rollout_trial.KINDS), help="of new versions")
+    parser.add_argument("--pushes", type=int, default=1, help="of each kind, taken together")
     options = parser.parse_args()
     build()
     if not options.trials_only:
         report_costs(options)
     with tempfile.TemporaryDirectory(prefix="bench-rollout-") as temporary:
-        rollout_trial.report(row, pathlib.Path(temporary), 2 * options.seconds, options.rate_share)
+        rollout_trial.report(row, pathlib.Path(temporary), options)
 
 
 if __name__ == "__main__":
