@@ -112,6 +112,7 @@ absl::StatusOr<ElementwiseProgram::Step> ElementwiseProgram::MakeStep(const std:
   const bool takes_float = Contains(op->dtypes, DType::kFloat);
   step.result = op->ResultOf(takes_float ? DType::kFloat : DType::kBool);
   step.same_shapes = op->same_shapes || name == "AddN";
+  step.same_sizes = op->same_sizes;
   step.cost = op->cost;
   if (step.result == DType::kFloat || step.result == DType::kBool) return step;
   return Malformed(absl::StrCat("op ", name));
@@ -200,7 +201,11 @@ class ElementwiseProgram::Planner {
       Shape shape = values_[s.operands[0]].shape;
       for (int k = 1; k < s.arity; ++k) {
         const Shape& other = values_[s.operands[k]].shape;
-        if (s.same_shapes && !(shape == other)) {
+        if (shape == other) continue;
+        const bool is_reshaped =
+            s.same_sizes && shape.num_elements() == other.num_elements() && IsWhole(s.operands[k]);
+        if (is_reshaped) continue;
+        if (s.same_shapes || s.same_sizes) {
           return absl::InvalidArgumentError(absl::StrCat(
               "node '", s.node, "': operands of ", s.function, " must have equal shapes, not ",
               shape.ToString(), ", ", other.ToString()));
@@ -216,6 +221,14 @@ class ElementwiseProgram::Planner {
       for (int k = 0; k < s.arity; ++k) values_[s.operands[k]].last_reader = i;
     }
     return absl::OkStatus();
+  }
+
+  // Returns whether a value is a tensor by itself, and not a part of a larger one.
+  bool IsWhole(int value) const {
+    if (value < num_views_) return program_.views_[value].parts == 1;
+    return std::none_of(program_.outputs_.begin(), program_.outputs_.end(), [&](const Output& o) {
+      return o.values.size() > 1 && std::count(o.values.begin(), o.values.end(), value) > 0;
+    });
   }
 
   absl::Status PlaceOutputs() {
@@ -321,6 +334,9 @@ class ElementwiseProgram::Planner {
             operand.column_stride = SizeOf(value);
             free_slots.pop_back();
             strides.emplace_back();
+          } else if (step(i).same_sizes && !(place.shape == *shape)) {
+            // Such an operand is a whole tensor, which is read as one of the result's shape.
+            strides.push_back(RowMajorByteStrides(*shape, kSize));
           } else {
             strides.push_back(StridesIn(place, *shape));
           }

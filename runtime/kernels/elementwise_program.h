@@ -37,8 +37,9 @@ class ElementwiseProgram {
 
   // The name of the elementwise declaration that each step calls.
   std::vector<std::string> Functions() const;
-  // Errors: INVALID_ARGUMENT naming the node that a step stands for if its operands do not
-  // broadcast, or if an input cannot be split as its views say, or results cannot be joined.
+  // Errors: INVALID_ARGUMENT naming the node that a step stands for if its operands have shapes
+  // that it does not take, or if an input cannot be split as its views say, or results cannot be
+  // joined.
   absl::StatusOr<Plan> MakePlan(std::vector<Shape> input_shapes) const;
 
  private:
@@ -52,7 +53,8 @@ class ElementwiseProgram {
     int arity = 0;
     std::array<int, 3> operands{};
     DType result = DType::kFloat;  // or kBool
-    bool same_shapes = false;
+    // As in ElementwiseOp.
+    bool same_shapes = false, same_sizes = false;
     double cost = 0;
   };
   // Values that are joined along `axis`; a single one is the output itself.

@@ -1,6 +1,8 @@
 #include "runtime/optimize/fuse_elementwise.h"
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -165,6 +167,25 @@ TEST(FuseElementwiseTest, ShapesThatDoNotBroadcastNameTheNode) {
   EXPECT_TRUE(g.Apply(kFuse));
   const auto result = g.Run({Ramp({3}, 1), Ramp({4}, 1)});
   EXPECT_THAT(result.status().message(), HasSubstr("node 'product'"));
+}
+
+TEST(FuseElementwiseTest, GradientsTakeOperandsOfOneSizeAndOtherShapes) {
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{2, 3, 5}, {5, 6}}, {{30}, {1, 30}}, {{1, 30}, {30}}, {{1}, {}}, {{0}, {3, 0}}};
+  for (const auto& [a, b] : shapes) {
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat), y = g.Arg(DType::kFloat);
+    // An input and a value of the group are read as if they had another shape.
+    const Endpoint tanh = g.Op("Tanh", {x});
+    g.Result(g.Op("TanhGrad", {tanh, y}));
+    g.Result(g.Op("SigmoidGrad", {y, tanh}));
+    g.Result(g.Op("Neg", {y}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp(a, 0.1f), Ramp(b, 0.2f)}));
+    EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+    // Nothing is repeated.
+    EXPECT_EQ(g.Run({Ramp({30}, 1), Ramp({1}, 1)}).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST(FuseElementwiseTest, InputsThatOthersHoldAreNotOverwritten) {
