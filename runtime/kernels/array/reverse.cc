@@ -12,8 +12,9 @@ class ReverseKernel : public OpKernel {
   explicit ReverseKernel(const KernelBuild& build) : copy_(build) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
-    // Whatever the axes are.
-    if (input.shape().IsScalar() || input.num_elements() == 0) {
+    // TensorFlow does not look at the axes then, but at the flags of Reverse, unless for a scalar.
+    const bool has_flags = ctx.input(1).dtype() == DType::kBool;
+    if (input.shape().IsScalar() || (input.num_elements() == 0 && !has_flags)) {
       ctx.set_output(0, ctx.TakeInput(0));
       return absl::OkStatus();
     }

@@ -74,7 +74,7 @@ class AssertKernel : public OpKernel {
   bool IsExpensive() const override { return false; }
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& condition = ctx.input(0);
-    if (condition.num_elements() != 1) {
+    if (!condition.shape().IsScalar()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the condition must be a scalar, has shape ", condition.shape().ToString()));
     }

@@ -31,6 +31,11 @@ class ConvolutionKernel : public OpKernel {
     const Tensor& input = ctx.input(0);
     const Tensor* const scale = scale_input_ < 0 ? nullptr : &ctx.input(scale_input_);
     const ScaledWeights filter(ctx.input(1), scale);
+    // Unlike for two dimensions, TensorFlow refuses filters for no output channels.
+    if (kSpatialRank == 3 && filter.values.num_elements() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the filter is empty: shape ", filter.values.shape().ToString()));
+    }
     ASSIGN_OR_RETURN(const ConvolutionShape shape,
                      ConvolutionGeometry(window_, kFilter, input.shape(), filter.values.shape()));
     RETURN_IF_ERROR(CheckChannels("filter's scale", scale, shape.out_channels));

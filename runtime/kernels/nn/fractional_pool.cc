@@ -121,7 +121,7 @@ class FractionalPoolKernel : public OpKernel {
       // Large sizes are rounded as floats.
       const float pooled = std::floor(static_cast<float>(x.dim(d)) / ratio_[d]);
       size[d] = std::min(static_cast<int64_t>(pooled), x.dim(d));
-      if (d % 3 != 0 && size[d] < 1) {
+      if (size[d] < 1) {
         return absl::InvalidArgumentError(
             absl::StrCat("Pooling ratio is higher than input dimension size for dimension ", d,
                          ". Input dim size: ", x.dim(d), " pooling ratio: ", ratio_[d]));

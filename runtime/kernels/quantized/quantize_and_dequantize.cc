@@ -126,7 +126,8 @@ class QuantizeAndDequantizeKernel : public OpKernel {
       ASSIGN_OR_RETURN(bits, ReadIndexScalar(ctx.input(3), "num_bits"));
       RETURN_IF_ERROR(CheckBits(bits));
     }
-    if (axis_ >= x.rank()) {
+    // With num_bits as an input, TensorFlow refuses scalars as a whole, too.
+    if (axis_ >= x.rank() || (ctx.num_inputs() > 3 && x.rank() == 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("axis ", axis_, " is none of shape ", x.shape().ToString()));
     }

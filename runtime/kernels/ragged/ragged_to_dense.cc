@@ -1,5 +1,6 @@
 // RaggedTensorToTensor: rows padded to one length.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "runtime/framework/kernel_registry.h"
@@ -38,11 +39,17 @@ class RaggedToDenseKernel : public OpKernel {
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& values = ctx.input(1);
     if (values.rank() < 1) return absl::InvalidArgumentError("values must not be a scalar");
-    ASSIGN_OR_RETURN(const std::vector<RowLengths> levels, ReadLevels(ctx, values.dim(0)));
+    ASSIGN_OR_RETURN(const std::vector<RowLengths> levels, ReadLevels(ctx));
     ASSIGN_OR_RETURN(const Shape shape, OutputShape(ctx.input(0), levels, values));
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillDefault(ctx, ctx.input(2), values, output));
+    // TensorFlow does not compare the partitions with the values where nothing is to be placed.
     if (output->num_elements() == 0) return absl::OkStatus();
+    const int64_t total = std::accumulate(levels.back().begin(), levels.back().end(), int64_t{0});
+    if (total != values.dim(0)) {
+      return absl::InvalidArgumentError(absl::StrCat("the row partitions speak of ", total,
+                                                     " values, there are ", values.dim(0)));
+    }
 
     // Where each row of the present level goes, as a number among the output's prefixes; -1 if it
     // is cut off.
@@ -76,10 +83,8 @@ class RaggedToDenseKernel : public OpKernel {
   }
 
  private:
-  // The lengths of each ragged dimension's rows, outermost first, the last ones adding up to
-  // `num_values`.
-  absl::StatusOr<std::vector<RowLengths>> ReadLevels(const KernelContext& ctx,
-                                                     int64_t num_values) const {
+  // The lengths of each ragged dimension's rows, outermost first.
+  absl::StatusOr<std::vector<RowLengths>> ReadLevels(const KernelContext& ctx) const {
     std::vector<RowLengths> levels;
     int64_t rows = -1;  // of the present level; -1: what the splits say
     for (size_t i = 0; i < types_.size(); ++i) {
@@ -89,12 +94,11 @@ class RaggedToDenseKernel : public OpKernel {
         if (rows < 0) return absl::InvalidArgumentError("the first dimension's size is negative");
         continue;
       }
-      const bool last = i + 1 == types_.size();
       RowLengths lengths;
       int64_t total = 0;
       if (types_[i] == "ROW_SPLITS") {
         ASSIGN_OR_RETURN(const std::vector<int64_t> splits,
-                         ReadRowSplits(partition, last ? num_values : -1, "row splits"));
+                         ReadRowSplits(partition, -1, "row splits"));
         for (size_t r = 0; r + 1 < splits.size(); ++r) lengths.push_back(splits[r + 1] - splits[r]);
         total = splits.back();
         if (rows >= 0 && static_cast<int64_t>(lengths.size()) != rows) {
@@ -105,10 +109,6 @@ class RaggedToDenseKernel : public OpKernel {
         ASSIGN_OR_RETURN(const IndexVector ids, ReadIndexVector(partition, "value row ids"));
         ASSIGN_OR_RETURN(lengths, CountRows(ids, rows));
         total = static_cast<int64_t>(ids.size());
-      }
-      if (last && total != num_values) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the row partitions speak of ", total, " values, there are ", num_values));
       }
       rows = total;
       levels.push_back(std::move(lengths));

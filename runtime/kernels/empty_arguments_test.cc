@@ -1,0 +1,89 @@
+// What TensorFlow takes and refuses where a tensor is empty or has another rank than is usual:
+// answers could be given to all of these calls.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/kernels/testing/kernel_runner.h"
+
+namespace tessera {
+namespace {
+
+Tensor Floats(const Shape& shape) { return Tensor::Zeros(DType::kFloat, shape).value(); }
+
+absl::StatusCode CodeOf(absl::string_view op, std::vector<Tensor> inputs, AttrMap attrs = {}) {
+  auto runner = KernelRunner::Create(op, inputs, std::move(attrs));
+  return runner.ok() ? runner->Run(std::move(inputs)).status().code() : runner.status().code();
+}
+
+constexpr auto kOk = absl::StatusCode::kOk;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST(EmptyArgumentsTest, FlagsOfReverseCountForEmptyTensorsAndAxesDoNot) {
+  const Tensor empty = Floats({0, 2});
+  EXPECT_EQ(CodeOf("Reverse", {empty, Tensor::Vector<bool>({true, false})}), kOk);
+  EXPECT_EQ(CodeOf("Reverse", {empty, Tensor::Vector<bool>({true})}), kInvalid);
+  EXPECT_EQ(CodeOf("Reverse", {empty, Tensor::Of<bool>({1, 2}, {true, true})}), kInvalid);
+  EXPECT_EQ(CodeOf("Reverse", {Tensor::Scalar(1.f), Tensor::Vector<bool>({true})}), kOk);
+  EXPECT_EQ(CodeOf("ReverseV2", {empty, Tensor::Vector<int32_t>({7})}), kOk);
+  EXPECT_EQ(CodeOf("ReverseV2", {Floats({1, 2}), Tensor::Vector<int32_t>({7})}), kInvalid);
+}
+
+TEST(EmptyArgumentsTest, ConditionsOfAssertAreScalars) {
+  const auto assert_that = [](const Tensor& condition) {
+    return CodeOf("Assert", {condition, Tensor::Scalar(1.f)},
+                  {{"T", std::vector<DType>{DType::kFloat}}});
+  };
+  EXPECT_EQ(assert_that(Tensor::Scalar(true)), kOk);
+  EXPECT_EQ(assert_that(Tensor::Vector<bool>({true})), kInvalid);
+  EXPECT_EQ(assert_that(Tensor::Of<bool>({1, 1}, {true})), kInvalid);
+  EXPECT_EQ(assert_that(Tensor::Zeros(DType::kBool, {0}).value()), kInvalid);
+}
+
+TEST(EmptyArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
+  const AttrMap attrs = {{"padding", "VALID"}, {"strides", std::vector<int64_t>(4, 1)}};
+  EXPECT_EQ(CodeOf("Conv2D", {Floats({1, 2, 2, 3}), Floats({1, 1, 3, 0})}, attrs), kOk);
+  EXPECT_EQ(CodeOf("Conv2D", {Floats({1, 2, 2, 0}), Floats({1, 1, 0, 2})}, attrs), kInvalid);
+  const AttrMap attrs_3d = {{"padding", "VALID"}, {"strides", std::vector<int64_t>(5, 1)}};
+  EXPECT_EQ(CodeOf("Conv3D", {Floats({1, 2, 2, 2, 3}), Floats({1, 1, 1, 3, 0})}, attrs_3d),
+            kInvalid);
+  EXPECT_EQ(CodeOf("Conv3D", {Floats({0, 2, 2, 2, 3}), Floats({1, 1, 1, 3, 2})}, attrs_3d), kOk);
+}
+
+TEST(EmptyArgumentsTest, FractionalPoolsTakeNoEmptyImages) {
+  const AttrMap attrs = {{"pooling_ratio", std::vector<float>{1, 1.5f, 1.5f, 1}}};
+  for (const char* op : {"FractionalAvgPool", "FractionalMaxPool"}) {
+    EXPECT_EQ(CodeOf(op, {Floats({1, 4, 4, 1})}, attrs), kOk) << op;
+    EXPECT_EQ(CodeOf(op, {Floats({0, 4, 4, 1})}, attrs), kInvalid) << op;
+    EXPECT_EQ(CodeOf(op, {Floats({1, 0, 4, 1})}, attrs), kInvalid) << op;
+    EXPECT_EQ(CodeOf(op, {Floats({1, 4, 4, 0})}, attrs), kInvalid) << op;
+  }
+}
+
+TEST(EmptyArgumentsTest, OnlySomeQuantizersTakeScalars) {
+  const Tensor x = Tensor::Scalar(0.3f), min = Tensor::Scalar(-1.f), max = Tensor::Scalar(1.f);
+  const Tensor bits = Tensor::Scalar<int32_t>(8);
+  EXPECT_EQ(CodeOf("QuantizeAndDequantizeV2", {x, min, max}), kOk);
+  EXPECT_EQ(CodeOf("QuantizeAndDequantizeV4", {x, min, max}), kOk);
+  EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {x, min, max, bits}), kInvalid);
+  EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {Floats({2}), min, max, bits}), kOk);
+}
+
+TEST(EmptyArgumentsTest, PartitionsOfNoRowsMayLeaveValuesOver) {
+  const auto dense = [](const Tensor& splits) {
+    return RunOp("RaggedTensorToTensor",
+                 {Tensor::Scalar<int32_t>(-1), Floats({1, 1}), Tensor::Scalar(0.f), splits},
+                 {{"num_row_partition_tensors", int64_t{1}},
+                  {"row_partition_types", std::vector<std::string>{"ROW_SPLITS"}},
+                  {"Tindex", DType::kInt32}});
+  };
+  const auto empty = dense(Tensor::Vector<int32_t>({0}));
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_EQ(empty->shape(), (Shape{0, 0, 1}));
+  EXPECT_TRUE(dense(Tensor::Vector<int32_t>({0, 1})).ok());
+  EXPECT_EQ(dense(Tensor::Vector<int32_t>({0, 2})).status().code(), kInvalid);
+}
+
+}  // namespace
+}  // namespace tessera
