@@ -60,7 +60,8 @@ class MaxPoolGradKernel : public OpKernel {
     if constexpr (kIsSecond) {
       return gradient_(ctx, shape, input, gradients, out);
     } else {
-      // TensorFlow's gradient of volumes goes to all maxima, that of images to the first.
+      // TensorFlow's gradient of volumes goes to all elements near the maximum, that of images to
+      // the first maximum.
       constexpr EqualMaxima kEqual = kSpatialRank == 3 ? EqualMaxima::kAll : EqualMaxima::kFirst;
       return gradient_(ctx, shape, kEqual, input, gradients, out);
     }

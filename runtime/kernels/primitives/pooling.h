@@ -58,11 +58,13 @@ struct MaxPoolWithArgmax {
                                 const Tensor& input, Tensor* output, Tensor* argmax);
 };
 
-// Which of several equal maxima of a window get its gradient.
+// Which elements of a window get its gradient: the first that is its maximum, or all that are
+// nearer to it than kEqualMaximaDistance. An infinite maximum is near to nothing, itself included.
 enum class EqualMaxima { kFirst, kAll };
+inline constexpr double kEqualMaximaDistance = 1e-5;
 
 // The gradient of MaxPool: each element of `gradient`, which has the shape of the pool's output, is
-// added to that of the input's elements that was the maximum.
+// added to that of the input's elements that was the maximum, or to all that EqualMaxima names.
 struct MaxPoolGradient {
   using Function = absl::Status(KernelContext& ctx, const PoolShape& shape, EqualMaxima equal,
                                 const Tensor& input, const Tensor& gradient, Tensor* output);

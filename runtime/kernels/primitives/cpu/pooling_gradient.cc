@@ -71,8 +71,19 @@ void ForFirstMaximaOfPoints(const PoolShape& s, const T* in, int64_t in_start, i
   }
 }
 
+// Whether an element counts as a maximum of its window. No infinity and no NaN does.
+template <typename T>
+bool IsNearMaximum(T element, T maximum) {
+  if constexpr (std::is_integral_v<T>) {
+    return element == maximum;
+  } else {
+    return maximum - element < static_cast<T>(kEqualMaximaDistance);
+  }
+}
+
 // Calls visit(input element, output element) for each output element of an image, with the first
-// input element that is the maximum of its window, or, if all equal ones count, with each that is.
+// input element that is the maximum of its window, or, if all equal ones count, with each that is
+// near to it.
 template <bool kAllEqual, typename T, typename Visit>
 void ForMaxima(const PoolShape& s, const T* in, int64_t in_start, int64_t out_start,
                const Visit& visit) {
@@ -97,7 +108,7 @@ void ForMaxima(const PoolShape& s, const T* in, int64_t in_start, int64_t out_st
       }
       ForWindow(s, at, [&](int64_t source) {
         const int64_t index = in_start + source * s.point_step() + c * in_channel;
-        if (in[index] == in[best]) visit(index, pooled);
+        if (IsNearMaximum(in[index], in[best])) visit(index, pooled);
       });
     }
   }

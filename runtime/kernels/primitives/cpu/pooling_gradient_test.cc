@@ -13,6 +13,7 @@
 namespace tessera {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
 
@@ -37,10 +38,11 @@ class MaxPoolGradientTest : public ::testing::TestWithParam<int> {
   }
 
   std::vector<float> Gradient(const PoolShape& shape, const std::vector<float>& input,
-                              const std::vector<float>& gradient) {
+                              const std::vector<float>& gradient,
+                              EqualMaxima equal = EqualMaxima::kFirst) {
     Tensor output = Tensor::Vector<float>(std::vector<float>(input.size(), -1));
     EXPECT_TRUE(PrimitiveImplementations<MaxPoolGradient>::Find(kCpu)(
-                    ctx_, shape, EqualMaxima::kFirst, Tensor::Vector<float>(input),
+                    ctx_, shape, equal, Tensor::Vector<float>(input),
                     Tensor::Vector<float>(gradient), &output)
                     .ok());
     return {output.flat<float>().begin(), output.flat<float>().end()};
@@ -102,6 +104,27 @@ TEST_P(MaxPoolGradientTest, TheFirstOfEqualMaximaAndAFirstNaNGetTheGradient) {
   shape.input[2] = shape.window[2] = shape.stride[2] = 3;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(Gradient(shape, {1, nan, 4, 9, 4, 9}, {5, 6}), ElementsAre(0, 6, 5, 0, 0, 0));
+}
+
+TEST_P(MaxPoolGradientTest, AllElementsNearTheMaximumGetTheGradientIfEqualOnesCount) {
+  PoolShape shape{.batch = 1, .channels = 1};
+  shape.input[2] = shape.window[2] = shape.stride[2] = 5;
+  EXPECT_THAT(Gradient(shape, {0.5f, 0.499992f, 0.49998f, 0.499995f, 0.5f}, {3}, EqualMaxima::kAll),
+              ElementsAre(3, 3, 0, 3, 3));
+  EXPECT_THAT(Gradient(shape, {0.5f, 0.499992f, 0.49998f, 0.499995f, 0.5f}, {3}),
+              ElementsAre(3, 0, 0, 0, 0));
+}
+
+// As in TensorFlow, where an infinity less itself is not near to 0.
+TEST_P(MaxPoolGradientTest, AnInfiniteMaximumGetsNoGradientIfEqualOnesCount) {
+  PoolShape shape{.batch = 1, .channels = 1};
+  shape.input[2] = 6;
+  shape.window[2] = shape.stride[2] = 3;
+  shape.output[2] = 2;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(Gradient(shape, {1, infinity, infinity, nan, 2, 2}, {3, 4}, EqualMaxima::kAll),
+              Each(0));
 }
 
 TEST_P(MaxPoolGradientTest, NoImagesHaveNoGradient) {

@@ -2,6 +2,8 @@
 // at all windows that its element lies in, so that sums are made in one order and nothing is
 // written twice. Gradients of max pools are made here alone: which of equal maxima gets one is part
 // of the contract, and cuDNN does not promise it.
+#include <type_traits>
+
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
 #include "runtime/kernels/primitives/cuda/neural_library.h"
@@ -217,7 +219,13 @@ __global__ void MaxPoolGradients(int64_t count, PoolShape s, EqualMaxima equal, 
     WindowsAround(s, element.at).ForEach([&](int64_t z, int64_t y, int64_t x) {
       const PoolElement window{element.image, element.channel, {z, y, x}};
       const int64_t best = FirstMaximum(s, window, input);
-      if (best == i || (equal == EqualMaxima::kAll && input[best] == input[i])) {
+      bool counts = best == i;
+      if (equal == EqualMaxima::kAll) {
+        counts = std::is_integral_v<A>
+                     ? input[best] == input[i]
+                     : input[best] - input[i] < static_cast<A>(kEqualMaximaDistance);
+      }
+      if (counts) {
         sum += gradient[IndexOf(s, s.output, window)];
       }
     });
