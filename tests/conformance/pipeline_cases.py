@@ -473,6 +473,27 @@ def examples_parsed_in_batches(_):
 
 
 @_case
+def ragged_features_parsed_in_batches(_):
+    def example(i):
+        words = tf.train.BytesList(value=[b"w%d" % k for k in range(i)])
+        features = {
+            "b_dense": tf.train.Feature(float_list=tf.train.FloatList(value=[i])),
+            "c_ragged": tf.train.Feature(bytes_list=words),
+        }
+        return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+    parse = tf.data.experimental.parse_example_dataset({
+        "a_absent": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64),
+        "b_dense": tf.io.FixedLenFeature([], tf.float32),
+        "c_ragged": tf.io.RaggedFeature(tf.string),
+    })
+    parsed = Dataset.from_tensor_slices([example(i) for i in range(3)]).batch(2).apply(parse)
+    return parsed.map(lambda features: (features["a_absent"].row_splits, features["b_dense"],
+                                        features["c_ragged"].values,
+                                        features["c_ragged"].row_splits))
+
+
+@_case
 def mapped_and_batched_with_a_remainder(_):
     def features(x):
         return x * x, tf.strings.as_string(x), tf.fill([2, 3], tf.cast(x, tf.float32))
