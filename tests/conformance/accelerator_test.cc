@@ -94,7 +94,7 @@ Tally Replay(const std::vector<std::string>& names,
     return {Outcome::kPassed, DescribeExecutions(metadata)};
   };
   const std::vector<Outcome> outcomes =
-      RunIsolated(static_cast<int>(names.size()), /*jobs=*/2, check);
+      RunIsolated(static_cast<int>(names.size()), {.jobs = 2}, check);
   Tally tally;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     EXPECT_EQ(outcomes[i].kind, Outcome::kPassed) << names[i] << ": " << outcomes[i].text;

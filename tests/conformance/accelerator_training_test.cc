@@ -35,7 +35,7 @@ TEST(AcceleratorTrainingTest, CurvesAreThoseThatWereRecorded) {
             absl::StrCat(TestAccelerator::num_captured_enqueued_anywhere() - before)};
   };
   const std::vector<Outcome> outcomes =
-      RunIsolated(static_cast<int>(cases.size()), /*jobs=*/2, check);
+      RunIsolated(static_cast<int>(cases.size()), {.jobs = 2}, check);
   int captured = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     EXPECT_EQ(outcomes[i].kind, Outcome::kPassed) << cases[i].name << ": " << outcomes[i].text;

@@ -1,6 +1,7 @@
 // Replays the golden corpus on the runtime, in process:
 //
 //   check_ops DIR [NAME...] [--known_missing=FILE] [--verbose] [--all] [--jobs=N]
+//             [--case_seconds=N] [--seconds=N]
 //
 // DIR holds ops/*.pb, graphs/*.pb, or both. A NAME is an op or a graph and may have wildcards.
 // Every case runs on both executors, and what its op's shape function says is compared with the
@@ -13,7 +14,6 @@
 #include <set>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -33,18 +33,17 @@ struct Flags {
   absl::optional<std::string> known_missing;
   bool verbose = false;
   bool show_all = false;
-  int jobs = 2;
+  Isolation isolation;
 };
 
 constexpr char kUsage[] =
-    "usage: check_ops DIR [NAME...] [--known_missing=FILE] [--verbose] [--all] [--jobs=N]\n"
+    "usage: check_ops DIR [NAME...] [--known_missing=FILE] [--verbose] [--all] [FLAG...]\n"
     "  DIR        a golden corpus: ops/*.pb and graphs/*.pb, or one of them\n"
     "  NAME       an op or a graph, may have wildcards; all if none is given\n"
     "  --known_missing=FILE  the ops that have no kernel, one a line; cases of another op without\n"
     "                        a kernel fail, and so does an op of the list that has one\n"
     "  --verbose  print every case before it runs\n"
-    "  --all      print every failure, not only the first few of each op\n"
-    "  --jobs=N   processes at once (2)\n";
+    "  --all      print every failure, not only the first few of each op\n";
 
 absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   Flags flags;
@@ -56,12 +55,10 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
       flags.verbose = true;
     } else if (arg == "--all") {
       flags.show_all = true;
-    } else if (absl::StartsWith(arg, "--jobs=")) {
-      if (!absl::SimpleAtoi(arg.substr(7), &flags.jobs) || flags.jobs < 1) {
-        return absl::InvalidArgumentError(absl::StrCat(arg, ": not a number of processes"));
-      }
     } else if (absl::StartsWith(arg, "--")) {
-      return absl::InvalidArgumentError(absl::StrCat("unknown flag ", arg));
+      if (!ParseIsolationFlag(arg, &flags.isolation)) {
+        return absl::InvalidArgumentError(absl::StrCat("no such flag or number: ", arg));
+      }
     } else if (flags.directory.empty()) {
       flags.directory = arg;
     } else {
@@ -202,7 +199,7 @@ absl::StatusOr<int> Main(const Flags& flags) {
                                             flags.names.empty() ? "" : " of these names"));
   }
   const std::vector<Outcome> outcomes =
-      RunIsolated(static_cast<int>(cases.size()), flags.jobs, [&](int i) {
+      RunIsolated(static_cast<int>(cases.size()), flags.isolation, [&](int i) {
         if (flags.verbose) std::cerr << cases[i].group << " " << cases[i].name << std::endl;
         return Check(cases[i], known_missing);
       });
@@ -215,7 +212,8 @@ absl::StatusOr<int> Main(const Flags& flags) {
 int main(int argc, char** argv) {
   absl::StatusOr<tessera::Flags> flags = tessera::ParseFlags(argc, argv);
   if (!flags.ok()) {
-    std::cerr << "check_ops: " << flags.status().message() << "\n" << tessera::kUsage;
+    std::cerr << "check_ops: " << flags.status().message() << "\n"
+              << tessera::kUsage << tessera::kIsolationUsage;
     return 2;
   }
   absl::StatusOr<int> result = tessera::Main(*flags);

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 
 namespace tessera {
@@ -36,19 +35,18 @@ int RunCheckProgram(int argc, char** argv,
   absl::string_view program = argv[0];
   program.remove_prefix(program.rfind('/') + 1);  // of npos, too
   std::vector<std::string> names;
-  int jobs = 2;
+  Isolation isolation;
   bool is_wrong = false;
   for (int i = 1; i < argc; ++i) {
     const absl::string_view arg = argv[i];
     if (!absl::StartsWith(arg, "--")) {
       names.emplace_back(arg);
-    } else if (!absl::StartsWith(arg, "--jobs=") || !absl::SimpleAtoi(arg.substr(7), &jobs) ||
-               jobs < 1) {
+    } else if (!ParseIsolationFlag(arg, &isolation)) {
       is_wrong = true;
     }
   }
   if (is_wrong || names.empty()) {
-    std::cerr << "usage: " << program << " DIR [NAME...] [--jobs=N]\n";
+    std::cerr << "usage: " << program << " DIR [NAME...] [FLAG...]\n" << kIsolationUsage;
     return 2;
   }
   const std::string directory = names[0];
@@ -60,7 +58,7 @@ int RunCheckProgram(int argc, char** argv,
     return 2;
   }
   const int num_cases = static_cast<int>(cases->names.size());
-  return Report(cases->names, RunIsolated(num_cases, jobs, cases->check)) == 0 ? 0 : 1;
+  return Report(cases->names, RunIsolated(num_cases, isolation, cases->check)) == 0 ? 0 : 1;
 }
 
 }  // namespace tessera

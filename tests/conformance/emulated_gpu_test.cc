@@ -44,7 +44,7 @@ int Replay(const std::vector<std::string>& names, const std::function<std::strin
     return {Outcome::kPassed, emulation::NumLaunches() > before ? "launched" : ""};
   };
   const std::vector<Outcome> outcomes =
-      RunIsolated(static_cast<int>(names.size()), /*jobs=*/2, check);
+      RunIsolated(static_cast<int>(names.size()), {.jobs = 2}, check);
   int launched = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     EXPECT_EQ(outcomes[i].kind, Outcome::kPassed) << names[i] << ": " << outcomes[i].text;

@@ -1,13 +1,16 @@
 #include "tests/conformance/isolated_cases.h"
 
 #include <poll.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <iostream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -17,6 +20,16 @@ namespace tessera {
 namespace {
 
 constexpr const char* kWords[] = {"PASS", "FAIL", "SKIP"};
+
+// Exit code of a child that ends because a case failed, and not because it is through.
+constexpr int kEndsAfterFailure = 75;
+
+// Ends the process by SIGALRM after `limit`, unless it is set anew before; an infinite one: never.
+void SetWatchdog(absl::Duration limit) {
+  itimerval timer{};
+  if (limit != absl::InfiniteDuration()) timer.it_value = absl::ToTimeval(limit);
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
 
 // Outcomes travel from child to parent as lines "WORD index text".
 void WriteLine(int fd, std::string line) {
@@ -37,16 +50,17 @@ struct Child {
   pid_t pid = -1;
   int fd = -1;
   std::vector<int> todo;  // in order; those done are taken off the front
+  bool has_reported = false;
   std::string unread;
 };
 
 class Runner {
  public:
-  Runner(int num_cases, absl::FunctionRef<Outcome(int)> check)
-      : check_(check), outcomes_(num_cases) {}
+  Runner(int num_cases, const Isolation& isolation, absl::FunctionRef<Outcome(int)> check)
+      : isolation_(isolation), check_(check), outcomes_(num_cases) {}
 
-  std::vector<Outcome> Run(int jobs) {
-    std::vector<Child> children(jobs);
+  std::vector<Outcome> Run() {
+    std::vector<Child> children(isolation_.jobs);
     for (size_t i = 0; i < outcomes_.size(); ++i) {
       children[i % children.size()].todo.push_back(static_cast<int>(i));
     }
@@ -71,6 +85,7 @@ class Runner {
  private:
   bool Start(Child& child) {
     if (child.todo.empty()) return false;
+    child.has_reported = false;
     int fds[2];
     CHECK(::pipe(fds) == 0) << std::strerror(errno);
     child.pid = ::fork();
@@ -85,13 +100,25 @@ class Runner {
   }
 
   [[noreturn]] void Work(const std::vector<int>& todo, int fd) {
-    for (int index : todo) {
-      const Outcome outcome = check_(index);
-      WriteLine(fd, absl::StrCat(kWords[outcome.kind], " ", index, " ", outcome.text));
+    int exit_code = 0;
+    for (size_t i = 0; i < todo.size() && exit_code == 0; ++i) {
+      const Outcome outcome = Check(todo[i]);
+      WriteLine(fd, absl::StrCat(kWords[outcome.kind], " ", todo[i], " ", outcome.text));
+      if (outcome.kind == Outcome::kFailed) exit_code = kEndsAfterFailure;
     }
     std::cerr.flush();
     std::cout.flush();
-    ::_exit(0);  // without destructors: threads of the runtime's pools may still run
+    ::_exit(exit_code);  // without destructors: threads of the runtime's pools may still run
+  }
+
+  Outcome Check(int index) {
+    if (absl::FromChrono(std::chrono::steady_clock::now() - start_) >= isolation_.total_limit) {
+      return {Outcome::kSkipped, "not run: the time was up"};
+    }
+    SetWatchdog(isolation_.case_limit);
+    Outcome outcome = check_(index);
+    SetWatchdog(absl::InfiniteDuration());
+    return outcome;
   }
 
   // False if the child is through with all it has to do.
@@ -113,7 +140,11 @@ class Runner {
     int status = 0;
     ::waitpid(child.pid, &status, 0);
     if (child.todo.empty()) return false;
-    // It died in the first case that it has not reported: another child does the rest.
+    // Another child does the rest.
+    if (child.has_reported && WIFEXITED(status) && WEXITSTATUS(status) == kEndsAfterFailure) {
+      return Start(child);
+    }
+    // It died in the first case that it has not reported.
     const std::string how = WIFSIGNALED(status)
                                 ? absl::StrCat("crashed: ", strsignal(WTERMSIG(status)))
                                 : absl::StrCat("ended its process with ", WEXITSTATUS(status));
@@ -132,16 +163,38 @@ class Runner {
     }
     if (parts.size() > 2) outcome.text = parts[2];
     child.todo.erase(child.todo.begin());
+    child.has_reported = true;
   }
 
+  const Isolation isolation_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const absl::FunctionRef<Outcome(int)> check_;
   std::vector<Outcome> outcomes_;
 };
 
 }  // namespace
 
-std::vector<Outcome> RunIsolated(int num_cases, int jobs, absl::FunctionRef<Outcome(int)> check) {
-  return Runner(num_cases, check).Run(jobs);
+bool ParseIsolationFlag(absl::string_view arg, Isolation* isolation) {
+  const auto number = [&](absl::string_view flag, int* value) {
+    return absl::StartsWith(arg, flag) && absl::SimpleAtoi(arg.substr(flag.size()), value) &&
+           *value >= 1;
+  };
+  int value = 0;
+  if (number("--jobs=", &value)) {
+    isolation->jobs = value;
+  } else if (number("--case_seconds=", &value)) {
+    isolation->case_limit = absl::Seconds(value);
+  } else if (number("--seconds=", &value)) {
+    isolation->total_limit = absl::Seconds(value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::vector<Outcome> RunIsolated(int num_cases, const Isolation& isolation,
+                                 absl::FunctionRef<Outcome(int)> check) {
+  return Runner(num_cases, isolation, check).Run();
 }
 
 }  // namespace tessera

@@ -120,18 +120,19 @@ int Fuzz(const Flags& flags) {
   while (absl::Now() < end && (flags.count < 0 || number < flags.first + flags.count)) {
     const int batch = static_cast<int>(
         flags.count < 0 ? kBatch : std::min<int64_t>(kBatch, flags.first + flags.count - number));
-    const std::vector<Outcome> outcomes = RunIsolated(batch, flags.jobs, [&](int i) -> Outcome {
-      if (absl::Now() > end) return {Outcome::kSkipped, ""};
-      const tensorflow::GraphDef graph = maker.Make(flags.seed, number + i);
-      return Check(graph);
-    });
+    const std::vector<Outcome> outcomes =
+        RunIsolated(batch, {.jobs = flags.jobs}, [&](int i) -> Outcome {
+          if (absl::Now() > end) return {Outcome::kSkipped, ""};
+          const tensorflow::GraphDef graph = maker.Make(flags.seed, number + i);
+          return Check(graph);
+        });
     std::vector<int> failed;
     for (int i = 0; i < batch; ++i) {
       if (outcomes[i].kind == Outcome::kFailed) failed.push_back(i);
     }
     findings += static_cast<int64_t>(failed.size());
     // A case that cannot even be made crashes here as well.
-    RunIsolated(static_cast<int>(failed.size()), 1, [&](int i) -> Outcome {
+    RunIsolated(static_cast<int>(failed.size()), {.jobs = 1}, [&](int i) -> Outcome {
       std::cout << flags.seed << " " << number + failed[i] << " " << outcomes[failed[i]].text
                 << std::endl;
       Keep(flags, number + failed[i], outcomes[failed[i]].text,
