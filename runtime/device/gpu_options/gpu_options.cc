@@ -1,10 +1,13 @@
 #include "runtime/device/gpu_options/gpu_options.h"
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/base/logging.h"
 #include "runtime/framework/device_factory.h"
 
 namespace tessera {
@@ -19,6 +22,19 @@ Current& TheCurrent() {
   return *current;
 }
 
+void ApplyEnvironment(GpuOptions* options) {
+  constexpr char kAllowGrowth[] = "TF_FORCE_GPU_ALLOW_GROWTH";
+  const char* const setting = std::getenv(kAllowGrowth);
+  if (setting == nullptr) return;
+  const absl::string_view value = setting;
+  if (value == "true" || value == "false") {
+    options->allow_growth = value == "true";
+  } else {
+    LOG(WARNING) << kAllowGrowth << " must be true or false, is '" << value
+                 << "', and has no effect";
+  }
+}
+
 }  // namespace
 
 void SetGpuOptions(GpuOptions options) {
@@ -30,7 +46,9 @@ void SetGpuOptions(GpuOptions options) {
 GpuOptions CurrentGpuOptions() {
   Current& current = TheCurrent();
   absl::MutexLock lock(&current.mu);
-  return current.options;
+  GpuOptions options = current.options;
+  ApplyEnvironment(&options);
+  return options;
 }
 
 bool IsBuiltForGpus() {

@@ -13,7 +13,8 @@ struct GpuOptions {
   // The share of a GPU's memory that the process takes, up to 1; 0: all but a reserve for the
   // driver and its libraries.
   double memory_fraction = 0;
-  // Takes memory as it is needed, instead of all at the first use.
+  // Takes memory as it is needed, instead of all at the first use. TF_FORCE_GPU_ALLOW_GROWTH in the
+  // environment, "true" or "false", goes before what is set here.
   bool allow_growth = false;
   // The hardware's numbers of the GPUs to use, in the order of the devices' numbers. Empty: all.
   std::vector<int> visible;
