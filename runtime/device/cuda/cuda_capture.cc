@@ -18,8 +18,9 @@ class CudaWork final : public CapturedWork {
       : graph_(graph), held_(std::move(held)), stream_(stream) {}
   ~CudaWork() override {
     UseGpu(stream_->gpu()).IgnoreError();
-    // CUDA destroys it once it has run.
+    // CUDA destroys it once it has run. Until then it reads the host memory.
     cudaGraphExecDestroy(graph_);
+    for (Tensor& tensor : held_) stream_->Hold(std::move(tensor));
   }
 
   absl::Status Enqueue() override {
@@ -33,7 +34,7 @@ class CudaWork final : public CapturedWork {
  private:
   absl::Mutex mu_;  // a graph is launched by one thread at a time
   const cudaGraphExec_t graph_;
-  const std::vector<Tensor> held_;
+  std::vector<Tensor> held_;
   CudaStream* const stream_;
 };
 

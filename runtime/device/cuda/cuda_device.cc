@@ -44,6 +44,8 @@ absl::StatusOr<std::unique_ptr<CudaComputeStream>> CudaComputeStream::Make(
 }
 
 CudaComputeStream::~CudaComputeStream() {
+  // Whoever gets its memory from now on waits for nothing.
+  if (stream_ != nullptr) stream_->Synchronize().IgnoreError();
   gpu_->SetStream(number_, nullptr);
   stream_.reset();
   {
@@ -71,6 +73,7 @@ absl::StatusOr<std::unique_ptr<WorkCapture>> CudaComputeStream::BeginCapture() {
     options.is_capture = true;
     ASSIGN_OR_RETURN(stream, CudaStream::Make(std::move(options)));
   }
+  RETURN_IF_ERROR(stream->MakeHandlesOf(*stream_));
   return CudaCapture::Begin(std::move(stream), stream_.get(),
                             [this](std::unique_ptr<CudaStream> unused) {
                               absl::MutexLock lock(&capture_mu_);

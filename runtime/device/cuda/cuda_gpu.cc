@@ -156,7 +156,11 @@ absl::Status CudaGpu::Record(void* event, void* queue) {
 
 absl::StatusOr<bool> CudaGpu::IsDone(void* event) {
   const cudaError_t error = cudaEventQuery(static_cast<cudaEvent_t>(event));
-  if (error == cudaErrorNotReady) return false;
+  if (error == cudaErrorNotReady) {
+    // Otherwise it would be the error of the next launch of this thread.
+    cudaGetLastError();
+    return false;
+  }
   RETURN_IF_ERROR(CudaStatus(error, "work on the GPU"));
   return true;
 }
@@ -164,10 +168,7 @@ absl::StatusOr<bool> CudaGpu::IsDone(void* event) {
 absl::StatusOr<char*> CudaGpu::Allocate(size_t size) {
   RETURN_IF_ERROR(UseGpu(part_.gpu));
   void* region = nullptr;
-  const cudaError_t error = cudaMalloc(&region, size);
-  // Otherwise it would be the error of the next launch.
-  if (error != cudaSuccess) cudaGetLastError();
-  RETURN_IF_ERROR(CudaStatus(error, "cudaMalloc"));
+  RETURN_IF_CUDA_ERROR(cudaMalloc(&region, size));
   return static_cast<char*>(region);
 }
 
@@ -177,8 +178,12 @@ void CudaGpu::Free(char* region, size_t /*size*/) {
 }
 
 void CudaGpu::AwaitWork() {
-  UseGpu(part_.gpu).IgnoreError();
-  cudaDeviceSynchronize();
+  // Stream by stream: a wait for the whole GPU is refused while any stream captures, and spoils the
+  // capture.
+  absl::MutexLock lock(&mu_);
+  for (const auto& [number, stream] : streams_) {
+    if (stream != nullptr) stream->AwaitWork();
+  }
 }
 
 }  // namespace tessera

@@ -15,7 +15,6 @@
 // is then a member of the struct of its library, with its own type.
 #define TESSERA_CUBLASLT_FUNCTIONS(F)     \
   F(cublasLtCreate)                       \
-  F(cublasLtDestroy)                      \
   F(cublasLtGetStatusString)              \
   F(cublasLtGetVersion)                   \
   F(cublasLtMatmul)                       \
@@ -38,7 +37,6 @@
   F(cudnnBackendGetAttribute)      \
   F(cudnnBackendSetAttribute)      \
   F(cudnnCreate)                   \
-  F(cudnnDestroy)                  \
   F(cudnnGetErrorString)           \
   F(cudnnGetLastErrorString)       \
   F(cudnnGetVersion)               \

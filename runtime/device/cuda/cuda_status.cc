@@ -45,6 +45,7 @@ bool IsGpuLost(cudaError_t error) {
 
 absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   if (error == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();
   return absl::Status(CodeOf(error), absl::StrCat(what, ": ", cudaGetErrorName(error), ": ",
                                                   cudaGetErrorString(error)));
 }

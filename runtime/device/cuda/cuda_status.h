@@ -14,7 +14,8 @@ bool IsGpuLost(cudaError_t error);
 
 // Returns "WHAT: cudaErrorName: description", OK for cudaSuccess. RESOURCE_EXHAUSTED if memory ran
 // out, UNAVAILABLE if the GPU is lost, INVALID_ARGUMENT for a launch that no GPU can do, else
-// INTERNAL.
+// INTERNAL. The error is not the thread's last one any more, which would be taken for that of its
+// next launch.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
 
 // Makes a GPU, by CUDA's number, the current one of the calling thread. Everybody uses this, so

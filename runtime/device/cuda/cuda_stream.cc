@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
-#include "runtime/device/cuda/cuda_libraries.h"
 #include "runtime/device/cuda/cuda_status.h"
 #include "runtime/host/background.h"
 
@@ -46,8 +45,7 @@ CudaStream::~CudaStream() {
   if (to_host_ != nullptr) Synchronize().IgnoreError();
   {
     absl::MutexLock lock(&library_mu_);
-    if (cublaslt_handle_ != nullptr) (*LoadCublasLt())->cublasLtDestroy(cublaslt_handle_);
-    if (cudnn_handle_ != nullptr) (*LoadCudnn())->cudnnDestroy(cudnn_handle_);
+    handles_.reset();
   }
   absl::MutexLock lock(&order_mu_);
   if (order_event_ != nullptr) cudaEventDestroy(order_event_);
@@ -76,6 +74,20 @@ absl::Status CudaStream::WaitFor(const CudaStream& other) {
   return Order(other.to_host_, compute_);
 }
 
+void CudaStream::AwaitWork() const {
+  UseGpu(options_.gpu).IgnoreError();
+  for (cudaStream_t stream : {compute_, to_device_, to_host_, upload_}) {
+    if (stream != nullptr) cudaStreamSynchronize(stream);
+  }
+  cudaGetLastError();
+}
+
+void CudaStream::AfterWork(std::function<void()> work) {
+  Fail(UseGpu(options_.gpu));
+  Fail(Order(compute_, to_host_));
+  options_.events->Then(to_host_, [work = std::move(work)](absl::Status) { work(); });
+}
+
 void CudaStream::Copy(const Tensor& from, Tensor* to) {
   CHECK(IsTriviallyCopyable(from.dtype()) && IsTriviallyCopyable(to->dtype()));
   CHECK(from.size_bytes() == to->size_bytes())
@@ -94,10 +106,14 @@ absl::Status CudaStream::CopyBytes(const Tensor& from, const Tensor& to) {
   if (!IsHostAccessible(from.memory_kind()) && IsHostAccessible(to.memory_kind())) {
     return CopyToHost(from, to);
   }
+  if (IsHostAccessible(from.memory_kind())) {
+    // What comes from the device is in pageable memory once a callback has put it there.
+    AfterWork([from, to] { std::memcpy(to.address(), from.address(), to.size_bytes()); });
+    return absl::OkStatus();
+  }
+  // The order of the stream keeps both alive.
   RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(to.address(), from.address(), from.size_bytes(),
                                        cudaMemcpyDefault, compute_));
-  // Both on the host, or both on the device, where the order of the stream keeps them alive.
-  if (IsHostAccessible(from.memory_kind())) Then([from, to](absl::Status) {});
   return absl::OkStatus();
 }
 
@@ -163,9 +179,7 @@ void CudaStream::Zero(Tensor* tensor) {
     }
     if (tensor->memory_kind() == MemoryKind::kHost) {
       // The device cannot write it. Nobody may read it before a callback that comes after this one.
-      Then([tensor = *tensor](absl::Status) {
-        std::memset(tensor.address(), 0, tensor.size_bytes());
-      });
+      AfterWork([tensor = *tensor] { std::memset(tensor.address(), 0, tensor.size_bytes()); });
       return absl::OkStatus();
     }
     RETURN_IF_CUDA_ERROR(cudaMemsetAsync(tensor->address(), 0, tensor->size_bytes(), compute_));
@@ -204,9 +218,7 @@ void CudaStream::Hold(Tensor tensor) {
     held_.push_back(std::move(tensor));
     return;
   }
-  Fail(UseGpu(options_.gpu));
-  Fail(Order(compute_, to_host_));
-  options_.events->Then(to_host_, [tensor = std::move(tensor)](absl::Status) {});
+  AfterWork([tensor = std::move(tensor)] {});
 }
 
 absl::Status CudaStream::BeginCapture() {
@@ -256,34 +268,25 @@ void CudaStream::Fail(const absl::Status& status) {
 
 absl::StatusOr<cublasLtHandle_t> CudaStream::cublaslt_handle() {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
-  if (cublaslt_handle_ == nullptr) {
-    ASSIGN_OR_RETURN(const CublasLt* library, LoadCublasLt());
-    const cublasStatus_t status = library->cublasLtCreate(&cublaslt_handle_);
-    if (status != CUBLAS_STATUS_SUCCESS) {
-      return absl::InternalError(
-          absl::StrCat("cublasLtCreate: ", library->cublasLtGetStatusString(status)));
-    }
-  }
-  return cublaslt_handle_;
+  return handles_->cublaslt();
 }
 
 absl::StatusOr<cudnnHandle_t> CudaStream::cudnn_handle() {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
-  if (cudnn_handle_ == nullptr) {
-    ASSIGN_OR_RETURN(const Cudnn* library, LoadCudnn());
-    cudnnHandle_t handle = nullptr;
-    cudnnStatus_t status = library->cudnnCreate(&handle);
-    if (status == CUDNN_STATUS_SUCCESS) {
-      status = library->cudnnSetStream(handle, compute_);
-      if (status != CUDNN_STATUS_SUCCESS) library->cudnnDestroy(handle);
-    }
-    if (status != CUDNN_STATUS_SUCCESS) {
-      return absl::InternalError(
-          absl::StrCat("cudnnCreate: ", library->cudnnGetErrorString(status)));
-    }
-    cudnn_handle_ = handle;
+  return handles_->cudnn(compute_);
+}
+
+absl::Status CudaStream::MakeHandlesOf(CudaStream& other) {
+  bool has_cublaslt = false, has_cudnn = false;
+  {
+    absl::MutexLock lock(&other.library_mu_);
+    has_cublaslt = other.handles_->has_cublaslt();
+    has_cudnn = other.handles_->has_cudnn();
   }
-  return cudnn_handle_;
+  absl::MutexLock lock(&library_mu_);
+  if (has_cublaslt) RETURN_IF_ERROR(cublaslt_handle().status());
+  if (has_cudnn) RETURN_IF_ERROR(cudnn_handle().status());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CudaStream::Workspace> CudaStream::workspace() {

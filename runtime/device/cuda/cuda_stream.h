@@ -1,9 +1,7 @@
 // The queues of a GPU's work.
 #pragma once
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
-#include <cudnn.h>
 
 #include <functional>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "runtime/device/cuda/library_handles.h"
 #include "runtime/device/events/event_manager.h"
 #include "runtime/device/memory/bfc_allocator.h"
 #include "runtime/framework/kernel.h"
@@ -94,7 +93,7 @@ class CudaStream final : public Stream {
   //   ASSIGN_OR_RETURN(const cublasLtHandle_t handle, stream.cublaslt_handle());
   //   ASSIGN_OR_RETURN(const CudaStream::Workspace workspace, stream.workspace());
   absl::Mutex& library_mu() ABSL_LOCK_RETURNED(library_mu_) { return library_mu_; }
-  // Errors: those of LoadCublasLt() and LoadCudnn(); INTERNAL.
+  // Errors: those of LibraryHandles.
   absl::StatusOr<cublasLtHandle_t> cublaslt_handle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
   // It enqueues on cuda().
   absl::StatusOr<cudnnHandle_t> cudnn_handle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
@@ -105,6 +104,9 @@ class CudaStream final : public Stream {
   };
   static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
   absl::StatusOr<Workspace> workspace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(library_mu_);
+
+  // Makes the handles that `other` has, which a library may refuse to do during a capture.
+  absl::Status MakeHandlesOf(CudaStream& other);
 
   // What was captured, and the host memory that it reads.
   struct Captured {
@@ -119,12 +121,17 @@ class CudaStream final : public Stream {
 
   // Makes everything that is enqueued later wait for what is enqueued on `other` now.
   absl::Status WaitFor(const CudaStream& other);
+  // Waits, on the calling thread, for everything that is enqueued now. Errors are left to Then().
+  void AwaitWork() const;
 
  private:
-  explicit CudaStream(Options options) : options_(std::move(options)) {}
+  explicit CudaStream(Options options)
+      : options_(std::move(options)), handles_(std::make_unique<LibraryHandles>(options_.gpu)) {}
   absl::Status Init();
   // Makes `later` wait for what `earlier` holds now.
   absl::Status Order(cudaStream_t earlier, cudaStream_t later);
+  // Calls `work`, on the thread of events, once everything that is enqueued now is done.
+  void AfterWork(std::function<void()> work);
   absl::Status CopyBytes(const Tensor& from, const Tensor& to);
   absl::Status CopyToDevice(const Tensor& from, const Tensor& to);
   absl::Status CopyToHost(const Tensor& from, const Tensor& to);
@@ -145,8 +152,7 @@ class CudaStream final : public Stream {
   absl::Status lost_ ABSL_GUARDED_BY(error_mu_);
 
   absl::Mutex library_mu_;
-  cublasLtHandle_t cublaslt_handle_ ABSL_GUARDED_BY(library_mu_) = nullptr;
-  cudnnHandle_t cudnn_handle_ ABSL_GUARDED_BY(library_mu_) = nullptr;
+  std::unique_ptr<LibraryHandles> handles_ ABSL_GUARDED_BY(library_mu_);
   IntrusivePtr<Buffer> workspace_ ABSL_GUARDED_BY(library_mu_);
 };
 
