@@ -11,6 +11,7 @@
 
 #include <cudnn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -77,7 +78,7 @@ class Descriptor {
     return CudnnStatus(*cudnn_, TryFinalize(), what);
   }
 
-  // Fills `values`, and returns how many there are.
+  // Fills `values`, and returns how many it has set. A newer cuDNN may have more to say.
   template <typename T>
   absl::StatusOr<int64_t> Get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                               absl::Span<T> values) const {
@@ -87,7 +88,7 @@ class Descriptor {
         cudnn_->cudnnBackendGetAttribute(handle_, name, type, static_cast<int64_t>(values.size()),
                                          &count, values.data()),
         absl::StrCat("attribute ", static_cast<int>(name))));
-    return count;
+    return std::min(count, static_cast<int64_t>(values.size()));
   }
 
  private:

@@ -151,7 +151,8 @@ absl::StatusOr<Made> LibraryMatMul::Run(KernelContext& ctx, const MatMulShape& s
                   bias != nullptr,
                   post_ops.add,
                   EpilogueOf(post_ops, bias != nullptr, &has_activation),
-                  AlignmentOf({a.address(), b.address(), output->address()},
+                  AlignmentOf({a.address(), b.address(), output->address(),
+                               bias == nullptr ? nullptr : bias->address()},
                               static_cast<uint64_t>(a_bytes | b_bytes | output_bytes))};
   // Rows of a batch that meet the same right-hand side are rows of one product.
   if (product.b_stride == 0 && product.a_stride == 1 && !product.transpose_a) {
@@ -212,7 +213,8 @@ absl::StatusOr<Made> LibraryMatMul::RunE4m3(KernelContext& ctx, const MatMulShap
   product.add = post_ops.add;
   product.epilogue = has_epilogue ? EpilogueOf(post_ops, product.bias, &has_activation)
                                   : CUBLASLT_EPILOGUE_DEFAULT;
-  product.alignment = AlignmentOf({a.values.address(), b.values.address(), output->address()},
+  product.alignment = AlignmentOf({a.values.address(), b.values.address(), output->address(),
+                                   product.bias ? bias->address() : nullptr},
                                   static_cast<uint64_t>(shape.k));
   product.is_e4m3 = true;
   const Scales scales{a.scale.address(), b.scale.address()};

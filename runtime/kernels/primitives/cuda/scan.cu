@@ -45,7 +45,7 @@ __global__ void ScanShortLines(int64_t num_lines, Lines lines, Input<A> x, Outpu
 template <typename R, typename A>
 __global__ void ScanLongLines(int64_t num_lines, Lines lines, Input<A> x, Output<A> y) {
   const R r{};
-  __shared__ unsigned char memory[kBlockThreads * 16];
+  alignas(16) __shared__ unsigned char memory[kBlockThreads * 16];
   static_assert(sizeof(A) <= 16);
   const auto total_of = [&](int t) {
     A total;

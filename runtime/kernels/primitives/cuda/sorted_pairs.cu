@@ -28,7 +28,7 @@ constexpr int64_t kChunk = 2 * kBlockThreads;
 // `length` are divided into chunks.
 __global__ void SortChunks(int64_t chunks, int64_t chunk, int64_t length, int64_t first_run,
                            int64_t last_run, KeyIndex* pairs) {
-  __shared__ unsigned char memory[kChunk * sizeof(KeyIndex)];
+  alignas(KeyIndex) __shared__ unsigned char memory[kChunk * sizeof(KeyIndex)];
   KeyIndex* const shared = reinterpret_cast<KeyIndex*>(memory);
   for (int64_t c = blockIdx.x; c < chunks; c += gridDim.x) {
     KeyIndex* const global = pairs + c * chunk;
