@@ -1,4 +1,5 @@
 // Captured runs of programs that draw random numbers.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -48,6 +49,10 @@ class CapturedRandomTest : public ::testing::Test {
       draws.emplace_back(flat.begin(), flat.end());
     }
     return draws;
+  }
+  static void RunTarget(Session& session, const std::string& target) {
+    const absl::Status status = session.Run({}, {}, {target}, nullptr);
+    CHECK(status.ok()) << status;
   }
   // Expects that captured runs draw what the CPU draws, and that they are captured.
   static void ExpectDrawsOfTheCpu(const std::string& nodes) {
@@ -102,6 +107,66 @@ TEST_F(CapturedRandomTest, SeedsThatTheDeviceComputes) {
     next = AddV2(seed, seed) {T: int64}
     y = StatelessRandomNormal(shape, next) {dtype: float}
   )");
+}
+
+TEST_F(CapturedRandomTest, GeneratorsInVariablesGoOn) {
+  // As tf.random.Generator draws, and by the older ops. The counter carries into its upper half.
+  const std::string nodes = R"(
+    state = VarHandleOp() {dtype: int64, shape: <3>, shared_name: "state"}
+    first = Const() {dtype: int64, value: int64([-300, 1, 77])}
+    init = AssignVariableOp(state, first) {dtype: int64}
+    read = ReadVariableOp(state) {dtype: int64}
+    alg = Const() {dtype: int32, value: int32(1)}
+    numbers = Const() {dtype: int64, value: int64(3)}
+    delta = Cast(numbers) {SrcT: int64, DstT: uint64}
+    skipped = RngReadAndSkip(state, alg, delta)
+    words = Bitcast(skipped) {T: int64, type: uint64}
+    zero = Const() {dtype: int32, value: int32([0])}
+    two = Const() {dtype: int32, value: int32([2])}
+    three = Const() {dtype: int32, value: int32([3])}
+    one = Const() {dtype: int32, value: int32([1])}
+    counter = StridedSlice(words, zero, two, one) {T: uint64, Index: int32}
+    key = StridedSlice(words, two, three, one) {T: uint64, Index: int32}
+    uniform = StatelessRandomUniformV2(shape, key, counter, alg) {dtype: float}
+    algorithm = Const() {dtype: int64, value: int64(1)}
+    normal = StatefulStandardNormalV2(state, algorithm, shape, ^skipped) {dtype: float, shape_dtype: int32}
+    any_seed = Cast(seed) {SrcT: int64, DstT: float}
+    axis = Const() {dtype: int32, value: int32(0)}
+    same = Sum(any_seed, axis) {T: float}
+    sum = AddV2(uniform, normal) {T: float}
+    y = AddV2(sum, same) {T: float}
+  )";
+  const std::unique_ptr<Session> cpu = Make(nodes, /*with_accelerator=*/false);
+  const std::unique_ptr<Session> accelerator = Make(nodes, /*with_accelerator=*/true);
+  RunTarget(*cpu, "init");
+  RunTarget(*accelerator, "init");
+  EXPECT_EQ(Draws(*accelerator, 6), Draws(*cpu, 6));
+  EXPECT_EQ(NumCaptured(*accelerator), 5);
+  std::vector<Tensor> states[2];
+  ASSERT_TRUE(cpu->Run({}, {"read:0"}, {}, &states[0]).ok());
+  ASSERT_TRUE(accelerator->Run({}, {"read:0"}, {}, &states[1]).ok());
+  EXPECT_EQ(states[0][0].flat<int64_t>()[1], 2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(states[0][0].flat<int64_t>()[i], states[1][0].flat<int64_t>()[i]);
+  }
+}
+
+TEST_F(CapturedRandomTest, StatesThatAreNoneAreRefusedOnDevices) {
+  const std::unique_ptr<Session> session = Make(R"(
+    state = VarHandleOp() {dtype: int64, shape: <2>, shared_name: "state"}
+    first = Const() {dtype: int64, value: int64([1, 2])}
+    init = AssignVariableOp(state, first) {dtype: int64}
+    alg = Const() {dtype: int64, value: int64(1)}
+    y = StatefulUniform(state, alg, shape) {dtype: float, shape_dtype: int32}
+  )",
+                                                /*with_accelerator=*/true);
+  RunTarget(*session, "init");
+  std::vector<Tensor> outputs;
+  const absl::Status status = session->Run({}, {"y:0"}, {}, &outputs);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(status.message()),
+      testing::HasSubstr("must be a vector of three int64 or more, is of int64 and shape [2]"));
 }
 
 TEST_F(CapturedRandomTest, NumbersWithoutASeedDifferInEachRun) {

@@ -6,6 +6,7 @@
 #include "runtime/device/testing/accelerator_memory.h"
 #include "runtime/device/testing/deferred_primitive.h"
 #include "runtime/kernels/primitives/add_n.h"
+#include "runtime/kernels/primitives/advance_generator.h"
 #include "runtime/kernels/primitives/complex_value.h"
 #include "runtime/kernels/primitives/fill.h"
 #include "runtime/kernels/primitives/gather.h"
@@ -92,6 +93,7 @@ absl::Status RunAddN(KernelContext& ctx, DType dtype, int64_t count,
 }
 REGISTER_PRIMITIVE(AddN, kTestAccelerator, RunAddN);
 
+REGISTER_DEFERRED(AdvanceGenerator);
 REGISTER_DEFERRED(Fill);
 REGISTER_DEFERRED(Gather);
 REGISTER_DEFERRED(KeyOfSeeds);

@@ -5,7 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/philox.h"
+#include "runtime/kernels/primitives/advance_generator.h"
+#include "runtime/kernels/primitives/philox_source.h"
 
 namespace tessera {
 
@@ -13,14 +14,25 @@ namespace tessera {
 // ThreeFry.
 absl::Status CheckPhilox(const Tensor& algorithm);
 
-// Returns the generator whose counter and key are three words, and moves the counter on by
-// `blocks`.
-Philox AdvanceState(int64_t* words, uint64_t blocks);
-
 // Takes the generator out of the variable at input 0, whose value is the counter (two numbers) and
 // the key, and leaves one behind that is `blocks` further on.
 // Errors: INVALID_ARGUMENT if the value is not at least three numbers of int64; those of
 // UpdateVariable().
 absl::StatusOr<Philox> ReserveFromVariable(KernelContext& ctx, uint64_t blocks);
+
+// The same for primitives of the kernel's device: the variable is read and written where it lies,
+// so that captured work takes the generator as it stands in each run.
+class GeneratorVariable {
+ public:
+  explicit GeneratorVariable(const KernelBuild& build) : advance_(build) {}
+
+  absl::StatusOr<PhiloxSource> Reserve(KernelContext& ctx, uint64_t blocks) const;
+  // Sets `before`, int64[3] in the memory of the device, to the counter and the key of the
+  // generator.
+  absl::Status Reserve(KernelContext& ctx, uint64_t blocks, Tensor* before) const;
+
+ private:
+  const Primitive<AdvanceGenerator> advance_;
+};
 
 }  // namespace tessera

@@ -215,24 +215,26 @@ REGISTER_KERNEL("StatelessRandomGetAlg", kAnyDevice, GetAlgKernel).HostMemory("a
 template <Distribution kDistribution>
 class StatefulRandomKernel : public OpKernel {
  public:
-  explicit StatefulRandomKernel(const KernelBuild& build) : fill_(build) {}
+  explicit StatefulRandomKernel(const KernelBuild& build) : fill_(build), variable_(build) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
     ASSIGN_OR_RETURN(const Shape shape, ReadSampleShape(ctx.input(2)));
     ASSIGN_OR_RETURN(Tensor * out, ctx.AllocateOutput(0, shape));
-    ASSIGN_OR_RETURN(const Philox generator,
-                     ReserveFromVariable(ctx, ReservedBlocks(out->num_elements())));
+    ASSIGN_OR_RETURN(const PhiloxSource generator,
+                     variable_.Reserve(ctx, ReservedBlocks(out->num_elements())));
     return fill_(ctx, generator, /*bounds=*/3, out);
   }
 
  private:
   const RandomFiller<kDistribution> fill_;
+  const GeneratorVariable variable_;
 };
-#define REGISTER_STATEFUL(op, distribution)                                   \
-  REGISTER_KERNEL(op, kCpu, StatefulRandomKernel<Distribution::distribution>) \
-      .HostMemory("resource")                                                 \
-      .HostMemory("algorithm")                                                \
+#define REGISTER_STATEFUL(op, distribution)                         \
+  REGISTER_KERNEL(op, (DevicesOf<RandomFill, AdvanceGenerator>),    \
+                  StatefulRandomKernel<Distribution::distribution>) \
+      .HostMemory("resource")                                       \
+      .HostMemory("algorithm")                                      \
       .HostMemory("shape")
 REGISTER_STATEFUL("StatefulUniform", kUniform);
 REGISTER_STATEFUL("StatefulStandardNormalV2", kNormal);
@@ -272,23 +274,25 @@ REGISTER_KERNEL("StatefulStandardNormal", kCpu, StatefulStandardNormalKernel)
 // Moves the generator on by as many numbers as `delta` says; RngReadAndSkip gives its state before.
 class RngSkipKernel : public OpKernel {
  public:
-  explicit RngSkipKernel(const KernelBuild&) {}
+  explicit RngSkipKernel(const KernelBuild& build) : variable_(build) {}
   bool IsExpensive() const override { return false; }
 
   absl::Status Compute(KernelContext& ctx) override {
     RETURN_IF_ERROR(CheckPhilox(ctx.input(1)));
     ASSIGN_OR_RETURN(const int64_t delta, ReadIndexScalar(ctx.input(2), "delta"));
-    ASSIGN_OR_RETURN(const Philox before, ReserveFromVariable(ctx, ReservedBlocks(delta)));
-    if (ctx.num_outputs() > 0) {
-      ctx.set_output(0, Tensor::Vector<int64_t>({static_cast<int64_t>(before.counter_low()),
-                                                 static_cast<int64_t>(before.counter_high()),
-                                                 static_cast<int64_t>(before.key())}));
-    }
-    return absl::OkStatus();
+    if (ctx.num_outputs() == 0) return variable_.Reserve(ctx, ReservedBlocks(delta)).status();
+    ASSIGN_OR_RETURN(Tensor * before, ctx.AllocateOutput(0, Shape{3}));
+    return variable_.Reserve(ctx, ReservedBlocks(delta), before);
   }
+
+ private:
+  const GeneratorVariable variable_;
 };
 REGISTER_KERNEL("RngSkip", kCpu, RngSkipKernel);
-REGISTER_KERNEL("RngReadAndSkip", kCpu, RngSkipKernel);
+REGISTER_KERNEL("RngReadAndSkip", DevicesOf<AdvanceGenerator>, RngSkipKernel)
+    .HostMemory("resource")
+    .HostMemory("alg")
+    .HostMemory("delta");
 
 }  // namespace
 }  // namespace tessera

@@ -1,5 +1,6 @@
-// Random numbers: RandomFill, Multinomial and KeyOfSeeds. Each thread makes the numbers of one
-// block of bits.
+// Random numbers: RandomFill, Multinomial, KeyOfSeeds and AdvanceGenerator. Each thread makes the
+// numbers of one block of bits.
+#include "runtime/kernels/primitives/advance_generator.h"
 #include "runtime/kernels/primitives/cuda/element.h"
 #include "runtime/kernels/primitives/cuda/launch.h"
 #include "runtime/kernels/primitives/cuda/registration.h"
@@ -203,6 +204,18 @@ absl::Status RunKeyOfSeeds(KernelContext& ctx, const Tensor& seeds, Tensor* key,
                      DataOf<uint64_t>(*counter));
 }
 REGISTER_CUDA_PRIMITIVE(KeyOfSeeds, RunKeyOfSeeds);
+
+// One thread.
+__global__ void Advance(uint64_t blocks, int64_t* state, int64_t* before) {
+  if (FirstItem() > 0) return;
+  StoreState(AdvanceState(state, blocks), before);
+}
+
+absl::Status RunAdvanceGenerator(KernelContext& ctx, uint64_t blocks, Tensor* state,
+                                 Tensor* before) {
+  return LaunchItems(ctx, 1, Advance, blocks, DataOf<int64_t>(*state), DataOf<int64_t>(*before));
+}
+REGISTER_CUDA_PRIMITIVE(AdvanceGenerator, RunAdvanceGenerator);
 
 }  // namespace
 }  // namespace tessera::cuda

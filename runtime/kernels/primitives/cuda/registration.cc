@@ -2,6 +2,7 @@
 
 #include "runtime/kernels/primitives/activate.h"
 #include "runtime/kernels/primitives/add_n.h"
+#include "runtime/kernels/primitives/advance_generator.h"
 #include "runtime/kernels/primitives/all_reduce.h"
 #include "runtime/kernels/primitives/arg_max.h"
 #include "runtime/kernels/primitives/arithmetic_sequence.h"
@@ -60,6 +61,7 @@ CudaPrimitiveRegistration<P>::CudaPrimitiveRegistration(typename P::Function* fu
 
 template struct CudaPrimitiveRegistration<Activate>;
 template struct CudaPrimitiveRegistration<AddN>;
+template struct CudaPrimitiveRegistration<AdvanceGenerator>;
 template struct CudaPrimitiveRegistration<AllReduce>;
 template struct CudaPrimitiveRegistration<ArgMax>;
 template struct CudaPrimitiveRegistration<ArgmaxPoolGradient>;
