@@ -36,14 +36,31 @@ void Select(const bool* keep, int64_t keep_stride, float masked, int64_t count, 
   }
 }
 
+// Returns `a` for lanes of `b` that are NaN.
+Vector Greater(Vector a, Vector b) { return b > a ? b : a; }
+
+// Returns the greatest of `count` scores, which are a multiple of the vector's lanes. Ignores NaN.
+float Greatest(const float* x, int64_t count) {
+  // Several at a time, because each comparison waits for the last one with the same vector.
+  constexpr int64_t kVectors = 4;
+  Vector greatest[kVectors];
+#pragma GCC unroll 4
+  for (Vector& v : greatest) v = Vector{} - math::kInf;
+  int64_t i = 0;
+  for (; i + kVectors * kLanes <= count; i += kVectors * kLanes) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) {
+      greatest[v] = Greater(greatest[v], Load(x + i + v * kLanes));
+    }
+  }
+  for (; i < count; i += kLanes) greatest[0] = Greater(greatest[0], Load(x + i));
+  return ReduceLanes(Greater(Greater(greatest[0], greatest[1]), Greater(greatest[2], greatest[3])),
+                     Greater)[0];
+}
+
 // x = softmax(x). `count` is a multiple of the vector's lanes.
 void Softmax(int64_t count, float* x) {
-  Vector greatest = Vector{} - math::kInf;
-  for (int64_t i = 0; i < count; i += kLanes) {
-    const Vector next = Load(x + i);
-    greatest = next > greatest ? next : greatest;  // ignores a NaN, which the sum below propagates
-  }
-  const float bound = ReduceLanes(greatest, [](Vector a, Vector b) { return b > a ? b : a; })[0];
+  const float bound = Greatest(x, count);  // a NaN makes the sum below one
   Vector sums{};
   for (int64_t i = 0; i < count; i += kLanes) {
 #pragma GCC ivdep

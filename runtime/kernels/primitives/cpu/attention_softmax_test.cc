@@ -108,6 +108,18 @@ TEST_P(AttentionSoftmaxTest, SpreadANaN) {
   }
 }
 
+TEST_P(AttentionSoftmaxTest, TheGreatestScoreMayStandAnywhere) {
+  constexpr int kCount = 150;
+  for (int at = 0; at < kCount; ++at) {
+    std::vector<float> scores(kCount, -100.0f);
+    scores[at] = 200;  // whose exponential overflows unless it is compared with itself
+    const std::vector<float> shares = Softmax(scores);
+    for (int i = 0; i < kCount; ++i) ASSERT_EQ(shares[i], i == at ? 1.0f : 0.0f) << at << " " << i;
+    scores[at] = kNan;
+    for (const float share : Softmax(scores)) ASSERT_TRUE(std::isnan(share)) << at;
+  }
+}
+
 TEST_P(AttentionSoftmaxTest, OfInfinities) {
   const std::vector<float> shares = Softmax({1, -kInfinity, 1});
   EXPECT_EQ(shares, (std::vector<float>{0.5f, 0, 0.5f}));
