@@ -50,6 +50,26 @@ TEST(FuseElementwiseTest, BroadcastsOfAnyShape) {
       kFuse, {Ramp({0, 5, 7, 4}, 0.1f), Ramp({1}, 0.3f), Ramp({4}, 0.7f), Ramp({1}, 0.2f)}));
 }
 
+// What prepares images has an operand for each of three colours; another one is for each point.
+TEST(FuseElementwiseTest, ManyRowsOfFewColumns) {
+  const Tensor images = Ramp({2, 23, 31, 3}, 0.01f), mean = Ramp({3}, 0.7f);
+  const Tensor deviation = Tensor::Of<float>({1, 1, 1, 3}, {0.5f, 2.0f, -3.0f});
+  for (const Shape& shape :
+       {images.shape(), Shape({3}), Shape({2, 23, 31, 1}), Shape({31, 1}), Shape({})}) {
+    SCOPED_TRACE(shape.ToString());
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat), m = g.Arg(DType::kFloat), d = g.Arg(DType::kFloat);
+    const Endpoint scaled = g.Op("Mul", {x, g.Const(Tensor::Scalar(0.125f))});
+    const Endpoint normal = g.Op("RealDiv", {g.Op("Sub", {scaled, m}), d});
+    g.Result(normal);
+    g.Result(g.Op("SelectV2",
+                  {g.Op("Less", {m, d}), g.Op("AddV2", {normal, g.Arg(DType::kFloat)}), scaled},
+                  {{"T", DType::kFloat}}));
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {images, mean, deviation, Ramp(shape, 0.02f)}));
+    EXPECT_EQ(g.CountOf("_FusedElementwise"), 1);
+  }
+}
+
 TEST(FuseElementwiseTest, PartsOfInputsAndJoinedResults) {
   PassTestGraph g;
   const Endpoint x = g.Arg(DType::kFloat), c = g.Arg(DType::kFloat);

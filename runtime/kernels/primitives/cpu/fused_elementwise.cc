@@ -1,7 +1,10 @@
 #include "runtime/kernels/primitives/fused_elementwise.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/kernels/primitives/cpu/elementwise.h"
@@ -16,6 +19,8 @@ using Operand = ElementwiseSweep::Operand;
 constexpr int64_t kScratchElements = 8192;
 // Elements of a chunk: enough that a call costs little, few enough that a chunk stays in the cache.
 constexpr int64_t kMaxChunk = 1024;
+// Rows of fewer columns, such as the three of an image's colours, are too short for vectors.
+constexpr int64_t kFewColumns = 32;
 static_assert(kScratchElements / ElementwiseSweep::kMaxSlots >= 64);
 
 // A sweep cut into rectangles whose elements fit a slot of scratch memory.
@@ -35,6 +40,7 @@ class ChunkedSweep {
         row_chunks_(NumChunks(sweep.rows, chunk_rows_)),
         num_chunks_(column_chunks_ * row_chunks_) {
     for (const int64_t dim : sweep.outer_dims) num_chunks_ *= dim;
+    if (MakesOneRow(sweep)) RepeatRows();
   }
 
   int64_t num_chunks() const { return num_chunks_; }
@@ -51,6 +57,33 @@ class ChunkedSweep {
     return length == size ? 1 : (length + size - 1) / size;
   }
 
+  // True for many short rows that can be computed as one: each operand in memory has its rows one
+  // after the other, or the same row for all.
+  static bool MakesOneRow(const ElementwiseSweep& sweep) {
+    if (sweep.columns == 1 || sweep.columns >= kFewColumns || !sweep.outer_dims.empty() ||
+        sweep.columns * sweep.rows < kMaxChunk) {
+      return false;
+    }
+    return std::all_of(sweep.operands.begin(), sweep.operands.end(), [&](const Operand& operand) {
+      return operand.base < 0 || operand.row_stride == 0 ||
+             operand.row_stride == sweep.columns * operand.column_stride;
+    });
+  }
+
+  // Makes the rows of a chunk from each operand that has one row for all.
+  void RepeatRows() {
+    repeated_.resize(sweep_.operands.size());
+    for (size_t i = 0; i < repeated_.size(); ++i) {
+      const Operand& operand = sweep_.operands[i];
+      if (operand.base < 0 || operand.row_stride != 0 || operand.column_stride == 0) continue;
+      const int64_t size = sweep_.columns * operand.column_stride;
+      repeated_[i] = std::make_unique<char[]>(chunk_rows_ * size);
+      for (int64_t row = 0; row < chunk_rows_; ++row) {
+        std::memcpy(repeated_[i].get() + row * size, bases_[operand.base] + operand.offset, size);
+      }
+    }
+  }
+
   void RunChunk(int64_t chunk, float* scratch) const {
     int64_t column = 0, row = 0, outer = 0;
     if (chunk > 0) {
@@ -64,7 +97,11 @@ class ChunkedSweep {
     for (const ElementwiseSweep::Call& call : sweep_.calls) {
       for (int i = 0; i <= call.arity; ++i) {
         const Operand& operand = sweep_.operands[call.operands[i]];
-        if (operand.base < 0) {
+        if (!repeated_.empty() && repeated_[call.operands[i]] != nullptr) {
+          block.data[i] = repeated_[call.operands[i]].get();
+          block.column_stride[i] = operand.column_stride;
+          block.row_stride[i] = block.columns * operand.column_stride;
+        } else if (operand.base < 0) {
           block.data[i] = reinterpret_cast<char*>(scratch + operand.slot * slot_size_);
           block.column_stride[i] = operand.column_stride;
           block.row_stride[i] = block.columns * operand.column_stride;
@@ -75,7 +112,14 @@ class ChunkedSweep {
           block.row_stride[i] = operand.row_stride;
         }
       }
-      loops_[call.function](block);
+      if (repeated_.empty()) {
+        loops_[call.function](block);
+      } else {
+        LoopBlock one_row = block;
+        one_row.columns = block.rows * block.columns;
+        one_row.rows = 1;
+        loops_[call.function](one_row);
+      }
     }
   }
 
@@ -95,6 +139,9 @@ class ChunkedSweep {
   const int64_t chunk_columns_, chunk_rows_;
   const int64_t column_chunks_, row_chunks_;
   int64_t num_chunks_;
+  // If the rows of a chunk are computed as one: those of each operand that has one row for all.
+  // Empty otherwise.
+  std::vector<std::unique_ptr<char[]>> repeated_;
 };
 
 class CpuFusedElementwise final : public FusedElementwise {
