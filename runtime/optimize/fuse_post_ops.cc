@@ -1,5 +1,6 @@
 #include "runtime/optimize/fuse_post_ops.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -16,11 +17,13 @@ struct Chain {
   Node* linear = nullptr;
   Node* bias_add = nullptr;
   Endpoint bias;
+  std::vector<Node*> gate;     // of a swish, whose product is the activation
   Node* activation = nullptr;  // may be null
 
   Node* last() const { return activation != nullptr ? activation : bias_add; }
   std::vector<Node*> nodes() const {
     std::vector<Node*> all = {linear, bias_add};
+    all.insert(all.end(), gate.begin(), gate.end());
     if (activation != nullptr) all.push_back(activation);
     return all;
   }
@@ -48,7 +51,7 @@ AttrMap FusedAttrs(const Chain& chain, const OpDef& fused) {
   AttrMap attrs = AttrsFor(fused, *chain.linear);
   std::vector<std::string> ops = {"BiasAdd"};
   if (chain.activation != nullptr) {
-    ops.push_back(FusedActivation(*chain.activation));
+    ops.push_back(chain.gate.empty() ? FusedActivation(*chain.activation) : "Swish");
     SetActivationAttrs(*chain.activation, &attrs);
   }
   attrs.insert_or_assign("fused_ops", std::move(ops));
@@ -97,6 +100,9 @@ class Fuser {
     if (HasOneUse(*bias_add)) {
       Node* next = bias_add->uses(0)[0].node;
       if (!FusedActivation(*next).empty() && MayGo(*next, *linear)) chain.activation = next;
+    } else if (const auto swish = SwishOf(*bias_add); swish.has_value() && MayGo(*swish, *linear)) {
+      chain.gate = swish->gate;
+      chain.activation = swish->product;
     }
     return chain;
   }
@@ -104,6 +110,11 @@ class Fuser {
  private:
   bool MayGo(const Node& node, const Node& first) const {
     return !item_.IsPreserved(&node) && node.device() == first.device();
+  }
+  bool MayGo(const Swish& swish, const Node& first) const {
+    return MayGo(*swish.product, first) &&
+           std::all_of(swish.gate.begin(), swish.gate.end(),
+                       [&](const Node* node) { return MayGo(*node, first); });
   }
 
   const OptimizationItem& item_;

@@ -7,10 +7,10 @@ namespace tessera {
 
 // Matches a MatMul, a BatchMatMulV2 by one matrix, a Conv2D or DepthwiseConv2dNative, followed by a
 // BiasAdd (or the addition of a vector with one element for each channel), and possibly by a Relu,
-// Relu6, Elu, LeakyRelu, Tanh, Sigmoid or _Gelu. Replaces
-// them by one _FusedMatMul, _FusedBatchMatMulV2, _FusedConv2D or _FusedDepthwiseConv2dNative, which
-// writes its output once. Requires that the device has a kernel for the fused op and that the
-// intermediate values have no other users.
+// Relu6, Elu, LeakyRelu, Tanh, Sigmoid or _Gelu, or by the nodes of a swish, x * sigmoid(x).
+// Replaces them by one _FusedMatMul, _FusedBatchMatMulV2, _FusedConv2D or
+// _FusedDepthwiseConv2dNative, which writes its output once. Requires that the device has a kernel
+// for the fused op and that the intermediate values have no other users.
 class FusePostOpsPass : public Pass {
  public:
   absl::string_view name() const override { return "fuse_post_ops"; }

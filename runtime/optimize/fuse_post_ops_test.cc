@@ -33,6 +33,61 @@ TEST(FusePostOpsTest, MatMulBiasAndActivation) {
   }
 }
 
+// x * sigmoid(scale * x) of a biased product; without a multiplication if `scale` is 0.
+Endpoint Swish(PassTestGraph& g, const Endpoint& x, float scale, bool gate_first) {
+  const Endpoint argument = scale == 0 ? x : g.Op("Mul", {g.Const(Tensor::Scalar(scale)), x});
+  const Endpoint gate = g.Op("Sigmoid", {argument});
+  return gate_first ? g.Op("Mul", {gate, x}) : g.Op("Mul", {x, gate});
+}
+
+TEST(FusePostOpsTest, SwishOfAProduct) {
+  for (const float scale : {0.0f, 1.0f}) {
+    for (const bool gate_first : {false, true}) {
+      PassTestGraph g;
+      const Endpoint product = g.Op("MatMul", {g.Arg(DType::kFloat), g.Const(Ramp({3, 4}, 0.25f))});
+      const Endpoint biased =
+          g.Op("BiasAdd", {product, g.Const(Tensor::Vector<float>({-1, -2, -8, 4}))});
+      g.Result(Swish(g, biased, scale, gate_first));
+      EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 3}, 0.5f)}, kTolerance));
+      EXPECT_THAT(FusedOps(g.Only("_FusedMatMul")), ElementsAre("BiasAdd", "Swish"));
+      EXPECT_EQ(g.CountOf("Sigmoid"), 0);
+    }
+  }
+}
+
+TEST(FusePostOpsTest, SwishOfADepthwiseConvolution) {
+  PassTestGraph g;
+  const Endpoint conv =
+      g.Op("DepthwiseConv2dNative", {g.Arg(DType::kFloat), g.Const(Ramp({3, 3, 20, 1}, 0.125f))},
+           {{"strides", std::vector<int64_t>{1, 2, 2, 1}}, {"padding", "SAME"}});
+  g.Result(Swish(g, g.Op("BiasAdd", {conv, g.Const(Ramp({20}, -3))}), 1, false));
+  EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 5, 5, 20}, 0.01f)}, kTolerance));
+  EXPECT_THAT(FusedOps(g.Only("_FusedDepthwiseConv2dNative")), ElementsAre("BiasAdd", "Swish"));
+}
+
+TEST(FusePostOpsTest, WhatIsNoSwishOfItsOwnStays) {
+  enum Reason { kScaledByTwo, kGateOfAnother, kGateIsUsed, kArgumentIsUsed, kProductIsUsed };
+  for (const Reason reason :
+       {kScaledByTwo, kGateOfAnother, kGateIsUsed, kArgumentIsUsed, kProductIsUsed}) {
+    SCOPED_TRACE(reason);
+    PassTestGraph g;
+    const Endpoint x = g.Arg(DType::kFloat);
+    const Endpoint product = g.Op("MatMul", {x, g.Const(Ramp({3, 4}, 0.25f))});
+    const Endpoint biased = g.Op("BiasAdd", {product, g.Const(Ramp({4}, -1))});
+    const Endpoint one = g.Const(Tensor::Scalar(reason == kScaledByTwo ? 2.0f : 1.0f));
+    const Endpoint argument = g.Op("Mul", {one, biased});
+    const Endpoint gate =
+        g.Op("Sigmoid", {reason == kGateOfAnother ? g.Op("Neg", {argument}) : argument});
+    g.Result(g.Op("Mul", {biased, gate}));
+    if (reason == kGateIsUsed) g.Result(gate);
+    if (reason == kArgumentIsUsed) g.Result(argument);
+    if (reason == kProductIsUsed) g.Result(biased);
+    EXPECT_TRUE(g.ExpectSameResults(kFuse, {Ramp({2, 3}, 0.5f)}, kTolerance));
+    EXPECT_THAT(FusedOps(g.Only("_FusedMatMul")), ElementsAre("BiasAdd"));
+    EXPECT_EQ(g.CountOf("Sigmoid"), 1);
+  }
+}
+
 TEST(FusePostOpsTest, ProductsOfAnyRankByOneMatrix) {
   for (const bool transposes : {false, true}) {
     PassTestGraph g;

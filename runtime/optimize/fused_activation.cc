@@ -3,7 +3,23 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/optimize/factors.h"
+#include "runtime/optimize/linear_op.h"
+#include "runtime/optimize/replace_node.h"
+
 namespace tessera {
+namespace {
+
+// True if `node` is the product of x and the constant 1.
+bool IsTimesOne(const Node& node, const Node& x) {
+  if (!node.IsOp("Mul")) return false;
+  for (int side : {0, 1}) {
+    if (node.input(side).node == &x && ScalarConstant(node.input(1 - side)) == 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string FusedActivation(const Node& node) {
   if (node.IsOp("_Gelu")) {
@@ -16,6 +32,23 @@ std::string FusedActivation(const Node& node) {
                  std::end(kSameName)
              ? node.op_name()
              : "";
+}
+
+std::optional<Swish> SwishOf(const Node& x) {
+  if (x.output_type(0) != DType::kFloat) return std::nullopt;
+  for (const Use& use : x.uses(0)) {
+    if (!use.node->IsOp("Mul")) continue;
+    Node* const sigmoid = use.node->input(1 - use.index).node;
+    if (sigmoid == nullptr || !sigmoid->IsOp("Sigmoid") || !HasOneUse(*sigmoid)) continue;
+    Swish swish{.product = use.node, .gate = {sigmoid}};
+    Node* const argument = sigmoid->input(0).node;
+    if (argument != &x) {
+      if (argument == nullptr || !HasOneUse(*argument) || !IsTimesOne(*argument, x)) continue;
+      swish.gate.insert(swish.gate.begin(), argument);
+    }
+    if (!HasOtherUsers(x, {swish.product, swish.gate.front()})) return swish;
+  }
+  return std::nullopt;
 }
 
 void SetActivationAttrs(const Node& activation, AttrMap* attrs) {

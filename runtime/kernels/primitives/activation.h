@@ -11,6 +11,7 @@ enum class Activation {
   kLeakyRelu,  // uses alpha
   kTanh,
   kSigmoid,
+  kSwish,  // x * sigmoid(x)
   kGeluErf,
   kGeluTanh,
 };

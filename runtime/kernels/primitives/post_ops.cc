@@ -13,10 +13,15 @@ struct NamedActivation {
   Activation activation;
 };
 constexpr NamedActivation kActivations[] = {
-    {"Relu", Activation::kRelu},         {"Relu6", Activation::kRelu6},
-    {"Elu", Activation::kElu},           {"LeakyRelu", Activation::kLeakyRelu},
-    {"Tanh", Activation::kTanh},         {"Sigmoid", Activation::kSigmoid},
-    {"GeluExact", Activation::kGeluErf}, {"GeluApproximate", Activation::kGeluTanh},
+    {"Relu", Activation::kRelu},
+    {"Relu6", Activation::kRelu6},
+    {"Elu", Activation::kElu},
+    {"LeakyRelu", Activation::kLeakyRelu},
+    {"Tanh", Activation::kTanh},
+    {"Sigmoid", Activation::kSigmoid},
+    {"Swish", Activation::kSwish},
+    {"GeluExact", Activation::kGeluErf},
+    {"GeluApproximate", Activation::kGeluTanh},
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "runtime/kernels/primitives/cpu/activation_loop.h"
 
+#include <immintrin.h>
+
 #define TESSERA_VECTOR_ABI avx512
 #include "runtime/kernels/primitives/math/elementary_functions.h"
 
@@ -15,20 +17,84 @@ struct LeakyRelu {
 struct Tanh {
   float operator()(float, float x) const { return math::Tanh(x); }
 };
-struct Sigmoid {
-  float operator()(float, float x) const { return math::Sigmoid(x); }
-};
 struct GeluErf {
   float operator()(float, float x) const { return math::Gelu(x); }
-};
-struct GeluTanh {
-  float operator()(float, float x) const { return math::ApproximateGelu(x); }
 };
 
 template <typename F>
 void Loop(float alpha, float* values, int64_t count) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) values[i] = F()(alpha, values[i]);
+}
+
+// numerator / divisor, for a divisor from 1 on. AMD's processors divide vectors quickly; on others
+// an estimate and one step of Newton's method, which doubles its 14 bits, take less time.
+template <bool kDivides>
+inline __m512 Quotient(__m512 numerator, __m512 divisor) {
+  if constexpr (kDivides) return _mm512_div_ps(numerator, divisor);
+  // The reciprocals of larger divisors are denormal: 0 stands for them. NaN passes through.
+  const __mmask16 is_normal = _mm512_cmp_ps_mask(divisor, _mm512_set1_ps(0x1p126f), _CMP_NGE_UQ);
+  const __m512 estimate = _mm512_rcp14_ps(divisor);
+  const __m512 error = _mm512_fnmadd_ps(divisor, estimate, _mm512_set1_ps(1.0f));
+  return _mm512_mul_ps(numerator, _mm512_maskz_fmadd_ps(is_normal, estimate, error, estimate));
+}
+
+// 1 + exp(-x) within 2 units in the last place; infinite where the exponential is. Takes half the
+// instructions of math::Exp(), because AVX-512 scales by powers of two.
+inline __m512 OnePlusExpOfMinus(__m512 x) {
+  // Beyond these bounds the sum is 1 or infinite. The second operands are returned if they are NaN.
+  const __m512 bounded =
+      _mm512_max_ps(_mm512_set1_ps(-104.0f), _mm512_min_ps(_mm512_set1_ps(32.0f), x));
+  // -x / ln(2) = n + f, where n is the nearest integer. 1 / ln(2) has two parts.
+  const __m512 high = _mm512_set1_ps(-1.44269502f), low = _mm512_set1_ps(-1.92596299e-8f);
+  const __m512 rounder = _mm512_set1_ps(math::kRounder);
+  const __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(bounded, high, rounder), rounder);
+  const __m512 f = _mm512_fmadd_ps(bounded, low, _mm512_fmsub_ps(bounded, high, n));
+  // 2^f by a minimax polynomial.
+  constexpr float kPowers[] = {0.00132645911f, 0.00967161916f, 0.0555073507f,
+                               0.240222409f,   0.693147004f,   1.0f};
+  __m512 power = _mm512_set1_ps(kPowers[0]);
+#pragma GCC unroll 5
+  for (int i = 1; i < 6; ++i) power = _mm512_fmadd_ps(power, f, _mm512_set1_ps(kPowers[i]));
+  return _mm512_add_ps(_mm512_set1_ps(1.0f), _mm512_scalef_ps(power, n));
+}
+
+template <bool kDivides>
+struct Sigmoid {
+  __m512 operator()(__m512 x) const {
+    return Quotient<kDivides>(_mm512_set1_ps(1.0f), OnePlusExpOfMinus(x));
+  }
+};
+template <bool kDivides>
+struct Swish {
+  __m512 operator()(__m512 x) const { return Quotient<kDivides>(x, OnePlusExpOfMinus(x)); }
+};
+// x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y)), for y = sqrt(2 / pi) (x + 0.044715 x^3).
+template <bool kDivides>
+struct GeluTanh {
+  __m512 operator()(__m512 x) const {
+    const __m512 square = _mm512_mul_ps(x, x);
+    const __m512 factor = _mm512_fmadd_ps(square, _mm512_set1_ps(1.59576912f * 0.044715f),
+                                          _mm512_set1_ps(1.59576912f));
+    return Quotient<kDivides>(x, OnePlusExpOfMinus(_mm512_mul_ps(x, factor)));
+  }
+};
+
+template <typename F>
+void VectorLoop(float /*alpha*/, float* values, int64_t count) {
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    _mm512_storeu_ps(values + i, F()(_mm512_loadu_ps(values + i)));
+  }
+  if (i == count) return;
+  const __mmask16 rest = static_cast<__mmask16>((1u << (count - i)) - 1);
+  _mm512_mask_storeu_ps(values + i, rest, F()(_mm512_maskz_loadu_ps(rest, values + i)));
+}
+
+template <template <bool> typename F>
+ActivationLoop VectorLoopOf() {
+  static const bool divides = __builtin_cpu_is("amd");
+  return divides ? VectorLoop<F<true>> : VectorLoop<F<false>>;
 }
 
 }  // namespace
@@ -46,11 +112,13 @@ ActivationLoop ActivationLoopOf(Activation activation) {
     case Activation::kTanh:
       return Loop<Tanh>;
     case Activation::kSigmoid:
-      return Loop<Sigmoid>;
+      return VectorLoopOf<Sigmoid>();
+    case Activation::kSwish:
+      return VectorLoopOf<Swish>();
     case Activation::kGeluErf:
       return Loop<GeluErf>;
     case Activation::kGeluTanh:
-      return Loop<GeluTanh>;
+      return VectorLoopOf<GeluTanh>();
   }
   return nullptr;
 }

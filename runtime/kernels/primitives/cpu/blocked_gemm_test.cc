@@ -85,8 +85,8 @@ TEST_P(BlockedGemmTest, TakesTransposedWeights) {
 TEST_P(BlockedGemmTest, EndsInBiasAdditionAndEachActivation) {
   for (const Activation activation :
        {Activation::kNone, Activation::kRelu, Activation::kRelu6, Activation::kElu,
-        Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kGeluErf,
-        Activation::kGeluTanh}) {
+        Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kSwish,
+        Activation::kGeluErf, Activation::kGeluTanh}) {
     for (const bool add : {false, true}) {
       ExpectExact(37, 45, 33, {.bias = true, .add = add, .activation = activation, .alpha = 0.3f});
     }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/activation_loop.h"
 #include "runtime/kernels/primitives/cpu/amx_micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
@@ -57,6 +59,28 @@ absl::StatusOr<std::shared_ptr<const onednn::Product>> ProductFor(const Convolut
                        [&] { return MakeProduct(shape, post_ops, OfFloat); });
 }
 
+// Post-ops of which a loop over the output computes the activation. Activations that take an
+// exponential are faster so than in oneDNN's primitives, and Winograd's algorithm has clamps alone.
+struct SplitPostOps {
+  explicit SplitPostOps(const PostOps& post_ops) : product(post_ops) {
+    const bool is_cheap =
+        IsClamp(post_ops.activation) || post_ops.activation == Activation::kLeakyRelu;
+    if (is_cheap || !HasAvx512()) return;
+    activate = ActivationLoopOf(post_ops.activation);
+    product.activation = Activation::kNone;
+  }
+
+  PostOps product;
+  ActivationLoop activate = nullptr;  // null: there is nothing left to do
+};
+
+// Returns the number of elements of the output.
+int64_t OutputSize(const ConvolutionShape& shape) {
+  int64_t size = shape.batch * shape.out_channels;
+  for (int64_t d : shape.output) size *= d;
+  return size;
+}
+
 // A convolution in chunks that oneDNN computes.
 struct OneDnnConvolution {
   struct Chunk {
@@ -64,7 +88,9 @@ struct OneDnnConvolution {
     std::shared_ptr<const onednn::Product> product;
   };
   std::vector<Chunk> chunks;
-  double nanoseconds = 0;  // for a chunk
+  double nanoseconds = 0;             // for a chunk
+  ActivationLoop activate = nullptr;  // passes over the output of each chunk unless null
+  float alpha = 0;
 };
 
 // `threads`: see NumPoolThreads().
@@ -73,10 +99,16 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   const MachineSpeeds& speeds = SpeedsForCpu();
   const double nanoseconds =
       FlopsOf(shape) / (shape.groups > 1 ? speeds.depthwise_flops : speeds.fma_flops);
-  const int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
-  OneDnnConvolution result;
+  const SplitPostOps split(post_ops);
+  int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
+  if (split.activate != nullptr) {
+    // The output of a chunk is in the second-level cache still when its activations are computed.
+    const int64_t bytes = OutputSize(shape) * static_cast<int64_t>(sizeof(float));
+    count = std::max(count, bytes / (speeds.cache_bytes / 4));
+  }
+  OneDnnConvolution result{.activate = split.activate, .alpha = post_ops.alpha};
   for (ConvolutionChunk& range : SplitConvolution(shape, count)) {
-    ASSIGN_OR_RETURN(auto product, ProductFor(range.shape, post_ops));
+    ASSIGN_OR_RETURN(auto product, ProductFor(range.shape, split.product));
     result.chunks.push_back({std::move(range), std::move(product)});
   }
   result.nanoseconds = nanoseconds / result.chunks.size();
@@ -98,10 +130,15 @@ struct Operands {
 absl::Status ConvolveOneDnn(KernelContext& ctx, const OneDnnConvolution& convolution,
                             const Operands& o) {
   const auto& chunks = convolution.chunks;
-  return ForEachChunk(ctx, chunks.size(), convolution.nanoseconds, [&](int64_t i) {
+  return ForEachChunk(ctx, chunks.size(), convolution.nanoseconds, [&](int64_t i) -> absl::Status {
     const auto& [range, product] = chunks[i];
-    return onednn::RunProduct(ctx, *product, o.input + range.input_offset, o.filter, o.packed,
-                              o.bias_data(), o.output + range.output_offset);
+    float* const output = o.output + range.output_offset;
+    RETURN_IF_ERROR(onednn::RunProduct(ctx, *product, o.input + range.input_offset, o.filter,
+                                       o.packed, o.bias_data(), output));
+    if (convolution.activate != nullptr) {
+      convolution.activate(convolution.alpha, output, OutputSize(range.shape));
+    }
+    return absl::OkStatus();
   });
 }
 
@@ -138,9 +175,15 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
                        .post_ops = post_ops,
                        .has_constant_filter = has_constant_filter,
                        .threads = threads};
+  // Winograd's errors are small next to the largest sum, but not next to what a sigmoid makes of
+  // it.
+  const bool saturates =
+      post_ops.activation == Activation::kSigmoid || post_ops.activation == Activation::kTanh;
+  const Activation activation =
+      saturates ? post_ops.activation : SplitPostOps(post_ops).product.activation;
   plan.algorithm = PlanConvolution({.dtype = DType::kFloat,
                                     .shape = shape,
-                                    .activation = post_ops.activation,
+                                    .activation = activation,
                                     .has_constant_filter = has_constant_filter},
                                    {SpeedsForCpu(), std::max(threads, 1), numerics});
   if (plan.algorithm == ProductAlgorithm::kOneDnn) {
@@ -158,8 +201,16 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
     case ProductAlgorithm::kWinograd2:
     case ProductAlgorithm::kWinograd4: {
       const int tile = plan.algorithm == ProductAlgorithm::kWinograd2 ? 2 : 4;
-      return ConvolveWinograd(ctx, shape, tile, post_ops, o.input, o.filter, o.bias, o.packed,
-                              o.output, [&] { return ConvolveOneDnn(ctx, shape, post_ops, o); });
+      const SplitPostOps split(post_ops);
+      RETURN_IF_ERROR(
+          ConvolveWinograd(ctx, shape, tile, split.product, o.input, o.filter, o.bias, o.packed,
+                           o.output, [&] { return ConvolveOneDnn(ctx, shape, split.product, o); }));
+      if (split.activate == nullptr) return absl::OkStatus();
+      constexpr double kNanosecondsAnElement = 0.2;
+      ctx.ParallelFor(o.output_size, kNanosecondsAnElement, [&](int64_t begin, int64_t end) {
+        split.activate(post_ops.alpha, o.output + begin, end - begin);
+      });
+      return absl::OkStatus();
     }
     case ProductAlgorithm::kFmaGemm:
     case ProductAlgorithm::kAmxGemm:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/activation_loop.h"
 #include "runtime/kernels/primitives/cpu/chunks.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
 #include "runtime/kernels/primitives/cpu/gemv_rows.h"
@@ -61,10 +62,11 @@ void StartRow(bool add, const float* bias, int64_t count, float* output) {
 
 // Applies an activation in place.
 void Activate(const PostOps& post_ops, int64_t count, float* values) {
-  const bool is_clamp =
-      post_ops.activation == Activation::kRelu || post_ops.activation == Activation::kRelu6;
   if (post_ops.activation == Activation::kNone) return;
-  if (!is_clamp) {
+  if (!IsClamp(post_ops.activation)) {
+    if (HasAvx512()) {
+      return ActivationLoopOf(post_ops.activation)(post_ops.alpha, values, count);
+    }
     const PostOps activation{.activation = post_ops.activation, .alpha = post_ops.alpha};
     return ApplyPostOps(activation, values, nullptr, count, values);
   }

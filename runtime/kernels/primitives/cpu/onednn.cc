@@ -38,6 +38,8 @@ dnnl::primitive_attr Attributes(const PostOps& post_ops) {
         return {algorithm::eltwise_tanh, 0};
       case Activation::kSigmoid:
         return {algorithm::eltwise_logistic, 0};
+      case Activation::kSwish:
+        return {algorithm::eltwise_swish, 1};
       case Activation::kGeluErf:
         return {algorithm::eltwise_gelu_erf, 0};
       case Activation::kGeluTanh:

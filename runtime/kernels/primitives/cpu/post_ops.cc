@@ -31,6 +31,8 @@ double Apply(Activation activation, float alpha, double x) {
       return std::tanh(x);
     case Activation::kSigmoid:
       return 1 / (1 + std::exp(-x));
+    case Activation::kSwish:
+      return x * (1 / (1 + std::exp(-x)));  // NaN for -infinity
     case Activation::kGeluErf:
       return 0.5 * x * std::erfc(-x * M_SQRT1_2);
     case Activation::kGeluTanh:

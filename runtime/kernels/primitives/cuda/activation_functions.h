@@ -26,6 +26,8 @@ TESSERA_DEVICE_FUNCTION T Activated(Activation activation, float alpha, T x) {
       return math::Tanh(x);
     case Activation::kSigmoid:
       return math::Sigmoid(x);
+    case Activation::kSwish:
+      return x * math::Sigmoid(x);
     case Activation::kGeluErf:
       return T(0.5) * x * math::Erfc(-x * T(0.7071067811865476));
     case Activation::kGeluTanh:

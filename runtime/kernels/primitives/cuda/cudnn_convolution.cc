@@ -97,6 +97,8 @@ cudnnPointwiseMode_t ModeOf(Activation activation) {
       return CUDNN_POINTWISE_TANH_FWD;
     case Activation::kSigmoid:
       return CUDNN_POINTWISE_SIGMOID_FWD;
+    case Activation::kSwish:
+      return CUDNN_POINTWISE_SWISH_FWD;
     case Activation::kGeluErf:
       return CUDNN_POINTWISE_GELU_FWD;
     case Activation::kGeluTanh:

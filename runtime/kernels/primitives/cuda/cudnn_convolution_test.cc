@@ -50,8 +50,8 @@ TEST_F(CudnnConvolutionTest, DescribesGroupsAndChannelsFirst) {
 TEST_F(CudnnConvolutionTest, DescribesEachActivationWithBiasAndAddend) {
   for (const Activation activation :
        {Activation::kNone, Activation::kRelu, Activation::kRelu6, Activation::kElu,
-        Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kGeluErf,
-        Activation::kGeluTanh}) {
+        Activation::kLeakyRelu, Activation::kTanh, Activation::kSigmoid, Activation::kSwish,
+        Activation::kGeluErf, Activation::kGeluTanh}) {
     for (const bool bias : {false, true}) {
       for (const bool add : {false, true}) {
         const PostOps post_ops{.bias = bias, .add = add, .activation = activation, .alpha = 0.25f};
