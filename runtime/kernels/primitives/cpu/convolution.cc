@@ -13,7 +13,9 @@
 #include "runtime/kernels/primitives/cpu/convolution_chunks.h"
 #include "runtime/kernels/primitives/cpu/convolution_layout.h"
 #include "runtime/kernels/primitives/cpu/cpu_features.h"
+#include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
 #include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/implicit_gemm.h"
 #include "runtime/kernels/primitives/cpu/narrow_float.h"
 #include "runtime/kernels/primitives/cpu/onednn_product.h"
@@ -166,11 +168,12 @@ struct ConvolutionPlan {
 
   ProductAlgorithm algorithm = ProductAlgorithm::kOneDnn;
   OneDnnConvolution onednn;  // for kOneDnn
-  ConvolutionShape points;   // for implicit GEMM
+  ConvolutionShape points;   // for implicit GEMM and kGemv
 };
 
 absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const PostOps& post_ops,
-                                         bool has_constant_filter, int threads, Numerics numerics) {
+                                         bool has_constant_filter, bool has_scaled_filter,
+                                         int threads, Numerics numerics) {
   ConvolutionPlan plan{.shape = shape,
                        .post_ops = post_ops,
                        .has_constant_filter = has_constant_filter,
@@ -184,7 +187,8 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
   plan.algorithm = PlanConvolution({.dtype = DType::kFloat,
                                     .shape = shape,
                                     .activation = activation,
-                                    .has_constant_filter = has_constant_filter},
+                                    .has_constant_filter = has_constant_filter,
+                                    .has_scaled_filter = has_scaled_filter},
                                    {SpeedsForCpu(), std::max(threads, 1), numerics});
   if (plan.algorithm == ProductAlgorithm::kOneDnn) {
     ASSIGN_OR_RETURN(plan.onednn, SplitForOneDnn(shape, post_ops, threads));
@@ -245,6 +249,13 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
       return ConvolveByImplicitGemm(ctx, kernel, plan.points, post_ops, o.input, o.filter,
                                     o.bias_data(), o.packed, o.output, fallback);
     }
+    case ProductAlgorithm::kDepthwise:
+      return ConvolveDepthwise(ctx, shape, post_ops, o.input, o.filter.values.data<float>(),
+                               o.bias_data(), o.output);
+    case ProductAlgorithm::kGemv:
+      return Gemv(ctx, plan.points.batch, shape.out_channels, shape.in_channels,
+                  /*transpose_b=*/false, post_ops, o.input, o.filter.values.data<float>(),
+                  o.bias_data(), o.output);
     default:
       return ConvolveOneDnn(ctx, plan.onednn, o);
   }
@@ -416,8 +427,9 @@ absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const P
       return ConvolveFloat(ctx, *plan, operands);
     }
   }
-  ASSIGN_OR_RETURN(const ConvolutionPlan plan,
-                   MakePlan(shape, post_ops, is_constant, threads, numerics));
+  ASSIGN_OR_RETURN(
+      const ConvolutionPlan plan,
+      MakePlan(shape, post_ops, is_constant, filter.scale != nullptr, threads, numerics));
   if (plans != nullptr) plans->Insert(plan);
   return ConvolveFloat(ctx, plan, operands);
 }

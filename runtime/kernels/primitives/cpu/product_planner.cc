@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
 #include "runtime/kernels/primitives/cpu/gemv.h"
 #include "runtime/kernels/primitives/cpu/micro_kernel.h"
 #include "runtime/kernels/primitives/cpu/strassen_gemm.h"
@@ -76,6 +77,14 @@ bool HasImplicitGemm(const ConvolutionShape& s) {
   return s.filter.size() == 2 && !s.channels_first && s.groups == 1;
 }
 
+// Returns true for dense layers of a few vectors, such as those that find the weights of an image's
+// channels. A call of oneDNN takes longer than most of them.
+bool IsFewPoints(const ConvolutionShape& s) {
+  int64_t points = s.batch;
+  for (int64_t d : s.output) points *= d;
+  return IsPointwise(s) && s.groups == 1 && points <= kMaxGemvRows;
+}
+
 }  // namespace
 
 Algorithm PlanMatMulWeights(int64_t n, int64_t k, WeightUse use, const PlannerContext& context) {
@@ -110,8 +119,12 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
 Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& context) {
   const ConvolutionShape& s = p.shape;
   if (p.dtype != DType::kFloat) return Algorithm::kLoops;
-  if (!p.has_constant_filter) return Algorithm::kOneDnn;
   const bool is_strict = context.numerics == Numerics::kStrict;
+  if (context.speeds.has_avx512 && !p.has_scaled_filter && DepthwiseSupports(s)) {
+    return Algorithm::kDepthwise;
+  }
+  if (IsFewPoints(s) && !p.has_scaled_filter && !is_strict) return Algorithm::kGemv;
+  if (!p.has_constant_filter) return Algorithm::kOneDnn;
   const int64_t positions = HasImplicitGemm(s) ? s.filter[0] * s.filter[1] : 0;
   if (is_strict) {
     return positions > 0 && context.speeds.has_avx512 ? Algorithm::kFmaGemm : Algorithm::kOneDnn;

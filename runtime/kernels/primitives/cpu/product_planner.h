@@ -21,6 +21,7 @@ enum class ProductAlgorithm {
   kFmaGemm,    // blocked_gemm.h or implicit_gemm.h, with fma_micro_kernel.h
   kAmxGemm,    // likewise, with amx_micro_kernel.h
   kStrassen,   // strassen_gemm.h
+  kDepthwise,  // depthwise_convolution.h
   kWinograd2,  // winograd.h, with tiles of 2 x 2 outputs
   kWinograd4,  // winograd.h, with tiles of 4 x 4 outputs
   kOrdered,    // ordered_gemm.h: the same order of additions for every row
@@ -64,6 +65,7 @@ struct ConvolutionProblem {
   const ConvolutionShape& shape;
   Activation activation = Activation::kNone;
   bool has_constant_filter = false;
+  bool has_scaled_filter = false;  // see ScaledWeights
 };
 ProductAlgorithm PlanConvolution(const ConvolutionProblem& problem, const PlannerContext& context);
 

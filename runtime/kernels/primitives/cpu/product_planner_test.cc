@@ -149,6 +149,53 @@ TEST(ProductPlannerTest, APointwiseConvolutionIsAMatrixProduct) {
             Algorithm::kFmaGemm);
 }
 
+TEST(ProductPlannerTest, APointwiseConvolutionOfFewPointsIsASkinnyProduct) {
+  ConvolutionShape grouped = Square(1, 1, 1, 64, 64);
+  grouped.groups = 4;
+  for (const char* const machine : kMachines) {
+    const Planner planner(machine);
+    EXPECT_EQ(planner.Convolution(Square(1, 1, 1, 1152, 48), Activation::kSwish), Algorithm::kGemv);
+    EXPECT_EQ(planner.Convolution(Square(4, 1, 1, 4, 96)), Algorithm::kGemv);
+    EXPECT_NE(planner.Convolution(Square(5, 1, 1, 4, 96)), Algorithm::kGemv);
+    EXPECT_NE(planner.Convolution(grouped), Algorithm::kGemv);
+    EXPECT_NE(planner.Convolution(Square(1, 2, 3, 64, 64)), Algorithm::kGemv);
+    EXPECT_EQ(PlanConvolution({.shape = Square(1, 1, 1, 64, 64)}, planner.context()),
+              Algorithm::kGemv);
+    EXPECT_NE(PlanConvolution({.shape = Square(1, 1, 1, 64, 64), .has_scaled_filter = true},
+                              planner.context()),
+              Algorithm::kGemv);
+    EXPECT_NE(Planner(machine, 1, Numerics::kStrict).Convolution(Square(1, 1, 1, 64, 64)),
+              Algorithm::kGemv);
+  }
+}
+
+TEST(ProductPlannerTest, DepthwiseConvolutionsHaveLoopsOfTheirOwn) {
+  ConvolutionShape depthwise = Square(1, 28, 5, 96, 96);
+  depthwise.groups = 96;
+  for (const char* const machine : kMachines) {
+    const bool has_avx512 = FindMachineSpeeds(machine)->has_avx512;
+    for (const Numerics numerics : {Numerics::kFast, Numerics::kStrict}) {
+      const Planner planner(machine, 1, numerics);
+      EXPECT_EQ(planner.Convolution(depthwise),
+                has_avx512 ? Algorithm::kDepthwise : Algorithm::kOneDnn);
+      EXPECT_EQ(PlanConvolution({.shape = depthwise, .has_scaled_filter = true}, planner.context()),
+                Algorithm::kOneDnn);
+      ConvolutionShape other = depthwise;
+      other.out_channels *= 2;
+      EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn) << "two outputs for each channel";
+      other = depthwise;
+      other.dilations = {2, 2};
+      EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn);
+      other = depthwise;
+      other.filter = {5, 7};
+      EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn);
+      other = depthwise;
+      other.channels_first = true;
+      EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn);
+    }
+  }
+}
+
 TEST(ProductPlannerTest, WinogradComputesTheConvolutionsOfResNet) {
   for (const char* const machine : kAvx512WithoutAmx) {
     const Planner planner(machine);

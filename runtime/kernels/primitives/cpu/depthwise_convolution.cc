@@ -1,0 +1,113 @@
+#include "runtime/kernels/primitives/cpu/depthwise_convolution.h"
+
+#include <algorithm>
+
+#include "runtime/kernels/primitives/cpu/activation_loop.h"
+#include "runtime/kernels/primitives/cpu/chunks.h"
+#include "runtime/kernels/primitives/cpu/depthwise_row.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
+
+namespace tessera {
+
+namespace {
+
+class DepthwiseImages {
+ public:
+  DepthwiseImages(const ConvolutionShape& shape, const Epilogue& epilogue, const float* input,
+                  const float* filter, float* output)
+      : s_(shape), epilogue_(epilogue), input_(input), filter_(filter), output_(output) {
+    const int64_t image_bytes = s_.input[0] * in_size() * kFloat;
+    prefetches_ = image_bytes > SpeedsForCpu().cache_bytes / 2;
+    // The rows under the filter stay in the first-level cache until the next row has read them, for
+    // as many channels as fit.
+    constexpr int64_t kCacheBytes = 24 << 10, kMinVectors = 2;
+    const int64_t vector_bytes = s_.filter[0] * s_.input[1] * kDepthwiseLanes * kFloat;
+    channels_of_block_ = std::max(kMinVectors, kCacheBytes / vector_bytes) * kDepthwiseLanes;
+  }
+
+  int64_t out_size() const { return s_.output[1] * s_.in_channels; }  // of a row
+
+  // Returns how many output rows stay in the second-level cache until their activations are
+  // computed.
+  int64_t RowsOfBlock() const {
+    const int64_t bytes = out_size() * kFloat;
+    return std::max<int64_t>(1, SpeedsForCpu().cache_bytes / 4 / bytes);
+  }
+
+  // Computes the output rows [begin, end), counted over all images.
+  void ComputeRows(int64_t begin, int64_t end) const {
+    for (int64_t channel = 0; channel < s_.in_channels; channel += channels_of_block_) {
+      const int64_t last = std::min(channel + channels_of_block_, s_.in_channels);
+      for (int64_t row = begin; row < end; ++row) ComputeRow(row, channel, last);
+    }
+  }
+
+ private:
+  static constexpr int64_t kFloat = sizeof(float);
+
+  int64_t in_size() const { return s_.input[1] * s_.in_channels; }
+
+  void ComputeRow(int64_t row, int64_t begin_channel, int64_t end_channel) const {
+    const int64_t height = s_.input[0], image = row / s_.output[0];
+    const int64_t begin = row % s_.output[0] * s_.strides[0] - s_.pad_before[0];
+    const int64_t end = begin + s_.filter[0];
+    const int64_t first = std::max<int64_t>(begin, 0), last = std::min(end, height);
+    const float* const from = input_ + image * height * in_size();
+    const bool has_next = prefetches_ && end >= 0 && end < height;
+    ComputeDepthwiseRow({.channels = s_.in_channels,
+                         .begin_channel = begin_channel,
+                         .end_channel = end_channel,
+                         .points = s_.input[1],
+                         .outputs = s_.output[1],
+                         .width = s_.filter[1],
+                         .stride = s_.strides[1],
+                         .pad = s_.pad_before[1],
+                         .rows = std::max<int64_t>(last - first, 0),
+                         .input = from + first * in_size(),
+                         .filter = filter_ + (first - begin) * s_.filter[1] * s_.in_channels,
+                         .epilogue = epilogue_,
+                         .output = output_ + row * out_size(),
+                         .prefetch = has_next ? from + end * in_size() : nullptr});
+  }
+
+  const ConvolutionShape& s_;
+  const Epilogue epilogue_;
+  const float* const input_;
+  const float* const filter_;
+  float* const output_;
+  bool prefetches_;  // the next rows
+  int64_t channels_of_block_;
+};
+
+}  // namespace
+
+bool DepthwiseSupports(const ConvolutionShape& s) {
+  constexpr int64_t kMinChannels = 16;
+  return s.filter.size() == 2 && !s.channels_first && s.groups == s.in_channels &&
+         s.groups == s.out_channels && s.groups >= kMinChannels &&
+         (s.filter[1] == 3 || s.filter[1] == 5) && (s.strides[1] == 1 || s.strides[1] == 2) &&
+         s.dilations[0] == 1 && s.dilations[1] == 1;
+}
+
+absl::Status ConvolveDepthwise(KernelContext& ctx, const ConvolutionShape& shape,
+                               const PostOps& post_ops, const float* input, const float* filter,
+                               const float* bias, float* output) {
+  const DepthwiseImages images(shape, ClampEpilogue(post_ops, bias), input, filter, output);
+  const ActivationLoop activate = ActivationLoopOf(post_ops.activation);
+  const int64_t rows = shape.batch * shape.output[0], block = images.RowsOfBlock();
+  const double nanoseconds = FlopsOf(shape) / SpeedsForCpu().depthwise_flops;
+  const int64_t chunks = NumChunks(ctx, rows, nanoseconds);
+  return ForEachChunk(ctx, chunks, nanoseconds / chunks, [&](int64_t i) {
+    const int64_t end = rows * (i + 1) / chunks;
+    for (int64_t first = rows * i / chunks; first < end; first += block) {
+      const int64_t last = std::min(first + block, end);
+      images.ComputeRows(first, last);
+      if (activate == nullptr) continue;
+      activate(post_ops.alpha, output + first * images.out_size(),
+               (last - first) * images.out_size());
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace tessera

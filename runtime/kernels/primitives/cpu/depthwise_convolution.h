@@ -1,0 +1,23 @@
+// Depthwise convolutions of float images on AVX-512.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/convolution_shape.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
+
+namespace tessera {
+
+// Returns true if ConvolveDepthwise() can compute this convolution: one output for each input
+// channel, of which there are at least as many as a vector has, over NHWC images, by a dense filter
+// of 3 or 5 columns that moves by 1 or 2 columns.
+bool DepthwiseSupports(const ConvolutionShape& shape);
+
+// As Convolve(), for shapes that DepthwiseSupports(). Requires AVX-512. `filter` is read in place.
+// Each output is a sum in the order of the filter, whatever the batch and the threads. Padding is
+// left out of the sums, and not multiplied as zeros.
+absl::Status ConvolveDepthwise(KernelContext& ctx, const ConvolutionShape& shape,
+                               const PostOps& post_ops, const float* input, const float* filter,
+                               const float* bias, float* output);
+
+}  // namespace tessera

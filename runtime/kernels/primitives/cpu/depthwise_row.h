@@ -1,0 +1,38 @@
+// One row of a depthwise convolution over NHWC images, with one output for each input channel.
+// Compiled for AVX-512: to be called only on processors that have it.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernels/primitives/cpu/epilogue.h"
+
+namespace tessera {
+
+inline constexpr int64_t kDepthwiseLanes = 16;
+
+struct DepthwiseRow {
+  int64_t channels = 0;
+  // The channels that are computed. Both are multiples of kDepthwiseLanes, unless `end_channel` is
+  // the number of channels.
+  int64_t begin_channel = 0, end_channel = 0;
+  int64_t points = 0;   // of a row of the input
+  int64_t outputs = 0;  // points of the row of the output
+  int64_t width = 3;    // of the filter: 3 or 5
+  int64_t stride = 1;   // 1 or 2
+  int64_t pad = 0;      // points of padding before the first one
+  // The rows under those of the filter that lie inside of the image, of `points` points each.
+  int64_t rows = 0;
+  const float* input = nullptr;
+  const float* filter = nullptr;  // [rows, width, channels], for these rows
+  Epilogue epilogue;              // without an activation that is no clamp
+  float* output = nullptr;
+  // The row of the input that is needed next, to be prefetched; null if there is none.
+  const float* prefetch = nullptr;
+};
+
+// Computes output(i, c) = clamp(sum of input(y, i * stride - pad + x, c) * filter(y, x, c) +
+// bias(c) + output(i, c)). Points outside of the rows are left out. Each sum is added up in the
+// order of the filter, whatever its place in the row.
+void ComputeDepthwiseRow(const DepthwiseRow& row);
+
+}  // namespace tessera
