@@ -16,10 +16,10 @@ def _case(op):
 
 
 class _Worker:
-    """Answers every case with one tensor."""
+    """Answers every case with one tensor, or with an error."""
 
-    def __init__(self, way, value):
-        self._way, self._value = way, np.asarray(value, np.float32)
+    def __init__(self, way, value, error=None):
+        self._way, self._value, self._error = way, np.asarray(value, np.float32), error
 
     def send(self, case):
         pass
@@ -27,6 +27,9 @@ class _Worker:
     def receive(self):
         answer = graph_pb2.GraphDef()
         for way in self._way:
+            if self._error is not None:
+                answer.node.add(name=way, op="NoOp").attr["_error"].s = self._error.encode()
+                continue
             node = answer.node.add(name=f"{way}/0", op="Const")
             node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(self._value))
         return answer
@@ -55,9 +58,9 @@ def test_only_factors_agree_by_their_product():
     assert _verdict("Identity", [[1e-8]], [[1.7263349e-4]]) == "value"
 
 
-def _ctc_case(labels):
+def _ctc_case(labels, logits_shape=(4, 2, 3)):
     case = _case("CTCLoss")
-    inputs = {"logits": np.zeros((4, 2, 3), np.float32),
+    inputs = {"logits": np.zeros(logits_shape, np.float32),
               "indices": [[0, 0], [1, 0], [1, 1]], "labels": labels}
     for name, value in inputs.items():
         dtype = {"indices": tf.int64, "labels": tf.int32}.get(name)
@@ -79,6 +82,13 @@ def _ctc_case(labels):
 def test_ctc_losses_count_unless_a_sequence_is_all_blank(labels, kind):
     runtime, oracle = _Worker(comparing.WAYS, [1.0]), _Worker(["tensorflow"], [2.0])
     assert comparing.Comparison(runtime, oracle).judge(_ctc_case(labels)).kind == kind
+
+
+def test_ctc_losses_that_both_refuse_agree():
+    runtime = _Worker(comparing.WAYS, [1.0], "INVALID_ARGUMENT")
+    oracle = _Worker(["tensorflow"], [1.0], "INVALID_ARGUMENT")
+    case = _ctc_case([0, 2, 2], logits_shape=(4, 2))
+    assert comparing.Comparison(runtime, oracle).judge(case).kind == ""
 
 
 def test_tensors_of_more_dimensions_than_numpy_has_are_compared():
