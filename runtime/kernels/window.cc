@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -17,6 +18,9 @@ WindowAttrs::WindowAttrs(const KernelBuild& build, int spatial_rank) : spatial_r
                                            : std::vector<int64_t>(rank, 1);
   // Conv, whose rank its declaration does not know, has an empty list by default.
   if (dilations_.empty() && build.op().name == "Conv") dilations_.assign(rank, 1);
+  // TensorFlow's kernels of these gradients do not look at them.
+  if (absl::StartsWith(build.op().name, "DepthwiseConv2dNativeBackprop"))
+    dilations_.assign(rank, 1);
   const std::string padding = build.attr<std::string>("padding");
   padding_ = padding == "SAME"       ? Padding::kSame
              : padding == "EXPLICIT" ? Padding::kExplicit

@@ -1,5 +1,5 @@
-// What TensorFlow takes and refuses where a tensor is empty or has another rank than is usual:
-// answers could be given to all of these calls.
+// What TensorFlow takes and refuses where tensors are empty, ranks are not the usual ones, or
+// attributes have no use.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ absl::StatusCode CodeOf(absl::string_view op, std::vector<Tensor> inputs, AttrMa
 constexpr auto kOk = absl::StatusCode::kOk;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-TEST(EmptyArgumentsTest, FlagsOfReverseCountForEmptyTensorsAndAxesDoNot) {
+TEST(UnusualArgumentsTest, FlagsOfReverseCountForEmptyTensorsAndAxesDoNot) {
   const Tensor empty = Floats({0, 2});
   EXPECT_EQ(CodeOf("Reverse", {empty, Tensor::Vector<bool>({true, false})}), kOk);
   EXPECT_EQ(CodeOf("Reverse", {empty, Tensor::Vector<bool>({true})}), kInvalid);
@@ -30,7 +30,7 @@ TEST(EmptyArgumentsTest, FlagsOfReverseCountForEmptyTensorsAndAxesDoNot) {
   EXPECT_EQ(CodeOf("ReverseV2", {Floats({1, 2}), Tensor::Vector<int32_t>({7})}), kInvalid);
 }
 
-TEST(EmptyArgumentsTest, ConditionsOfAssertAreScalars) {
+TEST(UnusualArgumentsTest, ConditionsOfAssertAreScalars) {
   const auto assert_that = [](const Tensor& condition) {
     return CodeOf("Assert", {condition, Tensor::Scalar(1.f)},
                   {{"T", std::vector<DType>{DType::kFloat}}});
@@ -41,7 +41,7 @@ TEST(EmptyArgumentsTest, ConditionsOfAssertAreScalars) {
   EXPECT_EQ(assert_that(Tensor::Zeros(DType::kBool, {0}).value()), kInvalid);
 }
 
-TEST(EmptyArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
+TEST(UnusualArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
   const AttrMap attrs = {{"padding", "VALID"}, {"strides", std::vector<int64_t>(4, 1)}};
   EXPECT_EQ(CodeOf("Conv2D", {Floats({1, 2, 2, 3}), Floats({1, 1, 3, 0})}, attrs), kOk);
   EXPECT_EQ(CodeOf("Conv2D", {Floats({1, 2, 2, 0}), Floats({1, 1, 0, 2})}, attrs), kInvalid);
@@ -51,7 +51,27 @@ TEST(EmptyArgumentsTest, FiltersForNoChannelsHaveTwoDimensions) {
   EXPECT_EQ(CodeOf("Conv3D", {Floats({0, 2, 2, 2, 3}), Floats({1, 1, 1, 3, 2})}, attrs_3d), kOk);
 }
 
-TEST(EmptyArgumentsTest, FractionalPoolsTakeNoEmptyImages) {
+TEST(UnusualArgumentsTest, GradientsOfDepthwiseConvolutionsPassOverDilations) {
+  const Tensor sizes = Tensor::Vector<int32_t>({1, 6, 6, 1}), filter = Floats({2, 2, 1, 1});
+  const Tensor filter_sizes = Tensor::Vector<int32_t>({2, 2, 1, 1}), image = Floats({1, 6, 6, 1});
+  for (const std::vector<int64_t>& dilations :
+       {std::vector<int64_t>{1, 2, 2, 1}, {1, 3, 4, 4}, {1, 0, -1, 1}, {2}}) {
+    const AttrMap attrs = {
+        {"padding", "VALID"}, {"strides", std::vector<int64_t>(4, 1)}, {"dilations", dilations}};
+    EXPECT_EQ(
+        CodeOf("DepthwiseConv2dNativeBackpropInput", {sizes, filter, Floats({1, 5, 5, 1})}, attrs),
+        kOk);
+    EXPECT_EQ(CodeOf("DepthwiseConv2dNativeBackpropFilter",
+                     {image, filter_sizes, Floats({1, 5, 5, 1})}, attrs),
+              kOk);
+    EXPECT_EQ(CodeOf("DepthwiseConv2dNativeBackpropFilter",
+                     {image, filter_sizes, Floats({1, 4, 4, 1})}, attrs),
+              kInvalid);
+    EXPECT_NE(CodeOf("DepthwiseConv2dNative", {image, filter}, attrs), kOk);
+  }
+}
+
+TEST(UnusualArgumentsTest, FractionalPoolsTakeNoEmptyImages) {
   const AttrMap attrs = {{"pooling_ratio", std::vector<float>{1, 1.5f, 1.5f, 1}}};
   for (const char* op : {"FractionalAvgPool", "FractionalMaxPool"}) {
     EXPECT_EQ(CodeOf(op, {Floats({1, 4, 4, 1})}, attrs), kOk) << op;
@@ -61,7 +81,7 @@ TEST(EmptyArgumentsTest, FractionalPoolsTakeNoEmptyImages) {
   }
 }
 
-TEST(EmptyArgumentsTest, OnlySomeQuantizersTakeScalars) {
+TEST(UnusualArgumentsTest, OnlySomeQuantizersTakeScalars) {
   const Tensor x = Tensor::Scalar(0.3f), min = Tensor::Scalar(-1.f), max = Tensor::Scalar(1.f);
   const Tensor bits = Tensor::Scalar<int32_t>(8);
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV2", {x, min, max}), kOk);
@@ -70,7 +90,7 @@ TEST(EmptyArgumentsTest, OnlySomeQuantizersTakeScalars) {
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {Floats({2}), min, max, bits}), kOk);
 }
 
-TEST(EmptyArgumentsTest, PartitionsOfNoRowsMayLeaveValuesOver) {
+TEST(UnusualArgumentsTest, PartitionsOfNoRowsMayLeaveValuesOver) {
   const auto dense = [](const Tensor& splits) {
     return RunOp("RaggedTensorToTensor",
                  {Tensor::Scalar<int32_t>(-1), Floats({1, 1}), Tensor::Scalar(0.f), splits},
