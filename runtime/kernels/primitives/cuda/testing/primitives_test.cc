@@ -8,6 +8,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/primitives/advance_generator.h"
 #include "runtime/kernels/primitives/attention.h"
 #include "runtime/kernels/primitives/batch_norm.h"
 #include "runtime/kernels/primitives/bincount.h"
@@ -248,6 +249,21 @@ TEST_F(PrimitivesTest, GeneratorsOfSeedsInMemory) {
     });
     ExpectSameBytes(y[0], y[1]);
   }
+}
+
+TEST_F(PrimitivesTest, GeneratorsInMemoryMoveOn) {
+  Tensor state[2], before[2];
+  OnBoth<AdvanceGenerator>([&](auto* run, int device) {
+    state[device] = Tensor::Vector<int64_t>({-2, 7, 5});
+    before[device] = Empty(DType::kUint64, {3});
+    return run(ctx_, /*blocks=*/3, &state[device], &before[device]);
+  });
+  // The lower half of the counter carries into the upper one.
+  EXPECT_EQ(state[0].flat<int64_t>()[0], 1);
+  EXPECT_EQ(state[0].flat<int64_t>()[1], 8);
+  EXPECT_EQ(before[0].flat<uint64_t>()[0], ~uint64_t{1});
+  ExpectSameBytes(state[0], state[1]);
+  ExpectSameBytes(before[0], before[1]);
 }
 
 TEST_F(PrimitivesTest, BatchNormTrainsAsOnTheCpu) {
