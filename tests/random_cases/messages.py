@@ -4,9 +4,12 @@ A message is a GraphDef behind its length in four bytes, the lowest first. Cases
 described in random_graph.h and random_cases.cc.
 """
 
+import contextlib
+import ctypes
 import dataclasses
 import os
 import select
+import signal
 import struct
 import subprocess
 import time
@@ -16,6 +19,9 @@ from tensorflow.core.framework import graph_pb2
 # What stands in place of outputs of more bytes than this: random_cases.cc has the same limit.
 MOST_BYTES = 1 << 24
 TOO_LARGE = "too large to compare"
+
+# Of <linux/prctl.h>.
+_PR_SET_PDEATHSIG = 1
 
 
 def write(stream, message):
@@ -38,6 +44,63 @@ class Crashed(Exception):
 
 class TimedOut(Crashed):
     """The process did not answer in time."""
+
+
+# The only node of an answer that says that a child of the worker ended instead of answering.
+_CRASHED = "crashed"
+
+
+class Server:
+    """Answers each request of a stream in a forked process, and forks another one after a crash: what
+    takes long to load is loaded once. Needs a process without threads."""
+
+    def __init__(self, answer):
+        self._answer = answer
+        self._child = None
+        self._to_child = self._from_child = None
+
+    def serve(self, requests, answers):
+        while (request := read(requests)) is not None:
+            if self._child is None:
+                self._fork()
+            try:
+                write(self._to_child, request)
+                answer = read(self._from_child)
+            except BrokenPipeError:
+                answer = None
+            write(answers, self._crashed() if answer is None else answer)
+
+    def _fork(self):
+        requests, to_child = os.pipe()
+        from_child, answers = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            os.close(to_child)
+            os.close(from_child)
+            # The child ends with the process that forked it.
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            with os.fdopen(requests, "rb") as source, os.fdopen(answers, "wb") as sink:
+                while (request := read(source)) is not None:
+                    write(sink, self._answer(request))
+            os._exit(0)
+        os.close(requests)
+        os.close(answers)
+        self._to_child, self._from_child = os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
+
+    def _crashed(self):
+        _, status = os.waitpid(self._child, 0)
+        for stream in (self._to_child, self._from_child):
+            with contextlib.suppress(BrokenPipeError):  # a request that was not read
+                stream.close()
+        self._child = None
+        message = graph_pb2.GraphDef()
+        message.node.add(name=_CRASHED).attr["_message"].s = _ended(
+            os.waitstatus_to_exitcode(status)).encode()
+        return message
+
+
+def _ended(code):
+    return f"crashed with signal {-code}" if code < 0 else f"ended with {code}"
 
 
 class Worker:
@@ -82,11 +145,14 @@ class Worker:
             if not part:
                 code = self._process.wait()
                 self.close()
-                raise Crashed(f"crashed with signal {-code}" if code < 0 else f"ended with {code}")
+                raise Crashed(_ended(code))
             data += part
             if wanted == 4 and len(data) == 4:
                 wanted += struct.unpack("<I", data)[0]
-        return graph_pb2.GraphDef.FromString(bytes(data[4:]))
+        answer = graph_pb2.GraphDef.FromString(bytes(data[4:]))
+        if answer.node and answer.node[0].name == _CRASHED:
+            raise Crashed(answer.node[0].attr["_message"].s.decode())
+        return answer
 
     def ask(self, request):
         self.send(request)

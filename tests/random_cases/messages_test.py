@@ -21,6 +21,22 @@ while (case := messages.read(sys.stdin.buffer)) is not None:
 """
 
 
+# The same in forked processes, of which each counts its answers.
+_FORKED_ECHO = """
+import os, sys
+from random_cases import messages
+answered = 0
+def answer(case):
+    global answered
+    if case.node[0].name == "crash":
+        os.abort()
+    answered += 1
+    case.node.add(name=str(answered))
+    return case
+messages.Server(answer).serve(sys.stdin.buffer, sys.stdout.buffer)
+"""
+
+
 def case(name):
     graph = graph_pb2.GraphDef()
     graph.node.add(name=name, op="NoOp")
@@ -40,6 +56,18 @@ def test_a_crash_is_reported_and_the_next_case_runs(worker):
     with pytest.raises(messages.Crashed, match="signal 6"):
         worker.ask(case("crash"))
     assert worker.ask(case("b")) == case("b")
+
+
+def test_a_server_forks_another_process_after_a_crash():
+    worker = messages.Worker([sys.executable, "-c", _FORKED_ECHO],
+                             {"PYTHONPATH": ":".join(sys.path)}, timeout=60)
+    assert [worker.ask(case("a")).node[1].name for _ in range(2)] == ["1", "2"]
+    process = worker._process  # pylint: disable=protected-access
+    with pytest.raises(messages.Crashed, match="signal 6"):
+        worker.ask(case("crash"))
+    assert worker.ask(case("b")).node[1].name == "1"
+    assert worker._process is process  # pylint: disable=protected-access
+    worker.close()
 
 
 def test_a_hang_ends_at_the_timeout(worker):

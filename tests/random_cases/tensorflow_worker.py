@@ -69,8 +69,7 @@ def main():
     # TensorFlow prints to the standard output now and then.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    while (case := messages.read(sys.stdin.buffer)) is not None:
-        messages.write(output, run(case))
+    messages.Server(run).serve(sys.stdin.buffer, output)
 
 
 if __name__ == "__main__":
