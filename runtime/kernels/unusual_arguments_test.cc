@@ -4,11 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/kernels/testing/kernel_runner.h"
 
 namespace tessera {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsNan;
 
 Tensor Floats(const Shape& shape) { return Tensor::Zeros(DType::kFloat, shape).value(); }
 
@@ -88,6 +92,39 @@ TEST(UnusualArgumentsTest, OnlySomeQuantizersTakeScalars) {
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV4", {x, min, max}), kOk);
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {x, min, max, bits}), kInvalid);
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {Floats({2}), min, max, bits}), kOk);
+}
+
+TEST(UnusualArgumentsTest, RangesOfRequantizationBeginTheirTensors) {
+  const auto limits = [](std::vector<float> min, std::vector<float> max) {
+    const std::vector<Tensor> inputs = {Tensor::Zeros(DType::kQint32, {3}).value(),
+                                        Tensor::Vector<float>(min), Tensor::Vector<float>(max)};
+    return CodeOf("RequantizationRange", inputs);
+  };
+  EXPECT_EQ(limits({-1}, {1}), kOk);
+  EXPECT_EQ(limits({-1, 7}, {1, -8, 2}), kOk);
+  EXPECT_EQ(limits({}, {1}), kInvalid);
+}
+
+// Returns the sizes and the box that are drawn in an image with one object, the whole of it.
+std::vector<Tensor> DrawnBox(int32_t height, int32_t width, float covered) {
+  const std::vector<Tensor> inputs = {Tensor::Vector<int32_t>({height, width, 3}),
+                                      Tensor::Of<float>({1, 1, 4}, {0, 0, 1, 1}),
+                                      Tensor::Scalar(covered)};
+  auto runner = KernelRunner::Create("SampleDistortedBoundingBoxV2", inputs,
+                                     {{"seed", int64_t{1}}, {"seed2", int64_t{2}}});
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  auto outputs = runner->Run(inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  return {(*outputs)[1], (*outputs)[2]};
+}
+
+TEST(UnusualArgumentsTest, BoxesThatCannotBeDrawnAreTheWholeImage) {
+  const std::vector<Tensor> too_much = DrawnBox(40, 30, 1.5f);
+  EXPECT_THAT(too_much[0].flat<int32_t>(), ElementsAre(40, 30, -1));
+  EXPECT_THAT(too_much[1].flat<float>(), ElementsAre(0, 0, 1, 1));
+  const std::vector<Tensor> empty = DrawnBox(0, 30, 0.1f);
+  EXPECT_THAT(empty[0].flat<int32_t>(), ElementsAre(0, 30, -1));
+  EXPECT_THAT(empty[1].flat<float>(), ElementsAre(IsNan(), 0, IsNan(), 1));
 }
 
 TEST(UnusualArgumentsTest, PartitionsOfNoRowsMayLeaveValuesOver) {

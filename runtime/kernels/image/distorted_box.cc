@@ -55,6 +55,7 @@ std::optional<Box> DrawCrop(int32_t image_width, int32_t image_height, const Cro
   const auto width_of = [&](int height) {
     return static_cast<int>(std::lrint(static_cast<float>(height) * aspect_ratio));
   };
+  if (image_width <= 0 || image_height <= 0) return std::nullopt;
   if (aspect_ratio <= 0 || limits.areas[1] <= 0 || limits.areas[0] > limits.areas[1]) {
     return std::nullopt;
   }
@@ -106,8 +107,9 @@ enum class Source { kNode, kSeed };
 // Inputs: the image's size, objects [batch, boxes, 4] as (top, left, bottom, right) from 0 to 1,
 // and then, where they are no attributes, the part of an object to cover, and a seed. Outputs:
 // begin and size for Slice, and the crop as an object. The crop is the whole image if none of
-// max_attempts crops covers enough. Errors: INVALID_ARGUMENT for other shapes and values out of
-// range, and without objects unless the image may take their place.
+// max_attempts crops covers enough, as none does of an empty image or where more than the whole of
+// an object is asked for. Errors: INVALID_ARGUMENT for other shapes and values out of range, and
+// without objects unless the image may take their place.
 template <Source kSource>
 class SampleBoxKernel : public OpKernel {
  public:
@@ -137,9 +139,9 @@ class SampleBoxKernel : public OpKernel {
             "min_object_covered must be a scalar, has shape ", covered.shape().ToString()));
       }
       least = covered.scalar<float>();
-      if (!(least >= 0 && least <= 1)) {
+      if (!(least >= 0)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("min_object_covered must be from 0 to 1, is ", least));
+            absl::StrCat("min_object_covered must not be negative, is ", least));
       }
     }
     ASSIGN_OR_RETURN(const Philox philox, Generator(ctx));
@@ -169,9 +171,9 @@ class SampleBoxKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const IndexVector dims, ReadIndexVector(size, "image_size"));
     for (int i = 0; i < 2; ++i) {
-      if (dims[i] > 0 && dims[i] <= std::numeric_limits<int32_t>::max()) continue;
+      if (dims[i] >= 0 && dims[i] < std::numeric_limits<int32_t>::max()) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("height and width of an image must be positive, one is ", dims[i]));
+          absl::StrCat("height and width of an image must not be negative, one is ", dims[i]));
     }
     return Box{0, 0, static_cast<int32_t>(dims[1]), static_cast<int32_t>(dims[0])};
   }

@@ -178,7 +178,9 @@ class RequantizeKernel : public OpKernel {
   explicit RequantizeKernel(const KernelBuild&) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
-    ASSIGN_OR_RETURN(const auto in, ReadRange<int32_t>(ctx, 1));
+    constexpr RangeEnds kEnds =
+        kTarget == Target::kRangeOnly ? RangeEnds::kFirst : RangeEnds::kSingle;
+    ASSIGN_OR_RETURN(const auto in, ReadRange<int32_t>(ctx, 1, kEnds));
     QuantizedRange<Byte> out;
     if constexpr (kTarget == Target::kRequested) {
       ASSIGN_OR_RETURN(out, ReadRange<Byte>(ctx, 3));

@@ -11,17 +11,23 @@
 
 namespace tessera {
 
+// Whether the ends of a range are single numbers, or the first ones of tensors.
+enum class RangeEnds { kSingle, kFirst };
+
 // Returns inputs i and i + 1 as the range of T.
-// Errors: INVALID_ARGUMENT unless both are one number, and the minimum is not above the maximum.
+// Errors: INVALID_ARGUMENT unless both are one number, or have a first one, and the minimum is not
+// above the maximum.
 template <typename T>
-absl::StatusOr<QuantizedRange<T>> ReadRange(const KernelContext& ctx, int i) {
+absl::StatusOr<QuantizedRange<T>> ReadRange(const KernelContext& ctx, int i,
+                                            RangeEnds ends = RangeEnds::kSingle) {
   for (int j = i; j < i + 2; ++j) {
-    if (ctx.input(j).num_elements() != 1) {
+    const int64_t count = ctx.input(j).num_elements();
+    if (ends == RangeEnds::kSingle ? count != 1 : count < 1) {
       return absl::InvalidArgumentError(absl::StrCat("input ", j, " must be a scalar, has shape ",
                                                      ctx.input(j).shape().ToString()));
     }
   }
-  const QuantizedRange<T> range{ctx.input(i).scalar<float>(), ctx.input(i + 1).scalar<float>()};
+  const QuantizedRange<T> range{*ctx.input(i).data<float>(), *ctx.input(i + 1).data<float>()};
   if (range.min <= range.max && std::isfinite(range.min) && std::isfinite(range.max)) return range;
   return absl::InvalidArgumentError(absl::StrCat("the range must be finite and not empty, is [",
                                                  range.min, ", ", range.max, "]"));
