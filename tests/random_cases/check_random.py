@@ -88,6 +88,13 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--seconds", type=float, help="stop after this time")
     parser.add_argument(
+        "--timeout",
+        type=float,
+        default=120,
+        help="seconds for TensorFlow's answer to a case, its start among them (120); a busy machine "
+        "needs more",
+    )
+    parser.add_argument(
         "--recorded", action="store_true", help="leave out cases of ops without recorded calls"
     )
     parser.add_argument("--crashes", default="crashes/random", help="folder for what differs")
@@ -98,11 +105,11 @@ def main():
 
     maker = messages.Worker([args.runner, "make", _RECORDED])
     # It runs a case twice, and is given twice the time.
-    runtime = messages.Worker([args.runner, "run"], timeout=240)
+    runtime = messages.Worker([args.runner, "run"], timeout=2 * args.timeout)
     oracle = messages.Worker(
         [sys.executable, "-m", "random_cases.tensorflow_worker"],
         {"TF_ENABLE_ONEDNN_OPTS": "0", "TF_CPP_MIN_LOG_LEVEL": "3"},
-        timeout=120,
+        timeout=args.timeout,
     )
     comparison = comparing.Comparison(runtime, oracle)
     report = Report(args.crashes, comparison)
