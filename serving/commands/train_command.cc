@@ -93,20 +93,22 @@ absl::Status Train(const std::string& path, const Options& options) {
     return WithExitCode(absl::InvalidArgumentError("the job is wrong"), kTrainBadJob);
   }
   absl::StatusOr<PreparedJob> prepared = PrepareJob(job, FolderOf(path));
-  if (!prepared.ok()) {
-    const int code = TrainExitCodeOf(prepared.status());
-    return WithExitCode(Annotate(prepared.status(), absl::StrCat(path, ": ")),
+  const auto refuse = [&](const absl::Status& status) {
+    const int code = TrainExitCodeOf(status);
+    AddJobError(path, options.settings, status, &report);
+    PrintReport(report, options, options.dry_run ? stdout : stderr);
+    return WithExitCode(absl::Status(status.code(), "the job is wrong"),
                         code == kTrainFailed ? kTrainBadJob : code);
-  }
-  absl::Status status;
+  };
+  if (!prepared.ok()) return refuse(prepared.status());
   if (options.dry_run) {
     const absl::StatusOr<std::string> plan = DescribePlan(*prepared);
-    if (plan.ok()) std::fputs(plan->c_str(), stdout);
-    status = plan.status();
-  } else {
-    TrainProgress progress(&control);
-    status = RunTraining(*std::move(prepared), &progress, &control);
+    if (!plan.ok()) return refuse(plan.status());
+    std::fputs(plan->c_str(), stdout);
+    return absl::OkStatus();
   }
+  TrainProgress progress(&control);
+  const absl::Status status = RunTraining(*std::move(prepared), &progress, &control);
   return WithExitCode(status, TrainExitCodeOf(status));
 }
 

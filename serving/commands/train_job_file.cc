@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -66,6 +67,56 @@ int LineOf(YAML::Node node, absl::string_view path) {
     }
   }
   return line;
+}
+
+// Returns how many fields the path leads down from `descriptor`; 0 if it is no path of settings.
+int DepthOf(const google::protobuf::Descriptor* descriptor, absl::string_view path) {
+  int depth = 0;
+  for (const PathPart& part : SplitPath(path)) {
+    if (descriptor == nullptr) return 0;
+    const FieldDescriptor* field = descriptor->FindFieldByName(part.name);
+    if (field == nullptr) return 0;
+    ++depth;
+    if (field->is_map()) return depth;  // any key may follow
+    descriptor = field->message_type();
+  }
+  return depth;
+}
+
+// Returns the path of the setting that a message is about; empty if it names none. The blocks at
+// its beginning, as in "data.train: fields[0]: ", are one path; of other paths the deepest counts.
+std::string SettingNamedBy(absl::string_view message) {
+  const auto* job = training::TrainingJob::descriptor();
+  std::string named;
+  int depth = 0;
+  for (absl::string_view block : absl::StrSplit(message, ": ")) {
+    const std::string path = named.empty() ? std::string(block) : absl::StrCat(named, ".", block);
+    const int found = DepthOf(job, path);
+    if (found <= depth) break;
+    named = path;
+    depth = found;
+  }
+  for (absl::string_view word : absl::StrSplit(message, absl::ByAnyChar(" '"))) {
+    while (!word.empty() && absl::StrContains(".,:;", word.substr(word.size() - 1))) {
+      word.remove_suffix(1);
+    }
+    const int found = DepthOf(job, word);
+    if (found <= depth) continue;
+    named = std::string(word);
+    depth = found;
+  }
+  return named;
+}
+
+// Returns the key of the last setting of --set that gave `path` or a block around it; empty if the
+// file did.
+std::string SettingOver(absl::string_view path, absl::Span<const std::string> settings) {
+  std::string over;
+  for (const std::string& setting : settings) {
+    const std::string key = setting.substr(0, setting.find('='));
+    if (path == key || absl::StartsWith(path, key + ".")) over = key;
+  }
+  return over;
 }
 
 // One setting of --set.
@@ -197,6 +248,21 @@ void ReadTrainingJob(const std::string& path, absl::Span<const std::string> sett
                   finding.message);
     }
   }
+}
+
+void AddJobError(const std::string& path, absl::Span<const std::string> settings,
+                 const absl::Status& status, ConfigReport* report) {
+  const std::string message(status.message());
+  const std::string named = SettingNamedBy(message);
+  const std::string over = SettingOver(named, settings);
+  if (!over.empty()) return report->Add({.key = "set " + over}, status, message);
+  ConfigPlace place{.file = path};
+  try {
+    place.line = LineOf(YAML::LoadFile(path), named);
+  } catch (const YAML::Exception&) {
+    // The file has changed since it was read.
+  }
+  report->Add(std::move(place), status, message);
 }
 
 }  // namespace tessera::serving

@@ -19,4 +19,12 @@ namespace tessera::serving {
 void ReadTrainingJob(const std::string& path, absl::Span<const std::string> settings,
                      training::TrainingJob* job, ConfigReport* report);
 
+// Adds the error of a job that could be read but does not fit its graph, its data or this machine.
+// Its place is that of the setting which the message names first, such as "graph.loss.type is ...",
+// "graph: graph.loss.type ..." or "data.train: fields[0]: ...": the line of the file, or the key
+// "set KEY" if one of `settings` gave it. The finding has the line of the nearest outer block that
+// is in the file, and no line if the message names no setting.
+void AddJobError(const std::string& path, absl::Span<const std::string> settings,
+                 const absl::Status& status, ConfigReport* report);
+
 }  // namespace tessera::serving

@@ -80,6 +80,46 @@ TEST_F(TrainJobFileTest, SettingsGoOverTheFile) {
   EXPECT_EQ(job_.seed(), 7);
 }
 
+class JobErrorTest : public ::testing::Test {
+ protected:
+  // Returns the place of the finding for an error with this message.
+  std::string PlaceOf(const std::string& message, const std::vector<std::string>& settings = {}) {
+    const std::string path = JoinPath(::testing::TempDir(), "job.yaml");
+    EXPECT_TRUE(WriteFileAtomically(path, kJob).ok());
+    ConfigReport report;
+    AddJobError(path, settings, absl::InvalidArgumentError(message), &report);
+    EXPECT_EQ(report.findings().size(), 1);
+    const ConfigFinding& finding = report.findings()[0];
+    EXPECT_EQ(finding.message, message);
+    return finding.place.file.empty() ? finding.place.key : std::to_string(finding.place.line);
+  }
+};
+
+TEST_F(JobErrorTest, StandsAtTheSettingThatItsMessageNames) {
+  EXPECT_EQ(PlaceOf("graph: graph.saved_model: 'm' is not there"), "1");
+  EXPECT_EQ(PlaceOf("data.train: fields[0]: field 'x': dtype: 'flaot' is no dtype"), "3");
+  EXPECT_EQ(PlaceOf("data.eval: files: no file matches 'b.tfrecord'"), "4");
+  EXPECT_EQ(PlaceOf("eval: metrics[1]: the metric 'k': the graph has no output"), "10");
+  EXPECT_EQ(PlaceOf("graph and data.train: the input 'x' is float"), "3");
+}
+
+TEST_F(JobErrorTest, StandsAtTheNearestBlockIfTheFileLacksTheSetting) {
+  EXPECT_EQ(PlaceOf("graph: graph.loss.type is '', which is no loss"), "1");
+  EXPECT_EQ(PlaceOf("eval: metrics[7]: the metric 'loss': it is too large"), "8");
+}
+
+TEST_F(JobErrorTest, HasNoLineIfItsMessageNamesNoSetting) {
+  EXPECT_EQ(PlaceOf("there is no such thing: 'foo.bar'"), "0");
+  EXPECT_EQ(PlaceOf(""), "0");
+}
+
+TEST_F(JobErrorTest, StandsAtTheOptionThatGaveTheSetting) {
+  EXPECT_EQ(PlaceOf("graph.optimizer.type is 'x'", {"steps=3", "graph.optimizer={type: x}"}),
+            "set graph.optimizer");
+  EXPECT_EQ(PlaceOf("data.train: files: none", {"data.train.files=[c]"}), "set data.train.files");
+  EXPECT_EQ(PlaceOf("data.train: files: none", {"data.train.file=[c]", "data.tr=1"}), "3");
+}
+
 TEST_F(TrainJobFileTest, WrongSettingsAreToldByTheirKeys) {
   EXPECT_EQ(Read(kJob, {"stepz=1"}),
             "0 set stepz: unknown key 'stepz' in job; did you mean 'steps'?\n");

@@ -118,6 +118,7 @@ def write_answer(path, tensors):
 
 def _functions_named_by(nodes):
     for node in nodes:
+        yield node.op  # a function may stand in the place of an op
         for attr in node.attr.values():
             if attr.HasField("func"):
                 yield attr.func.name

@@ -232,6 +232,8 @@ def test_dry_run_prints_the_plan_and_writes_nothing(job):
     ({"data__train__fields": "[{name: x, shape: [5], dtype: float32}, {name: y, dtype: float32}]"},
      3, "'x' has the shape"),
     ({"eval__metrics": "[{type: accuracy, output: nothing}]"}, 3, "'nothing'"),
+    ({"folder": "job.yaml/run"}, 8, "job.yaml' is a file"),
+    ({"export": "{base_path: job.yaml/served}"}, 8, "job.yaml' is a file"),
 ])
 def test_wrong_jobs_are_refused(job, settings, code, text):
     for arguments in ((job,), (job, "--dry-run")):
@@ -239,6 +241,13 @@ def test_wrong_jobs_are_refused(job, settings, code, text):
         assert process.returncode == code, process.stderr
         assert text in process.stderr + process.stdout
         assert not (job.parent / "run").exists()
+
+
+def test_dry_run_tries_an_evaluation(job):
+    metrics = "[{type: precision, output: output, label: y, class_id: 3}]"
+    process = train(job, "--dry-run", eval__metrics=metrics)
+    assert process.returncode == 6
+    assert "eval: metrics[0]: the metric 'precision': class_id 3 is out of range" in process.stdout
 
 
 def test_nan_loss_names_the_step_and_keeps_the_last_checkpoint(job):

@@ -3,6 +3,8 @@
 The oracle is tf.compat.v1 with its own optimizers, schedules, clipping and Saver.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -311,6 +313,7 @@ def test_wrong_specs_are_refused_with_the_remedy(tmp_path):
     spec = added_to("forward.meta", "optimizer: {type: adamm, learning_rate: 0.05}")
     process = train(write_job(tmp_path, spec), steps=1)
     assert process.returncode != 0 and "did you mean 'adam'?" in process.stderr
+    assert re.search(r"job\.yaml:[1-9]\d*: error: graph: graph\.optimizer\.type", process.stderr)
     for values, text in (("{X: 1}", "did you mean 'x'?"), ("{y: 1}", "feed it by a field")):
         job = write_job(tmp_path, f"{spec.replace('adamm', 'adam')}\n  train_values: {values}")
         process = train(job, steps=1)

@@ -56,8 +56,10 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(const training::EvalS
   RunSignature signature;
   for (const training::MetricSpec& each : specs) {
     NamedMetric metric{.name = each.name().empty() ? each.type() : each.name()};
+    const size_t number = evaluator->metrics_.size();
     const auto annotate = [&](const absl::Status& status) {
-      return Annotate(status, absl::StrCat("the metric '", metric.name, "': "));
+      return Annotate(status,
+                      absl::StrCat("metrics[", number, "]: the metric '", metric.name, "': "));
     };
     auto made = Metric::Make(each);
     RETURN_IF_ERROR(annotate(made.status()));
@@ -92,6 +94,11 @@ absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::Make(const training::EvalS
   return evaluator;
 }
 
+absl::Status Evaluator::Try(const std::vector<Tensor>& batch) {
+  for (NamedMetric& each : metrics_) each.metric->Reset();
+  return Update(batch);
+}
+
 absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
   for (NamedMetric& each : metrics_) each.metric->Reset();
   std::vector<Tensor> batch;
@@ -103,7 +110,7 @@ absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
       return WithFailure(Annotate(has_batch.status(), "data.eval: "), RunFailure::kData);
     }
     if (!*has_batch) break;
-    RETURN_IF_ERROR(Annotate(Update(batch), "the evaluation: "));
+    RETURN_IF_ERROR(Update(batch));
     if (control != nullptr && control->is_stopping) return absl::CancelledError("the run stops");
   }
   Evaluation evaluation{.step = step};
@@ -114,9 +121,11 @@ absl::StatusOr<Evaluation> Evaluator::Run(int64_t step, RunControl* control) {
 absl::Status Evaluator::Update(const std::vector<Tensor>& batch) {
   SelectFeeds(fields_, batch, constants_, &feeds_);
   fetches_.clear();
-  RETURN_IF_ERROR(WithFailure(callable_->Run({}, feeds_, &fetches_), RunFailure::kData));
+  RETURN_IF_ERROR(WithFailure(Annotate(callable_->Run({}, feeds_, &fetches_), "the evaluation: "),
+                              RunFailure::kData));
   const Tensor rows = Tensor::Scalar(static_cast<float>(RowsOf(batch)));
-  for (NamedMetric& each : metrics_) {
+  for (size_t i = 0; i < metrics_.size(); ++i) {
+    const NamedMetric& each = metrics_[i];
     Metric::Batch values{.output = &fetches_[each.output]};
     if (each.label >= 0) values.label = &batch[each.label];
     if (each.weight >= 0) {
@@ -125,7 +134,8 @@ absl::Status Evaluator::Update(const std::vector<Tensor>& batch) {
       values.weight = &rows;
     }
     RETURN_IF_ERROR(WithFailure(
-        Annotate(each.metric->Update(values), absl::StrCat("the metric '", each.name, "': ")),
+        Annotate(each.metric->Update(values),
+                 absl::StrCat("eval: metrics[", i, "]: the metric '", each.name, "': ")),
         RunFailure::kData));
   }
   return absl::OkStatus();

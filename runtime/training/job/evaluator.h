@@ -31,6 +31,9 @@ class Evaluator {
   // case. `control` may be null. Errors: CANCELLED after RunControl::Stop(); those of the data
   // (RunFailure::kData), of the graph and of the metrics.
   absl::StatusOr<Evaluation> Run(int64_t step, RunControl* control);
+  // Evaluates a batch of source(), to find out whether graph, data and metrics fit together. The
+  // variables must have values. Errors: as those of Run().
+  absl::Status Try(const std::vector<Tensor>& batch);
 
   BatchSource& source() { return *source_; }
   std::vector<std::string> MetricNames() const;

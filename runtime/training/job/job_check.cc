@@ -13,6 +13,9 @@
 namespace tessera {
 namespace {
 
+// More threads than this are a typing error, and take long to start.
+constexpr int64_t kMaxThreads = 1024;
+
 class JobCheck {
  public:
   explicit JobCheck(const training::TrainingJob& job) : job_(job) {}
@@ -49,6 +52,10 @@ class JobCheck {
     NotNegative("epochs", static_cast<double>(job_.epochs()));
     NotNegative("batch", static_cast<double>(job_.batch()));
     NotNegative("threads", static_cast<double>(job_.threads()));
+    if (job_.threads() > kMaxThreads) {
+      Find("threads", absl::StrCat("must be at most ", kMaxThreads,
+                                   "; 0 takes as many threads as there are cores"));
+    }
     if (job_.steps() > 0 && job_.epochs() > 0) {
       Find("epochs", "a job has either steps or epochs, not both");
     }
@@ -117,7 +124,7 @@ class JobCheck {
     }
     const auto& schedule = job_.graph().schedule();
     if ((schedule.type() == "polynomial" || schedule.type() == "cosine") &&
-        schedule.decay_steps() == 0 && job_.steps() == 0) {
+        schedule.decay_steps() == 0 && job_.epochs() > 0) {
       Find("graph.schedule.decay_steps",
            "is missing: a job with epochs does not know its steps beforehand");
     }

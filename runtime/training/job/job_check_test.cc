@@ -41,6 +41,7 @@ TEST(JobCheckTest, EachMistakeHasItsKey) {
       {"steps: -1", "steps"},
       {"epochs: 2", "epochs"},
       {"threads: -2", "threads"},
+      {"threads: 100000", "threads"},
       {"precision: 'half'", "precision"},
       {"accumulate: -1", "accumulate"},
       {"device { memory_fraction: 1.5 }", "device.memory_fraction"},

@@ -86,21 +86,30 @@ std::string DescribeDevices(const PreparedJob& prepared) {
   return absl::StrCat(absl::StrJoin(parts, "; "), on_cpu);
 }
 
-// Describes the files and the first batch.
-absl::StatusOr<std::string> DescribeData(BatchSource& source, absl::string_view key) {
-  std::vector<Tensor> batch;
-  const absl::StatusOr<bool> has_batch = source.Next(nullptr, &batch);
+// Reads the first batch, and describes it and the files.
+absl::StatusOr<std::string> DescribeData(BatchSource& source, absl::string_view key,
+                                         std::vector<Tensor>* batch) {
+  const absl::StatusOr<bool> has_batch = source.Next(nullptr, batch);
   if (!has_batch.ok()) {
     return WithFailure(Annotate(has_batch.status(), absl::StrCat(key, ": ")), RunFailure::kData);
   }
   std::vector<std::string> fields;
-  for (size_t i = 0; i < batch.size(); ++i) {
-    fields.push_back(absl::StrCat(source.fields()[i].name, " ", DTypeName(batch[i].dtype()),
-                                  batch[i].shape().ToString()));
+  for (size_t i = 0; i < batch->size(); ++i) {
+    fields.push_back(absl::StrCat(source.fields()[i].name, " ", DTypeName((*batch)[i].dtype()),
+                                  (*batch)[i].shape().ToString()));
   }
   const size_t files = source.files().size();
   return absl::StrCat(files, files == 1 ? " file" : " files",
                       "; first batch: ", absl::StrJoin(fields, ", "));
+}
+
+// Evaluates a batch with the first values of the variables.
+absl::Status TryEvaluation(const PreparedJob& prepared, const std::vector<Tensor>& batch) {
+  const TrainingProgram& program = *prepared.program;
+  if (!program.init.empty()) {
+    RETURN_IF_ERROR(Annotate(program.session->Run({}, {}, program.init, nullptr), "graph: init: "));
+  }
+  return prepared.evaluator->Try(batch);
 }
 
 std::string DescribeHooks(const training::HooksSpec& hooks) {
@@ -135,12 +144,15 @@ absl::StatusOr<std::string> DescribePlan(PreparedJob& prepared) {
   if (prepared.source == nullptr) {
     lines.Add("data", "read by the graph itself");
   } else {
-    ASSIGN_OR_RETURN(const std::string data, DescribeData(*prepared.source, "data.train"));
+    std::vector<Tensor> batch;
+    ASSIGN_OR_RETURN(const std::string data, DescribeData(*prepared.source, "data.train", &batch));
     lines.Add("data", data);
   }
   if (prepared.evaluator != nullptr) {
+    std::vector<Tensor> batch;
     ASSIGN_OR_RETURN(const std::string data,
-                     DescribeData(prepared.evaluator->source(), "data.eval"));
+                     DescribeData(prepared.evaluator->source(), "data.eval", &batch));
+    RETURN_IF_ERROR(TryEvaluation(prepared, batch));
     lines.Add("eval data", data);
     lines.Add("evaluation", absl::StrJoin(prepared.evaluator->MetricNames(), ", "),
               job.eval().every_steps() > 0

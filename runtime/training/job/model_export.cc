@@ -19,6 +19,7 @@
 #include "runtime/session/saved_model_writer.h"
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/version_record.h"
+#include "runtime/training/job/writable_folder.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace tessera {
@@ -35,13 +36,9 @@ class ModelExport {
         base_(prepared.Resolve(spec_.base_path())) {}
 
   absl::Status Check() const {
-    std::error_code error;
-    const std::filesystem::file_status there = std::filesystem::status(base_, error);
-    if (std::filesystem::exists(there) && !std::filesystem::is_directory(there)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("base_path: '", base_, "' is no folder for versions"));
-    }
-    return WritesGraph() ? MakeSignature().status() : absl::OkStatus();
+    if (WritesGraph()) RETURN_IF_ERROR(Annotate(MakeSignature().status(), "export: "));
+    return WithFailure(Annotate(CheckWritableFolder(base_), "export: base_path: "),
+                       RunFailure::kWrite);
   }
 
   absl::StatusOr<ExportResult> Run(const RunFolder& folder, const Evaluation& evaluation) {

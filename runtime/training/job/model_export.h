@@ -29,7 +29,8 @@ absl::StatusOr<ExportResult> ExportModel(const PreparedJob& prepared, const RunF
                                          const Evaluation& evaluation);
 
 // Checks before a run what would keep ExportModel() from writing: names of inputs and outputs, and
-// a base path that is a file. Errors: INVALID_ARGUMENT.
+// a base path that is no folder or cannot be written to. Errors: INVALID_ARGUMENT; those of
+// CheckWritableFolder().
 absl::Status CheckExport(const PreparedJob& prepared);
 
 }  // namespace tessera

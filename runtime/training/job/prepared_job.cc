@@ -10,6 +10,7 @@
 #include "runtime/training/job/failure.h"
 #include "runtime/training/job/job_devices.h"
 #include "runtime/training/job/model_export.h"
+#include "runtime/training/job/writable_folder.h"
 
 namespace tessera {
 namespace {
@@ -88,7 +89,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const training::TrainingJob& job,
   auto step = TrainingStep::Make(*prepared.program, fields, prepared.tracer.get());
   if (!step.ok()) return Annotate(step.status(), "graph and data.train: ");
   prepared.step = *std::move(step);
-  if (job.has_export_()) RETURN_IF_ERROR(Annotate(CheckExport(prepared), "export: "));
+  RETURN_IF_ERROR(WithFailure(Annotate(CheckWritableFolder(prepared.RunPath()), "folder: "),
+                              RunFailure::kWrite));
+  if (job.has_export_()) RETURN_IF_ERROR(CheckExport(prepared));
   if (!job.data().has_eval()) return prepared;
 
   training::PipelineSpec eval = job.data().eval();

@@ -124,7 +124,11 @@ absl::Status LayOut(PipelinePlan* plan) {
 absl::Status PlanFields(const training::PipelineSpec& spec, PipelinePlan* plan) {
   absl::flat_hash_set<std::string> names;
   for (const training::FieldSpec& field : spec.fields()) {
-    ASSIGN_OR_RETURN(FieldPlan planned, PlanField(field, plan->format));
+    absl::StatusOr<FieldPlan> made = PlanField(field, plan->format);
+    if (!made.ok()) {
+      return Annotate(made.status(), absl::StrCat("fields[", plan->fields.size(), "]: "));
+    }
+    FieldPlan planned = *std::move(made);
     if (!names.insert(planned.name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("fields: there are two of the name '", planned.name, "'"));

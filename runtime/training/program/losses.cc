@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/status.h"
 
@@ -125,8 +126,9 @@ absl::Status CheckType(const std::string& type) {
   for (const std::string& each : known) {
     if (type == each) return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("graph.loss.type is '", type, "', which is no loss", DidYouMean(type, known)));
+  return absl::InvalidArgumentError(absl::StrCat("graph.loss.type is '", type,
+                                                 "', which is no loss", DidYouMean(type, known),
+                                                 " (there are ", absl::StrJoin(known, ", "), ")"));
 }
 
 }  // namespace

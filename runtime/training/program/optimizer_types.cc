@@ -163,8 +163,9 @@ absl::StatusOr<const OptimizerType*> FindOptimizerType(absl::string_view type) {
     if (each.type == type) return &each;
     known.emplace_back(each.type);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "graph.optimizer.type is '", type, "', which is no optimizer", DidYouMean(type, known)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("graph.optimizer.type is '", type, "', which is no optimizer",
+                   DidYouMean(type, known), " (there are ", absl::StrJoin(known, ", "), ")"));
 }
 
 double ValueOf(const OptimizerParameter& parameter, const training::OptimizerSpec& spec) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/base/status.h"
 
@@ -94,8 +95,9 @@ absl::StatusOr<const ScheduleType*> FindSchedule(const ScheduleSpec& spec) {
     if (type == each.type) return &each;
     known.push_back(each.type);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "graph.schedule.type is '", type, "', which is no schedule", DidYouMean(type, known)));
+  return absl::InvalidArgumentError(absl::StrCat("graph.schedule.type is '", type,
+                                                 "', which is no schedule", DidYouMean(type, known),
+                                                 " (there are ", absl::StrJoin(known, ", "), ")"));
 }
 
 absl::Status Check(const ScheduleSpec& spec, const ScheduleType& schedule, double decay_steps) {

@@ -32,10 +32,12 @@ absl::StatusOr<TrainingProgram> MakeGraphProgram(const training::GraphSpec& spec
                                                  const ProgramOptions& options) {
   tensorflow::MetaGraphDef meta_graph;
   if (spec.has_meta_graph()) {
-    RETURN_IF_ERROR(ReadProto(ResolvePath(options, spec.meta_graph()), &meta_graph));
+    RETURN_IF_ERROR(Annotate(ReadProto(ResolvePath(options, spec.meta_graph()), &meta_graph),
+                             "graph.meta_graph: "));
   } else {
     RETURN_IF_ERROR(
-        ReadProto(ResolvePath(options, spec.forward()), meta_graph.mutable_graph_def()));
+        Annotate(ReadProto(ResolvePath(options, spec.forward()), meta_graph.mutable_graph_def()),
+                 "graph.forward: "));
   }
   ExpandSymbolicGradients(nullptr, meta_graph.mutable_graph_def());
   if (options.seed) SeedRandomOps(*options.seed, meta_graph.mutable_graph_def());
