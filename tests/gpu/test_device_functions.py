@@ -12,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EIGEN = pathlib.Path("/usr/include/eigen3")
+ABSEIL = pathlib.Path("/usr/include/absl")
 NO_GPU = 77
 
 NVCC_FLAGS = [
@@ -33,8 +34,8 @@ PROGRAMS = ["elementwise_loops", "reductions_and_random"]
 def program(request, tmp_path_factory):
     if shutil.which("nvcc") is None:
         pytest.skip("needs nvcc")
-    if not EIGEN.is_dir():
-        pytest.skip("needs Eigen's headers")
+    if not EIGEN.is_dir() or not ABSEIL.is_dir():
+        pytest.skip("needs the headers of Eigen and Abseil")
     binary = tmp_path_factory.mktemp("gpu") / request.param
     source = ROOT / "tests/gpu" / f"{request.param}.cu"
     compiled = subprocess.run(["nvcc", *NVCC_FLAGS, source, "-o", binary],
