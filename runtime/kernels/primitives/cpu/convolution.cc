@@ -1,6 +1,7 @@
 #include "runtime/kernels/primitives/cpu/convolution.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -172,8 +173,7 @@ struct ConvolutionPlan {
 };
 
 absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const PostOps& post_ops,
-                                         bool has_constant_filter, bool has_scaled_filter,
-                                         int threads, Numerics numerics) {
+                                         bool has_constant_filter, int threads, Numerics numerics) {
   ConvolutionPlan plan{.shape = shape,
                        .post_ops = post_ops,
                        .has_constant_filter = has_constant_filter,
@@ -187,8 +187,7 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
   plan.algorithm = PlanConvolution({.dtype = DType::kFloat,
                                     .shape = shape,
                                     .activation = activation,
-                                    .has_constant_filter = has_constant_filter,
-                                    .has_scaled_filter = has_scaled_filter},
+                                    .has_constant_filter = has_constant_filter},
                                    {SpeedsForCpu(), std::max(threads, 1), numerics});
   if (plan.algorithm == ProductAlgorithm::kOneDnn) {
     ASSIGN_OR_RETURN(plan.onednn, SplitForOneDnn(shape, post_ops, threads));
@@ -196,6 +195,18 @@ absl::StatusOr<ConvolutionPlan> MakePlan(const ConvolutionShape& shape, const Po
     plan.points = AsPoints(shape);
   }
   return plan;
+}
+
+// The filter in its own layout. A scaled one is a copy that `o.packed` keeps.
+absl::StatusOr<Tensor> ScaledFilter(KernelContext& ctx, const Operands& o) {
+  if (o.filter.scale == nullptr) return o.filter.values;
+  const auto copy = [&](const float* values) -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor result,
+                     Tensor::Allocate(DType::kFloat, o.filter.values.shape(), WeightsAllocator()));
+    std::memcpy(result.data<float>(), values, result.size_bytes());
+    return result;
+  };
+  return o.packed->Get(ctx, o.filter, {.kind = PackedFormat::Kind::kPlain}, copy);
 }
 
 absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, const Operands& o) {
@@ -249,13 +260,17 @@ absl::Status ConvolveFloat(KernelContext& ctx, const ConvolutionPlan& plan, cons
       return ConvolveByImplicitGemm(ctx, kernel, plan.points, post_ops, o.input, o.filter,
                                     o.bias_data(), o.packed, o.output, fallback);
     }
-    case ProductAlgorithm::kDepthwise:
-      return ConvolveDepthwise(ctx, shape, post_ops, o.input, o.filter.values.data<float>(),
-                               o.bias_data(), o.output);
-    case ProductAlgorithm::kGemv:
+    case ProductAlgorithm::kDepthwise: {
+      ASSIGN_OR_RETURN(const Tensor filter, ScaledFilter(ctx, o));
+      return ConvolveDepthwise(ctx, shape, post_ops, o.input, filter.data<float>(), o.bias_data(),
+                               o.output);
+    }
+    case ProductAlgorithm::kGemv: {
+      ASSIGN_OR_RETURN(const Tensor filter, ScaledFilter(ctx, o));
       return Gemv(ctx, plan.points.batch, shape.out_channels, shape.in_channels,
-                  /*transpose_b=*/false, post_ops, o.input, o.filter.values.data<float>(),
-                  o.bias_data(), o.output);
+                  /*transpose_b=*/false, post_ops, o.input, filter.data<float>(), o.bias_data(),
+                  o.output);
+    }
     default:
       return ConvolveOneDnn(ctx, plan.onednn, o);
   }
@@ -427,9 +442,8 @@ absl::Status Convolve(KernelContext& ctx, const ConvolutionShape& shape, const P
       return ConvolveFloat(ctx, *plan, operands);
     }
   }
-  ASSIGN_OR_RETURN(
-      const ConvolutionPlan plan,
-      MakePlan(shape, post_ops, is_constant, filter.scale != nullptr, threads, numerics));
+  ASSIGN_OR_RETURN(const ConvolutionPlan plan,
+                   MakePlan(shape, post_ops, is_constant, threads, numerics));
   if (plans != nullptr) plans->Insert(plan);
   return ConvolveFloat(ctx, plan, operands);
 }

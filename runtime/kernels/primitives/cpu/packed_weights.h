@@ -13,7 +13,7 @@ namespace tessera {
 
 // A format in which weights are packed.
 struct PackedFormat {
-  enum class Kind { kOneDnn, kPanels, kBalancedPanels, kSeparable, kWinograd2, kWinograd4 };
+  enum class Kind { kPlain, kOneDnn, kPanels, kBalancedPanels, kSeparable, kWinograd2, kWinograd4 };
 
   Kind kind = Kind::kOneDnn;
   std::string layout;  // distinguishes the layouts of kOneDnn

@@ -65,7 +65,6 @@ struct ConvolutionProblem {
   const ConvolutionShape& shape;
   Activation activation = Activation::kNone;
   bool has_constant_filter = false;
-  bool has_scaled_filter = false;  // see ScaledWeights
 };
 ProductAlgorithm PlanConvolution(const ConvolutionProblem& problem, const PlannerContext& context);
 

@@ -161,9 +161,6 @@ TEST(ProductPlannerTest, APointwiseConvolutionOfFewPointsIsASkinnyProduct) {
     EXPECT_NE(planner.Convolution(Square(1, 2, 3, 64, 64)), Algorithm::kGemv);
     EXPECT_EQ(PlanConvolution({.shape = Square(1, 1, 1, 64, 64)}, planner.context()),
               Algorithm::kGemv);
-    EXPECT_NE(PlanConvolution({.shape = Square(1, 1, 1, 64, 64), .has_scaled_filter = true},
-                              planner.context()),
-              Algorithm::kGemv);
     EXPECT_NE(Planner(machine, 1, Numerics::kStrict).Convolution(Square(1, 1, 1, 64, 64)),
               Algorithm::kGemv);
   }
@@ -178,8 +175,6 @@ TEST(ProductPlannerTest, DepthwiseConvolutionsHaveLoopsOfTheirOwn) {
       const Planner planner(machine, 1, numerics);
       EXPECT_EQ(planner.Convolution(depthwise),
                 has_avx512 ? Algorithm::kDepthwise : Algorithm::kOneDnn);
-      EXPECT_EQ(PlanConvolution({.shape = depthwise, .has_scaled_filter = true}, planner.context()),
-                Algorithm::kOneDnn);
       ConvolutionShape other = depthwise;
       other.out_channels *= 2;
       EXPECT_EQ(planner.Convolution(other), Algorithm::kOneDnn) << "two outputs for each channel";
