@@ -47,7 +47,7 @@ class LstmLoopKernel : public FusedLoopKernel {
   const float forget_bias_;
   LstmSteps steps_;
 };
-REGISTER_KERNEL("_LstmLoop", (DevicesOf<MatMul, LstmCell>), LstmLoopKernel)
+REGISTER_KERNEL("_LstmLoop", (DevicesOf<MatMul, LstmCell, LstmForwardPass>), LstmLoopKernel)
     .HostMemory("limits")
     .HostMemory("size");
 

@@ -172,10 +172,13 @@ class LstmForwardKernel : public LstmKernel {
   const std::unique_ptr<MatMul> input_product_;
   const LstmSteps steps_;
 };
-REGISTER_KERNEL("LSTMBlockCell", (DevicesOf<MatMul, LstmCell>), LstmForwardKernel<false>);
-REGISTER_KERNEL("BlockLSTM", (DevicesOf<MatMul, LstmCell>), LstmForwardKernel<true>)
+REGISTER_KERNEL("LSTMBlockCell", (DevicesOf<MatMul, LstmCell, LstmForwardPass>),
+                LstmForwardKernel<false>);
+REGISTER_KERNEL("BlockLSTM", (DevicesOf<MatMul, LstmCell, LstmForwardPass>),
+                LstmForwardKernel<true>)
     .HostMemory("seq_len_max");
-REGISTER_KERNEL("BlockLSTMV2", (DevicesOf<MatMul, LstmCell>), LstmForwardKernel<true>)
+REGISTER_KERNEL("BlockLSTMV2", (DevicesOf<MatMul, LstmCell, LstmForwardPass>),
+                LstmForwardKernel<true>)
     .HostMemory("seq_len_max");
 
 // to[j] = sum of a[i, j] * b[i, j]; of a[i, j] if there is no b.
@@ -337,11 +340,13 @@ class LstmBackwardKernel : public LstmKernel {
   const Primitive<LstmCellGradient> cell_;
   const LstmGradientSteps steps_;
 };
-REGISTER_KERNEL("LSTMBlockCellGrad", (DevicesOf<MatMul, LstmCellGradient>),
+REGISTER_KERNEL("LSTMBlockCellGrad", (DevicesOf<MatMul, LstmCellGradient, LstmBackwardPass>),
                 LstmBackwardKernel<false>);
-REGISTER_KERNEL("BlockLSTMGrad", (DevicesOf<MatMul, LstmCellGradient>), LstmBackwardKernel<true>)
+REGISTER_KERNEL("BlockLSTMGrad", (DevicesOf<MatMul, LstmCellGradient, LstmBackwardPass>),
+                LstmBackwardKernel<true>)
     .HostMemory("seq_len_max");
-REGISTER_KERNEL("BlockLSTMGradV2", (DevicesOf<MatMul, LstmCellGradient>), LstmBackwardKernel<true>)
+REGISTER_KERNEL("BlockLSTMGradV2", (DevicesOf<MatMul, LstmCellGradient, LstmBackwardPass>),
+                LstmBackwardKernel<true>)
     .HostMemory("seq_len_max");
 
 }  // namespace

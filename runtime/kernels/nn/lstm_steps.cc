@@ -24,6 +24,23 @@ double RowCost(const LstmSizes& s) {
   return static_cast<double>(s.steps) * (product + 2.0 * static_cast<double>(s.units));
 }
 
+// Packing the weights takes as long as multiplying some 30 rows by them. The products of very few
+// rows read the weights in place.
+bool PackingPays(const LstmSizes& s) {
+  constexpr int64_t kMinBatch = 5, kMinRows = 128;
+  return s.batch >= kMinBatch && s.batch * s.steps >= kMinRows;
+}
+
+// The matrices of all steps, or the one that they share.
+StepMatrices<float> MatricesOf(Tensor tensor) {
+  const int64_t size = tensor.dim(1) * tensor.dim(2);
+  return {tensor.data<float>(), tensor.dim(0) == 1 ? 0 : size};
+}
+StepMatrices<const float> ConstMatricesOf(const Tensor& tensor) {
+  const int64_t size = tensor.dim(1) * tensor.dim(2);
+  return {tensor.data<float>(), tensor.dim(0) == 1 ? 0 : size};
+}
+
 void AddTo(const Tensor& addend, Tensor* sum) {
   const float* const from = addend.data<float>();
   float* const to = sum->data<float>();
@@ -35,10 +52,33 @@ void AddTo(const Tensor& addend, Tensor* sum) {
 }  // namespace
 
 absl::Status LstmSteps::Run(KernelContext& ctx, const Operands& operands) const {
-  if (operands.sizes.units == 0) return absl::OkStatus();
-  return ForEachBatchShare(
-      ctx, operands.sizes.batch, RowCost(operands.sizes),
-      [&](int64_t begin, int64_t end) { return RunRows(ctx, operands, begin, end); });
+  const LstmSizes& s = operands.sizes;
+  if (s.units == 0) return absl::OkStatus();
+  std::unique_ptr<LstmForwardPass> pass;
+  if (may_pack_ && PackingPays(s)) {
+    ASSIGN_OR_RETURN(pass, make_pass_(ctx, s.units, s.positions, operands.recurrent.data<float>()));
+  }
+  return ForEachBatchShare(ctx, s.batch, RowCost(s), [&](int64_t begin, int64_t end) {
+    return pass == nullptr ? RunRows(ctx, operands, begin, end)
+                           : pass->Run(ctx, PassOperands(operands), begin, end);
+  });
+}
+
+LstmForwardPass::Operands LstmSteps::PassOperands(const Operands& o) {
+  const StepMatrices<float> sums = MatricesOf(o.sums);
+  const bool in_sums = o.gates.input == nullptr;
+  return {.steps = o.sizes.steps,
+          .forget_bias = o.forget_bias,
+          .cell_clip = o.cell_clip,
+          .peepholes = o.sizes.peepholes,
+          .inputs = ConstMatricesOf(o.inputs),
+          .h0 = o.h0.data<float>(),
+          .c0 = o.c0.data<float>(),
+          .gates = in_sums ? GatesIn(sums.first, o.sizes.units, o.sizes.positions) : o.gates,
+          .gates_step = in_sums ? sums.step : o.gates_step,
+          .c = MatricesOf(o.c),
+          .tanh_c = MatricesOf(o.tanh_c),
+          .h = MatricesOf(o.h)};
 }
 
 absl::Status LstmSteps::RunRows(KernelContext& ctx, const Operands& o, int64_t begin,
@@ -76,10 +116,35 @@ absl::Status LstmSteps::RunRows(KernelContext& ctx, const Operands& o, int64_t b
 }
 
 absl::Status LstmGradientSteps::Run(KernelContext& ctx, const Operands& operands) const {
-  if (operands.sizes.units == 0) return absl::OkStatus();
-  return ForEachBatchShare(
-      ctx, operands.sizes.batch, RowCost(operands.sizes),
-      [&](int64_t begin, int64_t end) { return RunRows(ctx, operands, begin, end); });
+  const LstmSizes& s = operands.sizes;
+  if (s.units == 0) return absl::OkStatus();
+  std::unique_ptr<LstmBackwardPass> pass;
+  if (may_pack_ && PackingPays(s)) {
+    ASSIGN_OR_RETURN(pass, make_pass_(ctx, s.units, s.positions, operands.recurrent.data<float>()));
+  }
+  return ForEachBatchShare(ctx, s.batch, RowCost(s), [&](int64_t begin, int64_t end) {
+    return pass == nullptr ? RunRows(ctx, operands, begin, end)
+                           : pass->Run(ctx, PassOperands(operands), begin, end);
+  });
+}
+
+LstmBackwardPass::Operands LstmGradientSteps::PassOperands(const Operands& o) {
+  const auto if_given = [](const Tensor* tensor) {
+    return tensor == nullptr ? StepMatrices<const float>() : ConstMatricesOf(*tensor);
+  };
+  Tensor d_h = o.d_h, d_c = o.d_c;
+  return {.steps = o.sizes.steps,
+          .peepholes = o.sizes.peepholes,
+          .gates = o.gates,
+          .gates_step = o.gates_step,
+          .c0 = o.c0.data<float>(),
+          .c = ConstMatricesOf(o.c),
+          .tanh_c = ConstMatricesOf(o.tanh_c),
+          .d_y = if_given(o.d_y),
+          .d_cs = if_given(o.d_cs),
+          .d_h = d_h.data<float>(),
+          .d_c = d_c.data<float>(),
+          .d_sums = MatricesOf(o.d_sums)};
 }
 
 absl::Status LstmGradientSteps::RunRows(KernelContext& ctx, const Operands& o, int64_t begin,

@@ -5,32 +5,13 @@
 #include <memory>
 
 #include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/lstm_pass.h"
 #include "runtime/kernels/primitives/matmul.h"
 #include "runtime/kernels/primitives/primitive.h"
 #include "runtime/kernels/primitives/recurrent_cell.h"
 
 namespace tessera {
 
-// Where the gates stand in a row of the products, in units of the cell size.
-struct LstmGatePositions {
-  int input, forget, cell, output;
-};
-
-// The gates in a matrix of 4 * units columns.
-template <typename T>
-LstmGates<T> GatesIn(T* sums, int64_t units, const LstmGatePositions& at) {
-  return {.input = sums + at.input * units,
-          .forget = sums + at.forget * units,
-          .cell = sums + at.cell * units,
-          .output = sums + at.output * units,
-          .stride = 4 * units};
-}
-// The gates `offset` floats further on.
-template <typename T>
-LstmGates<T> Advance(const LstmGates<T>& gates, int64_t offset) {
-  return {gates.input + offset, gates.forget + offset, gates.cell + offset, gates.output + offset,
-          gates.stride};
-}
 inline LstmGates<const float> AsConst(const LstmGates<float>& gates) {
   return {gates.input, gates.forget, gates.cell, gates.output, gates.stride};
 }
@@ -41,6 +22,13 @@ struct LstmSizes {
   LstmGatePositions positions;
   LstmPeepholes peepholes;
 };
+
+// Returns true if a run may pack the weights at input `recurrent_input` for its own steps: the
+// products do not keep a packed copy, as they do of constants, and may depend on the number of
+// rows.
+inline bool MayPack(const KernelBuild& build, int recurrent_input) {
+  return build.constant_input(recurrent_input) == nullptr && build.numerics() == Numerics::kFast;
+}
 
 // Tensors with one matrix a step, [steps, batch, ...], may have only one in all, [1, batch, ...],
 // which each step then overwrites.
@@ -61,7 +49,10 @@ class LstmSteps {
 
   // The recurrent weights are input `recurrent_input` of the kernel, or derived from it.
   LstmSteps(const KernelBuild& build, int recurrent_input)
-      : cell_(build), product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
+      : cell_(build),
+        make_pass_(build),
+        may_pack_(MayPack(build, recurrent_input)),
+        product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
 
   // Packs the recurrent weights if they are constant. Errors: those of MatMul::Prepare().
   absl::Status Prepare(const PrepareContext& context) {
@@ -71,10 +62,13 @@ class LstmSteps {
   absl::Status Run(KernelContext& ctx, const Operands& operands) const;
 
  private:
+  static LstmForwardPass::Operands PassOperands(const Operands& operands);
   absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
                        int64_t end) const;
 
   const Primitive<LstmCell> cell_;
+  const Primitive<LstmForwardPass> make_pass_;
+  const bool may_pack_;
   const std::unique_ptr<MatMul> product_;
 };
 
@@ -94,7 +88,10 @@ class LstmGradientSteps {
   };
 
   LstmGradientSteps(const KernelBuild& build, int recurrent_input)
-      : cell_(build), product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
+      : cell_(build),
+        make_pass_(build),
+        may_pack_(MayPack(build, recurrent_input)),
+        product_(Primitive<MatMul>(build)(build, recurrent_input)) {}
 
   // Runs all steps, from the last one to the first. Errors: those of MatMul::Run(). Thread-safe.
   absl::Status Run(KernelContext& ctx, const Operands& operands) const;
@@ -106,10 +103,13 @@ class LstmGradientSteps {
                                  const Tensor& d_sums, Tensor* gradient) const;
 
  private:
+  static LstmBackwardPass::Operands PassOperands(const Operands& operands);
   absl::Status RunRows(KernelContext& ctx, const Operands& operands, int64_t begin,
                        int64_t end) const;
 
   const Primitive<LstmCellGradient> cell_;
+  const Primitive<LstmBackwardPass> make_pass_;
+  const bool may_pack_;
   const std::unique_ptr<MatMul> product_;
 };
 

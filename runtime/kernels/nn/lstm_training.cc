@@ -95,7 +95,8 @@ class LstmForwardTrainingKernel : public LstmTrainingKernel {
   const float forget_bias_;
   const LstmSteps steps_;
 };
-REGISTER_KERNEL("_LstmTraining", (DevicesOf<MatMul, LstmCell>), LstmForwardTrainingKernel)
+REGISTER_KERNEL("_LstmTraining", (DevicesOf<MatMul, LstmCell, LstmForwardPass>),
+                LstmForwardTrainingKernel)
     .HostMemory("limits");
 
 class LstmGradientKernel : public LstmTrainingKernel {
@@ -140,7 +141,8 @@ class LstmGradientKernel : public LstmTrainingKernel {
  private:
   const LstmGradientSteps steps_;
 };
-REGISTER_KERNEL("_LstmGradient", (DevicesOf<MatMul, LstmCellGradient>), LstmGradientKernel);
+REGISTER_KERNEL("_LstmGradient", (DevicesOf<MatMul, LstmCellGradient, LstmBackwardPass>),
+                LstmGradientKernel);
 
 }  // namespace
 }  // namespace tessera

@@ -21,6 +21,24 @@ struct LstmGates {
   int64_t stride = 0;
 };
 
+// Where the gates stand in a row of 4 * units columns, in units of the cell size.
+struct LstmGatePositions {
+  int input, forget, cell, output;
+};
+
+// The gates in a matrix of 4 * units columns.
+template <typename T>
+LstmGates<T> GatesIn(T* sums, int64_t units, const LstmGatePositions& at) {
+  return {sums + at.input * units, sums + at.forget * units, sums + at.cell * units,
+          sums + at.output * units, 4 * units};
+}
+// The gates `offset` floats further on.
+template <typename T>
+LstmGates<T> Advance(const LstmGates<T>& gates, int64_t offset) {
+  return {gates.input + offset, gates.forget + offset, gates.cell + offset, gates.output + offset,
+          gates.stride};
+}
+
 // Weights [units] by which the cell state enters the gates; null: none of them.
 struct LstmPeepholes {
   const float* input = nullptr;
@@ -33,8 +51,9 @@ struct LstmCell {
   struct Operands {
     int64_t rows = 0, units = 0;
     float forget_bias = 0;
-    float cell_clip = 0;          // limits the cell state if it is positive
-    LstmGates<const float> sums;  // the products, before the activations
+    float cell_clip = 0;             // limits the cell state if it is positive
+    LstmGates<const float> sums;     // the products, before the activations
+    LstmGates<const float> addends;  // to be added to the sums; null: nothing
     LstmPeepholes peepholes;
     const float* c_prev = nullptr;
     LstmGates<float> gates;  // activated; may be `sums`

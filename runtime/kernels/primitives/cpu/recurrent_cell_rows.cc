@@ -14,7 +14,7 @@ namespace {
 using math::Sigmoid;
 using math::Tanh;
 
-template <bool kPeephole>
+template <bool kPeephole, bool kAddends>
 void LstmRows(const LstmCell::Operands& o) {
   const float limit = o.cell_clip > 0 ? o.cell_clip : math::kInf;
   const float forget_bias = o.forget_bias;
@@ -24,6 +24,9 @@ void LstmRows(const LstmCell::Operands& o) {
     const int64_t from = row * o.sums.stride, to = row * o.gates.stride, at = row * o.units;
     const float *const s_i = o.sums.input + from, *const s_f = o.sums.forget + from,
                        *const s_g = o.sums.cell + from, *const s_o = o.sums.output + from;
+    const int64_t added = row * o.addends.stride;
+    const float *const a_i = o.addends.input + added, *const a_f = o.addends.forget + added,
+                       *const a_g = o.addends.cell + added, *const a_o = o.addends.output + added;
     float *const g_i = o.gates.input + to, *const g_f = o.gates.forget + to,
                  *const g_g = o.gates.cell + to, *const g_o = o.gates.output + to;
     const float* const c_prev = o.c_prev + at;
@@ -31,12 +34,19 @@ void LstmRows(const LstmCell::Operands& o) {
 #pragma GCC ivdep
     for (int64_t j = 0; j < o.units; ++j) {
       const float before = c_prev[j];
-      float sum_i = s_i[j], sum_f = s_f[j] + forget_bias, sum_o = s_o[j];
+      float sum_i = s_i[j], sum_f = s_f[j], sum_g = s_g[j], sum_o = s_o[j];
+      if (kAddends) {
+        sum_i += a_i[j];
+        sum_f += a_f[j];
+        sum_g += a_g[j];
+        sum_o += a_o[j];
+      }
+      sum_f += forget_bias;
       if (kPeephole) {
         sum_i += before * p_i[j];
         sum_f += before * p_f[j];
       }
-      const float i = Sigmoid(sum_i), f = Sigmoid(sum_f), g = Tanh(s_g[j]);
+      const float i = Sigmoid(sum_i), f = Sigmoid(sum_f), g = Tanh(sum_g);
       const float sum = f * before + i * g;
       const float low = sum < -limit ? -limit : sum;
       const float now = low > limit ? limit : low;
@@ -88,10 +98,11 @@ void LstmGradientRows(const LstmCellGradient::Operands& o) {
 }  // namespace
 
 void RunLstmCell(const LstmCell::Operands& operands) {
+  const bool adds = operands.addends.input != nullptr;
   if (operands.peepholes.input != nullptr) {
-    LstmRows<true>(operands);
+    adds ? LstmRows<true, true>(operands) : LstmRows<true, false>(operands);
   } else {
-    LstmRows<false>(operands);
+    adds ? LstmRows<false, true>(operands) : LstmRows<false, false>(operands);
   }
 }
 

@@ -1,0 +1,224 @@
+// The passes of an LSTM by the micro-kernel for AVX-512. The rows of a batch do not depend on each
+// other, so that a block of them goes through all steps before the next one: the block's states
+// and sums stay in the first-level cache, and the packed weights in the second-level one.
+#include "runtime/kernels/primitives/lstm_pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "runtime/base/status.h"
+#include "runtime/kernels/primitives/cpu/fma_micro_kernel.h"
+#include "runtime/kernels/primitives/cpu/machine_speeds.h"
+#include "runtime/kernels/primitives/cpu/post_ops.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+// A matrix [depth, columns] in panels, by which blocks of rows are multiplied.
+class Panels {
+ public:
+  // Packs `weights`. The result is empty if the micro-kernel rejects them.
+  static absl::StatusOr<Panels> Pack(KernelContext& ctx, const gemm::Weights& weights) {
+    const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
+    Panels result(weights.depth, weights.columns);
+    ASSIGN_OR_RETURN(
+        result.packed_,
+        ctx.AllocateTemp(DType::kInt8, {kernel.PackedSize(1, weights.depth, weights.columns)}));
+    char* const to = static_cast<char*>(result.packed_.mutable_raw());
+    const double nanoseconds =
+        static_cast<double>(weights.depth * gemm::kBlock) / SpeedsForCpu().packed_floats;
+    std::atomic<bool> has_products{true};
+    ctx.ParallelFor(gemm::Blocks(weights.columns), nanoseconds, [&](int64_t begin, int64_t end) {
+      if (!kernel.Pack(weights, begin, end, to)) has_products = false;
+    });
+    if (!has_products) result.packed_ = Tensor();
+    return result;
+  }
+
+  bool empty() const { return !packed_.has_value(); }
+  int64_t columns() const { return columns_; }
+
+  // Bytes of scratch memory for Multiply() with `count` rows.
+  int64_t ScratchSize(int64_t count) const {
+    const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
+    return kernel.ReadsRowsInPlace(depth_) ? 0 : kernel.PackedRowsSize(count, depth_);
+  }
+
+  // out = rows * matrix for `count` rows, at most kFmaRows, without gaps. Prefetches
+  // `prefetch_bytes` meanwhile.
+  void Multiply(const float* rows, int64_t count, void* scratch, const void* prefetch,
+                int64_t prefetch_bytes, float* out) const {
+    const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
+    gemm::Product product{
+        .weights = packed_.raw(), .columns = columns_, .end_block = gemm::Blocks(depth_)};
+    product.rows = {.count = count, .depth = depth_};
+    if (kernel.ReadsRowsInPlace(depth_)) {
+      product.rows.data = const_cast<float*>(rows);  // it is only read
+    } else {
+      product.rows.data = scratch;
+      kernel.PackRows(rows, depth_, 0, count, product.rows);
+    }
+    int64_t row_offsets[gemm::kFmaRows];
+    for (int64_t i = 0; i < count; ++i) row_offsets[i] = i * columns_;
+    const int64_t panels = gemm::Blocks(columns_);
+    product.prefetch = static_cast<const char*>(prefetch);
+    product.prefetch_bytes = prefetch_bytes / panels;
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      kernel.MultiplyBlock(product, 0, count, panel, row_offsets, plain_, out);
+      product.prefetch += product.prefetch_bytes;
+    }
+  }
+
+ private:
+  Panels(int64_t depth, int64_t columns) : depth_(depth), columns_(columns) {}
+
+  int64_t depth_, columns_;
+  Epilogue plain_ = ClampEpilogue(PostOps(), nullptr);
+  Tensor packed_;
+};
+
+// Calls run(first, count) for the blocks of rows [begin, end).
+template <typename Run>
+void ForEachBlock(int64_t begin, int64_t end, int64_t most, const Run& run) {
+  for (int64_t first = begin; first < end; first += most) run(first, std::min(most, end - first));
+}
+
+int64_t BlockSize(int64_t rows) { return gemm::FmaMicroKernel().RowBlockSize(rows); }
+
+class ForwardPass final : public LstmForwardPass {
+ public:
+  ForwardPass(int64_t units, const LstmGatePositions& positions, Panels panels)
+      : units_(units), positions_(positions), panels_(std::move(panels)) {}
+
+  absl::Status Run(KernelContext& ctx, const Operands& o, int64_t begin,
+                   int64_t end) const override {
+    const int64_t most = BlockSize(end - begin);
+    ASSIGN_OR_RETURN(Tensor sums, ctx.AllocateTemp(DType::kFloat, {most, 4 * units_}));
+    ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DType::kInt8, {panels_.ScratchSize(most)}));
+    ForEachBlock(begin, end, most, [&](int64_t first, int64_t count) {
+      RunBlock(o, first, count, scratch.mutable_raw(), sums.data<float>());
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  void RunBlock(const Operands& o, int64_t first, int64_t count, void* scratch, float* sums) const {
+    const int64_t at = first * units_, wide_at = 4 * at;
+    const int64_t input_bytes = count * 4 * units_ * static_cast<int64_t>(sizeof(float));
+    const float *h = o.h0 + at, *c = o.c0 + at;
+    for (int64_t t = 0; t < o.steps; ++t) {
+      const bool is_last = t + 1 == o.steps;
+      panels_.Multiply(h, count, scratch, is_last ? nullptr : o.inputs.At(t + 1) + wide_at,
+                       is_last ? 0 : input_bytes, sums);
+      float* const h_now = o.h.At(t) + at;
+      float* const c_now = o.c.At(t) + at;
+      cell_({.rows = count,
+             .units = units_,
+             .forget_bias = o.forget_bias,
+             .cell_clip = o.cell_clip,
+             .sums = GatesIn<const float>(sums, units_, positions_),
+             .addends = GatesIn(o.inputs.At(t) + wide_at, units_, positions_),
+             .peepholes = o.peepholes,
+             .c_prev = c,
+             .gates = Advance(o.gates, t * o.gates_step + first * o.gates.stride),
+             .c = c_now,
+             .tanh_c = o.tanh_c.At(t) + at,
+             .h = h_now});
+      h = h_now;
+      c = c_now;
+    }
+  }
+
+  const int64_t units_;
+  const LstmGatePositions positions_;
+  const Panels panels_;
+  LstmCell::Function* const cell_ = PrimitiveImplementations<LstmCell>::Find(kCpu);
+};
+
+void AddTo(const float* from, int64_t count, float* to) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+class BackwardPass final : public LstmBackwardPass {
+ public:
+  BackwardPass(int64_t units, const LstmGatePositions& positions, Panels panels)
+      : units_(units), positions_(positions), panels_(std::move(panels)) {}
+
+  absl::Status Run(KernelContext& ctx, const Operands& o, int64_t begin,
+                   int64_t end) const override {
+    const int64_t most = BlockSize(end - begin);
+    ASSIGN_OR_RETURN(Tensor scratch, ctx.AllocateTemp(DType::kInt8, {panels_.ScratchSize(most)}));
+    ForEachBlock(begin, end, most, [&](int64_t first, int64_t count) {
+      RunBlock(o, first, count, scratch.mutable_raw());
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  void RunBlock(const Operands& o, int64_t first, int64_t count, void* scratch) const {
+    const int64_t at = first * units_, wide_at = 4 * at;
+    float *const d_h = o.d_h + at, *const d_c = o.d_c + at;
+    // The gates of a step are prefetched if they lie side by side.
+    const bool side_by_side = o.gates.stride == 4 * units_;
+    const int64_t gate_bytes = count * 4 * units_ * static_cast<int64_t>(sizeof(float));
+    LstmGates<const float> gates =
+        Advance(o.gates, (o.steps - 1) * o.gates_step + first * o.gates.stride);
+    for (int64_t t = o.steps; t-- > 0; gates = Advance(gates, -o.gates_step)) {
+      if (o.d_y.first != nullptr) AddTo(o.d_y.At(t) + at, count * units_, d_h);
+      if (o.d_cs.first != nullptr) AddTo(o.d_cs.At(t) + at, count * units_, d_c);
+      float* const d_sums = o.d_sums.At(t) + wide_at;
+      cell_({.rows = count,
+             .units = units_,
+             .gates = gates,
+             .peepholes = o.peepholes,
+             .c_prev = (t == 0 ? o.c0 : o.c.At(t - 1)) + at,
+             .tanh_c = o.tanh_c.At(t) + at,
+             .d_h = d_h,
+             .d_c = d_c,
+             .d_sums = GatesIn(d_sums, units_, positions_),
+             .d_c_prev = d_c});
+      const float* const next =
+          std::min({gates.input, gates.forget, gates.cell, gates.output}) - o.gates_step;
+      const bool prefetches = side_by_side && t > 0;
+      panels_.Multiply(d_sums, count, scratch, prefetches ? next : nullptr,
+                       prefetches ? gate_bytes : 0, d_h);
+    }
+  }
+
+  const int64_t units_;
+  const LstmGatePositions positions_;
+  const Panels panels_;
+  LstmCellGradient::Function* const cell_ = PrimitiveImplementations<LstmCellGradient>::Find(kCpu);
+};
+
+absl::StatusOr<std::unique_ptr<LstmForwardPass>> MakeForwardPass(KernelContext& ctx, int64_t units,
+                                                                 const LstmGatePositions& positions,
+                                                                 const float* recurrent) {
+  if (!SpeedsForCpu().has_avx512) return nullptr;
+  ASSIGN_OR_RETURN(
+      Panels panels,
+      Panels::Pack(
+          ctx, {.data = recurrent, .depth = units, .columns = 4 * units, .row_stride = 4 * units}));
+  if (panels.empty()) return nullptr;
+  return std::make_unique<ForwardPass>(units, positions, std::move(panels));
+}
+REGISTER_PRIMITIVE(LstmForwardPass, kCpu, MakeForwardPass);
+
+absl::StatusOr<std::unique_ptr<LstmBackwardPass>> MakeBackwardPass(
+    KernelContext& ctx, int64_t units, const LstmGatePositions& positions, const float* recurrent) {
+  if (!SpeedsForCpu().has_avx512) return nullptr;
+  ASSIGN_OR_RETURN(Panels panels, Panels::Pack(ctx, {.data = recurrent,
+                                                     .depth = 4 * units,
+                                                     .columns = units,
+                                                     .row_stride = 1,
+                                                     .column_stride = 4 * units}));
+  if (panels.empty()) return nullptr;
+  return std::make_unique<BackwardPass>(units, positions, std::move(panels));
+}
+REGISTER_PRIMITIVE(LstmBackwardPass, kCpu, MakeBackwardPass);
+
+}  // namespace
+}  // namespace tessera

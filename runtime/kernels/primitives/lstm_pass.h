@@ -1,0 +1,83 @@
+// Primitives: all steps of an LSTM over a sequence, forward and backward, with the recurrent
+// weights packed once for all of them.
+//
+//   ASSIGN_OR_RETURN(const auto pass, make_pass(ctx, units, positions, recurrent));
+//   if (pass != nullptr) return pass->Run(ctx, operands, /*begin=*/0, /*end=*/batch);
+//
+// All matrices are of float, row-major and without gaps, [batch, units] or, with the four gates
+// side by side, [batch, 4 * units].
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/primitives/recurrent_cell.h"
+
+namespace tessera {
+
+// One matrix for each step, `step` floats apart; 0 if all steps share one.
+template <typename T>
+struct StepMatrices {
+  T* first = nullptr;
+  int64_t step = 0;
+
+  T* At(int64_t t) const { return first + t * step; }
+};
+
+class LstmForwardPass {
+ public:
+  struct Operands {
+    int64_t steps = 0;
+    float forget_bias = 0;
+    float cell_clip = 0;  // limits the cell state if it is positive
+    LstmPeepholes peepholes;
+    StepMatrices<const float> inputs;  // [batch, 4 * units], products with the input and biases
+    const float *h0 = nullptr, *c0 = nullptr;  // may be `h` and `c` if steps share these
+    LstmGates<float> gates;                    // activated, of the first step; may be `inputs`
+    int64_t gates_step = 0;                    // floats from step to step
+    StepMatrices<float> c, tanh_c, h;          // [batch, units]
+  };
+
+  // Packs `recurrent`, [units, 4 * units]. Returns null if the processor, or infinities and NaNs
+  // among the weights, call for a product and a cell a step. Errors: RESOURCE_EXHAUSTED.
+  using Function = absl::StatusOr<std::unique_ptr<LstmForwardPass>>(
+      KernelContext& ctx, int64_t units, const LstmGatePositions& positions,
+      const float* recurrent);
+  virtual ~LstmForwardPass() = default;
+
+  // Runs all steps for the rows [begin, end) of the batch, on the calling thread. A row's results
+  // do not depend on the others. Thread-safe. Errors: RESOURCE_EXHAUSTED for scratch memory.
+  virtual absl::Status Run(KernelContext& ctx, const Operands& operands, int64_t begin,
+                           int64_t end) const = 0;
+};
+
+class LstmBackwardPass {
+ public:
+  struct Operands {
+    int64_t steps = 0;
+    LstmPeepholes peepholes;
+    LstmGates<const float> gates;  // activated, of the first step
+    int64_t gates_step = 0;        // floats from step to step
+    const float* c0 = nullptr;
+    StepMatrices<const float> c, tanh_c;  // [batch, units]
+    StepMatrices<const float> d_y, d_cs;  // of the outputs and cell states of all steps; null: none
+    float *d_h = nullptr, *d_c = nullptr;  // [batch, units]: in, of what follows the last step;
+                                           // out, of the initial state
+    StepMatrices<float> d_sums;            // [batch, 4 * units]
+  };
+
+  // As for LstmForwardPass.
+  using Function = absl::StatusOr<std::unique_ptr<LstmBackwardPass>>(
+      KernelContext& ctx, int64_t units, const LstmGatePositions& positions,
+      const float* recurrent);
+  virtual ~LstmBackwardPass() = default;
+
+  // As LstmForwardPass::Run(), from the last step to the first.
+  virtual absl::Status Run(KernelContext& ctx, const Operands& operands, int64_t begin,
+                           int64_t end) const = 0;
+};
+
+}  // namespace tessera
