@@ -120,6 +120,81 @@ void SumPanels(const Product& p, int64_t first, const float* weights, const Dest
   StoreRows<kCount, kVectors>(to, sums);
 }
 
+// Swaps the rows and columns of 16 x 16 floats.
+void Transpose(__m512 (&x)[16]) {
+  __m512 pairs[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    pairs[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+    pairs[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+  }
+  // Lane l of quads[4 * i + c] holds column 4 * l + c of the rows from 4 * i on.
+  __m512 quads[16];
+  const auto join = [](__m512 a, __m512 b, auto unpack) __attribute__((always_inline)) {
+    return _mm512_castpd_ps(unpack(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  };
+  const auto low = [](__m512d a, __m512d b) { return _mm512_unpacklo_pd(a, b); };
+  const auto high = [](__m512d a, __m512d b) { return _mm512_unpackhi_pd(a, b); };
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    quads[i] = join(pairs[i], pairs[i + 2], low);
+    quads[i + 1] = join(pairs[i], pairs[i + 2], high);
+    quads[i + 2] = join(pairs[i + 1], pairs[i + 3], low);
+    quads[i + 3] = join(pairs[i + 1], pairs[i + 3], high);
+  }
+  constexpr int kEven = 0x88, kOdd = 0xdd;  // lanes
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512 even = _mm512_shuffle_f32x4(quads[c], quads[4 + c], kEven);
+    const __m512 odd = _mm512_shuffle_f32x4(quads[c], quads[4 + c], kOdd);
+    const __m512 next_even = _mm512_shuffle_f32x4(quads[8 + c], quads[12 + c], kEven);
+    const __m512 next_odd = _mm512_shuffle_f32x4(quads[8 + c], quads[12 + c], kOdd);
+    x[c] = _mm512_shuffle_f32x4(even, next_even, kEven);
+    x[4 + c] = _mm512_shuffle_f32x4(odd, next_odd, kEven);
+    x[8 + c] = _mm512_shuffle_f32x4(even, next_even, kOdd);
+    x[12 + c] = _mm512_shuffle_f32x4(odd, next_odd, kOdd);
+  }
+}
+
+// Packs weights, and keeps the largest exponent among them.
+class Packer {
+ public:
+  explicit Packer(const Weights& weights) : w_(weights) {}
+
+  // Packs the columns from `column` on of `count` terms of one position, at most 16 of each.
+  // `from` is the first of these weights.
+  void Pack(const float* from, int64_t column, int64_t count, float* to) {
+    const __mmask16 mask = First(w_.columns - column);
+    if (w_.row_stride != 1 || w_.column_stride == 1 || count < 16 || mask != 0xffff) {
+      for (int64_t i = 0; i < count; ++i) {
+        Store(Load(from + i * w_.row_stride, w_.column_stride, mask), to + i * kBlock);
+      }
+      return;
+    }
+    // Stored by columns: the terms of a column lie side by side.
+    __m512 x[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) x[i] = _mm512_loadu_ps(from + i * w_.column_stride);
+    Transpose(x);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) Store(x[i], to + i * kBlock);
+  }
+
+  bool is_finite() const { return _mm512_reduce_max_epu32(largest_) < kExponent; }
+
+ private:
+  static constexpr uint32_t kExponent = 0x7f800000;
+
+  void Store(__m512 x, float* to) {
+    const __m512i exponent = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(kExponent));
+    largest_ = _mm512_max_epu32(largest_, exponent);
+    _mm512_storeu_ps(to, x);
+  }
+
+  const Weights& w_;
+  __m512i largest_ = _mm512_setzero_si512();
+};
+
 class Kernel final : public MicroKernel {
  public:
   int64_t PackedSize(int64_t positions, int64_t depth, int64_t columns) const override {
@@ -127,24 +202,23 @@ class Kernel final : public MicroKernel {
   }
 
   bool Pack(const Weights& w, int64_t begin, int64_t end, char* packed) const override {
-    constexpr uint32_t kExponent = 0x7f800000;
+    constexpr int64_t kHalf = kBlock / 2;
     float* to = reinterpret_cast<float*>(packed + begin * PackedSize(w.positions, w.depth, 1));
-    __m512i largest = _mm512_setzero_si512();
+    Packer packer(w);
     for (int64_t column = begin * kBlock; column < end * kBlock; column += kBlock) {
-      for (int64_t row = 0; row < w.positions * w.depth; ++row, to += kBlock) {
-        const float* const from = w.data + row / w.depth * w.depth * w.columns +
-                                  row % w.depth * w.row_stride + column * w.column_stride;
-        for (int64_t half = 0; half < 2; ++half) {
-          const __m512 x = Load(from + half * 16 * w.column_stride, w.column_stride,
-                                First(w.columns - column - half * 16));
-          const __m512i exponent =
-              _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(kExponent));
-          largest = _mm512_max_epu32(largest, exponent);
-          _mm512_storeu_ps(to + half * 16, x);
+      for (int64_t position = 0; position < w.positions; ++position) {
+        const float* const matrix = w.data + position * w.depth * w.columns;
+        for (int64_t term = 0; term < w.depth; term += kHalf) {
+          const int64_t count = std::min(kHalf, w.depth - term);
+          for (int64_t half = 0; half < kBlock; half += kHalf) {
+            packer.Pack(matrix + term * w.row_stride + (column + half) * w.column_stride,
+                        column + half, count, to + half);
+          }
+          to += count * kBlock;
         }
       }
     }
-    return _mm512_reduce_max_epu32(largest) < kExponent;
+    return packer.is_finite();
   }
 
   int64_t skinny_rows() const override { return kSkinnyRows; }
