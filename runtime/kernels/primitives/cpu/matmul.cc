@@ -15,6 +15,7 @@
 #include "runtime/kernels/primitives/cpu/onednn_matmul.h"
 #include "runtime/kernels/primitives/cpu/ordered_gemm.h"
 #include "runtime/kernels/primitives/cpu/product_planner.h"
+#include "runtime/kernels/primitives/cpu/transposed_gemm.h"
 #include "runtime/kernels/primitives/plan_cache.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -67,6 +68,8 @@ absl::StatusOr<MatMulPlan> MakePlan(const MatMulShape& shape, const PostOps& pos
     problem.m *= problem.batch;
     problem.batch = 1;
   }
+  problem.is_transposed = shape.transpose_a && !shape.transpose_b && shape.batch_size() == 1 &&
+                          !post_ops.bias && post_ops.activation == Activation::kNone;
   problem.has_constant_weights = has_constant_weights;
   problem.has_panels = has_panels;
   plan.algorithm = PlanMatMul(problem, {SpeedsForCpu(), std::max(threads, 1), numerics});
@@ -86,6 +89,9 @@ absl::Status MultiplyFloat(KernelContext& ctx, const MatMulPlan& plan, const flo
       return MultiplyOneDnn(ctx, plan.onednn, a, b, bias, packed, out);
     case ProductAlgorithm::kOrdered:
       return MultiplyOrdered(ctx, given, post_ops, a, b.data<float>(), bias, out);
+    case ProductAlgorithm::kTransposed:
+      TransposedGemm(ctx, given.m, given.n, given.k, a, b.data<float>(), post_ops.add, out);
+      return absl::OkStatus();
     default:
       break;
   }

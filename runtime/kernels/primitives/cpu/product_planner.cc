@@ -53,6 +53,13 @@ bool StrassenPays(int64_t rows, int64_t n, int64_t k, const PlannerContext& cont
          (rows >= min_rows && StrassenPairs(n) >= context.threads * kMinStrassenPairs);
 }
 
+// oneDNN packs both sides, the transposed algorithm the right-hand one alone, as often as columns
+// of panels are multiplied by all rows. Few terms do not pay for loading and storing the sums.
+bool TransposedPays(int64_t rows, int64_t n, int64_t k) {
+  constexpr int64_t kMinRows = 28, kMinColumns = 32, kMinDepth = 256;
+  return rows >= kMinRows && n >= kMinColumns && k >= kMinDepth;
+}
+
 // Larger filters take memory and time to load. A megabyte of them must save 15 us of each run.
 constexpr double kNanosecondsAFilterByte = 0.015;
 
@@ -110,6 +117,9 @@ Algorithm PlanMatMul(const MatMulProblem& p, const PlannerContext& context) {
       const bool strassen = packed == Algorithm::kFmaGemm && StrassenPays(p.m, p.n, p.k, context);
       return strassen ? Algorithm::kStrassen : packed;
     }
+  }
+  if (p.is_transposed && context.speeds.has_avx512 && TransposedPays(p.m, p.n, p.k)) {
+    return Algorithm::kTransposed;
   }
   constexpr int64_t kMinColumns = 16;
   const bool is_skinny = p.is_single && p.m <= kMaxGemvRows && p.n >= kMinColumns;

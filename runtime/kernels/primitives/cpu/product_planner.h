@@ -15,16 +15,17 @@
 namespace tessera {
 
 enum class ProductAlgorithm {
-  kLoops,      // plain loops, for small products and for dtypes other than float
-  kOneDnn,     // oneDNN's matrix product or convolution
-  kGemv,       // gemv.h: few rows
-  kFmaGemm,    // blocked_gemm.h or implicit_gemm.h, with fma_micro_kernel.h
-  kAmxGemm,    // likewise, with amx_micro_kernel.h
-  kStrassen,   // strassen_gemm.h
-  kDepthwise,  // depthwise_convolution.h
-  kWinograd2,  // winograd.h, with tiles of 2 x 2 outputs
-  kWinograd4,  // winograd.h, with tiles of 4 x 4 outputs
-  kOrdered,    // ordered_gemm.h: the same order of additions for every row
+  kLoops,       // plain loops, for small products and for dtypes other than float
+  kOneDnn,      // oneDNN's matrix product or convolution
+  kGemv,        // gemv.h: few rows
+  kFmaGemm,     // blocked_gemm.h or implicit_gemm.h, with fma_micro_kernel.h
+  kAmxGemm,     // likewise, with amx_micro_kernel.h
+  kStrassen,    // strassen_gemm.h
+  kDepthwise,   // depthwise_convolution.h
+  kWinograd2,   // winograd.h, with tiles of 2 x 2 outputs
+  kWinograd4,   // winograd.h, with tiles of 4 x 4 outputs
+  kTransposed,  // transposed_gemm.h: the sums over many rows that a gradient of weights is
+  kOrdered,     // ordered_gemm.h: the same order of additions for every row
 };
 
 // What a choice depends on beside the product itself.
@@ -49,6 +50,8 @@ struct MatMulProblem {
   int64_t batch = 1;  // products
   // One product whose left-hand side is not transposed.
   bool is_single = true;
+  // One product whose left-hand side alone is transposed, and whose only post-op is an addition.
+  bool is_transposed = false;
   bool has_constant_weights = false;
   // The weights are packed in panels already, which need no more memory.
   bool has_panels = false;

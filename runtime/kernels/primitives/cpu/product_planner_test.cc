@@ -130,6 +130,22 @@ TEST(ProductPlannerTest, PacksMatricesEarlyWhereAllProductsUseThem) {
             Algorithm::kOneDnn);
 }
 
+TEST(ProductPlannerTest, GradientsOfWeightsUseTheTransposedAlgorithm) {
+  const auto plan = [](const char* machine, int64_t m, int64_t n, int64_t k,
+                       Numerics numerics = Numerics::kFast) {
+    return PlanMatMul({.m = m, .n = n, .k = k, .is_single = false, .is_transposed = true},
+                      Planner(machine, 1, numerics).context());
+  };
+  for (const char* const machine : kAvx512WithoutAmx) {
+    EXPECT_EQ(plan(machine, 128, 512, 1600), Algorithm::kTransposed) << machine;
+    EXPECT_EQ(plan(machine, 128, 512, 64), Algorithm::kOneDnn) << machine;
+    EXPECT_EQ(plan(machine, 8, 512, 1600), Algorithm::kOneDnn) << machine;
+    EXPECT_EQ(plan(machine, 128, 10, 1600), Algorithm::kOneDnn) << machine;
+    EXPECT_EQ(plan(machine, 128, 512, 1600, Numerics::kStrict), Algorithm::kOrdered) << machine;
+  }
+  EXPECT_EQ(plan("avx2", 128, 512, 1600), Algorithm::kOneDnn);
+}
+
 TEST(ProductPlannerTest, BatchesAndVaryingWeightsUseOneDnn) {
   for (const char* const machine : kMachines) {
     EXPECT_EQ(Planner(machine).VaryingMatMul(128, 768, 768), Algorithm::kOneDnn) << machine;
