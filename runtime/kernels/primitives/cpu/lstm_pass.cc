@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <utility>
 
 #include "runtime/base/status.h"
@@ -15,6 +16,8 @@
 
 namespace tessera {
 namespace {
+
+using Floats = std::span<const float>;
 
 // A matrix [depth, columns] in panels, by which blocks of rows are multiplied.
 class Panels {
@@ -46,10 +49,10 @@ class Panels {
     return kernel.ReadsRowsInPlace(depth_) ? 0 : kernel.PackedRowsSize(count, depth_);
   }
 
-  // out = rows * matrix for `count` rows, at most kFmaRows, without gaps. Prefetches
-  // `prefetch_bytes` meanwhile.
-  void Multiply(const float* rows, int64_t count, void* scratch, const void* prefetch,
-                int64_t prefetch_bytes, float* out) const {
+  // out = rows * matrix for `count` rows, at most kFmaRows, without gaps. Prefetches `next`
+  // meanwhile, each range while a share of the panels is multiplied.
+  void Multiply(const float* rows, int64_t count, void* scratch, std::span<const Floats> next,
+                float* out) const {
     const gemm::MicroKernel& kernel = gemm::FmaMicroKernel();
     gemm::Product product{
         .weights = packed_.raw(), .columns = columns_, .end_block = gemm::Blocks(depth_)};
@@ -62,12 +65,17 @@ class Panels {
     }
     int64_t row_offsets[gemm::kFmaRows];
     for (int64_t i = 0; i < count; ++i) row_offsets[i] = i * columns_;
-    const int64_t panels = gemm::Blocks(columns_);
-    product.prefetch = static_cast<const char*>(prefetch);
-    product.prefetch_bytes = prefetch_bytes / panels;
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      kernel.MultiplyBlock(product, 0, count, panel, row_offsets, plain_, out);
-      product.prefetch += product.prefetch_bytes;
+    const int64_t panels = gemm::Blocks(columns_), shares = std::max<int64_t>(1, std::ssize(next));
+    for (int64_t share = 0; share < shares; ++share) {
+      const int64_t first = panels * share / shares, end = panels * (share + 1) / shares;
+      if (share < std::ssize(next) && first < end) {
+        product.prefetch = reinterpret_cast<const char*>(next[share].data());
+        product.prefetch_bytes = static_cast<int64_t>(next[share].size_bytes()) / (end - first);
+      }
+      for (int64_t panel = first; panel < end; ++panel) {
+        kernel.MultiplyBlock(product, 0, count, panel, row_offsets, plain_, out);
+        product.prefetch += product.prefetch_bytes;
+      }
     }
   }
 
@@ -78,6 +86,14 @@ class Panels {
   Epilogue plain_ = ClampEpilogue(PostOps(), nullptr);
   Tensor packed_;
 };
+
+// The memory of the gates of `count` rows if the gates of a row lie side by side, otherwise none.
+template <typename T>
+Floats WholeRows(const LstmGates<T>& gates, int64_t units, int64_t count) {
+  if (gates.stride != 4 * units) return {};
+  return {std::min({gates.input, gates.forget, gates.cell, gates.output}),
+          static_cast<size_t>(count * gates.stride)};
+}
 
 // Calls run(first, count) for the blocks of rows [begin, end).
 template <typename Run>
@@ -106,12 +122,16 @@ class ForwardPass final : public LstmForwardPass {
  private:
   void RunBlock(const Operands& o, int64_t first, int64_t count, void* scratch, float* sums) const {
     const int64_t at = first * units_, wide_at = 4 * at;
-    const int64_t input_bytes = count * 4 * units_ * static_cast<int64_t>(sizeof(float));
+    const size_t size = count * units_;
     const float *h = o.h0 + at, *c = o.c0 + at;
     for (int64_t t = 0; t < o.steps; ++t) {
-      const bool is_last = t + 1 == o.steps;
-      panels_.Multiply(h, count, scratch, is_last ? nullptr : o.inputs.At(t + 1) + wide_at,
-                       is_last ? 0 : input_bytes, sums);
+      const LstmGates<float> gates = Advance(o.gates, t * o.gates_step + first * o.gates.stride);
+      const Floats used_next[] = {{o.inputs.At(t) + wide_at, 4 * size},
+                                  WholeRows(gates, units_, count),
+                                  {o.tanh_c.At(t) + at, size},
+                                  {o.h.At(t) + at, size},
+                                  {o.c.At(t) + at, size}};
+      panels_.Multiply(h, count, scratch, used_next, sums);
       float* const h_now = o.h.At(t) + at;
       float* const c_now = o.c.At(t) + at;
       cell_({.rows = count,
@@ -122,7 +142,7 @@ class ForwardPass final : public LstmForwardPass {
              .addends = GatesIn(o.inputs.At(t) + wide_at, units_, positions_),
              .peepholes = o.peepholes,
              .c_prev = c,
-             .gates = Advance(o.gates, t * o.gates_step + first * o.gates.stride),
+             .gates = gates,
              .c = c_now,
              .tanh_c = o.tanh_c.At(t) + at,
              .h = h_now});
@@ -161,9 +181,7 @@ class BackwardPass final : public LstmBackwardPass {
   void RunBlock(const Operands& o, int64_t first, int64_t count, void* scratch) const {
     const int64_t at = first * units_, wide_at = 4 * at;
     float *const d_h = o.d_h + at, *const d_c = o.d_c + at;
-    // The gates of a step are prefetched if they lie side by side.
-    const bool side_by_side = o.gates.stride == 4 * units_;
-    const int64_t gate_bytes = count * 4 * units_ * static_cast<int64_t>(sizeof(float));
+    const size_t size = count * units_;
     LstmGates<const float> gates =
         Advance(o.gates, (o.steps - 1) * o.gates_step + first * o.gates.stride);
     for (int64_t t = o.steps; t-- > 0; gates = Advance(gates, -o.gates_step)) {
@@ -180,11 +198,15 @@ class BackwardPass final : public LstmBackwardPass {
              .d_c = d_c,
              .d_sums = GatesIn(d_sums, units_, positions_),
              .d_c_prev = d_c});
-      const float* const next =
-          std::min({gates.input, gates.forget, gates.cell, gates.output}) - o.gates_step;
-      const bool prefetches = side_by_side && t > 0;
-      panels_.Multiply(d_sums, count, scratch, prefetches ? next : nullptr,
-                       prefetches ? gate_bytes : 0, d_h);
+      if (t == 0) {
+        panels_.Multiply(d_sums, count, scratch, {}, d_h);
+        break;
+      }
+      const Floats used_next[] = {WholeRows(Advance(gates, -o.gates_step), units_, count),
+                                  {o.d_sums.At(t - 1) + wide_at, 4 * size},
+                                  {o.tanh_c.At(t - 1) + at, size},
+                                  {(t == 1 ? o.c0 : o.c.At(t - 2)) + at, size}};
+      panels_.Multiply(d_sums, count, scratch, used_next, d_h);
     }
   }
 

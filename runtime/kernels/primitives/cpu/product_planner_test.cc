@@ -138,6 +138,7 @@ TEST(ProductPlannerTest, GradientsOfWeightsUseTheTransposedAlgorithm) {
   };
   for (const char* const machine : kAvx512WithoutAmx) {
     EXPECT_EQ(plan(machine, 128, 512, 1600), Algorithm::kTransposed) << machine;
+    EXPECT_EQ(plan(machine, 256, 1024, 1600), Algorithm::kOneDnn) << machine;
     EXPECT_EQ(plan(machine, 128, 512, 64), Algorithm::kOneDnn) << machine;
     EXPECT_EQ(plan(machine, 8, 512, 1600), Algorithm::kOneDnn) << machine;
     EXPECT_EQ(plan(machine, 128, 10, 1600), Algorithm::kOneDnn) << machine;
