@@ -53,11 +53,11 @@ bool StrassenPays(int64_t rows, int64_t n, int64_t k, const PlannerContext& cont
          (rows >= min_rows && StrassenPairs(n) >= context.threads * kMinStrassenPairs);
 }
 
-// oneDNN packs both sides, the transposed algorithm the right-hand one alone, as often as columns
-// of panels are multiplied by all rows. Few terms do not pay for loading and storing the sums.
+// The sums are loaded and stored again with every few hundred terms, which takes little time if
+// they stay in the second-level cache, and if there are as many terms at all.
 bool TransposedPays(int64_t rows, int64_t n, int64_t k) {
-  constexpr int64_t kMinRows = 28, kMinColumns = 32, kMinDepth = 256;
-  return rows >= kMinRows && n >= kMinColumns && k >= kMinDepth;
+  constexpr int64_t kMinRows = 28, kMinColumns = 32, kMinDepth = 256, kMaxSums = 1 << 17;
+  return rows >= kMinRows && n >= kMinColumns && k >= kMinDepth && rows * n <= kMaxSums;
 }
 
 // Larger filters take memory and time to load. A megabyte of them must save 15 us of each run.
