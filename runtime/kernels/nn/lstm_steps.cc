@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/base/casts.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/nn/batch_share.h"
 
@@ -39,6 +40,21 @@ StepMatrices<float> MatricesOf(Tensor tensor) {
 StepMatrices<const float> ConstMatricesOf(const Tensor& tensor) {
   const int64_t size = tensor.dim(1) * tensor.dim(2);
   return {tensor.data<float>(), tensor.dim(0) == 1 ? 0 : size};
+}
+
+bool IsZero(const Tensor& tensor) {
+  const float* const values = tensor.data<float>();
+  return std::all_of(values, values + tensor.num_elements(), [](float x) { return x == 0; });
+}
+
+bool IsFinite(const Tensor& tensor) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  const float* const values = tensor.data<float>();
+  uint32_t largest = 0;
+  for (int64_t i = 0, count = tensor.num_elements(); i < count; ++i) {
+    largest = std::max(largest, absl::bit_cast<uint32_t>(values[i]) & kExponent);
+  }
+  return largest < kExponent;
 }
 
 void AddTo(const Tensor& addend, Tensor* sum) {
@@ -180,12 +196,16 @@ absl::Status LstmGradientSteps::RecurrentGradient(KernelContext& ctx, const Tens
                     .n = gradient->dim(1),
                     .k = steps == 0 ? 0 : batch,
                     .transpose_a = true};
-  RETURN_IF_ERROR(product_->Run(ctx, shape, PostOps(), h0,
-                                d_sums.Slice(0, std::min<int64_t>(steps, 1)), {}, gradient));
-  if (steps <= 1) return absl::OkStatus();
+  const Tensor d_first = d_sums.Slice(0, std::min<int64_t>(steps, 1));
+  const bool has_first = steps <= 1 || !(IsZero(h0) && IsFinite(d_first));
+  if (has_first) {
+    RETURN_IF_ERROR(product_->Run(ctx, shape, PostOps(), h0, d_first, {}, gradient));
+    if (steps <= 1) return absl::OkStatus();
+  }
   shape.k = (steps - 1) * batch;
-  return product_->Run(ctx, shape, {.add = true}, h.Slice(0, steps - 1), d_sums.Slice(1, steps),
-                       {.addend = gradient}, gradient);
+  return product_->Run(ctx, shape, {.add = has_first}, h.Slice(0, steps - 1),
+                       d_sums.Slice(1, steps), {.addend = has_first ? gradient : nullptr},
+                       gradient);
 }
 
 }  // namespace tessera

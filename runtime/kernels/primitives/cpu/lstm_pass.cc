@@ -95,6 +95,11 @@ Floats WholeRows(const LstmGates<T>& gates, int64_t units, int64_t count) {
           static_cast<size_t>(count * gates.stride)};
 }
 
+// As initial states often are.
+bool IsZero(const float* values, int64_t count) {
+  return std::all_of(values, values + count, [](float x) { return x == 0; });
+}
+
 // Calls run(first, count) for the blocks of rows [begin, end).
 template <typename Run>
 void ForEachBlock(int64_t begin, int64_t end, int64_t most, const Run& run) {
@@ -131,7 +136,11 @@ class ForwardPass final : public LstmForwardPass {
                                   {o.tanh_c.At(t) + at, size},
                                   {o.h.At(t) + at, size},
                                   {o.c.At(t) + at, size}};
-      panels_.Multiply(h, count, scratch, used_next, sums);
+      if (t == 0 && IsZero(h, size)) {
+        std::fill_n(sums, 4 * size, 0.0f);  // the weights are finite
+      } else {
+        panels_.Multiply(h, count, scratch, used_next, sums);
+      }
       float* const h_now = o.h.At(t) + at;
       float* const c_now = o.c.At(t) + at;
       cell_({.rows = count,

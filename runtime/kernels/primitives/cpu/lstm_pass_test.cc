@@ -188,6 +188,16 @@ TEST_F(LstmPassTest, GivesWhatProductsAndCellsGive) {
   }
 }
 
+TEST_F(LstmPassTest, BeginsWithAnOutputOfZeros) {
+  Lstm expected(3, 15, 20, true);
+  std::fill(expected.h0.begin(), expected.h0.end(), 0.0f);
+  Lstm got = expected;
+  RunForwardStepByStep(&expected);
+  ASSERT_TRUE(Make<LstmForwardPass>(got)->Run(ctx_, got.Forward(), 0, got.batch).ok());
+  ExpectNear(got.gates, expected.gates, "gates");
+  ExpectNear(got.h, expected.h, "h");
+}
+
 TEST_F(LstmPassTest, StepsMayShareTheirStatesAndGates) {
   Lstm expected(6, 9, 40, false), got = expected;
   RunForwardStepByStep(&expected);
