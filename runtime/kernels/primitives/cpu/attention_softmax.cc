@@ -58,19 +58,19 @@ float Greatest(const float* x, int64_t count) {
                      Greater)[0];
 }
 
-// x = softmax(x). `count` is a multiple of the vector's lanes.
-void Softmax(int64_t count, float* x) {
+// x = softmax(factor * x), for a positive factor. `count` is a multiple of the vector's lanes.
+void Softmax(float factor, int64_t count, float* x) {
   const float bound = Greatest(x, count);  // a NaN makes the sum below one
   Vector sums{};
   for (int64_t i = 0; i < count; i += kLanes) {
 #pragma GCC ivdep
     for (int lane = 0; lane < kLanes; ++lane) {
-      x[i + lane] = math::ExpOfNegative(x[i + lane] - bound);
+      x[i + lane] = math::ExpOfNegative((x[i + lane] - bound) * factor);
     }
     sums += Load(x + i);
   }
-  const Vector factors = 1.0f / SumOfLanes(sums);
-  for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * factors, x + i);
+  const Vector shares = 1.0f / SumOfLanes(sums);
+  for (int64_t i = 0; i < count; i += kLanes) Store(Load(x + i) * shares, x + i);
 }
 
 void SoftmaxScoreRow(const ScoreRows& s, int64_t row) {
@@ -81,16 +81,18 @@ void SoftmaxScoreRow(const ScoreRows& s, int64_t row) {
     AddMask(mask.first + row * mask.row_stride, mask.step, factor, s.count, x);
     factor = 1;
   }
-  if (factor != 1) {
+  // The exponentials take a positive factor in, unless a masked score is to come after it.
+  if (factor != 1 && (!(factor > 0) || s.keep.first != nullptr)) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < s.count; ++i) x[i] *= factor;
+    factor = 1;
   }
   if (s.keep.first != nullptr) {
     Select(s.keep.first + row * s.keep.row_stride, s.keep.step, s.masked, s.count, x);
   }
   const int64_t whole = (s.count + kLanes - 1) / kLanes * kLanes;
   for (int64_t i = s.count; i < whole; ++i) x[i] = -math::kInf;
-  Softmax(whole, x);
+  Softmax(factor, whole, x);
 }
 
 }  // namespace

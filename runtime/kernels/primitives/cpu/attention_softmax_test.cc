@@ -100,6 +100,26 @@ TEST_P(AttentionSoftmaxTest, FollowScaleAndMasks) {
   }
 }
 
+TEST_P(AttentionSoftmaxTest, AnyScaleIsThatOfTheScores) {
+  constexpr int64_t kCount = 37, kStep = 48;
+  for (const float scale : {0.125f, 3.0f, 0.0f, -2.0f, kInfinity}) {
+    std::vector<float> scores(kStep), scaled(kCount);
+    for (int64_t i = 0; i < kCount; ++i) {
+      scores[i] = static_cast<float>(i * 29 % 31) / 8 - 1.5f;
+      scaled[i] = scale * scores[i];
+    }
+    const std::vector<float> expected = Softmax(scaled);
+    Weigh({.scores = scores.data(), .rows = 1, .count = kCount, .step = kStep, .scale = scale});
+    for (int64_t i = 0; i < kCount; ++i) {
+      if (std::isnan(expected[i])) {
+        EXPECT_TRUE(std::isnan(scores[i])) << scale << " " << i;
+      } else {
+        EXPECT_NEAR(scores[i], expected[i], 1e-6) << scale << " " << i;
+      }
+    }
+  }
+}
+
 TEST_P(AttentionSoftmaxTest, SpreadANaN) {
   for (const int at : {0, 5, 18}) {
     std::vector<float> scores(19, 1.0f);
