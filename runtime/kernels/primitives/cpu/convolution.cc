@@ -106,8 +106,10 @@ absl::StatusOr<OneDnnConvolution> SplitForOneDnn(const ConvolutionShape& shape,
   int64_t count = NumChunks(threads, std::numeric_limits<int64_t>::max(), nanoseconds);
   if (split.activate != nullptr) {
     // The output of a chunk is in the second-level cache still when its activations are computed.
+    // A plan holds the shape of each chunk, so that large batches have larger chunks.
+    constexpr int64_t kMaxChunks = 256;
     const int64_t bytes = OutputSize(shape) * static_cast<int64_t>(sizeof(float));
-    count = std::max(count, bytes / (speeds.cache_bytes / 4));
+    count = std::max(count, std::min(bytes / (speeds.cache_bytes / 4), kMaxChunks));
   }
   OneDnnConvolution result{.activate = split.activate, .alpha = post_ops.alpha};
   for (ConvolutionChunk& range : SplitConvolution(shape, count)) {
