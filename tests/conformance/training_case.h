@@ -56,7 +56,8 @@ inline constexpr absl::string_view kNeedsCluster = "the graph needs several task
 
 // Trains and compares. Losses may be off by 1e-3 of their value in the first 20 steps, and by 1e-2
 // later, since adaptive optimizers amplify rounding; final variables by 1e-2 of the largest element
-// of the tensor. Errors: DATA_LOSS with the first difference; UNIMPLEMENTED naming what the runtime
+// of the tensor, but for those that nothing but rounding moves (see rounding_variables.h). Errors:
+// DATA_LOSS with the first difference; UNIMPLEMENTED naming what the runtime
 // lacks; whatever loading and running give.
 absl::Status ReplayTraining(const TrainingCase& training);
 

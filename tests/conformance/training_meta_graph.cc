@@ -14,6 +14,7 @@
 #include "runtime/training/gradients/gradients.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tests/conformance/read_message.h"
+#include "tests/conformance/rounding_variables.h"
 #include "tests/conformance/training_replay.h"
 
 namespace tessera {
@@ -116,10 +117,11 @@ absl::Status ReplayMetaGraph(const std::string& directory, const rapidjson::Docu
   ASSIGN_OR_RETURN(const std::vector<NamedTensor> final_values,
                    ReadAnswer(JoinPath(directory, absl::StrCat("final_", optimizer, ".pb"))));
   std::map<std::string, Tensor> want(final_values.begin(), final_values.end());
+  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   for (size_t i = 0; i < values.size(); ++i) {
     auto it = want.find(variables.names[i]);
     if (it == want.end()) continue;
-    RETURN_IF_ERROR(CheckTensor(variables.names[i], values[i], it->second, 1e-2));
+    RETURN_IF_ERROR(rounding.Check(variables.names[i], values[i], it->second, 1e-2));
     want.erase(it);
   }
   if (want.empty()) return absl::OkStatus();

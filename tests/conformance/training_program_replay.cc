@@ -13,6 +13,7 @@
 #include "runtime/training/program/training_program.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tests/conformance/read_message.h"
+#include "tests/conformance/rounding_variables.h"
 #include "tests/conformance/training_replay.h"
 
 namespace tessera {
@@ -84,14 +85,15 @@ absl::StatusOr<std::map<std::string, Tensor>> State(const TrainingProgram& progr
 
 // Compares the variables with the recorded ones. Without `all`, some of these may be missing.
 absl::Status CheckFinal(const TrainingProgram& program, const std::string& directory,
-                        const std::string& optimizer, bool all) {
+                        const rapidjson::Document& info, const std::string& optimizer, bool all) {
+  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   ASSIGN_OR_RETURN(const auto got, State(program));
   ASSIGN_OR_RETURN(const std::vector<NamedTensor> want,
                    ReadAnswer(JoinPath(directory, absl::StrCat("final_", optimizer, ".pb"))));
   for (const auto& [name, value] : want) {
     auto it = got.find(name);
     if (it != got.end()) {
-      RETURN_IF_ERROR(CheckTensor(name, it->second, value, 1e-2));
+      RETURN_IF_ERROR(rounding.Check(name, it->second, value, 1e-2));
     } else if (all) {
       return absl::DataLossError(absl::StrCat("the program has no variable '", name, "'"));
     }
@@ -108,7 +110,7 @@ absl::Status TrainAsRecorded(const GraphSpec& spec, const std::string& directory
   ASSIGN_OR_RETURN(const rapidjson::Document losses,
                    ReadJson(JoinPath(directory, absl::StrCat("losses_", optimizer, ".json"))));
   RETURN_IF_ERROR(TrainSteps(program, batches, losses, 0, losses.Size()));
-  return CheckFinal(program, directory, optimizer, all_variables);
+  return CheckFinal(program, directory, info, optimizer, all_variables);
 }
 
 // Returns the type of a recorded optimizer, whose name may tell more.
@@ -200,6 +202,7 @@ absl::Status ReplaySavedModelProgram(const std::string& directory,
   const std::string saved = JoinPath(directory, absl::StrCat("step", kSavedStep));
   ASSIGN_OR_RETURN(const auto state, State(program));
   ASSIGN_OR_RETURN(const auto checkpoint, CheckpointReader::Open(saved));
+  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
   std::map<std::string, std::string> keys;  // by those of the checkpoint
   for (const auto& [key, other] : program.other_keys) keys[other] = key;
   for (const std::string& name : checkpoint->TensorNames()) {
@@ -207,7 +210,7 @@ absl::Status ReplaySavedModelProgram(const std::string& directory,
       return absl::DataLossError(absl::StrCat("the program has no variable '", name, "'"));
     }
     ASSIGN_OR_RETURN(const Tensor want, checkpoint->Read(name));
-    RETURN_IF_ERROR(CheckTensor(name, state.at(keys[name]), want, 1e-2));
+    RETURN_IF_ERROR(rounding.Check(name, state.at(keys[name]), want, 1e-2));
   }
   RETURN_IF_ERROR(TrainSteps(program, batches, losses, kSavedStep, losses.Size()));
 

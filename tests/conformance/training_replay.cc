@@ -17,18 +17,6 @@ namespace {
 // Steps after which rounding errors may have been amplified.
 constexpr int64_t kExactSteps = 20;
 
-// The largest absolute value of a real tensor; 0 for other dtypes and empty tensors.
-double LargestElement(const Tensor& tensor) {
-  double largest = 0;
-  VisitRealType(tensor.dtype(), [&]<typename T>() {
-    for (const T x : tensor.flat<T>()) {
-      largest = std::max(largest, std::abs(static_cast<double>(x)));
-    }
-    return absl::OkStatus();
-  }).IgnoreError();
-  return largest;
-}
-
 template <typename Map>
 absl::StatusOr<std::vector<NamedTensor>> Tensors(const Map& protos) {
   std::vector<NamedTensor> tensors;
@@ -69,6 +57,19 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const std::string& directory, 
 absl::StatusOr<std::vector<NamedTensor>> ReadAnswer(const std::string& path) {
   ASSIGN_OR_RETURN(const auto response, ReadMessage<tensorflow::serving::PredictResponse>(path));
   return Tensors(response.outputs());
+}
+
+double LargestElement(const Tensor& tensor) {
+  double largest = 0;
+  VisitRealType(tensor.dtype(), [&]<typename T>() {
+    for (const T x : tensor.flat<T>()) {
+      const double size = std::abs(static_cast<double>(x));
+      if (std::isnan(size)) largest = size;
+      largest = size > largest ? size : largest;  // nothing is above a NaN
+    }
+    return absl::OkStatus();
+  }).IgnoreError();
+  return largest;
 }
 
 absl::Status CheckLoss(const Tensor& loss, double want, int64_t step) {

@@ -22,6 +22,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const std::string& directory, 
 // The tensors of a PredictResponse, by name.
 absl::StatusOr<std::vector<NamedTensor>> ReadAnswer(const std::string& path);
 
+// The largest absolute value of a real tensor, NaN if it has one; 0 for other dtypes and empty
+// tensors.
+double LargestElement(const Tensor& tensor);
+
 // Errors: DATA_LOSS if the scalar is farther off than a loss may be after `step` steps.
 absl::Status CheckLoss(const Tensor& loss, double want, int64_t step);
 // Errors: DATA_LOSS, naming the tensor, if an element is off by more than `tolerance` times the

@@ -8,6 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/session/saved_model.h"
+#include "tests/conformance/rounding_variables.h"
 #include "tests/conformance/training_replay.h"
 
 namespace tessera {
@@ -78,14 +79,15 @@ absl::Status CheckSignature(const SavedModelBundle& bundle, const std::string& n
 }
 
 // Compares all tensors of two checkpoints.
-absl::Status CheckCheckpoint(const std::string& got_prefix, const std::string& want_prefix) {
+absl::Status CheckCheckpoint(const std::string& got_prefix, const std::string& want_prefix,
+                             const RoundingVariables& rounding) {
   ASSIGN_OR_RETURN(const auto got, CheckpointReader::Open(got_prefix));
   ASSIGN_OR_RETURN(const auto want, CheckpointReader::Open(want_prefix));
   for (const std::string& name : want->TensorNames()) {
     ASSIGN_OR_RETURN(const Tensor got_value, got->Read(name));
     ASSIGN_OR_RETURN(const Tensor want_value, want->Read(name));
     RETURN_IF_ERROR(
-        Annotate(CheckTensor(name, got_value, want_value, 1e-2), "the saved checkpoint: "));
+        Annotate(rounding.Check(name, got_value, want_value, 1e-2), "the saved checkpoint: "));
   }
   return absl::OkStatus();
 }
@@ -125,7 +127,8 @@ absl::Status ReplayTrainedModel(const std::string& directory, const rapidjson::D
   RETURN_IF_ERROR(
       RunSignatureOf(bundle, "save", {{"prefix", Tensor::Scalar(std::string(saved))}}).status());
   const std::string recorded = JoinPath(directory, absl::StrCat("step", kSavedStep));
-  RETURN_IF_ERROR(CheckCheckpoint(saved, recorded));
+  ASSIGN_OR_RETURN(const auto rounding, RoundingVariables::Find(directory, info));
+  RETURN_IF_ERROR(CheckCheckpoint(saved, recorded, rounding));
   RETURN_IF_ERROR(Train(bundle, feeds, losses, kSavedStep, losses.Size()));
   RETURN_IF_ERROR(CheckSignature(bundle, "predict", feeds[0],
                                  JoinPath(directory, "predict_after_50.pb"), 1e-2));
