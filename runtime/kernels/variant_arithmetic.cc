@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/kernels/data/optional.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/ragged_variant.h"
 #include "runtime/kernels/tensor_list.h"
@@ -19,6 +20,18 @@ bool SameRows(const RaggedVariant& a, const RaggedVariant& b) {
                     });
 }
 
+// Returns the sum of two tensors of numbers in the host's memory, of one dtype and shape.
+absl::StatusOr<Tensor> AddNumbers(const Tensor& a, const Tensor& b, Allocator* allocator) {
+  ASSIGN_OR_RETURN(Tensor sum, a.DeepCopy(allocator));
+  RETURN_IF_ERROR(VisitNumericType(sum.dtype(), [&]<typename T>() {
+    const auto addend = b.flat<T>();
+    auto total = sum.flat<T>();
+    for (size_t i = 0; i < total.size(); ++i) total[i] = static_cast<T>(total[i] + addend[i]);
+    return absl::OkStatus();
+  }));
+  return sum;
+}
+
 absl::StatusOr<Variant> AddRagged(const RaggedVariant& a, const RaggedVariant& b,
                                   Allocator* allocator) {
   if (a.values.dtype() != b.values.dtype() || !(a.values.shape() == b.values.shape()) ||
@@ -26,14 +39,52 @@ absl::StatusOr<Variant> AddRagged(const RaggedVariant& a, const RaggedVariant& b
     return absl::InvalidArgumentError(
         absl::StrCat("cannot add a ", a.DebugString(), " and a ", b.DebugString()));
   }
-  ASSIGN_OR_RETURN(Tensor sum, a.values.DeepCopy(allocator));
-  RETURN_IF_ERROR(VisitNumericType(sum.dtype(), [&]<typename T>() {
-    const auto addend = b.values.flat<T>();
-    auto total = sum.flat<T>();
-    for (size_t i = 0; i < total.size(); ++i) total[i] = static_cast<T>(total[i] + addend[i]);
-    return absl::OkStatus();
-  }));
+  ASSIGN_OR_RETURN(Tensor sum, AddNumbers(a.values, b.values, allocator));
   return Variant(std::make_shared<RaggedVariant>(a.splits, std::move(sum)));
+}
+
+absl::StatusOr<Variant> ZerosLikeOptional(KernelContext& ctx, const OptionalValue& optional) {
+  absl::optional<Element> zeros = optional.element();
+  for (size_t i = 0; zeros && i < zeros->size(); ++i) {
+    Tensor& tensor = (*zeros)[i];
+    const Tensor like = tensor;
+    ASSIGN_OR_RETURN(tensor, Tensor::Zeros(like.dtype(), like.shape(), ctx.host_allocator()));
+    if (like.dtype() != DType::kVariant) continue;
+    for (int64_t k = 0; k < like.num_elements(); ++k) {
+      ASSIGN_OR_RETURN(tensor.flat<Variant>()[k], ZerosLikeVariant(ctx, like.flat<Variant>()[k]));
+    }
+  }
+  return Variant(std::make_shared<OptionalValue>(std::move(zeros)));
+}
+
+absl::StatusOr<Variant> AddOptionals(KernelContext& ctx, AddN::Function* add_n,
+                                     const OptionalValue& a, const OptionalValue& b) {
+  absl::optional<Element> sum = a.element();
+  if (sum.has_value() != b.element().has_value() || (sum && sum->size() != b.element()->size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot add an ", a.DebugString(), " and an ", b.DebugString()));
+  }
+  for (size_t i = 0; sum && i < sum->size(); ++i) {
+    Tensor& tensor = (*sum)[i];
+    const Tensor& addend = (*b.element())[i];
+    if (tensor.dtype() != addend.dtype() || !(tensor.shape() == addend.shape())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot add components ", i, " of two optionals: they are ",
+                       DTypeName(tensor.dtype()), tensor.shape().ToString(), " and ",
+                       DTypeName(addend.dtype()), addend.shape().ToString()));
+    }
+    if (tensor.dtype() != DType::kVariant) {
+      ASSIGN_OR_RETURN(tensor, AddNumbers(tensor, addend, ctx.host_allocator()));
+      continue;
+    }
+    ASSIGN_OR_RETURN(Tensor variants, tensor.DeepCopy(ctx.host_allocator()));
+    for (int64_t k = 0; k < variants.num_elements(); ++k) {
+      Variant& variant = variants.flat<Variant>()[k];
+      ASSIGN_OR_RETURN(variant, AddVariants(ctx, add_n, variant, addend.flat<Variant>()[k]));
+    }
+    tensor = std::move(variants);
+  }
+  return Variant(std::make_shared<OptionalValue>(std::move(sum)));
 }
 
 }  // namespace
@@ -44,12 +95,21 @@ absl::StatusOr<Variant> ZerosLikeVariant(KernelContext& ctx, const Variant& vari
                                                  ctx.host_allocator()));
     return Variant(std::make_shared<RaggedVariant>(ragged->splits, std::move(zeros)));
   }
+  if (!variant.has_value()) return variant;
+  if (const auto optional = variant.share<OptionalValue>()) {
+    return ZerosLikeOptional(ctx, *optional);
+  }
   ASSIGN_OR_RETURN(const auto list, GetTensorList(variant));
   return ZerosLikeTensorList(ctx, *list);
 }
 
 absl::StatusOr<Variant> AddVariants(KernelContext& ctx, AddN::Function* add_n, Variant a,
                                     const Variant& b) {
+  if (!b.has_value()) return a;
+  if (!a.has_value()) return b;
+  const auto optional_a = a.share<OptionalValue>();
+  const auto optional_b = b.share<OptionalValue>();
+  if (optional_a && optional_b) return AddOptionals(ctx, add_n, *optional_a, *optional_b);
   const auto ragged_a = GetRaggedVariant(a);
   const auto ragged_b = GetRaggedVariant(b);
   if (ragged_a && ragged_b) return AddRagged(*ragged_a, *ragged_b, ctx.host_allocator());

@@ -39,8 +39,18 @@ REGISTER_NO_GRADIENT("StopGradient");
 REGISTER_GRADIENT("Enter", PassOn);
 REGISTER_GRADIENT("RefEnter", PassOn);
 
+// Returns the gradient of output `i` of a Switch; zeros if there is none. A handle of a variable
+// has the gradient of the variable's value, whose dtype that of the other output tells.
+Expr BranchGradient(GradientOp& op, int i) {
+  if (op.HasDy(i) || op.out(i).dtype() != DType::kResource) return op.dy(i);
+  const Expr zero = op.build().Scalar(op.dy(1 - i).dtype(), 0);
+  return Call("Fill", {Call("VariableShape", {op.out(i)}, {{"out_type", DType::kInt32}}), zero});
+}
+
 // The branch that was not taken has dead gradients.
-void SwitchGradient(GradientOp& op) { op.Set(0, Call("Merge", {op.dy(0), op.dy(1)})); }
+void SwitchGradient(GradientOp& op) {
+  op.Set(0, Call("Merge", {BranchGradient(op, 0), BranchGradient(op, 1)}));
+}
 REGISTER_GRADIENT("Switch", SwitchGradient);
 REGISTER_GRADIENT("RefSwitch", SwitchGradient);
 

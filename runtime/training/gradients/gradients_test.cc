@@ -57,6 +57,34 @@ TEST_F(GradientsTest, GradientsOfAllUsesAddUp) {
   EXPECT_EQ(CountOps("AddN"), 1);
 }
 
+// One branch of a condition reads a variable whose handle goes through a Switch.
+TEST_F(GradientsTest, HandlesOfVariablesGoThroughConditions) {
+  const Expr variable = build_.Output(
+      build_.AddNode("VarHandleOp", {}, {{"dtype", DType::kFloat}, {"shape", PartialShape({2})}}));
+  const Node* const assign = build_.AddNode("AssignVariableOp", {variable, Input({3, 4})});
+  for (const bool taken : {false, true}) {
+    const Expr predicate = build_.Constant(Tensor::Scalar(taken));
+    const std::vector<Expr> handles = CallAll("Switch", {variable, predicate});
+    const std::vector<Expr> others = CallAll("Switch", {Input({5, 6}), predicate});
+    const Expr read = Call("ReadVariableOp", {handles[1]}, {{"dtype", DType::kFloat}});
+    const Expr y = CallAll("Merge", {others[0], read * read})[0];
+    ASSERT_TRUE(build_.status().ok()) << build_.status();
+    const auto gradients = AddGradients(&graph_, {y.endpoint()}, {variable.endpoint()});
+    ASSERT_TRUE(gradients.ok()) << gradients.status();
+
+    tensorflow::GraphDef graph_def;
+    ExportGraph(graph_, &graph_def);
+    const std::unique_ptr<Session> session = Session::Create({}).value();
+    ASSERT_TRUE(session->Extend(graph_def).ok());
+    ASSERT_TRUE(session->Run({}, {}, {assign->name()}, nullptr).ok());
+    std::vector<Tensor> outputs;
+    const absl::Status status =
+        session->Run({}, {TensorName(gradients->front().values)}, {}, &outputs);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_THAT(outputs[0].flat<float>(), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
+  }
+}
+
 TEST_F(GradientsTest, GradientOfATensorWithRespectToItselfIsOnes) {
   const Expr x = Input({1, 2});
   EXPECT_THAT(GradientOf(x, x), ElementsAre(1, 1));

@@ -1,0 +1,91 @@
+// Optionals and empty variants; tensor lists have their tests in tensor_list_test.cc.
+#include "runtime/kernels/variant_arithmetic.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/framework/kernel.h"
+#include "runtime/kernels/data/optional.h"
+#include "runtime/kernels/primitives/primitive.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<Variant> Add(const Variant& a, const Variant& b) {
+  StepContext step;
+  KernelContext ctx(step, /*device=*/nullptr);
+  return AddVariants(ctx, PrimitiveImplementations<AddN>::Find(kCpu), a, b);
+}
+
+absl::StatusOr<Variant> ZerosLike(const Variant& variant) {
+  StepContext step;
+  KernelContext ctx(step, /*device=*/nullptr);
+  return ZerosLikeVariant(ctx, variant);
+}
+
+Variant Optional(absl::optional<Element> element) {
+  return OptionalTensor(std::move(element)).scalar<Variant>();
+}
+Tensor Numbers(std::vector<float> values) { return Tensor::Vector<float>(values); }
+Tensor Nested(Variant variant) { return Tensor::Scalar<Variant>(std::move(variant)); }
+const Element& ElementOf(const Variant& variant) {
+  return *variant.get<OptionalValue>()->element();
+}
+
+TEST(VariantArithmeticTest, ZerosOfAnOptionalHaveItsShapes) {
+  const Variant optional = Optional(Element{Numbers({1, 2}), Tensor::Scalar<int32_t>(7),
+                                            Nested(Optional(Element{Numbers({3})}))});
+  const auto zeros = ZerosLike(optional);
+  ASSERT_TRUE(zeros.ok()) << zeros.status();
+  EXPECT_THAT(ElementOf(*zeros)[0].flat<float>(), ElementsAre(0, 0));
+  EXPECT_EQ(ElementOf(*zeros)[1].scalar<int32_t>(), 0);
+  EXPECT_THAT(ElementOf(ElementOf(*zeros)[2].scalar<Variant>())[0].flat<float>(), ElementsAre(0));
+  EXPECT_THAT(ElementOf(optional)[0].flat<float>(), ElementsAre(1, 2));
+  const auto none = ZerosLike(Optional(absl::nullopt));
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_FALSE(none->get<OptionalValue>()->element().has_value());
+}
+
+TEST(VariantArithmeticTest, OptionalsAreAddedByTheirComponents) {
+  const Variant a = Optional(Element{Numbers({1, 2}), Nested(Optional(Element{Numbers({3})}))});
+  const Variant b = Optional(Element{Numbers({10, 20}), Nested(Optional(Element{Numbers({4})}))});
+  const auto sum = Add(a, b);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_THAT(ElementOf(*sum)[0].flat<float>(), ElementsAre(11, 22));
+  EXPECT_THAT(ElementOf(ElementOf(*sum)[1].scalar<Variant>())[0].flat<float>(), ElementsAre(7));
+  EXPECT_THAT(ElementOf(a)[0].flat<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(ElementOf(ElementOf(a)[1].scalar<Variant>())[0].flat<float>(), ElementsAre(3));
+  EXPECT_TRUE(Add(Optional(absl::nullopt), Optional(absl::nullopt)).ok());
+}
+
+TEST(VariantArithmeticTest, OptionalsThatDoNotFitAreRefused) {
+  const Variant some = Optional(Element{Numbers({1, 2})});
+  const std::pair<Variant, const char*> kOthers[] = {
+      {Optional(absl::nullopt), "cannot add an optional and an empty optional"},
+      {Optional(Element{Numbers({1, 2}), Numbers({1})}), "cannot add an optional"},
+      {Optional(Element{Numbers({1})}), "they are float[2] and float[1]"},
+      {Optional(Element{Tensor::Vector<int32_t>({1, 2})}), "they are float[2] and int32[2]"},
+  };
+  for (const auto& [other, text] : kOthers) {
+    const absl::Status status = Add(some, other).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+  const Variant words = Optional(Element{Tensor::Vector<std::string>({"a"})});
+  EXPECT_FALSE(Add(words, words).ok());
+}
+
+TEST(VariantArithmeticTest, AnEmptyVariantCountsAsZeros) {
+  const Variant some = Optional(Element{Numbers({1, 2})});
+  for (const auto& sum : {Add(some, Variant()), Add(Variant(), some)}) {
+    ASSERT_TRUE(sum.ok()) << sum.status();
+    EXPECT_THAT(ElementOf(*sum)[0].flat<float>(), ElementsAre(1, 2));
+  }
+  EXPECT_FALSE(Add(Variant(), Variant())->has_value());
+  EXPECT_FALSE(ZerosLike(Variant())->has_value());
+}
+
+}  // namespace
+}  // namespace tessera
