@@ -120,8 +120,9 @@ absl::StatusOr<Variant> ZerosLikeTensorList(KernelContext& ctx, const TensorList
   return Variant(std::move(zeros));
 }
 
-absl::Status AddToTensorList(KernelContext& ctx, AddN::Function* add_n, const TensorList& addend,
-                             TensorList* sum) {
+absl::Status AddToTensorList(
+    const TensorList& addend,
+    absl::FunctionRef<absl::StatusOr<Tensor>(Tensor to, const Tensor& from)> add, TensorList* sum) {
   if (sum->size() != addend.size() || sum->element_dtype != addend.element_dtype) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot add a ", sum->DebugString(), " and a ", addend.DebugString()));
@@ -140,7 +141,7 @@ absl::Status AddToTensorList(KernelContext& ctx, AddN::Function* add_n, const Te
           absl::StrCat("cannot add elements ", i, " of two lists: their shapes are ",
                        to.shape().ToString(), " and ", from.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(to, AddElements(ctx, add_n, std::exchange(to, Tensor()), from));
+    ASSIGN_OR_RETURN(to, add(std::exchange(to, Tensor()), from));
   }
   return absl::OkStatus();
 }

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "runtime/framework/kernel.h"
-#include "runtime/kernels/primitives/add_n.h"
 #include "runtime/tensor/tensor_holder.h"
 #include "runtime/tensor/variant.h"
 
@@ -59,13 +59,15 @@ absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorListInput(KernelContext& c
 absl::StatusOr<std::shared_ptr<TensorList>> TakeTensorList(Variant variant);
 void SetTensorListOutput(KernelContext& ctx, int i, std::shared_ptr<TensorList> list);
 
-// A list of zeros of the same shapes, in memory of the kernel's device. Elements have no value,
-// which stands for zeros, where the list knows their shape.
+// A list of zeros of the same shapes as one of numbers, in memory of the kernel's device. Elements
+// have no value, which stands for zeros, where the list knows their shape.
 absl::StatusOr<Variant> ZerosLikeTensorList(KernelContext& ctx, const TensorList& list);
-// Adds a list to another one element by element; an element without a value counts as zeros.
-// Elements of *sum that nobody else holds are added to in place.
-// Errors: INVALID_ARGUMENT for different lengths, dtypes or shapes; *sum is unspecified then.
-absl::Status AddToTensorList(KernelContext& ctx, AddN::Function* add_n, const TensorList& addend,
-                             TensorList* sum);
+// Adds a list to another one element by element, by `add`, which gets two tensors of one shape, the
+// first from *sum. An element without a value counts as zeros.
+// Errors: INVALID_ARGUMENT for different lengths, dtypes or shapes; those of `add`. *sum is
+// unspecified then.
+absl::Status AddToTensorList(
+    const TensorList& addend,
+    absl::FunctionRef<absl::StatusOr<Tensor>(Tensor to, const Tensor& from)> add, TensorList* sum);
 
 }  // namespace tessera

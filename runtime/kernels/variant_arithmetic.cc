@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/data/optional.h"
+#include "runtime/kernels/element_memory.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/ragged_variant.h"
 #include "runtime/kernels/tensor_list.h"
@@ -43,15 +44,45 @@ absl::StatusOr<Variant> AddRagged(const RaggedVariant& a, const RaggedVariant& b
   return Variant(std::make_shared<RaggedVariant>(a.splits, std::move(sum)));
 }
 
+// Returns zeros of each variant of a tensor.
+absl::StatusOr<Tensor> ZerosLikeVariants(KernelContext& ctx, const Tensor& variants) {
+  ASSIGN_OR_RETURN(Tensor zeros,
+                   Tensor::Zeros(DType::kVariant, variants.shape(), ctx.host_allocator()));
+  for (int64_t i = 0; i < variants.num_elements(); ++i) {
+    ASSIGN_OR_RETURN(zeros.flat<Variant>()[i], ZerosLikeVariant(ctx, variants.flat<Variant>()[i]));
+  }
+  return zeros;
+}
+
+// Returns the sums of the variants of two tensors of one shape.
+absl::StatusOr<Tensor> AddEachVariant(KernelContext& ctx, AddN::Function* add_n, const Tensor& a,
+                                      const Tensor& b) {
+  ASSIGN_OR_RETURN(Tensor sums, Tensor::Zeros(DType::kVariant, a.shape(), ctx.host_allocator()));
+  for (int64_t i = 0; i < sums.num_elements(); ++i) {
+    ASSIGN_OR_RETURN(sums.flat<Variant>()[i],
+                     AddVariants(ctx, add_n, a.flat<Variant>()[i], b.flat<Variant>()[i]));
+  }
+  return sums;
+}
+
+// A list of lists or of optionals, whose zeros keep their lengths.
+absl::StatusOr<Variant> ZerosLikeNestedList(KernelContext& ctx, const TensorList& list) {
+  auto zeros = std::make_shared<TensorList>(list);
+  for (Tensor& element : zeros->elements) {
+    if (!element.has_value()) continue;
+    ASSIGN_OR_RETURN(element, ZerosLikeVariants(ctx, element));
+  }
+  return Variant(std::move(zeros));
+}
+
 absl::StatusOr<Variant> ZerosLikeOptional(KernelContext& ctx, const OptionalValue& optional) {
   absl::optional<Element> zeros = optional.element();
   for (size_t i = 0; zeros && i < zeros->size(); ++i) {
     Tensor& tensor = (*zeros)[i];
-    const Tensor like = tensor;
-    ASSIGN_OR_RETURN(tensor, Tensor::Zeros(like.dtype(), like.shape(), ctx.host_allocator()));
-    if (like.dtype() != DType::kVariant) continue;
-    for (int64_t k = 0; k < like.num_elements(); ++k) {
-      ASSIGN_OR_RETURN(tensor.flat<Variant>()[k], ZerosLikeVariant(ctx, like.flat<Variant>()[k]));
+    if (tensor.dtype() == DType::kVariant) {
+      ASSIGN_OR_RETURN(tensor, ZerosLikeVariants(ctx, tensor));
+    } else {
+      ASSIGN_OR_RETURN(tensor, Tensor::Zeros(tensor.dtype(), tensor.shape(), ctx.host_allocator()));
     }
   }
   return Variant(std::make_shared<OptionalValue>(std::move(zeros)));
@@ -73,16 +104,11 @@ absl::StatusOr<Variant> AddOptionals(KernelContext& ctx, AddN::Function* add_n,
                        DTypeName(tensor.dtype()), tensor.shape().ToString(), " and ",
                        DTypeName(addend.dtype()), addend.shape().ToString()));
     }
-    if (tensor.dtype() != DType::kVariant) {
+    if (tensor.dtype() == DType::kVariant) {
+      ASSIGN_OR_RETURN(tensor, AddEachVariant(ctx, add_n, tensor, addend));
+    } else {
       ASSIGN_OR_RETURN(tensor, AddNumbers(tensor, addend, ctx.host_allocator()));
-      continue;
     }
-    ASSIGN_OR_RETURN(Tensor variants, tensor.DeepCopy(ctx.host_allocator()));
-    for (int64_t k = 0; k < variants.num_elements(); ++k) {
-      Variant& variant = variants.flat<Variant>()[k];
-      ASSIGN_OR_RETURN(variant, AddVariants(ctx, add_n, variant, addend.flat<Variant>()[k]));
-    }
-    tensor = std::move(variants);
   }
   return Variant(std::make_shared<OptionalValue>(std::move(sum)));
 }
@@ -100,6 +126,7 @@ absl::StatusOr<Variant> ZerosLikeVariant(KernelContext& ctx, const Variant& vari
     return ZerosLikeOptional(ctx, *optional);
   }
   ASSIGN_OR_RETURN(const auto list, GetTensorList(variant));
+  if (list->element_dtype == DType::kVariant) return ZerosLikeNestedList(ctx, *list);
   return ZerosLikeTensorList(ctx, *list);
 }
 
@@ -115,7 +142,11 @@ absl::StatusOr<Variant> AddVariants(KernelContext& ctx, AddN::Function* add_n, V
   if (ragged_a && ragged_b) return AddRagged(*ragged_a, *ragged_b, ctx.host_allocator());
   ASSIGN_OR_RETURN(std::shared_ptr<TensorList> sum, TakeTensorList(std::move(a)));
   ASSIGN_OR_RETURN(const auto addend, GetTensorList(b));
-  RETURN_IF_ERROR(AddToTensorList(ctx, add_n, *addend, sum.get()));
+  const auto add = [&](Tensor to, const Tensor& from) -> absl::StatusOr<Tensor> {
+    if (to.dtype() == DType::kVariant) return AddEachVariant(ctx, add_n, to, from);
+    return AddElements(ctx, add_n, std::move(to), from);
+  };
+  RETURN_IF_ERROR(AddToTensorList(*addend, add, sum.get()));
   return Variant(std::move(sum));
 }
 

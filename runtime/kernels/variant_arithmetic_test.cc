@@ -6,6 +6,7 @@
 #include "runtime/framework/kernel.h"
 #include "runtime/kernels/data/optional.h"
 #include "runtime/kernels/primitives/primitive.h"
+#include "runtime/kernels/tensor_list.h"
 
 namespace tessera {
 namespace {
@@ -85,6 +86,38 @@ TEST(VariantArithmeticTest, AnEmptyVariantCountsAsZeros) {
   }
   EXPECT_FALSE(Add(Variant(), Variant())->has_value());
   EXPECT_FALSE(ZerosLike(Variant())->has_value());
+}
+
+// A list of an optional, of a list with one element, and of an element without a value.
+Variant NestedList(std::vector<float> numbers) {
+  auto inner = std::make_shared<TensorList>(DType::kFloat, PartialShape({-1}));
+  inner->elements = {Numbers(numbers)};
+  auto list = std::make_shared<TensorList>(DType::kVariant, PartialShape(Shape()));
+  list->elements = {Nested(Optional(Element{Numbers(numbers)})), Nested(Variant(inner)), Tensor()};
+  return Variant(list);
+}
+
+// As the gradients of loops in loops need them, which take elements from the inner list.
+TEST(VariantArithmeticTest, ListsOfListsKeepTheLengthsOfTheInnerOnes) {
+  const auto zeros = ZerosLike(NestedList({1, 2}));
+  ASSERT_TRUE(zeros.ok()) << zeros.status();
+  const auto sum = Add(NestedList({1, 2}), NestedList({10, 20}));
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  const auto sum_with_zeros = Add(*zeros, NestedList({1, 2}));
+  ASSERT_TRUE(sum_with_zeros.ok()) << sum_with_zeros.status();
+  const auto check = [](const Variant& variant, float first, float second) {
+    const auto& elements = variant.get<TensorList>()->elements;
+    EXPECT_THAT(ElementOf(elements[0].scalar<Variant>())[0].flat<float>(),
+                ElementsAre(first, second));
+    const auto* inner = elements[1].scalar<Variant>().get<TensorList>();
+    ASSERT_NE(inner, nullptr);
+    ASSERT_EQ(inner->size(), 1);
+    EXPECT_THAT(inner->elements[0].flat<float>(), ElementsAre(first, second));
+    EXPECT_FALSE(elements[2].has_value());
+  };
+  check(*zeros, 0, 0);
+  check(*sum, 11, 22);
+  check(*sum_with_zeros, 1, 2);
 }
 
 }  // namespace
