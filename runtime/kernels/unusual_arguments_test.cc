@@ -2,6 +2,7 @@
 // attributes have no use.
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -92,6 +93,38 @@ TEST(UnusualArgumentsTest, OnlySomeQuantizersTakeScalars) {
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV4", {x, min, max}), kOk);
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {x, min, max, bits}), kInvalid);
   EXPECT_EQ(CodeOf("QuantizeAndDequantizeV3", {Floats({2}), min, max, bits}), kOk);
+}
+
+// Pools the bytes 1 to 8, four channels of two points. Returns nothing but the code after an error.
+std::pair<absl::StatusCode, std::vector<uint8_t>> PooledBytes(const char* op,
+                                                              const std::vector<int64_t>& ksize,
+                                                              const std::vector<int64_t>& strides) {
+  Tensor x = Tensor::Zeros(DType::kQuint8, {1, 1, 2, 4}).value();
+  for (int i = 0; i < 8; ++i) x.mutable_raw()[i] = static_cast<char>(i + 1);
+  const std::vector<Tensor> inputs = {x, Tensor::Scalar(0.f), Tensor::Scalar(1.f)};
+  auto runner = KernelRunner::Create(
+      op, inputs, {{"ksize", ksize}, {"strides", strides}, {"padding", "VALID"}});
+  if (!runner.ok()) return {runner.status().code(), {}};
+  const auto outputs = runner->Run(inputs);
+  if (!outputs.ok()) return {outputs.status().code(), {}};
+  const Tensor& y = (*outputs)[0];
+  return {kOk, std::vector<uint8_t>(y.raw(), y.raw() + y.num_elements())};
+}
+
+TEST(UnusualArgumentsTest, QuantizedMaximaMayBeOfChannels) {
+  using Bytes = std::vector<uint8_t>;
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  const char* const max = "QuantizedMaxPool";
+  EXPECT_EQ(PooledBytes(max, {1, 1, 1, 2}, {1, 1, 1, 2}).second, (Bytes{2, 4, 6, 8}));
+  EXPECT_EQ(PooledBytes(max, {1, 1, 1, 2}, {1, 1, 1, 1}).first, kUnimplemented);
+  EXPECT_EQ(PooledBytes(max, {1, 1, 1, 3}, {1, 1, 1, 3}).first, kUnimplemented);
+  EXPECT_EQ(PooledBytes(max, {1, 1, 2, 2}, {1, 1, 2, 2}).first, kUnimplemented);
+  EXPECT_EQ(PooledBytes(max, {2, 1, 1, 1}, {1, 1, 1, 1}).first, kUnimplemented);
+  // A stride over channels has no use for windows of one.
+  EXPECT_EQ(PooledBytes(max, {1, 1, 2, 1}, {1, 1, 2, 2}).second, (Bytes{5, 6, 7, 8}));
+  const char* const mean = "QuantizedAvgPool";
+  EXPECT_EQ(PooledBytes(mean, {1, 1, 2, 1}, {1, 1, 2, 2}).second, (Bytes{3, 4, 5, 6}));
+  EXPECT_EQ(PooledBytes(mean, {1, 1, 1, 2}, {1, 1, 1, 2}).first, kUnimplemented);
 }
 
 TEST(UnusualArgumentsTest, RangesOfRequantizationBeginTheirTensors) {

@@ -63,6 +63,22 @@ std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs&
   return ksize;
 }
 
+absl::Status CheckChannelWindow(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
+                                const Shape& shape) {
+  const int64_t window = ksize[attrs.channel_dim()], channels = shape.dim(attrs.channel_dim());
+  const char* const refusal = ksize[attrs.spatial_dim(0)] > 1 || ksize[attrs.spatial_dim(1)] > 1
+                                  ? "it reaches over points, too"
+                              : window != attrs.strides()[attrs.channel_dim()]
+                                  ? "it does not move by its own size"
+                              : channels % window != 0 ? "it does not part them evenly"
+                              : attrs.padding() == Padding::kExplicit ? "there is explicit padding"
+                              : attrs.channels_first()                ? "they come first"
+                                                                      : nullptr;
+  if (refusal == nullptr) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("a window of ", window, " over ", channels,
+                                               " channels is not supported: ", refusal));
+}
+
 absl::StatusOr<PoolWindow> PoolWindow::FromInputs(const OpDef& op, const AttrMap& node_attrs,
                                                   const Tensor& ksize, const Tensor& strides,
                                                   ChannelWindow channels) {

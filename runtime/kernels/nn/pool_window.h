@@ -24,6 +24,11 @@ enum class ChannelWindow { kRefused, kStrideIgnored, kAllowed };
 std::vector<int64_t> ReadPoolWindow(const KernelBuild& build, const WindowAttrs& attrs,
                                     ChannelWindow channels = ChannelWindow::kRefused);
 
+// Checks a window over the channels of images: TensorFlow has those that part all channels evenly
+// and reach over one point only. Requires a `shape` of rank 4. Errors: UNIMPLEMENTED for others.
+absl::Status CheckChannelWindow(const WindowAttrs& attrs, const std::vector<int64_t>& ksize,
+                                const Shape& shape);
+
 // Window and strides of one pool.
 struct PoolWindow {
   WindowAttrs attrs;

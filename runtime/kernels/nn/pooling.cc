@@ -39,8 +39,8 @@ REGISTER_KERNEL("MaxPool3D", DevicesOf<MaxPool>, MaxPool3D);
 REGISTER_KERNEL("AvgPool", DevicesOf<AveragePool>, AvgPool2D);
 REGISTER_KERNEL("AvgPool3D", DevicesOf<AveragePool>, AvgPool3D);
 
-// Max pooling of images. The window may also reach over channels: TensorFlow has that for windows
-// that part all channels and reach over one point only. Strides over points do not count then.
+// Max pooling of images. The window may also reach over channels: see CheckChannelWindow(). Strides
+// over points do not count then.
 class MaxPool2D {
  public:
   explicit MaxPool2D(const KernelBuild& build) : pool_(build), channel_pool_(build) {}
@@ -53,19 +53,8 @@ class MaxPool2D {
       return absl::InvalidArgumentError(
           absl::StrCat("pooling needs an input of rank 4, has shape ", input.shape().ToString()));
     }
+    RETURN_IF_ERROR(CheckChannelWindow(attrs, ksize, input.shape()));
     const int64_t window = ksize[attrs.channel_dim()], channels = input.dim(attrs.channel_dim());
-    const char* const refusal =
-        ksize[attrs.spatial_dim(0)] > 1 || ksize[attrs.spatial_dim(1)] > 1
-            ? "it reaches over points, too"
-        : window != attrs.strides()[attrs.channel_dim()] ? "it does not move by its own size"
-        : channels % window != 0                         ? "it does not part them evenly"
-        : attrs.padding() == Padding::kExplicit          ? "there is explicit padding"
-        : attrs.channels_first()                         ? "they come first"
-                                                         : nullptr;
-    if (refusal != nullptr) {
-      return absl::UnimplementedError(absl::StrCat("a window of ", window, " over ", channels,
-                                                   " channels is not supported: ", refusal));
-    }
     Shape shape = input.shape();
     shape.SetDim(3, channels / window);
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));

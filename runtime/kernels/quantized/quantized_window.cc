@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/framework/kernel_registry.h"
+#include "runtime/kernels/nn/pool_window.h"
 #include "runtime/kernels/quantized/quantized_input.h"
 #include "runtime/kernels/quantized/quantized_range.h"
 #include "runtime/kernels/quantized/quantized_type.h"
@@ -16,20 +17,15 @@ enum class Pool { kMax, kMean };
 
 // Inputs: images and their range, which is that of the output too.
 // Errors: INVALID_ARGUMENT unless the input has four dimensions; UNIMPLEMENTED for windows over
-// batch or channels.
+// the batch, and over channels unless they are such as MaxPool takes.
 template <Pool kPool>
 class QuantizedPoolKernel : public OpKernel {
  public:
   explicit QuantizedPoolKernel(const KernelBuild& build)
-      : window_(build, 2), sizes_(build.attr<std::vector<int64_t>>("ksize")) {
-    if (sizes_.size() != 4 ||
-        std::any_of(sizes_.begin(), sizes_.end(), [](auto k) { return k < 1; })) {
-      build.Fail(absl::InvalidArgumentError("ksize must be four positive numbers"));
-    } else if (build.status().ok() && (sizes_[0] != 1 || sizes_[3] != 1 ||
-                                       window_.strides()[0] != 1 || window_.strides()[3] != 1)) {
-      build.Fail(absl::UnimplementedError("pooling over batch or channels is not supported"));
-    }
-  }
+      : window_(build, 2),
+        sizes_(ReadPoolWindow(
+            build, window_,
+            kPool == Pool::kMax ? ChannelWindow::kAllowed : ChannelWindow::kStrideIgnored)) {}
 
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
@@ -45,6 +41,10 @@ class QuantizedPoolKernel : public OpKernel {
   absl::Status PoolAll(KernelContext& ctx) const {
     const Tensor& x = ctx.input(0);
     ASSIGN_OR_RETURN(const auto range, ReadRange<T>(ctx, 1));
+    if (sizes_[3] > 1) {
+      RETURN_IF_ERROR(MaxOfChannels<T>(ctx));
+      return SetRange(ctx, 1, range);
+    }
     ASSIGN_OR_RETURN(const WindowExtent rows, window_.Extent(0, x.dim(1), sizes_[1]));
     ASSIGN_OR_RETURN(const WindowExtent columns, window_.Extent(1, x.dim(2), sizes_[2]));
     const int64_t channels = x.dim(3);
@@ -71,6 +71,20 @@ class QuantizedPoolKernel : public OpKernel {
       to[i] = static_cast<T>(kPool == Pool::kMax ? largest : sum / std::max(count, 1));
     }
     return SetRange(ctx, 1, range);
+  }
+
+  template <typename T>
+  absl::Status MaxOfChannels(KernelContext& ctx) const {
+    const Tensor& x = ctx.input(0);
+    RETURN_IF_ERROR(CheckChannelWindow(window_, sizes_, x.shape()));
+    Shape shape = x.shape();
+    shape.SetDim(3, x.dim(3) / sizes_[3]);
+    ASSIGN_OR_RETURN(Tensor* const y, ctx.AllocateOutput(0, shape));
+    for (int64_t i = 0; i < y->num_elements(); ++i) {
+      const T* const from = Stored<T>(x) + i * sizes_[3];
+      MutableStored<T>(y)[i] = *std::max_element(from, from + sizes_[3]);
+    }
+    return absl::OkStatus();
   }
 
   const WindowAttrs window_;
