@@ -127,6 +127,32 @@ TEST(UnusualArgumentsTest, QuantizedMaximaMayBeOfChannels) {
   EXPECT_EQ(PooledBytes(mean, {1, 1, 1, 2}, {1, 1, 1, 2}).first, kUnimplemented);
 }
 
+TEST(UnusualArgumentsTest, ReshapedQuantizedTensorsHaveScalarRanges) {
+  const auto reshape = [](const Tensor& min) -> absl::StatusOr<std::vector<Tensor>> {
+    const std::vector<Tensor> inputs = {Tensor::Zeros(DType::kQuint8, {2, 3}).value(),
+                                        Tensor::Vector<int32_t>({-1}), min, Tensor::Scalar(2.f)};
+    ASSIGN_OR_RETURN(KernelRunner runner, KernelRunner::Create("QuantizedReshape", inputs));
+    return runner.Run(inputs);
+  };
+  const auto reshaped = reshape(Tensor::Vector<float>({1.f}));
+  ASSERT_TRUE(reshaped.ok()) << reshaped.status();
+  EXPECT_EQ((*reshaped)[1].shape(), Shape{});
+  EXPECT_EQ((*reshaped)[1].scalar<float>(), 1);
+  EXPECT_EQ(reshape(Tensor::Of<float>({1, 1}, {1.f})).status().code(), kInvalid);
+}
+
+TEST(UnusualArgumentsTest, QuantizedNumbersAreSortedByXla) {
+  const auto sorted = [](DType dtype) {
+    Tensor x = Tensor::Zeros(dtype, {3}).value();
+    for (int i = 0; i < 3; ++i) x.mutable_raw()[i] = static_cast<char>(127 * i + 1);
+    const auto y = RunOp("XlaSort", {x});
+    EXPECT_TRUE(y.ok()) << y.status();
+    return std::vector<uint8_t>(y->raw(), y->raw() + 3);
+  };
+  EXPECT_EQ(sorted(DType::kQuint8), (std::vector<uint8_t>{1, 128, 255}));
+  EXPECT_EQ(sorted(DType::kQint8), (std::vector<uint8_t>{128, 255, 1}));
+}
+
 TEST(UnusualArgumentsTest, RangesOfRequantizationBeginTheirTensors) {
   const auto limits = [](std::vector<float> min, std::vector<float> max) {
     const std::vector<Tensor> inputs = {Tensor::Zeros(DType::kQint32, {3}).value(),

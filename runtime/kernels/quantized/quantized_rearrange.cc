@@ -159,13 +159,19 @@ class QuantizedReshapeKernel : public OpKernel {
                        " values, but the requested shape has ", shape.num_elements()));
     }
     for (int i = 2; i < 4; ++i) {
-      if (ctx.input(i).num_elements() == 1) continue;
-      return absl::InvalidArgumentError("input_min and input_max must be scalars");
+      const Tensor& end = ctx.input(i);
+      if (end.rank() <= 1 && end.num_elements() == 1) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("input_min and input_max must be scalars or vectors of one element, one has "
+                       "shape ",
+                       end.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor y, x.Reshaped(shape));
     ctx.set_output(0, std::move(y));
-    ctx.set_output(1, ctx.input(2));
-    ctx.set_output(2, ctx.input(3));
+    // The ends of the range are scalars from here on.
+    for (int i = 1; i < 3; ++i) {
+      ctx.set_output(i, Tensor::Scalar(*ctx.input(i + 1).data<float>()));
+    }
     return absl::OkStatus();
   }
 };

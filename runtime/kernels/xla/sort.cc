@@ -133,8 +133,11 @@ uint64_t OrderKey(const Tensor& tensor, int64_t i) {
   std::memcpy(&bits, tensor.raw() + i * size, size);
   const uint64_t sign = uint64_t{1} << (8 * size - 1);
   const uint64_t mask = sign | (sign - 1);
-  if (IsUnsigned(tensor.dtype()) || tensor.dtype() == DType::kBool) return bits;
-  if (!IsFloating(tensor.dtype())) return bits ^ sign;
+  const DType dtype = tensor.dtype();
+  const bool is_unsigned = IsUnsigned(dtype) || dtype == DType::kBool || dtype == DType::kQuint8 ||
+                           dtype == DType::kQuint16;
+  if (is_unsigned) return bits;
+  if (!IsFloating(dtype)) return bits ^ sign;
   return bits & sign ? ~bits & mask : bits | sign;
 }
 
@@ -156,7 +159,8 @@ class SortKernel final : public OpKernel {
     const Shape shape = keys.rank() == 0 ? Shape{1} : keys.shape();
     const Lines lines(shape, shape.rank() - 1);
     const DType dtype = keys.dtype();
-    const bool is_ordered = IsInteger(dtype) || IsFloating(dtype) || dtype == DType::kBool;
+    const bool is_ordered =
+        IsInteger(dtype) || IsFloating(dtype) || IsQuantized(dtype) || dtype == DType::kBool;
     if (!is_ordered && lines.length > 1) {
       return absl::UnimplementedError(
           absl::StrCat("elements of ", DTypeName(dtype), " have no order"));
