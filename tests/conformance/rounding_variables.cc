@@ -48,7 +48,7 @@ absl::StatusOr<RoundingVariables> RoundingVariables::Find(const std::string& dir
   }
   RoundingVariables found;
   for (const auto& [variable, size] : sizes) {
-    if (size < kRounding * largest) found.names_.insert(variable);
+    if (size > 0 && size < kRounding * largest) found.names_.insert(variable);
   }
   return found;
 }

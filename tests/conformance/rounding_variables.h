@@ -15,7 +15,9 @@ namespace tessera {
 // by their size moves such a variable by what rounding happened to give, so that TensorFlow itself
 // has other values after some steps on another machine. The loss does not depend on them.
 //
-// They are those without an element over 1e-6 of the largest of all gradients of grads_0.pb.
+// They are those with a gradient in grads_0.pb that is not zero, and has no element over 1e-6 of
+// the largest of all. Zero is no rounding: it may be that of a layer behind weights that begin with
+// zero.
 class RoundingVariables {
  public:
   // Finds them in the folder of a training. A TF2 graph names its trained variables by

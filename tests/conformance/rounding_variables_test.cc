@@ -37,6 +37,7 @@ TEST(RoundingVariablesTest, AreThoseFarBelowTheLargestGradient) {
   EXPECT_THAT(FindIn({{"loss", Tensor::Scalar(3e9f)},
                       {"kernel", Floats({0.1f, -2})},
                       {"bias", Floats({1e-8f, -3e-7f})},
+                      {"behind_zeros", Floats({0, 0})},
                       {"small", Floats({1e-8f, 3e-6f})}},
                      "{}")
                   .names(),
