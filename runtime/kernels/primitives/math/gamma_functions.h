@@ -223,8 +223,9 @@ TESSERA_DEVICE_FUNCTION inline double ZetaOfPositive(double x, double q) {
 [[gnu::noinline]] TESSERA_DEVICE_FUNCTION inline double Igammac(double a, double x) {
   if (!internal::InDomain(a, x) || a == 0) return kNaN;
   if (x == 0) return 1;
-  if (std::isinf(a)) return std::isinf(x) ? kNaN : 1;
+  // TensorFlow has 0 for both infinite, although it has NaN for Igamma() of them.
   if (std::isinf(x)) return 0;
+  if (std::isinf(a)) return 1;
   if (a > internal::kLargeShape) {
     const internal::Uniform u = internal::TemmeExpansion(a, x);
     return 0.5 * std::erfc(u.z) + u.r;

@@ -146,6 +146,13 @@ TEST(SpecialFunctionsTest, IncompleteGammaFunctionsAddUpToOne) {
   }
 }
 
+TEST(SpecialFunctionsTest, IncompleteGammaFunctionsOfInfinities) {
+  EXPECT_EQ(Igammac(1, kInf), 0);
+  EXPECT_EQ(Igammac(kInf, 1), 1);
+  EXPECT_EQ(Igammac(kInf, kInf), 0);
+  EXPECT_TRUE(std::isnan(Igamma(kInf, kInf)));
+}
+
 TEST(SpecialFunctionsTest, TheNormalApproximationMeetsTheSeries) {
   for (double d : {-3000.0, -100.0, 0.0, 100.0, 3000.0}) {
     EXPECT_NEAR(Igamma(0.9999999e6, 1e6 + d), Igamma(1.0000001e6, 1e6 + d), 2e-4);
