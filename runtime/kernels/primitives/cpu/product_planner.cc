@@ -130,10 +130,10 @@ Algorithm PlanConvolution(const ConvolutionProblem& p, const PlannerContext& con
   const ConvolutionShape& s = p.shape;
   if (p.dtype != DType::kFloat) return Algorithm::kLoops;
   const bool is_strict = context.numerics == Numerics::kStrict;
-  if (context.speeds.has_avx512 && DepthwiseSupports(s)) {
-    return Algorithm::kDepthwise;
+  if (context.speeds.has_avx512) {
+    if (DepthwiseSupports(s)) return Algorithm::kDepthwise;
+    if (IsFewPoints(s) && !is_strict) return Algorithm::kGemv;
   }
-  if (IsFewPoints(s) && !is_strict) return Algorithm::kGemv;
   if (!p.has_constant_filter) return Algorithm::kOneDnn;
   const int64_t positions = HasImplicitGemm(s) ? s.filter[0] * s.filter[1] : 0;
   if (is_strict) {
