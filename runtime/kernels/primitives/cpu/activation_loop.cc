@@ -27,8 +27,8 @@ void Loop(float alpha, float* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) values[i] = F()(alpha, values[i]);
 }
 
-// numerator / divisor, for a divisor from 1 on. AMD's processors divide vectors quickly; on others
-// an estimate and one step of Newton's method, which doubles its 14 bits, take less time.
+// numerator / divisor, for a divisor from 1 on. AMD's processors divide vectors quickly. Others
+// take an estimate and one step of Newton's method, which doubles its 14 bits.
 template <bool kDivides>
 inline __m512 Quotient(__m512 numerator, __m512 divisor) {
   if constexpr (kDivides) return _mm512_div_ps(numerator, divisor);
