@@ -1,9 +1,13 @@
 // Tells ThreadSanitizer about absl's locks. Debian's absl is compiled without it, so what its
-// mutexes order looks like races. These definitions stand in front of those of the shared library,
-// call them, and report what they order. Linked into --config=tsan builds alone, and compiled
-// without the sanitizer itself.
+// mutexes and call_once() order looks like races. These definitions stand in front of those of the
+// shared library, call them, and report what they order. Linked into --config=tsan builds alone, and
+// compiled without the sanitizer itself.
 #include <dlfcn.h>
 
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/internal/spinlock_wait.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
@@ -54,6 +58,17 @@ auto Acquiring(const void* address, Call call) {
 
 namespace absl {
 ABSL_NAMESPACE_BEGIN
+
+// What absl::call_once() does in a thread that waits for the one that runs the function.
+namespace base_internal {
+uint32_t SpinLockWait(std::atomic<uint32_t>* word, int count,
+                      const SpinLockWaitTransition transitions[], SchedulingMode mode) {
+  REAL(
+      _ZN4absl7debian313base_internal12SpinLockWaitEPSt6atomicIjEiPKNS1_22SpinLockWaitTransitionENS1_14SchedulingModeE,
+      uint32_t, std::atomic<uint32_t>*, int, const SpinLockWaitTransition*, SchedulingMode);
+  return Acquiring(word, [&] { return real(word, count, transitions, mode); });
+}
+}  // namespace base_internal
 
 void Mutex::Lock() {
   REAL(_ZN4absl7debian35Mutex4LockEv, void, Mutex*);
