@@ -3,6 +3,8 @@
 
     scripts/gpu/bench [--models NAME,...] [--seconds S]
     scripts/bench on_gpu --program FILE --small     # tries the script with small models, without a GPU
+    scripts/bench on_gpu --write FOLDER             # the models without their weights, for --packed
+    benchmarks/on_gpu.py --program FILE --packed FOLDER     # needs no TensorFlow
 
 For each model, in float, in float with products of TF32, and in bfloat16: latency at batch 1, and
 examples a second at batch 128. Where PyTorch finds the GPU (or --torch_device names a device), it runs
@@ -16,6 +18,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "models"))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+# pylint: disable=wrong-import-position
+import left_out_weights
+import seeded_weights
 
 NAMES = ("resnet50", "bert_base", "decoder_1b")
 # precision -> (Keras's dtype policy, the environment of the program, bytes of a weight)
@@ -41,28 +48,66 @@ ROOFLINES = {
 
 
 def save(name, policy, small, folder):
-    """Writes the model, and its weights and an input beside it. Returns the operations of an example,
-    and the number of weights that it reads."""
+    """Writes the model, an input, and facts.json: the specs of its weights (seeded_weights.py), the
+    operations of an example, the number of weights that it reads, heads of attention, and the name
+    of its input."""
     import keras
     import numpy as np
+    from tensorflow.core.protobuf import saved_model_pb2
 
     import gpu_models
 
-    keras.config.set_dtype_policy(policy)
-    model, flops = gpu_models.make(name, small)
+    model, flops = gpu_models.make(name, small, policy)
+    specs = [(weight.path, list(weight.shape), weight.dtype) for weight in model.weights]
+    for number, weight in enumerate(model.weights):
+        weight.assign(seeded_weights.weight(number, weight.path, weight.shape))
     model.export(str(folder / "model"), verbose=False)
-    np.savez(folder / "weights.npz", **{weight.path: np.asarray(weight, np.float32)
-                                        for weight in model.weights})
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((folder / "model" / "saved_model.pb").read_bytes())
+    signature = saved.meta_graphs[0].signature_def["serving_default"]
     shape = (1, *model.inputs[0].shape[1:])
+    sizes = gpu_models.shape_of(name, small)
     rng = np.random.default_rng(1)
-    if name == "resnet50":
+    if sizes is None:
         value = rng.standard_normal(shape, np.float32)
     else:
-        value = rng.integers(0, gpu_models.shape_of(name, small)["words"], shape, np.int32)
+        value = rng.integers(0, sizes["words"], shape, np.int32)
     np.save(folder / "input.npy", value)
     # Of an embedding, few rows are read.
     read = [layer for layer in model.layers if not isinstance(layer, keras.layers.Embedding)]
-    return flops, sum(layer.count_params() for layer in read)
+    (folder / "facts.json").write_text(json.dumps({
+        "weights": specs,
+        "flops": flops,
+        "weights_read": sum(layer.count_params() for layer in read),
+        "heads": sizes["heads"] if sizes else 1,
+        "input": next(iter(signature.inputs)),
+    }))
+
+
+def stored_weights(folder):
+    """The values of the model's variables."""
+    specs = facts_of(folder)["weights"]
+    return seeded_weights.stored(specs, seeded_weights.make(specs))
+
+
+def facts_of(folder):
+    return json.loads((folder / "facts.json").read_text())
+
+
+def write_packed(names, small, target):
+    """Writes folders for unpack()."""
+    for name in names:
+        for policy in sorted({policy for policy, _, _ in PRECISIONS.values()}):
+            folder = target / f"{name}-{policy}"
+            folder.mkdir(parents=True)
+            save(name, policy, small, folder)
+            left_out_weights.take_out(folder / "model", stored_weights(folder))
+
+
+def unpack(packed, name, policy, folder):
+    """Writes what save() does, of what write_packed() wrote."""
+    shutil.copytree(packed / f"{name}-{policy}", folder, dirs_exist_ok=True)
+    left_out_weights.put_back(folder / "model", stored_weights(folder))
 
 
 def ask(command, environment):
@@ -83,10 +128,8 @@ def measure(program, folder, batch, seconds, environment):
 def answer(program, folder, environment):
     """Our output for the input that lies beside the model."""
     import numpy as np
-    import tensorflow as tf
 
-    signature = tf.saved_model.load(str(folder / "model")).signatures["serving_default"]
-    name = next(iter(signature.structured_input_signature[1]))
+    name = facts_of(folder)["input"]
     value = folder / "input.json"
     value.write_text(json.dumps(np.load(folder / "input.npy").tolist()))
     outputs = ask([program, "run", folder / "model", f"--input={name}=@{value}", "--json"],
@@ -110,14 +153,9 @@ def python_of_torch():
 
 
 def run_torch(name, precision, folder, device, compiled, args):
-    import gpu_models
-
-    shape = gpu_models.shape_of(name, args.small)
-    return ask([python_of_torch(), ROOT / "benchmarks/models/torch_serving.py", name,
-                folder / "weights.npz", folder / "input.npy", f"--precision={precision}",
-                f"--heads={shape['heads'] if shape else 1}", f"--device={device}",
-                f"--seconds={args.seconds}", f"--rows={args.rows}",
-                *(["--compile"] if compiled else [])], {})
+    return ask([python_of_torch(), ROOT / "benchmarks/models/torch_serving.py", name, folder,
+                f"--precision={precision}", f"--device={device}", f"--seconds={args.seconds}",
+                f"--rows={args.rows}", *(["--compile"] if compiled else [])], {})
 
 
 def difference(ours, theirs):
@@ -154,7 +192,11 @@ def compare(name, precision, peaks, device, args):
     policy, environment, weight_bytes = PRECISIONS[precision]
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        flops, weights = save(name, policy, args.small, folder)
+        if args.packed:
+            unpack(args.packed, name, policy, folder)
+        else:
+            save(name, policy, args.small, folder)
+        facts = facts_of(folder)
         latency, _ = measure(args.program, folder, 1, args.seconds, environment)
         _, rows = measure(args.program, folder, args.rows, args.seconds, environment)
         sides = [("Tessera", latency, rows, "")]
@@ -167,15 +209,17 @@ def compare(name, precision, peaks, device, args):
                     sys.exit(f"gpu: {name}: the answer of {title} differs by {apart:.2g}")
                 sides.append((title, theirs["latency"], theirs["rows_per_second"], f"{apart:.1e}"))
     for title, seconds, rate, apart in sides:
-        bandwidth = share(weights * weight_bytes / seconds, peaks and peaks[1])
-        peak = share(rate * flops, peaks and peaks[0][precision])
+        bandwidth = share(facts["weights_read"] * weight_bytes / seconds, peaks and peaks[1])
+        peak = share(rate * facts["flops"], peaks and peaks[0][precision])
         print_row([name, precision, title, f"{seconds * 1e3:.3f} ms", bandwidth, f"{rate:.0f}", peak,
                    apart])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", required=True, help="a build with --config=cuda")
+    parser.add_argument("--program", help="a build with --config=cuda")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--packed", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--models", default=",".join(NAMES))
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--seconds", type=float, default=5)
@@ -183,6 +227,15 @@ def main():
     parser.add_argument("--small", action="store_true", help="two narrow layers instead of a model")
     parser.add_argument("--torch_device", help="the device of PyTorch; default: the GPU, if it finds it")
     args = parser.parse_args()
+    names = args.models.split(",")
+    for name in names:
+        if name not in NAMES:
+            sys.exit(f"gpu: there is no model {name!r}; there are: {', '.join(NAMES)}")
+    if args.write:
+        write_packed(names, args.small, args.write)
+        return
+    if args.program is None:
+        parser.error("--program or --write must be given")
     hardware, peaks = roofline()
     device = torch_device(args.torch_device)
     beside = f"beside PyTorch on {device}" if device else "PyTorch finds no GPU"
@@ -190,9 +243,7 @@ def main():
     print_row(["model", "precision", "side", "latency", "of the bandwidth", "examples/s",
                "of the peak", "difference"])
     print_row(["---"] * 8)
-    for name in args.models.split(","):
-        if name not in NAMES:
-            sys.exit(f"gpu: there is no model {name!r}; there are: {', '.join(NAMES)}")
+    for name in names:
         for precision in args.precisions.split(","):
             if precision not in PRECISIONS:
                 sys.exit(f"gpu: there is no precision {precision!r}; there are: "

@@ -4,6 +4,8 @@
     scripts/bench train [MODEL...] [--threads=1,2] [--seconds=S] [--rounds=N] [--quick]
     scripts/bench train --recorded [GRAPH/OPTIMIZER...]
     scripts/bench train --gpu [MODEL...]
+    scripts/bench train --gpu --write=FOLDER [MODEL...]
+    benchmarks/train.py --gpu --packed=FOLDER [MODEL...]     # needs no TensorFlow
 
 The models are those of benchmarks/models/training_tasks.py: mlp (784-512-512-10, batch 64, Adam),
 small_mlp (64-32-10, batch 32, gradient descent), lenet (batch 64, momentum), resnet20 (batch 64,
@@ -22,20 +24,32 @@ TF1, by prepared calls on both sides.
 
 --gpu trains resnet50 (224 x 224, batch 64, momentum) and bert_base (12 layers of 768, batch 32, 128
 tokens, Adam) on a GPU, beside PyTorch where that finds one. TensorFlow's first losses come from the
-CPU. It wants a train_runner that was built with --config=cuda: scripts/gpu/bench builds it.
+CPU. It wants a train_runner that was built with --config=cuda: scripts/gpu/bench builds it. --write
+writes the models without their weights and batches, which any machine makes anew, and TensorFlow's
+first losses beside them; --packed trains these.
 
 Builds //benchmarks:train_runner first; TESSERA_TRAIN_RUNNER names one that is built already.
 """
 import argparse
 import hashlib
+import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ROOT / "benchmarks" / "models"
+sys.path.insert(0, str(MODELS))
+
+# pylint: disable=wrong-import-position
+import batch_files
+import left_out_weights
+import training_tasks
+
 SHARED = pathlib.Path(os.environ.get("TESSERA_SHARED", ROOT.parent / "shared"))
 NAMES = ("mlp", "small_mlp", "lenet", "resnet20", "lstm", "bert_mini", "recommender")
 SLOW = ("resnet20", "bert_mini")
@@ -87,6 +101,20 @@ class Side:
         self._process.wait()
 
 
+class RecordedSide:
+    """The first losses of a Side that ran elsewhere."""
+
+    def __init__(self, title, losses):
+        self.title = title
+        self._losses = losses
+
+    def run(self, steps):
+        return [0.0] * steps, self._losses[:steps]
+
+    def close(self):
+        pass
+
+
 def interleave(sides, seconds, rounds):
     """Lets the sides take turns, each for `seconds` in all, and notes the times of their steps."""
     for _ in range(rounds):
@@ -108,7 +136,8 @@ def python_of(environment):
 
 def make_models(names):
     """The folder of the SavedModels, which belongs to the state of the scripts that make them."""
-    scripts = [MODELS / "training_tasks.py", MODELS / "tensorflow_training.py"]
+    scripts = [MODELS / "training_tasks.py", MODELS / "tensorflow_training.py",
+               MODELS / "batch_files.py"]
     version = hashlib.sha256(b"".join(x.read_bytes() for x in scripts)).hexdigest()[:12]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")))
     directory = cache / "tessera" / "bench_models" / f"train-{version}"
@@ -132,12 +161,38 @@ def start_sides(runner, directory, name, threads, quick):
     return sides
 
 
+def start_tensorflow(name):
+    return Side("TensorFlow", [sys.executable, MODELS / "tensorflow_training.py", "run", name,
+                               f"--threads={os.cpu_count()}"])
+
+
 def start_gpu_sides(runner, directory, name):
+    losses = directory / name / "losses.json"
     torch = [python_of("torch"), MODELS / "torch_training.py", name, "--device=cuda"]
-    return [Side("TensorFlow", [sys.executable, MODELS / "tensorflow_training.py", "run", name,
-                                f"--threads={os.cpu_count()}"]),
+    return [RecordedSide("TensorFlow", json.loads(losses.read_text())) if losses.exists()
+            else start_tensorflow(name),
             Side("Tessera", [runner, directory / name]),
             Side("PyTorch", torch), Side("PyTorch compiled", [*torch, "--compile"])]
+
+
+def write_packed(names, target):
+    """Writes folders for unpack()."""
+    directory = make_models(names)
+    for name in names:
+        folder = target / name
+        shutil.copytree(directory / name, folder, ignore=shutil.ignore_patterns("batch_*.pb"))
+        left_out_weights.take_out(folder, training_tasks.make_task(name).values)
+        side = start_tensorflow(name)
+        (folder / "losses.json").write_text(json.dumps(side.run(CHECKED_STEPS[name])[1]))
+        side.close()
+
+
+def unpack(packed, name, target):
+    """Writes what make_models() does, of what write_packed() wrote, with TensorFlow's losses."""
+    shutil.copytree(packed / name, target / name)
+    task = training_tasks.make_task(name)
+    left_out_weights.put_back(target / name, task.values)
+    batch_files.write(target / name, task.batches)
 
 
 def print_row(cells):
@@ -191,7 +246,17 @@ def train_models(runner, options):
 
 def train_on_gpu(runner, options):
     names = options.names or ON_GPU
-    directory = make_models(names)
+    if options.packed is None:
+        print_gpu_rows(runner, make_models(names), names, options)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(temporary)
+        for name in names:
+            unpack(options.packed, name, directory)
+        print_gpu_rows(runner, directory, names, options)
+
+
+def print_gpu_rows(runner, directory, names, options):
     titles = ["Tessera", "PyTorch", "PyTorch compiled"]
     print_row(["model", *(f"{title}, steps/s" for title in titles), "ratio to the best"])
     print_row(["---"] * (len(titles) + 2))
@@ -229,7 +294,12 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--recorded", action="store_true")
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--packed", type=pathlib.Path, metavar="FOLDER")
     options = parser.parse_args()
+    if options.write is not None:
+        write_packed(options.names or ON_GPU, options.write)
+        return
     runner = os.environ.get("TESSERA_TRAIN_RUNNER")
     if runner is None:
         subprocess.run(["bazel", "build", "//benchmarks:train_runner"], cwd=ROOT, check=True)

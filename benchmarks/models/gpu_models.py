@@ -85,10 +85,11 @@ def shape_of(name, small):
     return shape
 
 
-def make(name, small):
-    """Returns the model in Keras's dtype policy, and the floating-point operations of an example."""
+def make(name, small, policy):
+    """Returns the model in a dtype policy of Keras, and the floating-point operations of an example."""
     # Layers are numbered from the beginning, as torch_serving.py expects.
     keras.utils.clear_session()
+    keras.config.set_dtype_policy(policy)  # after the line above, which forgets it
     keras.utils.set_random_seed(1)
     shape = shape_of(name, small)
     if shape is None:

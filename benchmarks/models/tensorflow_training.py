@@ -21,6 +21,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import tensorflow as tf  # noqa: E402
 
+import batch_files  # noqa: E402
 import training_tasks as tasks  # noqa: E402
 
 raw = tf.raw_ops
@@ -211,16 +212,10 @@ class Training(tf.Module):
 
 
 def make(directory, name):
-    from tensorflow_serving.apis import predict_pb2
-
     training = Training(name)
     partial = directory / f"{name}.partial"
     tf.saved_model.save(training, str(partial), signatures={"train_step": training.function()})
-    for k, batch in enumerate(training.task.batches):
-        request = predict_pb2.PredictRequest()
-        for key, value in batch.items():
-            request.inputs[key].CopyFrom(tf.make_tensor_proto(value))
-        (partial / f"batch_{k}.pb").write_bytes(request.SerializeToString())
+    batch_files.write(partial, training.task.batches)
     partial.rename(directory / name)
 
 

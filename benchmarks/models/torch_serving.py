@@ -1,22 +1,24 @@
-"""PyTorch's side of `scripts/gpu/bench`: the models of gpu_models.py with the weights of Keras.
+"""PyTorch's side of `scripts/gpu/bench`: the models of gpu_models.py with the same weights.
 
-    "$(scripts/python_env torch)" benchmarks/models/torch_serving.py NAME WEIGHTS.npz INPUT.npy
-        --heads=N [--precision=float|tf32|bfloat16] [--compile] [--device=cuda] [--seconds=S]
-        [--rows=128]
+    "$(scripts/python_env torch)" benchmarks/models/torch_serving.py NAME FOLDER
+        [--precision=float|tf32|bfloat16] [--compile] [--device=cuda] [--seconds=S] [--rows=128]
 
-Runs the first row of the input, then batches of --rows rows, and prints JSON: the output of the first
+FOLDER is what benchmarks/on_gpu.py writes of a model. Runs the first row of the input, then batches of --rows rows, and prints JSON: the output of the first
 row, the median seconds of a run of it, and the rows a second in batches. Inputs come from page-locked
 memory and outputs go to the host in each run. Layers and attention are PyTorch's own; images are in
 its `channels_last` order. `--compile` is torch.compile, on a GPU with CUDA graphs.
 """
 import argparse
 import json
+import pathlib
 import statistics
 import time
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+import seeded_weights
 
 NORM_EPSILON = 1.001e-5  # of Keras's ResNet-50
 
@@ -144,9 +146,7 @@ def decoder_1b(weights, tokens, heads):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name")
-    parser.add_argument("weights")
-    parser.add_argument("input")
-    parser.add_argument("--heads", type=int, default=1)
+    parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--precision", default="float")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--device", default="cpu")
@@ -158,19 +158,20 @@ def main():
     torch.set_float32_matmul_precision("high" if rounds else "highest")
     torch.backends.cudnn.allow_tf32 = rounds
     dtype = torch.bfloat16 if options.precision == "bfloat16" else torch.float32
-    weights = Weights(dict(np.load(options.weights)), dtype, options.device)
+    facts = json.loads((options.folder / "facts.json").read_text())
+    weights = Weights(seeded_weights.make(facts["weights"]), dtype, options.device)
     on_gpu = options.device != "cpu"
 
     models = {
         "resnet50": lambda x: resnet50(weights, x),
-        "bert_base": lambda x: bert_base(weights, x, options.heads),
-        "decoder_1b": lambda x: decoder_1b(weights, x, options.heads),
+        "bert_base": lambda x: bert_base(weights, x, facts["heads"]),
+        "decoder_1b": lambda x: decoder_1b(weights, x, facts["heads"]),
     }
     model = models[options.name]
     if options.compile:
         model = torch.compile(model, mode="reduce-overhead" if on_gpu else None)
 
-    first = torch.from_numpy(np.load(options.input))
+    first = torch.from_numpy(np.load(options.folder / "input.npy"))
     if first.is_floating_point():
         first = first.to(dtype)
 
