@@ -57,6 +57,29 @@ def test_gpu_options_are_accepted_without_a_gpu(tmp_path):
         assert "no effect" not in server.log()
 
 
+@pytest.mark.skipif(driver_is_there(), reason="needs a machine without an NVIDIA driver")
+@pytest.mark.parametrize(
+    "version, reason",
+    [
+        ("12020", "the NVIDIA driver is too old: it is for CUDA 12.2, and this program for CUDA 13."),
+        ("13010", "the NVIDIA driver finds no GPU"),
+    ],
+)
+def test_with_a_driver_of_no_use_it_says_why_and_serves_on_the_cpu(
+    version, reason, tmp_path, monkeypatch
+):
+    source = pathlib.Path(__file__).with_name("stand_in_driver.c")
+    library = tmp_path / "libcuda.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    folders = [str(tmp_path), os.environ.get("LD_LIBRARY_PATH", "")]
+    monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(filter(None, folders)))
+    monkeypatch.setenv("DRIVER_VERSION", version)
+    with serve() as server:
+        assert_serves(server)
+        assert f"no GPU is used: {reason}" in server.log()
+    assert server.exit_code == 0
+
+
 @pytest.mark.skipif(not driver_is_there(), reason="needs an NVIDIA GPU")
 def test_with_a_gpu_it_says_which_one_and_serves():
     with serve() as server:
