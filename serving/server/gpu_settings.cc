@@ -27,6 +27,52 @@ absl::StatusOr<std::vector<int>> ReadVisible(const std::string& list) {
   return visible;
 }
 
+using VirtualDevices = tensorflow::GPUOptions::Experimental::VirtualDevices;
+
+absl::StatusOr<std::vector<GpuOptions::VirtualDevice>> ReadVirtualDevices(
+    const VirtualDevices& proto) {
+  constexpr char kField[] = "gpu_options.experimental.virtual_devices: ";
+  const int count = proto.memory_limit_mb_size();
+  for (const auto& [name, size] : {std::pair("priority", proto.priority_size()),
+                                   std::pair("device_ordinal", proto.device_ordinal_size())}) {
+    if (size == 0 || size == count) continue;
+    return absl::InvalidArgumentError(absl::StrCat(kField, "there must be as many of ", name,
+                                                   " as of memory_limit_mb; are ", size, " and ",
+                                                   count));
+  }
+  std::vector<GpuOptions::VirtualDevice> devices(count);
+  for (int i = 0; i < count; ++i) {
+    devices[i].memory_limit_mb = proto.memory_limit_mb(i);
+    if (!(devices[i].memory_limit_mb > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          kField, "memory_limit_mb must be positive; is ", devices[i].memory_limit_mb));
+    }
+    if (proto.priority_size() > 0) devices[i].priority = proto.priority(i);
+    if (proto.device_ordinal_size() > 0) devices[i].ordinal = proto.device_ordinal(i);
+  }
+  return devices;
+}
+
+absl::Status ReadExperimental(const tensorflow::GPUOptions::Experimental& proto,
+                              GpuOptions* options) {
+  for (const VirtualDevices& gpu : proto.virtual_devices()) {
+    ASSIGN_OR_RETURN(options->virtual_devices.emplace_back(), ReadVirtualDevices(gpu));
+  }
+  options->num_equal_devices = std::max(proto.num_virtual_devices_per_gpu(), 1);
+  options->fragmentation_fraction = proto.internal_fragmentation_fraction();
+  if (!(options->fragmentation_fraction >= 0 && options->fragmentation_fraction <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gpu_options.experimental.internal_fragmentation_fraction must be from 0 to "
+                     "1; is ",
+                     options->fragmentation_fraction));
+  }
+  if (const float limit = proto.gpu_host_mem_limit_in_mb(); limit > 0) {
+    options->pinned_limit = static_cast<int64_t>(limit * (1 << 20));
+  }
+  options->pinned_allow_growth = !proto.gpu_host_mem_disallow_growth();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<GpuOptions> ReadGpuOptions(const tensorflow::GPUOptions& proto) {
@@ -39,19 +85,7 @@ absl::StatusOr<GpuOptions> ReadGpuOptions(const tensorflow::GPUOptions& proto) {
   }
   options.allow_growth = proto.allow_growth();
   ASSIGN_OR_RETURN(options.visible, ReadVisible(proto.visible_device_list()));
-  for (const auto& gpu : proto.experimental().virtual_devices()) {
-    for (float limit : gpu.memory_limit_mb()) {
-      if (limit > 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "gpu_options.experimental.virtual_devices: memory_limit_mb must be positive; is ",
-          limit));
-    }
-    options.virtual_limits_mb.emplace_back(gpu.memory_limit_mb().begin(),
-                                           gpu.memory_limit_mb().end());
-  }
-  if (const float limit = proto.experimental().gpu_host_mem_limit_in_mb(); limit > 0) {
-    options.pinned_limit = static_cast<int64_t>(limit * (1 << 20));
-  }
+  RETURN_IF_ERROR(ReadExperimental(proto.experimental(), &options));
   if (proto.polling_active_delay_usecs() > 0) {
     options.poll_interval = absl::Microseconds(proto.polling_active_delay_usecs());
   }
@@ -64,7 +98,10 @@ const std::set<std::string>& UsedGpuFields() {
       "gpu_options.allow_growth",
       "gpu_options.visible_device_list",
       "gpu_options.polling_active_delay_usecs",
+      "gpu_options.experimental.gpu_host_mem_disallow_growth",
       "gpu_options.experimental.gpu_host_mem_limit_in_mb",
+      "gpu_options.experimental.internal_fragmentation_fraction",
+      "gpu_options.experimental.num_virtual_devices_per_gpu",
       "gpu_options.experimental.virtual_devices",
   };
   return *fields;

@@ -14,8 +14,8 @@ class GPUOptions;
 namespace tessera::serving {
 
 // Reads the options that are obeyed. Errors: INVALID_ARGUMENT for a visible_device_list that is no
-// list of different numbers, a share of memory outside of 0 to 1, and limits of virtual devices
-// that are not positive.
+// list of different numbers, a share of memory outside of 0 to 1, limits of virtual devices that
+// are not positive, and priorities or ordinals of virtual devices that are not one for each limit.
 absl::StatusOr<GpuOptions> ReadGpuOptions(const tensorflow::GPUOptions& proto);
 
 // The fields that ReadGpuOptions() reads, as paths in ConfigProto (unused_fields.h).

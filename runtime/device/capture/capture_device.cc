@@ -16,7 +16,7 @@ CaptureDevice::CaptureDevice(const Device& device, Stream* stream)
                             .limit = std::numeric_limits<size_t>::max() / 4,
                             .allow_growth = true},
       static_cast<RegionSource*>(this), /*order=*/nullptr);
-  SetMemory(stream, memory_->allocator(memory_->AddStream().value()),
+  SetMemory(stream, memory_->allocator(memory_->AddStream()),
             device.allocator(MemoryKind::kPinned));
 }
 

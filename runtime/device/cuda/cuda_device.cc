@@ -27,9 +27,10 @@ absl::StatusOr<int> NumStreams() {
 
 absl::StatusOr<std::unique_ptr<CudaComputeStream>> CudaComputeStream::Make(
     const std::string& device, CudaGpu* gpu) {
-  ASSIGN_OR_RETURN(const int number, gpu->memory().AddStream());
+  const int number = gpu->memory().AddStream();
   std::unique_ptr<CudaComputeStream> made(new CudaComputeStream(gpu, number));
   ASSIGN_OR_RETURN(made->stream_, CudaStream::Make({.gpu = gpu->gpu(),
+                                                    .priority = gpu->priority(),
                                                     .device = device,
                                                     .events = &gpu->events(),
                                                     .pinned = gpu->pinned(),

@@ -18,7 +18,8 @@ constexpr double kGiB = 1 << 30;
 // The GPUs that some session uses.
 struct Gpus {
   absl::Mutex mu;
-  std::map<CudaGpu::Part, std::weak_ptr<CudaGpu>> all ABSL_GUARDED_BY(mu);
+  // By CUDA's number, and that of the virtual device.
+  std::map<std::pair<int, int>, std::weak_ptr<CudaGpu>> all ABSL_GUARDED_BY(mu);
 };
 Gpus& AllGpus() {
   static auto* const gpus = new Gpus;
@@ -40,31 +41,11 @@ class CudaGpu::PinnedRegions final : public RegionSource {
   void AwaitWork() override {}
 };
 
-absl::StatusOr<size_t> GpuMemoryLimit(const GpuOptions& options, size_t free, size_t total) {
-  if (options.memory_fraction < 0 || options.memory_fraction > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("per_process_gpu_memory_fraction must be from 0 to 1, is ",
-                     options.memory_fraction, "; memory is not shared with the host"));
-  }
-  if (options.memory_fraction == 0) {
-    constexpr size_t kMiB = size_t{1} << 20;
-    const size_t reserve = free < 2048 * kMiB ? 225 * kMiB : 1536 * kMiB;
-    return free > reserve ? free - reserve : 0;
-  }
-  const auto wanted = static_cast<size_t>(static_cast<double>(total) * options.memory_fraction);
-  if (wanted > free && !options.allow_growth) {
-    return absl::ResourceExhaustedError(absl::StrFormat(
-        "per_process_gpu_memory_fraction asks for %.1f GiB of the GPU's memory, of which %.1f GiB "
-        "are free: other processes use the rest",
-        wanted / kGiB, free / kGiB));
-  }
-  return wanted;
-}
-
-absl::StatusOr<std::shared_ptr<CudaGpu>> CudaGpu::Get(const Part& part, const GpuOptions& options) {
+absl::StatusOr<std::shared_ptr<CudaGpu>> CudaGpu::Get(const GpuPart& part,
+                                                      const GpuOptions& options) {
   Gpus& gpus = AllGpus();
   absl::MutexLock lock(&gpus.mu);
-  std::weak_ptr<CudaGpu>& place = gpus.all[part];
+  std::weak_ptr<CudaGpu>& place = gpus.all[{part.gpu, part.virtual_part}];
   if (std::shared_ptr<CudaGpu> gpu = place.lock()) return gpu;
   std::shared_ptr<CudaGpu> gpu(new CudaGpu(part));
   RETURN_IF_ERROR(gpu->Init(options));
@@ -72,7 +53,7 @@ absl::StatusOr<std::shared_ptr<CudaGpu>> CudaGpu::Get(const Part& part, const Gp
   return gpu;
 }
 
-CudaGpu::CudaGpu(const Part& part) : part_(part) {}
+CudaGpu::CudaGpu(const GpuPart& part) : part_(part) {}
 
 absl::Status CudaGpu::Init(const GpuOptions& options) {
   RETURN_IF_ERROR(UseGpu(part_.gpu));
@@ -87,21 +68,26 @@ absl::Status CudaGpu::Init(const GpuOptions& options) {
     size_t free = 0, total = 0;
     RETURN_IF_CUDA_ERROR(cudaMemGetInfo(&free, &total));
     ASSIGN_OR_RETURN(limit, GpuMemoryLimit(options, free, total));
+    limit /= part_.num_shares;
   }
   std::string name = absl::StrCat(kGpu, " ", part_.gpu);
   if (part_.virtual_part > 0) absl::StrAppend(&name, " part ", part_.virtual_part);
-  memory_ = std::make_unique<BfcAllocator>(
-      BfcAllocator::Options{.name = name, .limit = limit, .allow_growth = options.allow_growth},
-      static_cast<RegionSource*>(this), static_cast<StreamOrder*>(this));
+  BfcAllocator::Options memory{.name = name, .limit = limit, .allow_growth = options.allow_growth};
+  if (options.fragmentation_fraction > 0) {
+    memory.max_unused =
+        static_cast<size_t>(static_cast<double>(limit) * options.fragmentation_fraction);
+  }
+  memory_ = std::make_unique<BfcAllocator>(memory, static_cast<RegionSource*>(this),
+                                           static_cast<StreamOrder*>(this));
   pinned_regions_ = std::make_unique<PinnedRegions>();
   pinned_ = std::make_unique<BfcAllocator>(
       BfcAllocator::Options{.name = "page-locked host memory",
                             .kind = MemoryKind::kPinned,
                             .limit = static_cast<size_t>(options.pinned_limit),
-                            .allow_growth = true},
+                            .allow_growth = options.pinned_allow_growth},
       pinned_regions_.get(), /*order=*/nullptr);
   // Copies hold shares in pinned buffers until they are done: none is in use when it is released.
-  ASSIGN_OR_RETURN(pinned_stream_, pinned_->AddStream());
+  pinned_stream_ = pinned_->AddStream();
   events_ =
       std::make_unique<EventManager>(static_cast<EventDriver*>(this),
                                      EventManager::Options{.poll_interval = options.poll_interval});

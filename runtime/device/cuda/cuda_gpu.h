@@ -5,8 +5,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -25,22 +25,16 @@ class CudaStream;
 // Thread-safe.
 class CudaGpu final : private EventDriver, private RegionSource, private StreamOrder {
  public:
-  struct Part {
-    int gpu = 0;           // CUDA's number
-    int virtual_part = 0;  // 0 if the GPU is whole
-    size_t memory_limit = 0;
-    friend auto operator<=>(const Part& a, const Part& b) {
-      return std::pair(a.gpu, a.virtual_part) <=> std::pair(b.gpu, b.virtual_part);
-    }
-  };
   // Returns the GPU that other sessions use already, or makes it. While some session uses it, the
   // limits and options are those of the first. Errors: those of CUDA.
-  static absl::StatusOr<std::shared_ptr<CudaGpu>> Get(const Part& part, const GpuOptions& options);
+  static absl::StatusOr<std::shared_ptr<CudaGpu>> Get(const GpuPart& part,
+                                                      const GpuOptions& options);
   ~CudaGpu();
 
   // "NVIDIA H100, compute capability 9.0, 79.2 GiB, 132 multiprocessors".
   const std::string& description() const { return description_; }
   int gpu() const { return part_.gpu; }
+  std::optional<int> priority() const { return part_.priority; }
   BfcAllocator& memory() { return *memory_; }
   Allocator* pinned() { return pinned_->allocator(pinned_stream_); }
   EventManager& events() { return *events_; }
@@ -57,7 +51,7 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   // Page-locked memory of the host.
   class PinnedRegions;
 
-  explicit CudaGpu(const Part& part);
+  explicit CudaGpu(const GpuPart& part);
   absl::Status Init(const GpuOptions& options);
 
   // EventDriver.
@@ -72,7 +66,7 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   // StreamOrder.
   void Order(int earlier, int later) override;
 
-  const Part part_;
+  const GpuPart part_;
   std::string description_;
   absl::Mutex mu_;
   std::map<int, CudaStream*> streams_ ABSL_GUARDED_BY(mu_);
@@ -87,11 +81,5 @@ class CudaGpu final : private EventDriver, private RegionSource, private StreamO
   // Its callbacks hold the last shares in buffers.
   std::unique_ptr<EventManager> events_;
 };
-
-// Returns how much memory sessions take of a GPU on which `free` of `total` bytes are free: the
-// share that the options say, or all but the reserve that TensorFlow leaves to the driver and
-// libraries. Errors: INVALID_ARGUMENT for a share below 0 or above 1; RESOURCE_EXHAUSTED if less is
-// free.
-absl::StatusOr<size_t> GpuMemoryLimit(const GpuOptions& options, size_t free, size_t total);
 
 }  // namespace tessera

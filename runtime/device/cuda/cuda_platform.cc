@@ -86,33 +86,13 @@ absl::StatusOr<std::vector<int>> VisibleGpus(const GpuOptions& options) {
   return options.visible;
 }
 
-absl::StatusOr<std::vector<CudaGpu::Part>> Parts(const GpuOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<int> visible, VisibleGpus(options));
-  std::vector<CudaGpu::Part> parts;
-  for (size_t i = 0; i < visible.size(); ++i) {
-    const bool is_cut =
-        i < options.virtual_limits_mb.size() && !options.virtual_limits_mb[i].empty();
-    if (!is_cut) {
-      parts.push_back({.gpu = visible[i]});
-      continue;
-    }
-    int number = 0;
-    for (double limit : options.virtual_limits_mb[i]) {
-      parts.push_back({.gpu = visible[i],
-                       .virtual_part = ++number,
-                       .memory_limit = static_cast<size_t>(limit * (1 << 20))});
-    }
-  }
-  return parts;
-}
-
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> MakeGpus(const DeviceName& task, int count,
                                                               int priority) {
   std::vector<std::unique_ptr<Device>> devices;
   if (count == 0) return devices;
   const GpuOptions options = CurrentGpuOptions();
-  ASSIGN_OR_RETURN(const std::vector<CudaGpu::Part> parts, Parts(options));
-  for (const CudaGpu::Part& part : parts) {
+  ASSIGN_OR_RETURN(const std::vector<int> visible, VisibleGpus(options));
+  for (const GpuPart& part : PartsOf(options, visible)) {
     if (count >= 0 && devices.size() == static_cast<size_t>(count)) break;
     ASSIGN_OR_RETURN(std::shared_ptr<CudaGpu> gpu, CudaGpu::Get(part, options));
     DeviceName name = task;

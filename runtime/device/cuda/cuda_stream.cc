@@ -27,14 +27,17 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Make(Options options) {
 
 absl::Status CudaStream::Init() {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
-  int lowest = 0, highest = 0;
-  RETURN_IF_CUDA_ERROR(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-  RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(&compute_, cudaStreamNonBlocking, highest));
+  int highest = 0;
+  RETURN_IF_CUDA_ERROR(cudaDeviceGetStreamPriorityRange(&lowest_priority_, &highest));
+  // CUDA brings one that is out of range into it.
+  priority_ = options_.priority.value_or(highest);
+  RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(&compute_, cudaStreamNonBlocking, priority_));
   if (options_.is_capture) return absl::OkStatus();
   for (cudaStream_t* stream : {&to_device_, &to_host_}) {
-    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, highest));
+    RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority_));
   }
-  RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(&upload_, cudaStreamNonBlocking, lowest));
+  RETURN_IF_CUDA_ERROR(
+      cudaStreamCreateWithPriority(&upload_, cudaStreamNonBlocking, lowest_priority_));
   absl::MutexLock lock(&order_mu_);
   RETURN_IF_CUDA_ERROR(cudaEventCreateWithFlags(&order_event_, cudaEventDisableTiming));
   return absl::OkStatus();
@@ -54,10 +57,26 @@ CudaStream::~CudaStream() {
   }
 }
 
-cudaStream_t CudaStream::cuda() const {
+cudaStream_t CudaStream::cuda() {
   // A GPU that cannot be made current fails the launch, which CheckLaunch() sees.
   UseGpu(options_.gpu).IgnoreError();
+  AdaptPriority();
   return compute_;
+}
+
+void CudaStream::AdaptPriority() {
+  // Captured work gets the priority of the stream on which it is launched.
+  if (options_.is_capture) return;
+  const bool is_low = BackgroundPool() != nullptr;
+  if (is_low_.load(std::memory_order_relaxed) == is_low) [[likely]]
+    return;
+  is_low_.store(is_low, std::memory_order_relaxed);
+  cudaStreamAttrValue value = {};
+  value.priority = is_low ? lowest_priority_ : priority_;
+  // Where the driver cannot, the work has another priority, and is done all the same.
+  if (cudaStreamSetAttribute(compute_, cudaStreamAttributePriority, &value) != cudaSuccess) {
+    cudaGetLastError();
+  }
 }
 
 absl::Status CudaStream::Order(cudaStream_t earlier, cudaStream_t later) {
@@ -273,7 +292,7 @@ absl::StatusOr<cublasLtHandle_t> CudaStream::cublaslt_handle() {
 
 absl::StatusOr<cudnnHandle_t> CudaStream::cudnn_handle() {
   RETURN_IF_ERROR(UseGpu(options_.gpu));
-  return handles_->cudnn(compute_);
+  return handles_->cudnn(cuda());
 }
 
 absl::Status CudaStream::MakeHandlesOf(CudaStream& other) {

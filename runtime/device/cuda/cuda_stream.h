@@ -3,8 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,10 @@
 namespace tessera {
 
 // Streams of CUDA that act as one: kernels run on the first, copies from and to the host on others,
-// so that the copy of one run's results goes on while the next run computes. What is copied to the
-// device in the background (runtime/host/background.h), such as the weights of a new version, has a
-// stream of low priority. Each waits for what its work needs of the others.
+// so that the copy of one run's results goes on while the next run computes. What a new version
+// enqueues in the background (runtime/host/background.h), such as copies of weights to the device,
+// kernels that pack them and those of its warm-up, has low priority. Each waits for what its work
+// needs of the others.
 //
 //   absl::Status RunFill(KernelContext& ctx, const Tensor& value, Tensor* output) {
 //     CudaStream& stream = CudaStream::Of(ctx);
@@ -41,8 +44,9 @@ namespace tessera {
 class CudaStream final : public Stream {
  public:
   struct Options {
-    int gpu = 0;         // CUDA's number of the GPU
-    std::string device;  // full name of the device, for messages
+    int gpu = 0;                  // CUDA's number of the GPU
+    std::optional<int> priority;  // unset: the highest there is
+    std::string device;           // full name of the device, for messages
     // Calls back for this GPU. Outlives the stream.
     EventManager* events = nullptr;
     // For staging buffers of copies and the workspace. They outlive the stream.
@@ -73,8 +77,8 @@ class CudaStream final : public Stream {
   void Then(Callback done) override;
 
   // CUDA's stream for kernels. Makes the GPU the calling thread's current one, for launches with
-  // <<<>>> and calls of libraries.
-  cudaStream_t cuda() const;
+  // <<<>>> and calls of libraries, and gives the stream the priority of the thread's work.
+  cudaStream_t cuda();
   int gpu() const { return options_.gpu; }
   const Options& options() const { return options_; }
 
@@ -128,6 +132,8 @@ class CudaStream final : public Stream {
   explicit CudaStream(Options options)
       : options_(std::move(options)), handles_(std::make_unique<LibraryHandles>(options_.gpu)) {}
   absl::Status Init();
+  // Gives what is enqueued on compute_ from now on the priority of the calling thread's work.
+  void AdaptPriority();
   // Makes `later` wait for what `earlier` holds now.
   absl::Status Order(cudaStream_t earlier, cudaStream_t later);
   // Calls `work`, on the thread of events, once everything that is enqueued now is done.
@@ -138,6 +144,8 @@ class CudaStream final : public Stream {
   absl::Status CaptureCopyToDevice(const Tensor& from, const Tensor& to);
 
   const Options options_;
+  int priority_ = 0, lowest_priority_ = 0;
+  std::atomic<bool> is_low_ = false;  // compute_ has the lowest priority now
   cudaStream_t compute_ = nullptr;
   cudaStream_t to_device_ = nullptr;
   cudaStream_t to_host_ = nullptr;

@@ -65,14 +65,10 @@ BfcAllocator::~BfcAllocator() {
   for (const auto& [address, size] : regions_) source_->Free(address, size);
 }
 
-absl::StatusOr<int> BfcAllocator::AddStream() {
+int BfcAllocator::AddStream() {
   absl::MutexLock lock(&mu_);
   auto place = std::find(streams_.begin(), streams_.end(), nullptr);
   const int stream = static_cast<int>(place - streams_.begin());
-  if (stream == kMaxStreams) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("more than ", kMaxStreams, " sessions want the memory of ", options_.name));
-  }
   if (place == streams_.end()) place = streams_.emplace(place);
   *place = std::make_unique<StreamAllocator>(this, stream);
   return stream;
@@ -205,10 +201,8 @@ bool BfcAllocator::Grow(size_t size) {
 }
 
 void BfcAllocator::Split(int index, size_t size) {
-  // A larger rest is not left unused, whatever share of the chunk it is.
-  constexpr size_t kMaxUnused = size_t{16} << 20;
   const size_t rest = chunks_[index].size - size;
-  if (rest < kAlignment || (rest < size / 8 && rest < kMaxUnused)) return;
+  if (rest < kAlignment || (rest < size / 8 && rest < options_.max_unused)) return;
   const int second = NewChunk(chunks_[index].address + size, rest);
   Chunk& chunk = chunks_[index];
   Chunk& after = chunks_[second];

@@ -42,7 +42,7 @@ class StreamOrder {
 // neighbours when they are free.
 //
 //   BfcAllocator memory({.name = "GPU:0", .limit = size_t{70} << 30}, &source, &streams);
-//   const int stream = *memory.AddStream();
+//   const int stream = memory.AddStream();
 //   Allocator* const allocator = memory.allocator(stream);    // Device::SetMemory()
 //
 // Memory is released in the order of streams: a buffer may die when the work that uses it is
@@ -63,7 +63,6 @@ class BfcAllocator {
  public:
   // Of chunks, and so of every buffer.
   static constexpr size_t kAlignment = 256;
-  static constexpr int kMaxStreams = 256;
 
   struct Options {
     std::string name;  // for messages
@@ -74,6 +73,9 @@ class BfcAllocator {
     // ones back. Otherwise all of `limit` is taken at the first allocation, which fragments least.
     bool allow_growth = false;
     size_t first_region = size_t{2} << 20;
+    // A chunk keeps a rest that nobody asked for if it is smaller than this, and than an eighth of
+    // what was asked for. A larger rest is split off.
+    size_t max_unused = size_t{16} << 20;
   };
 
   // `source` and `order` must outlive the allocator. `order` may be null if there is one stream.
@@ -82,8 +84,8 @@ class BfcAllocator {
   BfcAllocator(const BfcAllocator&) = delete;
   BfcAllocator& operator=(const BfcAllocator&) = delete;
 
-  // Returns the number of a new stream. Errors: RESOURCE_EXHAUSTED if there are kMaxStreams.
-  absl::StatusOr<int> AddStream();
+  // Returns the number of a new stream.
+  int AddStream();
   // The stream has done all of its work, and its buffers are released. Requires that; the process
   // aborts otherwise.
   void RemoveStream(int stream);

@@ -80,7 +80,7 @@ class BfcAllocatorTest : public ::testing::Test {
     memory_ = std::make_unique<BfcAllocator>(
         BfcAllocator::Options{.name = "GPU:0", .limit = limit, .allow_growth = allow_growth},
         &regions_, &order_);
-    stream_ = *memory_->AddStream();
+    stream_ = memory_->AddStream();
   }
   void TearDown() override {
     if (memory_ != nullptr) memory_->CheckInvariants();
@@ -149,14 +149,14 @@ TEST_F(BfcAllocatorTest, GrowthTakesRegionsThatDoubleUpToTheLimit) {
 TEST_F(BfcAllocatorTest, GrowthContentsItselfWithLessWhereTheDeviceHasLess) {
   HostRegions regions(5 * kMiB);
   BfcAllocator memory({.name = "GPU:0", .limit = 100 * kMiB}, &regions, nullptr);
-  const int stream = *memory.AddStream();
+  const int stream = memory.AddStream();
   EXPECT_TRUE(memory.Allocate(3 * kMiB, stream).ok());
   EXPECT_FALSE(memory.Allocate(6 * kMiB, stream).ok());
 }
 
 TEST_F(BfcAllocatorTest, UnusedRegionsGoBackOnceTheirLastUserIsGone) {
   Make(32 * kMiB, /*allow_growth=*/true);
-  const int second = *memory_->AddStream();
+  const int second = memory_->AddStream();
   const auto kept = Allocate(kMiB);
   Allocate(8 * kMiB, second);
   EXPECT_EQ(memory_->ReleaseUnused(), 0) << "work may still use it";
@@ -186,8 +186,8 @@ TEST_F(BfcAllocatorTest, SameStreamReusesMemoryAtOnceAndWaitsForNobody) {
 
 TEST_F(BfcAllocatorTest, AnotherStreamIsMadeToWaitForTheLastUsers) {
   Make(kMiB);
-  const int second = *memory_->AddStream();
-  const int third = *memory_->AddStream();
+  const int second = memory_->AddStream();
+  const int third = memory_->AddStream();
   { const auto a = Allocate(kMiB / 2, stream_), b = Allocate(kMiB / 2, second); }
   // Both halves are joined.
   auto whole = Allocate(kMiB, third);
@@ -201,7 +201,7 @@ TEST_F(BfcAllocatorTest, AnotherStreamIsMadeToWaitForTheLastUsers) {
 
 TEST_F(BfcAllocatorTest, RestOfASplitChunkStillHasTheUsersOfTheWhole) {
   Make(kMiB);
-  const int second = *memory_->AddStream();
+  const int second = memory_->AddStream();
   Allocate(kMiB);
   const auto half = Allocate(kMiB / 2);
   const auto rest = Allocate(kMiB / 2, second);
@@ -210,7 +210,7 @@ TEST_F(BfcAllocatorTest, RestOfASplitChunkStillHasTheUsersOfTheWhole) {
 
 TEST_F(BfcAllocatorTest, ChunksThatNeedNoWaitAreTakenFirst) {
   Make(kMiB);
-  const int second = *memory_->AddStream();
+  const int second = memory_->AddStream();
   auto foreign = Allocate(1024, second);
   const auto wall = Allocate(256);
   auto own = Allocate(4096);
@@ -224,17 +224,17 @@ TEST_F(BfcAllocatorTest, ChunksThatNeedNoWaitAreTakenFirst) {
 
 TEST_F(BfcAllocatorTest, NobodyWaitsForAStreamThatIsGone) {
   Make(kMiB);
-  const int second = *memory_->AddStream();
+  const int second = memory_->AddStream();
   Allocate(kMiB, second);
   memory_->RemoveStream(second);
-  EXPECT_EQ(*memory_->AddStream(), second) << "numbers are reused";
+  EXPECT_EQ(memory_->AddStream(), second) << "numbers are reused";
   Allocate(kMiB);
   EXPECT_THAT(order_.orders, IsEmpty());
 }
 
 TEST_F(BfcAllocatorTest, NobodyWaitsForWorkThatAStreamHasPassed) {
   Make(kMiB);
-  const int second = *memory_->AddStream();
+  const int second = memory_->AddStream();
   Allocate(kMiB);
   const int64_t mark = memory_->Mark(stream_);
   { const auto a = Allocate(kMiB / 2), b = Allocate(kMiB / 4); }
@@ -259,10 +259,24 @@ TEST_F(BfcAllocatorTest, RegionsOfStreamsThatHavePassedGoBack) {
   EXPECT_EQ(regions_.num_waits, 0);
 }
 
-TEST_F(BfcAllocatorTest, StreamsAreBounded) {
+TEST_F(BfcAllocatorTest, ThousandsOfStreamsShareTheMemory) {
   Make(kMiB);
-  for (int i = 1; i < BfcAllocator::kMaxStreams; ++i) ASSERT_TRUE(memory_->AddStream().ok());
-  EXPECT_EQ(memory_->AddStream().status().code(), absl::StatusCode::kResourceExhausted);
+  constexpr int kNumStreams = 4000;
+  for (int i = 1; i < kNumStreams; ++i) ASSERT_EQ(memory_->AddStream(), i);
+  const auto first = Allocate(kMiB / 2, 0);
+  const auto last = Allocate(kMiB / 2, kNumStreams - 1);
+  EXPECT_NE(first->address(), last->address());
+}
+
+TEST_F(BfcAllocatorTest, RestsAreUsedDownToTheSizeThatIsAskedFor) {
+  for (const auto& [max_unused, expected] :
+       {std::pair(16 * kMiB, 16 * kMiB), std::pair(kMiB / 2, 15 * kMiB)}) {
+    BfcAllocator memory({.name = "GPU:0", .limit = 16 * kMiB, .max_unused = max_unused}, &regions_,
+                        &order_);
+    const auto buffer = memory.Allocate(15 * kMiB, memory.AddStream());
+    ASSERT_TRUE(buffer.ok()) << buffer.status();
+    EXPECT_EQ(memory.stats().bytes_in_use, static_cast<int64_t>(expected));
+  }
 }
 
 TEST_F(BfcAllocatorTest, FullMemoryNamesTheLargestHolders) {
@@ -299,7 +313,7 @@ TEST_F(BfcAllocatorTest, SizesThatNoMemoryHasAreErrors) {
 
 TEST_F(BfcAllocatorTest, StatsCountChunksInUse) {
   Make(kMiB);
-  const int second = *memory_->AddStream();
+  const int second = memory_->AddStream();
   {
     const auto a = Allocate(1), b = Allocate(257, second);
     EXPECT_EQ(memory_->stats().bytes_in_use, 256 + 512);
@@ -430,7 +444,7 @@ TEST(BfcAllocatorStressTest, NoTwoBuffersShareBytesWhileWorkUsesThem) {
     std::atomic<int> num_full = 0;
     std::vector<std::thread> hosts;
     for (int i = 0; i < kNumStreams; ++i) {
-      ASSERT_EQ(*memory.AddStream(), i);
+      ASSERT_EQ(memory.AddStream(), i);
     }
     for (int i = 0; i < kNumStreams; ++i) {
       hosts.emplace_back([&, i] {

@@ -101,7 +101,7 @@ AcceleratorMemory::AcceleratorMemory(char* addresses, char* aliases, size_t capa
       BfcAllocator::Options{.name = streams[0]->device_name(), .limit = capacity},
       static_cast<RegionSource*>(this), static_cast<StreamOrder*>(this));
   for (size_t i = 0; i < streams.size(); ++i) {
-    allocators_.push_back(std::make_unique<StreamAllocator>(this, memory_->AddStream().value()));
+    allocators_.push_back(std::make_unique<StreamAllocator>(this, memory_->AddStream()));
   }
   Memories& memories = AllMemories();
   absl::MutexLock lock(&memories.mu);
