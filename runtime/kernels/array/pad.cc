@@ -1,8 +1,9 @@
 // Borders around tensors: Pad, PadV2, MirrorPad and its gradient.
 #include "runtime/framework/kernel_registry.h"
 #include "runtime/kernels/index_input.h"
+#include "runtime/kernels/primitives/add_n.h"
+#include "runtime/kernels/primitives/dtype_set.h"
 #include "runtime/kernels/primitives/fill.h"
-#include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/strided_copy.h"
 
 namespace tessera {
@@ -179,7 +180,7 @@ REGISTER_KERNEL("MirrorPad", DevicesOf<StridedCopy>, MirrorPadKernel).HostMemory
 class MirrorPadGradKernel : public OpKernel {
  public:
   explicit MirrorPadGradKernel(const KernelBuild& build)
-      : copy_(build), offset_(MirrorOffset(build)) {}
+      : copy_(build), add_(build), offset_(MirrorOffset(build)) {}
   absl::Status Compute(KernelContext& ctx) override {
     const Tensor& input = ctx.input(0);
     ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx.input(1), input.rank()));
@@ -197,10 +198,11 @@ class MirrorPadGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor* const output, ctx.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor folded, ctx.CopyOf(input));
-    RETURN_IF_ERROR(VisitNumericType(input.dtype(), [&]<typename T>() {
-      Fold(paddings, shape, folded.data<T>(), input.shape());
-      return absl::OkStatus();
-    }));
+    for (int d = 0; d < input.rank(); ++d) {
+      const MirrorSlabs slabs(inner[d], paddings.before[d], paddings.after[d], offset_);
+      RETURN_IF_ERROR(Fold(ctx, d, slabs.before, &folded));
+      RETURN_IF_ERROR(Fold(ctx, d, slabs.after, &folded));
+    }
     const auto strides = RowMajorStrides(input.shape().dims());
     int64_t origin = 0;
     for (int d = 0; d < input.rank(); ++d) origin += paddings.before[d] * strides[d];
@@ -208,29 +210,33 @@ class MirrorPadGradKernel : public OpKernel {
   }
 
  private:
-  template <typename T>
-  void Fold(const Paddings& paddings, const Shape& inner, T* data, const Shape& padded) const {
-    for (int d = 0; d < padded.rank(); ++d) {
-      const MirrorSlabs slabs(inner.dim(d), paddings.before[d], paddings.after[d], offset_);
-      const int64_t outer = DimProduct(padded, 0, d);
-      const int64_t row = DimProduct(padded, d + 1, padded.rank());
-      for (int64_t o = 0; o < outer; ++o) {
-        T* plane = data + o * padded.dim(d) * row;
-        for (const MirrorSlabs::Slab& slab : {slabs.before, slabs.after}) {
-          for (int64_t i = 0; i < slab.count; ++i) {
-            const T* border = plane + (slab.at + i) * row;
-            T* mirrored = plane + (slab.source - i) * row;
-            for (int64_t j = 0; j < row; ++j) mirrored[j] = mirrored[j] + border[j];
-          }
-        }
-      }
-    }
+  // Adds a border of dimension d to what it mirrors.
+  absl::Status Fold(KernelContext& ctx, int d, const MirrorSlabs::Slab& slab, Tensor* all) const {
+    if (slab.count == 0) return absl::OkStatus();
+    const auto strides = RowMajorStrides(all->shape().dims());
+    IndexVector dims(all->shape().dims().begin(), all->shape().dims().end());
+    dims[d] = slab.count;
+    const auto rows = RowMajorStrides(dims);
+    IndexVector backward(strides.begin(), strides.end());
+    backward[d] = -strides[d];
+    const StridedView border{backward, (slab.at + slab.count - 1) * strides[d]};
+    const StridedView mirrored{strides, (slab.source - slab.count + 1) * strides[d]};
+    ASSIGN_OR_RETURN(Tensor addend, ctx.AllocateTemp(all->dtype(), Shape(dims)));
+    ASSIGN_OR_RETURN(Tensor sum, ctx.AllocateTemp(all->dtype(), Shape(dims)));
+    RETURN_IF_ERROR(copy_(ctx, dims, *all, border, &addend, {rows}));
+    RETURN_IF_ERROR(copy_(ctx, dims, *all, mirrored, &sum, {rows}));
+    RETURN_IF_ERROR(add_(ctx, sum.dtype(), sum.num_elements(), {sum.address(), addend.address()},
+                         sum.address()));
+    return copy_(ctx, dims, sum, {rows}, all, mirrored);
   }
 
   const Primitive<StridedCopy> copy_;
+  const Primitive<AddN> add_;
   const int64_t offset_;
 };
-REGISTER_KERNEL("MirrorPadGrad", kCpu, MirrorPadGradKernel).HostMemory("paddings");
+REGISTER_KERNEL("MirrorPadGrad", (DevicesOf<StridedCopy, AddN>), MirrorPadGradKernel)
+    .TypeConstraint("T", DTypeList(kNumeric))
+    .HostMemory("paddings");
 
 }  // namespace
 }  // namespace tessera
