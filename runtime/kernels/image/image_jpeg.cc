@@ -10,6 +10,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/kernels/image/jpeg_huffman.h"
+#include "runtime/kernels/image/jpeg_upsampler.h"
 
 namespace tessera {
 namespace {
@@ -57,7 +58,7 @@ class LibJpegReader final : public JpegReader {
   }
 
   absl::Status ReadWindow(const JpegWindow& window, uint8_t* pixels) override {
-    const bool is_whole = window.height == height() && window.width == width();
+    const bool is_whole = IsWhole(window);
     // How much of a truncated image there is counts rows of the whole.
     if (options_.try_recover_truncated && !is_whole) return CutFromWhole(window, pixels);
     const bool is_cmyk = info_.out_color_space == JCS_CMYK;
@@ -87,6 +88,10 @@ class LibJpegReader final : public JpegReader {
     return TRUE;
   }
 
+  bool IsWhole(const JpegWindow& window) const {
+    return window.height == height() && window.width == width();
+  }
+
   absl::Status CutFromWhole(const JpegWindow& window, uint8_t* pixels) {
     const int64_t row_bytes = width() * channels_;
     std::vector<uint8_t> whole(height() * row_bytes);
@@ -98,11 +103,12 @@ class LibJpegReader final : public JpegReader {
     return absl::OkStatus();
   }
 
-  // Has libjpeg read the file alone, from its beginning.
+  // Has libjpeg decode the file alone, from its beginning.
   bool StartOver() {
     jpeg_destroy_decompress(&info_);
     info_ = {};
     huffman_ = nullptr;
+    upsampler_ = nullptr;
     only_libjpeg_ = true;
     ended_early_ = false;
     rows_read_ = 0;
@@ -115,6 +121,7 @@ class LibJpegReader final : public JpegReader {
     if (setjmp(error_.leave) != 0) return false;
     jpeg_start_decompress(&info_);
     if (!only_libjpeg_) huffman_ = JpegHuffmanDecoder::Install(&info_);
+    if (IsWhole(window)) upsampler_ = JpegUpsampler::Install(&info_);
     const int64_t first = SelectColumns(window);
     if (window.y > 0) jpeg_skip_scanlines(&info_, window.y);
     const bool is_cmyk = info_.out_color_space == JCS_CMYK;
@@ -162,6 +169,7 @@ class LibJpegReader final : public JpegReader {
   jpeg_decompress_struct info_ = {};
   ErrorManager error_ = {};
   std::unique_ptr<JpegHuffmanDecoder> huffman_;  // null if libjpeg decodes alone
+  std::unique_ptr<JpegUpsampler> upsampler_;     // null if libjpeg makes the pixels
   bool only_libjpeg_ = false;
   int channels_ = 0;
   bool ended_early_ = false;

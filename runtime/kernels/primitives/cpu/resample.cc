@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/primitives/cpu/byte_columns.h"
 #include "runtime/kernels/primitives/numeric_type.h"
 #include "runtime/kernels/primitives/primitive.h"
 
@@ -95,9 +97,10 @@ void SumRows(const ResampleTaps& taps, int64_t y, const float* rows, int64_t siz
 template <typename T>
 class RowBlender {
  public:
-  // `end` is that of all images.
+  // `end` is that of all images. `byte_columns`, which may be null, blends rows of bytes.
   RowBlender(const T* image, const T* end, int64_t width, int64_t channels,
-             const ResampleTaps& columns, int64_t first_column, int64_t num_columns)
+             const ResampleTaps& columns, int64_t first_column, int64_t num_columns,
+             const ByteColumns* byte_columns)
       : image_(image),
         end_(end),
         row_size_(width * channels),
@@ -105,7 +108,9 @@ class RowBlender {
         columns_(columns),
         first_column_(first_column),
         num_columns_(num_columns),
-        above_(num_columns * channels + 1),
+        byte_columns_(byte_columns),
+        above_(std::max(num_columns * channels + 1,
+                        byte_columns != nullptr ? byte_columns->size() : 0)),
         below_(above_.size()) {}
 
   // Writes the strip of output row `y`. Fastest for rows in order.
@@ -125,6 +130,12 @@ class RowBlender {
   void Narrow(int32_t y, int32_t* index, std::vector<float>* to) {
     if (std::exchange(*index, y) == y) return;
     const T* const from = image_ + y * row_size_;
+    if constexpr (std::is_same_v<T, uint8_t>) {
+      if (byte_columns_ != nullptr) {
+        byte_columns_->Blend(from, to->data());
+        return;
+      }
+    }
     if constexpr (std::is_same_v<T, float>) {
       // Of three channels, one float behind the row is read.
       if (channels_ != 3 || from + row_size_ < end_) {
@@ -142,6 +153,7 @@ class RowBlender {
   const int64_t row_size_, channels_;
   const ResampleTaps& columns_;
   const int64_t first_column_, num_columns_;
+  const ByteColumns* const byte_columns_;
   std::vector<float> row_, above_, below_;
   int32_t above_index_ = -1, below_index_ = -1;
 };
@@ -165,13 +177,19 @@ void ResampleByTwoTaps(KernelContext& ctx, const Tensor& images, const ResampleT
   const T* const pixels = images.data<T>();
   const T* const end_of_pixels = pixels + images.num_elements();
   const int64_t strip = StripColumns<T>(columns.size(), channels);
+  std::optional<ByteColumns> byte_columns;
+  if (std::is_same_v<T, uint8_t>) {
+    byte_columns.emplace(columns, width, channels);
+    if (!byte_columns->is_possible()) byte_columns.reset();
+  }
   ctx.ParallelFor(total, 1.0 * out_width, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t b = begin / rows.size();
       const int64_t stop = std::min(end, (b + 1) * rows.size());
       for (int64_t column = 0; column < columns.size(); column += strip) {
         RowBlender<T> blender(pixels + b * image_size, end_of_pixels, width, channels, columns,
-                              column, std::min(strip, columns.size() - column));
+                              column, std::min(strip, columns.size() - column),
+                              byte_columns.has_value() ? &*byte_columns : nullptr);
         for (int64_t row = begin; row < stop; ++row) {
           blender.BlendRow(rows, row - b * rows.size(), out + row * out_width + column * channels);
         }

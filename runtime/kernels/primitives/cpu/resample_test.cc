@@ -1,4 +1,5 @@
-// What the recorded calls of ops leave out of Resample: images of many channels.
+// What the recorded calls of ops leave out of Resample: images of many channels, and how exactly
+// results are those of TensorFlow.
 #include "runtime/kernels/primitives/resample.h"
 
 #include <algorithm>
@@ -54,6 +55,46 @@ TEST_P(ResampleTest, EachChannelIsAnImageOfItsOwn) {
     const Tensor alone = Resampled(one, rows, columns);
     for (int64_t i = 0; i < alone.num_elements(); ++i) {
       ASSERT_EQ(all.data<float>()[i * channels + c], alone.data<float>()[i]) << c << " " << i;
+    }
+  }
+}
+
+// As TensorFlow interpolates, with a product that is rounded before it is added.
+float Between(float first, float second, float weight) {
+  volatile const float change = (second - first) * weight;
+  return first + change;
+}
+
+// Images of each of these sizes become such of each of these, so that bytes are picked out of
+// windows and also where none holds what a vector needs.
+TEST_P(ResampleTest, BytesAreInterpolatedAsTensorFlowDoes) {
+  const int64_t channels = std::min<int64_t>(GetParam(), 70);
+  for (const int32_t width : {1, 2, 5, 6, 17, 40, 200}) {
+    for (const int32_t out_width : {1, 2, 5, 16, 41, 150}) {
+      const ResampleTaps rows = Bilinear(3, 4), columns = Bilinear(width, out_width);
+      Tensor images = Tensor::Allocate(DType::kUint8, {2, 3, width, channels}).value();
+      for (int64_t i = 0; i < images.num_elements(); ++i) {
+        images.data<uint8_t>()[i] = static_cast<uint8_t>(i * 7919 % 251);
+      }
+      const Tensor out = Resampled(images, rows, columns);
+      const float* found = out.data<float>();
+      for (int64_t row = 0; row < 2 * rows.size(); ++row) {
+        const int64_t y = row % rows.size();
+        for (int64_t i = 0; i < out_width * channels; ++i) {
+          const int64_t x = i / channels;
+          float blended[2];
+          for (int t = 0; t < 2; ++t) {
+            const uint8_t* const from =
+                images.data<uint8_t>() +
+                (row / rows.size() * 3 + rows.index[2 * y + t]) * width * channels + i % channels;
+            blended[t] =
+                Between(from[columns.index[2 * x] * channels],
+                        from[columns.index[2 * x + 1] * channels], columns.weight[2 * x + 1]);
+          }
+          ASSERT_EQ(*found++, Between(blended[0], blended[1], rows.weight[2 * y + 1]))
+              << width << " to " << out_width << " columns, row " << row << ", float " << i;
+        }
+      }
     }
   }
 }
